@@ -1,0 +1,115 @@
+//! `spawn`, and `Builder` for those who want a name or another stack.
+
+use crate::cluster::{Cluster, caller_place, try_caller_place};
+use crate::fibre::Attributes;
+use crate::spawn::{JoinHandle, launch};
+use std::io;
+
+/// Spawns a fibre in the caller's cluster, or, on a thread that is no fibre, in the
+/// default one.
+///
+/// The fibre runs on some processor and stays on that kernel thread once it has
+/// started.
+///
+/// ```
+/// let handle = fibre_core::spawn(|| "hello");
+/// assert_eq!(handle.join().unwrap(), "hello");
+/// ```
+///
+/// # Panics
+///
+/// If the default cluster cannot be started; [`Builder::spawn`] returns an error
+/// instead.
+pub fn spawn<F, T>(closure: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    // SAFETY: everything is 'static.
+    let handle =
+        caller_place(|place| unsafe { launch(place, Attributes::default(), None, closure) });
+    match handle {
+        Some(handle) => handle,
+        None => unreachable!("the caller's cluster lives while the caller does"),
+    }
+}
+
+/// What a fibre is to be like.
+///
+/// ```
+/// let handle = fibre_core::Builder::new()
+///     .name("accountant")
+///     .stack_size(64 * 1024)
+///     .spawn(|| fibre_core::name())?;
+/// assert_eq!(handle.join().unwrap().as_deref(), Some("accountant"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use = "nothing happens until `spawn`"]
+pub struct Builder(Attributes);
+
+impl Builder {
+    /// A builder with default values.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The fibre's name in reports. Default: none.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.0.name = Some(name.into().into_boxed_str());
+        self
+    }
+
+    /// Bytes reserved for its stack; at least 32 KiB. Default: the cluster's.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.0.stack_size = Some(bytes);
+        self
+    }
+
+    /// Spawns it, as [`spawn`].
+    ///
+    /// # Errors
+    ///
+    /// When the default cluster cannot be started.
+    pub fn spawn<F, T>(self, closure: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        // SAFETY: everything is 'static.
+        let handle = try_caller_place(|place| unsafe { launch(place, self.0, None, closure) })?;
+        handle.ok_or_else(|| io::Error::other("the cluster has stopped"))
+    }
+
+    /// Spawns it in `cluster`.
+    ///
+    /// # Errors
+    ///
+    /// When the cluster has stopped.
+    pub fn spawn_in<F, T>(self, cluster: &Cluster, closure: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        cluster.try_spawn(self.0, closure)
+    }
+}
+
+/// The number of the calling fibre; `None` on a plain thread.
+#[must_use]
+pub fn id() -> Option<u64> {
+    // SAFETY: the running fibre's own block.
+    crate::park::running().map(|fibre| unsafe { fibre.as_ref() }.id())
+}
+
+/// The name of the calling fibre, if it is one and has one.
+#[must_use]
+pub fn name() -> Option<String> {
+    let fibre = crate::park::running()?;
+    // SAFETY: the running fibre's own block.
+    unsafe { fibre.as_ref() }
+        .attributes
+        .name
+        .as_deref()
+        .map(str::to_owned)
+}

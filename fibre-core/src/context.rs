@@ -1,0 +1,103 @@
+//! A stack with a computation on it that can be left and resumed.
+//!
+//! A thin skin over `corosensei`, which does the switching. Its form is
+//! asymmetric: a fibre always switches to the processor that resumed it, which
+//! then picks the next one. What the processor does *after* the fibre's stack has
+//! been left is the [`Action`] the fibre hands over; so parking, yielding and
+//! exiting are one switch, and no lock is ever held across it.
+//!
+//! `corosensei` is built without its unwinding support: a suspended context is
+//! never dropped (hazard: forced unwinding runs user code in a place that cannot
+//! block, and aborts inside destructors), and panics are caught by the fibre's
+//! own root before they get here.
+
+use crate::stack::Stack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::ops::Range;
+use std::ptr::NonNull;
+
+/// What the processor does with the fibre whose stack it has just left.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Queue it behind the others.
+    Yield,
+    /// Leave it to whoever wakes it.
+    Park,
+    /// Take its stack back: the computation has ended.
+    Exit,
+}
+
+/// What a fibre leaves its stack with. Valid on that stack only.
+#[derive(Debug, Clone, Copy)]
+pub struct Suspender(NonNull<Yielder<*const (), Action>>);
+
+impl Suspender {
+    /// Leaves the stack; returns when somebody resumes it, with what
+    /// [`Context::resume`] was given.
+    ///
+    /// # Safety
+    ///
+    /// Called on the stack that this suspender was made for.
+    #[inline]
+    pub unsafe fn suspend(self, action: Action) -> *const () {
+        // SAFETY: the yielder lies at the root of the stack we are on.
+        unsafe { self.0.as_ref() }.suspend(action)
+    }
+}
+
+/// What runs on a fresh stack: the argument of [`Context::new`], the way to leave,
+/// and the first resume's input.
+pub type Entry = unsafe fn(*const (), Suspender, *const ());
+
+/// The computation. See the module text.
+pub struct Context {
+    /// The computation and the stack it is on.
+    coroutine: Coroutine<*const (), Action, (), Stack>,
+    /// A copy of what the stack knows about itself, for reports.
+    bounds: (Range<usize>, usize),
+}
+
+impl Context {
+    /// Prepares `stack` so that the first resume calls `entry(argument, …)`.
+    ///
+    /// # Safety
+    ///
+    /// `entry` may be called with `argument` at the first resume, on any
+    /// thread that resumes it, and does not unwind.
+    pub unsafe fn new(stack: Stack, entry: Entry, argument: *const ()) -> Self {
+        let bounds = (stack.guard(), stack.size());
+        let coroutine = Coroutine::with_stack(stack, move |yielder, input| {
+            // SAFETY: the caller's promise.
+            unsafe { entry(argument, Suspender(NonNull::from(yielder)), input) }
+        });
+        Self { coroutine, bounds }
+    }
+
+    /// Runs the computation until it suspends or ends.
+    #[inline]
+    pub fn resume(&mut self, input: *const ()) -> Action {
+        match self.coroutine.resume(input) {
+            CoroutineResult::Yield(action) => action,
+            CoroutineResult::Return(()) => Action::Exit,
+        }
+    }
+
+    /// The guard and the usable size of the stack.
+    pub fn stack_bounds(&self) -> (Range<usize>, usize) {
+        self.bounds.clone()
+    }
+
+    /// Gives the stack of an ended computation back.
+    pub fn into_stack(self) -> Stack {
+        self.coroutine.into_stack()
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("done", &self.coroutine.done())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,60 @@
+//! Which processor this kernel thread is: the runtime's only thread-local.
+//!
+//! LLVM may compute the address of a thread-local once and keep it in a register
+//! or a stack slot, and it may infer that a small accessor reads no memory and
+//! merge two calls of it. Either way a fibre that has moved to another kernel
+//! thread would go on with the old thread's value. So the accessors are never
+//! inlined, contain a volatile `asm!` that LLVM cannot see through, and their
+//! results are used at once and never kept across a switch.
+
+use crate::ready::ReadyQueue;
+use std::arch::asm;
+use std::cell::Cell;
+use std::ptr;
+
+/// What a kernel thread is to the runtime.
+struct Current {
+    /// Its ready queue; null on a foreign thread.
+    ready: Cell<*const ReadyQueue>,
+    /// The processor itself, untyped: its type lies above this module.
+    processor: Cell<*const ()>,
+}
+
+thread_local! {
+    /// See [`Current`]. Without destructor, so it can be read until the very end.
+    static CURRENT: Current =
+        const { Current { ready: Cell::new(ptr::null()), processor: Cell::new(ptr::null()) } };
+}
+
+/// The ready queue of the processor that this thread is, or null.
+#[inline(never)]
+pub fn ready() -> *const ReadyQueue {
+    let ready = CURRENT.with(|current| current.ready.get());
+    opaque();
+    ready
+}
+
+/// The processor that this thread is, or null.
+#[inline(never)]
+pub fn processor() -> *const () {
+    let processor = CURRENT.with(|current| current.processor.get());
+    opaque();
+    processor
+}
+
+/// Makes this thread a processor, or, with null pointers, a foreign thread again.
+#[inline(never)]
+pub fn set(ready: *const ReadyQueue, processor: *const ()) {
+    CURRENT.with(|current| {
+        current.ready.set(ready);
+        current.processor.set(processor);
+    });
+    opaque();
+}
+
+/// Something that may touch any memory, as far as LLVM knows.
+#[inline(always)]
+fn opaque() {
+    // SAFETY: no instruction at all.
+    unsafe { asm!("", options(nostack, preserves_flags)) };
+}

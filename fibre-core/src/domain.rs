@@ -1,0 +1,224 @@
+//! What the processors of one cluster share.
+//!
+//! A [`Domain`] knows every processor's ready queue, who is idle, and how many
+//! fibres have begun and ended. It holds no thread and no policy beyond
+//! placement; threads belong to [`crate::cluster`], stealing to [`crate::steal`].
+
+use crate::fibre::{ControlBlock, FibreRef};
+use crate::idle::IdleSet;
+use crate::ready::ReadyQueue;
+use crossbeam_utils::CachePadded;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// Counts of one processor. Only its thread writes them, so a plain store will
+/// do; anybody may read.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Fibres spawned by fibres of this processor.
+    spawned: AtomicU64,
+    /// Fibres that ended on this processor.
+    finished: AtomicU64,
+    /// When it last became busy, in nanoseconds of the cluster's life.
+    busy_since: AtomicU64,
+}
+
+impl Tally {
+    /// Counts one more spawned fibre; returns how many there are.
+    #[inline]
+    pub fn count_spawned(&self) -> u64 {
+        bump(&self.spawned)
+    }
+
+    /// Counts one more fibre that ended.
+    #[inline]
+    pub fn count_finished(&self) {
+        bump(&self.finished);
+    }
+
+    /// Notes when the processor became busy.
+    pub fn set_busy_since(&self, nanoseconds: u64) {
+        self.busy_since.store(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// When the processor became busy.
+    pub fn busy_since(&self) -> u64 {
+        self.busy_since.load(Ordering::Relaxed)
+    }
+}
+
+/// Adds one to a counter that only this thread writes. Release: who sees a count
+/// sees what was done before.
+#[inline]
+fn bump(counter: &AtomicU64) -> u64 {
+    let next = counter.load(Ordering::Relaxed) + 1;
+    counter.store(next, Ordering::Release);
+    next
+}
+
+/// See the module text.
+#[derive(Debug)]
+pub struct Domain {
+    /// One ready queue per processor.
+    pub queues: Box<[Arc<ReadyQueue>]>,
+    /// One tally per processor.
+    pub tallies: Box<[CachePadded<Tally>]>,
+    /// Who has nothing to do.
+    pub idle: IdleSet,
+    /// Fibres spawned by threads that are none of our processors, and [`CLOSED`].
+    foreign: CachePadded<AtomicU64>,
+    /// Where the next fibre of a foreign thread goes.
+    turn: AtomicUsize,
+    /// Whether processors should end once no fibre is left.
+    stopping: AtomicBool,
+    /// Unique in the process; the upper part of fibres' numbers.
+    group: u64,
+    /// Usable bytes of stacks, unless a fibre says otherwise.
+    pub stack_size: usize,
+}
+
+/// Bits of a fibre's number that count within one processor.
+const ID_BITS: u32 = 40;
+
+/// In `foreign`: it is all over, and nobody can spawn any more. Decided by one
+/// compare-and-swap against the count that the decision was based on.
+const CLOSED: u64 = 1 << 63;
+
+impl Domain {
+    /// A domain of `processors` idle queues.
+    #[must_use]
+    pub fn new(processors: usize, stack_size: usize) -> Self {
+        static GROUPS: AtomicU64 = AtomicU64::new(1);
+        let group = GROUPS.fetch_add(1, Ordering::Relaxed);
+        Self {
+            queues: (0..processors)
+                .map(|_| Arc::new(ReadyQueue::new(group)))
+                .collect(),
+            tallies: (0..processors).map(|_| CachePadded::default()).collect(),
+            idle: IdleSet::new(processors),
+            foreign: CachePadded::default(),
+            turn: AtomicUsize::new(0),
+            stopping: AtomicBool::new(false),
+            group,
+            stack_size,
+        }
+    }
+
+    /// Makes every wake-up land on another processor, in a ring. No effect with one.
+    pub fn force_migration(&self) {
+        if self.queues.len() > 1 {
+            let next = self.queues.iter().cycle().skip(1);
+            self.queues
+                .iter()
+                .zip(next)
+                .for_each(|(queue, next)| queue.forward_to(next));
+        }
+    }
+
+    /// Counts a new fibre that processor `spawner` of this domain spawns, and
+    /// returns its number.
+    #[inline]
+    pub fn register(&self, spawner: usize) -> u64 {
+        self.number(spawner as u64 + 1, self.tallies[spawner].count_spawned())
+    }
+
+    /// The same for a thread that is none of our processors. `None`: too late,
+    /// the processors have ended.
+    pub fn register_foreign(&self) -> Option<u64> {
+        let before = self.foreign.fetch_add(1, Ordering::SeqCst);
+        (before & CLOSED == 0).then(|| self.number(0, before + 1))
+    }
+
+    /// The number of the `count`th fibre spawned by `slot`.
+    fn number(&self, slot: u64, count: u64) -> u64 {
+        ((self.group << 12 | slot) << ID_BITS) | count
+    }
+
+    /// Places a new fibre: on an idle processor if there is one, else in turn
+    /// (work pushing, thesis section 3.2.1). Any thread that keeps the domain alive.
+    ///
+    /// `turn` is the processor the round-robin has come to.
+    ///
+    /// # Safety
+    ///
+    /// The fibre is in no queue and is the caller's to queue.
+    #[inline]
+    pub unsafe fn place(&self, fibre: FibreRef, turn: usize) {
+        let node = ControlBlock::node(fibre);
+        if let Some(idle) = self.idle.claim() {
+            // SAFETY: passed on.
+            unsafe { self.queues[idle].push_fresh(node) };
+            return;
+        }
+        // SAFETY: passed on.
+        unsafe { self.queues[turn].push_fresh(node) };
+        // Somebody may have become idle since, and have looked too early.
+        if let Some(idle) = self.idle.claim() {
+            self.queues[idle].unpark();
+        }
+    }
+
+    /// The round-robin of foreign threads.
+    pub fn next_turn(&self) -> usize {
+        self.turn.fetch_add(1, Ordering::Relaxed) % self.queues.len()
+    }
+
+    /// Fibres that have been spawned and have not ended.
+    #[must_use]
+    pub fn live(&self) -> u64 {
+        self.live_and_foreign().0
+    }
+
+    /// The same, and the value of `foreign` that it was computed from.
+    fn live_and_foreign(&self) -> (u64, u64) {
+        // Ends first: a fibre that ends in between is then counted as live, and
+        // zero is only said when it was true.
+        let finished: u64 = self
+            .tallies
+            .iter()
+            .map(|tally| tally.finished.load(Ordering::Acquire))
+            .sum();
+        let spawned: u64 = self
+            .tallies
+            .iter()
+            .map(|tally| tally.spawned.load(Ordering::Acquire))
+            .sum();
+        let foreign = self.foreign.load(Ordering::Acquire);
+        if foreign & CLOSED != 0 {
+            return (0, foreign);
+        }
+        (spawned + foreign - finished, foreign)
+    }
+
+    /// Asks the processors to end once no fibre is left.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.unpark_all();
+    }
+
+    /// Whether the processors should end: asked to, and nothing is left. Once true,
+    /// true for ever.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        if !self.stopping.load(Ordering::SeqCst) {
+            return false;
+        }
+        let (live, foreign) = self.live_and_foreign();
+        foreign & CLOSED != 0
+            || live == 0
+                && self
+                    .foreign
+                    .compare_exchange(
+                        foreign,
+                        foreign | CLOSED,
+                        Ordering::SeqCst,
+                        Ordering::Relaxed,
+                    )
+                    .is_ok()
+    }
+
+    /// Wakes every processor.
+    pub fn unpark_all(&self) {
+        self.queues.iter().for_each(|queue| queue.unpark());
+    }
+}

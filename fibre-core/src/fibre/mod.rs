@@ -1,0 +1,173 @@
+//! What a fibre is: its control block.
+//!
+//! One allocation holds the control block, the closure and later the result; the
+//! typed part lies behind it and is reached through a small table of functions
+//! ([`Body`]). Two references exist at first: the runtime's, given up by the
+//! processor that ran the fibre to its end, and the handle's.
+//!
+//! Who may touch what: `context`, `suspender` and the closure belong to whoever owns
+//! the fibre, that is, to the one that took it from a queue, and then to the
+//! fibre itself while it runs. `state`, `completion` and `references` are
+//! atomic words of their own files. `home` is written by the owner before it runs
+//! the fibre, and read by the winner of the fibre's waiter.
+
+mod state;
+
+pub use state::{Left, StateWord, Wake};
+
+use crate::completion::Completion;
+use crate::context::{Context, Suspender};
+use crate::queue::Link;
+use crate::ready::ReadyQueue;
+use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+use crate::waiter::Wakeable;
+use std::cell::{Cell, UnsafeCell};
+use std::ptr::{self, NonNull};
+
+/// A pointer to a control block.
+pub type FibreRef = NonNull<ControlBlock>;
+
+/// The typed part of a fibre, as functions over its control block.
+#[derive(Debug)]
+pub struct Body {
+    /// Runs the closure to its end and publishes the result. On the fibre's stack.
+    pub run: unsafe fn(FibreRef),
+    /// Ends a fibre that could not get a stack: drops the closure and publishes
+    /// the reason. On any stack.
+    pub fail: unsafe fn(FibreRef, crate::stack::StackError),
+    /// Moves the result to where the second argument points. After the end.
+    pub take_result: unsafe fn(FibreRef, *mut ()),
+    /// Drops the result. After the end, instead of taking it.
+    pub drop_result: unsafe fn(FibreRef),
+    /// Frees the allocation. The closure and the result are gone.
+    pub free: unsafe fn(FibreRef),
+}
+
+/// See the module text. The link comes first: a queue's node is the block itself.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ControlBlock {
+    /// The hook in ready queues.
+    link: Link,
+    /// May its stack be resumed?
+    pub state: StateWord,
+    /// References to this allocation.
+    references: AtomicU32,
+    /// The ready queue it goes to when woken; set at each dispatch.
+    home: AtomicPtr<ReadyQueue>,
+    /// Its stack and the computation on it; `None` before the first run and after
+    /// the last.
+    pub context: UnsafeCell<Option<Context>>,
+    /// The way off its stack, once on it.
+    pub suspender: Cell<Option<Suspender>>,
+    /// Whether it waits inside a destructor that runs because of a panic. Then it
+    /// never changes its kernel thread: the panic is counted there.
+    pub unwinding: Cell<bool>,
+    /// Its typed part.
+    body: &'static Body,
+    /// "It has ended."
+    pub completion: Completion,
+    /// What the user chose.
+    pub attributes: Attributes,
+    /// Its number: unique in the process, never reused.
+    id: u64,
+}
+
+/// What a user may choose for a fibre.
+#[derive(Debug, Clone, Default)]
+pub struct Attributes {
+    /// Its name in reports.
+    pub name: Option<Box<str>>,
+    /// Usable bytes of its stack; `None` for the cluster's default.
+    pub stack_size: Option<usize>,
+}
+
+impl ControlBlock {
+    /// The block of a fibre that has not started, with two references.
+    pub fn new(body: &'static Body, attributes: Attributes, id: u64) -> Self {
+        Self {
+            link: Link::new(),
+            state: StateWord::new(),
+            references: AtomicU32::new(2),
+            home: AtomicPtr::new(ptr::null_mut()),
+            context: UnsafeCell::new(None),
+            suspender: Cell::new(None),
+            unwinding: Cell::new(false),
+            body,
+            completion: Completion::new(),
+            attributes,
+            id,
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Its typed part.
+    pub fn body(&self) -> &'static Body {
+        self.body
+    }
+
+    /// The guard and the usable size of its stack, if it is on one. For the fibre
+    /// itself, and for the signal handler on its thread.
+    pub fn stack_bounds(&self) -> Option<(std::ops::Range<usize>, usize)> {
+        // SAFETY: only the fibre's own thread asks, while the fibre runs.
+        unsafe { (*self.context.get()).as_ref() }.map(Context::stack_bounds)
+    }
+
+    /// The queue node that this fibre is.
+    #[inline]
+    pub fn node(this: FibreRef) -> NonNull<Link> {
+        this.cast()
+    }
+
+    /// The fibre that this queue node is.
+    ///
+    /// # Safety
+    ///
+    /// `node` came from [`node`](Self::node).
+    #[inline]
+    pub unsafe fn from_node(node: NonNull<Link>) -> FibreRef {
+        node.cast()
+    }
+
+    /// Makes `home` the queue that the fibre goes to when woken. The owner only.
+    #[inline]
+    pub fn set_home(&self, home: *const ReadyQueue) {
+        self.home.store(home.cast_mut(), Ordering::Relaxed);
+    }
+
+    /// Gives up one reference, and the allocation with the last one.
+    ///
+    /// # Safety
+    ///
+    /// The reference was the caller's, and closure and result are gone if it
+    /// was the last.
+    pub unsafe fn release(this: FibreRef) {
+        // SAFETY: alive by the caller's reference.
+        let (references, body) = unsafe { (&this.as_ref().references, this.as_ref().body) };
+        // The last holder is alone: nobody can come by a new reference.
+        let last = references.load(Ordering::Acquire) == 1
+            || references.fetch_sub(1, Ordering::AcqRel) == 1;
+        if last {
+            // SAFETY: nobody else has a reference.
+            unsafe { (body.free)(this) };
+        }
+    }
+}
+
+impl Wakeable for ControlBlock {
+    #[inline]
+    unsafe fn resume(this: NonNull<Self>) {
+        // SAFETY: the fibre waits for us, so its block and its home are alive.
+        unsafe {
+            if this.as_ref().state.wake() == Wake::Enqueue {
+                let home = this.as_ref().home.load(Ordering::Relaxed);
+                let may_move = !this.as_ref().unwinding.get();
+                ReadyQueue::push_woken(home, Self::node(this), may_move);
+            }
+        }
+    }
+}

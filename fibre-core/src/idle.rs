@@ -1,0 +1,102 @@
+//! Which processors of a cluster have nothing to do.
+//!
+//! A set of bits, one per processor. A processor enters before its last look at
+//! the queues and leaves when it goes back to work; whoever has work for just
+//! any processor takes one out by [`IdleSet::claim`], so that two pieces of work
+//! do not wake the same one.
+//!
+//! The set decides *where* work goes. That a sleeping processor notices what is
+//! in its own queue does not depend on it: see [`crate::queue::Nemesis::arm`].
+//!
+//! # Memory ordering
+//!
+//! Entering is a sequentially consistent read-modify-write followed by a look at
+//! the others' queues; a producer pushes (also a sequentially consistent
+//! read-modify-write) and then looks at the set. One of the two sees the other.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// The set. See the module text.
+#[derive(Debug)]
+pub struct IdleSet {
+    /// 64 processors a word.
+    words: Box<[AtomicU64]>,
+}
+
+impl IdleSet {
+    /// An empty set for processors `0..processors`.
+    #[must_use]
+    pub fn new(processors: usize) -> Self {
+        Self {
+            words: (0..processors.div_ceil(64))
+                .map(|_| AtomicU64::new(0))
+                .collect(),
+        }
+    }
+
+    /// The word and the bit of a processor.
+    fn place(&self, processor: usize) -> (&AtomicU64, u64) {
+        (&self.words[processor / 64], 1 << (processor % 64))
+    }
+
+    /// Adds a processor that is about to look at the queues for the last time.
+    pub fn enter(&self, processor: usize) {
+        let (word, bit) = self.place(processor);
+        word.fetch_or(bit, Ordering::SeqCst);
+    }
+
+    /// Takes a processor out that goes back to work.
+    pub fn leave(&self, processor: usize) {
+        let (word, bit) = self.place(processor);
+        // Most of the time a producer has claimed it already.
+        if word.load(Ordering::Relaxed) & bit != 0 {
+            word.fetch_and(!bit, Ordering::AcqRel);
+        }
+    }
+
+    /// Takes some idle processor out and returns it.
+    pub fn claim(&self) -> Option<usize> {
+        self.words.iter().enumerate().find_map(|(index, word)| {
+            loop {
+                let bits = word.load(Ordering::SeqCst);
+                if bits == 0 {
+                    return None;
+                }
+                let lowest = bits & bits.wrapping_neg();
+                if word.fetch_and(!lowest, Ordering::AcqRel) & lowest != 0 {
+                    return Some(index * 64 + lowest.trailing_zeros() as usize);
+                }
+            }
+        })
+    }
+
+    /// Whether `processor` is in the set at this moment; a hint.
+    #[must_use]
+    pub fn contains(&self, processor: usize) -> bool {
+        let (word, bit) = self.place(processor);
+        word.load(Ordering::Relaxed) & bit != 0
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_each_member_once() {
+        let set = IdleSet::new(130);
+        assert_eq!(set.claim(), None);
+        for member in [3, 64, 129] {
+            set.enter(member);
+            assert!(set.contains(member));
+        }
+        assert_eq!(
+            [set.claim(), set.claim(), set.claim()],
+            [Some(3), Some(64), Some(129)]
+        );
+        assert_eq!(set.claim(), None);
+        set.enter(7);
+        set.leave(7);
+        assert_eq!(set.claim(), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! What a fibre is and where it runs.
+//!
+//! This crate has the mechanisms: contexts, stacks, queues, processors, clusters, and
+//! the one primitive of suspension, [`park_until`]. What fibres wait *for* is
+//! made of it in `fibre-sync` and `fibre-io`; this crate knows neither. Programs
+//! use the facade crate `fibre`.
+//!
+//! Modules, lowest first; each imports only from those above it in this list:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `sync` | atomics, real or loom's |
+//! | `context`, `stack` | a computation on a stack of its own |
+//! | `queue` | intrusive queues |
+//! | `waiter`, `completion` | the wake side: the first waker wins |
+//! | `parker`, `idle` | how processors sleep, and who does |
+//! | `current`, `ready` | this thread's processor; a processor's ready queue |
+//! | `fibre` | the control block and its run state |
+//! | `timer`, `topology` | deadlines; how many processors |
+//! | `domain`, `steal` | what a cluster's processors share |
+//! | `processor` | the run loop |
+//! | `park` | the park side: `park_until`, `yield_now`, `sleep` |
+//! | `children`, `spawn`, `cluster`, `scope`, `builder`, `blocking` | what users call |
+
+pub mod sync;
+
+pub mod completion;
+#[cfg(not(loom))]
+mod context;
+pub mod idle;
+pub mod parker;
+pub mod queue;
+#[cfg(not(loom))]
+mod stack;
+pub mod waiter;
+
+#[cfg(loom)]
+#[path = "fibre/state.rs"]
+pub mod state;
+
+#[cfg(not(loom))]
+mod blocking;
+#[cfg(not(loom))]
+mod builder;
+#[cfg(not(loom))]
+mod children;
+#[cfg(not(loom))]
+mod cluster;
+#[cfg(not(loom))]
+mod current;
+#[cfg(not(loom))]
+mod domain;
+#[cfg(not(loom))]
+mod fibre;
+#[cfg(not(loom))]
+mod park;
+#[cfg(not(loom))]
+mod processor;
+#[cfg(not(loom))]
+mod ready;
+#[cfg(not(loom))]
+mod scope;
+#[cfg(not(loom))]
+mod spawn;
+#[cfg(not(loom))]
+mod steal;
+#[cfg(not(loom))]
+mod timer;
+#[cfg(not(loom))]
+mod topology;
+
+#[cfg(not(loom))]
+pub use self::{
+    blocking::blocking,
+    builder::{Builder, id, name, spawn},
+    cluster::{Cluster, ClusterBuilder, halt_of_caller},
+    park::{Resume, Waiter, park, park_until, sleep, sleep_until, yield_now},
+    parker::Halt,
+    processor::in_fibre,
+    scope::{Scope, ScopedJoinHandle, scope},
+    spawn::{JoinHandle, Result},
+    stack::StackError,
+    topology::default_processors,
+    waiter::Outcome,
+};

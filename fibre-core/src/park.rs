@@ -1,0 +1,222 @@
+//! The park side of suspension, and all that leaves a fibre's stack.
+//!
+//! [`park_until`] is the one primitive: it makes a [`Waiter`], lets the caller hang
+//! it somewhere, and suspends until the waiter's winner resumes. From a fibre it
+//! blocks the fibre; from any other thread, the thread. This is the only place
+//! that knows the difference, so everything above works from everywhere.
+//!
+//! A fibre that waits in a destructor during unwinding switches like any other,
+//! but is never moved to another kernel thread meanwhile, because std counts
+//! panics per thread (see docs/decisions/0004). It does not yield.
+
+use crate::context::Action;
+use crate::fibre::{ControlBlock, FibreRef};
+use crate::processor::Processor;
+use crate::timer::Entry;
+use crate::waiter::{self, Outcome, ThreadParker};
+use std::time::{Duration, Instant};
+
+/// One wait of one fibre or thread.
+pub type Waiter = waiter::Waiter<ControlBlock>;
+
+/// The right and the duty of a wait's winner.
+pub type Resume = waiter::Resume<ControlBlock>;
+
+/// Waits until somebody claims the waiter and resumes. Blocks the fibre, or the
+/// thread if the caller is not a fibre.
+///
+/// `publish` hangs the waiter where a waker finds it; if it returns `false`, the
+/// waiter hangs nowhere and there is no wait ([`Outcome::NotParked`]). It must
+/// not panic: the process would abort.
+pub fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
+    park_until(None, publish, |_| {})
+}
+
+/// [`park`] with a deadline (`None`: none).
+///
+/// `withdraw` is called if the deadline wins: it takes the waiter out of where it
+/// was published, under the lock that wakers claim it under. Neither closure may
+/// panic or block the fibre.
+pub fn park_until(
+    deadline: Option<Instant>,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    match running() {
+        Some(fibre) => park_fibre(fibre, deadline, publish, withdraw),
+        None => park_thread(deadline, publish, withdraw),
+    }
+}
+
+/// The fibre that the caller is.
+#[inline]
+pub fn running() -> Option<FibreRef> {
+    let processor = Processor::current();
+    // SAFETY: not null means that this thread is that processor.
+    if processor.is_null() {
+        None
+    } else {
+        unsafe { (*processor).running() }
+    }
+}
+
+/// See [`park_until`].
+#[inline]
+fn park_fibre(
+    fibre: FibreRef,
+    deadline: Option<Instant>,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    let waiter = Waiter::for_fibre(fibre);
+    let waiter = std::hint::black_box(&waiter);
+    let unwound = AbortOnUnwind;
+    if !publish(waiter) {
+        std::mem::forget(unwound);
+        return Outcome::NotParked;
+    }
+    match deadline {
+        None => leave(fibre),
+        Some(deadline) => leave_until(fibre, waiter, deadline),
+    }
+    let outcome = waiter.outcome();
+    if outcome == Outcome::TimedOut {
+        withdraw(waiter);
+    }
+    std::mem::forget(unwound);
+    outcome
+}
+
+/// Leaves the stack with a deadline armed.
+fn leave_until(fibre: FibreRef, waiter: &Waiter, deadline: Instant) {
+    let entry = Entry::new(deadline, waiter);
+    // SAFETY: this thread is a processor, which outlives its fibres; the pointer
+    // stays good after a switch because the heap is reached by address and
+    // locked, whatever thread we are on then.
+    let timers = unsafe { &*(&raw const *(*Processor::current()).timers()) };
+    // SAFETY: entry and waiter stay in these frames until `remove`.
+    unsafe { timers.insert(&entry) };
+    leave(fibre);
+    timers.remove(&entry);
+}
+
+/// Leaves the stack until the waiter's winner resumes.
+#[inline]
+fn leave(fibre: FibreRef) {
+    // SAFETY: the running fibre's own block.
+    let block = unsafe { fibre.as_ref() };
+    if block.state.stay() {
+        return;
+    }
+    let unwinding = std::thread::panicking();
+    if unwinding {
+        block.unwinding.set(true);
+    }
+    suspend(block, Action::Park);
+    if unwinding {
+        block.unwinding.set(false);
+    }
+}
+
+/// Switches to the processor.
+#[inline]
+fn suspend(block: &ControlBlock, action: Action) {
+    if let Some(suspender) = block.suspender.get() {
+        // SAFETY: the running fibre's own suspender.
+        unsafe { suspender.suspend(action) };
+    }
+}
+
+/// See [`park_until`].
+fn park_thread(
+    deadline: Option<Instant>,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    let parker = ThreadParker::new();
+    let waiter = Waiter::for_thread(&parker);
+    let unwound = AbortOnUnwind;
+    let published = publish(&waiter);
+    if published && !deadline.is_none_or(|deadline| parker.park_until(deadline)) {
+        // Ours to claim; or somebody else's, who is about to resume us.
+        if waiter.time_out().is_none() {
+            parker.park();
+        }
+    } else if published {
+        parker.park();
+    }
+    let outcome = if published {
+        waiter.outcome()
+    } else {
+        Outcome::NotParked
+    };
+    if outcome == Outcome::TimedOut {
+        withdraw(&waiter);
+    }
+    std::mem::forget(unwound);
+    outcome
+}
+
+/// Aborts if dropped: a published waiter must not be unwound over.
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        eprintln!("fibre: a panic would free a waiter that others can reach");
+        std::process::abort();
+    }
+}
+
+/// Lets other fibres of this processor run. On a plain thread, lets other threads run.
+///
+/// Returns at once when nothing else is ready here, and during unwinding.
+///
+/// ```
+/// fibre_core::spawn(|| {
+///     for _ in 0..3 {
+///         fibre_core::yield_now();
+///     }
+/// })
+/// .join()
+/// .unwrap();
+/// ```
+#[inline]
+pub fn yield_now() {
+    let processor = Processor::current();
+    if processor.is_null() {
+        return std::thread::yield_now();
+    }
+    // SAFETY: this thread is that processor.
+    let processor = unsafe { &*processor };
+    let Some(fibre) = processor.running() else {
+        return;
+    };
+    if processor.yields_to_nobody() || std::thread::panicking() {
+        return;
+    }
+    // SAFETY: the running fibre's own block.
+    suspend(unsafe { fibre.as_ref() }, Action::Yield);
+}
+
+/// Blocks the fibre (or the thread, if the caller is not a fibre) for at least
+/// `duration`. A zero duration only yields.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// let before = Instant::now();
+/// fibre_core::sleep(Duration::from_millis(2));
+/// assert!(before.elapsed() >= Duration::from_millis(2));
+/// ```
+pub fn sleep(duration: Duration) {
+    if duration.is_zero() {
+        return yield_now();
+    }
+    // A deadline beyond the clock's range is none at all: sleep for ever.
+    sleep_until(Instant::now().checked_add(duration));
+}
+
+/// Blocks the fibre (or thread) until `deadline`; for ever if there is none.
+pub fn sleep_until(deadline: Option<Instant>) {
+    let _ = park_until(deadline, |_| true, |_| {});
+}

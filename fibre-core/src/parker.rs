@@ -1,0 +1,96 @@
+//! How a processor's kernel thread sleeps.
+//!
+//! One word per processor, a binary semaphore with a record of *how* the thread
+//! sleeps, so that a waker knows by which means to wake it:
+//!
+//! ```text
+//!   AWAKE ──► ON_FUTEX | IN_HALT ──► NOTIFIED ──► AWAKE
+//!     └──────────────────────────────►┘
+//! ```
+//!
+//! A notification that comes while the thread is awake makes its next sleep end
+//! at once. By default a processor sleeps on its futex. A layer above may
+//! install a [`Halt`]: another way to sleep (in `epoll_wait`, say), in which
+//! the processor also finds out about events that make fibres ready.
+//!
+//! # Memory ordering
+//!
+//! All accesses are acquire-release read-modify-writes of the one word; what the
+//! waker did before is visible to the thread after its sleep.
+
+use crate::sync::Futex;
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The thread runs.
+const AWAKE: u32 = 0;
+/// The thread sleeps on the word itself.
+const ON_FUTEX: u32 = 1;
+/// The thread sleeps in its [`Halt`].
+const IN_HALT: u32 = 2;
+/// Somebody wants the thread to run.
+const NOTIFIED: u32 = 3;
+
+/// Another way for an idle processor to sleep, given to core by a layer above.
+///
+/// Errors are the implementation's to handle: a sleep that ends early is
+/// harmless, one that never ends is not.
+pub trait Halt: Any + Send + Sync {
+    /// Delivers the events that are there, without sleeping. Called by the
+    /// processor now and then while it is busy.
+    fn poll(&self);
+
+    /// Sleeps until there are events, and delivers them; or until
+    /// [`interrupt`](Self::interrupt) or the deadline. Blocks the thread.
+    fn sleep(&self, deadline: Option<Instant>);
+
+    /// Makes a sleep end, or the next one if none is going on. Any thread.
+    fn interrupt(&self);
+}
+
+/// The word. See the module text.
+#[derive(Debug)]
+pub struct Parker(Futex);
+
+impl Default for Parker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Parker {
+    /// The parker of a thread that is awake.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Futex::new(AWAKE))
+    }
+
+    /// Sleeps until notified, until the deadline, or, with a `halt`, until events
+    /// came. The owner thread only. May end early.
+    pub fn sleep(&self, halt: Option<&Arc<dyn Halt>>, deadline: Option<Instant>) {
+        let how = if halt.is_some() { IN_HALT } else { ON_FUTEX };
+        if self.0.exchange(AWAKE, how) {
+            match halt {
+                Some(halt) => halt.sleep(deadline),
+                None => self.0.wait(ON_FUTEX, deadline),
+            }
+        }
+        self.0.swap(AWAKE);
+    }
+
+    /// Ends the owner's sleep, or its next one. Any thread.
+    ///
+    /// `halt` yields what the owner installed, if it did.
+    pub fn unpark<'a>(&self, halt: impl FnOnce() -> Option<&'a Arc<dyn Halt>>) {
+        match self.0.swap(NOTIFIED) {
+            ON_FUTEX => Futex::wake_one(&raw const self.0),
+            IN_HALT => {
+                if let Some(halt) = halt() {
+                    halt.interrupt();
+                }
+            }
+            _awake_or_notified => {}
+        }
+    }
+}

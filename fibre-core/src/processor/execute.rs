@@ -1,0 +1,104 @@
+//! Running one fibre until it leaves its stack, and what follows.
+
+use super::Processor;
+use crate::context::{Action, Context, Suspender};
+use crate::fibre::{ControlBlock, FibreRef, Left};
+use crate::stack::{StackError, round_size};
+use std::ptr;
+
+impl Processor {
+    /// Resumes a fibre that this processor has taken from a queue.
+    #[inline]
+    pub(super) fn execute(&self, fibre: FibreRef) {
+        // SAFETY: whoever took it from a queue owns it, and the runtime's reference
+        // keeps it alive.
+        let block = unsafe { fibre.as_ref() };
+        // SAFETY: the owner has the context to itself.
+        let context = unsafe { &mut *block.context.get() };
+        if context.is_none() {
+            match self.bind(fibre) {
+                Ok(fresh) => *context = Some(fresh),
+                Err(error) => return self.refuse(fibre, error),
+            }
+        }
+        let Some(context) = context else { return };
+        block.state.resumed();
+        block.set_home(std::sync::Arc::as_ptr(self.ready()));
+        self.running.set(Some(fibre));
+        let action = context.resume(ptr::from_ref(self).cast());
+        self.running.set(None);
+        self.act(fibre, action);
+    }
+
+    /// Does what the fibre wants done now that its stack has been left.
+    #[inline]
+    fn act(&self, fibre: FibreRef, action: Action) {
+        // SAFETY: as in `execute`; a parked fibre is not touched after `left`.
+        let block = unsafe { fibre.as_ref() };
+        let queue_it = match action {
+            Action::Yield => true,
+            Action::Park => block.state.left() == Left::WokenEarly,
+            Action::Exit => return self.bury(fibre),
+        };
+        if queue_it {
+            // SAFETY: it ran here, hence is in no queue, and is still ours.
+            unsafe { self.ready().push_local(ControlBlock::node(fibre)) };
+        }
+    }
+
+    /// Gives a fibre its stack (it has none before its first run).
+    #[cold]
+    #[inline(never)]
+    fn bind(&self, fibre: FibreRef) -> Result<Context, StackError> {
+        // SAFETY: as in `execute`.
+        let wish = unsafe { fibre.as_ref() }.attributes.stack_size;
+        let size = wish.map_or(self.domain().stack_size, round_size);
+        let stack = self.stacks.take(size)?;
+        // SAFETY: `enter` is called once, with a live block, by the first resume.
+        Ok(unsafe { Context::new(stack, enter, fibre.as_ptr().cast_const().cast()) })
+    }
+
+    /// Ends a fibre that has run to its end.
+    fn bury(&self, fibre: FibreRef) {
+        // SAFETY: the context is the owner's, and nobody runs on its stack.
+        let context = unsafe { (*fibre.as_ref().context.get()).take() };
+        if let Some(context) = context {
+            self.stacks.put(context.into_stack());
+        }
+        self.domain().tallies[self.index()].count_finished();
+        // SAFETY: the runtime's reference; the body has disposed of closure and result
+        // or left the latter to the handle.
+        unsafe { ControlBlock::release(fibre) };
+    }
+
+    /// Ends a fibre that cannot get a stack, with the reason as its result.
+    #[cold]
+    fn refuse(&self, fibre: FibreRef, error: StackError) {
+        // SAFETY: the fibre has not started, and is ours.
+        unsafe { (fibre.as_ref().body().fail)(fibre, error) };
+        self.bury(fibre);
+    }
+}
+
+/// The first function on a fibre's stack.
+///
+/// # Safety
+///
+/// `block` is the control block of the fibre whose stack this is.
+unsafe fn enter(block: *const (), suspender: Suspender, _processor: *const ()) {
+    // SAFETY: the caller's promise; the runtime's reference keeps the block alive
+    // until its stack has been left.
+    unsafe {
+        let fibre = FibreRef::new_unchecked(block.cast_mut().cast());
+        fibre.as_ref().suspender.set(Some(suspender));
+        (fibre.as_ref().body().run)(fibre);
+    }
+}
+
+/// Whether the caller runs on a fibre, and not on a plain thread.
+#[must_use]
+pub fn in_fibre() -> bool {
+    let processor = Processor::current();
+    // SAFETY: not null means that this thread is that processor.
+    !processor.is_null() && unsafe { (*processor).running().is_some() }
+}

@@ -1,0 +1,241 @@
+//! A processor: the kernel thread that runs fibres.
+//!
+//! ```text
+//!   ┌─► find_work: own queue, then steal ──► execute: resume, then act ─┐
+//!   │        │ nothing                                                  │
+//!   │        ▼                                                          │
+//!   └── rest: announce, look once more, sleep until woken ◄─────────────┘
+//! ```
+//!
+//! Every [`SERVICE_INTERVAL`] switches at most, and more often when fibres run for
+//! long, it also looks at its timers, at the events of its [`Halt`] and at the
+//! queues of others, so that fibres which keep it busy starve none of them.
+//!
+//! [`Halt`]: crate::parker::Halt
+
+mod execute;
+mod rest;
+
+pub use execute::in_fibre;
+
+use crate::current;
+use crate::domain::Domain;
+use crate::fibre::{ControlBlock, FibreRef};
+use crate::ready::ReadyQueue;
+use crate::stack::{Culprit, StackCache};
+use crate::steal;
+use crate::timer::Timers;
+use std::cell::Cell;
+use std::ptr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Switches between two looks at timers and events, at most.
+const SERVICE_INTERVAL: u32 = 256;
+
+/// The time between two such looks that the number of switches is adapted to.
+const SERVICE_PERIOD: Duration = Duration::from_micros(200);
+
+/// See the module text. Only its own thread has one; others see its ready queue
+/// and its tally, by way of the domain.
+#[derive(Debug)]
+pub struct Processor {
+    /// Its place in the domain.
+    index: usize,
+    /// What it shares with the others of its cluster.
+    domain: Arc<Domain>,
+    /// Its ready queue, `domain.queues[index]`.
+    ready: Arc<ReadyQueue>,
+    /// The fibre whose stack this thread is on.
+    running: Cell<Option<FibreRef>>,
+    /// Deadlines of fibres that wait here.
+    timers: Timers<ControlBlock>,
+    /// Stacks of ended fibres.
+    stacks: StackCache,
+    /// Where the next fibre spawned here goes.
+    turn: Cell<usize>,
+    /// Switches left until the next service.
+    until_service: Cell<u32>,
+    /// Switches from one service to the next.
+    service_interval: Cell<u32>,
+    /// When the last service was.
+    last_service: Cell<Instant>,
+    /// The cluster's birth, for `busy_since`.
+    epoch: Instant,
+    /// Times in a row that the queue was not empty and gave nothing.
+    refusals: Cell<u32>,
+}
+
+impl Processor {
+    /// The processor `index` of a domain that began at `epoch`.
+    #[must_use]
+    pub fn new(domain: Arc<Domain>, index: usize, epoch: Instant) -> Self {
+        Self {
+            index,
+            ready: Arc::clone(&domain.queues[index]),
+            running: Cell::new(None),
+            timers: Timers::default(),
+            stacks: StackCache::new(domain.stack_size),
+            turn: Cell::new(index),
+            until_service: Cell::new(SERVICE_INTERVAL),
+            service_interval: Cell::new(SERVICE_INTERVAL),
+            last_service: Cell::new(epoch),
+            epoch,
+            refusals: Cell::new(0),
+            domain,
+        }
+    }
+
+    /// The processor that this thread is. Null on a foreign thread.
+    ///
+    /// Do not keep the result across a switch.
+    #[inline]
+    pub fn current() -> *const Self {
+        current::processor().cast()
+    }
+
+    /// Runs fibres until the domain is over. Blocks the thread.
+    pub fn run(&self) {
+        current::set(Arc::as_ptr(&self.ready), ptr::from_ref(self).cast());
+        while let Some(fibre) = self.next() {
+            self.execute(fibre);
+        }
+        current::set(ptr::null(), ptr::null());
+    }
+
+    /// The next fibre to run; sleeps until there is one. `None`: it is all over.
+    #[inline]
+    fn next(&self) -> Option<FibreRef> {
+        loop {
+            if let Some(fibre) = self.find_work() {
+                return Some(fibre);
+            }
+            if self.rest() {
+                return None;
+            }
+        }
+    }
+
+    /// Own queue, then others'.
+    #[inline]
+    fn find_work(&self) -> Option<FibreRef> {
+        self.count_switch();
+        if let Some(node) = self.ready.pop() {
+            // SAFETY: ready queues hold fibres only.
+            return Some(unsafe { ControlBlock::from_node(node) });
+        }
+        steal::steal(&self.domain, self.index)
+    }
+
+    /// Counts towards the next service.
+    #[inline]
+    fn count_switch(&self) {
+        match self.until_service.get() {
+            0 => self.service(),
+            left => self.until_service.set(left - 1),
+        }
+    }
+
+    /// Looks at what a busy processor would otherwise never see.
+    #[cold]
+    fn service(&self) {
+        let now = Instant::now();
+        self.adapt_interval(now - self.last_service.replace(now));
+        if let Some(halt) = self.ready.halt() {
+            halt.poll();
+        }
+        self.timers.fire(now);
+        if let Some(fibre) = steal::steal(&self.domain, self.index) {
+            // SAFETY: just taken from another's queue.
+            unsafe { self.ready.push_fresh(ControlBlock::node(fibre)) };
+        }
+    }
+
+    /// Halves or doubles the number of switches between services, so that their
+    /// distance in time stays near [`SERVICE_PERIOD`].
+    fn adapt_interval(&self, elapsed: Duration) {
+        let interval = self.service_interval.get();
+        let next = if elapsed > SERVICE_PERIOD {
+            interval / 2
+        } else if elapsed < SERVICE_PERIOD / 2 {
+            (interval * 2).clamp(1, SERVICE_INTERVAL)
+        } else {
+            interval
+        };
+        self.service_interval.set(next);
+        self.until_service.set(next);
+    }
+
+    /// What the processor shares with the others of its cluster.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// Its place in the domain.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Its ready queue.
+    pub fn ready(&self) -> &Arc<ReadyQueue> {
+        &self.ready
+    }
+
+    /// The round-robin of fibres spawned here.
+    #[inline]
+    pub fn next_turn(&self) -> usize {
+        let turn = self.turn.get();
+        let next = turn + 1;
+        self.turn.set(if next == self.domain.queues.len() {
+            0
+        } else {
+            next
+        });
+        turn
+    }
+
+    /// Deadlines of fibres that wait here.
+    pub fn timers(&self) -> &Timers<ControlBlock> {
+        &self.timers
+    }
+
+    /// The fibre whose stack this thread is on.
+    #[inline]
+    pub fn running(&self) -> Option<FibreRef> {
+        self.running.get()
+    }
+
+    /// Whether a fibre that yields would come back at once. Counts as a switch,
+    /// so that a lone fibre which yields in a loop still gets serviced.
+    #[inline]
+    pub fn yields_to_nobody(&self) -> bool {
+        let left = self.until_service.get();
+        let nobody = left > 0 && self.ready.is_empty();
+        if nobody {
+            self.until_service.set(left - 1);
+        }
+        nobody
+    }
+}
+
+/// Tells the overflow report who runs on this thread. Async-signal-safe: plain
+/// loads only.
+pub fn report_running(report: &mut dyn FnMut(Culprit<'_>)) {
+    let processor = Processor::current();
+    if processor.is_null() {
+        return;
+    }
+    // SAFETY: this thread is the processor, and runs the fibre.
+    let fibre = unsafe { (*processor).running.get().map(|fibre| fibre.as_ref()) };
+    if let Some(fibre) = fibre
+        && let Some((guard, stack_size)) = fibre.stack_bounds()
+    {
+        let name = fibre.attributes.name.as_deref();
+        report(Culprit {
+            guard,
+            id: fibre.id(),
+            name,
+            stack_size,
+        });
+    }
+}

@@ -1,0 +1,80 @@
+//! What a processor does that has nothing to do.
+//!
+//! The order matters, and is what `tests/loom_idle.rs` checks:
+//!
+//! 1. announce: enter the idle set, so that new work is sent here;
+//! 2. arm the own queues: from now on a push wakes us;
+//! 3. look once more: at the others' queues, and whether it is all over;
+//! 4. sleep: until a push, an event, or the next deadline;
+//! 5. take it all back.
+//!
+//! A push before 2 makes arming fail; a push after it wakes us. Work that appears at
+//! another processor before 1 is seen in 3, and its producer sees 1 if it comes
+//! later.
+
+use super::Processor;
+use crate::steal;
+use std::time::{Duration, Instant};
+
+/// Refusals after which the thread gives its CPU to the producer it waits for.
+const PATIENCE: u32 = 4;
+
+/// Refusals after which it even sleeps for a moment.
+const LONG_PATIENCE: u32 = 64;
+
+impl Processor {
+    /// Sleeps until there may be work. `true`: it is all over.
+    pub(super) fn rest(&self) -> bool {
+        self.domain.idle.enter(self.index);
+        let over = if self.ready.arm() {
+            self.refusals.set(0);
+            self.sleep_unless_needed()
+        } else {
+            self.wait_for_producer();
+            false
+        };
+        self.ready.disarm();
+        self.domain.idle.leave(self.index);
+        over
+    }
+
+    /// Steps 3 and 4, with the queues armed. `true`: it is all over.
+    fn sleep_unless_needed(&self) -> bool {
+        if self.domain.is_over() {
+            // The others may have looked before our last fibre was counted.
+            self.domain.unpark_all();
+            return true;
+        }
+        if steal::has_victim(&self.domain, self.index) {
+            return false;
+        }
+        let deadline = self.timers.next();
+        self.ready.sleep(deadline);
+        self.wake_up(deadline);
+        false
+    }
+
+    /// Notes when the processor became busy again, and fires what is due.
+    fn wake_up(&self, deadline: Option<Instant>) {
+        let now = Instant::now();
+        self.last_service.set(now);
+        self.until_service.set(self.service_interval.get());
+        let age = now.duration_since(self.epoch).as_nanos();
+        self.domain.tallies[self.index].set_busy_since(u64::try_from(age).unwrap_or(u64::MAX));
+        if deadline.is_some() {
+            self.timers.fire(now);
+        }
+    }
+
+    /// The queue is not empty, yet gave nothing: a producer is half-way, or a
+    /// thief is at it. It may have lost its CPU, so do not spin for long.
+    fn wait_for_producer(&self) {
+        let refusals = self.refusals.get().saturating_add(1);
+        self.refusals.set(refusals);
+        if refusals > LONG_PATIENCE {
+            std::thread::sleep(Duration::from_micros(50));
+        } else if refusals > PATIENCE {
+            std::thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Fibres that may borrow from the one that spawns them.
+//!
+//! The children are counted (see [`crate::children`]), and so is the body while it
+//! runs. The body is run under `catch_unwind`, so a panic in it waits for the
+//! children before it goes on.
+
+use crate::children::{Children, ChildrenRef};
+use crate::cluster::caller_place;
+use crate::fibre::Attributes;
+use crate::park::park;
+use crate::spawn::{JoinHandle, Result, launch};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// Where scoped fibres are spawned. See [`scope`].
+#[derive(Debug)]
+pub struct Scope<'scope, 'env: 'scope> {
+    /// The count, in the frame of [`scope`].
+    children: ChildrenRef,
+    /// Invariant in both, as `std::thread::Scope`.
+    _scope: PhantomData<&'scope mut &'scope ()>,
+    _env: PhantomData<&'env mut &'env ()>,
+}
+
+// SAFETY: see `ChildrenRef`; spawning is for any thread.
+unsafe impl Sync for Scope<'_, '_> {}
+
+/// The right to wait for a scoped fibre and to have its result.
+#[derive(Debug)]
+pub struct ScopedJoinHandle<'scope, T> {
+    handle: JoinHandle<T>,
+    _scope: PhantomData<&'scope ()>,
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// Waits for the fibre's end and returns its result. Blocks the fibre (or thread).
+    ///
+    /// # Errors
+    ///
+    /// The payload of the panic that ended it.
+    pub fn join(self) -> Result<T> {
+        self.handle.join()
+    }
+
+    /// Whether the fibre has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Spawns a fibre that may borrow what lives as long as the scope. It runs in
+    /// the caller's cluster, or in the default one.
+    ///
+    /// # Panics
+    ///
+    /// If the default cluster cannot be started.
+    pub fn spawn<F, T>(&'scope self, closure: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        // SAFETY: the scope is open, so its frame is there.
+        unsafe { self.children.add() };
+        // SAFETY: the scope does not end before the child has ended and told it.
+        let handle = caller_place(|place| unsafe {
+            launch(place, Attributes::default(), Some(self.children), closure)
+        });
+        match handle {
+            Some(handle) => ScopedJoinHandle {
+                handle,
+                _scope: PhantomData,
+            },
+            None => unreachable!("the caller's cluster lives while the caller does"),
+        }
+    }
+}
+
+/// Runs `body`, in which fibres can be spawned that borrow from the caller; returns
+/// when all of them have ended. Blocks the fibre, or the thread if the caller is
+/// not a fibre.
+///
+/// ```
+/// let words = ["a", "bc", "def"];
+/// let total: usize = fibre_core::scope(|scope| {
+///     let lengths: Vec<_> = words.iter().map(|word| scope.spawn(|| word.len())).collect();
+///     lengths.into_iter().map(|length| length.join().unwrap()).sum()
+/// });
+/// assert_eq!(total, 6);
+/// ```
+///
+/// # Panics
+///
+/// With the panic of `body`, after the fibres have ended; or if a fibre that was
+/// not joined has panicked.
+pub fn scope<'env, F, T>(body: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let children = Children::new();
+    let scope = Scope {
+        children: children.as_ref(),
+        _scope: PhantomData,
+        _env: PhantomData,
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+    children.one_ended();
+    let _ = park(|waiter| children.publish(waiter));
+    match result {
+        Err(payload) => resume_unwind(payload),
+        Ok(_) if children.have_panicked() => {
+            panic!("a fibre of this scope has panicked")
+        }
+        Ok(value) => value,
+    }
+}

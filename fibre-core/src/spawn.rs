@@ -1,0 +1,327 @@
+//! Starting fibres and waiting for their end.
+//!
+//! A spawned fibre is one allocation: control block, closure, and in the place of
+//! the closure later the result. A panic of the closure is caught at the fibre's
+//! root and is its result. Results that nobody will ask for are dropped on the
+//! fibre's own stack, because a destructor may block.
+
+use crate::children::ChildrenRef;
+use crate::completion::Finished;
+use crate::domain::Domain;
+use crate::fibre::{Attributes, Body, ControlBlock, FibreRef};
+use crate::park::{self, park};
+use crate::processor::Processor;
+use crate::stack::StackError;
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What [`JoinHandle::join`] returns: the closure's result, or its panic's payload.
+pub type Result<T> = std::result::Result<T, Box<dyn Any + Send + 'static>>;
+
+/// A fibre's allocation.
+#[repr(C)]
+struct Task<F, T> {
+    /// Comes first: a pointer to it is a pointer to the whole.
+    block: ControlBlock,
+    /// What is in the place behind it.
+    stage: UnsafeCell<Stage<F, T>>,
+    /// Whom to tell about the end, if spawned in a scope.
+    scope: Option<ChildrenRef>,
+}
+
+/// What a task holds besides its control block.
+enum Stage<F, T> {
+    /// Not run yet.
+    Closure(F),
+    /// Ended.
+    Result(Result<T>),
+    /// Running, or the result has been taken.
+    Empty,
+}
+
+impl<F: FnOnce() -> T, T> Task<F, T> {
+    /// The functions of this type of task.
+    const BODY: &'static Body = &Body {
+        run: Self::run,
+        fail: Self::fail,
+        take_result: Self::take_result,
+        drop_result: Self::drop_result,
+        free: Self::free,
+    };
+
+    /// Takes what is in the task's second part.
+    ///
+    /// # Safety
+    ///
+    /// `this` is a task of this type, and its stage is the caller's.
+    unsafe fn replace(this: FibreRef, stage: Stage<F, T>) -> Stage<F, T> {
+        // SAFETY: the caller's promise.
+        unsafe { std::mem::replace(&mut *this.cast::<Self>().as_ref().stage.get(), stage) }
+    }
+
+    /// See [`Body::run`].
+    unsafe fn run(this: FibreRef) {
+        // SAFETY: the stage is the running fibre's until it finishes.
+        let Stage::Closure(closure) = (unsafe { Self::replace(this, Stage::Empty) }) else {
+            unreachable!("a fibre ran twice")
+        };
+        let result = catch_unwind(AssertUnwindSafe(closure));
+        // SAFETY: the same task, unfinished.
+        unsafe { Self::finish(this, result) };
+    }
+
+    /// See [`Body::fail`].
+    unsafe fn fail(this: FibreRef, error: StackError) {
+        eprintln!("fibre: {error}; the fibre ends before it began");
+        // SAFETY: the stage is the owner's: the fibre has not started.
+        let closure = unsafe { Self::replace(this, Stage::Empty) };
+        drop_quietly(closure);
+        // SAFETY: the same task, unfinished.
+        unsafe { Self::finish(this, Err(Box::new(error))) };
+    }
+
+    /// Publishes the result, and tells the scope.
+    ///
+    /// # Safety
+    ///
+    /// `this` is a task of this type whose stage is the caller's.
+    unsafe fn finish(this: FibreRef, result: Result<T>) {
+        // SAFETY: the runtime's reference keeps the task alive in all of this.
+        unsafe {
+            let scope = this.cast::<Self>().as_ref().scope;
+            let panicked = result.is_err();
+            drop(Self::replace(this, Stage::Result(result)));
+            let finished = this.as_ref().completion.finish::<ControlBlock>();
+            if finished == Finished::Unwanted {
+                Self::drop_result(this);
+            }
+            if let Some(scope) = scope {
+                ChildrenRef::child_ended(scope, panicked && finished == Finished::Unwanted);
+            }
+        }
+    }
+
+    /// See [`Body::take_result`].
+    unsafe fn take_result(this: FibreRef, place: *mut ()) {
+        // SAFETY: after the end the stage is the handle's, and `place` is for a result.
+        unsafe {
+            let Stage::Result(result) = Self::replace(this, Stage::Empty) else {
+                unreachable!("a result was taken twice")
+            };
+            place.cast::<Result<T>>().write(result);
+        }
+    }
+
+    /// See [`Body::drop_result`].
+    unsafe fn drop_result(this: FibreRef) {
+        // SAFETY: after the end the stage belongs to whom nobody else asks.
+        drop_quietly(unsafe { Self::replace(this, Stage::Empty) });
+    }
+
+    /// See [`Body::free`].
+    unsafe fn free(this: FibreRef) {
+        // SAFETY: made by `Box::into_raw` in `launch`, and nobody refers to it.
+        drop(unsafe { Box::from_raw(this.cast::<Self>().as_ptr()) });
+    }
+}
+
+/// Drops a user's value. A panic in its destructor has been printed by the panic
+/// hook, and ends here.
+fn drop_quietly<V>(value: V) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        // The payload's destructor is not trusted either.
+        std::mem::forget(payload);
+    }
+}
+
+/// Where a new fibre is to live.
+pub enum Place<'a> {
+    /// With the caller, who is a processor of the domain.
+    Here(&'a Processor),
+    /// In this domain, which the caller keeps alive.
+    There(&'a Arc<Domain>),
+}
+
+impl Place<'_> {
+    /// Counts the fibre; `None` if the domain has stopped.
+    #[inline]
+    fn register(&self) -> Option<u64> {
+        match self {
+            Self::Here(processor) => Some(processor.domain().register(processor.index())),
+            Self::There(domain) => domain.register_foreign(),
+        }
+    }
+
+    /// Queues it.
+    #[inline]
+    fn put(&self, fibre: FibreRef) {
+        let (domain, turn) = match self {
+            Self::Here(processor) => (processor.domain(), processor.next_turn()),
+            Self::There(domain) => (*domain, domain.next_turn()),
+        };
+        // SAFETY: the fibre is new.
+        unsafe { domain.place(fibre, turn) };
+    }
+}
+
+/// Spawns a fibre in `place`. `None`: the domain has stopped; the closure is gone.
+///
+/// # Safety
+///
+/// What `closure` borrows, and `T`, live until the fibre has ended and its result
+/// is gone; `scope`, if any, until it has been told.
+pub unsafe fn launch<F, T>(
+    place: &Place<'_>,
+    attributes: Attributes,
+    scope: Option<ChildrenRef>,
+    closure: F,
+) -> Option<JoinHandle<T>>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let id = place.register()?;
+    let task = Box::new(Task {
+        block: ControlBlock::new(Task::<F, T>::BODY, attributes, id),
+        stage: UnsafeCell::new(Stage::<F, T>::Closure(closure)),
+        scope,
+    });
+    // SAFETY: a box is not null.
+    let fibre: FibreRef = unsafe { FibreRef::new_unchecked(Box::into_raw(task).cast()) };
+    place.put(fibre);
+    Some(JoinHandle {
+        fibre,
+        _result: PhantomData,
+    })
+}
+
+/// The right to wait for a fibre's end and to have its result. Dropping it detaches
+/// the fibre, which runs on; its result is then dropped at its end.
+///
+/// ```
+/// let handle = fibre_core::spawn(|| 6 * 7);
+/// assert_eq!(handle.join().unwrap(), 42);
+/// ```
+#[derive(Debug)]
+pub struct JoinHandle<T> {
+    /// A reference to the control block.
+    fibre: FibreRef,
+    /// The result comes from another thread.
+    _result: PhantomData<fn() -> T>,
+}
+
+// SAFETY: the handle moves the result, which is `Send`, and uses atomic words.
+unsafe impl<T: Send> Send for JoinHandle<T> {}
+// SAFETY: a shared handle gives access to the fibre's number and state only.
+unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+impl<T> JoinHandle<T> {
+    /// The control block, which the handle's reference keeps alive.
+    fn block(&self) -> &ControlBlock {
+        // SAFETY: alive until our `drop`.
+        unsafe { self.fibre.as_ref() }
+    }
+
+    /// Waits for the fibre's end and returns its result. Blocks the fibre, or the
+    /// thread if the caller is not a fibre.
+    ///
+    /// # Errors
+    ///
+    /// The payload of the panic that ended it; or a [`StackError`] if it never
+    /// got a stack.
+    ///
+    /// # Panics
+    ///
+    /// If a fibre joins itself: it would wait for ever.
+    pub fn join(self) -> Result<T> {
+        self.refuse_self();
+        if !self.is_finished() {
+            let _ = park(|waiter| self.block().completion.publish(waiter));
+        }
+        self.take()
+    }
+
+    /// Like [`join`](Self::join), but gives the handle back if the fibre has not
+    /// ended by `deadline`. A deadline in the past tries once.
+    ///
+    /// # Errors
+    ///
+    /// The handle, if the deadline passed.
+    ///
+    /// # Panics
+    ///
+    /// As [`join`](Self::join).
+    pub fn join_until(self, deadline: Instant) -> std::result::Result<Result<T>, Self> {
+        self.refuse_self();
+        if !self.is_finished() {
+            let completion = &self.block().completion;
+            let _ = park::park_until(
+                Some(deadline),
+                |waiter| completion.publish(waiter),
+                |waiter| completion.withdraw(waiter),
+            );
+        }
+        if self.is_finished() {
+            Ok(self.take())
+        } else {
+            Err(self)
+        }
+    }
+
+    /// Whether the fibre has ended, so that [`join`](Self::join) will not block.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.block().completion.is_done()
+    }
+
+    /// The fibre's number: unique in the process, never reused.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.block().id()
+    }
+
+    /// The fibre's name, if it was given one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.block().attributes.name.as_deref()
+    }
+
+    /// See [`join`](Self::join), Panics.
+    fn refuse_self(&self) {
+        assert!(
+            park::running() != Some(self.fibre),
+            "a fibre cannot join itself"
+        );
+    }
+
+    /// Takes the result of a fibre that has ended.
+    fn take(self) -> Result<T> {
+        let mut result = MaybeUninit::<Result<T>>::uninit();
+        let fibre = self.fibre;
+        std::mem::forget(self);
+        // SAFETY: it has ended, so the stage is ours, and then our reference goes.
+        unsafe {
+            (fibre.as_ref().body().take_result)(fibre, result.as_mut_ptr().cast());
+            ControlBlock::release(fibre);
+            result.assume_init()
+        }
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        let ended = !self.block().completion.detach();
+        // SAFETY: if it has ended, the result is ours to drop; our reference goes last.
+        unsafe {
+            if ended {
+                (self.block().body().drop_result)(self.fibre);
+            }
+            ControlBlock::release(self.fibre);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The one place that chooses between real atomics and loom's.
+//!
+//! Everything that takes part in a lock-free protocol names its atomics,
+//! cells, locks and futexes through this module, so that the models in
+//! `tests/loom_*.rs` run the shipped code and not a copy of it.
+
+#[cfg(not(loom))]
+pub use self::real::*;
+#[cfg(not(loom))]
+pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+#[cfg(loom)]
+pub use self::model::*;
+#[cfg(loom)]
+pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Spins this many times on a window of a few instructions before giving up.
+#[cfg(not(loom))]
+pub const SPIN_LIMIT: u32 = 128;
+/// One look is enough in a model: each further one only repeats states.
+#[cfg(loom)]
+pub const SPIN_LIMIT: u32 = 1;
+
+#[cfg(not(loom))]
+mod real {
+    use rustix::thread::futex;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Instant;
+
+    pub use parking_lot::{Mutex, MutexGuard};
+
+    /// Tells the processor core that this is a short spin.
+    pub fn spin_hint() {
+        std::hint::spin_loop();
+    }
+
+    /// Lets the operating system run somebody else, who may be in our way.
+    pub fn thread_yield() {
+        std::thread::yield_now();
+    }
+
+    /// A 32-bit word that threads can sleep on.
+    #[derive(Debug, Default)]
+    pub struct Futex(AtomicU32);
+
+    impl Futex {
+        /// A word that holds `value`.
+        pub const fn new(value: u32) -> Self {
+            Self(AtomicU32::new(value))
+        }
+
+        /// Reads the word; acquires what the last release of it published.
+        pub fn load(&self) -> u32 {
+            self.0.load(Ordering::Acquire)
+        }
+
+        /// Replaces the word, acquiring and releasing; returns the old value.
+        pub fn swap(&self, value: u32) -> u32 {
+            self.0.swap(value, Ordering::AcqRel)
+        }
+
+        /// Replaces `from` by `to`; says whether the word was `from`.
+        pub fn exchange(&self, from: u32, to: u32) -> bool {
+            self.0
+                .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
+                .is_ok()
+        }
+
+        /// Sleeps while the word is `expected`, at most until `deadline`.
+        /// May return early: the caller looks at the word again.
+        pub fn wait(&self, expected: u32, deadline: Option<Instant>) {
+            let timeout = deadline.map(super::time_left);
+            // Every error (EAGAIN, EINTR, ETIMEDOUT) means the same to the
+            // caller: look at the word and at the clock again.
+            let _ = futex::wait(&self.0, futex::Flags::PRIVATE, expected, timeout.as_ref());
+        }
+
+        /// Wakes one thread that sleeps on the word at this address.
+        ///
+        /// Takes a pointer because the word may be gone by now, if its owner
+        /// saw the new value without sleeping: the kernel then finds nobody
+        /// there, or wakes somebody who has to cope with early returns.
+        pub fn wake_one(this: *const Self) {
+            let _ = super::futex_wake(this.cast());
+        }
+    }
+}
+
+/// The time from now until `deadline`, as the kernel wants it.
+#[cfg(not(loom))]
+fn time_left(deadline: std::time::Instant) -> rustix::time::Timespec {
+    let left = deadline.saturating_duration_since(std::time::Instant::now());
+    rustix::time::Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: left.subsec_nanos().into(),
+    }
+}
+
+/// `FUTEX_WAKE` on an address that is not dereferenced in this process.
+#[cfg(not(loom))]
+fn futex_wake(word: *const u32) -> libc::c_long {
+    // SAFETY: FUTEX_WAKE takes the address as a key only; the kernel answers
+    // an unmapped one with EFAULT.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word,
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            1,
+        )
+    }
+}
+
+#[cfg(loom)]
+mod model {
+    use std::time::Instant;
+
+    pub use loom::sync::MutexGuard;
+
+    /// loom's mutex with `parking_lot`'s signature.
+    #[derive(Debug, Default)]
+    pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        /// A free mutex that holds `value`.
+        pub fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        /// Blocks the model thread until the mutex is its own.
+        pub fn lock(&self) -> MutexGuard<'_, T> {
+            match self.0.lock() {
+                Ok(guard) => guard,
+                Err(poisoned) => poisoned.into_inner(),
+            }
+        }
+    }
+
+    /// Hands control to another model thread.
+    pub fn spin_hint() {
+        loom::thread::yield_now();
+    }
+
+    /// Hands control to another model thread.
+    pub fn thread_yield() {
+        loom::thread::yield_now();
+    }
+
+    /// A futex told in loom's terms: a word under a lock, with a condition.
+    #[derive(Debug)]
+    pub struct Futex {
+        word: loom::sync::Mutex<u32>,
+        changed: loom::sync::Condvar,
+    }
+
+    #[allow(clippy::unwrap_used, reason = "a poisoned model has failed already")]
+    impl Futex {
+        /// A word that holds `value`.
+        pub fn new(value: u32) -> Self {
+            Self {
+                word: loom::sync::Mutex::new(value),
+                changed: loom::sync::Condvar::new(),
+            }
+        }
+
+        /// Reads the word.
+        pub fn load(&self) -> u32 {
+            *self.word.lock().unwrap()
+        }
+
+        /// Replaces the word; returns the old value.
+        pub fn swap(&self, value: u32) -> u32 {
+            std::mem::replace(&mut self.word.lock().unwrap(), value)
+        }
+
+        /// Replaces `from` by `to`; says whether the word was `from`.
+        pub fn exchange(&self, from: u32, to: u32) -> bool {
+            let mut word = self.word.lock().unwrap();
+            let same = *word == from;
+            if same {
+                *word = to;
+            }
+            same
+        }
+
+        /// Sleeps while the word is `expected`; models have no clock.
+        pub fn wait(&self, expected: u32, _deadline: Option<Instant>) {
+            let mut word = self.word.lock().unwrap();
+            while *word == expected {
+                word = self.changed.wait(word).unwrap();
+            }
+        }
+
+        /// Wakes one thread that sleeps on the word.
+        pub fn wake_one(this: *const Self) {
+            // SAFETY: models keep the word alive until all threads ended.
+            unsafe { (*this).changed.notify_one() };
+        }
+    }
+}

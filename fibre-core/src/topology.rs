@@ -1,0 +1,99 @@
+//! How many processors this process may use.
+//!
+//! The smaller of two numbers: the CPUs in the affinity mask, and the CPU quota of
+//! the control group and all its ancestors, rounded up. At least one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The default number of processors: min(affinity, cgroup quota), or what
+/// `FIBRE_PROCESSORS` says.
+///
+/// # Panics
+///
+/// If `FIBRE_PROCESSORS` is set to something that is not a positive number.
+#[must_use]
+pub fn default_processors() -> usize {
+    match std::env::var("FIBRE_PROCESSORS") {
+        Ok(text) => match text.parse() {
+            Ok(count) if count > 0 => count,
+            _ => panic!("FIBRE_PROCESSORS must be a positive number, not {text:?}"),
+        },
+        Err(_) => affinity().min(quota().unwrap_or(usize::MAX)).max(1),
+    }
+}
+
+/// CPUs that this thread may run on.
+fn affinity() -> usize {
+    rustix::thread::sched_getaffinity(None).map_or(1, |cpus| cpus.count() as usize)
+}
+
+/// CPUs' worth of time that the control group may use, rounded up.
+fn quota() -> Option<usize> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let unified = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    match unified.map(|path| quota_v2(Path::new("/sys/fs/cgroup"), path)) {
+        Some(Some(cpus)) => Some(cpus),
+        _ => quota_v1(Path::new("/sys/fs/cgroup/cpu")),
+    }
+}
+
+/// The smallest `cpu.max` from the group up to the root of the hierarchy.
+fn quota_v2(root: &Path, group: &str) -> Option<usize> {
+    let leaf: PathBuf = root.join(group.trim_start_matches('/'));
+    leaf.ancestors()
+        .take_while(|directory| directory.starts_with(root))
+        .filter_map(|directory| {
+            let text = fs::read_to_string(directory.join("cpu.max")).ok()?;
+            let (quota, period) = text.trim().split_once(' ')?;
+            cpus(quota, period)
+        })
+        .min()
+}
+
+/// The same from the older files.
+fn quota_v1(directory: &Path) -> Option<usize> {
+    let quota = fs::read_to_string(directory.join("cpu.cfs_quota_us")).ok()?;
+    let period = fs::read_to_string(directory.join("cpu.cfs_period_us")).ok()?;
+    cpus(quota.trim(), period.trim())
+}
+
+/// Quota over period, rounded up; `None` for "max", -1, and nonsense.
+fn cpus(quota: &str, period: &str) -> Option<usize> {
+    let quota: usize = quota.parse().ok()?;
+    let period: usize = period.parse().ok().filter(|period| *period > 0)?;
+    Some(quota.div_ceil(period).max(1))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quota_is_rounded_up_and_may_be_absent() {
+        assert_eq!(cpus("150000", "100000"), Some(2));
+        assert_eq!(cpus("1000", "100000"), Some(1));
+        assert_eq!(cpus("max", "100000"), None);
+        assert_eq!(cpus("-1", "100000"), None);
+    }
+
+    #[test]
+    fn the_tightest_ancestor_counts() {
+        let root = std::env::temp_dir().join(format!("fibre-quota-{}", std::process::id()));
+        let leaf = root.join("a/b");
+        fs::create_dir_all(&leaf).unwrap();
+        fs::write(root.join("a/cpu.max"), "200000 100000\n").unwrap();
+        fs::write(leaf.join("cpu.max"), "max 100000\n").unwrap();
+        assert_eq!(quota_v2(&root, "/a/b"), Some(2));
+        fs::write(leaf.join("cpu.max"), "50000 100000\n").unwrap();
+        assert_eq!(quota_v2(&root, "/a/b"), Some(1));
+        assert_eq!(quota_v2(&root, "/"), None);
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn at_least_one() {
+        assert!(default_processors() >= 1);
+    }
+}

@@ -1,0 +1,224 @@
+//! The wake side of suspension: the first waker wins.
+//!
+//! A [`Waiter`] lies on the stack of whoever waits. It is handed to a list, a slot
+//! and perhaps a timer; each of them may [`Waiter::claim`] it, and one
+//! compare-and-swap on its *outcome* decides who does:
+//!
+//! ```text
+//!   WAITING ──► token ≥ 0 | TIMED_OUT          (once)
+//! ```
+//!
+//! The winner gets a [`Resume`], the right and the duty to let the waiting fibre or
+//! thread go on. Everybody else gets `None` and forgets the waiter.
+//!
+//! Invariants:
+//!
+//! 1. Whoever holds a pointer to a waiter reaches it under the lock of the list
+//!    (or by the word of the slot) that the pointer came from, and the waiting
+//!    side takes the waiter out of there, under the same lock, before its frame
+//!    ends. So `claim` is called under that lock, `Resume::resume` after it.
+//! 2. The waiting side goes on only by consuming the winner's resume, never by
+//!    merely seeing the outcome. So the winner may touch the waiter until it
+//!    resumes; [`Resume`] therefore carries a copy of all that it needs.
+//!
+//! # Memory ordering
+//!
+//! The outcome is written with release and read with acquire; what else the
+//! winner did before `resume` travels by the fibre's state word or the thread's
+//! futex.
+
+use crate::sync::{AtomicU32, Futex, Ordering};
+use std::marker::PhantomPinned;
+use std::ptr::NonNull;
+use std::time::Instant;
+
+/// Nobody has won yet.
+const WAITING: u32 = 0;
+/// The deadline won.
+const TIMED_OUT: u32 = 1;
+/// Tokens are stored above this.
+const FIRST_TOKEN: u32 = 2;
+
+/// How a wait ended.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// A waker won, and left this token.
+    Woken(u32),
+    /// The deadline passed first. The waiter is out of every list.
+    TimedOut,
+    /// The wait did not take place: the condition held already.
+    NotParked,
+}
+
+/// Something that can be let go on; implemented by the fibre's control block.
+pub trait Wakeable {
+    /// Lets the one who waits go on. Called once per wait, by the winner.
+    ///
+    /// # Safety
+    ///
+    /// `this` waits, and the caller has won its waiter.
+    unsafe fn resume(this: NonNull<Self>);
+}
+
+/// Who waits, as a copy that outlives the waiter.
+#[derive(Debug)]
+enum Target<F> {
+    /// A fibre, by its control block.
+    Fibre(NonNull<F>),
+    /// A kernel thread, by the word it sleeps on.
+    Thread(NonNull<ThreadParker>),
+}
+
+impl<F> Clone for Target<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F> Copy for Target<F> {}
+
+/// One wait of one fibre or thread. See the module text.
+#[derive(Debug)]
+pub struct Waiter<F> {
+    /// Who has won.
+    outcome: AtomicU32,
+    /// Who waits.
+    target: Target<F>,
+    /// Lists hold its address.
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: the outcome is atomic, and the target is only used by the one winner,
+// through `Wakeable::resume` and `ThreadParker::unpark`, both made for any thread.
+unsafe impl<F> Send for Waiter<F> {}
+// SAFETY: as above.
+unsafe impl<F> Sync for Waiter<F> {}
+
+impl<F: Wakeable> Waiter<F> {
+    /// A wait of this fibre.
+    #[must_use]
+    pub fn for_fibre(fibre: NonNull<F>) -> Self {
+        Self::new(Target::Fibre(fibre))
+    }
+
+    /// A wait of the thread that owns `parker`.
+    #[must_use]
+    pub fn for_thread(parker: &ThreadParker) -> Self {
+        Self::new(Target::Thread(NonNull::from(parker)))
+    }
+
+    fn new(target: Target<F>) -> Self {
+        Self {
+            outcome: AtomicU32::new(WAITING),
+            target,
+            _pinned: PhantomPinned,
+        }
+    }
+
+    /// Tries to be the one who ends this wait, leaving `token` (below 2³¹).
+    ///
+    /// Call it under the lock that gives access to the waiter, and resume after
+    /// that lock is released.
+    pub fn claim(&self, token: u32) -> Option<Resume<F>> {
+        self.decide(FIRST_TOKEN + token)
+    }
+
+    /// Tries to end this wait because its deadline has passed.
+    pub fn time_out(&self) -> Option<Resume<F>> {
+        self.decide(TIMED_OUT)
+    }
+
+    /// The one compare-and-swap.
+    fn decide(&self, outcome: u32) -> Option<Resume<F>> {
+        let target = self.target;
+        self.outcome
+            .compare_exchange(WAITING, outcome, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+            .then_some(Resume { target })
+    }
+
+    /// Whether somebody has won already. A hint to spare work; see invariant 2.
+    #[must_use]
+    pub fn is_claimed(&self) -> bool {
+        self.outcome.load(Ordering::Relaxed) != WAITING
+    }
+
+    /// Reads who has won, after the resume has been consumed.
+    pub fn outcome(&self) -> Outcome {
+        match self.outcome.load(Ordering::Acquire) {
+            WAITING => unreachable!("resumed without an outcome"),
+            TIMED_OUT => Outcome::TimedOut,
+            token => Outcome::Woken(token - FIRST_TOKEN),
+        }
+    }
+}
+
+/// The right and the duty of a winner: to let the waiting side go on.
+#[must_use = "the waiting side sleeps until it is resumed"]
+#[derive(Debug)]
+pub struct Resume<F> {
+    target: Target<F>,
+}
+
+// SAFETY: see `Waiter`.
+unsafe impl<F> Send for Resume<F> {}
+
+impl<F: Wakeable> Resume<F> {
+    /// Lets the waiting fibre or thread go on. Blocks nothing; any thread.
+    #[inline]
+    pub fn resume(self) {
+        match self.target {
+            // SAFETY: we have won its waiter, so it waits for us (invariant 2).
+            Target::Fibre(fibre) => unsafe { F::resume(fibre) },
+            // SAFETY: the same; the thread leaves its frame only after this.
+            Target::Thread(parker) => unsafe { ThreadParker::unpark(parker) },
+        }
+    }
+}
+
+/// The word that a waiting kernel thread sleeps on, in its own frame.
+#[derive(Debug)]
+pub struct ThreadParker(Futex);
+
+impl ThreadParker {
+    /// A parker that has not been resumed.
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "one per wait, never a default")]
+    pub fn new() -> Self {
+        Self(Futex::new(0))
+    }
+
+    /// Blocks the thread until the winner resumes it.
+    pub fn park(&self) {
+        while self.0.load() == 0 {
+            self.0.wait(0, None);
+        }
+    }
+
+    /// Blocks the thread until it is resumed (`true`) or the deadline passes.
+    #[must_use]
+    pub fn park_until(&self, deadline: Instant) -> bool {
+        while self.0.load() == 0 {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            self.0.wait(0, Some(deadline));
+        }
+        true
+    }
+
+    /// Resumes the thread. Touches nothing after the word has changed but its
+    /// address.
+    ///
+    /// # Safety
+    ///
+    /// The thread has not been resumed since it began to wait.
+    unsafe fn unpark(this: NonNull<Self>) {
+        // SAFETY: it is in its frame until the swap below.
+        let word = unsafe { &raw const (*this.as_ptr()).0 };
+        // SAFETY: the same.
+        unsafe { (*word).swap(1) };
+        Futex::wake_one(word);
+    }
+}
