@@ -1,0 +1,102 @@
+//! A condition variable for fibres.
+//!
+//! Who waits enters the list while it still holds the mutex, and unlocks it only
+//! then; so a notification by somebody who has held the mutex since finds it.
+
+use crate::mutex::MutexGuard;
+use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::Outcome;
+use std::time::Instant;
+
+/// Waits for a condition on a value in a [`Mutex`](crate::Mutex).
+///
+/// Waits may end without a notification when others compete for the same
+/// condition, so look at it again.
+///
+/// ```
+/// use fibre_sync::{Condvar, Mutex};
+///
+/// let (ready, changed) = (Mutex::new(false), Condvar::new());
+/// fibre_core::scope(|scope| {
+///     scope.spawn(|| {
+///         let mut guard = ready.lock();
+///         while !*guard {
+///             changed.wait(&mut guard);
+///         }
+///     });
+///     *ready.lock() = true;
+///     changed.notify_one();
+/// });
+/// ```
+#[derive(Debug, Default)]
+pub struct Condvar {
+    waiting: Locked<WaitList>,
+}
+
+impl Condvar {
+    /// A condition variable that nobody waits on.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            waiting: parking_lot::const_mutex(WaitList::new()),
+        }
+    }
+
+    /// Unlocks the guard's mutex, waits for a notification, and locks it again.
+    /// Blocks the fibre, or the thread if the caller is not a fibre.
+    pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
+        self.wait_deadline(guard, None);
+    }
+
+    /// Like [`wait`](Self::wait), but gives up at `deadline`. `false`: it passed
+    /// before a notification. The mutex is locked again in any case, which may take
+    /// longer.
+    pub fn wait_until<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, deadline: Instant) -> bool {
+        self.wait_deadline(guard, Some(deadline))
+    }
+
+    /// The common part.
+    fn wait_deadline<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        deadline: Option<Instant>,
+    ) -> bool {
+        let unlock = || guard.unlock_for_wait();
+        let outcome = wait(&self.waiting, |list| list, deadline, |_| true, unlock);
+        guard.relock();
+        outcome != Outcome::TimedOut
+    }
+
+    /// Waits until `condition` is false of the value. Blocks the fibre (or thread).
+    pub fn wait_while<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) {
+        while condition(guard) {
+            self.wait(guard);
+        }
+    }
+
+    /// Wakes the one that has waited longest, if any. Blocks nothing.
+    pub fn notify_one(&self) {
+        self.notify();
+    }
+
+    /// Wakes all that wait now. Blocks nothing.
+    pub fn notify_all(&self) {
+        // Those that come meanwhile stand behind, and are not meant.
+        let waiting = self.waiting.lock().len();
+        for _ in 0..waiting {
+            if !self.notify() {
+                break;
+            }
+        }
+    }
+
+    /// Wakes one; `false`: nobody waits.
+    fn notify(&self) -> bool {
+        let first = self.waiting.lock().claim_first(0);
+        first.map(|first| first.resume()).is_some()
+    }
+}

@@ -1,0 +1,16 @@
+//! What fibres and threads wait on: [`Mutex`], [`Condvar`], [`Semaphore`].
+//!
+//! All of them block the fibre when called by a fibre, and the thread when called by
+//! any other thread; fibres and threads may share one object. Each blocking call
+//! has a form with a deadline. All are made of one [`WaitList`] under one short lock
+//! and of [`fibre_core::park_until`]; this crate mentions no file descriptor.
+
+mod condvar;
+mod mutex;
+mod semaphore;
+mod wait_list;
+
+pub use condvar::Condvar;
+pub use mutex::{Mutex, MutexGuard};
+pub use semaphore::Semaphore;
+pub use wait_list::{Locked, WaitList, wait};

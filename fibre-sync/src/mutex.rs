@@ -1,0 +1,231 @@
+//! A mutex that blocks fibres.
+//!
+//! One word says whether it is free, held, or held with others waiting; the others
+//! stand in a [`WaitList`]. Unlocking frees the word first and then wakes one, who
+//! competes with whoever comes by (*blocking with barging*, thesis section 3.3): a
+//! running fibre that needs the lock need not wait for a sleeping one to wake up.
+//!
+//! Who waits always marks the word `CONTENDED` before it sleeps, and acquires it as
+//! `CONTENDED`, because there may be more of its kind; a woken one that finds the
+//! mutex taken marks it again. So the holder of a mutex that somebody waits for
+//! always finds the mark, except while a woken one is on its way, who then is the
+//! one to mark it.
+//!
+//! # Memory ordering
+//!
+//! Acquire on taking the word, release on freeing it. Unlocking touches the list
+//! after the word is free; the guard's borrow of the mutex keeps both alive that
+//! long. (A lock without lifetimes, as C needs it, has to hand over under the
+//! list's lock instead.)
+
+use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::Outcome;
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+/// Nobody has it.
+const FREE: u32 = 0;
+/// Somebody has it.
+const HELD: u32 = 1;
+/// Somebody has it, and somebody may wait for it.
+const CONTENDED: u32 = 2;
+
+/// Mutual exclusion for fibres and threads. There is no poisoning: after a panic of
+/// the holder the mutex is simply free.
+///
+/// ```
+/// use fibre_sync::Mutex;
+///
+/// let counter = Mutex::new(0);
+/// fibre_core::scope(|scope| {
+///     for _ in 0..10 {
+///         scope.spawn(|| *counter.lock() += 1);
+///     }
+/// });
+/// assert_eq!(*counter.lock(), 10);
+/// ```
+#[derive(Default)]
+pub struct Mutex<T: ?Sized> {
+    raw: RawMutex,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the lock hands the value from one fibre or thread to the next.
+unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
+// SAFETY: as above; sharing the mutex gives exclusive access only.
+unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
+
+/// The lock without a value.
+#[derive(Debug, Default)]
+struct RawMutex {
+    word: AtomicU32,
+    waiting: Locked<WaitList>,
+}
+
+impl RawMutex {
+    /// Takes the lock if it is free.
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.word
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Takes the lock; `false`: the deadline passed first.
+    #[inline]
+    fn lock_until(&self, deadline: Option<Instant>) -> bool {
+        self.try_lock() || self.lock_contended(deadline)
+    }
+
+    /// Waits for the lock.
+    #[cold]
+    fn lock_contended(&self, deadline: Option<Instant>) -> bool {
+        loop {
+            let enter = |_: &mut WaitList| self.word.swap(CONTENDED, Ordering::Acquire) != FREE;
+            match wait(&self.waiting, |list| list, deadline, enter, || ()) {
+                Outcome::NotParked => return true,
+                Outcome::TimedOut => return false,
+                Outcome::Woken(_) => {}
+            }
+        }
+    }
+
+    /// Gives the lock back.
+    #[inline]
+    fn unlock(&self) {
+        if self.word.swap(FREE, Ordering::Release) == CONTENDED {
+            self.wake_one();
+        }
+    }
+
+    /// Lets the one go on that has waited longest.
+    #[cold]
+    fn wake_one(&self) {
+        let first = self.waiting.lock().claim_first(0);
+        if let Some(first) = first {
+            first.resume();
+        }
+    }
+}
+
+impl<T> Mutex<T> {
+    /// A free mutex that holds `value`.
+    pub const fn new(value: T) -> Self {
+        let raw = RawMutex {
+            word: AtomicU32::new(FREE),
+            waiting: parking_lot::const_mutex(WaitList::new()),
+        };
+        Self {
+            raw,
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Takes the value out.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits until the mutex is the caller's. Blocks the fibre, or the thread if the
+    /// caller is not a fibre. Locking a mutex that one holds waits for ever.
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        // Without a deadline this cannot fail.
+        self.raw.lock_until(None);
+        self.guard()
+    }
+
+    /// Takes the mutex if it is free. Blocks nothing.
+    #[inline]
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.raw.try_lock().then(|| self.guard())
+    }
+
+    /// Like [`lock`](Self::lock), but gives up at `deadline`. A deadline in the past
+    /// tries once.
+    pub fn lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T>> {
+        self.raw.lock_until(Some(deadline)).then(|| self.guard())
+    }
+
+    /// The value, without locking: the borrow shows that nobody else has the mutex.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+
+    /// The proof of a lock that has just been taken.
+    #[inline]
+    fn guard(&self) -> MutexGuard<'_, T> {
+        MutexGuard {
+            mutex: self,
+            _not_send: PhantomData,
+        }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.try_lock() {
+            Some(value) => f.debug_tuple("Mutex").field(&&*value).finish(),
+            None => f.write_str("Mutex(<locked>)"),
+        }
+    }
+}
+
+/// Access to a locked [`Mutex`]'s value; dropping it unlocks.
+#[must_use = "the mutex is unlocked when the guard is dropped"]
+pub struct MutexGuard<'a, T: ?Sized> {
+    mutex: &'a Mutex<T>,
+    /// A guard is unlocked by the fibre that locked.
+    _not_send: PhantomData<*const ()>,
+}
+
+// SAFETY: a shared guard gives shared access to the value.
+unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// Unlocks, runs nothing of the caller, and leaves a guard that must be relocked
+    /// before it is used; for the condition variable.
+    pub(crate) fn unlock_for_wait(&self) {
+        self.mutex.raw.unlock();
+    }
+
+    /// Undoes [`unlock_for_wait`](Self::unlock_for_wait).
+    pub(crate) fn relock(&self) {
+        self.mutex.raw.lock_until(None);
+    }
+}
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the lock is ours.
+        unsafe { &*self.mutex.value.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the lock is ours.
+        unsafe { &mut *self.mutex.value.get() }
+    }
+}
+
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.mutex.raw.unlock();
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}

@@ -1,0 +1,106 @@
+//! A counting semaphore for fibres.
+//!
+//! Permits are handed over: a release gives its permit to the one that has waited
+//! longest, if any, and else adds it to the count. So nobody overtakes, and a
+//! permit is never both counted and handed over. Whether a waiter's deadline or
+//! the release wins is decided by the waiter's outcome, so no permit is lost.
+
+use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::Outcome;
+use std::time::Instant;
+
+/// A counting semaphore: `acquire` waits for a permit, `release` brings one. First
+/// come, first served.
+///
+/// ```
+/// let permits = fibre_sync::Semaphore::new(2);
+/// permits.acquire();
+/// permits.acquire();
+/// assert!(!permits.try_acquire());
+/// permits.release();
+/// assert!(permits.try_acquire());
+/// ```
+#[derive(Debug, Default)]
+pub struct Semaphore {
+    state: Locked<State>,
+}
+
+/// What the lock protects.
+#[derive(Debug, Default)]
+struct State {
+    /// Permits that nobody has; zero while somebody waits.
+    permits: usize,
+    waiting: WaitList,
+}
+
+impl State {
+    /// Takes a permit, if one is there.
+    fn take(&mut self) -> bool {
+        let there = self.permits > 0;
+        self.permits -= usize::from(there);
+        there
+    }
+}
+
+impl Semaphore {
+    /// A semaphore with `permits` permits.
+    #[must_use]
+    pub const fn new(permits: usize) -> Self {
+        Self {
+            state: parking_lot::const_mutex(State {
+                permits,
+                waiting: WaitList::new(),
+            }),
+        }
+    }
+
+    /// Waits for a permit and takes it. Blocks the fibre, or the thread if the caller
+    /// is not a fibre.
+    pub fn acquire(&self) {
+        self.acquire_deadline(None);
+    }
+
+    /// Like [`acquire`](Self::acquire), but gives up at `deadline`; says whether the
+    /// permit is the caller's. A deadline in the past tries once.
+    #[must_use = "`false` means that there is no permit"]
+    pub fn acquire_until(&self, deadline: Instant) -> bool {
+        self.acquire_deadline(Some(deadline))
+    }
+
+    /// Takes a permit if one is there. Blocks nothing.
+    #[must_use = "`false` means that there is no permit"]
+    pub fn try_acquire(&self) -> bool {
+        self.state.lock().take()
+    }
+
+    /// The common part.
+    fn acquire_deadline(&self, deadline: Option<Instant>) -> bool {
+        let outcome = wait(
+            &self.state,
+            |state| &mut state.waiting,
+            deadline,
+            |state| !state.take(),
+            || (),
+        );
+        outcome != Outcome::TimedOut
+    }
+
+    /// Brings a permit. Blocks nothing; any thread, also one that never acquired.
+    pub fn release(&self) {
+        let mut state = self.state.lock();
+        let first = state.waiting.claim_first(0);
+        if first.is_none() {
+            state.permits += 1;
+        }
+        drop(state);
+        if let Some(first) = first {
+            first.resume();
+        }
+    }
+
+    /// How many permits there are at this moment.
+    #[must_use]
+    pub fn available(&self) -> usize {
+        self.state.lock().permits
+    }
+}

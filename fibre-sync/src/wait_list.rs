@@ -1,0 +1,174 @@
+//! A FIFO of waiters, and the one way to wait in it.
+//!
+//! The list is intrusive: its nodes lie in the frames of those who wait, so waiting
+//! allocates nothing. It is always used under a lock, which is also the lock that
+//! invariant 1 of `fibre_core`'s waiters asks for: wakers claim under it, and the
+//! waiting side takes its node out under it before its frame ends. The lock is a
+//! `parking_lot` mutex, held for a few instructions and never across a switch.
+//!
+//! A node is in the list from [`wait`]'s publication until a waker pops it or the
+//! deadline's withdrawal removes it.
+
+use fibre_core::{Outcome, Resume, Waiter, park_until};
+use parking_lot::Mutex;
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+use std::time::Instant;
+
+/// What protects a list and the state that goes with it.
+pub type Locked<S> = Mutex<S>;
+
+/// One who waits, in its own frame.
+#[derive(Debug)]
+struct Node {
+    /// Whom to wake; null before the node is in the list.
+    waiter: Cell<*const Waiter>,
+    /// The one that has waited a little longer.
+    before: Cell<*const Node>,
+    /// The one that has waited a little less.
+    behind: Cell<*const Node>,
+    /// Whether the node is in a list.
+    linked: Cell<bool>,
+}
+
+impl Node {
+    /// A node that is in no list.
+    const fn new() -> Self {
+        Self {
+            waiter: Cell::new(ptr::null()),
+            before: Cell::new(ptr::null()),
+            behind: Cell::new(ptr::null()),
+            linked: Cell::new(false),
+        }
+    }
+}
+
+/// The list. See the module text.
+#[derive(Debug)]
+pub struct WaitList {
+    /// The one that has waited longest.
+    head: *const Node,
+    /// The one that has waited least.
+    tail: *const Node,
+    /// How many wait.
+    length: usize,
+}
+
+// SAFETY: nodes are touched under the list's lock only, and stay alive while in it.
+unsafe impl Send for WaitList {}
+
+impl Default for WaitList {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl WaitList {
+    /// An empty list.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            head: ptr::null(),
+            tail: ptr::null(),
+            length: 0,
+        }
+    }
+
+    /// Whether nobody waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Takes out the one that has waited longest and whose deadline has not won
+    /// meanwhile. Resume it after the lock is released.
+    #[must_use]
+    pub fn claim_first(&mut self, token: u32) -> Option<Resume> {
+        loop {
+            let first = NonNull::new(self.head.cast_mut())?;
+            // SAFETY: in the list, hence alive; we are under its lock.
+            let node = unsafe { first.as_ref() };
+            self.unlink(node);
+            // SAFETY: a linked node's waiter is alive, too.
+            if let Some(resume) = unsafe { (*node.waiter.get()).claim(token) } {
+                return Some(resume);
+            }
+        }
+    }
+
+    /// Appends a node, which stays put until it is out again.
+    fn append(&mut self, node: &Node, waiter: &Waiter) {
+        node.waiter.set(waiter);
+        node.before.set(self.tail);
+        node.behind.set(ptr::null());
+        node.linked.set(true);
+        // SAFETY: the tail, if any, is in the list, hence alive.
+        match unsafe { self.tail.as_ref() } {
+            Some(tail) => tail.behind.set(node),
+            None => self.head = node,
+        }
+        self.tail = node;
+        self.length += 1;
+    }
+
+    /// Takes a node out of the list, wherever it stands.
+    fn unlink(&mut self, node: &Node) {
+        let (before, behind) = (node.before.get(), node.behind.get());
+        // SAFETY: neighbours of a linked node are linked, hence alive.
+        unsafe {
+            match before.as_ref() {
+                Some(before) => before.behind.set(behind),
+                None => self.head = behind,
+            }
+            match behind.as_ref() {
+                Some(behind) => behind.before.set(before),
+                None => self.tail = before,
+            }
+        }
+        node.linked.set(false);
+        self.length -= 1;
+    }
+}
+
+/// Waits in a list, unless `enter` finds that there is no need to.
+///
+/// `enter` is called under the lock; when it returns `false`, nothing has happened
+/// ([`Outcome::NotParked`]). Otherwise the caller is at the end of `list` when the lock
+/// is released, and `after` is called (to unlock what guards the condition, say).
+/// Blocks the fibre, or the thread if the caller is not a fibre. The closures do not
+/// panic.
+pub fn wait<S>(
+    locked: &Locked<S>,
+    list: impl Fn(&mut S) -> &mut WaitList,
+    deadline: Option<Instant>,
+    enter: impl FnOnce(&mut S) -> bool,
+    after: impl FnOnce(),
+) -> Outcome {
+    let node = Node::new();
+    park_until(
+        deadline,
+        |waiter| {
+            let mut state = locked.lock();
+            if !enter(&mut state) {
+                return false;
+            }
+            list(&mut state).append(&node, waiter);
+            drop(state);
+            after();
+            true
+        },
+        |_| {
+            let mut state = locked.lock();
+            // A waker may have popped it, and lost the claim to the deadline.
+            if node.linked.get() {
+                list(&mut state).unlink(&node);
+            }
+        },
+    )
+}
