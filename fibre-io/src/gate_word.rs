@@ -1,0 +1,165 @@
+//! What is known about one direction of a descriptor.
+//!
+//! ```text
+//!  bit 0  READY    a system call may succeed
+//!  bit 1  HANGUP   the peer has closed: reading will never block again
+//!  bit 2  CLOSED   we have closed: no call may begin
+//!  bit 3  WAITERS  somebody is in the gate's list
+//!  32..64 EPOCH    events so far
+//! ```
+//!
+//! The poller only ever *sets* `READY`, and counts an event each time. Whoever finds
+//! by a system call that the direction is drained *clears* it, but only against the
+//! snapshot taken before the call ([`GateWord::drained`]): if an event came since,
+//! the snapshot is stale, nothing is cleared, and the call is tried again. So an
+//! edge that arrives between the failing call and the clearing is not lost.
+//!
+//! Waiting begins under the lock of the gate's list by setting `WAITERS`; if the
+//! direction is ready by then, there is no wait. The poller, which sets `READY` in
+//! the same word, sees `WAITERS` and goes to the list, or its event came first and
+//! is seen by the one who wants to wait.
+//!
+//! # Memory ordering
+//!
+//! All changes are acquire-release read-modify-writes of the one word; loads acquire.
+
+use fibre_core::sync::{AtomicU64, Ordering};
+
+/// See the module text.
+const READY: u64 = 1;
+/// See the module text.
+const HANGUP: u64 = 2;
+/// See the module text.
+const CLOSED: u64 = 4;
+/// See the module text.
+const WAITERS: u64 = 8;
+/// One event more.
+const EPOCH: u64 = 1 << 32;
+
+/// What an event, or closing, obliges its deliverer to.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivered {
+    /// Nothing: nobody waits.
+    Nobody,
+    /// Somebody is in the list, or about to be: look there, under its lock.
+    Waiters,
+}
+
+/// The word at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Snapshot(u64);
+
+impl Snapshot {
+    /// Whether a system call may succeed.
+    #[must_use]
+    pub fn is_ready(self) -> bool {
+        self.0 & (READY | HANGUP) != 0
+    }
+
+    /// Whether we have closed the descriptor.
+    #[must_use]
+    pub fn is_closed(self) -> bool {
+        self.0 & CLOSED != 0
+    }
+
+    /// Whether somebody is in the list.
+    #[must_use]
+    pub fn has_waiters(self) -> bool {
+        self.0 & WAITERS != 0
+    }
+}
+
+/// The word. Nobody else touches its bits.
+#[derive(Debug)]
+pub struct GateWord(AtomicU64);
+
+impl Default for GateWord {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl GateWord {
+    /// The word of a direction that nobody has tried.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(AtomicU64::new(READY))
+    }
+
+    /// Forgets everything but the number of events, for a new owner.
+    pub fn reset(&self) {
+        let epoch = self.0.load(Ordering::Relaxed) & !(EPOCH - 1);
+        self.0.store(epoch | READY, Ordering::Release);
+    }
+
+    /// The word now. Take it before the system call whose outcome you will report.
+    #[inline]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(self.0.load(Ordering::Acquire))
+    }
+
+    /// Reports that a call found nothing, or took all there was. `hangup_too`: the
+    /// call would have blocked, so that even a hang-up is not to be trusted.
+    ///
+    /// `false`: an event came since the snapshot; the direction may be ready again.
+    #[inline]
+    pub fn drained(&self, seen: Snapshot, hangup_too: bool) -> bool {
+        let gone = if hangup_too { READY | HANGUP } else { READY };
+        let mut word = seen.0;
+        loop {
+            let next = word & !gone;
+            match self
+                .0
+                .compare_exchange(word, next, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => return true,
+                // Only the flag of the waiters has changed.
+                Err(now) if now & !WAITERS == seen.0 & !WAITERS => word = now,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Delivers an event.
+    pub fn event(&self, hangup: bool) -> Delivered {
+        let flags = if hangup { READY | HANGUP } else { READY };
+        let mut word = self.0.load(Ordering::Relaxed);
+        loop {
+            let next = (word | flags).wrapping_add(EPOCH);
+            match self
+                .0
+                .compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(before) => return delivered(before),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Closes the direction: nobody may begin to wait any more.
+    pub fn close(&self) -> Delivered {
+        delivered(self.0.fetch_or(CLOSED, Ordering::AcqRel))
+    }
+
+    /// Announces a wait, under the list's lock. `false`: do not wait.
+    #[must_use]
+    pub fn begin_wait(&self) -> bool {
+        let before = self.0.fetch_or(WAITERS, Ordering::AcqRel);
+        before & (READY | HANGUP | CLOSED) == 0
+    }
+
+    /// Says, under the list's lock, that the list is empty.
+    pub fn no_waiters(&self) {
+        self.0.fetch_and(!WAITERS, Ordering::AcqRel);
+    }
+}
+
+/// What the word before a delivery says about waiters.
+fn delivered(before: u64) -> Delivered {
+    if before & WAITERS == 0 {
+        Delivered::Nobody
+    } else {
+        Delivered::Waiters
+    }
+}

@@ -1,0 +1,35 @@
+//! Blocking-style sockets for fibres.
+//!
+//! A call that would block the kernel thread blocks the fibre instead. All I/O goes
+//! through one funnel, [`Source::io`]: try the system call; if it would block,
+//! make sure the descriptor is registered with the processor's epoll instance
+//! (lazily, once, edge-triggered), wait at the gate of that direction, try again.
+//! Called on a thread that is no fibre, the same functions block the thread.
+//!
+//! Modules, lowest first:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `gate_word`, `gate` | readiness of one direction, and who waits for it |
+//! | `table` | one slot per descriptor, found by its number |
+//! | `epoll` | a processor's epoll instance: how it sleeps and hears of events |
+//! | `source` | a descriptor with its slot; the funnel |
+//! | `backoff` | what accepting does when descriptors run out |
+//! | `net` | TCP, after `std::net` |
+
+#[cfg(not(loom))]
+mod backoff;
+#[cfg(not(loom))]
+mod epoll;
+#[cfg(not(loom))]
+mod gate;
+pub mod gate_word;
+#[cfg(not(loom))]
+pub mod net;
+#[cfg(not(loom))]
+mod source;
+#[cfg(not(loom))]
+mod table;
+
+#[cfg(not(loom))]
+pub use source::{Direction, Source};

@@ -1,0 +1,253 @@
+//! A descriptor that fibres can wait for, and the funnel that all I/O goes through.
+
+use crate::backoff;
+use crate::epoll::Epoll;
+use crate::gate::Gate;
+use crate::table::Slot;
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// What a call waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Data, end of file, or a connection to accept.
+    Read,
+    /// Room in the send buffer, or being connected.
+    Write,
+}
+
+/// What a successful call says about the direction it used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// It took less than it could have: nothing is left until the next event.
+    Nothing,
+    /// There may be more.
+    More,
+}
+
+/// An owned, non-blocking descriptor with its slot. Dropping it deregisters and closes.
+#[derive(Debug)]
+pub struct Source {
+    /// `None` only while `into_fd` takes it.
+    fd: Option<OwnedFd>,
+    /// The slot of the descriptor's number.
+    slot: &'static Slot,
+}
+
+impl Source {
+    /// Takes a descriptor and makes it non-blocking. It is not registered with epoll
+    /// before somebody has to wait for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of `fcntl`; and if the number is beyond four million.
+    pub fn new(fd: OwnedFd) -> io::Result<Self> {
+        let flags = rustix::fs::fcntl_getfl(&fd)?;
+        if !flags.contains(rustix::fs::OFlags::NONBLOCK) {
+            rustix::fs::fcntl_setfl(&fd, flags | rustix::fs::OFlags::NONBLOCK)?;
+        }
+        Self::from_nonblocking(fd)
+    }
+
+    /// [`new`](Self::new) for a descriptor that is known to be non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// If the number is beyond four million.
+    pub fn from_nonblocking(fd: OwnedFd) -> io::Result<Self> {
+        let slot = Slot::of(fd.as_raw_fd())
+            .ok_or_else(|| io::Error::other("a descriptor number beyond four million"))?;
+        slot.acquire();
+        Ok(Self { fd: Some(fd), slot })
+    }
+
+    /// Gives the descriptor up, deregistered, and blocking again.
+    ///
+    /// # Errors
+    ///
+    /// Those of `fcntl`.
+    pub fn into_fd(mut self) -> io::Result<OwnedFd> {
+        self.deregister();
+        let fd = self.fd.take().ok_or_else(closed)?;
+        let flags = rustix::fs::fcntl_getfl(&fd)?;
+        rustix::fs::fcntl_setfl(&fd, flags - rustix::fs::OFlags::NONBLOCK)?;
+        Ok(fd)
+    }
+
+    /// The gate of a direction.
+    fn gate(&self, direction: Direction) -> &'static Gate {
+        match direction {
+            Direction::Read => &self.slot.read,
+            Direction::Write => &self.slot.write,
+        }
+    }
+
+    /// The funnel: calls `operation` until it neither would block nor was interrupted,
+    /// and waits for `direction` in between. Blocks the fibre, or the thread if the
+    /// caller is not a fibre; each wait for `timeout` at most.
+    ///
+    /// `operation` also says whether it left something ([`Left`]); if not, the next
+    /// call waits for an event without trying first.
+    ///
+    /// Before it reads what is there already, a fibre lets the others of its processor
+    /// run (thesis section 3.4.2, "yield before read"); see [`yields_before_read`].
+    ///
+    /// # Errors
+    ///
+    /// `operation`'s own; `TimedOut`; `ConnectionAborted` after [`close`](Self::close).
+    pub fn io<T>(
+        &self,
+        direction: Direction,
+        timeout: Option<Duration>,
+        mut operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
+    ) -> io::Result<T> {
+        let gate = self.gate(direction);
+        let mut rested = direction == Direction::Write;
+        let mut deadline = None;
+        loop {
+            let seen = gate.snapshot();
+            if seen.is_closed() {
+                return Err(closed());
+            }
+            if self.slot.is_registered() && !seen.is_ready() {
+                self.wait(gate, timeout, &mut deadline)?;
+                rested = true;
+                continue;
+            }
+            if !rested {
+                rested = true;
+                if yields_before_read() {
+                    yield_fibre();
+                    continue;
+                }
+            }
+            match operation(self.as_fd()) {
+                Ok((value, Left::More)) => {
+                    gate.pass_on();
+                    return Ok(value);
+                }
+                Ok((value, Left::Nothing)) => {
+                    gate.drained(seen, false);
+                    return Ok(value);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    gate.drained(seen, true);
+                    self.register()?;
+                }
+                Err(errno) => {
+                    gate.pass_on();
+                    return Err(errno.into());
+                }
+            }
+        }
+    }
+
+    /// Waits at the gate; the deadline counts from the first wait.
+    fn wait(
+        &self,
+        gate: &Gate,
+        timeout: Option<Duration>,
+        deadline: &mut Option<Instant>,
+    ) -> io::Result<()> {
+        if deadline.is_none() {
+            *deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        }
+        if gate.wait(*deadline) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::TimedOut.into())
+        }
+    }
+
+    /// Waits until `direction` may be ready, without a system call that says so: for
+    /// those who wait for something else than data (being connected).
+    ///
+    /// # Errors
+    ///
+    /// `TimedOut`; `ConnectionAborted`; those of `epoll_ctl`.
+    pub fn wait_ready(&self, direction: Direction, timeout: Option<Duration>) -> io::Result<()> {
+        let gate = self.gate(direction);
+        gate.drained(gate.snapshot(), true);
+        self.register()?;
+        self.wait(gate, timeout, &mut None)?;
+        if gate.snapshot().is_closed() {
+            Err(closed())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Registers the descriptor with the caller's processor, unless it is registered.
+    fn register(&self) -> io::Result<()> {
+        if self.slot.is_registered() {
+            return Ok(());
+        }
+        let fd = self.as_fd();
+        self.slot.register(|generation| {
+            let epoll = Epoll::of_caller(fd.as_raw_fd().unsigned_abs() as usize)?;
+            epoll.add(fd, generation)?;
+            Ok(epoll)
+        })
+    }
+
+    /// Takes the descriptor out of epoll.
+    fn deregister(&self) {
+        if let Some(epoll) = self.slot.deregister() {
+            epoll.remove(self.as_fd());
+        }
+    }
+
+    /// Makes all calls that wait, and all later ones, fail with `ConnectionAborted`. The
+    /// descriptor itself is closed when the source is dropped.
+    pub fn close(&self) {
+        self.slot.read.close();
+        self.slot.write.close();
+    }
+}
+
+impl AsFd for Source {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.fd {
+            Some(fd) => fd.as_fd(),
+            None => unreachable!("a source without its descriptor is being consumed"),
+        }
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        if self.fd.is_some() {
+            self.deregister();
+            self.fd = None;
+            backoff::descriptor_freed();
+        }
+    }
+}
+
+/// What a call on a closed source fails with.
+fn closed() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::ConnectionAborted,
+        "the socket was closed by its owner",
+    )
+}
+
+/// Whether fibres yield before they read what is there already: on, unless the
+/// environment says `FIBRE_YIELD_BEFORE_READ=0`.
+fn yields_before_read() -> bool {
+    static SETTING: OnceLock<bool> = OnceLock::new();
+    *SETTING.get_or_init(|| {
+        std::env::var_os("FIBRE_YIELD_BEFORE_READ").is_none_or(|value| value != "0")
+    })
+}
+
+/// Lets other fibres run; does nothing on a plain thread.
+fn yield_fibre() {
+    if fibre_core::in_fibre() {
+        fibre_core::yield_now();
+    }
+}

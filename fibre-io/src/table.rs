@@ -1,0 +1,97 @@
+//! One slot per file descriptor, found by the descriptor's number.
+//!
+//! The kernel hands out the lowest free numbers, so a table indexed by them stays
+//! dense (thesis section 3.4.2). Slots are made a thousand at a time, never move and
+//! are never freed, so a reference to one is good for ever, whoever owns the
+//! descriptor. What tells owners apart is the *generation*: it is part of what epoll
+//! gives back with each event, and an event of an earlier owner is dropped.
+//! Should one slip through, it is a hint to try a system call, no more.
+
+use crate::epoll::Epoll;
+use crate::gate::Gate;
+use parking_lot::Mutex;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Slots made at once.
+const CHUNK: usize = 1024;
+
+/// Chunks there may be: four million descriptors, four times the kernel's default
+/// limit (`fs.nr_open`).
+const CHUNKS: usize = 4096;
+
+/// What the runtime knows about one descriptor number.
+#[derive(Debug, Default)]
+pub struct Slot {
+    /// Readiness to read or accept.
+    pub read: Gate,
+    /// Readiness to write, or being connected.
+    pub write: Gate,
+    /// How many owners the number has had.
+    generation: AtomicU32,
+    /// Whether `epoll` is set: a hint that spares the lock.
+    registered: AtomicBool,
+    /// The instance that the descriptor is registered with.
+    epoll: Mutex<Option<Arc<Epoll>>>,
+}
+
+/// The slots, by descriptor.
+static TABLE: [OnceLock<Box<[Slot]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+
+impl Slot {
+    /// The slot of a descriptor; `None` if the number is out of all bounds.
+    pub fn of(fd: RawFd) -> Option<&'static Self> {
+        let fd = usize::try_from(fd).ok()?;
+        let chunk = TABLE.get(fd / CHUNK)?;
+        let slots = chunk.get_or_init(|| (0..CHUNK).map(|_| Self::default()).collect());
+        slots.get(fd % CHUNK)
+    }
+
+    /// Makes the slot a new owner's. Returns its generation.
+    pub fn acquire(&self) -> u32 {
+        self.read.reset();
+        self.write.reset();
+        self.generation
+            .fetch_add(1, Ordering::AcqRel)
+            .wrapping_add(1)
+    }
+
+    /// Whether `generation` is the present owner's.
+    pub fn is_owned_by(&self, generation: u32) -> bool {
+        self.generation.load(Ordering::Acquire) == generation
+    }
+
+    /// Whether the descriptor is registered with some instance.
+    #[inline]
+    pub fn is_registered(&self) -> bool {
+        self.registered.load(Ordering::Acquire)
+    }
+
+    /// Registers the descriptor by `register`, unless it is.
+    ///
+    /// # Errors
+    ///
+    /// Those of `register`; the descriptor is then not registered.
+    pub fn register(
+        &self,
+        register: impl FnOnce(u32) -> std::io::Result<Arc<Epoll>>,
+    ) -> std::io::Result<()> {
+        let mut epoll = self.epoll.lock();
+        if epoll.is_none() {
+            *epoll = Some(register(self.generation.load(Ordering::Acquire))?);
+            self.registered.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Forgets the instance; returns it, so that the caller can deregister.
+    pub fn deregister(&self) -> Option<Arc<Epoll>> {
+        if !self.is_registered() {
+            return None;
+        }
+        let mut epoll = self.epoll.lock();
+        self.registered.store(false, Ordering::Release);
+        epoll.take()
+    }
+}

@@ -1,0 +1,54 @@
+//! M:N user-level threads for Linux servers: plain blocking style, one fibre per
+//! connection or job, at the cost of an event loop.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//!
+//! let listener = fibre::net::TcpListener::bind("127.0.0.1:0")?;
+//! let address = listener.local_addr()?;
+//! fibre::spawn(move || {
+//!     for connection in listener.incoming() {
+//!         let mut connection = connection?;
+//!         fibre::spawn(move || {
+//!             let mut buffer = [0; 1024];
+//!             while let Ok(count @ 1..) = connection.read(&mut buffer) {
+//!                 connection.write_all(&buffer[..count])?;
+//!             }
+//!             std::io::Result::Ok(())
+//!         });
+//!     }
+//!     std::io::Result::Ok(())
+//! });
+//!
+//! let mut client = fibre::net::TcpStream::connect(address)?;
+//! client.write_all(b"echo")?;
+//! let mut answer = [0; 4];
+//! client.read_exact(&mut answer)?;
+//! assert_eq!(&answer, b"echo");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! A **fibre** is a stackful user-level thread. A **processor** is a kernel thread that
+//! runs fibres. A **cluster** is a set of processors that share work. Everything here
+//! can be called by fibres and by plain threads; what blocks is the fibre, or the
+//! thread if the caller is not a fibre.
+//!
+//! # Thread-locals
+//!
+//! Once a fibre has started, it stays on its kernel thread, so `thread_local!` values
+//! and guards keep their meaning; but other fibres of the same thread see the same
+//! thread-locals, and run whenever this one blocks or yields. So do not hold a
+//! `RefCell` borrow of a thread-local, or a `std::sync` guard, across a call that
+//! blocks.
+
+pub use fibre_core::{
+    Builder, Cluster, ClusterBuilder, JoinHandle, Result, Scope, ScopedJoinHandle, StackError,
+    blocking, default_processors, id, in_fibre, name, scope, sleep, sleep_until, spawn, yield_now,
+};
+
+/// What fibres and threads wait on.
+pub mod sync {
+    pub use fibre_sync::{Condvar, Mutex, MutexGuard, Semaphore};
+}
+
+pub use fibre_io::net;
