@@ -14,7 +14,7 @@
 //! the others' queues; a producer pushes (also a sequentially consistent
 //! read-modify-write) and then looks at the set. One of the two sees the other.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, load_ordered};
 
 /// The set. See the module text.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl IdleSet {
     pub fn claim(&self) -> Option<usize> {
         self.words.iter().enumerate().find_map(|(index, word)| {
             loop {
-                let bits = word.load(Ordering::SeqCst);
+                let bits = load_ordered(word);
                 if bits == 0 {
                     return None;
                 }

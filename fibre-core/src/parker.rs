@@ -79,6 +79,12 @@ impl Parker {
         self.0.swap(AWAKE);
     }
 
+    /// Whether the owner's next sleep would end at once; for models.
+    #[cfg(loom)]
+    pub fn is_notified(&self) -> bool {
+        self.0.load() == NOTIFIED
+    }
+
     /// Ends the owner's sleep, or its next one. Any thread.
     ///
     /// `halt` yields what the owner installed, if it did.

@@ -24,10 +24,24 @@ pub const SPIN_LIMIT: u32 = 1;
 #[cfg(not(loom))]
 mod real {
     use rustix::thread::futex;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
     use std::time::Instant;
 
     pub use parking_lot::{Mutex, MutexGuard};
+
+    /// A load that takes part in the total order of sequentially consistent operations:
+    /// after a sequentially consistent read-modify-write of another word, of two
+    /// threads that do so crosswise, one sees the other.
+    #[inline]
+    pub fn load_ordered(word: &AtomicU64) -> u64 {
+        word.load(Ordering::SeqCst)
+    }
+
+    /// [`load_ordered`] for pointers.
+    #[inline]
+    pub fn load_ptr_ordered<T>(word: &AtomicPtr<T>) -> *mut T {
+        word.load(Ordering::SeqCst)
+    }
 
     /// Tells the processor core that this is a short spin.
     pub fn spin_hint() {
@@ -113,9 +127,24 @@ fn futex_wake(word: *const u32) -> libc::c_long {
 
 #[cfg(loom)]
 mod model {
+    use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
     use std::time::Instant;
 
     pub use loom::sync::MutexGuard;
+
+    /// loom knows no total order of loads; a read-modify-write that changes nothing is
+    /// in the order of its word, which is what matters here.
+    pub fn load_ordered(word: &AtomicU64) -> u64 {
+        word.fetch_or(0, Ordering::SeqCst)
+    }
+
+    /// [`load_ordered`] for pointers.
+    pub fn load_ptr_ordered<T>(word: &AtomicPtr<T>) -> *mut T {
+        let seen = word.load(Ordering::Relaxed);
+        match word.compare_exchange(seen, seen, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(now) | Err(now) => now,
+        }
+    }
 
     /// loom's mutex with `parking_lot`'s signature.
     #[derive(Debug, Default)]

@@ -144,6 +144,13 @@ impl<F: Wakeable> Waiter<F> {
         self.outcome.load(Ordering::Relaxed) != WAITING
     }
 
+    /// Tells the model that the waiting side's frame ends here: an access that does not
+    /// happen before this is a use after free.
+    #[cfg(loom)]
+    pub fn end_of_frame(&mut self) {
+        self.outcome.with_mut(|_| ());
+    }
+
     /// Reads who has won, after the resume has been consumed.
     pub fn outcome(&self) -> Outcome {
         match self.outcome.load(Ordering::Acquire) {

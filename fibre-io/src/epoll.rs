@@ -57,7 +57,10 @@ impl Epoll {
         let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let data = EventData::new_u64(INTERRUPT);
         epoll::add(&instance, &interrupt, data, EventFlags::IN | EventFlags::ET)?;
-        Ok(Self { instance, interrupt })
+        Ok(Self {
+            instance,
+            interrupt,
+        })
     }
 
     /// Registers a descriptor for both directions.

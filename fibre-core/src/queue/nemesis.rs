@@ -23,7 +23,7 @@
 //! finds the queue empty writes `head` after the consumer's reset of it.
 
 use super::Link;
-use crate::sync::{AtomicPtr, Ordering, SPIN_LIMIT, spin_hint};
+use crate::sync::{AtomicPtr, Ordering, SPIN_LIMIT, load_ptr_ordered, spin_hint};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
@@ -85,7 +85,7 @@ impl Nemesis {
     /// the caller either sees a push or is seen by its producer.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        let tail = self.tail.load(Ordering::SeqCst);
+        let tail = load_ptr_ordered(&self.tail);
         tail.is_null() || tail == asleep()
     }
 

@@ -1,0 +1,153 @@
+//! Models of going idle: a processor that sleeps, and those who give it work.
+//!
+//! Run by `cargo xtask loom`. The steps are those of `processor/rest.rs` and of
+//! `Domain::place`, on the shipped queue, parker and idle set.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
+
+mod support;
+
+use fibre_core::idle::IdleSet;
+use fibre_core::parker::Parker;
+use fibre_core::queue::{Link, Popped, Pushed, StealQueue};
+use loom::sync::Arc;
+use loom::thread;
+use std::ptr::NonNull;
+use support::finds_bug;
+
+/// Processors 0, who sleeps, and 1, who is busy.
+struct Domain {
+    queues: [StealQueue; 2],
+    parker: Parker,
+    idle: IdleSet,
+}
+
+/// What to leave out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Planted {
+    Nothing,
+    /// The processor sleeps without arming its queue.
+    NoArm,
+    /// The processor does not look at the others after announcing itself.
+    NoSecondLook,
+}
+
+/// A node that lives until the end of the process.
+fn node() -> NonNull<Link> {
+    NonNull::from(Box::leak(Box::new(Link::new())))
+}
+
+/// Steps 1 to 3 of `rest`; says whether the processor may sleep.
+fn may_sleep(domain: &Domain, planted: Planted) -> bool {
+    domain.idle.enter(0);
+    let armed = planted == Planted::NoArm || domain.queues[0].arm();
+    let victim = planted != Planted::NoSecondLook && !domain.queues[1].is_empty();
+    armed && !victim
+}
+
+/// Whether processor 0 finds a fibre, in its own queue or at the other.
+fn find_work(domain: &Domain) -> bool {
+    let found = |queue: &StealQueue| matches!(queue.pop(), Popped::Node(_));
+    found(&domain.queues[0]) || found(&domain.queues[1])
+}
+
+/// The processor's loop, until it has got its one fibre.
+fn run(domain: &Domain) {
+    while !find_work(domain) {
+        if may_sleep(domain, Planted::Nothing) {
+            domain.parker.sleep(None, None);
+        } else {
+            // `wait_for_producer`.
+            thread::yield_now();
+        }
+        domain.queues[0].disarm();
+        domain.idle.leave(0);
+    }
+}
+
+/// `Domain::place` by processor 1.
+fn place(domain: &Domain) {
+    if domain.idle.claim().is_some() {
+        // SAFETY: a new node.
+        if unsafe { domain.queues[0].push(node()) } == Pushed::WakeConsumer {
+            domain.parker.unpark(|| None);
+        }
+        return;
+    }
+    // SAFETY: a new node.
+    let _ = unsafe { domain.queues[1].push(node()) };
+    if domain.idle.claim().is_some() {
+        domain.parker.unpark(|| None);
+    }
+}
+
+/// Somebody pushes into the sleeper's own queue, as a foreign waker does it.
+fn wake(domain: &Domain) {
+    // SAFETY: a new node.
+    if unsafe { domain.queues[0].push(node()) } == Pushed::WakeConsumer {
+        domain.parker.unpark(|| None);
+    }
+}
+
+/// A domain, and a thread that gives work in it.
+fn with_producer(give: fn(&Domain)) -> (Arc<Domain>, thread::JoinHandle<()>) {
+    let domain = Arc::new(Domain {
+        queues: [StealQueue::new(), StealQueue::new()],
+        parker: Parker::new(),
+        idle: IdleSet::new(2),
+    });
+    let producer = Arc::clone(&domain);
+    (domain, thread::spawn(move || give(&producer)))
+}
+
+/// The sleeper sleeps for real, until it has its fibre.
+fn until_served(give: fn(&Domain)) {
+    let (domain, producer) = with_producer(give);
+    run(&domain);
+    producer.join().unwrap();
+}
+
+/// One attempt to sleep: if it is allowed, a notification must have come by the time
+/// the producer is done; if not, there must be work. (A model that really slept for
+/// ever would not end in a way that a test can catch.)
+fn one_attempt(give: fn(&Domain), planted: Planted) {
+    let (domain, producer) = with_producer(give);
+    let served = find_work(&domain);
+    let asleep = !served && may_sleep(&domain, planted);
+    producer.join().unwrap();
+    if asleep {
+        assert!(
+            domain.parker.is_notified(),
+            "it sleeps, and nobody wakes it"
+        );
+    } else if !served {
+        domain.queues[0].disarm();
+        assert!(find_work(&domain), "it did not sleep, and there is nothing");
+    }
+}
+
+/// Work pushed to a processor that goes to sleep wakes it.
+#[test]
+fn a_wake_up_is_not_lost() {
+    support::check(|| until_served(wake));
+    support::check(|| one_attempt(wake, Planted::Nothing));
+}
+
+/// Planted: check, then sleep, without the mark in the queue.
+#[test]
+fn planted_check_then_sleep_is_found() {
+    finds_bug(|| one_attempt(wake, Planted::NoArm));
+}
+
+/// Work pushed to a busy processor reaches one that goes idle meanwhile.
+#[test]
+fn work_at_a_busy_processor_is_not_overlooked() {
+    support::check(|| until_served(place));
+    support::check(|| one_attempt(place, Planted::Nothing));
+}
+
+/// Planted: no second look after the announcement.
+#[test]
+fn planted_missing_second_look_is_found() {
+    finds_bug(|| one_attempt(place, Planted::NoSecondLook));
+}

@@ -1,0 +1,195 @@
+//! Models of the gate's word: a poller that delivers edges, and readers that try,
+//! find nothing, and wait.
+//!
+//! Run by `cargo xtask loom`. The list of waiters is a lock with a condition here; the
+//! word and the order of steps are those of `gate.rs` and `source.rs`.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
+
+mod support;
+
+use fibre_io::gate_word::{Delivered, GateWord, Snapshot};
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::{Arc, Condvar, Mutex};
+use loom::thread;
+use support::finds_bug;
+
+/// A socket: bytes in the kernel, the gate's word, and its list.
+struct Socket {
+    /// What the kernel has.
+    bytes: AtomicUsize,
+    word: GateWord,
+    /// How many wait, and how many of them have been woken.
+    list: Mutex<(usize, usize)>,
+    woken: Condvar,
+}
+
+/// What to do wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Planted {
+    Nothing,
+    /// Clear the readiness whatever came since the snapshot.
+    ClearBlindly,
+    /// Wait without asking whether an event has come.
+    WaitBlindly,
+}
+
+impl Socket {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            bytes: AtomicUsize::new(0),
+            word: GateWord::new(),
+            list: Mutex::new((0, 0)),
+            woken: Condvar::new(),
+        })
+    }
+
+    /// A byte arrives, and the poller delivers the edge.
+    fn arrive(&self) {
+        self.bytes.fetch_add(1, Ordering::Release);
+        if self.word.event(false) == Delivered::Waiters {
+            self.wake_one();
+        }
+    }
+
+    /// `Gate::wake_one`.
+    fn wake_one(&self) {
+        let mut list = self.list.lock().unwrap();
+        if list.0 > 0 {
+            list.0 -= 1;
+            list.1 += 1;
+            self.woken.notify_one();
+        }
+        if list.0 == 0 {
+            self.word.no_waiters();
+        }
+    }
+
+    /// The first part of `Gate::wait`; says whether the reader is now in the list.
+    fn enter(&self, planted: Planted) -> bool {
+        let mut list = self.list.lock().unwrap();
+        let wait = self.word.begin_wait() || planted == Planted::WaitBlindly;
+        if wait {
+            list.0 += 1;
+        } else if list.0 == 0 {
+            self.word.no_waiters();
+        }
+        wait
+    }
+
+    /// The second part: sleeps until woken.
+    fn sleep(&self) {
+        let mut list = self.list.lock().unwrap();
+        while list.1 == 0 {
+            list = self.woken.wait(list).unwrap();
+        }
+        list.1 -= 1;
+    }
+
+    /// The system call: takes one byte, if there is one.
+    fn take(&self) -> bool {
+        self.bytes
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |bytes| {
+                bytes.checked_sub(1)
+            })
+            .is_ok()
+    }
+
+    /// `Source::io`, reading one byte, until it is read (`true`) or the reader is in the
+    /// list.
+    fn try_read(&self, planted: Planted) -> bool {
+        loop {
+            let seen = self.word.snapshot();
+            if !seen.is_ready() {
+                if self.enter(planted) {
+                    return false;
+                }
+                continue;
+            }
+            if self.take() {
+                if self.word.snapshot().has_waiters() {
+                    self.wake_one();
+                }
+                return true;
+            }
+            self.drained(seen, planted);
+        }
+    }
+
+    /// Reads one byte, for real.
+    fn read(&self) {
+        while !self.try_read(Planted::Nothing) {
+            self.sleep();
+        }
+    }
+
+    /// The call would have blocked.
+    fn drained(&self, seen: Snapshot, planted: Planted) {
+        if planted == Planted::ClearBlindly {
+            while !self.word.drained(self.word.snapshot(), true) {}
+        } else {
+            let _ = self.word.drained(seen, true);
+        }
+    }
+}
+
+/// A reader and a poller: if the reader goes to sleep, it has been woken by the time the
+/// poller is done. (A model that really slept for ever would not end in a way that a
+/// test can catch.)
+fn one_reader(planted: Planted) {
+    let socket = Socket::new();
+    let poller = {
+        let socket = Arc::clone(&socket);
+        thread::spawn(move || socket.arrive())
+    };
+    let asleep = !socket.try_read(planted);
+    poller.join().unwrap();
+    let woken = socket.list.lock().unwrap().1 > 0;
+    assert_eq!(
+        asleep, woken,
+        "asleep with a byte in the kernel, and nobody wakes it"
+    );
+}
+
+/// Two readers and two edges.
+fn two_readers() {
+    let socket = Socket::new();
+    let reader = {
+        let socket = Arc::clone(&socket);
+        thread::spawn(move || socket.read())
+    };
+    let poller = {
+        let socket = Arc::clone(&socket);
+        thread::spawn(move || {
+            socket.arrive();
+            socket.arrive();
+        })
+    };
+    socket.read();
+    reader.join().unwrap();
+    poller.join().unwrap();
+}
+
+/// An edge is never lost, whenever it comes.
+#[test]
+fn an_edge_is_not_lost() {
+    support::check(|| one_reader(Planted::Nothing));
+}
+
+/// Two readers of one socket both get what came for them.
+#[test]
+fn two_readers_are_both_served() {
+    support::check(two_readers);
+}
+
+/// Planted: a late reader clears the flag of an edge that it has not seen.
+#[test]
+fn planted_blind_clearing_is_found() {
+    finds_bug(|| one_reader(Planted::ClearBlindly));
+}
+
+/// Planted: waiting although the edge has come.
+#[test]
+fn planted_blind_waiting_is_found() {
+    finds_bug(|| one_reader(Planted::WaitBlindly));
+}
