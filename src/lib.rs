@@ -52,3 +52,7 @@ pub mod sync {
 }
 
 pub use fibre_io::net;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -7,16 +7,15 @@
 //! inlined, contain a volatile `asm!` that LLVM cannot see through, and their
 //! results are used at once and never kept across a switch.
 
-use crate::ready::ReadyQueue;
 use std::arch::asm;
 use std::cell::Cell;
 use std::ptr;
 
-/// What a kernel thread is to the runtime.
+/// What a kernel thread is to the runtime. Untyped: the types lie above this module.
 struct Current {
     /// Its ready queue; null on a foreign thread.
-    ready: Cell<*const ReadyQueue>,
-    /// The processor itself, untyped: its type lies above this module.
+    ready: Cell<*const ()>,
+    /// The processor itself; null on a foreign thread.
     processor: Cell<*const ()>,
 }
 
@@ -28,7 +27,7 @@ thread_local! {
 
 /// The ready queue of the processor that this thread is, or null.
 #[inline(never)]
-pub fn ready() -> *const ReadyQueue {
+pub fn ready() -> *const () {
     let ready = CURRENT.with(|current| current.ready.get());
     opaque();
     ready
@@ -44,7 +43,7 @@ pub fn processor() -> *const () {
 
 /// Makes this thread a processor, or, with null pointers, a foreign thread again.
 #[inline(never)]
-pub fn set(ready: *const ReadyQueue, processor: *const ()) {
+pub fn set(ready: *const (), processor: *const ()) {
     CURRENT.with(|current| {
         current.ready.set(ready);
         current.processor.set(processor);

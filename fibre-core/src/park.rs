@@ -51,13 +51,8 @@ pub fn park_until(
 /// The fibre that the caller is.
 #[inline]
 pub fn running() -> Option<FibreRef> {
-    let processor = Processor::current();
     // SAFETY: not null means that this thread is that processor.
-    if processor.is_null() {
-        None
-    } else {
-        unsafe { (*processor).running() }
-    }
+    unsafe { Processor::current().as_ref() }.and_then(Processor::running)
 }
 
 /// See [`park_until`].
@@ -90,10 +85,10 @@ fn park_fibre(
 /// Leaves the stack with a deadline armed.
 fn leave_until(fibre: FibreRef, waiter: &Waiter, deadline: Instant) {
     let entry = Entry::new(deadline, waiter);
-    // SAFETY: this thread is a processor, which outlives its fibres; the pointer
-    // stays good after a switch because the heap is reached by address and
-    // locked, whatever thread we are on then.
-    let timers = unsafe { &*(&raw const *(*Processor::current()).timers()) };
+    // The reference stays good after a switch, whatever thread we are on then: a
+    // processor outlives the fibres of its cluster, and its timers are locked.
+    // SAFETY: this thread is a processor, since a fibre runs on it.
+    let timers = unsafe { (*Processor::current()).timers() };
     // SAFETY: entry and waiter stay in these frames until `remove`.
     unsafe { timers.insert(&entry) };
     leave(fibre);

@@ -74,7 +74,7 @@ impl ReadyQueue {
     /// is, is in no queue, and is the caller's to queue.
     #[inline]
     pub unsafe fn push_woken(this: *const Self, node: NonNull<Link>, may_move: bool) {
-        let here = current::ready();
+        let here: *const Self = current::ready().cast();
         // SAFETY: the home of a parked fibre is alive, see the module text.
         let forward = unsafe { (*this).forward.load(Ordering::Relaxed) };
         let home = if forward.is_null() || !may_move {

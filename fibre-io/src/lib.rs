@@ -11,8 +11,9 @@
 //! | module | what it is |
 //! |---|---|
 //! | `gate_word`, `gate` | readiness of one direction, and who waits for it |
+//! | `epoll` | one epoll instance, as the kernel has it |
 //! | `table` | one slot per descriptor, found by its number |
-//! | `epoll` | a processor's epoll instance: how it sleeps and hears of events |
+//! | `poller` | how a processor sleeps and hears of events |
 //! | `source` | a descriptor with its slot; the funnel |
 //! | `backoff` | what accepting does when descriptors run out |
 //! | `net` | TCP, after `std::net` |
@@ -26,6 +27,8 @@ mod gate;
 pub mod gate_word;
 #[cfg(not(loom))]
 pub mod net;
+#[cfg(not(loom))]
+mod poller;
 #[cfg(not(loom))]
 mod source;
 #[cfg(not(loom))]

@@ -1,8 +1,8 @@
 //! A descriptor that fibres can wait for, and the funnel that all I/O goes through.
 
 use crate::backoff;
-use crate::epoll::Epoll;
 use crate::gate::Gate;
+use crate::poller::epoll_of_caller;
 use crate::table::Slot;
 use rustix::io::Errno;
 use std::io;
@@ -188,7 +188,7 @@ impl Source {
         }
         let fd = self.as_fd();
         self.slot.register(|generation| {
-            let epoll = Epoll::of_caller(fd.as_raw_fd().unsigned_abs() as usize)?;
+            let epoll = epoll_of_caller(fd.as_raw_fd().unsigned_abs() as usize)?;
             epoll.add(fd, generation)?;
             Ok(epoll)
         })

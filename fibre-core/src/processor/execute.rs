@@ -98,7 +98,6 @@ unsafe fn enter(block: *const (), suspender: Suspender, _processor: *const ()) {
 /// Whether the caller runs on a fibre, and not on a plain thread.
 #[must_use]
 pub fn in_fibre() -> bool {
-    let processor = Processor::current();
     // SAFETY: not null means that this thread is that processor.
-    !processor.is_null() && unsafe { (*processor).running().is_some() }
+    unsafe { Processor::current().as_ref() }.is_some_and(|here| here.running().is_some())
 }

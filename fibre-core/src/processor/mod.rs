@@ -96,7 +96,7 @@ impl Processor {
 
     /// Runs fibres until the domain is over. Blocks the thread.
     pub fn run(&self) {
-        current::set(Arc::as_ptr(&self.ready), ptr::from_ref(self).cast());
+        current::set(Arc::as_ptr(&self.ready).cast(), ptr::from_ref(self).cast());
         while let Some(fibre) = self.next() {
             self.execute(fibre);
         }

@@ -44,9 +44,10 @@ impl Fifo {
         // SAFETY: the caller owns `node`.
         unsafe { node.as_ref() }.set_next(ptr::null_mut(), Ordering::Relaxed);
         match self.tail.replace(Some(node)) {
-            // SAFETY: nodes in the list are valid by the contract of `push`.
             Some(last) if !self.is_empty() => {
-                unsafe { last.as_ref() }.set_next(node.as_ptr(), Ordering::Relaxed)
+                // SAFETY: nodes in the list are valid by the contract of `push`.
+                let last = unsafe { last.as_ref() };
+                last.set_next(node.as_ptr(), Ordering::Relaxed);
             }
             _ => self.head.set(Some(node)),
         }
