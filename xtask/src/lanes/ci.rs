@@ -1,0 +1,42 @@
+//! `ci`: everything the build machine runs, in its order, within a budget of time.
+//!
+//! The script `.ci/run` installs the tools named here and calls this lane; nothing is checked there
+//! that cannot be run by hand.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::lanes::{bench, check, doc, loom, sanitize, test};
+use crate::steps::Steps;
+use crate::workspace::{Workspace, require_program};
+
+/// Programs that only tests of the whole system need.
+const TOOLS: [&str; 3] = ["wrk", "strace", "curl"];
+
+/// How long all of it may take.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Minutes of wall time for all steps together
+    #[arg(long, default_value_t = 25)]
+    budget_minutes: u64,
+}
+
+/// Runs the lane.
+pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
+    steps.set_budget(Duration::from_secs(60 * options.budget_minutes));
+    steps.check("ci: tools", || {
+        for tool in TOOLS {
+            require_program(tool, "`.ci/run` installs it")?;
+        }
+        Ok(TOOLS.join(", "))
+    })?;
+    test::run(workspace, steps, &test::Options::default())?;
+    check::lint(steps)?;
+    doc::run(steps)?;
+    check::source_rules(workspace, steps)?;
+    loom::run(workspace, steps, &loom::Options::default())?;
+    sanitize::run(workspace, steps)?;
+    bench::run(steps, &bench::Options::smoke())
+}

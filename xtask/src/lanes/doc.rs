@@ -1,0 +1,15 @@
+//! `doc`: the documentation with private items and warnings denied, so that links inside comments
+//! stay alive.
+
+use anyhow::Result;
+
+use crate::steps::Steps;
+use crate::workspace::cargo;
+
+/// Runs the lane.
+pub(crate) fn run(steps: &mut Steps) -> Result<()> {
+    let mut command = cargo(["doc", "--workspace", "--no-deps"]);
+    command.arg("--document-private-items");
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    steps.run("doc", command)
+}

@@ -1,0 +1,13 @@
+//! The lanes: one file per task, each a fixed list of steps.
+//!
+//! Titles read `lane: subject`. A lane never passes over a step in silence: what it cannot run is
+//! an error, or a note in the summary where the thing to run does not exist yet.
+
+pub(crate) mod bench;
+pub(crate) mod check;
+pub(crate) mod ci;
+pub(crate) mod doc;
+pub(crate) mod loom;
+pub(crate) mod sanitize;
+pub(crate) mod stress;
+pub(crate) mod test;

@@ -1,0 +1,116 @@
+//! `sanitize`: the behaviour suite under AddressSanitizer.
+//!
+//! The sanitizer is an unstable compiler flag; `RUSTC_BOOTSTRAP=1` opens it on the stable
+//! toolchain. The `sanitizer` feature makes each stack switch tell the sanitizer which stack is in
+//! use. A *canary*, a small program with a planted use after free, runs first: a sanitizer that
+//! does not report it would pass everything.
+//!
+//! What is switched off, and why:
+//!
+//! * `detect_stack_use_after_return`: it moves locals to a shadow stack per stack, which is never
+//!   freed for fibres that end by their last switch, and whose addresses lie outside the bounds
+//!   that our stack checks know.
+//! * `detect_leaks`: the leak checker searches thread stacks and the heap, but not stacks that
+//!   were mapped by us, so everything held only by a suspended fibre would count as leaked.
+//! * `use_sigaltstack`: at the end of a thread the sanitizer unmaps whatever alternate signal
+//!   stack is installed, and that is the one the runtime gave its processor.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::steps::Steps;
+use crate::workspace::{Workspace, add_rustflags, cargo};
+
+/// See the module's text.
+const ASAN_OPTIONS: &str = "detect_stack_use_after_return=0:detect_leaks=0:use_sigaltstack=0";
+
+/// The compiler flag of this lane.
+const FLAG: &str = "-Zsanitizer=address";
+
+/// A program that reads a freed byte, if the sanitizer lets it.
+const CANARY: &str = "\
+fn main() {
+    let freed = Box::into_raw(Box::new(1_u8));
+    drop(unsafe { Box::from_raw(freed) });
+    std::process::exit(i32::from(unsafe { freed.read_volatile() }) & 0);
+}
+";
+
+/// Runs the lane.
+pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
+    let host = host_triple()?;
+    let target_dir = workspace.target_dir("sanitize");
+    steps.check("sanitize: canary", || canary(&target_dir, &host))?;
+
+    // Some tests start an example; cargo does not build those for `--tests`.
+    let examples = cargo(["build", "--package", "fibre", "--examples"]);
+    let examples = instrumented(examples, &host, &target_dir);
+    steps.run("sanitize: examples", examples)?;
+    let tests = cargo(["test", "--package", "fibre", "--tests"]);
+    let tests = instrumented(tests, &host, &target_dir);
+    steps.run_tests("sanitize: behaviour", tests, true)
+}
+
+/// The command with the sanitizer switched on.
+fn instrumented(mut command: Command, host: &str, target_dir: &Path) -> Command {
+    command.args(["--features", "sanitizer", "--target", host]);
+    command.arg("--target-dir").arg(target_dir);
+    command.env("RUSTC_BOOTSTRAP", "1");
+    command.env("ASAN_OPTIONS", ASAN_OPTIONS);
+    add_rustflags(&mut command, FLAG);
+    command
+}
+
+/// Builds and runs the canary; an error unless the sanitizer reports it.
+fn canary(target_dir: &Path, host: &str) -> Result<String> {
+    fs::create_dir_all(target_dir)?;
+    let source = target_dir.join("canary.rs");
+    let program = target_dir.join("canary");
+    fs::write(&source, CANARY)?;
+    let build = Command::new("rustc")
+        .args(["--edition=2024", "--target", host, FLAG, "-o"])
+        .args([&program, &source])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .output()
+        .context("cannot start rustc")?;
+    ensure!(
+        build.status.success(),
+        "AddressSanitizer is not supported by this toolchain for {host}:\n{}",
+        String::from_utf8_lossy(&build.stderr)
+    );
+    let ran = Command::new(&program)
+        .env("ASAN_OPTIONS", ASAN_OPTIONS)
+        .output()
+        .context("cannot start the canary")?;
+    let report = String::from_utf8_lossy(&ran.stderr);
+    if ran.status.success() || !report.contains("heap-use-after-free") {
+        bail!("AddressSanitizer did not report a planted use after free:\n{report}");
+    }
+    Ok("a planted use after free is reported".into())
+}
+
+/// The target the compiler builds for by default.
+fn host_triple() -> Result<String> {
+    let output = Command::new("rustc")
+        .arg("-vV")
+        .output()
+        .context("cannot start rustc")?;
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .map(str::to_owned)
+        .context("`rustc -vV` names no host")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_is_a_triple() {
+        assert!(host_triple().unwrap().split('-').count() >= 3);
+    }
+}

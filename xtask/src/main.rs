@@ -1,0 +1,92 @@
+//! Project tasks: the commands a person and the build machine run alike.
+//!
+//! `cargo xtask <task>` runs one *lane*: a fixed list of steps, each a command that is printed
+//! before it runs. A lane stops at the first step that fails, and the account of all steps with
+//! their durations is printed either way.
+//!
+//! [`steps`] runs commands and keeps the account, [`workspace`] knows where things lie, [`lanes`]
+//! holds one file per task, and [`tidy`] the source rules that no compiler checks.
+
+mod lanes;
+mod steps;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use lanes::{bench, check, ci, doc, loom, sanitize, stress, test};
+use steps::Steps;
+use workspace::Workspace;
+
+/// The command line of `cargo xtask`.
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Project tasks of fibre")]
+struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// One lane each.
+#[derive(Subcommand)]
+enum Task {
+    /// Behaviour and unit tests: debug, release, link-time optimised, forced migration
+    Test(test::Options),
+    /// Loom models of the lock-free words, queues and slots
+    Loom(loom::Options),
+    /// Behaviour tests under AddressSanitizer
+    Sanitize,
+    /// Randomised stress test; prints its seed, takes it back through --seed
+    Stress(stress::Options),
+    /// Benchmarks through fibre-bench
+    Bench(bench::Options),
+    /// Documentation with private items, warnings denied
+    Doc,
+    /// Source rules that no compiler checks
+    Tidy,
+    /// Formatting, clippy, tidy and doc: what to run before a commit
+    Check,
+    /// Everything the build machine runs, in its order
+    Ci(ci::Options),
+}
+
+impl Task {
+    /// Runs the lane, entering each step into `steps`.
+    fn run(&self, workspace: &Workspace, steps: &mut Steps) -> Result<()> {
+        match self {
+            Self::Test(options) => test::run(workspace, steps, options),
+            Self::Loom(options) => loom::run(workspace, steps, options),
+            Self::Sanitize => sanitize::run(workspace, steps),
+            Self::Stress(options) => stress::run(workspace, steps, options),
+            Self::Bench(options) => bench::run(steps, options),
+            Self::Doc => doc::run(steps),
+            Self::Tidy => check::source_rules(workspace, steps),
+            Self::Check => check::run(workspace, steps),
+            Self::Ci(options) => ci::run(workspace, steps, options),
+        }
+    }
+}
+
+/// Finds the workspace, makes it the current directory and runs the task.
+fn run(task: &Task, steps: &mut Steps) -> Result<()> {
+    let workspace = Workspace::find()?;
+    std::env::set_current_dir(workspace.root())?;
+    task.run(&workspace, steps)
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut steps = Steps::new();
+    let outcome = run(&arguments.task, &mut steps);
+    steps.print_summary();
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nxtask: FAILED: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Runs commands one after another and keeps the account of them.
+//!
+//! A *step* is one command or one check of our own under a title. The command line is printed
+//! before it runs, with the environment it adds, so that it can be repeated by hand. The first
+//! failure ends the lane: its error goes up, and the summary lists what ran, what failed and how
+//! long each took.
+//!
+//! A step of tests must have run at least one test: a lane whose tests have vanished fails instead
+//! of passing.
+//!
+//! With a *budget* every command runs under `timeout` with what is left of it. Thus a hang ends in
+//! a failure that names the step, not in silence.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write, stdout};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// The exit code by which `timeout` says that the time was up.
+const TIMED_OUT: i32 = 124;
+
+/// The account of the steps run so far.
+pub(crate) struct Steps {
+    /// What ran, in order.
+    entries: Vec<Entry>,
+    /// What a reader of the summary must know besides.
+    notes: Vec<String>,
+    /// When the first step could start.
+    started: Instant,
+    /// The time all steps together may take.
+    budget: Option<Duration>,
+}
+
+/// One step that has ended.
+struct Entry {
+    /// Lane and subject, as printed in its heading.
+    title: String,
+    /// Wall time.
+    took: Duration,
+    /// A remark such as the number of tests, or `None` after a failure.
+    outcome: Option<String>,
+}
+
+impl Steps {
+    /// An empty account without a budget.
+    pub(crate) fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+            notes: Vec::new(),
+            started: Instant::now(),
+            budget: None,
+        }
+    }
+
+    /// Limits the wall time of all steps together, those before included.
+    pub(crate) fn set_budget(&mut self, budget: Duration) {
+        self.budget = Some(budget);
+    }
+
+    /// Runs a command that must succeed.
+    pub(crate) fn run(&mut self, title: &str, command: Command) -> Result<()> {
+        self.step(title, |budget| {
+            print_command(&command);
+            let mut command = under_budget(command, budget);
+            let status = command.status().with_context(|| cannot_start(&command))?;
+            judge(status)?;
+            Ok(String::new())
+        })
+    }
+
+    /// Runs a `cargo test` command that must succeed and, if `some_must_run`, must have passed at
+    /// least one test.
+    pub(crate) fn run_tests(
+        &mut self,
+        title: &str,
+        command: Command,
+        some_must_run: bool,
+    ) -> Result<()> {
+        self.step(title, |budget| {
+            print_command(&command);
+            let mut command = under_budget(command, budget);
+            let mut child = command
+                .stdout(Stdio::piped())
+                .spawn()
+                .with_context(|| cannot_start(&command))?;
+            let output = child.stdout.take().context("the child has no output")?;
+            let passed = echo_counting_tests(BufReader::new(output))?;
+            judge(child.wait()?)?;
+            if some_must_run && passed == 0 {
+                bail!("not a single test ran");
+            }
+            Ok(format!("{passed} tests passed"))
+        })
+    }
+
+    /// Runs a check of our own; what it returns is its remark in the summary.
+    pub(crate) fn check(
+        &mut self,
+        title: &str,
+        check: impl FnOnce() -> Result<String>,
+    ) -> Result<()> {
+        self.step(title, |_| check())
+    }
+
+    /// Prints a line and repeats it in the summary.
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        println!("note: {text}");
+        self.notes.push(text);
+    }
+
+    /// Prints what ran and how long it took.
+    pub(crate) fn print_summary(&self) {
+        println!("\n==> summary");
+        for entry in &self.entries {
+            let verdict = if entry.outcome.is_some() {
+                "ok"
+            } else {
+                "FAILED"
+            };
+            let took = in_seconds(entry.took);
+            let remark = entry.outcome.as_deref().unwrap_or_default();
+            println!("  {verdict:<6} {took:>8}  {:<42} {remark}", entry.title);
+        }
+        for note in &self.notes {
+            println!("  note: {note}");
+        }
+        let total = in_seconds(self.started.elapsed());
+        match self.budget {
+            Some(budget) => println!("  total  {total:>8}  of {}", in_seconds(budget)),
+            None => println!("  total  {total:>8}"),
+        }
+    }
+
+    /// Prints the heading, runs `body` with what is left of the budget, enters the result.
+    fn step(
+        &mut self,
+        title: &str,
+        body: impl FnOnce(Option<Duration>) -> Result<String>,
+    ) -> Result<()> {
+        println!("\n==> {title}");
+        let left = self
+            .budget
+            .map(|budget| budget.saturating_sub(self.started.elapsed()));
+        let started = Instant::now();
+        let result = body(left);
+        let took = started.elapsed();
+        println!("<== {title}: {}", in_seconds(took));
+        let (outcome, result) = match result {
+            Ok(remark) => (Some(remark), Ok(())),
+            Err(error) => (None, Err(error.context(title.to_owned()))),
+        };
+        self.entries.push(Entry {
+            title: title.to_owned(),
+            took,
+            outcome,
+        });
+        result
+    }
+}
+
+/// Copies the output line by line and adds up the tests that passed.
+fn echo_counting_tests(mut output: impl BufRead) -> Result<u64> {
+    let mut passed = 0;
+    let mut line = Vec::new();
+    while output.read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line);
+        print!("{text}");
+        stdout().flush()?;
+        passed += tests_passed(&text);
+        line.clear();
+    }
+    Ok(passed)
+}
+
+/// The number in `test result: ok. 12 passed; …`, 0 for any other line.
+fn tests_passed(line: &str) -> u64 {
+    line.strip_prefix("test result: ok. ")
+        .and_then(|rest| rest.split_once(" passed;"))
+        .and_then(|(count, _)| count.parse().ok())
+        .unwrap_or(0)
+}
+
+/// The same command under `timeout` if there is a budget.
+fn under_budget(command: Command, left: Option<Duration>) -> Command {
+    let Some(left) = left else {
+        return command;
+    };
+    let mut limited = Command::new("timeout");
+    limited.args(["--kill-after=10", &left.as_secs().max(1).to_string()]);
+    limited.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
+}
+
+/// An error unless the command succeeded.
+fn judge(status: ExitStatus) -> Result<()> {
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(TIMED_OUT) => bail!("the time budget was used up (exit code {TIMED_OUT})"),
+        _ => bail!("the command failed: {status}"),
+    }
+}
+
+/// Prints the command as one would type it.
+fn print_command(command: &Command) {
+    println!("$ {}", command_line(command));
+}
+
+/// The added environment, the program's name and its arguments, quoted for a shell.
+fn command_line(command: &Command) -> String {
+    let mut words: Vec<String> = command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .map(|(name, value)| format!("{}={}", name.display(), quoted(value)))
+        .collect();
+    let program = Path::new(command.get_program());
+    words.push(quoted(program.file_name().unwrap_or(program.as_os_str())));
+    words.extend(command.get_args().map(quoted));
+    words.join(" ")
+}
+
+/// The word itself, or in single quotes if a shell would read it otherwise.
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// What to say when a program cannot be started.
+fn cannot_start(command: &Command) -> String {
+    format!("cannot start {}", command.get_program().display())
+}
+
+/// Seconds with one decimal below a minute, minutes and seconds above.
+fn in_seconds(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if seconds < 60 {
+        format!("{:.1}s", time.as_secs_f64())
+    } else {
+        format!("{}m{:02}s", seconds / 60, seconds % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passed_tests_are_added_up_over_all_binaries() {
+        let output = "running 2 tests\n\
+            test result: ok. 2 passed; 0 failed; 0 ignored\n\
+            test result: ok. 0 passed; 0 failed\n\
+            test result: FAILED. 7 passed; 1 failed\n\
+            test result: ok. 40 passed; 0 failed\n";
+        assert_eq!(echo_counting_tests(output.as_bytes()).unwrap(), 42);
+    }
+
+    #[test]
+    fn a_step_of_tests_without_tests_fails() {
+        let mut steps = Steps::new();
+        let mut command = Command::new("echo");
+        command.arg("test result: ok. 0 passed; 0 failed");
+        let error = steps.run_tests("empty", command, true).unwrap_err();
+        assert_eq!(format!("{error:#}"), "empty: not a single test ran");
+        assert!(steps.entries[0].outcome.is_none());
+    }
+
+    #[test]
+    fn a_command_that_fails_fails_its_step() {
+        let mut steps = Steps::new();
+        assert!(steps.run("fails", Command::new("false")).is_err());
+        assert!(steps.run("passes", Command::new("true")).is_ok());
+        assert!(
+            steps
+                .run("missing", Command::new("no-such-program"))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn a_used_up_budget_ends_the_command_and_says_so() {
+        let mut steps = Steps::new();
+        steps.set_budget(Duration::ZERO);
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        let error = steps.run("sleeps", command).unwrap_err();
+        assert!(format!("{error:#}").contains("budget"));
+    }
+
+    #[test]
+    fn a_printed_command_can_be_typed_again() {
+        let mut command = Command::new("/usr/bin/cargo");
+        command
+            .env("RUSTFLAGS", "--cfg loom")
+            .args(["test", "--test", "loom_*"]);
+        assert_eq!(
+            command_line(&command),
+            "RUSTFLAGS='--cfg loom' cargo test --test 'loom_*'"
+        );
+    }
+
+    #[test]
+    fn long_times_are_in_minutes() {
+        assert_eq!(in_seconds(Duration::from_millis(1500)), "1.5s");
+        assert_eq!(in_seconds(Duration::from_secs(125)), "2m05s");
+    }
+}

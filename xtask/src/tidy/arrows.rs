@@ -1,0 +1,238 @@
+//! Which crate may depend on which: a chain, and the arrows point down only.
+//!
+//! The arrows are drawn once more in [`DRAWN`]; a package that is not drawn there fails. Manifests
+//! are checked in all their dependency tables, sources for the names of crates above.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use toml::{Table, Value};
+
+use crate::tidy::source::{Source, Violation};
+use crate::workspace::{Workspace, read_manifest};
+
+/// Every package of the workspace and those of its siblings that it may depend on.
+const DRAWN: [(&str, &[&str]); 6] = [
+    ("fibre-core", &[]),
+    ("fibre-sync", &["fibre-core"]),
+    ("fibre-io", &["fibre-core", "fibre-sync"]),
+    ("fibre", &["fibre-core", "fibre-sync", "fibre-io"]),
+    ("fibre-bench", &["fibre"]),
+    ("xtask", &[]),
+];
+
+/// What the manifest of a package says.
+pub(crate) struct Package {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its folder relative to the root, empty for the root package.
+    pub(crate) folder: String,
+    /// All packages it depends on, in whatever table.
+    dependencies: Vec<String>,
+}
+
+impl Package {
+    /// Reads what matters here from a parsed manifest.
+    fn from_manifest(folder: &str, manifest: &Table) -> Result<Self> {
+        let name = manifest
+            .get("package")
+            .and_then(|package| package.get("name"))
+            .and_then(Value::as_str)
+            .with_context(|| format!("the manifest in `{folder}` names no package"))?;
+        let mut dependencies = dependencies(manifest);
+        let targets = manifest.get("target").and_then(Value::as_table);
+        for target in targets.into_iter().flat_map(Table::values) {
+            dependencies.extend(
+                target
+                    .as_table()
+                    .map(self::dependencies)
+                    .unwrap_or_default(),
+            );
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            folder: folder.to_owned(),
+            dependencies,
+        })
+    }
+
+    /// Whether the file belongs to this package; the root package owns what no other does.
+    fn owns(&self, source: &Source, all: &[Self]) -> bool {
+        if !self.folder.is_empty() {
+            return source.is_below(&self.folder);
+        }
+        let others = all.iter().filter(|package| !package.folder.is_empty());
+        !others
+            .into_iter()
+            .any(|other| source.is_below(&other.folder))
+    }
+}
+
+/// Reads the manifests of all packages.
+pub(crate) fn read_packages(workspace: &Workspace) -> Result<Vec<Package>> {
+    let read = |folder: &Path| {
+        let manifest = read_manifest(&workspace.root().join(folder).join("Cargo.toml"))?;
+        let folder = folder.to_string_lossy();
+        Package::from_manifest(folder.trim_start_matches('.'), &manifest)
+    };
+    workspace
+        .packages()?
+        .iter()
+        .map(|folder| read(folder))
+        .collect()
+}
+
+/// Checks manifests and sources against the drawn arrows.
+pub(crate) fn check(packages: &[Package], sources: &[Source]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for package in packages {
+        let drawn = DRAWN.iter().find(|(name, _)| *name == package.name);
+        let Some((_, allowed)) = drawn else {
+            violations.push(manifest_violation(
+                package,
+                "not drawn among the crate arrows",
+            ));
+            continue;
+        };
+        let forbidden: Vec<&str> = packages
+            .iter()
+            .map(|other| other.name.as_str())
+            .filter(|other| *other != package.name && !allowed.contains(other))
+            .collect();
+        for other in package
+            .dependencies
+            .iter()
+            .filter(|other| forbidden.contains(&other.as_str()))
+        {
+            let text = format!("{} must not depend on {other}", package.name);
+            violations.push(manifest_violation(package, &text));
+        }
+        for source in sources
+            .iter()
+            .filter(|source| package.owns(source, packages))
+        {
+            violations.extend(forbidden_names(source, &forbidden));
+        }
+    }
+    violations
+}
+
+/// Uses of forbidden crates in a file. Names of one word are left to the manifest: they may be
+/// anything in a source.
+fn forbidden_names(source: &Source, forbidden: &[&str]) -> Vec<Violation> {
+    let names: Vec<String> = forbidden
+        .iter()
+        .filter(|name| name.contains('-'))
+        .map(|name| name.replace('-', "_"))
+        .collect();
+    let uses = source
+        .tokens
+        .iter()
+        .filter(|token| names.contains(&token.text));
+    uses.map(|token| {
+        source.violation(
+            token.line,
+            format!("`{}` lies above this crate", token.text),
+        )
+    })
+    .collect()
+}
+
+/// The packages named in the dependency tables of a manifest or of one of its targets.
+fn dependencies(table: &Table) -> Vec<String> {
+    ["dependencies", "dev-dependencies", "build-dependencies"]
+        .iter()
+        .filter_map(|kind| table.get(*kind)?.as_table())
+        .flatten()
+        .map(|(key, value)| {
+            let renamed = value.get("package").and_then(Value::as_str);
+            renamed.unwrap_or(key).to_owned()
+        })
+        .collect()
+}
+
+/// A violation in the manifest of a package.
+fn manifest_violation(package: &Package, text: &str) -> Violation {
+    Violation {
+        place: Path::new(&package.folder)
+            .join("Cargo.toml")
+            .to_string_lossy()
+            .into_owned(),
+        line: 0,
+        text: text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A package with these lines in its manifest, below its name.
+    fn package(name: &str, rest: &str) -> Package {
+        let manifest = format!("[package]\nname = \"{name}\"\n{rest}")
+            .parse()
+            .unwrap();
+        let folder = if name == "fibre" { "" } else { name };
+        Package::from_manifest(folder, &manifest).unwrap()
+    }
+
+    /// What the rule says of one package among its siblings.
+    fn violations(name: &str, rest: &str) -> usize {
+        let others = ["fibre-core", "fibre-sync", "fibre-io", "fibre"];
+        let others = others.iter().filter(|other| **other != name);
+        let mut packages: Vec<Package> = others.map(|other| package(other, "")).collect();
+        packages.push(package(name, rest));
+        check(&packages, &[]).len()
+    }
+
+    #[test]
+    fn drawn_arrows_pass() {
+        let down = "[dependencies]\nfibre-core.workspace = true\nlibc = \"0.2\"\n";
+        assert_eq!(violations("fibre-sync", down), 0);
+        assert_eq!(violations("fibre", down), 0);
+    }
+
+    #[test]
+    fn arrows_up_fail_in_every_table() {
+        assert_eq!(
+            violations("fibre-core", "[dependencies]\nfibre-sync = {}\n"),
+            1
+        );
+        assert_eq!(
+            violations("fibre-core", "[dev-dependencies]\nfibre = {}\n"),
+            1
+        );
+        assert_eq!(
+            violations(
+                "fibre-sync",
+                "[target.'cfg(loom)'.dependencies]\nfibre-io = {}\n"
+            ),
+            1
+        );
+        let renamed = "[dependencies]\nbelow = { package = \"fibre-io\" }\n";
+        assert_eq!(violations("fibre-sync", renamed), 1);
+    }
+
+    #[test]
+    fn a_package_that_is_not_drawn_fails() {
+        assert_eq!(violations("fibre-events", ""), 1);
+    }
+
+    #[test]
+    fn uses_of_crates_above_fail() {
+        let packages = [
+            package("fibre-core", ""),
+            package("fibre-io", ""),
+            package("fibre", ""),
+        ];
+        let text = "//! About fibre_io.\n\nfn f() { fibre_io::poll(); }\n";
+        let above = Source::parse("fibre-core/src/idle.rs", text).unwrap();
+        let own = Source::parse("tests/net.rs", text).unwrap();
+        let found = check(&packages, &[above, own]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].place.as_str(), found[0].line),
+            ("fibre-core/src/idle.rs", 3)
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! `tidy`: the source rules that no compiler checks.
+//!
+//! Each rule is a function from parsed sources to [`Violation`]s, and each has a test that shows it
+//! can fail.
+//!
+//! * [`page`]: how a file looks. Module docs first, sizes, nothing unfinished.
+//! * [`vocabulary`]: words that a crate must not know, and the hazards that may stand in named
+//!   files only.
+//! * [`arrows`]: which crate may depend on which.
+//! * [`cycles`]: no import cycle between the modules of a crate; [`modules`] finds the imports,
+//!   [`mentions`] what one module names.
+//! * [`commits`]: the shape of commit subjects.
+
+mod arrows;
+mod commits;
+mod cycles;
+mod mentions;
+mod modules;
+mod page;
+mod source;
+mod vocabulary;
+
+use std::fs;
+
+use anyhow::{Result, bail};
+
+use crate::workspace::Workspace;
+use arrows::Package;
+use source::{Source, Violation};
+
+/// Checks all rules, prints what breaks them; returns a remark, or an error if anything does.
+pub(crate) fn check(workspace: &Workspace) -> Result<String> {
+    let sources = source::read_all(workspace.root())?;
+    let packages = arrows::read_packages(workspace)?;
+    let mut violations = Vec::new();
+    violations.extend(page::check(&sources));
+    violations.extend(page::architecture(&read(
+        workspace,
+        page::ARCHITECTURE_PATH,
+    )));
+    violations.extend(vocabulary::check(&sources));
+    violations.extend(vocabulary::errno(
+        &sources,
+        &read(workspace, vocabulary::ERRNO_ALLOWED),
+    ));
+    violations.extend(arrows::check(&packages, &sources));
+    violations.extend(import_cycles(&packages, &sources));
+    let (subjects, commit_remark) = commits::subjects(workspace.root())?;
+    violations.extend(commits::check(&subjects));
+
+    for violation in &violations {
+        println!("{violation}");
+    }
+    if violations.is_empty() {
+        return Ok(format!("{} files, {commit_remark}", sources.len()));
+    }
+    bail!("{} violations of the source rules", violations.len())
+}
+
+/// The import cycles of every package, each package by itself.
+fn import_cycles(packages: &[Package], sources: &[Source]) -> Vec<Violation> {
+    packages
+        .iter()
+        .flat_map(|package| modules::imports(sources, &package.folder))
+        .flat_map(|imports| cycles::check(sources, &imports))
+        .collect()
+}
+
+/// The text of a file the rules speak of, empty if there is none.
+fn read(workspace: &Workspace, path: &str) -> String {
+    fs::read_to_string(workspace.root().join(path)).unwrap_or_default()
+}

@@ -1,0 +1,186 @@
+//! How a file looks: documentation first, bounded sizes, nothing unfinished.
+
+use std::ops::RangeInclusive;
+
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{Block, ImplItemFn, ItemFn, Signature, TraitItemFn};
+
+use crate::tidy::source::{Source, Violation};
+
+/// Lines of code in a file, at most.
+const FILE: usize = 500;
+/// Lines of code in a function, at most.
+const FUNCTION: usize = 60;
+/// The architecture document.
+pub(crate) const ARCHITECTURE_PATH: &str = "docs/ARCHITECTURE.md";
+/// Its lines, at most.
+const ARCHITECTURE: usize = 200;
+
+/// Checks every file.
+pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
+    let rules = [module_docs, file_size, function_size, unfinished];
+    sources
+        .iter()
+        .flat_map(|source| rules.iter().flat_map(move |rule| rule(source)))
+        .collect()
+}
+
+/// Checks the length of the architecture document; a missing one counts as empty.
+pub(crate) fn architecture(text: &str) -> Option<Violation> {
+    let lines = text.lines().count();
+    let text = match lines {
+        0 => "missing or empty".to_owned(),
+        _ if lines > ARCHITECTURE => format!("{lines} lines, at most {ARCHITECTURE}"),
+        _ => return None,
+    };
+    Some(Violation {
+        place: ARCHITECTURE_PATH.into(),
+        line: 0,
+        text,
+    })
+}
+
+/// A file starts with its story.
+fn module_docs(source: &Source) -> Vec<Violation> {
+    if source.text.starts_with("//!") {
+        return Vec::new();
+    }
+    vec![source.violation(1, "a file starts with `//!`")]
+}
+
+/// No file is too long.
+fn file_size(source: &Source) -> Vec<Violation> {
+    let lines = source.code_lines(1..=usize::MAX);
+    if lines <= FILE {
+        return Vec::new();
+    }
+    vec![source.violation(0, format!("{lines} lines of code, at most {FILE}"))]
+}
+
+/// No function is too long.
+fn function_size(source: &Source) -> Vec<Violation> {
+    let mut functions = Functions::default();
+    functions.visit_file(&source.syntax);
+    let measured = functions.found.into_iter().map(|(name, lines)| {
+        let first = *lines.start();
+        (name, first, source.code_lines(lines))
+    });
+    measured
+        .filter(|(.., lines)| *lines > FUNCTION)
+        .map(|(name, first, lines)| {
+            let text = format!("`{name}` has {lines} lines of code, at most {FUNCTION}");
+            source.violation(first, text)
+        })
+        .collect()
+}
+
+/// No placeholder, no test that does not run, no example that nobody compiles.
+fn unfinished(source: &Source) -> Vec<Violation> {
+    let code = source.tokens.windows(2).filter_map(|pair| {
+        let text = match (pair[0].text.as_str(), pair[1].text.as_str()) {
+            ("todo" | "unimplemented", "!") => "unfinished code",
+            ("[", "ignore") => "a test that does not run",
+            _ => return None,
+        };
+        Some(source.violation(pair[0].line, text))
+    });
+    let docs = source.text.lines().enumerate().filter_map(|(index, line)| {
+        let comment = line.trim_start().strip_prefix("//")?;
+        let fence = comment.trim_start_matches(['/', '!', ' ']);
+        let ignored = fence.starts_with("```") && fence.contains("ignore");
+        ignored.then(|| source.violation(index + 1, "an example that nobody compiles"))
+    });
+    code.chain(docs).collect()
+}
+
+/// Collects all functions with a body.
+#[derive(Default)]
+struct Functions {
+    /// Name and lines, from the signature to the closing bracket.
+    found: Vec<(String, RangeInclusive<usize>)>,
+}
+
+impl Functions {
+    /// Enters one function.
+    fn add(&mut self, signature: &Signature, body: &Block) {
+        let first = signature.span().start().line;
+        let last = body.span().end().line;
+        self.found.push((signature.ident.to_string(), first..=last));
+    }
+}
+
+impl<'ast> Visit<'ast> for Functions {
+    fn visit_item_fn(&mut self, function: &'ast ItemFn) {
+        self.add(&function.sig, &function.block);
+        visit::visit_item_fn(self, function);
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
+        self.add(&function.sig, &function.block);
+        visit::visit_impl_item_fn(self, function);
+    }
+
+    fn visit_trait_item_fn(&mut self, function: &'ast TraitItemFn) {
+        if let Some(body) = &function.default {
+            self.add(&function.sig, body);
+        }
+        visit::visit_trait_item_fn(self, function);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the rules say of this text, with line numbers.
+    fn violations(text: &str) -> Vec<(usize, String)> {
+        let source = Source::parse("a.rs", text).unwrap();
+        let found = check(&[source]);
+        found.into_iter().map(|v| (v.line, v.text)).collect()
+    }
+
+    #[test]
+    fn a_clean_page_passes() {
+        let text = "//! Todo lists: `todo!`.\n/// ```no_run\n/// ```\nfn todo() { ignore(); }\n";
+        assert_eq!(violations(text), []);
+    }
+
+    #[test]
+    fn a_file_without_docs_fails() {
+        assert_eq!(violations("fn f() {}\n")[0].1, "a file starts with `//!`");
+    }
+
+    #[test]
+    fn the_sizes_have_bounds() {
+        let body = |lines: usize| "    f();\n".repeat(lines);
+        let fits = format!(
+            "//! D.\nfn f() {{\n{}\n// no code\n}}\n",
+            body(FUNCTION - 2)
+        );
+        assert_eq!(violations(&fits), []);
+        let long = format!(
+            "//! D.\ntrait T {{ fn f() {{\n{}}} }}\n",
+            body(FUNCTION - 1)
+        );
+        assert_eq!(violations(&long)[0].0, 2);
+        let file = |lines: usize| format!("//! D.\n{}", "fn f() {}\n\n".repeat(lines));
+        assert_eq!(violations(&file(FILE)), []);
+        assert_eq!(violations(&file(FILE + 1)).len(), 1);
+    }
+
+    #[test]
+    fn unfinished_code_fails() {
+        let text = "//! D.\nfn f() { todo!() }\nfn g() { std::unimplemented!() }\n#[ignore]\n\
+            fn h() {}\n#[ignore = \"slow\"]\nfn i() {}\n/// ```ignore\n/// ```\nfn j() {}\n";
+        let lines: Vec<usize> = violations(text).iter().map(|v| v.0).collect();
+        assert_eq!(lines, [2, 3, 4, 6, 8]);
+    }
+
+    #[test]
+    fn the_architecture_document_has_a_bound() {
+        assert!(architecture(&"x\n".repeat(ARCHITECTURE)).is_none());
+        assert!(architecture(&"x\n".repeat(ARCHITECTURE + 1)).is_some());
+        assert!(architecture("").is_some());
+    }
+}

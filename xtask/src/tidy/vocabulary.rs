@@ -1,0 +1,206 @@
+//! Words that a crate must not know, and hazards that may stand in named files only.
+//!
+//! * fibre-sync mentions no file descriptor, fibre-io no run queue: what a crate cannot name it
+//!   cannot depend on.
+//! * One file of fibre-core holds the only thread-local: a started fibre may wake up on another
+//!   thread, and compilers keep addresses of thread-locals over calls.
+//! * `errno` is such a thread-local, and its accessor is declared so that compilers merge calls
+//!   to it. It may be read only where no switch can lie between the call and the reading; those
+//!   files are listed with their reason.
+
+use crate::tidy::source::{Source, Token, Violation};
+
+/// The list of files that may read errno: `path: reason` on each line.
+pub(crate) const ERRNO_ALLOWED: &str = "xtask/errno-allowed.txt";
+
+/// Which crate must not mention which words, not even in a comment.
+const UNKNOWN: [(&str, &[&str]); 2] = [
+    (
+        "fibre-sync",
+        &["RawFd", "OwnedFd", "AsFd", "AsRawFd", "BorrowedFd", "epoll"],
+    ),
+    ("fibre-io", &["ReadyQueue", "Nemesis"]),
+];
+
+/// The crate with the only thread-local.
+const THREAD_LOCAL_HOME: &str = "fibre-core/src";
+
+/// The folders in which errno must not be read.
+const ERRNO_FREE: [&str; 2] = ["fibre-core/src", "fibre-io/src"];
+
+/// Checks the words of all files.
+pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
+    let mut violations = unknown_words(sources);
+    violations.extend(thread_locals(sources));
+    violations
+}
+
+/// No crate mentions what it must not know.
+fn unknown_words(sources: &[Source]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (folder, words) in UNKNOWN {
+        for source in sources.iter().filter(|source| source.is_below(folder)) {
+            for (index, line) in source.text.lines().enumerate() {
+                let found = words.iter().filter(|word| line.contains(**word));
+                violations.extend(found.map(|word| {
+                    source.violation(index + 1, format!("{folder} must not mention `{word}`"))
+                }));
+            }
+        }
+    }
+    violations
+}
+
+/// Exactly one file has a thread-local, and it belongs to fibre-core.
+fn thread_locals(sources: &[Source]) -> Vec<Violation> {
+    let places: Vec<(&Source, usize)> = sources
+        .iter()
+        .filter_map(|source| Some((source, thread_local_line(&source.tokens)?)))
+        .collect();
+    let mut violations: Vec<Violation> = places
+        .iter()
+        .filter(|(source, _)| places.len() > 1 || !source.is_below(THREAD_LOCAL_HOME))
+        .map(|(source, line)| {
+            let text = format!("thread-local: only one file, in {THREAD_LOCAL_HOME}, may have one");
+            source.violation(*line, text)
+        })
+        .collect();
+    if places.is_empty() {
+        violations.push(Violation {
+            place: THREAD_LOCAL_HOME.into(),
+            line: 0,
+            text: "one file must hold the thread-local".into(),
+        });
+    }
+    violations
+}
+
+/// The line of the first `thread_local!` or `#[thread_local]`.
+fn thread_local_line(tokens: &[Token]) -> Option<usize> {
+    let macro_call = ["thread_local", "!"];
+    let attribute = ["[", "thread_local"];
+    let found = tokens.windows(2).find(|pair| {
+        let pair = [pair[0].text.as_str(), pair[1].text.as_str()];
+        pair == macro_call || pair == attribute
+    });
+    found.map(|pair| pair[1].line)
+}
+
+/// Only files on the list read errno, and every file on the list does.
+pub(crate) fn errno(sources: &[Source], list: &str) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut allowed = Vec::new();
+    for (index, line) in list.lines().enumerate() {
+        match line.split_once(": ") {
+            _ if line.is_empty() || line.starts_with('#') => {}
+            Some((path, reason)) if !reason.trim().is_empty() => allowed.push((path, index + 1)),
+            _ => violations.push(list_violation(index + 1, "write `path: reason`")),
+        }
+    }
+    for source in sources {
+        if !ERRNO_FREE.iter().any(|folder| source.is_below(folder)) {
+            continue;
+        }
+        let listed = allowed.iter().position(|(path, _)| *path == source.path);
+        match (errno_line(source), listed) {
+            (Some(line), None) => violations.push(source.violation(
+                line,
+                format!("reads errno, which may be another thread's; not in {ERRNO_ALLOWED}"),
+            )),
+            (Some(_), Some(index)) => drop(allowed.remove(index)),
+            (None, _) => {}
+        }
+    }
+    let stale = allowed
+        .iter()
+        .map(|(_, line)| list_violation(*line, "no such file reads errno"));
+    violations.extend(stale);
+    violations
+}
+
+/// A violation in the list itself.
+fn list_violation(line: usize, text: &str) -> Violation {
+    Violation {
+        place: ERRNO_ALLOWED.into(),
+        line,
+        text: text.into(),
+    }
+}
+
+/// The first line outside tests that reads errno.
+fn errno_line(source: &Source) -> Option<usize> {
+    let reads = source.tokens.windows(2).find(|pair| {
+        let call = pair[1].text == "(" && !source.is_test_line(pair[0].line);
+        call && matches!(
+            pair[0].text.as_str(),
+            "last_os_error" | "errno" | "__errno_location"
+        )
+    });
+    reads.map(|pair| pair[0].line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A parsed file.
+    fn source(path: &str, text: &str) -> Source {
+        Source::parse(path, text).unwrap()
+    }
+
+    /// The one thread-local where it belongs, so that tests see only what they are about.
+    fn home() -> Source {
+        source("fibre-core/src/current.rs", "//! D.\nthread_local! {}\n")
+    }
+
+    #[test]
+    fn unknown_words_fail_also_in_comments() {
+        let text = "//! No epoll here.\nuse std::os::fd::RawFd;\n";
+        let found = check(&[home(), source("fibre-sync/src/mutex.rs", text)]);
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].line, found[1].line), (1, 2));
+        assert!(check(&[home(), source("fibre-io/src/poller.rs", text)]).is_empty());
+        let queue = source("fibre-io/src/gate.rs", "//! D.\nfn f(_: &ReadyQueue) {}\n");
+        assert_eq!(check(&[home(), queue]).len(), 1);
+    }
+
+    #[test]
+    fn a_second_thread_local_fails() {
+        assert!(check(&[home()]).is_empty());
+        let second = source("src/lib.rs", "//! D.\n#[thread_local]\nstatic A: u8 = 0;\n");
+        let found = check(&[home(), second]);
+        assert_eq!(found.len(), 2);
+        let moved = source("fibre-io/src/lib.rs", "//! D.\nstd::thread_local! {}\n");
+        assert_eq!(check(&[moved]).len(), 1);
+        assert_eq!(check(&[]).len(), 1);
+    }
+
+    #[test]
+    fn words_about_thread_locals_pass() {
+        let text = "//! No `thread_local!` here.\nconst A: &str = \"thread_local!\";\n";
+        assert!(check(&[home(), source("src/lib.rs", text)]).is_empty());
+    }
+
+    #[test]
+    fn reading_errno_fails_outside_the_list() {
+        let reading = "//! D.\nfn f() { let _ = std::io::Error::last_os_error(); }\n";
+        let path = "fibre-io/src/net.rs";
+        assert_eq!(errno(&[source(path, reading)], "")[0].line, 2);
+        assert!(errno(&[source(path, reading)], "fibre-io/src/net.rs: no switch\n").is_empty());
+        assert!(errno(&[source("examples/echo.rs", reading)], "").is_empty());
+        let test = "//! D.\n#[cfg(test)]\nmod tests { fn f() { errno(); } }\n";
+        assert!(errno(&[source(path, test)], "").is_empty());
+    }
+
+    #[test]
+    fn the_list_is_kept_current() {
+        assert_eq!(
+            errno(&[], "# files\n\nfibre-io/src/gone.rs: was here\n")[0].line,
+            3
+        );
+        assert_eq!(
+            errno(&[], "fibre-io/src/net.rs\n")[0].text,
+            "write `path: reason`"
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! Where things lie: the root, the member crates, the target directory, and the commands made from
+//! them.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use toml::{Table, Value};
+
+/// The workspace this task runs in.
+pub(crate) struct Workspace {
+    /// The directory of the root manifest.
+    root: PathBuf,
+}
+
+impl Workspace {
+    /// The workspace `cargo xtask` was called in.
+    pub(crate) fn find() -> Result<Self> {
+        let own = env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask`")?;
+        let root = Path::new(&own)
+            .parent()
+            .context("xtask has no parent directory")?;
+        Ok(Self {
+            root: root.to_owned(),
+        })
+    }
+
+    /// The directory of the root manifest.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The directories of all packages relative to the root, the root package (`.`) first.
+    pub(crate) fn packages(&self) -> Result<Vec<PathBuf>> {
+        let manifest = read_manifest(&self.root.join("Cargo.toml"))?;
+        let members = manifest
+            .get("workspace")
+            .and_then(|workspace| workspace.get("members"))
+            .and_then(Value::as_array)
+            .context("Cargo.toml lists no workspace members")?;
+        let mut packages = vec![PathBuf::from(".")];
+        for member in members {
+            let Some(member) = member.as_str() else {
+                bail!("a workspace member in Cargo.toml is not a string");
+            };
+            packages.push(member.into());
+        }
+        Ok(packages)
+    }
+
+    /// A build directory of its own for a lane whose compiler flags differ, so that lanes do not
+    /// rebuild each other.
+    pub(crate) fn target_dir(&self, lane: &str) -> PathBuf {
+        let base = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+        Path::new(&base).join(lane)
+    }
+}
+
+/// Reads and parses one Cargo.toml.
+pub(crate) fn read_manifest(path: &Path) -> Result<Table> {
+    fs::read_to_string(path)
+        .with_context(|| format!("cannot read {}", path.display()))?
+        .parse()
+        .with_context(|| format!("cannot parse {}", path.display()))
+}
+
+/// A cargo command with these arguments, by the toolchain that runs this task.
+pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments);
+    command
+}
+
+/// Adds compiler flags to those the caller's environment already asks for.
+pub(crate) fn add_rustflags(command: &mut Command, flags: &str) {
+    let mut all = env::var_os("RUSTFLAGS").unwrap_or_default();
+    if !all.is_empty() {
+        all.push(" ");
+    }
+    all.push(OsString::from(flags));
+    command.env("RUSTFLAGS", all);
+}
+
+/// Fails with `advice` if no program of this name is on the path.
+pub(crate) fn require_program(name: &str, advice: &str) -> Result<()> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    if env::split_paths(&path).any(|folder| folder.join(name).is_file()) {
+        return Ok(());
+    }
+    bail!("`{name}` is not installed: {advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_package_and_this_one_are_found() {
+        let packages = Workspace::find().unwrap().packages().unwrap();
+        assert_eq!(packages[0], Path::new("."));
+        assert!(packages.contains(&PathBuf::from("xtask")));
+    }
+
+    #[test]
+    fn a_missing_program_is_named_with_the_advice() {
+        let error = require_program("no-such-program-at-all", "install it").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`no-such-program-at-all` is not installed: install it"
+        );
+        require_program("sh", "").unwrap();
+    }
+}
