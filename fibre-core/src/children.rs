@@ -79,12 +79,20 @@ impl ChildrenRef {
     /// # Safety
     ///
     /// The fibre was counted and has not been counted down.
-    pub unsafe fn child_ended(self, panicked: bool) {
+    pub unsafe fn child_ended(self) {
         // SAFETY: the owner waits until the count is zero.
-        let children = unsafe { self.0.as_ref() };
-        if panicked {
-            children.panicked.store(true, Ordering::Relaxed);
-        }
-        children.one_ended();
+        unsafe { self.0.as_ref() }.one_ended();
+    }
+
+    /// Notes that a fibre has panicked that nobody will join.
+    ///
+    /// # Safety
+    ///
+    /// As for [`add`](Self::add).
+    pub unsafe fn unasked_panic(self) {
+        // SAFETY: the owner waits until the count is zero.
+        unsafe { self.0.as_ref() }
+            .panicked
+            .store(true, Ordering::Relaxed);
     }
 }

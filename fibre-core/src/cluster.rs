@@ -233,8 +233,8 @@ impl Cluster {
             "a cluster cannot be stopped by one of its own fibres"
         );
         self.0.domain.stop();
-        let threads = std::mem::take(&mut *self.0.threads.lock());
-        for thread in threads {
+        // Whoever else calls this meanwhile waits for the lock, and so for the threads.
+        for thread in self.0.threads.lock().drain(..) {
             // A processor that panics aborts the process.
             let _ = thread.join();
         }

@@ -41,6 +41,15 @@ pub fn processor() -> *const () {
     processor
 }
 
+/// Whether this thread is unwinding. std counts that in a thread-local of its own, so
+/// it is asked from here.
+#[inline(never)]
+pub fn panicking() -> bool {
+    let panicking = std::thread::panicking();
+    opaque();
+    panicking
+}
+
 /// Makes this thread a processor, or, with null pointers, a foreign thread again.
 #[inline(never)]
 pub fn set(ready: *const (), processor: *const ()) {

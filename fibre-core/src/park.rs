@@ -10,6 +10,7 @@
 //! panics per thread (see docs/decisions/0004). It does not yield.
 
 use crate::context::Action;
+use crate::current;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::processor::Processor;
 use crate::timer::Entry;
@@ -103,7 +104,7 @@ fn leave(fibre: FibreRef) {
     if block.state.stay() {
         return;
     }
-    let unwinding = std::thread::panicking();
+    let unwinding = current::panicking();
     if unwinding {
         block.unwinding.set(true);
     }
@@ -186,7 +187,7 @@ pub fn yield_now() {
     let Some(fibre) = processor.running() else {
         return;
     };
-    if processor.yields_to_nobody() || std::thread::panicking() {
+    if processor.yields_to_nobody() || current::panicking() {
         return;
     }
     // SAFETY: the running fibre's own block.

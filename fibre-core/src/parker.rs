@@ -47,6 +47,9 @@ pub trait Halt: Any + Send + Sync {
 
     /// Makes a sleep end, or the next one if none is going on. Any thread.
     fn interrupt(&self);
+
+    /// Called by the processor when it ends: nobody will sleep here any more.
+    fn retire(&self);
 }
 
 /// The word. See the module text.

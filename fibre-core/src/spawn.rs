@@ -94,14 +94,13 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         // SAFETY: the runtime's reference keeps the task alive in all of this.
         unsafe {
             let scope = this.cast::<Self>().as_ref().scope;
-            let panicked = result.is_err();
             drop(Self::replace(this, Stage::Result(result)));
             let finished = this.as_ref().completion.finish::<ControlBlock>();
             if finished == Finished::Unwanted {
                 Self::drop_result(this);
             }
             if let Some(scope) = scope {
-                ChildrenRef::child_ended(scope, panicked && finished == Finished::Unwanted);
+                ChildrenRef::child_ended(scope);
             }
         }
     }
@@ -120,7 +119,15 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
     /// See [`Body::drop_result`].
     unsafe fn drop_result(this: FibreRef) {
         // SAFETY: after the end the stage belongs to whom nobody else asks.
-        drop_quietly(unsafe { Self::replace(this, Stage::Empty) });
+        let stage = unsafe { Self::replace(this, Stage::Empty) };
+        // SAFETY: the runtime or a handle refers to the task.
+        let scope = unsafe { this.cast::<Self>().as_ref() }.scope;
+        if let (Stage::Result(Err(_)), Some(scope)) = (&stage, scope) {
+            // SAFETY: the fibre has not been counted down yet; or a handle is being
+            // dropped, which its lifetime keeps inside the scope.
+            unsafe { ChildrenRef::unasked_panic(scope) };
+        }
+        drop_quietly(stage);
     }
 
     /// See [`Body::free`].

@@ -7,7 +7,7 @@
 //! in `epoll_wait`; busy ones look in now and then. See docs/decisions/0003.
 
 use crate::epoll::{Epoll, Event};
-use crate::table::Slot;
+use crate::table::{self, Slot};
 use fibre_core::Halt;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -90,6 +90,10 @@ impl Halt for Poller {
     fn interrupt(&self) {
         // EAGAIN, after 2⁶⁴ interrupts nobody read, would still be an event.
         let _ = rustix::io::write(&self.interrupt, &1_u64.to_ne_bytes());
+    }
+
+    fn retire(&self) {
+        table::abandon(&self.epoll);
     }
 }
 

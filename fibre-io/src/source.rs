@@ -169,11 +169,13 @@ impl Source {
     /// # Errors
     ///
     /// `TimedOut`; `ConnectionAborted`; those of `epoll_ctl`.
-    pub fn wait_ready(&self, direction: Direction, timeout: Option<Duration>) -> io::Result<()> {
+    pub fn wait_ready(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
         let gate = self.gate(direction);
         gate.drained(gate.snapshot(), true);
         self.register()?;
-        self.wait(gate, timeout, &mut None)?;
+        if !gate.wait(deadline) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         if gate.snapshot().is_closed() {
             Err(closed())
         } else {

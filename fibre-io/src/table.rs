@@ -39,6 +39,16 @@ pub struct Slot {
 /// The slots, by descriptor.
 static TABLE: [OnceLock<Box<[Slot]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 
+/// Deregisters all descriptors of an instance that nobody will poll any more, and lets
+/// those who wait for them try again, which registers them elsewhere.
+pub fn abandon(epoll: &Arc<Epoll>) {
+    TABLE
+        .iter()
+        .filter_map(OnceLock::get)
+        .flatten()
+        .for_each(|slot| slot.abandon(epoll));
+}
+
 impl Slot {
     /// The slot of a descriptor; `None` if the number is out of all bounds.
     pub fn of(fd: RawFd) -> Option<&'static Self> {
@@ -83,6 +93,18 @@ impl Slot {
             self.registered.store(true, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// See [`abandon`].
+    fn abandon(&self, dead: &Arc<Epoll>) {
+        let mut epoll = self.epoll.lock();
+        if epoll.as_ref().is_some_and(|epoll| Arc::ptr_eq(epoll, dead)) {
+            *epoll = None;
+            self.registered.store(false, Ordering::Release);
+            drop(epoll);
+            self.read.event(false);
+            self.write.event(false);
+        }
     }
 
     /// Forgets the instance; returns it, so that the caller can deregister.

@@ -101,6 +101,9 @@ impl Processor {
             self.execute(fibre);
         }
         current::set(ptr::null(), ptr::null());
+        if let Some(halt) = self.ready.halt() {
+            halt.retire();
+        }
     }
 
     /// The next fibre to run; sleeps until there is one. `None`: it is all over.

@@ -5,6 +5,7 @@
 
 use super::{GUARD_SIZE, PAGE, Stack, StackError, guard};
 use parking_lot::Mutex;
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::num::NonZeroUsize;
 
@@ -75,10 +76,22 @@ impl Pool {
         self.size + GUARD_SIZE
     }
 
+    /// Bytes of a slab.
+    ///
+    /// # Errors
+    ///
+    /// When there cannot be that many.
+    fn slab_length(&self) -> Result<usize, StackError> {
+        self.size
+            .checked_add(GUARD_SIZE)
+            .and_then(|stride| stride.checked_mul(STACKS_PER_SLAB))
+            .ok_or(StackError::NoMemory(Errno::NOMEM))
+    }
+
     /// Cuts a stack off the newest slab.
     fn make(&mut self) -> Result<Stack, StackError> {
         if self.left == 0 {
-            self.next = map_slab(self.stride() * STACKS_PER_SLAB)?;
+            self.next = map_slab(self.slab_length()?)?;
             self.left = STACKS_PER_SLAB;
         }
         // SAFETY: the next piece of a slab is ours and untouched.

@@ -8,7 +8,7 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net as std_net;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A TCP connection. See [`std::net::TcpStream`]; `&TcpStream` reads and writes, too, so
 /// one fibre may read while another writes.
@@ -67,10 +67,18 @@ impl TcpStream {
         Ok(Self::from_source(source))
     }
 
-    /// Waits for the handshake and asks how it went.
+    /// Waits for the handshake and asks how it went. An event is a hint only, so a socket
+    /// without error and without peer is still on its way.
     fn finish_connect(source: &Source, timeout: Option<Duration>) -> io::Result<()> {
-        source.wait_ready(Direction::Write, timeout)?;
-        sockopt::socket_error(source)?.map_err(io::Error::from)
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            source.wait_ready(Direction::Write, deadline)?;
+            sockopt::socket_error(source)?.map_err(io::Error::from)?;
+            match rustix::net::getpeername(source) {
+                Err(Errno::NOTCONN) => {}
+                asked => return asked.map(drop).map_err(io::Error::from),
+            }
+        }
     }
 
     /// The address of the other end.
