@@ -11,7 +11,7 @@
 //! block, and aborts inside destructors), and panics are caught by the fibre's
 //! own root before they get here.
 
-use crate::stack::Stack;
+use crate::stack::{GUARD_SIZE, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -54,8 +54,10 @@ pub type Entry = unsafe fn(*const (), Suspender, *const ());
 pub struct Context {
     /// The computation and the stack it is on.
     coroutine: Coroutine<*const (), Action, (), Stack>,
-    /// A copy of what the stack knows about itself, for reports.
-    bounds: (Range<usize>, usize),
+    /// Copies of what the stack knows about itself, for reports: where its guard
+    /// begins, and its usable size.
+    guard: usize,
+    size: usize,
 }
 
 impl Context {
@@ -65,13 +67,18 @@ impl Context {
     ///
     /// `entry` may be called with `argument` at the first resume, on any
     /// thread that resumes it, and does not unwind.
+    #[inline(always)]
     pub unsafe fn new(stack: Stack, entry: Entry, argument: *const ()) -> Self {
-        let bounds = (stack.guard(), stack.size());
+        let (guard, size) = (stack.guard().start, stack.size());
         let coroutine = Coroutine::with_stack(stack, move |yielder, input| {
             // SAFETY: the caller's promise.
             unsafe { entry(argument, Suspender(NonNull::from(yielder)), input) }
         });
-        Self { coroutine, bounds }
+        Self {
+            coroutine,
+            guard,
+            size,
+        }
     }
 
     /// Runs the computation until it suspends or ends.
@@ -85,7 +92,7 @@ impl Context {
 
     /// The guard and the usable size of the stack.
     pub fn stack_bounds(&self) -> (Range<usize>, usize) {
-        self.bounds.clone()
+        (self.guard..self.guard + GUARD_SIZE, self.size)
     }
 
     /// Gives the stack of an ended computation back.

@@ -7,7 +7,7 @@
 //!
 //! A fibre that waits in a destructor during unwinding switches like any other,
 //! but is never moved to another kernel thread meanwhile, because std counts
-//! panics per thread (see docs/decisions/0004). It does not yield.
+//! panics per thread (see docs/decisions/0004).
 
 use crate::context::Action;
 use crate::current;
@@ -104,22 +104,23 @@ fn leave(fibre: FibreRef) {
     if block.state.stay() {
         return;
     }
-    let unwinding = current::panicking();
-    if unwinding {
-        block.unwinding.set(true);
-    }
     suspend(block, Action::Park);
-    if unwinding {
-        block.unwinding.set(false);
-    }
 }
 
 /// Switches to the processor.
 #[inline]
 fn suspend(block: &ControlBlock, action: Action) {
+    // Also true while another fibre of this thread unwinds; staying here is harmless.
+    let unwinding = current::panicking();
+    if unwinding {
+        block.unwinding.set(true);
+    }
     if let Some(suspender) = block.suspender.get() {
         // SAFETY: the running fibre's own suspender.
         unsafe { suspender.suspend(action) };
+    }
+    if unwinding {
+        block.unwinding.set(false);
     }
 }
 
@@ -165,7 +166,7 @@ impl Drop for AbortOnUnwind {
 
 /// Lets other fibres of this processor run. On a plain thread, lets other threads run.
 ///
-/// Returns at once when nothing else is ready here, and during unwinding.
+/// Returns at once when nothing else is ready here.
 ///
 /// ```
 /// fibre_core::spawn(|| {
@@ -187,7 +188,7 @@ pub fn yield_now() {
     let Some(fibre) = processor.running() else {
         return;
     };
-    if processor.yields_to_nobody() || current::panicking() {
+    if processor.yields_to_nobody() {
         return;
     }
     // SAFETY: the running fibre's own block.

@@ -128,16 +128,16 @@ impl ReadyQueue {
         }
     }
 
-    /// Queues a started fibre behind the local ones, or where forced migration
-    /// wants it. The owner only.
+    /// Queues a started fibre behind the local ones, or, if it `may_move`, where
+    /// forced migration wants it. The owner only.
     ///
     /// # Safety
     ///
     /// `node` is in no queue and is the caller's to queue.
     #[inline]
-    pub unsafe fn push_local(&self, node: NonNull<Link>) {
+    pub unsafe fn push_local(&self, node: NonNull<Link>, may_move: bool) {
         let forward = self.forward.load(Ordering::Relaxed);
-        if forward.is_null() {
+        if forward.is_null() || !may_move {
             // SAFETY: passed on.
             unsafe { self.local.push(node) };
         } else {

@@ -167,12 +167,12 @@ impl Place<'_> {
     /// Queues it.
     #[inline]
     fn put(&self, fibre: FibreRef) {
-        let (domain, turn) = match self {
-            Self::Here(processor) => (processor.domain(), processor.next_turn()),
-            Self::There(domain) => (*domain, domain.next_turn()),
-        };
-        // SAFETY: the fibre is new.
-        unsafe { domain.place(fibre, turn) };
+        match self {
+            // SAFETY: the fibre is new.
+            Self::Here(processor) => unsafe { processor.place(fibre) },
+            // SAFETY: the fibre is new.
+            Self::There(domain) => unsafe { domain.place(fibre, domain.next_turn()) },
+        }
     }
 }
 

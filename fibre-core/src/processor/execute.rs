@@ -15,11 +15,10 @@ impl Processor {
         let block = unsafe { fibre.as_ref() };
         // SAFETY: the owner has the context to itself.
         let context = unsafe { &mut *block.context.get() };
-        if context.is_none() {
-            match self.bind(fibre) {
-                Ok(fresh) => *context = Some(fresh),
-                Err(error) => return self.refuse(fibre, error),
-            }
+        if context.is_none()
+            && let Err(error) = self.bind(fibre, context)
+        {
+            return self.refuse(fibre, error);
         }
         let Some(context) = context else { return };
         block.state.resumed();
@@ -41,21 +40,23 @@ impl Processor {
             Action::Exit => return self.bury(fibre),
         };
         if queue_it {
+            let may_move = !block.unwinding.get();
             // SAFETY: it ran here, hence is in no queue, and is still ours.
-            unsafe { self.ready().push_local(ControlBlock::node(fibre)) };
+            unsafe { self.ready().push_local(ControlBlock::node(fibre), may_move) };
         }
     }
 
-    /// Gives a fibre its stack (it has none before its first run).
-    #[cold]
+    /// Gives a fibre its stack (it has none before its first run). The context is built in
+    /// its place: moving it right after it was written costs more than writing it.
     #[inline(never)]
-    fn bind(&self, fibre: FibreRef) -> Result<Context, StackError> {
+    fn bind(&self, fibre: FibreRef, place: &mut Option<Context>) -> Result<(), StackError> {
         // SAFETY: as in `execute`.
         let wish = unsafe { fibre.as_ref() }.attributes.stack_size;
         let size = wish.map_or(self.domain().stack_size, round_size);
         let stack = self.stacks.take(size)?;
         // SAFETY: `enter` is called once, with a live block, by the first resume.
-        Ok(unsafe { Context::new(stack, enter, fibre.as_ptr().cast_const().cast()) })
+        *place = Some(unsafe { Context::new(stack, enter, fibre.as_ptr().cast_const().cast()) });
+        Ok(())
     }
 
     /// Ends a fibre that has run to its end.

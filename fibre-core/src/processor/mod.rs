@@ -184,9 +184,25 @@ impl Processor {
         &self.ready
     }
 
-    /// The round-robin of fibres spawned here.
+    /// Places a fibre that is spawned here.
+    ///
+    /// # Safety
+    ///
+    /// The fibre is new, and this thread is the processor.
     #[inline]
-    pub fn next_turn(&self) -> usize {
+    pub unsafe fn place(&self, fibre: FibreRef) {
+        if self.domain.queues.len() == 1 {
+            // Nobody is there to steal it, so it need not be where thieves look.
+            // SAFETY: passed on.
+            unsafe { self.ready.push_local(ControlBlock::node(fibre), true) };
+        } else {
+            // SAFETY: passed on.
+            unsafe { self.domain.place(fibre, self.next_turn()) };
+        }
+    }
+
+    /// The round-robin of fibres spawned here.
+    fn next_turn(&self) -> usize {
         let turn = self.turn.get();
         let next = turn + 1;
         self.turn.set(if next == self.domain.queues.len() {
