@@ -1,0 +1,60 @@
+//! What all connections share.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fibre::sync::Semaphore;
+
+use crate::clock::Clock;
+use crate::drain::Connections;
+use crate::files::Files;
+use crate::options::Options;
+
+/// What all connections share.
+pub(crate) struct Server {
+    /// What there is to serve.
+    pub(crate) files: Files,
+    /// The source of the `Date` field.
+    pub(crate) clock: Clock,
+    /// The connections whose fibres live.
+    pub(crate) connections: Connections,
+    /// In which time a request's head must arrive.
+    pub(crate) header_timeout: Duration,
+    /// How long a connection may rest.
+    pub(crate) idle_timeout: Duration,
+    /// One permit for each connection that may still be accepted.
+    pub(crate) permits: Semaphore,
+    /// Answers given by connections that have ended.
+    pub(crate) served: AtomicU64,
+}
+
+impl Server {
+    pub(crate) fn new(options: &Options) -> io::Result<Self> {
+        Ok(Self {
+            files: Files::new(options.dir.as_deref())?,
+            clock: Clock::new(),
+            connections: Connections::default(),
+            header_timeout: options.header_timeout,
+            idle_timeout: options.idle_timeout,
+            permits: Semaphore::new(options.max_connections),
+            served: AtomicU64::new(0),
+        })
+    }
+
+    /// Lets every connection's request be its last and the acceptor end, which
+    /// may be waiting for a permit.
+    pub(crate) fn stop(&self) {
+        self.connections.stop();
+        self.permits.release();
+    }
+
+    /// What has been done, for people to read.
+    pub(crate) fn tally(&self) -> String {
+        let served = self.served.load(Ordering::Relaxed);
+        format!(
+            "served {served} requests on {} connections",
+            self.connections.count()
+        )
+    }
+}
