@@ -11,6 +11,7 @@ use crate::domain::Domain;
 use crate::fibre::Attributes;
 use crate::parker::Halt;
 use crate::processor::{Processor, report_running};
+use crate::ready::ReadyQueue;
 use crate::spawn::{JoinHandle, Place, launch};
 use crate::stack::{AlternateStack, DEFAULT_STACK_SIZE, install_overflow_report, round_size};
 use crate::topology::default_processors;
@@ -303,31 +304,58 @@ pub(crate) fn try_caller_place<R>(f: impl FnOnce(&Place<'_>) -> R) -> io::Result
 }
 
 /// The [`Halt`] of the caller's processor; on a thread that is no processor, of one
-/// of the default cluster's, chosen by `spread`. Installs what `make` makes if there
-/// is none.
+/// of the default cluster's, chosen by `spread`.
+///
+/// When the caller's cluster is first asked, all of its processors get one by `make`,
+/// because later there may be no descriptors left for it. A processor that got none
+/// borrows another's.
 ///
 /// For layers above that want to hear of events: they find their own type behind the
 /// trait object by downcasting it to [`std::any::Any`].
 ///
 /// # Errors
 ///
-/// Those of `make`, and when the default cluster cannot be started.
+/// Those of `make`, if no processor got one; and when the default cluster cannot be
+/// started.
 pub fn halt_of_caller(
     spread: usize,
-    make: impl FnOnce() -> io::Result<Arc<dyn Halt>>,
+    make: impl Fn() -> io::Result<Arc<dyn Halt>>,
 ) -> io::Result<Arc<dyn Halt>> {
     let processor = Processor::current();
     // SAFETY: not null means that this thread is that processor.
-    let ready = match unsafe { processor.as_ref() } {
-        Some(here) => here.ready(),
+    match unsafe { processor.as_ref() } {
+        Some(here) => halt_of(&here.domain().queues, here.index(), make),
         None => {
             let queues = &Cluster::default_cluster()?.0.domain.queues;
-            &queues[spread % queues.len()]
+            halt_of(queues, spread % queues.len(), make)
         }
-    };
-    match ready.halt() {
+    }
+}
+
+/// See [`halt_of_caller`].
+fn halt_of(
+    queues: &[Arc<ReadyQueue>],
+    wanted: usize,
+    make: impl Fn() -> io::Result<Arc<dyn Halt>>,
+) -> io::Result<Arc<dyn Halt>> {
+    let mut error = None;
+    if queues[wanted].halt().is_none() {
+        for queue in queues.iter().filter(|queue| queue.halt().is_none()) {
+            match make() {
+                Ok(halt) => {
+                    queue.install_halt(halt);
+                }
+                Err(refused) => error = Some(refused),
+            }
+        }
+    }
+    let nearest = queues[wanted..]
+        .iter()
+        .chain(&queues[..wanted])
+        .find_map(|queue| queue.halt());
+    match nearest {
         Some(halt) => Ok(Arc::clone(halt)),
-        None => Ok(Arc::clone(ready.install_halt(make()?))),
+        None => Err(error.unwrap_or_else(|| io::Error::other("no processor can sleep"))),
     }
 }
 

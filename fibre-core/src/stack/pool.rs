@@ -12,9 +12,10 @@ use std::num::NonZeroUsize;
 /// What one slab holds.
 const STACKS_PER_SLAB: usize = 64;
 
-/// Bytes at the top of a pooled stack that keep their pages: the high-water mark
-/// below which a stack counts as shallow.
-const KEPT: usize = 32 * 1024;
+/// Bytes at the top of a pooled stack that keep their pages: what even the shallowest
+/// fibre will touch again. Stacks that come here are more than the processors use at
+/// present, so the memory of the rest goes back to the kernel.
+const KEPT: usize = PAGE;
 
 /// Distinct colours; the last one still leaves most of the top page.
 const COLOURS: usize = 32;
@@ -45,7 +46,7 @@ pub(super) fn acquire(size: usize) -> Result<Stack, StackError> {
     with_pool(size, |pool| pool.free.pop().map_or_else(|| pool.make(), Ok))
 }
 
-/// Gives a stack back and its pages to the kernel, but for the shallow ones.
+/// Gives a stack back, and its pages, but for the top one, to the kernel.
 pub(super) fn release(stack: Stack) {
     trim(&stack);
     with_pool(stack.size, |pool| pool.free.push(stack));
@@ -119,7 +120,7 @@ fn map_slab(length: usize) -> Result<usize, StackError> {
     Ok(start.expose_provenance())
 }
 
-/// Gives the pages of a deep stack back.
+/// Gives the pages of a stack back.
 fn trim(stack: &Stack) {
     let start = stack.guard().end;
     let Some(deep) = stack.size.checked_sub(KEPT).filter(|deep| *deep >= PAGE) else {
