@@ -3,11 +3,12 @@
 //! Several fibres may wait at one gate (acceptors of one listener, readers of one
 //! socket). An event wakes the one that has waited longest; who then finds more
 //! than it takes calls [`Gate::pass_on`] for the next one. Woken ones compete with
-//! newcomers, and wait again if they find nothing.
+//! newcomers, and wait again if they find nothing, in front of all others: at the
+//! end, one that is always woken in vain would never get anything.
 
 use crate::gate_word::{Delivered, GateWord, Snapshot};
 use fibre_core::Outcome;
-use fibre_sync::{Locked, WaitList, wait};
+use fibre_sync::{Locked, Place, WaitList, wait_at};
 use std::time::Instant;
 
 /// See the module text.
@@ -37,7 +38,7 @@ impl Gate {
 
     /// Waits until the direction may be ready or closed. `false`: the deadline passed
     /// first. Blocks the fibre (or thread).
-    pub fn wait(&self, deadline: Option<Instant>) -> bool {
+    pub fn wait(&self, deadline: Option<Instant>, place: Place) -> bool {
         let enter = |list: &mut WaitList| {
             let wait = self.word.begin_wait();
             if !wait && list.is_empty() {
@@ -45,7 +46,7 @@ impl Gate {
             }
             wait
         };
-        wait(&self.waiting, |list| list, deadline, enter, || ()) != Outcome::TimedOut
+        wait_at(place, &self.waiting, |list| list, deadline, enter, || ()) != Outcome::TimedOut
     }
 
     /// Delivers an event and wakes one.

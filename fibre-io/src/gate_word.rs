@@ -57,6 +57,12 @@ impl Snapshot {
         self.0 & (READY | HANGUP) != 0
     }
 
+    /// Whether the peer has closed, as far as is known: all may go on.
+    #[must_use]
+    pub fn is_hung_up(self) -> bool {
+        self.0 & HANGUP != 0
+    }
+
     /// Whether we have closed the descriptor.
     #[must_use]
     pub fn is_closed(self) -> bool {

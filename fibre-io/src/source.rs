@@ -4,6 +4,7 @@ use crate::backoff;
 use crate::gate::Gate;
 use crate::poller::epoll_of_caller;
 use crate::table::Slot;
+use fibre_sync::Place;
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -107,13 +108,16 @@ impl Source {
         let gate = self.gate(direction);
         let mut rested = direction == Direction::Write;
         let mut deadline = None;
+        let mut place = Place::Last;
         loop {
             let seen = gate.snapshot();
             if seen.is_closed() {
                 return Err(closed());
             }
             if self.slot.is_registered() && !seen.is_ready() {
-                self.wait(gate, timeout, &mut deadline)?;
+                self.wait(gate, timeout, &mut deadline, place)?;
+                // Who is woken in vain keeps its turn.
+                place = Place::First;
                 rested = true;
                 continue;
             }
@@ -131,6 +135,10 @@ impl Source {
                 }
                 Ok((value, Left::Nothing)) => {
                     gate.drained(seen, false);
+                    if seen.is_hung_up() {
+                        // One event told of data and of the end; the end is for all.
+                        gate.pass_on();
+                    }
                     return Ok(value);
                 }
                 Err(Errno::INTR) => {}
@@ -152,11 +160,12 @@ impl Source {
         gate: &Gate,
         timeout: Option<Duration>,
         deadline: &mut Option<Instant>,
+        place: Place,
     ) -> io::Result<()> {
         if deadline.is_none() {
             *deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         }
-        if gate.wait(*deadline) {
+        if gate.wait(*deadline, place) {
             Ok(())
         } else {
             Err(io::ErrorKind::TimedOut.into())
@@ -173,7 +182,7 @@ impl Source {
         let gate = self.gate(direction);
         gate.drained(gate.snapshot(), true);
         self.register()?;
-        if !gate.wait(deadline) {
+        if !gate.wait(deadline, Place::Last) {
             return Err(io::ErrorKind::TimedOut.into());
         }
         if gate.snapshot().is_closed() {

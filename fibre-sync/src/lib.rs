@@ -13,4 +13,4 @@ mod wait_list;
 pub use condvar::Condvar;
 pub use mutex::{Mutex, MutexGuard};
 pub use semaphore::Semaphore;
-pub use wait_list::{Locked, WaitList, wait};
+pub use wait_list::{Locked, Place, WaitList, wait, wait_at};

@@ -102,18 +102,27 @@ impl WaitList {
         }
     }
 
-    /// Appends a node, which stays put until it is out again.
-    fn append(&mut self, node: &Node, waiter: &Waiter) {
+    /// Puts a node in, which stays put until it is out again.
+    fn insert(&mut self, node: &Node, waiter: &Waiter, place: Place) {
+        let (before, behind) = match place {
+            Place::Last => (self.tail, ptr::null()),
+            Place::First => (ptr::null(), self.head),
+        };
         node.waiter.set(waiter);
-        node.before.set(self.tail);
-        node.behind.set(ptr::null());
+        node.before.set(before);
+        node.behind.set(behind);
         node.linked.set(true);
-        // SAFETY: the tail, if any, is in the list, hence alive.
-        match unsafe { self.tail.as_ref() } {
-            Some(tail) => tail.behind.set(node),
-            None => self.head = node,
+        // SAFETY: neighbours are in the list, hence alive.
+        unsafe {
+            match before.as_ref() {
+                Some(before) => before.behind.set(node),
+                None => self.head = node,
+            }
+            match behind.as_ref() {
+                Some(behind) => behind.before.set(node),
+                None => self.tail = node,
+            }
         }
-        self.tail = node;
         self.length += 1;
     }
 
@@ -136,7 +145,16 @@ impl WaitList {
     }
 }
 
-/// Waits in a list, unless `enter` finds that there is no need to.
+/// Where one who waits enters a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Behind all others: who has just come.
+    Last,
+    /// Before all others: who had its turn, and was woken in vain.
+    First,
+}
+
+/// Waits at the end of a list, unless `enter` finds that there is no need to.
 ///
 /// `enter` is called under the lock; when it returns `false`, nothing has happened
 /// ([`Outcome::NotParked`]). Otherwise the caller is at the end of `list` when the lock
@@ -144,6 +162,19 @@ impl WaitList {
 /// Blocks the fibre, or the thread if the caller is not a fibre. The closures do not
 /// panic.
 pub fn wait<S>(
+    locked: &Locked<S>,
+    list: impl Fn(&mut S) -> &mut WaitList,
+    deadline: Option<Instant>,
+    enter: impl FnOnce(&mut S) -> bool,
+    after: impl FnOnce(),
+) -> Outcome {
+    wait_at(Place::Last, locked, list, deadline, enter, after)
+}
+
+/// [`wait`] at either end of the list.
+#[inline]
+pub fn wait_at<S>(
+    place: Place,
     locked: &Locked<S>,
     list: impl Fn(&mut S) -> &mut WaitList,
     deadline: Option<Instant>,
@@ -158,7 +189,7 @@ pub fn wait<S>(
             if !enter(&mut state) {
                 return false;
             }
-            list(&mut state).append(&node, waiter);
+            list(&mut state).insert(&node, waiter, place);
             drop(state);
             after();
             true
