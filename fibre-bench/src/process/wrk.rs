@@ -1,0 +1,130 @@
+//! The load generator `wrk`, and what it prints.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+
+use super::command;
+use super::cores::Pinned as _;
+
+/// What one run of wrk saw.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Load {
+    /// Answers received.
+    pub(crate) requests: f64,
+    /// Answers received per second.
+    pub(crate) requests_per_second: f64,
+    /// Latency that 99 of 100 requests stayed under, in milliseconds.
+    pub(crate) p99_ms: f64,
+    /// What wrk calls errors, as it prints them.
+    pub(crate) errors: Vec<String>,
+}
+
+/// Fails when wrk is missing.
+pub(crate) fn require() -> anyhow::Result<()> {
+    command::require("wrk", "wrk")
+}
+
+/// Runs wrk with one thread to its end. It counts whole seconds.
+pub(crate) fn run(
+    address: &str,
+    connections: usize,
+    seconds: f64,
+    core: usize,
+) -> anyhow::Result<Load> {
+    let output = Command::new("wrk")
+        .args(["-t1", "--latency"])
+        .arg(format!("-c{connections}"))
+        .arg(format!("-d{}s", seconds.ceil().max(1.0)))
+        .arg(format!("http://{address}/plaintext"))
+        .stdin(Stdio::null())
+        .pinned(core)
+        .output()
+        .context("starting wrk")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let error = String::from_utf8_lossy(&output.stderr);
+        bail!("wrk failed: {text}{error}");
+    }
+    parse(&text)
+}
+
+/// Reads wrk's summary.
+pub(crate) fn parse(text: &str) -> anyhow::Result<Load> {
+    let mut load = Load::default();
+    for line in text.lines().map(str::trim) {
+        if let Some(rate) = line.strip_prefix("Requests/sec:") {
+            load.requests_per_second = rate.trim().parse()?;
+        } else if let Some(latency) = line.strip_prefix("99%") {
+            load.p99_ms = milliseconds(latency.trim())
+                .with_context(|| format!("wrk printed a latency of {latency}"))?;
+        } else if let Some((requests, _)) = line.split_once(" requests in ") {
+            load.requests = requests.parse()?;
+        } else if line.starts_with("Socket errors:") || line.starts_with("Non-2xx") {
+            load.errors.push(line.into());
+        }
+    }
+    if load.requests == 0.0 {
+        bail!("wrk saw no answer");
+    }
+    Ok(load)
+}
+
+/// A duration as wrk writes it: `563.00us`, `1.21ms`, `2.00s`, `1.05m`.
+fn milliseconds(text: &str) -> Option<f64> {
+    let unit = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(unit);
+    let scale = match unit {
+        "us" => 1e-3,
+        "ms" => 1.0,
+        "s" => 1e3,
+        "m" => 60e3,
+        "h" => 3600e3,
+        _ => return None,
+    };
+    Some(number.parse::<f64>().ok()? * scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUMMARY: &str = "\
+Running 2s test @ http://127.0.0.1:1/
+  1 threads and 100 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   820.51us  210.00us   6.62ms   92.60%
+    Req/Sec   119.99k     3.65k  124.29k    85.00%
+  Latency Distribution
+     50%  783.00us
+     99%    1.50ms
+  239026 requests in 2.00s, 14.59MB read
+  Socket errors: connect 0, read 3, write 0, timeout 0
+Requests/sec: 119447.96
+Transfer/sec:      7.29MB
+";
+
+    #[test]
+    fn a_summary_is_read() -> anyhow::Result<()> {
+        let expected = Load {
+            requests: 239_026.0,
+            requests_per_second: 119_447.96,
+            p99_ms: 1.5,
+            errors: vec!["Socket errors: connect 0, read 3, write 0, timeout 0".into()],
+        };
+        assert_eq!(parse(SUMMARY)?, expected);
+        Ok(())
+    }
+
+    #[test]
+    fn nothing_is_not_a_summary() {
+        assert!(parse("unable to connect").is_err());
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(milliseconds("500.00us"), Some(0.5));
+        assert_eq!(milliseconds("2.00s"), Some(2000.0));
+        assert_eq!(milliseconds("fast"), None);
+    }
+}
