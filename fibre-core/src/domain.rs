@@ -71,7 +71,8 @@ pub struct Domain {
     turn: AtomicUsize,
     /// Whether processors should end once no fibre is left.
     stopping: AtomicBool,
-    /// Unique in the process; the upper part of fibres' numbers.
+    /// Unique in the process: the first of its spawners' numbers, the foreign threads'.
+    /// The upper part of fibres' numbers.
     group: u64,
     /// Usable bytes of stacks, unless a fibre says otherwise.
     pub stack_size: usize,
@@ -88,8 +89,9 @@ impl Domain {
     /// A domain of `processors` idle queues.
     #[must_use]
     pub fn new(processors: usize, stack_size: usize) -> Self {
-        static GROUPS: AtomicU64 = AtomicU64::new(1);
-        let group = GROUPS.fetch_add(1, Ordering::Relaxed);
+        /// Spawners of all domains there have been.
+        static SPAWNERS: AtomicU64 = AtomicU64::new(1);
+        let group = SPAWNERS.fetch_add(processors as u64 + 1, Ordering::Relaxed);
         Self {
             queues: (0..processors)
                 .map(|_| Arc::new(ReadyQueue::new(group)))
@@ -131,7 +133,7 @@ impl Domain {
 
     /// The number of the `count`th fibre spawned by `slot`.
     fn number(&self, slot: u64, count: u64) -> u64 {
-        ((self.group << 12 | slot) << ID_BITS) | count
+        (self.group + slot) << ID_BITS | count
     }
 
     /// Places a new fibre: on an idle processor if there is one, else in turn

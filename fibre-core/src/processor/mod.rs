@@ -33,6 +33,9 @@ use std::time::{Duration, Instant};
 /// Switches between two looks at timers and events, at most.
 const SERVICE_INTERVAL: u32 = 256;
 
+/// And at least, however long fibres run: a look costs a system call.
+const SHORTEST_INTERVAL: u32 = 4;
+
 /// The time between two such looks that the number of switches is adapted to.
 const SERVICE_PERIOD: Duration = Duration::from_micros(200);
 
@@ -159,9 +162,9 @@ impl Processor {
     fn adapt_interval(&self, elapsed: Duration) {
         let interval = self.service_interval.get();
         let next = if elapsed > SERVICE_PERIOD {
-            interval / 2
+            (interval / 2).max(SHORTEST_INTERVAL)
         } else if elapsed < SERVICE_PERIOD / 2 {
-            (interval * 2).clamp(1, SERVICE_INTERVAL)
+            (interval * 2).min(SERVICE_INTERVAL)
         } else {
             interval
         };
