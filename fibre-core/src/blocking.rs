@@ -16,7 +16,8 @@ const DISK_PROCESSORS: usize = 8;
 /// Runs `f`, which may block its kernel thread, away from the caller's processor.
 /// Blocks the fibre until `f` returns. On a thread that is no fibre, just calls `f`.
 ///
-/// Eight such calls go on at once; more wait for their turn.
+/// Eight such calls go on at once; more wait for their turn. `f` runs as a fibre of the
+/// cluster for such calls, and so does what it spawns.
 ///
 /// ```
 /// let fibre = fibre_core::spawn(|| fibre_core::blocking(|| std::fs::read_dir("/").is_ok()));

@@ -12,12 +12,13 @@ use crate::fibre::Attributes;
 use crate::parker::Halt;
 use crate::processor::{Processor, report_running};
 use crate::ready::ReadyQueue;
+use crate::report;
 use crate::spawn::{JoinHandle, Place, launch};
 use crate::stack::{AlternateStack, DEFAULT_STACK_SIZE, install_overflow_report, round_size};
 use crate::topology::default_processors;
 use parking_lot::Mutex;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Instant;
@@ -43,6 +44,8 @@ struct Running {
     domain: Arc<Domain>,
     /// The processors' threads, until somebody joins them.
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
+    /// Whether the runtime itself relies on it, so that nobody may stop it.
+    permanent: AtomicBool,
 }
 
 impl Drop for Running {
@@ -117,6 +120,7 @@ impl ClusterBuilder {
         let running = Running {
             domain,
             threads: Mutex::default(),
+            permanent: AtomicBool::new(false),
         };
         let epoch = Instant::now();
         for index in 0..count {
@@ -223,7 +227,8 @@ impl Cluster {
     ///
     /// # Panics
     ///
-    /// If called by a fibre of this cluster: it would wait for itself.
+    /// If called by a fibre of this cluster: it would wait for itself. And if this is the
+    /// default cluster, on which others rely.
     pub fn stop(self) {
         let processor = Processor::current();
         // SAFETY: not null means that this thread is that processor.
@@ -232,6 +237,10 @@ impl Cluster {
         assert!(
             !inside,
             "a cluster cannot be stopped by one of its own fibres"
+        );
+        assert!(
+            !self.0.permanent.load(Ordering::Relaxed),
+            "the default cluster cannot be stopped"
         );
         self.0.domain.stop();
         // Whoever else calls this meanwhile waits for the lock, and so for the threads.
@@ -268,6 +277,7 @@ impl LazyCluster {
             return Ok(cluster);
         }
         let cluster = start()?;
+        cluster.0.permanent.store(true, Ordering::Relaxed);
         Ok(self.cluster.get_or_init(|| cluster))
     }
 }
@@ -383,11 +393,21 @@ fn run_processor(domain: Arc<Domain>, index: usize, epoch: Instant) {
     // SAFETY: plain numbers.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     let processor = Processor::new(domain, index, epoch);
-    if catch_unwind(AssertUnwindSafe(|| processor.run())).is_err() {
-        eprintln!("fibre: a processor has panicked; this is a bug in fibre or in a `Halt`");
-        std::process::abort();
-    }
+    let alive = AbortOnUnwind;
+    processor.run();
+    std::mem::forget(alive);
     drop(alternate_stack);
+}
+
+/// Aborts if a processor unwinds: half a runtime would only hang.
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        report::die(format_args!(
+            "a processor has panicked; this is a bug in fibre or in a `Halt`"
+        ));
+    }
 }
 
 /// Keeps asynchronous signals away from threads started meanwhile: a handler must

@@ -147,15 +147,20 @@ impl Domain {
     #[inline]
     pub unsafe fn place(&self, fibre: FibreRef, turn: usize) {
         let node = ControlBlock::node(fibre);
-        if let Some(idle) = self.idle.claim() {
-            // SAFETY: passed on.
-            unsafe { self.queues[idle].push_fresh(node) };
-            return;
+        let mut waking = None;
+        while let Some(idle) = self.idle.claim(turn) {
+            if self.queues[idle].is_asleep() {
+                // SAFETY: passed on.
+                unsafe { self.queues[idle].push_fresh(node) };
+                return;
+            }
+            // It is about to sleep, or has been woken for something else already.
+            waking = Some(idle);
         }
         // SAFETY: passed on.
         unsafe { self.queues[turn].push_fresh(node) };
         // Somebody may have become idle since, and have looked too early.
-        if let Some(idle) = self.idle.claim() {
+        if let Some(idle) = waking.or_else(|| self.idle.claim(turn)) {
             self.queues[idle].unpark();
         }
     }

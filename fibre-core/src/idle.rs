@@ -54,27 +54,30 @@ impl IdleSet {
         }
     }
 
-    /// Takes some idle processor out and returns it.
-    pub fn claim(&self) -> Option<usize> {
-        self.words.iter().enumerate().find_map(|(index, word)| {
-            loop {
-                let bits = load_ordered(word);
-                if bits == 0 {
-                    return None;
-                }
-                let lowest = bits & bits.wrapping_neg();
-                if word.fetch_and(!lowest, Ordering::AcqRel) & lowest != 0 {
-                    return Some(index * 64 + lowest.trailing_zeros() as usize);
-                }
-            }
-        })
+    /// Takes an idle processor out and returns it: the first one from `start` on, in a
+    /// ring, so that callers who go round do not always meet the same.
+    pub fn claim(&self, start: usize) -> Option<usize> {
+        let (first, below) = (start / 64, (1 << (start % 64)) - 1);
+        let claim =
+            |index, mask| Self::claim_in(&self.words[index], mask).map(|bit| index * 64 + bit);
+        claim(first, !below)
+            .or_else(|| (first + 1..self.words.len()).find_map(|index| claim(index, !0)))
+            .or_else(|| (0..first).find_map(|index| claim(index, !0)))
+            .or_else(|| claim(first, below))
     }
 
-    /// Whether `processor` is in the set at this moment; a hint.
-    #[must_use]
-    pub fn contains(&self, processor: usize) -> bool {
-        let (word, bit) = self.place(processor);
-        word.load(Ordering::Relaxed) & bit != 0
+    /// Takes the lowest bit of a word that is in `mask`.
+    fn claim_in(word: &AtomicU64, mask: u64) -> Option<usize> {
+        loop {
+            let bits = load_ordered(word) & mask;
+            if bits == 0 {
+                return None;
+            }
+            let lowest = bits & bits.wrapping_neg();
+            if word.fetch_and(!lowest, Ordering::AcqRel) & lowest != 0 {
+                return Some(lowest.trailing_zeros() as usize);
+            }
+        }
     }
 }
 
@@ -85,18 +88,16 @@ mod tests {
     #[test]
     fn claims_each_member_once() {
         let set = IdleSet::new(130);
-        assert_eq!(set.claim(), None);
+        assert_eq!(set.claim(0), None);
         for member in [3, 64, 129] {
             set.enter(member);
-            assert!(set.contains(member));
         }
         assert_eq!(
-            [set.claim(), set.claim(), set.claim()],
-            [Some(3), Some(64), Some(129)]
+            [set.claim(64), set.claim(65), set.claim(4), set.claim(4)],
+            [Some(64), Some(129), Some(3), None]
         );
-        assert_eq!(set.claim(), None);
         set.enter(7);
         set.leave(7);
-        assert_eq!(set.claim(), None);
+        assert_eq!(set.claim(7), None);
     }
 }

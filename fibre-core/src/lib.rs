@@ -9,7 +9,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `sync` | atomics, real or loom's |
+//! | `sync`, `report` | atomics, real or loom's; words on standard error |
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
 //! | `waiter`, `completion` | the wake side: the first waker wins |
@@ -24,15 +24,30 @@
 
 pub mod sync;
 
+#[cfg(loom)]
 pub mod completion;
 #[cfg(not(loom))]
+mod completion;
+#[cfg(not(loom))]
 mod context;
+#[cfg(loom)]
 pub mod idle;
+#[cfg(not(loom))]
+mod idle;
+#[cfg(loom)]
 pub mod parker;
+#[cfg(not(loom))]
+mod parker;
+#[cfg(loom)]
 pub mod queue;
 #[cfg(not(loom))]
+mod queue;
+#[cfg(not(loom))]
 mod stack;
+#[cfg(loom)]
 pub mod waiter;
+#[cfg(not(loom))]
+mod waiter;
 
 #[cfg(loom)]
 #[path = "fibre/state.rs"]
@@ -58,6 +73,8 @@ mod park;
 mod processor;
 #[cfg(not(loom))]
 mod ready;
+#[cfg(not(loom))]
+mod report;
 #[cfg(not(loom))]
 mod scope;
 #[cfg(not(loom))]

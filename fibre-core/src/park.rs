@@ -13,6 +13,7 @@ use crate::context::Action;
 use crate::current;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::processor::Processor;
+use crate::report;
 use crate::timer::Entry;
 use crate::waiter::{self, Outcome, ThreadParker};
 use std::time::{Duration, Instant};
@@ -26,11 +27,15 @@ pub type Resume = waiter::Resume<ControlBlock>;
 /// Waits until somebody claims the waiter and resumes. Blocks the fibre, or the
 /// thread if the caller is not a fibre.
 ///
-/// `publish` hangs the waiter where a waker finds it; if it returns `false`, the
-/// waiter hangs nowhere and there is no wait ([`Outcome::NotParked`]). It must
-/// not panic: the process would abort.
-pub fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
-    park_until(None, publish, |_| {})
+/// `publish` hangs the waiter where a waker finds it; if it returns `false`, there is no
+/// wait ([`Outcome::NotParked`]). It must not panic: the process would abort.
+///
+/// # Safety
+///
+/// As for [`park_until`].
+pub unsafe fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { park_until(None, publish, |_| {}) }
 }
 
 /// [`park`] with a deadline (`None`: none).
@@ -38,7 +43,14 @@ pub fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
 /// `withdraw` is called if the deadline wins: it takes the waiter out of where it
 /// was published, under the lock that wakers claim it under. Neither closure may
 /// panic or block the fibre.
-pub fn park_until(
+///
+/// # Safety
+///
+/// The waiter lies in this call's frame. If `publish` returns `false`, nobody has
+/// claimed it and nobody can reach it. If it returns `true`, whoever reaches it does so
+/// under a lock (or by a word of equal power) under which it is taken out before, or
+/// by, its claim or by `withdraw`; and whoever claims it resumes it.
+pub unsafe fn park_until(
     deadline: Option<Instant>,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
@@ -159,8 +171,9 @@ struct AbortOnUnwind;
 
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
-        eprintln!("fibre: a panic would free a waiter that others can reach");
-        std::process::abort();
+        report::die(format_args!(
+            "a panic would free a waiter that others can reach"
+        ));
     }
 }
 
@@ -215,5 +228,6 @@ pub fn sleep(duration: Duration) {
 
 /// Blocks the fibre (or thread) until `deadline`; for ever if there is none.
 pub fn sleep_until(deadline: Option<Instant>) {
-    let _ = park_until(deadline, |_| true, |_| {});
+    // SAFETY: nobody but the timer reaches the waiter.
+    let _ = unsafe { park_until(deadline, |_| true, |_| {}) };
 }

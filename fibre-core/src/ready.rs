@@ -195,6 +195,12 @@ impl ReadyQueue {
         self.local.is_empty() && self.inbox.arm() && self.fresh.arm()
     }
 
+    /// Whether the owner sleeps, and nobody has pushed anything yet; a hint.
+    #[must_use]
+    pub fn is_asleep(&self) -> bool {
+        self.fresh.is_armed() && self.inbox.is_armed()
+    }
+
     /// Ends what [`arm`](Self::arm) began, whatever it returned. The owner only.
     pub fn disarm(&self) {
         self.inbox.disarm();

@@ -62,18 +62,45 @@ impl<'scope> Scope<'scope, '_> {
         T: Send + 'scope,
     {
         // SAFETY: the scope is open, so its frame is there.
-        unsafe { self.children.add() };
+        let counted = unsafe { Counted::new(self.children) };
         // SAFETY: the scope does not end before the child has ended and told it.
         let handle = caller_place(|place| unsafe {
             launch(place, Attributes::default(), Some(self.children), closure)
         });
         match handle {
-            Some(handle) => ScopedJoinHandle {
-                handle,
-                _scope: PhantomData,
-            },
+            Some(handle) => {
+                // The fibre itself will say that it has ended.
+                std::mem::forget(counted);
+                ScopedJoinHandle {
+                    handle,
+                    _scope: PhantomData,
+                }
+            }
             None => unreachable!("the caller's cluster lives while the caller does"),
         }
+    }
+}
+
+/// A fibre that has been counted; counted down again if it cannot be launched.
+struct Counted(ChildrenRef);
+
+impl Counted {
+    /// Counts.
+    ///
+    /// # Safety
+    ///
+    /// As for [`ChildrenRef::add`].
+    unsafe fn new(children: ChildrenRef) -> Self {
+        // SAFETY: passed on.
+        unsafe { children.add() };
+        Self(children)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        // SAFETY: counted in `new`; the launch has failed, or this would be forgotten.
+        unsafe { self.0.child_ended() };
     }
 }
 
@@ -106,7 +133,8 @@ where
     };
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     children.one_ended();
-    let _ = park(|waiter| children.publish(waiter));
+    // SAFETY: a completion takes its waiter out before it claims it.
+    let _ = unsafe { park(|waiter| children.publish(waiter)) };
     match result {
         Err(payload) => resume_unwind(payload),
         Ok(_) if children.have_panicked() => {

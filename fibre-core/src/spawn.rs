@@ -11,6 +11,7 @@ use crate::domain::Domain;
 use crate::fibre::{Attributes, Body, ControlBlock, FibreRef};
 use crate::park::{self, park};
 use crate::processor::Processor;
+use crate::report;
 use crate::stack::StackError;
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -77,7 +78,7 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
 
     /// See [`Body::fail`].
     unsafe fn fail(this: FibreRef, error: StackError) {
-        eprintln!("fibre: {error}; the fibre ends before it began");
+        report::say(format_args!("{error}; the fibre ends before it began"));
         // SAFETY: the stage is the owner's: the fibre has not started.
         let closure = unsafe { Self::replace(this, Stage::Empty) };
         drop_quietly(closure);
@@ -248,7 +249,8 @@ impl<T> JoinHandle<T> {
     pub fn join(self) -> Result<T> {
         self.refuse_self();
         if !self.is_finished() {
-            let _ = park(|waiter| self.block().completion.publish(waiter));
+            // SAFETY: a completion takes its waiter out before it claims it.
+            let _ = unsafe { park(|waiter| self.block().completion.publish(waiter)) };
         }
         self.take()
     }
@@ -267,11 +269,15 @@ impl<T> JoinHandle<T> {
         self.refuse_self();
         if !self.is_finished() {
             let completion = &self.block().completion;
-            let _ = park::park_until(
-                Some(deadline),
-                |waiter| completion.publish(waiter),
-                |waiter| completion.withdraw(waiter),
-            );
+            // SAFETY: a completion takes its waiter out before it claims it, or when it
+            // is withdrawn.
+            let _ = unsafe {
+                park::park_until(
+                    Some(deadline),
+                    |waiter| completion.publish(waiter),
+                    |waiter| completion.withdraw(waiter),
+                )
+            };
         }
         if self.is_finished() {
             Ok(self.take())

@@ -121,6 +121,7 @@ impl<F: Wakeable> Waiter<F> {
     /// Call it under the lock that gives access to the waiter, and resume after
     /// that lock is released.
     pub fn claim(&self, token: u32) -> Option<Resume<F>> {
+        debug_assert!(token < 1 << 31, "a token of more than 31 bits");
         self.decide(FIRST_TOKEN + token)
     }
 

@@ -67,7 +67,7 @@ fn run(domain: &Domain) {
 
 /// `Domain::place` by processor 1.
 fn place(domain: &Domain) {
-    if domain.idle.claim().is_some() {
+    if domain.idle.claim(0).is_some() {
         // SAFETY: a new node.
         if unsafe { domain.queues[0].push(node()) } == Pushed::WakeConsumer {
             domain.parker.unpark(|| None);
@@ -76,7 +76,7 @@ fn place(domain: &Domain) {
     }
     // SAFETY: a new node.
     let _ = unsafe { domain.queues[1].push(node()) };
-    if domain.idle.claim().is_some() {
+    if domain.idle.claim(0).is_some() {
         domain.parker.unpark(|| None);
     }
 }

@@ -33,6 +33,8 @@ pub struct Event {
     pub read_closed: bool,
     /// The connection is broken.
     pub write_closed: bool,
+    /// There is urgent data.
+    pub urgent: bool,
 }
 
 impl Epoll {
@@ -52,7 +54,8 @@ impl Epoll {
     /// Those of `epoll_ctl`; `EPERM` for descriptors that cannot be polled.
     pub fn add(&self, fd: BorrowedFd<'_>, generation: u32) -> io::Result<()> {
         let data = EventData::new_u64(pack(fd.as_raw_fd(), generation));
-        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let interest =
+            EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         match epoll::add(&self.0, fd, data, interest) {
             // Inherited from somebody who closed it behind our back.
             Err(Errno::EXIST) => epoll::modify(&self.0, fd, data, interest)?,
@@ -96,10 +99,11 @@ impl Event {
         Self {
             fd,
             generation,
-            readable: read_closed || flags.contains(EventFlags::IN),
+            readable: read_closed || flags.intersects(EventFlags::IN | EventFlags::PRI),
             writable: broken || flags.contains(EventFlags::OUT),
             read_closed,
             write_closed: broken,
+            urgent: flags.contains(EventFlags::PRI),
         }
     }
 }

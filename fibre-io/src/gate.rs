@@ -6,7 +6,7 @@
 //! newcomers, and wait again if they find nothing, in front of all others: at the
 //! end, one that is always woken in vain would never get anything.
 
-use crate::gate_word::{Delivered, GateWord, Snapshot};
+use crate::gate_word::{Delivered, GateWord, News, Snapshot};
 use fibre_core::Outcome;
 use fibre_sync::{Locked, Place, WaitList, wait_at};
 use std::time::Instant;
@@ -46,13 +46,22 @@ impl Gate {
             }
             wait
         };
-        wait_at(place, &self.waiting, |list| list, deadline, enter, || ()) != Outcome::TimedOut
+        // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
+        let outcome = unsafe { wait_at(place, &self.waiting, |list| list, deadline, enter, || ()) };
+        outcome != Outcome::TimedOut
     }
 
     /// Delivers an event and wakes one.
-    pub fn event(&self, hangup: bool) {
-        if self.word.event(hangup) == Delivered::Waiters {
+    pub fn event(&self, news: News) {
+        if self.word.event(news) == Delivered::Waiters {
             self.wake_one();
+        }
+    }
+
+    /// Lets all who wait try again.
+    pub fn wake_all(&self) {
+        if self.word.event(News::default()) == Delivered::Waiters {
+            while self.wake_one() {}
         }
     }
 

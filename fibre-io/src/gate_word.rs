@@ -5,6 +5,7 @@
 //!  bit 1  HANGUP   the peer has closed: reading will never block again
 //!  bit 2  CLOSED   we have closed: no call may begin
 //!  bit 3  WAITERS  somebody is in the gate's list
+//!  bit 4  MARKED   there has been urgent data: a short read does not mean drained
 //!  32..64 EPOCH    events so far
 //! ```
 //!
@@ -33,8 +34,20 @@ const HANGUP: u64 = 2;
 const CLOSED: u64 = 4;
 /// See the module text.
 const WAITERS: u64 = 8;
+/// See the module text.
+const MARKED: u64 = 16;
 /// One event more.
 const EPOCH: u64 = 1 << 32;
+
+/// What an event says besides that a call may succeed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct News {
+    /// The peer has closed.
+    pub hangup: bool,
+    /// There is urgent data. A read stops at its mark, with more behind it and no edge
+    /// to come, so from now on only a call that would block shows that all is read.
+    pub urgent: bool,
+}
 
 /// What an event, or closing, obliges its deliverer to.
 #[must_use]
@@ -111,6 +124,9 @@ impl GateWord {
     /// `false`: an event came since the snapshot; the direction may be ready again.
     #[inline]
     pub fn drained(&self, seen: Snapshot, hangup_too: bool) -> bool {
+        if !hangup_too && seen.0 & MARKED != 0 {
+            return false;
+        }
         let gone = if hangup_too { READY | HANGUP } else { READY };
         let mut word = seen.0;
         loop {
@@ -128,8 +144,10 @@ impl GateWord {
     }
 
     /// Delivers an event.
-    pub fn event(&self, hangup: bool) -> Delivered {
-        let flags = if hangup { READY | HANGUP } else { READY };
+    pub fn event(&self, news: News) -> Delivered {
+        let hangup = if news.hangup { HANGUP } else { 0 };
+        let marked = if news.urgent { MARKED } else { 0 };
+        let flags = READY | hangup | marked;
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
             let next = (word | flags).wrapping_add(EPOCH);

@@ -7,6 +7,7 @@
 //! in `epoll_wait`; busy ones look in now and then. See docs/decisions/0003.
 
 use crate::epoll::{Epoll, Event};
+use crate::gate_word::News;
 use crate::table::{self, Slot};
 use fibre_core::Halt;
 use rustix::event::{EventfdFlags, eventfd};
@@ -50,7 +51,7 @@ impl Poller {
     fn new() -> io::Result<Self> {
         let epoll = Epoll::new()?;
         let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        // No slot is ever of generation zero, so the event finds nobody.
+        // Generation zero is nobody's: the event finds no one who waits.
         epoll.add(interrupt.as_fd(), 0)?;
         Ok(Self {
             epoll: Arc::new(epoll),
@@ -103,10 +104,16 @@ fn deliver(event: Event) {
         return;
     };
     if event.readable {
-        slot.read.event(event.read_closed);
+        slot.read.event(News {
+            hangup: event.read_closed,
+            urgent: event.urgent,
+        });
     }
     if event.writable {
-        slot.write.event(event.write_closed);
+        slot.write.event(News {
+            hangup: event.write_closed,
+            urgent: false,
+        });
     }
 }
 

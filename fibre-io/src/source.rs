@@ -2,6 +2,7 @@
 
 use crate::backoff;
 use crate::gate::Gate;
+use crate::gate_word::Snapshot;
 use crate::poller::epoll_of_caller;
 use crate::table::Slot;
 use fibre_sync::Place;
@@ -172,15 +173,26 @@ impl Source {
         }
     }
 
-    /// Waits until `direction` may be ready, without a system call that says so: for
-    /// those who wait for something else than data (being connected).
+    /// What is known about a direction now; for [`wait_ready`](Self::wait_ready).
+    pub fn snapshot(&self, direction: Direction) -> Snapshot {
+        self.gate(direction).snapshot()
+    }
+
+    /// Waits for an event of `direction` that was not known when `seen` was taken: for
+    /// those who find out by other calls than reading and writing whether they have to
+    /// wait (being connected). Take the snapshot before that call.
     ///
     /// # Errors
     ///
     /// `TimedOut`; `ConnectionAborted`; those of `epoll_ctl`.
-    pub fn wait_ready(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<()> {
+    pub fn wait_ready(
+        &self,
+        direction: Direction,
+        seen: Snapshot,
+        deadline: Option<Instant>,
+    ) -> io::Result<()> {
         let gate = self.gate(direction);
-        gate.drained(gate.snapshot(), true);
+        gate.drained(seen, true);
         self.register()?;
         if !gate.wait(deadline, Place::Last) {
             return Err(io::ErrorKind::TimedOut.into());

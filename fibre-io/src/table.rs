@@ -102,8 +102,8 @@ impl Slot {
             *epoll = None;
             self.registered.store(false, Ordering::Release);
             drop(epoll);
-            self.read.event(false);
-            self.write.event(false);
+            self.read.wake_all();
+            self.write.wake_all();
         }
     }
 

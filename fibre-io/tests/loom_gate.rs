@@ -8,7 +8,7 @@
 
 mod support;
 
-use fibre_io::gate_word::{Delivered, GateWord, Snapshot};
+use fibre_io::gate_word::{Delivered, GateWord, News, Snapshot};
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
@@ -47,7 +47,7 @@ impl Socket {
     /// A byte arrives, and the poller delivers the edge.
     fn arrive(&self) {
         self.bytes.fetch_add(1, Ordering::Release);
-        if self.word.event(false) == Delivered::Waiters {
+        if self.word.event(News::default()) == Delivered::Waiters {
             self.wake_one();
         }
     }

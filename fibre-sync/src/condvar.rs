@@ -62,7 +62,8 @@ impl Condvar {
         deadline: Option<Instant>,
     ) -> bool {
         let unlock = || guard.unlock_for_wait();
-        let outcome = wait(&self.waiting, |list| list, deadline, |_| true, unlock);
+        // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
+        let outcome = unsafe { wait(&self.waiting, |list| list, deadline, |_| true, unlock) };
         guard.relock();
         outcome != Outcome::TimedOut
     }

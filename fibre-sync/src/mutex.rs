@@ -1,9 +1,13 @@
 //! A mutex that blocks fibres.
 //!
 //! One word says whether it is free, held, or held with others waiting; the others
-//! stand in a [`WaitList`]. Unlocking frees the word first and then wakes one, who
-//! competes with whoever comes by (*blocking with barging*, thesis section 3.3): a
-//! running fibre that needs the lock need not wait for a sleeping one to wake up.
+//! stand in a [`WaitList`]. Unlocking frees the word and wakes the one that has waited
+//! longest, who competes with whoever comes by (*blocking with barging*, thesis section
+//! 3.3): a running fibre that needs the lock need not wait for a sleeping one to wake up.
+//!
+//! Barging alone starves. Who was woken in vain waits in front of the others, and once
+//! it has waited for [`PATIENCE`] in all, it asks for the baton: the next unlock does not
+//! free the word but hands it over (as Go's mutex does).
 //!
 //! Who waits always marks the word `CONTENDED` before it sleeps, and acquires it as
 //! `CONTENDED`, because there may be more of its kind; a woken one that finds the
@@ -13,19 +17,19 @@
 //!
 //! # Memory ordering
 //!
-//! Acquire on taking the word, release on freeing it. Unlocking touches the list
-//! after the word is free; the guard's borrow of the mutex keeps both alive that
-//! long. (A lock without lifetimes, as C needs it, has to hand over under the
-//! list's lock instead.)
+//! Acquire on taking the word, release on freeing it. A contended unlock frees the word
+//! or hands it over under the list's lock; a hand-over travels by the waiter's claim.
+//! The guard's borrow of the mutex keeps both alive until the unlock is done. (A lock
+//! without lifetimes, as C needs it, has to mind who may free it meanwhile.)
 
-use crate::wait_list::{Locked, WaitList, wait};
+use crate::wait_list::{Locked, Place, WaitList, wait_at};
 use fibre_core::Outcome;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Nobody has it.
 const FREE: u32 = 0;
@@ -59,11 +63,27 @@ unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 // SAFETY: as above; sharing the mutex gives exclusive access only.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
+/// How long a waiter lets others go first.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// What a waiter is woken with: the word is free, come and get it.
+const FREED: u32 = 0;
+/// What a waiter is woken with: the word is yours.
+const HANDED: u32 = 1;
+
 /// The lock without a value.
 #[derive(Debug, Default)]
 struct RawMutex {
     word: AtomicU32,
-    waiting: Locked<WaitList>,
+    queue: Locked<Queue>,
+}
+
+/// Those who wait.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: WaitList,
+    /// Whether the first one has asked for the baton.
+    impatient: bool,
 }
 
 impl RawMutex {
@@ -84,12 +104,31 @@ impl RawMutex {
     /// Waits for the lock.
     #[cold]
     fn lock_contended(&self, deadline: Option<Instant>) -> bool {
+        let mut place = Place::Last;
+        let mut since = None;
         loop {
-            let enter = |_: &mut WaitList| self.word.swap(CONTENDED, Ordering::Acquire) != FREE;
-            match wait(&self.waiting, |list| list, deadline, enter, || ()) {
-                Outcome::NotParked => return true,
+            let impatient = since.is_some_and(|since: Instant| since.elapsed() >= PATIENCE);
+            let enter = |queue: &mut Queue| {
+                let wait = self.word.swap(CONTENDED, Ordering::Acquire) != FREE;
+                queue.impatient |= wait && impatient;
+                wait
+            };
+            since = since.or_else(|| Some(Instant::now()));
+            // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
+            let outcome = unsafe {
+                wait_at(
+                    place,
+                    &self.queue,
+                    |queue| &mut queue.waiting,
+                    deadline,
+                    enter,
+                    || (),
+                )
+            };
+            match outcome {
+                Outcome::NotParked | Outcome::Woken(HANDED) => return true,
                 Outcome::TimedOut => return false,
-                Outcome::Woken(_) => {}
+                Outcome::Woken(_freed) => place = Place::First,
             }
         }
     }
@@ -97,15 +136,26 @@ impl RawMutex {
     /// Gives the lock back.
     #[inline]
     fn unlock(&self) {
-        if self.word.swap(FREE, Ordering::Release) == CONTENDED {
-            self.wake_one();
+        let alone = self
+            .word
+            .compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed);
+        if alone.is_err() {
+            self.unlock_contended();
         }
     }
 
-    /// Lets the one go on that has waited longest.
+    /// Frees the word, or hands it over, and lets the one go on that has waited longest.
     #[cold]
-    fn wake_one(&self) {
-        let first = self.waiting.lock().claim_first(0);
+    fn unlock_contended(&self) {
+        let mut queue = self.queue.lock();
+        let hand_over = std::mem::take(&mut queue.impatient);
+        let first = queue
+            .waiting
+            .claim_first(if hand_over { HANDED } else { FREED });
+        if !hand_over || first.is_none() {
+            self.word.store(FREE, Ordering::Release);
+        }
+        drop(queue);
         if let Some(first) = first {
             first.resume();
         }
@@ -115,9 +165,13 @@ impl RawMutex {
 impl<T> Mutex<T> {
     /// A free mutex that holds `value`.
     pub const fn new(value: T) -> Self {
+        let queue = Queue {
+            waiting: WaitList::new(),
+            impatient: false,
+        };
         let raw = RawMutex {
             word: AtomicU32::new(FREE),
-            waiting: parking_lot::const_mutex(WaitList::new()),
+            queue: parking_lot::const_mutex(queue),
         };
         Self {
             raw,

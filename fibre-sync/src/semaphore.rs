@@ -75,13 +75,16 @@ impl Semaphore {
 
     /// The common part.
     fn acquire_deadline(&self, deadline: Option<Instant>) -> bool {
-        let outcome = wait(
-            &self.state,
-            |state| &mut state.waiting,
-            deadline,
-            |state| !state.take(),
-            || (),
-        );
+        // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
+        let outcome = unsafe {
+            wait(
+                &self.state,
+                |state| &mut state.waiting,
+                deadline,
+                |state| !state.take(),
+                || (),
+            )
+        };
         outcome != Outcome::TimedOut
     }
 

@@ -161,19 +161,29 @@ pub enum Place {
 /// is released, and `after` is called (to unlock what guards the condition, say).
 /// Blocks the fibre, or the thread if the caller is not a fibre. The closures do not
 /// panic.
-pub fn wait<S>(
+///
+/// # Safety
+///
+/// `list` always yields the same list, which stays in its place behind this lock and is
+/// not replaced while somebody may wait in it; whoever claims resumes.
+pub unsafe fn wait<S>(
     locked: &Locked<S>,
     list: impl Fn(&mut S) -> &mut WaitList,
     deadline: Option<Instant>,
     enter: impl FnOnce(&mut S) -> bool,
     after: impl FnOnce(),
 ) -> Outcome {
-    wait_at(Place::Last, locked, list, deadline, enter, after)
+    // SAFETY: passed on.
+    unsafe { wait_at(Place::Last, locked, list, deadline, enter, after) }
 }
 
 /// [`wait`] at either end of the list.
+///
+/// # Safety
+///
+/// As for [`wait`].
 #[inline]
-pub fn wait_at<S>(
+pub unsafe fn wait_at<S>(
     place: Place,
     locked: &Locked<S>,
     list: impl Fn(&mut S) -> &mut WaitList,
@@ -182,24 +192,24 @@ pub fn wait_at<S>(
     after: impl FnOnce(),
 ) -> Outcome {
     let node = Node::new();
-    park_until(
-        deadline,
-        |waiter| {
-            let mut state = locked.lock();
-            if !enter(&mut state) {
-                return false;
-            }
-            list(&mut state).insert(&node, waiter, place);
-            drop(state);
-            after();
-            true
-        },
-        |_| {
-            let mut state = locked.lock();
-            // A waker may have popped it, and lost the claim to the deadline.
-            if node.linked.get() {
-                list(&mut state).unlink(&node);
-            }
-        },
-    )
+    let publish = |waiter: &Waiter| {
+        let mut state = locked.lock();
+        if !enter(&mut state) {
+            return false;
+        }
+        list(&mut state).insert(&node, waiter, place);
+        drop(state);
+        after();
+        true
+    };
+    let withdraw = |_: &Waiter| {
+        let mut state = locked.lock();
+        // A waker may have popped it, and lost the claim to the deadline.
+        if node.linked.get() {
+            list(&mut state).unlink(&node);
+        }
+    };
+    // SAFETY: the waiter is reached by its node only, under the lock; a waker takes the
+    // node out before it claims, and `withdraw` takes it out if nobody has claimed.
+    unsafe { park_until(deadline, publish, withdraw) }
 }

@@ -17,6 +17,7 @@ impl Processor {
         let context = unsafe { &mut *block.context.get() };
         if context.is_none()
             && let Err(error) = self.bind(fibre, context)
+            && let Err(error) = self.bind_to_refuse(fibre, context, error)
         {
             return self.refuse(fibre, error);
         }
@@ -59,6 +60,23 @@ impl Processor {
         Ok(())
     }
 
+    /// Gives a fibre that cannot have the stack it wants the smallest one, to drop its
+    /// closure on: destructors may block, which only fibres can.
+    #[cold]
+    fn bind_to_refuse(
+        &self,
+        fibre: FibreRef,
+        place: &mut Option<Context>,
+        error: StackError,
+    ) -> Result<(), StackError> {
+        let stack = self.stacks.take(self.domain().stack_size)?;
+        self.refusal.set(Some(error));
+        let block = fibre.as_ptr().cast_const().cast();
+        // SAFETY: `enter_refused` is called once, with a live block, by the first resume.
+        *place = Some(unsafe { Context::new(stack, enter_refused, block) });
+        Ok(())
+    }
+
     /// Ends a fibre that has run to its end.
     fn bury(&self, fibre: FibreRef) {
         // SAFETY: the context is the owner's, and nobody runs on its stack.
@@ -72,7 +90,8 @@ impl Processor {
         unsafe { ControlBlock::release(fibre) };
     }
 
-    /// Ends a fibre that cannot get a stack, with the reason as its result.
+    /// Ends a fibre that cannot get any stack, with the reason as its result. Its closure is
+    /// dropped here, on the processor's own stack: a destructor that blocks, blocks all.
     #[cold]
     fn refuse(&self, fibre: FibreRef, error: StackError) {
         // SAFETY: the fibre has not started, and is ours.
@@ -93,6 +112,22 @@ unsafe fn enter(block: *const (), suspender: Suspender, _processor: *const ()) {
         let fibre = FibreRef::new_unchecked(block.cast_mut().cast());
         fibre.as_ref().suspender.set(Some(suspender));
         (fibre.as_ref().body().run)(fibre);
+    }
+}
+
+/// The first function on the stack of a fibre that could not have the one it wanted.
+///
+/// # Safety
+///
+/// As for [`enter`]; `processor` is the one that bound it, just before.
+unsafe fn enter_refused(block: *const (), suspender: Suspender, processor: *const ()) {
+    // SAFETY: the caller's promises.
+    unsafe {
+        let fibre = FibreRef::new_unchecked(block.cast_mut().cast());
+        fibre.as_ref().suspender.set(Some(suspender));
+        if let Some(error) = (*processor.cast::<Processor>()).refusal.take() {
+            (fibre.as_ref().body().fail)(fibre, error);
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::current;
 use crate::domain::Domain;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::ready::ReadyQueue;
-use crate::stack::{Culprit, StackCache};
+use crate::stack::{Culprit, StackCache, StackError};
 use crate::steal;
 use crate::timer::Timers;
 use std::cell::Cell;
@@ -67,6 +67,8 @@ pub struct Processor {
     epoch: Instant,
     /// Times in a row that the queue was not empty and gave nothing.
     refusals: Cell<u32>,
+    /// Why the fibre that is about to run was refused the stack it wanted.
+    refusal: Cell<Option<StackError>>,
 }
 
 impl Processor {
@@ -85,6 +87,7 @@ impl Processor {
             last_service: Cell::new(epoch),
             epoch,
             refusals: Cell::new(0),
+            refusal: Cell::new(None),
             domain,
         }
     }
@@ -145,6 +148,7 @@ impl Processor {
     /// Looks at what a busy processor would otherwise never see.
     #[cold]
     fn service(&self) {
+        self.refusals.set(0);
         let now = Instant::now();
         self.adapt_interval(now - self.last_service.replace(now));
         if let Some(halt) = self.ready.halt() {

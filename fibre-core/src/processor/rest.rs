@@ -27,7 +27,6 @@ impl Processor {
     pub(super) fn rest(&self) -> bool {
         self.domain.idle.enter(self.index);
         let over = if self.ready.arm() {
-            self.refusals.set(0);
             self.sleep_unless_needed()
         } else {
             self.wait_for_producer();
@@ -46,8 +45,11 @@ impl Processor {
             return true;
         }
         if steal::has_victim(&self.domain, self.index) {
+            // What is there may be in flight, or in another thief's hands.
+            self.wait_for_producer();
             return false;
         }
+        self.refusals.set(0);
         let deadline = self.timers.next();
         self.ready.sleep(deadline);
         self.wake_up(deadline);

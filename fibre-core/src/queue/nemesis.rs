@@ -89,6 +89,12 @@ impl Nemesis {
         tail.is_null() || tail == asleep()
     }
 
+    /// Whether the consumer sleeps here at this moment; a hint.
+    #[must_use]
+    pub fn is_armed(&self) -> bool {
+        self.tail.load(Ordering::Relaxed) == asleep()
+    }
+
     /// Appends `node`. Any thread.
     ///
     /// # Safety

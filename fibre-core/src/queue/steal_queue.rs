@@ -68,6 +68,12 @@ impl StealQueue {
         popped
     }
 
+    /// See [`Nemesis::is_armed`].
+    #[must_use]
+    pub fn is_armed(&self) -> bool {
+        self.nodes.is_armed()
+    }
+
     /// See [`Nemesis::arm`]. The owner only.
     #[must_use]
     pub fn arm(&self) -> bool {

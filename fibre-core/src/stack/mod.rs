@@ -84,13 +84,17 @@ unsafe impl corosensei::stack::Stack for Stack {
     }
 }
 
-/// Rounds a wish up to what can be had: whole pages, at least the minimum.
+/// Rounds a wish up to what can be had: a power of two, at least the minimum. So there
+/// are few sizes, and few pools.
 #[must_use]
 pub fn round_size(wish: usize) -> usize {
-    wish.max(MIN_STACK_SIZE).saturating_add(PAGE - 1) & !(PAGE - 1)
+    let size = wish.max(MIN_STACK_SIZE).checked_next_power_of_two();
+    // Beyond all powers of two there is nothing to be had, which the pool will say.
+    size.unwrap_or(1 << (usize::BITS - 1))
 }
 
-/// The page size of x86-64; a multiple of it elsewhere does no harm here.
+/// The page size. Kernels with pages of more than 32 KiB are not supported: sizes
+/// and guards are multiples of that.
 const PAGE: usize = 4096;
 
 /// Why there is no stack.

@@ -9,8 +9,11 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::num::NonZeroUsize;
 
-/// What one slab holds.
+/// The most stacks that one slab holds.
 const STACKS_PER_SLAB: usize = 64;
+
+/// Bytes that a slab does not exceed, unless a single stack does.
+const SLAB_LENGTH: usize = 32 << 20;
 
 /// Bytes at the top of a pooled stack that keep their pages: what even the shallowest
 /// fibre will touch again. Stacks that come here are more than the processors use at
@@ -77,23 +80,20 @@ impl Pool {
         self.size + GUARD_SIZE
     }
 
-    /// Bytes of a slab.
-    ///
-    /// # Errors
-    ///
-    /// When there cannot be that many.
-    fn slab_length(&self) -> Result<usize, StackError> {
-        self.size
-            .checked_add(GUARD_SIZE)
-            .and_then(|stride| stride.checked_mul(STACKS_PER_SLAB))
-            .ok_or(StackError::NoMemory(Errno::NOMEM))
+    /// Maps a new slab.
+    fn refill(&mut self) -> Result<(), StackError> {
+        let too_much = StackError::NoMemory(Errno::NOMEM);
+        let stride = self.size.checked_add(GUARD_SIZE).ok_or(too_much)?;
+        let stacks = (SLAB_LENGTH / stride).clamp(1, STACKS_PER_SLAB);
+        self.next = map_slab(stride * stacks)?;
+        self.left = stacks;
+        Ok(())
     }
 
     /// Cuts a stack off the newest slab.
     fn make(&mut self) -> Result<Stack, StackError> {
         if self.left == 0 {
-            self.next = map_slab(self.slab_length()?)?;
-            self.left = STACKS_PER_SLAB;
+            self.refill()?;
         }
         // SAFETY: the next piece of a slab is ours and untouched.
         unsafe { guard::install(std::ptr::with_exposed_provenance_mut(self.next))? };

@@ -2,9 +2,13 @@
 
 use super::options::Timeout;
 use super::{Shutdown, SocketAddr, ToSocketAddrs, each_address, tcp_socket, to_std};
+use crate::gate_word::Snapshot;
 use crate::source::{Direction, Left, Source};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, recv, recvmsg, send, sendmsg,
+    sockopt,
+};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net as std_net;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -59,9 +63,10 @@ impl TcpStream {
     /// The common part.
     fn connect_within(address: &SocketAddr, timeout: Option<Duration>) -> io::Result<Self> {
         let source = Source::from_nonblocking(tcp_socket(address)?)?;
+        let seen = source.snapshot(Direction::Write);
         match rustix::net::connect(&source, address) {
             Ok(()) => {}
-            Err(Errno::INPROGRESS | Errno::INTR) => Self::finish_connect(&source, timeout)?,
+            Err(Errno::INPROGRESS | Errno::INTR) => Self::finish_connect(&source, seen, timeout)?,
             Err(errno) => return Err(errno.into()),
         }
         Ok(Self::from_source(source))
@@ -69,10 +74,15 @@ impl TcpStream {
 
     /// Waits for the handshake and asks how it went. An event is a hint only, so a socket
     /// without error and without peer is still on its way.
-    fn finish_connect(source: &Source, timeout: Option<Duration>) -> io::Result<()> {
+    fn finish_connect(
+        source: &Source,
+        mut seen: Snapshot,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
-            source.wait_ready(Direction::Write, deadline)?;
+            source.wait_ready(Direction::Write, seen, deadline)?;
+            seen = source.snapshot(Direction::Write);
             sockopt::socket_error(source)?.map_err(io::Error::from)?;
             match rustix::net::getpeername(source) {
                 Err(Errno::NOTCONN) => {}
@@ -136,13 +146,21 @@ impl TcpStream {
     }
 
     /// The longest that a read waits; `None`, the default, is for ever.
-    pub fn read_timeout(&self) -> Option<Duration> {
-        self.read_timeout.get()
+    ///
+    /// # Errors
+    ///
+    /// None; the type is std's.
+    pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.read_timeout.get())
     }
 
     /// The longest that a write waits; `None`, the default, is for ever.
-    pub fn write_timeout(&self) -> Option<Duration> {
-        self.write_timeout.get()
+    ///
+    /// # Errors
+    ///
+    /// None; the type is std's.
+    pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.write_timeout.get())
     }
 
     /// Sets the longest that a read waits before it fails with `TimedOut`.
@@ -201,11 +219,13 @@ impl TcpStream {
         self.source
             .io(Direction::Read, self.read_timeout.get(), |fd| {
                 // What was seen is still there.
-                recv(fd, &mut *buffer, RecvFlags::PEEK).map(|(count, _)| (count, Left::More))
+                recv(fd, &mut *buffer, RecvFlags::PEEK | RecvFlags::DONTWAIT)
+                    .map(|(count, _)| (count, Left::More))
             })
     }
 
-    /// The same connection for blocking threads.
+    /// The same connection for blocking threads. Clones share the mode: calls on them still
+    /// block only fibres, but for accepting.
     ///
     /// # Errors
     ///
@@ -214,6 +234,13 @@ impl TcpStream {
         Ok(self.source.into_fd()?.into())
     }
 }
+
+/// How everything is sent: without SIGPIPE, and without blocking the thread, even if a
+/// duplicate of the socket was made blocking.
+const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+
+/// Slices that the kernel takes at once (`UIO_MAXIOV`).
+const MOST_SLICES: usize = 1024;
 
 /// What reading or writing `count` of `wanted` bytes says about the rest. An end of
 /// file, or an empty buffer, says nothing.
@@ -227,38 +254,51 @@ fn left(count: usize, wanted: usize) -> Left {
 
 impl Read for &TcpStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
         self.source
             .io(Direction::Read, self.read_timeout.get(), |fd| {
-                let (count, _) = recv(fd, &mut *buffer, RecvFlags::empty())?;
+                let (count, _) = recv(fd, &mut *buffer, RecvFlags::DONTWAIT)?;
                 Ok((count, left(count, buffer.len())))
             })
     }
 
     fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let most = buffers.len().min(MOST_SLICES);
+        let buffers = &mut buffers[..most];
         let wanted = buffers.iter().map(|buffer| buffer.len()).sum();
+        if wanted == 0 {
+            return Ok(0);
+        }
         self.source
             .io(Direction::Read, self.read_timeout.get(), |fd| {
-                let count = rustix::io::readv(fd, buffers)?;
-                Ok((count, left(count, wanted)))
+                let mut nothing = RecvAncillaryBuffer::default();
+                let got = recvmsg(fd, buffers, &mut nothing, RecvFlags::DONTWAIT)?;
+                Ok((got.bytes, left(got.bytes, wanted)))
             })
     }
 }
 
 impl Write for &TcpStream {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
         self.source
             .io(Direction::Write, self.write_timeout.get(), |fd| {
-                let count = send(fd, buffer, SendFlags::NOSIGNAL)?;
+                let count = send(fd, buffer, SEND)?;
                 Ok((count, left(count, buffer.len())))
             })
     }
 
     fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        let buffers = &buffers[..buffers.len().min(MOST_SLICES)];
         let wanted = buffers.iter().map(|buffer| buffer.len()).sum();
         self.source
             .io(Direction::Write, self.write_timeout.get(), |fd| {
                 let mut nothing = SendAncillaryBuffer::default();
-                let count = sendmsg(fd, buffers, &mut nothing, SendFlags::NOSIGNAL)?;
+                let count = sendmsg(fd, buffers, &mut nothing, SEND)?;
                 Ok((count, left(count, wanted)))
             })
     }

@@ -1,0 +1,234 @@
+//! Running out of descriptors, and not losing any. In a process of its own, because it lowers
+//! the limit and counts what is open.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod support;
+
+use fibre::Cluster;
+use fibre::net::{TcpListener, TcpStream};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io::{Read, Write};
+use std::net as std_net;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+use support::{PROCESSORS, sockets, watched};
+
+/// The tests of this file take turns: each looks at the whole process.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// How many descriptors are open.
+fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Waits until `count` descriptors are open, or fewer.
+#[track_caller]
+fn expect_descriptors(count: usize) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while open_descriptors() > count {
+        let open = open_descriptors();
+        assert!(
+            Instant::now() < deadline,
+            "{open} instead of {count} are open"
+        );
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Sets how many descriptors there may be; back to what it was on drop.
+struct Limit(Rlimit);
+
+impl Limit {
+    /// Leaves room for `spare` more than there are.
+    fn leaving(spare: usize) -> Self {
+        let before = getrlimit(Resource::Nofile);
+        // The limit is on the numbers, which are dense but for what is open now.
+        let highest = std::fs::read_dir("/proc/self/fd")
+            .unwrap()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u64>().ok());
+        let lowered = Rlimit {
+            current: Some(highest.max().unwrap() + spare as u64),
+            maximum: before.maximum,
+        };
+        setrlimit(Resource::Nofile, lowered).unwrap();
+        Self(before)
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        setrlimit(Resource::Nofile, self.0).unwrap();
+    }
+}
+
+/// CPU time of the process.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// A server that counts its errors and echoes one byte.
+fn serve(cluster: &Cluster, listener: &Arc<TcpListener>) -> Arc<AtomicUsize> {
+    let errors = Arc::new(AtomicUsize::new(0));
+    let (listener, count) = (Arc::clone(listener), Arc::clone(&errors));
+    cluster.spawn(move || {
+        loop {
+            match listener.accept() {
+                Ok((mut stream, _)) => {
+                    fibre::spawn(move || {
+                        let mut byte = [0];
+                        while stream.read(&mut byte).is_ok_and(|count| count == 1) {
+                            stream.write_all(&byte).unwrap();
+                        }
+                    });
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
+                Err(_closed) => break,
+            }
+        }
+    });
+    errors
+}
+
+/// Whether a server answers within a second on this connection.
+fn answers(mut client: &std_net::TcpStream) -> bool {
+    client
+        .set_read_timeout(Some(Duration::from_secs(1)))
+        .unwrap();
+    client.write_all(b"?").is_ok() && client.read(&mut [0]).is_ok_and(|count| count == 1)
+}
+
+/// Without descriptors, accepting is an error that is returned; trying again is paced, costs
+/// next to nothing, and succeeds soon after some are free again.
+#[test]
+fn accept_survives_without_descriptors() {
+    let _alone = alone();
+    for processors in PROCESSORS {
+        watched(|| {
+            let cluster = Cluster::builder().processors(processors).build().unwrap();
+            let listener = Arc::new(sockets::listener());
+            let address = listener.local_addr().unwrap();
+            let errors = serve(&cluster, &listener);
+            let first = std_net::TcpStream::connect(address).unwrap();
+            assert!(answers(&first), "it works in the beginning");
+
+            let reserve: Vec<_> = (0..10).map(|_| sockets::pair()).collect();
+            let limit = Limit::leaving(12);
+            let mut clients = Vec::new();
+            while let Ok(client) = std_net::TcpStream::connect(address) {
+                clients.push(client);
+                thread::sleep(Duration::from_millis(2));
+            }
+            assert!(clients.len() >= 5, "{} clients", clients.len());
+            thread::sleep(Duration::from_millis(100));
+            let (errors_before, cpu_before) = (errors.load(Ordering::SeqCst), cpu_time());
+            assert!(errors_before > 0, "nobody was told");
+            thread::sleep(Duration::from_millis(400));
+            let tries = errors.load(Ordering::SeqCst) - errors_before;
+            assert!((1..=100).contains(&tries), "{tries} attempts in 0.4 s");
+            let used = cpu_time() - cpu_before;
+            assert!(
+                used < Duration::from_millis(100),
+                "{used:?} of CPU in 0.4 s"
+            );
+            assert!(answers(&first), "those who are in are served");
+
+            drop(reserve);
+            assert!(clients.iter().all(answers), "and later all");
+            drop((limit, first, clients));
+            listener.close();
+            cluster.stop();
+        });
+    }
+}
+
+/// Makes the default cluster open all that it will ever have open: plain threads use its
+/// processors to wait.
+fn start_default_cluster() {
+    drop((0..16).map(|_| sockets::pair()).collect::<Vec<_>>());
+    let fibres: Vec<_> = (0..64).map(|_| fibre::spawn(sockets::pair)).collect();
+    fibres
+        .into_iter()
+        .for_each(|fibre| drop(fibre.join().unwrap()));
+}
+
+/// Thousands of short connections, ended in all ways, leave nothing open.
+#[test]
+fn connections_leave_nothing_open() {
+    let _alone = alone();
+    watched(|| {
+        start_default_cluster();
+        let before = open_descriptors();
+        for processors in PROCESSORS {
+            let cluster = Cluster::builder().processors(processors).build().unwrap();
+            let listener = Arc::new(sockets::listener());
+            let address = listener.local_addr().unwrap();
+            serve(&cluster, &listener);
+            let clients = (0..8_usize).map(|me| {
+                cluster.spawn(move || {
+                    for round in 0..150_usize {
+                        let mut stream = TcpStream::connect(address).unwrap();
+                        let clone = (round % 7 == 0).then(|| stream.try_clone().unwrap());
+                        if (me + round) % 3 != 0 {
+                            stream.write_all(b"!").unwrap();
+                            stream.read_exact(&mut [0]).unwrap();
+                        }
+                        match round % 5 {
+                            0 => sockets::reset_on_close(&stream),
+                            1 => drop(stream.into_std().unwrap()),
+                            2 => stream.close(),
+                            _ => {}
+                        }
+                        drop(clone);
+                    }
+                })
+            });
+            for client in clients.collect::<Vec<_>>() {
+                client.join().unwrap();
+            }
+            listener.close();
+            drop(listener);
+            cluster.stop();
+            expect_descriptors(before);
+        }
+    });
+}
+
+/// Clusters that did I/O give back their descriptors and kernel threads when they end.
+#[test]
+fn clusters_leave_nothing_open() {
+    let _alone = alone();
+    watched(|| {
+        start_default_cluster();
+        let before = open_descriptors();
+        let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+        let threads_before = threads();
+        for round in 0..60 {
+            let cluster = Cluster::builder()
+                .processors(1 + round % 4)
+                .build()
+                .unwrap();
+            let (near, mut far) = sockets::pair();
+            let reader = cluster.spawn(move || (&near).read(&mut [0]).unwrap());
+            thread::sleep(Duration::from_micros(300));
+            far.write_all(b"x").unwrap();
+            assert_eq!(reader.join().unwrap(), 1);
+            cluster.stop();
+        }
+        expect_descriptors(before);
+        assert!(threads() <= threads_before + 1, "processors were left");
+    });
+}

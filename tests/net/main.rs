@@ -1,0 +1,30 @@
+//! TCP sockets.
+//!
+//! | file          | what it is about                                            |
+//! |---------------|-------------------------------------------------------------|
+//! | `accept`      | listeners, several acceptors, bursts                        |
+//! | `connect`     | connections that are refused or never answered              |
+//! | `stream`      | bytes: all of them, in order, in every kind of call         |
+//! | `timeouts`    | reads and writes that give up                               |
+//! | `ends`        | half-close, end of file, resets                             |
+//! | `sharing`     | several fibres on one connection, clones                    |
+//! | `close`       | closing what others wait for; numbers that are used again   |
+//! | `conversions` | from and to std, options, plain threads, several clusters   |
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod accept;
+mod close;
+mod connect;
+mod conversions;
+mod ends;
+mod sharing;
+mod stream;
+mod timeouts;
+
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,175 @@
+//! Bytes: all of them, in order, in every kind of call.
+
+use crate::support::sockets::{pair, pair_with_std, read_noise, shrink_buffers, write_noise};
+use crate::support::{Random, for_each_cluster};
+use fibre::net::Shutdown;
+use std::io::{IoSlice, IoSliceMut, Read, Write};
+use std::sync::Arc;
+use std::thread;
+
+/// Both directions at once carry megabytes in pieces of random sizes.
+#[test]
+fn megabytes_in_both_directions() {
+    let seed = Random::seed();
+    for_each_cluster(move |_| {
+        const LENGTH: usize = 2 << 20;
+        let mut random = Random::new(seed);
+        let (left, right) = pair();
+        let ends = [Arc::new(left), Arc::new(right)];
+        let mut fibres = Vec::new();
+        for me in [0, 1] {
+            let (end, sizes) = (Arc::clone(&ends[me]), random.split());
+            fibres.push(fibre::spawn(move || {
+                write_noise(&*end, seed + me as u64, LENGTH, sizes);
+                end.shutdown(Shutdown::Write).unwrap();
+            }));
+            let (end, sizes) = (Arc::clone(&ends[1 - me]), random.split());
+            let from = seed + me as u64;
+            fibres.push(fibre::spawn(move || {
+                read_noise(&*end, from, LENGTH, sizes);
+            }));
+        }
+        fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+    });
+}
+
+/// The same with the smallest buffers, where nearly every call is cut short or has to wait.
+#[test]
+fn small_buffers_cut_everything_short() {
+    let seed = Random::seed();
+    for_each_cluster(move |_| {
+        const LENGTH: usize = 256 << 10;
+        let mut random = Random::new(seed);
+        let (left, right) = pair();
+        shrink_buffers(&left);
+        shrink_buffers(&right);
+        let sizes = random.split();
+        let writer = fibre::spawn(move || {
+            left.set_nodelay(true).unwrap();
+            write_noise(&left, seed, LENGTH, sizes);
+        });
+        read_noise(&right, seed, LENGTH, random.split());
+        writer.join().unwrap();
+    });
+}
+
+/// A plain thread with a blocking socket is at the other end, and is slow or fast.
+#[test]
+fn plain_threads_at_the_other_end() {
+    let seed = Random::seed();
+    for_each_cluster(move |_| {
+        const LENGTH: usize = 1 << 20;
+        let mut random = Random::new(seed);
+        let (near, mut far) = pair_with_std();
+        let near = Arc::new(near);
+        let sizes = [random.split(), random.split()];
+        let thread = thread::spawn(move || {
+            let [read, write] = sizes;
+            read_noise(far.try_clone().unwrap(), seed, LENGTH, read);
+            write_noise(&mut far, seed + 1, LENGTH, write);
+        });
+        write_noise(&*near, seed, LENGTH, random.split());
+        near.shutdown(Shutdown::Write).unwrap();
+        read_noise(&*near, seed + 1, LENGTH, random.split());
+        fibre::blocking(|| thread.join()).unwrap();
+    });
+}
+
+/// Vectored calls fill and empty their buffers in order.
+#[test]
+fn vectored_calls() {
+    for_each_cluster(|_| {
+        let (mut left, mut right) = pair();
+        for _ in 0..50 {
+            let pieces = [&b"a"[..], b"", b"bcd", b"ef"].map(IoSlice::new);
+            assert_eq!(left.write_vectored(&pieces).unwrap(), 6);
+            let (mut first, mut second) = ([0; 4], [0; 16]);
+            let mut room = [&mut first[..], &mut [], &mut second[..]].map(IoSliceMut::new);
+            assert_eq!(right.read_vectored(&mut room).unwrap(), 6);
+            assert_eq!((&first, &second[..2]), (b"abcd", &b"ef"[..]));
+        }
+        let reader = fibre::spawn(move || {
+            let mut all = Vec::new();
+            right.read_to_end(&mut all).unwrap();
+            all
+        });
+        let block = vec![7; 100_000];
+        let mut written = 0;
+        while written < 3 << 20 {
+            let pieces = [IoSlice::new(&block), IoSlice::new(&block)];
+            written += left.write_vectored(&pieces).unwrap();
+        }
+        drop(left);
+        let all = reader.join().unwrap();
+        assert_eq!(all.len(), written);
+        assert!(all.iter().all(|byte| *byte == 7));
+    });
+}
+
+/// Peeking waits as reading does, takes nothing, and sees the end.
+#[test]
+fn peek_takes_nothing() {
+    for_each_cluster(|_| {
+        let (mut left, mut right) = pair();
+        let peeking = fibre::spawn(move || {
+            let mut buffer = [0; 8];
+            for _ in 0..3 {
+                assert_eq!(right.peek(&mut buffer[..2]).unwrap(), 2);
+                assert_eq!(&buffer[..2], b"pe");
+            }
+            assert_eq!(right.read(&mut buffer).unwrap(), 4);
+            assert_eq!(&buffer[..4], b"peek");
+            assert_eq!(right.peek(&mut buffer).unwrap(), 0);
+            assert_eq!(right.read(&mut buffer).unwrap(), 0);
+        });
+        crate::support::let_others_block();
+        left.write_all(b"peek").unwrap();
+        fibre::sleep(std::time::Duration::from_millis(2));
+        drop(left);
+        peeking.join().unwrap();
+    });
+}
+
+/// Empty buffers return at once, and lose nothing.
+#[test]
+fn empty_buffers_do_not_wait() {
+    for_each_cluster(|_| {
+        let (mut left, mut right) = pair();
+        let nothing: &mut [u8] = &mut [];
+        left.write_all(b"there").unwrap();
+        let mut text = [0; 5];
+        for _ in 0..3 {
+            assert_eq!(left.write(&[]).unwrap(), 0);
+            assert_eq!(right.peek(nothing).unwrap(), 0);
+            assert_eq!(right.read(nothing).unwrap(), 0);
+        }
+        right.read_exact(&mut text).unwrap();
+        assert_eq!(&text, b"there");
+    });
+}
+
+/// Reads that fit exactly, that fall short by one and that ask for one more: all see the
+/// next message.
+#[test]
+fn reads_around_the_exact_size() {
+    for_each_cluster(|_| {
+        let (left, mut right) = pair();
+        let echo = fibre::spawn(move || {
+            for round in 0..300_usize {
+                let size = 10 + round % 3 - 1;
+                let mut buffer = vec![0; size];
+                let mut left_over = 10;
+                while left_over > 0 {
+                    left_over -= right.read(&mut buffer).unwrap().min(left_over);
+                }
+                right.write_all(b"ok").unwrap();
+            }
+        });
+        for _ in 0..300 {
+            (&left).write_all(&[1; 10]).unwrap();
+            let mut answer = [0; 2];
+            (&left).read_exact(&mut answer).unwrap();
+        }
+        echo.join().unwrap();
+    });
+}

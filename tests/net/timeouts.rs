@@ -1,0 +1,131 @@
+//! Reads and writes that give up.
+
+use crate::support::for_each_cluster;
+use crate::support::sockets::{pair, shrink_buffers};
+use std::io::{ErrorKind, Read, Write};
+use std::time::{Duration, Instant};
+
+/// A short time.
+const SHORT: Duration = Duration::from_millis(5);
+
+/// A read gives up after its time-out, not before, and the connection can be used after it.
+#[test]
+fn reads_time_out() {
+    for_each_cluster(|_| {
+        let (mut left, mut right) = pair();
+        right.set_read_timeout(Some(SHORT)).unwrap();
+        assert_eq!(right.read_timeout().unwrap(), Some(SHORT));
+        let mut byte = [0];
+        for round in 0..5_u8 {
+            let before = Instant::now();
+            let error = right.read(&mut byte).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TimedOut);
+            assert!(before.elapsed() >= SHORT);
+            assert_eq!(
+                right.peek(&mut byte).unwrap_err().kind(),
+                ErrorKind::TimedOut
+            );
+            left.write_all(&[round]).unwrap();
+            right
+                .set_read_timeout(Some(Duration::from_secs(30)))
+                .unwrap();
+            assert_eq!(right.read(&mut byte).unwrap(), 1);
+            assert_eq!(byte, [round]);
+            right.set_read_timeout(Some(SHORT)).unwrap();
+        }
+    });
+}
+
+/// A write into full buffers gives up; what was written before arrives, and nothing else.
+#[test]
+fn writes_time_out() {
+    for_each_cluster(|_| {
+        let (mut left, mut right) = pair();
+        shrink_buffers(&left);
+        shrink_buffers(&right);
+        left.set_write_timeout(Some(SHORT)).unwrap();
+        assert_eq!(left.write_timeout().unwrap(), Some(SHORT));
+        let mut written = 0;
+        let error = loop {
+            match left.write(&[3; 10_000]) {
+                Ok(count) => written += count,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        let reader = fibre::spawn(move || {
+            let mut all = Vec::new();
+            right.read_to_end(&mut all).unwrap();
+            all.len()
+        });
+        left.set_write_timeout(None).unwrap();
+        left.write_all(&[3; 10_000]).unwrap();
+        drop(left);
+        assert_eq!(reader.join().unwrap(), written + 10_000);
+    });
+}
+
+/// A time-out of zero is refused; none, and one beyond all clocks, wait.
+#[test]
+fn odd_time_outs() {
+    for_each_cluster(|_| {
+        let (mut left, right) = pair();
+        let kind = |result: std::io::Result<()>| result.unwrap_err().kind();
+        let zero = Some(Duration::ZERO);
+        assert_eq!(kind(left.set_read_timeout(zero)), ErrorKind::InvalidInput);
+        assert_eq!(kind(left.set_write_timeout(zero)), ErrorKind::InvalidInput);
+        for time in [
+            None,
+            Some(Duration::MAX),
+            Some(Duration::from_secs(1 << 32)),
+        ] {
+            left.set_read_timeout(time).unwrap();
+            left.set_write_timeout(time).unwrap();
+            let mut other = right.try_clone().unwrap();
+            let writer = fibre::spawn(move || {
+                fibre::sleep(Duration::from_millis(1));
+                other.write_all(b"x").unwrap();
+            });
+            assert_eq!(left.read(&mut [0; 4]).unwrap(), 1);
+            left.write_all(b"y").unwrap();
+            writer.join().unwrap();
+        }
+        left.set_read_timeout(Some(Duration::from_nanos(1)))
+            .unwrap();
+        assert_eq!(left.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
+    });
+}
+
+/// Data that arrives at the moment of the time-out is read now or later, and never lost.
+#[test]
+fn time_outs_race_data() {
+    for_each_cluster(|_| {
+        let (mut left, mut right) = pair();
+        right
+            .set_read_timeout(Some(Duration::from_micros(150)))
+            .unwrap();
+        left.set_nodelay(true).unwrap();
+        let writer = fibre::spawn(move || {
+            for i in 0..500_u32 {
+                fibre::sleep(Duration::from_micros(100 + u64::from(i % 60)));
+                left.write_all(&i.to_be_bytes()).unwrap();
+            }
+        });
+        let (mut all, mut late) = (Vec::new(), 0);
+        loop {
+            let mut buffer = [0; 7];
+            match right.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => all.extend_from_slice(&buffer[..count]),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::TimedOut);
+                    late += 1;
+                }
+            }
+        }
+        let expected: Vec<u8> = (0..500_u32).flat_map(u32::to_be_bytes).collect();
+        assert_eq!(all, expected);
+        println!("{late} reads were late");
+        writer.join().unwrap();
+    });
+}

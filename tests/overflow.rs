@@ -1,0 +1,191 @@
+//! Stacks that are used up, faults that are something else, and guards that run out. Each case
+//! needs a process of its own: the test starts itself again in another role.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod support;
+
+use fibre::sync::Semaphore;
+use fibre::{Builder, Cluster, StackError};
+use std::hint::black_box;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Output;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use support::process::{errors, no_core_file, plays, spawn_child};
+use support::{eventually, watched};
+
+/// Both ways to guard a stack.
+const GUARDS: [&[(&str, &str)]; 2] = [&[], &[("FIBRE_GUARD", "mprotect")]];
+
+/// Uses up any stack.
+#[allow(unconditional_recursion, reason = "that is what it is for")]
+fn recurse(depth: usize) -> usize {
+    let frame = black_box([depth; 64]);
+    recurse(depth + 1) + frame[depth % 64]
+}
+
+/// Uses up any stack in steps of this size, touching only their ends.
+#[allow(unconditional_recursion, reason = "that is what it is for")]
+fn leap(depth: usize) -> usize {
+    let frame = black_box([depth; 4096]);
+    leap(depth + 1) + frame[depth % 64]
+}
+
+/// Checks that a process was ended by an overflow report that says all this.
+#[track_caller]
+fn assert_reported(output: &Output, words: &[&str]) {
+    let text = errors(output);
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{text}");
+    for word in words {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+}
+
+/// An overflow ends the process with the fibre's name, number and stack size.
+#[test]
+fn overflow_is_reported() {
+    if plays("culprit") {
+        no_core_file();
+        let fibre = Builder::new().name("greedy").stack_size(128 * 1024);
+        let handle = fibre.spawn(|| {
+            eprintln!("number {}", fibre::id().unwrap());
+            recurse(0)
+        });
+        handle.unwrap().join().unwrap();
+        return;
+    }
+    for guard in GUARDS {
+        let output = spawn_child("culprit", guard);
+        assert_reported(&output, &["stack overflow", "'greedy'", "131072 bytes"]);
+        let text = errors(&output);
+        let number = text.lines().find_map(|line| line.strip_prefix("number "));
+        assert!(text.contains(&format!("id {})", number.unwrap())), "{text}");
+    }
+}
+
+/// The same for a fibre without a name, with large frames, after it has blocked, on one of many
+/// processors.
+#[test]
+fn overflow_is_reported_late() {
+    if plays("culprit") {
+        no_core_file();
+        let cluster = Cluster::builder().processors(4).build().unwrap();
+        for _ in 0..100 {
+            cluster.spawn(|| fibre::sleep(std::time::Duration::from_secs(1)));
+        }
+        let handle = cluster.spawn(|| {
+            fibre::sleep(std::time::Duration::from_millis(5));
+            fibre::spawn(fibre::yield_now).join().unwrap();
+            leap(0)
+        });
+        handle.join().unwrap();
+        return;
+    }
+    for guard in GUARDS {
+        let output = spawn_child("culprit", guard);
+        assert_reported(&output, &["stack overflow", "'unnamed'", "262144 bytes"]);
+    }
+}
+
+/// Another fault in a fibre is an ordinary SIGSEGV, and is not called an overflow.
+#[test]
+fn other_faults_are_not_overflows() {
+    if plays("culprit") {
+        no_core_file();
+        fibre::spawn(|| {
+            let nowhere = black_box(std::ptr::without_provenance_mut::<u8>(64));
+            // SAFETY: none; this is the fault to be tested, in a process made for it.
+            unsafe { nowhere.write_volatile(1) };
+        })
+        .join()
+        .unwrap();
+        return;
+    }
+    for guard in GUARDS {
+        let output = spawn_child("culprit", guard);
+        let text = errors(&output);
+        assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{text}");
+        assert!(!text.contains("overflow"), "{text}");
+    }
+}
+
+/// An overflow of a plain thread is still reported by std.
+#[test]
+fn plain_threads_overflow_as_ever() {
+    if plays("culprit") {
+        no_core_file();
+        fibre::spawn(|| ()).join().unwrap();
+        let thread = std::thread::Builder::new().name("plain".to_owned());
+        let _ = thread.spawn(|| recurse(0)).unwrap().join();
+        return;
+    }
+    let output = spawn_child("culprit", &[]);
+    assert_reported(&output, &["plain", "overflowed its stack"]);
+    assert!(!errors(&output).contains("fibre:"));
+}
+
+/// When guards have used up the mappings of the process, further fibres end with an error, and
+/// those that are there go on.
+#[test]
+fn mappings_run_out_gently() {
+    // Guards by `mprotect` cost two mappings each, of 65,530 by default.
+    const FIBRES: usize = 33_000;
+    if !plays("crowd") {
+        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+        if limit.trim().parse::<usize>().unwrap() > 2 * FIBRES {
+            return println!("this machine allows too many mappings: not tested");
+        }
+        let output = spawn_child("crowd", &[("FIBRE_GUARD", "mprotect")]);
+        let text = errors(&output);
+        let end: String = text.lines().rev().take(5).collect();
+        return assert!(output.status.success(), "{}: {end}", output.status);
+    }
+    watched(|| {
+        let cluster = Cluster::builder().processors(2).stack_size(32 * 1024);
+        let cluster = cluster.build().unwrap();
+        let semaphore = Arc::new(Semaphore::new(0));
+        let blocked = Arc::new(AtomicUsize::new(0));
+        let handles: Vec<_> = (0..FIBRES)
+            .map(|i| {
+                let (semaphore, blocked) = (Arc::clone(&semaphore), Arc::clone(&blocked));
+                cluster.spawn(move || {
+                    blocked.fetch_add(1, Ordering::SeqCst);
+                    semaphore.acquire();
+                    i
+                })
+            })
+            .collect();
+        let ended = || handles.iter().filter(|handle| handle.is_finished()).count();
+        eventually(|| blocked.load(Ordering::SeqCst) + ended() == FIBRES);
+        let mappings = std::fs::read_to_string("/proc/self/maps").unwrap();
+        println!(
+            "{} blocked, {} mappings",
+            blocked.load(Ordering::SeqCst),
+            mappings.lines().count()
+        );
+        (0..FIBRES).for_each(|_| semaphore.release());
+        let mut refused = 0;
+        for (i, handle) in handles.into_iter().enumerate() {
+            match handle.join() {
+                Ok(number) => assert_eq!(number, i),
+                Err(payload) => {
+                    let error = payload.downcast::<StackError>().unwrap();
+                    assert!(matches!(*error, StackError::MapLimit(_)), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+        assert_eq!(refused + blocked.load(Ordering::SeqCst), FIBRES);
+        assert!(
+            (1..FIBRES / 2).contains(&refused),
+            "{refused} of {FIBRES} were refused"
+        );
+        assert_eq!(cluster.spawn(|| 5).join().unwrap(), 5);
+        cluster.stop();
+    });
+}

@@ -1,0 +1,169 @@
+//! Fibres that yield starve nobody.
+
+use crate::support::{
+    Latch, eventually, for_clusters, for_each_cluster, let_others_block, sockets,
+};
+use fibre::Cluster;
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Fibres that yield for as long as the value lives, two for each processor.
+struct Yielders(Arc<AtomicBool>);
+
+impl Yielders {
+    /// Starts them.
+    fn start(cluster: &Cluster) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        for _ in 0..2 * cluster.processors() {
+            let stop = Arc::clone(&stop);
+            fibre::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    fibre::yield_now();
+                }
+            });
+        }
+        Self(stop)
+    }
+}
+
+impl Drop for Yielders {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Two fibres that yield take turns.
+#[test]
+fn yielding_alternates() {
+    for_clusters(&[1], |_| {
+        let turns = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let handles = [0, 1].map(|me| {
+            let turns = Arc::clone(&turns);
+            fibre::spawn(move || {
+                while turns[1 - me].load(Ordering::SeqCst) == 0 && me == 0 {
+                    fibre::yield_now();
+                }
+                for _ in 0..10_000 {
+                    let mine = turns[me].fetch_add(1, Ordering::SeqCst) + 1;
+                    let other = turns[1 - me].load(Ordering::SeqCst);
+                    let ahead = mine.abs_diff(other);
+                    assert!(ahead <= 2 || other == 10_000, "{mine} against {other}");
+                    fibre::yield_now();
+                }
+            })
+        });
+        handles
+            .into_iter()
+            .for_each(|handle| handle.join().unwrap());
+    });
+}
+
+/// A hundred fibres that yield on one processor get the same number of turns.
+#[test]
+fn yielding_is_fair() {
+    for_clusters(&[1], |_| {
+        let turns: Arc<Vec<AtomicUsize>> =
+            Arc::new((0..100).map(|_| AtomicUsize::new(0)).collect());
+        let all_are_here = Latch::new();
+        for me in 0..100 {
+            let (turns, latch) = (Arc::clone(&turns), Arc::clone(&all_are_here));
+            fibre::spawn(move || {
+                latch.wait();
+                while turns[me].fetch_add(1, Ordering::Relaxed) < 1000 {
+                    fibre::yield_now();
+                }
+            });
+        }
+        let_others_block();
+        all_are_here.open();
+        while turns[0].load(Ordering::Relaxed) < 500 {
+            fibre::yield_now();
+        }
+        for count in turns.iter() {
+            let count = count.load(Ordering::Relaxed);
+            assert!((498..=502).contains(&count), "{count} turns instead of 500");
+        }
+    });
+}
+
+/// Fibres that yield all the time do not keep sleepers from waking up.
+#[test]
+fn yielding_does_not_starve_timers() {
+    for_each_cluster(|cluster| {
+        let _yielders = Yielders::start(cluster);
+        for _ in 0..20 {
+            let before = Instant::now();
+            fibre::sleep(Duration::from_millis(1));
+            assert!(before.elapsed() < Duration::from_secs(2));
+        }
+    });
+}
+
+/// A single fibre that yields all the time does not either, though it has nobody to yield to.
+#[test]
+fn a_lone_yielder_starves_nothing() {
+    for_clusters(&[1], |_| {
+        let (near, mut far) = sockets::pair_with_std();
+        let done = Arc::new(AtomicUsize::new(0));
+        let (slept, read) = (Arc::clone(&done), Arc::clone(&done));
+        fibre::spawn(move || {
+            fibre::sleep(Duration::from_millis(3));
+            slept.fetch_add(1, Ordering::SeqCst);
+        });
+        fibre::spawn(move || {
+            assert_eq!((&near).read(&mut [0; 8]).unwrap(), 1);
+            read.fetch_add(1, Ordering::SeqCst);
+        });
+        let writer = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(3));
+            far.write_all(b"x").unwrap();
+        });
+        while done.load(Ordering::SeqCst) < 2 {
+            fibre::yield_now();
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// Fibres that yield all the time do not starve sockets.
+#[test]
+fn yielding_does_not_starve_sockets() {
+    for_each_cluster(|cluster| {
+        let _yielders = Yielders::start(cluster);
+        let (near, far) = sockets::pair();
+        let echo = fibre::spawn(move || {
+            let mut byte = [0];
+            while (&far).read(&mut byte).unwrap() == 1 {
+                (&far).write_all(&byte).unwrap();
+            }
+        });
+        for i in 0..100 {
+            (&near).write_all(&[i]).unwrap();
+            let mut byte = [0];
+            (&near).read_exact(&mut byte).unwrap();
+            assert_eq!(byte, [i]);
+        }
+        drop(near);
+        echo.join().unwrap();
+    });
+}
+
+/// Fibres that yield all the time do not starve those which have not started.
+#[test]
+fn yielding_does_not_starve_the_new() {
+    for_each_cluster(|cluster| {
+        let _yielders = Yielders::start(cluster);
+        for i in 0..200 {
+            assert_eq!(fibre::spawn(move || i).join().unwrap(), i);
+        }
+        let here = cluster.clone();
+        let foreign = thread::spawn(move || {
+            (0..100).for_each(|i| assert_eq!(here.spawn(move || i).join().unwrap(), i));
+        });
+        eventually(|| foreign.is_finished());
+        foreign.join().unwrap();
+    });
+}

@@ -1,0 +1,20 @@
+//! Who runs, where, and that nobody is forgotten.
+//!
+//! | file        | what it is about                                              |
+//! |-------------|---------------------------------------------------------------|
+//! | `fairness`  | fibres that yield starve nobody                               |
+//! | `placement` | which processor runs a fibre                                  |
+//! | `waking`    | idle processors sleep, and no wake-up is lost                 |
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod fairness;
+mod placement;
+mod waking;
+
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,81 @@
+//! Which processor runs a fibre.
+
+use crate::support::{for_clusters, for_each_cluster, kernel_thread, watched};
+use fibre::Cluster;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Fibres that have not started are taken from a processor that is busy with something long.
+#[test]
+fn stuck_processors_are_helped() {
+    for_clusters(&[2, 4], |cluster| {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let count = 50 * cluster.processors();
+        for _ in 0..count {
+            let ran = Arc::clone(&ran);
+            fibre::spawn(move || ran.fetch_add(1, Ordering::SeqCst));
+        }
+        // This fibre computes and never yields; its processor's share has to go elsewhere.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while ran.load(Ordering::SeqCst) < count {
+            assert!(Instant::now() < deadline, "nobody took the work");
+            std::hint::spin_loop();
+        }
+    });
+}
+
+/// The same for work that a foreign thread brings while all but one processor are stuck.
+#[test]
+fn the_last_free_processor_does_it_all() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(3).build().unwrap();
+        let free = Arc::new(AtomicBool::new(false));
+        let stuck = Arc::new(AtomicUsize::new(0));
+        for _ in 0..2 {
+            let (free, stuck) = (Arc::clone(&free), Arc::clone(&stuck));
+            cluster.spawn(move || {
+                stuck.fetch_add(1, Ordering::SeqCst);
+                while !free.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+            });
+        }
+        while stuck.load(Ordering::SeqCst) < 2 {
+            thread::yield_now();
+        }
+        for i in 0..300 {
+            assert_eq!(cluster.spawn(move || i).join().unwrap(), i);
+        }
+        free.store(true, Ordering::SeqCst);
+        cluster.stop();
+    });
+}
+
+/// A fibre that has started stays on its kernel thread, however it blocks.
+#[test]
+fn started_fibres_stay() {
+    for_each_cluster(|_| {
+        let handles: Vec<_> = (0..50)
+            .map(|_| {
+                fibre::spawn(|| {
+                    let home = kernel_thread();
+                    for _ in 0..20 {
+                        fibre::yield_now();
+                        assert_eq!(kernel_thread(), home);
+                        fibre::spawn(fibre::yield_now).join().unwrap();
+                        assert_eq!(kernel_thread(), home);
+                        fibre::sleep(Duration::from_micros(100));
+                        assert_eq!(kernel_thread(), home);
+                        fibre::blocking(|| ());
+                        assert_eq!(kernel_thread(), home);
+                    }
+                })
+            })
+            .collect();
+        handles
+            .into_iter()
+            .for_each(|handle| handle.join().unwrap());
+    });
+}

@@ -1,0 +1,28 @@
+//! Beginning and end of fibres.
+//!
+//! | file       | what it is about                                             |
+//! |------------|--------------------------------------------------------------|
+//! | `join`     | results, time-outs, who may join from where                  |
+//! | `many`     | large numbers of fibres                                      |
+//! | `results`  | results and closures are dropped once, in every order        |
+//! | `stacks`   | names, numbers, stack sizes                                  |
+//! | `scope`    | fibres that borrow                                           |
+//! | `blocking` | calls that block a kernel thread                             |
+//! | `cluster`  | start and stop of clusters                                   |
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod blocking;
+mod cluster;
+mod join;
+mod many;
+mod results;
+mod scope;
+mod stacks;
+
+#[path = "../support/mod.rs"]
+mod support;

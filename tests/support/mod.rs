@@ -1,0 +1,158 @@
+//! What all behaviour tests share.
+//!
+//! * [`for_each_cluster`]: runs a body as a fibre of a fresh cluster with one, two and
+//!   four processors, and sees to it that the cluster ends with no fibre left.
+//! * [`watched`]: ends the process, with the test's name, if a body hangs.
+//! * [`Random`]: choices that follow from one seed, printed when a test fails.
+//! * [`Latch`], [`eventually`], [`Drops`], [`process`]: small things to wait for and to
+//!   count with.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "each test file uses a part; a test fails by panicking"
+)]
+
+pub mod drops;
+pub mod process;
+pub mod random;
+pub mod sockets;
+
+pub use drops::Drops;
+pub use random::Random;
+
+use fibre::Cluster;
+use fibre::sync::{Condvar, Mutex};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Numbers of processors that everything is tried with.
+pub const PROCESSORS: [usize; 3] = [1, 2, 4];
+
+/// The longest that one body may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs `body`; if it takes longer than a minute, ends the process.
+pub fn watched<R>(body: impl FnOnce() -> R) -> R {
+    watched_for(LIMIT, "", body)
+}
+
+/// [`watched`] with a limit and a remark for the report.
+pub fn watched_for<R>(limit: Duration, remark: &str, body: impl FnOnce() -> R) -> R {
+    let test = thread::current().name().unwrap_or("a test").to_owned();
+    let remark = remark.to_owned();
+    let (running, ended) = channel::<()>();
+    let watchdog = thread::spawn(move || {
+        if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("watchdog: `{test}`{remark} hangs after {limit:?}");
+            std::process::abort();
+        }
+    });
+    let result = body();
+    drop(running);
+    watchdog.join().unwrap();
+    result
+}
+
+/// Runs `body` as a fibre of a fresh cluster, for each of [`PROCESSORS`].
+pub fn for_each_cluster(body: impl Fn(&Cluster) + Send + Sync + 'static) {
+    for_clusters(&PROCESSORS, body);
+}
+
+/// Runs `body` as a fibre of a fresh cluster, for each number of processors.
+pub fn for_clusters(processors: &[usize], body: impl Fn(&Cluster) + Send + Sync + 'static) {
+    let body = Arc::new(body);
+    for &count in processors {
+        let cluster = Cluster::builder().processors(count).build().unwrap();
+        run_in(cluster, Arc::clone(&body));
+    }
+}
+
+/// Runs `body` as a fibre of `cluster`, and stops the cluster.
+pub fn run_in<F>(cluster: Cluster, body: Arc<F>)
+where
+    F: Fn(&Cluster) + Send + Sync + 'static,
+{
+    let remark = format!(" with {} processors", cluster.processors());
+    watched_for(LIMIT, &remark, || {
+        let inside = cluster.clone();
+        let root = cluster.spawn(move || body(&inside));
+        if let Err(payload) = root.join() {
+            eprintln!("failed{remark}");
+            resume_unwind(payload);
+        }
+        let witness = cluster.clone();
+        cluster.stop();
+        assert_eq!(witness.live(), 0, "fibres were left{remark}");
+    });
+}
+
+/// Yields until `condition` holds; fails the test if that takes very long.
+#[track_caller]
+pub fn eventually(condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let mut tries = 0_u32;
+    while !condition() {
+        assert!(Instant::now() < deadline, "it has not come true");
+        tries += 1;
+        if tries < 1000 {
+            fibre::yield_now();
+        } else {
+            fibre::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+/// Lets everything that is ready run for a while: what is about to block then very
+/// likely has, and with one processor certainly.
+pub fn let_others_block() {
+    for _ in 0..20 {
+        fibre::yield_now();
+    }
+    fibre::sleep(Duration::from_millis(2));
+}
+
+/// The kernel's number of the calling thread, asked for each time.
+pub fn kernel_thread() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// Opens once, for all that wait then or later.
+#[derive(Debug, Default)]
+pub struct Latch {
+    open: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Latch {
+    /// Closed.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Waits until somebody opens it.
+    pub fn wait(&self) {
+        let mut open = self.open.lock();
+        self.changed.wait_while(&mut open, |open| !*open);
+    }
+
+    /// Opens it.
+    pub fn open(&self) {
+        *self.open.lock() = true;
+        self.changed.notify_all();
+    }
+}
+
+/// The text of a panic's payload.
+pub fn text_of(payload: &(dyn std::any::Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a payload that is no text")
+}

@@ -1,0 +1,39 @@
+//! Tests that need a process of their own: they start their own executable again.
+
+use std::process::{Command, Output};
+use std::thread;
+
+/// Set in the environment of a child.
+const ROLE: &str = "FIBRE_TEST_ROLE";
+
+/// Whether this process is the child of a test that plays `role`.
+pub fn plays(role: &str) -> bool {
+    std::env::var(ROLE).is_ok_and(|value| value == role)
+}
+
+/// Runs the calling test once more, in a process of its own that plays `role`.
+pub fn spawn_child(role: &str, environment: &[(&str, &str)]) -> Output {
+    let test = thread::current().name().unwrap().to_owned();
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &test, "--nocapture", "--test-threads=1"])
+        .env(ROLE, role)
+        .env_remove("RUST_BACKTRACE")
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap()
+}
+
+/// What a process has written to its error output.
+pub fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Keeps a process that is about to crash from writing a core file.
+pub fn no_core_file() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = Rlimit {
+        current: Some(0),
+        maximum: getrlimit(Resource::Core).maximum,
+    };
+    setrlimit(Resource::Core, limit).unwrap();
+}

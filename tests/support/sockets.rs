@@ -1,0 +1,77 @@
+//! Connections to test with.
+
+use super::Random;
+use fibre::net::{TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net as std_net;
+use std::os::fd::AsFd;
+
+/// A listener on a free port.
+pub fn listener() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").unwrap()
+}
+
+/// Two ends of one connection, both the runtime's.
+pub fn pair() -> (TcpStream, TcpStream) {
+    let listener = std_net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    (client, TcpStream::try_from(server).unwrap())
+}
+
+/// Two ends of one connection, the second one an ordinary blocking socket.
+pub fn pair_with_std() -> (TcpStream, std_net::TcpStream) {
+    let (ours, theirs) = pair();
+    (ours, theirs.into_std().unwrap())
+}
+
+/// Makes a socket's buffers small: for sending, as small as the kernel allows. Windows as small
+/// as that would make it wait for delayed acknowledgements.
+pub fn shrink_buffers(socket: impl AsFd) {
+    rustix::net::sockopt::set_socket_send_buffer_size(&socket, 2048).unwrap();
+    rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 64 * 1024).unwrap();
+}
+
+/// Makes closing this socket reset the connection.
+pub fn reset_on_close(socket: impl AsFd) {
+    let now = Some(std::time::Duration::ZERO);
+    rustix::net::sockopt::set_socket_linger(&socket, now).unwrap();
+}
+
+/// Writes `length` bytes that follow from `seed` in pieces of random sizes.
+pub fn write_noise(mut stream: impl Write, seed: u64, length: usize, mut sizes: Random) {
+    let noise: Vec<u8> = noise(seed).take(length).collect();
+    let mut rest = &noise[..];
+    while !rest.is_empty() {
+        let (piece, later) = rest.split_at((1 + sizes.below(20_000)).min(rest.len()));
+        stream.write_all(piece).unwrap();
+        rest = later;
+    }
+}
+
+/// Reads in pieces of random sizes up to the end, and checks that it is what
+/// [`write_noise`] has written.
+pub fn read_noise(mut stream: impl Read, seed: u64, length: usize, mut sizes: Random) {
+    let mut expected = noise(seed);
+    let mut buffer = vec![0; 20_000];
+    let mut total = 0;
+    loop {
+        let size = 1 + sizes.below(buffer.len());
+        let count = stream.read(&mut buffer[..size]).unwrap();
+        if count == 0 {
+            break;
+        }
+        let same = buffer[..count]
+            .iter()
+            .all(|byte| expected.next() == Some(*byte));
+        assert!(same, "wrong bytes after {total} of {length}");
+        total += count;
+    }
+    assert_eq!(total, length);
+}
+
+/// Endless bytes that follow from `seed`.
+fn noise(seed: u64) -> impl Iterator<Item = u8> {
+    let mut random = Random::new(seed);
+    std::iter::repeat_with(move || random.next().to_ne_bytes()).flatten()
+}

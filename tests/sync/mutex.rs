@@ -1,0 +1,109 @@
+//! The mutex.
+
+use crate::crowd;
+use crate::support::{for_clusters, for_each_cluster};
+use fibre::sync::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// One at a time has the mutex, whoever they are and however they leave their processor.
+#[test]
+fn mutex_excludes() {
+    for_each_cluster(|_| {
+        let shared = Arc::new((Mutex::new(0_usize), AtomicUsize::new(0)));
+        let inside = Arc::clone(&shared);
+        crowd(8, 3, move |me| {
+            for round in 0..500 {
+                let mut value = inside.0.lock();
+                assert_eq!(inside.1.fetch_add(1, Ordering::SeqCst), 0, "two are inside");
+                if (round + me) % 7 == 0 {
+                    fibre::yield_now();
+                }
+                *value += 1;
+                inside.1.fetch_sub(1, Ordering::SeqCst);
+            }
+        });
+        assert_eq!(*shared.0.lock(), 11 * 500);
+    });
+}
+
+/// Trying to lock never waits, and succeeds exactly when nobody has the mutex.
+#[test]
+fn try_lock_does_not_wait() {
+    for_each_cluster(|_| {
+        let mutex = Arc::new(Mutex::new(1));
+        let guard = mutex.lock();
+        let other = Arc::clone(&mutex);
+        let refused = fibre::spawn(move || other.try_lock().is_none());
+        assert!(refused.join().unwrap());
+        assert_eq!(format!("{mutex:?}"), "Mutex(<locked>)");
+        drop(guard);
+        *mutex.try_lock().unwrap() += 1;
+        assert_eq!(Arc::try_unwrap(mutex).unwrap().into_inner(), 2);
+    });
+}
+
+/// A lock with a deadline gives up after it, not before, and then leaves no trace.
+#[test]
+fn lock_until_gives_up() {
+    for_each_cluster(|_| {
+        let mutex = Arc::new(Mutex::new(()));
+        let guard = mutex.lock();
+        let inside = Arc::clone(&mutex);
+        crowd(4, 2, move |me| {
+            let deadline = Instant::now() + Duration::from_millis(1 + me as u64);
+            assert!(inside.lock_until(deadline).is_none());
+            assert!(Instant::now() >= deadline);
+        });
+        drop(guard);
+        drop(mutex.try_lock().expect("nobody has it"));
+    });
+}
+
+/// Waiters with deadlines and without, against holders that come and go: each wake-up goes to
+/// somebody who uses it.
+#[test]
+fn mixed_deadlines_lose_no_wake_up() {
+    for_each_cluster(|_| {
+        let shared = Arc::new((Mutex::new(0_usize), AtomicUsize::new(0)));
+        let inside = Arc::clone(&shared);
+        crowd(12, 2, move |me| {
+            for round in 0..200_u64 {
+                if me % 2 == 0 {
+                    *inside.0.lock() += 1;
+                } else {
+                    let time = Duration::from_micros(round % 50);
+                    match inside.0.lock_until(Instant::now() + time) {
+                        Some(mut value) => {
+                            *value += 1;
+                            fibre::yield_now();
+                        }
+                        None => drop(inside.1.fetch_add(1, Ordering::SeqCst)),
+                    }
+                }
+            }
+        });
+        let given_up = shared.1.load(Ordering::SeqCst);
+        assert_eq!(*shared.0.lock() + given_up, 14 * 200);
+    });
+}
+
+/// A fibre that locks in a loop without blocking does not keep the others out for good.
+#[test]
+fn barging_ends() {
+    for_clusters(&[2, 4], |_| {
+        let mutex = Arc::new(Mutex::new(false));
+        let other = Arc::clone(&mutex);
+        let barger = fibre::spawn(move || {
+            let deadline = Instant::now() + Duration::from_secs(30);
+            while !*other.lock() {
+                assert!(Instant::now() < deadline, "the other one starves");
+                fibre::yield_now();
+            }
+        });
+        fibre::yield_now();
+        *mutex.lock() = true;
+        barger.join().unwrap();
+    });
+}

@@ -1,0 +1,234 @@
+//! Sleeping and deadlines.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod support;
+
+use fibre::Cluster;
+use fibre::sync::{Condvar, Mutex, Semaphore};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use support::{Random, eventually, for_each_cluster, watched};
+
+/// A sleep is never shorter than asked for, in fibres and in threads.
+#[test]
+fn sleep_takes_at_least_as_long() {
+    let check = || {
+        for microseconds in [0, 1, 10, 100, 1000, 5000] {
+            let before = Instant::now();
+            fibre::sleep(Duration::from_micros(microseconds));
+            assert!(before.elapsed() >= Duration::from_micros(microseconds));
+        }
+    };
+    for_each_cluster(move |_| check());
+    watched(check);
+}
+
+/// Sleepers wake up in the order of their deadlines.
+#[test]
+fn sleepers_wake_in_order() {
+    for_each_cluster(|cluster| {
+        // On one processor the order is exact; between processors nobody compares.
+        let builder = Cluster::builder().processors(1);
+        let one = builder.build().unwrap();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let start = Instant::now() + Duration::from_millis(5);
+        for i in 0..200_u64 {
+            let (order, place) = (Arc::clone(&order), i * 71 % 200);
+            one.spawn(move || {
+                fibre::sleep_until(Some(start + Duration::from_micros(place * 100)));
+                order.lock().push(place);
+            });
+        }
+        fibre::blocking(move || one.stop());
+        let order = order.lock();
+        assert!(order.is_sorted() && order.len() == 200, "{order:?}");
+        assert!(cluster.processors() > 0);
+    });
+}
+
+/// Ten thousand fibres sleep at once, each for a time of its own.
+#[test]
+fn many_sleepers() {
+    for_each_cluster(|_| {
+        let awake = Arc::new(AtomicUsize::new(0));
+        let mut random = Random::new(7);
+        for _ in 0..10_000 {
+            let time = Duration::from_micros(random.below(50_000) as u64);
+            let awake = Arc::clone(&awake);
+            fibre::spawn(move || {
+                let before = Instant::now();
+                fibre::sleep(time);
+                assert!(before.elapsed() >= time);
+                awake.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        eventually(|| awake.load(Ordering::SeqCst) == 10_000);
+    });
+}
+
+/// No time at all only yields; a deadline in the past returns at once.
+#[test]
+fn zero_and_past() {
+    for_each_cluster(|_| {
+        let past = Instant::now();
+        for _ in 0..1000 {
+            fibre::sleep(Duration::ZERO);
+            fibre::sleep(Duration::from_nanos(1));
+            fibre::sleep_until(Some(past));
+        }
+        let long_ago = past.checked_sub(Duration::from_secs(3600));
+        fibre::sleep_until(long_ago.or(Some(past)));
+        assert!(past.elapsed() < Duration::from_secs(30));
+    });
+}
+
+/// Times beyond all clocks are for ever, and do not disturb the others.
+#[test]
+fn huge_times_are_for_ever() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(2).build().unwrap();
+        let century = Duration::from_secs(100 * 365 * 24 * 3600);
+        let longest = Duration::from_secs(i64::MAX as u64);
+        let times = [
+            Duration::MAX,
+            longest,
+            longest / 2,
+            century * 50_000,
+            century,
+        ];
+        let ended = Arc::new(AtomicUsize::new(0));
+        for time in times {
+            let ended = Arc::clone(&ended);
+            cluster.spawn(move || {
+                fibre::sleep(time);
+                ended.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        for _ in 0..20 {
+            cluster
+                .spawn(|| fibre::sleep(Duration::from_millis(1)))
+                .join()
+                .unwrap();
+        }
+        assert_eq!(ended.load(Ordering::SeqCst), 0);
+        eventually(|| cluster.live() == times.len());
+    });
+}
+
+/// Deadlines far away are as good as none for those who are woken before.
+#[test]
+fn far_deadlines_do_no_harm() {
+    let check = || {
+        let now = Instant::now();
+        for seconds in [1 << 20, 1 << 33, 1 << 40, 1 << 61, i64::MAX as u64 / 2] {
+            let Some(deadline) = now.checked_add(Duration::from_secs(seconds)) else {
+                continue;
+            };
+            let semaphore = Semaphore::new(0);
+            let held = Mutex::new(());
+            fibre::scope(|scope| {
+                scope.spawn(|| {
+                    fibre::sleep(Duration::from_millis(1));
+                    semaphore.release();
+                });
+                assert!(semaphore.acquire_until(deadline));
+                assert!(held.lock_until(deadline).is_some());
+            });
+            let handle = fibre::spawn(|| fibre::sleep(Duration::from_millis(1)));
+            assert!(handle.join_until(deadline).is_ok());
+        }
+    };
+    for_each_cluster(move |_| check());
+    watched(check);
+}
+
+/// A deadline in the past still tries once, and takes what is there.
+#[test]
+fn past_deadlines_try_once() {
+    let check = || {
+        let past = Instant::now();
+        let semaphore = Semaphore::new(1);
+        assert!(semaphore.acquire_until(past));
+        assert!(!semaphore.acquire_until(past));
+        let mutex = Mutex::new(());
+        let guard = mutex.lock_until(past).unwrap();
+        assert!(mutex.lock_until(past).is_none());
+        drop(guard);
+        let mut guard = mutex.lock();
+        assert!(!Condvar::new().wait_until(&mut guard, past));
+        drop(guard);
+        assert!(mutex.try_lock().is_some());
+    };
+    for_each_cluster(move |_| check());
+    watched(check);
+}
+
+/// Deadlines that race with releases lose no permit and invent none, in fibres and threads.
+#[test]
+fn deadlines_race_releases() {
+    let seed = Random::seed();
+    for_each_cluster(move |_| {
+        let mut random = Random::new(seed);
+        let semaphore = Arc::new(Semaphore::new(0));
+        let taken = Arc::new(AtomicUsize::new(0));
+        for _ in 0..60 {
+            let released = 1 + random.below(8);
+            let acquire =
+                |mut random: Random, taken: Arc<AtomicUsize>, semaphore: Arc<Semaphore>| {
+                    let time = Duration::from_micros(random.below(300) as u64);
+                    let got = semaphore.acquire_until(Instant::now() + time);
+                    taken.fetch_add(usize::from(got), Ordering::SeqCst);
+                };
+            let mut fibres = Vec::new();
+            for _ in 0..8 {
+                let (random, taken) = (random.split(), Arc::clone(&taken));
+                let semaphore = Arc::clone(&semaphore);
+                fibres.push(fibre::spawn(move || acquire(random, taken, semaphore)));
+            }
+            let (one, count) = (random.split(), Arc::clone(&taken));
+            let shared = Arc::clone(&semaphore);
+            let thread = thread::spawn(move || acquire(one, count, shared));
+            for _ in 0..released {
+                fibre::sleep(Duration::from_micros(random.below(60) as u64));
+                semaphore.release();
+            }
+            fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+            thread.join().unwrap();
+            let (left, taken) = (semaphore.available(), taken.swap(0, Ordering::SeqCst));
+            assert_eq!(left + taken, released);
+            (0..left).for_each(|_| assert!(semaphore.try_acquire()));
+        }
+    });
+}
+
+/// A timer of an earlier wait never ends a later one.
+#[test]
+fn old_timers_are_forgotten() {
+    for_each_cluster(|_| {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let releaser = Arc::clone(&semaphore);
+        let helper = fibre::spawn(move || {
+            for _ in 0..1000 {
+                releaser.release();
+                fibre::yield_now();
+            }
+        });
+        let mut got = 0;
+        while got < 1000 {
+            let soon = Instant::now() + Duration::from_micros(50);
+            got += usize::from(semaphore.acquire_until(soon));
+            let later = Instant::now() + Duration::from_micros(30);
+            fibre::sleep_until(Some(later));
+            assert!(Instant::now() >= later);
+        }
+        helper.join().unwrap();
+        assert_eq!(semaphore.available(), 0);
+    });
+}
