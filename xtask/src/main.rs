@@ -57,7 +57,7 @@ impl Task {
     /// Runs the lane, entering each step into `steps`.
     fn run(&self, workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         match self {
-            Self::Test(options) => test::run(workspace, steps, options),
+            Self::Test(options) => test::run(steps, options),
             Self::Loom(options) => loom::run(workspace, steps, options),
             Self::Sanitize => sanitize::run(workspace, steps),
             Self::Stress(options) => stress::run(workspace, steps, options),

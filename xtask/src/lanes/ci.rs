@@ -32,7 +32,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         }
         Ok(TOOLS.join(", "))
     })?;
-    test::run(workspace, steps, &test::Options::default())?;
+    test::run(steps, &test::Options::default())?;
     check::lint(steps)?;
     doc::run(steps)?;
     check::source_rules(workspace, steps)?;

@@ -2,18 +2,15 @@
 //!
 //! Debug first, with everything in the workspace. Then the behaviour suite in release and with fat
 //! link-time optimisation, where the compiler keeps thread-local addresses over calls and debug
-//! builds hide it. Last, the migration suite again with `FIBRE_FORCE_MIGRATION=1`: each wake then
-//! lands on another processor, in those clusters that opted into moving started fibres.
+//! builds hide it. `tests/migration.rs`, part of all three, is where every wake lands on another
+//! processor.
 
 use anyhow::Result;
 use clap::Args;
 use std::process::Command;
 
 use crate::steps::Steps;
-use crate::workspace::{Workspace, cargo};
-
-/// The suite that is run once more under forced migration.
-const MIGRATION_SUITE: &str = "tests/migration.rs";
+use crate::workspace::cargo;
 
 /// How much to test.
 #[derive(Args, Default)]
@@ -42,13 +39,13 @@ impl Options {
 }
 
 /// Runs the lane.
-pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
+pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let mut tests = |title: &str, command: Command| {
         steps.run_tests(title, options.complete(command), options.some_must_run())
     };
     tests("test: workspace, debug", cargo(["test", "--workspace"]))?;
     if options.quick {
-        steps.note("--quick: release, lto and forced migration were not run");
+        steps.note("--quick: release and lto were not run");
         return Ok(());
     }
     tests(
@@ -62,24 +59,5 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     steps.run(
         "test: examples build, release",
         cargo(["build", "--release", "--examples"]),
-    )?;
-    forced_migration(workspace, steps, options)
-}
-
-/// The migration suite with every wake on another processor.
-fn forced_migration(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
-    if !workspace.root().join(MIGRATION_SUITE).is_file() {
-        steps.note(format!(
-            "forced migration was NOT run: there is no {MIGRATION_SUITE} yet"
-        ));
-        return Ok(());
-    }
-    let mut command = cargo(["test", "--profile", "lto", "--package", "fibre"]);
-    command.args(["--test", "migration"]);
-    command.env("FIBRE_FORCE_MIGRATION", "1");
-    steps.run_tests(
-        "test: forced migration, lto",
-        options.complete(command),
-        options.some_must_run(),
     )
 }
