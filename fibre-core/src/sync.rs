@@ -102,7 +102,8 @@ mod real {
 
 /// The time from now until `deadline`, as the kernel wants it.
 #[cfg(not(loom))]
-fn time_left(deadline: std::time::Instant) -> rustix::time::Timespec {
+#[must_use]
+pub fn time_left(deadline: std::time::Instant) -> rustix::time::Timespec {
     let left = deadline.saturating_duration_since(std::time::Instant::now());
     rustix::time::Timespec {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),

@@ -10,6 +10,7 @@ use crate::epoll::{Epoll, Event};
 use crate::gate_word::News;
 use crate::table::{self, Slot};
 use fibre_core::Halt;
+use fibre_core::sync::time_left;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -78,13 +79,7 @@ impl Halt for Poller {
     }
 
     fn sleep(&self, deadline: Option<Instant>) {
-        let timeout = deadline.map(|deadline| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            Timespec {
-                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: left.subsec_nanos().into(),
-            }
-        });
+        let timeout = deadline.map(time_left);
         self.take_events(timeout.as_ref());
     }
 

@@ -6,6 +6,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
+#[path = "../../fibre-core/tests/support/mod.rs"]
 mod support;
 
 use fibre_io::gate_word::{Delivered, GateWord, News, Snapshot};
