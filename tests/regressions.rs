@@ -8,7 +8,20 @@
 //! | nobody could yield while one fibre slept in its unwinding  | `panics`                        |
 //! | of several readers only one saw data and end at once       | `net/sharing`                   |
 //! | some acceptors were always woken in vain                   | `net/accept`                    |
-//! | fibres' numbers came again after 4096 clusters              | `regressions`                   |
+//! | bytes behind urgent data were never read                   | `net/hints`                     |
+//! | more slices than the kernel takes were an error            | `net/hints`                     |
+//! | a clone of what went to std blocked the processor          | `net/hints`                     |
+//! | empty reads waited for data                                | `net/hints`                     |
+//! | of several waiters of an ended cluster one was woken       | `net/hints`                     |
+//! | a fibre that locked and yielded starved the others         | `sync/mutex`                    |
+//! | fibres born one at a time all met on one processor         | `scheduling/placement`          |
+//! | a refused closure was dropped outside any fibre            | `spawn/stacks`                  |
+//! | anybody could stop the default cluster                     | `spawn/cluster`                 |
+//! | a scope waited for a fibre that was never spawned          | `environment`                   |
+//! | a report that nobody could read killed a processor         | `environment`                   |
+//! | who was accepted found no descriptor left for a poller     | `environment`                   |
+//! | beside sockets sleeps took whole milliseconds              | `time`                          |
+//! | fibres' numbers came again after 4096 clusters             | `regressions`                   |
 //! | a sender is not woken when the peer resets                 | `net/ends`                      |
 //! | a second acceptor or reader displaces the first            | `net/accept`, `net/sharing`     |
 //! | yielding starves the poller, timers, or other queues       | `scheduling/fairness`           |

@@ -10,11 +10,12 @@ mod support;
 
 use fibre::Cluster;
 use fibre::sync::{Condvar, Mutex, Semaphore};
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Random, eventually, for_each_cluster, watched};
+use support::{Random, eventually, for_clusters, for_each_cluster, sockets, watched};
 
 /// A sleep is never shorter than asked for, in fibres and in threads.
 #[test]
@@ -28,6 +29,27 @@ fn sleep_takes_at_least_as_long() {
     };
     for_each_cluster(move |_| check());
     watched(check);
+}
+
+/// Sleeping takes about as long as asked for also where sockets are waited for, and not a whole
+/// number of milliseconds.
+#[test]
+fn sleep_is_precise_beside_sockets() {
+    for_clusters(&[1], |_| {
+        let (near, _far) = sockets::pair();
+        let soon = Some(Duration::from_millis(1));
+        near.set_read_timeout(soon).unwrap();
+        (&near).read(&mut [0]).unwrap_err();
+        let mut times: Vec<_> = (0..50)
+            .map(|_| {
+                let before = Instant::now();
+                fibre::sleep(Duration::from_micros(100));
+                before.elapsed()
+            })
+            .collect();
+        times.sort();
+        assert!(times[25] < Duration::from_micros(700), "{:?}", times[25]);
+    });
 }
 
 /// Sleepers wake up in the order of their deadlines.

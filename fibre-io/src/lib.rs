@@ -35,4 +35,6 @@ mod source;
 mod table;
 
 #[cfg(not(loom))]
-pub use source::{Direction, Source};
+pub use gate_word::Snapshot;
+#[cfg(not(loom))]
+pub use source::{Direction, Left, Source};

@@ -95,7 +95,8 @@ impl Source {
     /// call waits for an event without trying first.
     ///
     /// Before it reads what is there already, a fibre lets the others of its processor
-    /// run (thesis section 3.4.2, "yield before read"); see [`yields_before_read`].
+    /// run (thesis section 3.4.2, "yield before read"), unless the
+    /// environment says `FIBRE_YIELD_BEFORE_READ=0`.
     ///
     /// # Errors
     ///

@@ -8,6 +8,7 @@
 //! | `timeouts`    | reads and writes that give up                               |
 //! | `ends`        | half-close, end of file, resets                             |
 //! | `sharing`     | several fibres on one connection, clones                    |
+//! | `hints`       | when what is known about readiness misleads                 |
 //! | `close`       | closing what others wait for; numbers that are used again   |
 //! | `conversions` | from and to std, options, plain threads, several clusters   |
 
@@ -22,6 +23,7 @@ mod close;
 mod connect;
 mod conversions;
 mod ends;
+mod hints;
 mod sharing;
 mod stream;
 mod timeouts;

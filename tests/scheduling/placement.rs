@@ -1,7 +1,8 @@
 //! Which processor runs a fibre.
 
-use crate::support::{for_clusters, for_each_cluster, kernel_thread, watched};
+use crate::support::{Latch, for_clusters, for_each_cluster, kernel_thread, watched};
 use fibre::Cluster;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -77,5 +78,29 @@ fn started_fibres_stay() {
         handles
             .into_iter()
             .for_each(|handle| handle.join().unwrap());
+    });
+}
+
+/// Fibres that are born one at a time, while all processors are idle, do not all meet on one.
+#[test]
+fn idle_processors_share_the_newborn() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(4).build().unwrap();
+        let latch = Latch::new();
+        let fibres: Vec<_> = (0..60)
+            .map(|_| {
+                thread::sleep(Duration::from_millis(2));
+                let latch = Arc::clone(&latch);
+                cluster.spawn(move || {
+                    latch.wait();
+                    kernel_thread()
+                })
+            })
+            .collect();
+        latch.open();
+        let homes = fibres.into_iter().map(|fibre| fibre.join().unwrap());
+        let homes: HashSet<_> = homes.collect();
+        assert!(homes.len() >= 3, "all are on {homes:?}");
+        cluster.stop();
     });
 }

@@ -156,6 +156,18 @@ fn a_fibre_cannot_stop_its_own_cluster() {
     });
 }
 
+/// The default cluster, on which everything else relies, cannot be stopped, and goes on.
+#[test]
+fn the_default_cluster_cannot_be_stopped() {
+    watched(|| {
+        let default = Cluster::default_cluster().unwrap().clone();
+        let outcome = catch_unwind(AssertUnwindSafe(|| default.stop()));
+        let text = "the default cluster cannot be stopped";
+        assert_eq!(text_of(&*outcome.unwrap_err()), text);
+        assert_eq!(fibre::spawn(|| 3).join().unwrap(), 3);
+    });
+}
+
 /// Fibres spawn into another cluster, and join across the border in both directions.
 #[test]
 fn clusters_talk() {

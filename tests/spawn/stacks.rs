@@ -1,9 +1,13 @@
 //! Names, numbers, stack sizes.
 
-use crate::support::for_each_cluster;
+use crate::support::drops::OnDrop;
+use crate::support::{for_clusters, for_each_cluster};
 use fibre::{Builder, Cluster, StackError};
 use std::collections::HashSet;
 use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Uses about `bytes` of stack, all of it, and yields at the deepest point.
 fn dig(bytes: usize) -> usize {
@@ -89,6 +93,27 @@ fn absurd_sizes_are_an_error() {
             assert!(matches!(*error, StackError::NoMemory(_)), "{error}");
         }
         assert_eq!(fibre::spawn(|| 1).join().unwrap(), 1);
+    });
+}
+
+/// What a fibre owns that is refused its stack is dropped where it may block.
+#[test]
+fn refused_closures_may_block_in_drop() {
+    for_clusters(&[1], |_| {
+        let dropped_in_fibre = Arc::new(AtomicBool::new(false));
+        let mut other = Some(fibre::spawn(|| fibre::sleep(Duration::from_millis(5))));
+        let seen = Arc::clone(&dropped_in_fibre);
+        let owned = OnDrop(move || {
+            if let Some(other) = other.take() {
+                other.join().unwrap();
+            }
+            seen.store(fibre::in_fibre(), Ordering::SeqCst);
+        });
+        let absurd = Builder::new().stack_size(1 << 50);
+        let refused = absurd.spawn(move || drop(owned)).unwrap();
+        let payload = refused.join().expect_err("nobody has that much memory");
+        assert!(payload.is::<StackError>());
+        assert!(dropped_in_fibre.load(Ordering::SeqCst));
     });
 }
 

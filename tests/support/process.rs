@@ -2,6 +2,7 @@
 
 use std::process::{Command, Output};
 use std::thread;
+use std::time::Duration;
 
 /// Set in the environment of a child.
 const ROLE: &str = "FIBRE_TEST_ROLE";
@@ -13,14 +14,27 @@ pub fn plays(role: &str) -> bool {
 
 /// Runs the calling test once more, in a process of its own that plays `role`.
 pub fn spawn_child(role: &str, environment: &[(&str, &str)]) -> Output {
+    child(role, environment).output().unwrap()
+}
+
+/// The command that runs the calling test once more, in another role.
+pub fn child(role: &str, environment: &[(&str, &str)]) -> Command {
     let test = thread::current().name().unwrap().to_owned();
-    Command::new(std::env::current_exe().unwrap())
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args(["--exact", &test, "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
         .env_remove("RUST_BACKTRACE")
-        .envs(environment.iter().copied())
-        .output()
-        .unwrap()
+        .envs(environment.iter().copied());
+    command
+}
+
+/// Ends this process after `limit`, with nothing said; for children that cannot speak.
+pub fn end_after(limit: Duration) {
+    thread::spawn(move || {
+        thread::sleep(limit);
+        std::process::abort();
+    });
 }
 
 /// What a process has written to its error output.

@@ -25,6 +25,12 @@ pub fn pair_with_std() -> (TcpStream, std_net::TcpStream) {
     (ours, theirs.into_std().unwrap())
 }
 
+/// The same, the first one known to no poller: it has never waited, not even to be connected.
+pub fn fresh_pair_with_std() -> (TcpStream, std_net::TcpStream) {
+    let (theirs, ours) = pair();
+    (ours, theirs.into_std().unwrap())
+}
+
 /// Makes a socket's buffers small: for sending, as small as the kernel allows. Windows as small
 /// as that would make it wait for delayed acknowledgements.
 pub fn shrink_buffers(socket: impl AsFd) {

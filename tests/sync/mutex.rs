@@ -1,10 +1,10 @@
 //! The mutex.
 
 use crate::crowd;
-use crate::support::{for_clusters, for_each_cluster};
+use crate::support::{for_clusters, for_each_cluster, let_others_block};
 use fibre::sync::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// One at a time has the mutex, whoever they are and however they leave their processor.
@@ -105,5 +105,28 @@ fn barging_ends() {
         fibre::yield_now();
         *mutex.lock() = true;
         barger.join().unwrap();
+    });
+}
+
+/// A waiter gets the mutex in the end, though whoever wakes it has locked again before it runs.
+#[test]
+fn holders_that_yield_starve_nobody() {
+    for_clusters(&[1], |_| {
+        let mutex = Arc::new(Mutex::new(()));
+        let arrived = Arc::new(AtomicBool::new(false));
+        let (inside, seen) = (Arc::clone(&mutex), Arc::clone(&arrived));
+        let holder = fibre::spawn(move || {
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while !seen.load(Ordering::SeqCst) && Instant::now() < deadline {
+                let guard = inside.lock();
+                fibre::yield_now();
+                drop(guard);
+            }
+            seen.load(Ordering::SeqCst)
+        });
+        let_others_block();
+        drop(mutex.lock());
+        arrived.store(true, Ordering::SeqCst);
+        assert!(holder.join().unwrap(), "the other one starves");
     });
 }

@@ -11,6 +11,7 @@ use rustix::net::{
 };
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net as std_net;
+use std::ops::{Deref, Range};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -242,6 +243,13 @@ const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 /// Slices that the kernel takes at once (`UIO_MAXIOV`).
 const MOST_SLICES: usize = 1024;
 
+/// The slices to pass to the kernel: from the first that is not empty, and not too many.
+/// `None`: all are empty.
+fn useful<T: Deref<Target = [u8]>>(buffers: &[T]) -> Option<Range<usize>> {
+    let first = buffers.iter().position(|buffer| !buffer.is_empty())?;
+    Some(first..buffers.len().min(first + MOST_SLICES))
+}
+
 /// What reading or writing `count` of `wanted` bytes says about the rest. An end of
 /// file, or an empty buffer, says nothing.
 fn left(count: usize, wanted: usize) -> Left {
@@ -265,12 +273,11 @@ impl Read for &TcpStream {
     }
 
     fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let most = buffers.len().min(MOST_SLICES);
-        let buffers = &mut buffers[..most];
-        let wanted = buffers.iter().map(|buffer| buffer.len()).sum();
-        if wanted == 0 {
+        let Some(window) = useful(buffers) else {
             return Ok(0);
-        }
+        };
+        let buffers = &mut buffers[window];
+        let wanted = buffers.iter().map(|buffer| buffer.len()).sum();
         self.source
             .io(Direction::Read, self.read_timeout.get(), |fd| {
                 let mut nothing = RecvAncillaryBuffer::default();
@@ -293,7 +300,10 @@ impl Write for &TcpStream {
     }
 
     fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        let buffers = &buffers[..buffers.len().min(MOST_SLICES)];
+        let Some(window) = useful(buffers) else {
+            return Ok(0);
+        };
+        let buffers = &buffers[window];
         let wanted = buffers.iter().map(|buffer| buffer.len()).sum();
         self.source
             .io(Direction::Write, self.write_timeout.get(), |fd| {

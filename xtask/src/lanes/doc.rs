@@ -10,6 +10,8 @@ use crate::workspace::cargo;
 pub(crate) fn run(steps: &mut Steps) -> Result<()> {
     let mut command = cargo(["doc", "--workspace", "--no-deps"]);
     command.arg("--document-private-items");
-    command.env("RUSTDOCFLAGS", "-D warnings");
+    // Links from public to private items resolve, since both are there.
+    let flags = "-D warnings -A rustdoc::private-intra-doc-links";
+    command.env("RUSTDOCFLAGS", flags);
     steps.run("doc", command)
 }

@@ -1,0 +1,146 @@
+//! When what is known about a socket's readiness misleads: short reads, empty calls, duplicates
+//! that block, pollers that go away.
+
+use crate::support::sockets::{fresh_pair_with_std, pair, pair_with_std};
+use crate::support::{for_each_cluster, watched};
+use fibre::Cluster;
+use fibre::net::TcpStream;
+use rustix::net::{SendFlags, send};
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Long enough for others to block, on a machine that is not overloaded.
+const SHORTLY: Duration = Duration::from_millis(30);
+
+/// Makes a fibre wait for a stream in vain: then the stream is registered with its processor's
+/// poller, and known to be empty.
+fn drain(stream: &TcpStream) {
+    stream
+        .set_read_timeout(Some(Duration::from_millis(1)))
+        .unwrap();
+    let error = (&*stream).read(&mut [0; 8]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+}
+
+/// Fills a stream until a write waits in vain.
+fn fill(stream: &TcpStream) {
+    stream
+        .set_write_timeout(Some(Duration::from_millis(1)))
+        .unwrap();
+    let error = (&*stream).write_all(&vec![1; 64 << 20]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+}
+
+/// A read that ends at an urgent byte is short, though more is there.
+#[test]
+fn urgent_data_hides_nothing() {
+    for_each_cluster(|_| {
+        let (near, mut far) = pair_with_std();
+        drain(&near);
+        far.write_all(b"abc").unwrap();
+        send(&far, b"!", SendFlags::OOB).unwrap();
+        far.write_all(b"efg").unwrap();
+        let mut got = [0; 6];
+        (&near).read_exact(&mut got).unwrap();
+        assert_eq!(&got, b"abcefg");
+    });
+}
+
+/// More slices than the kernel takes at once are written and read in part.
+#[test]
+fn too_many_slices_are_used_in_part() {
+    for_each_cluster(|_| {
+        let (near, far) = pair();
+        let wrote = (&near).write_vectored(&[IoSlice::new(b"x"); 1500]).unwrap();
+        assert!((1..=1500).contains(&wrote), "{wrote} bytes");
+        let mut bytes = [[0_u8; 1]; 1500];
+        let mut slices: Vec<_> = bytes.iter_mut().map(|one| IoSliceMut::new(one)).collect();
+        let read = (&far).read_vectored(&mut slices).unwrap();
+        assert!((1..=wrote).contains(&read), "{read} bytes");
+        assert!(bytes[..read].iter().all(|one| one == b"x"));
+    });
+}
+
+/// Reading into nothing and writing nothing never wait, not even where there is nothing to read
+/// and no room to write.
+#[test]
+fn empty_calls_do_not_wait() {
+    for_each_cluster(|_| {
+        let (near, _far) = pair();
+        drain(&near);
+        assert_eq!((&near).read(&mut []).unwrap(), 0);
+        assert_eq!((&near).read_vectored(&mut []).unwrap(), 0);
+        let mut nothing = [];
+        let mut slices = [IoSliceMut::new(&mut nothing)];
+        assert_eq!((&near).read_vectored(&mut slices).unwrap(), 0);
+        assert_eq!((&near).write(&[]).unwrap(), 0);
+        fill(&near);
+        assert_eq!((&near).write(&[]).unwrap(), 0);
+        assert_eq!((&near).write_vectored(&[]).unwrap(), 0);
+        let empty = [IoSlice::new(b"")];
+        assert_eq!((&near).write_vectored(&empty).unwrap(), 0);
+    });
+}
+
+/// A clone that went to std made the socket blocking; the other one still blocks its fibre only.
+#[test]
+fn blocking_clones_block_only_fibres() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let (near, far) = pair_with_std();
+        let mut clone = near.try_clone().unwrap();
+        let plain = near.into_std().unwrap();
+        let reader = cluster.spawn(move || {
+            clone.read_exact(&mut [0]).unwrap();
+            let error = clone.write_all(&vec![1; 64 << 20]).unwrap_err();
+            assert_ne!(error.kind(), ErrorKind::WouldBlock);
+        });
+        // Once it waits for a byte, and once for room.
+        for _ in 0..2 {
+            thread::sleep(SHORTLY);
+            let others = cluster.spawn(fibre::yield_now);
+            let soon = Instant::now() + Duration::from_secs(20);
+            assert!(others.join_until(soon).is_ok(), "the processor is blocked");
+            (&far).write_all(b"x").unwrap();
+        }
+        drop((plain, far));
+        reader.join().unwrap();
+        cluster.stop();
+    });
+}
+
+/// Of several who wait for a stream whose cluster ends, each one finds another poller.
+#[test]
+fn abandoned_waiters_are_all_woken() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let other = Cluster::builder().processors(1).build().unwrap();
+        let (near, mut far) = fresh_pair_with_std();
+        let near = Arc::new(near);
+        let first = Arc::clone(&near);
+        cluster.spawn(move || drain(&first)).join().unwrap();
+        let read = |stream: Arc<TcpStream>| move || (&*stream).read(&mut [0; 8]).unwrap();
+        let fibres = [(); 2].map(|()| other.spawn(read(Arc::clone(&near))));
+        let threads = [(); 2].map(|()| thread::spawn(read(Arc::clone(&near))));
+        thread::sleep(SHORTLY);
+        // While the processor does not look at its poller, the first byte comes.
+        cluster.spawn(|| thread::sleep(2 * SHORTLY));
+        thread::sleep(SHORTLY);
+        far.write_all(b"1").unwrap();
+        cluster.stop();
+        // One byte after the other, so that none of them wakes two.
+        for _ in 0..3 {
+            thread::sleep(SHORTLY);
+            far.write_all(b"2").unwrap();
+        }
+        let counts = fibres.map(|fibre| fibre.join().unwrap());
+        assert_eq!(counts, [1, 1]);
+        assert_eq!(threads.map(|thread| thread.join().unwrap()), [1, 1]);
+        other.stop();
+    });
+}
