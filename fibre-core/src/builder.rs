@@ -60,7 +60,8 @@ impl Builder {
         self
     }
 
-    /// Bytes reserved for its stack; at least 32 KiB. Default: the cluster's.
+    /// Bytes reserved for its stack; at least 32 KiB, rounded up to a power of two.
+    /// Default: the cluster's. One that cannot be had is an error at the join.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.0.stack_size = Some(bytes);
         self

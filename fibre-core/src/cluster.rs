@@ -82,7 +82,7 @@ impl ClusterBuilder {
 
     /// Bytes reserved for each fibre's stack, unless the fibre says otherwise; memory
     /// is committed as it is touched. Default: 256 KiB, or the environment variable
-    /// `FIBRE_STACK_SIZE`. At least 32 KiB.
+    /// `FIBRE_STACK_SIZE`. At least 32 KiB, rounded up to a power of two.
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = round_size(bytes);

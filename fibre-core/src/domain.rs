@@ -147,20 +147,23 @@ impl Domain {
     #[inline]
     pub unsafe fn place(&self, fibre: FibreRef, turn: usize) {
         let node = ControlBlock::node(fibre);
-        let mut waking = None;
-        while let Some(idle) = self.idle.claim(turn) {
+        for _ in 0..self.queues.len() {
+            let Some(idle) = self.idle.claim(turn) else {
+                break;
+            };
             if self.queues[idle].is_asleep() {
                 // SAFETY: passed on.
                 unsafe { self.queues[idle].push_fresh(node) };
                 return;
             }
-            // It is about to sleep, or has been woken for something else already.
-            waking = Some(idle);
+            // It is about to sleep, or has been woken for something else already. Being
+            // claimed it must not sleep now: it would be out of the set, and forgotten.
+            self.queues[idle].unpark();
         }
         // SAFETY: passed on.
         unsafe { self.queues[turn].push_fresh(node) };
         // Somebody may have become idle since, and have looked too early.
-        if let Some(idle) = waking.or_else(|| self.idle.claim(turn)) {
+        if let Some(idle) = self.idle.claim(turn) {
             self.queues[idle].unpark();
         }
     }

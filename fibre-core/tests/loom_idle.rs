@@ -67,12 +67,22 @@ fn run(domain: &Domain) {
 
 /// `Domain::place` by processor 1.
 fn place(domain: &Domain) {
+    place_and(domain, || domain.parker.unpark(|| None));
+}
+
+/// The same, but for one who is claimed before it sleeps: nobody tells it.
+fn place_and_forget(domain: &Domain) {
+    place_and(domain, || ());
+}
+
+/// `Domain::place`; `keep_awake` is for one who is claimed before it sleeps.
+fn place_and(domain: &Domain, keep_awake: impl Fn()) {
     if domain.idle.claim(0).is_some() {
-        // SAFETY: a new node.
-        if unsafe { domain.queues[0].push(node()) } == Pushed::WakeConsumer {
-            domain.parker.unpark(|| None);
+        if domain.queues[0].is_armed() {
+            wake(domain);
+            return;
         }
-        return;
+        keep_awake();
     }
     // SAFETY: a new node.
     let _ = unsafe { domain.queues[1].push(node()) };
@@ -150,4 +160,10 @@ fn work_at_a_busy_processor_is_not_overlooked() {
 #[test]
 fn planted_missing_second_look_is_found() {
     finds_bug(|| one_attempt(place, Planted::NoSecondLook));
+}
+
+/// Planted: a processor that is claimed before it sleeps is not told.
+#[test]
+fn planted_forgotten_sleeper_is_found() {
+    finds_bug(|| one_attempt(place_and_forget, Planted::Nothing));
 }
