@@ -7,20 +7,34 @@
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::idle::IdleSet;
 use crate::ready::ReadyQueue;
+use crate::topology;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Counts of one processor. Only its thread writes them, so a plain store will
 /// do; anybody may read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Tally {
     /// Fibres spawned by fibres of this processor.
     spawned: AtomicU64,
     /// Fibres that ended on this processor.
     finished: AtomicU64,
-    /// When it last became busy, in nanoseconds of the cluster's life.
+    /// When it last became busy, in nanoseconds of the cluster's life, or [`RESTING`].
     busy_since: AtomicU64,
+}
+
+/// In `busy_since`: it sleeps, or is about to wake up.
+const RESTING: u64 = u64::MAX;
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            spawned: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            busy_since: AtomicU64::new(RESTING),
+        }
+    }
 }
 
 impl Tally {
@@ -41,9 +55,15 @@ impl Tally {
         self.busy_since.store(nanoseconds, Ordering::Relaxed);
     }
 
-    /// When the processor became busy.
-    pub fn busy_since(&self) -> u64 {
-        self.busy_since.load(Ordering::Relaxed)
+    /// Notes that the processor goes to sleep.
+    pub fn set_resting(&self) {
+        self.busy_since.store(RESTING, Ordering::Relaxed);
+    }
+
+    /// When the processor became busy; `None` if it has not yet. A hint.
+    pub fn busy_since(&self) -> Option<u64> {
+        let since = self.busy_since.load(Ordering::Relaxed);
+        (since != RESTING).then_some(since)
     }
 }
 
@@ -76,6 +96,9 @@ pub struct Domain {
     group: u64,
     /// Usable bytes of stacks, unless a fibre says otherwise.
     pub stack_size: usize,
+    /// Whether a processor may spin for another one: there are several, and a CPU for
+    /// each of them.
+    pub spins: bool,
 }
 
 /// Bits of a fibre's number that count within one processor.
@@ -103,6 +126,7 @@ impl Domain {
             stopping: AtomicBool::new(false),
             group,
             stack_size,
+            spins: processors > 1 && processors <= topology::available(),
         }
     }
 

@@ -91,7 +91,9 @@ pub use self::{
     blocking::blocking,
     builder::{Builder, id, name, spawn},
     cluster::{Cluster, ClusterBuilder, halt_of_caller},
-    park::{Resume, Waiter, park, park_until, sleep, sleep_until, yield_now},
+    park::{
+        Resume, Waiter, may_spin, park, park_until, sleep, sleep_until, yield_now, yield_point,
+    },
     parker::Halt,
     processor::in_fibre,
     scope::{Scope, ScopedJoinHandle, scope},

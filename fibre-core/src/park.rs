@@ -208,6 +208,47 @@ pub fn yield_now() {
     suspend(unsafe { fibre.as_ref() }, Action::Yield);
 }
 
+/// A point at which a fibre that never blocks lets the others of its processor run, once
+/// it has had its share of a few hundred microseconds. For calls that could block and did
+/// not have to. On a plain thread it does nothing: the kernel takes care of those.
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// let cluster = fibre_core::Cluster::builder().processors(1).build().unwrap();
+/// let stop = std::sync::Arc::new(AtomicBool::new(false));
+/// let told = std::sync::Arc::clone(&stop);
+/// let busy = cluster.spawn(move || {
+///     while !told.load(Ordering::Relaxed) {
+///         fibre_core::yield_point(); // without it the other fibre would never run
+///     }
+/// });
+/// cluster.spawn(move || stop.store(true, Ordering::Relaxed));
+/// busy.join().unwrap();
+/// cluster.stop();
+/// ```
+#[inline]
+pub fn yield_point() {
+    // SAFETY: not null means that this thread is that processor.
+    if let Some(processor) = unsafe { Processor::current().as_ref() }
+        && processor.slice_is_over()
+        && let Some(fibre) = processor.running()
+    {
+        // SAFETY: the running fibre's own block.
+        suspend(unsafe { fibre.as_ref() }, Action::Yield);
+    }
+}
+
+/// Whether the caller does best to spin for a moment, for something that another processor
+/// is about to do: it has nothing else to run, and the other one has a CPU of its own.
+/// Plain threads are told to block.
+#[inline]
+#[must_use]
+pub fn may_spin() -> bool {
+    // SAFETY: not null means that this thread is that processor.
+    unsafe { Processor::current().as_ref() }.is_some_and(Processor::may_spin)
+}
+
 /// Blocks the fibre (or the thread, if the caller is not a fibre) for at least
 /// `duration`. A zero duration only yields.
 ///

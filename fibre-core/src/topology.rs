@@ -19,8 +19,13 @@ pub fn default_processors() -> usize {
             Ok(count) if count > 0 => count,
             _ => panic!("FIBRE_PROCESSORS must be a positive number, not {text:?}"),
         },
-        Err(_) => affinity().min(quota().unwrap_or(usize::MAX)).max(1),
+        Err(_) => available(),
     }
+}
+
+/// CPUs that this process may use at once: min(affinity, cgroup quota), at least one.
+pub fn available() -> usize {
+    affinity().min(quota().unwrap_or(usize::MAX)).max(1)
 }
 
 /// CPUs that this thread may run on.

@@ -9,6 +9,12 @@
 //! it has waited for [`PATIENCE`] in all, it asks for the baton: the next unlock does not
 //! free the word but hands it over (as Go's mutex does).
 //!
+//! A fibre that finds what it locks free would never leave its processor, and those it
+//! woke there would starve; so locking is a point at which it lets them run from time to
+//! time ([`yield_point`]). And one that finds the mutex taken spins for a moment before
+//! it blocks, if its processor has nothing else to do: else all fibres of a processor end
+//! up waiting behind another one that runs and barges, and the processor sleeps.
+//!
 //! Who waits always marks the word `CONTENDED` before it sleeps, and acquires it as
 //! `CONTENDED`, because there may be more of its kind; a woken one that finds the
 //! mutex taken marks it again. So the holder of a mutex that somebody waits for
@@ -23,7 +29,7 @@
 //! without lifetimes, as C needs it, has to mind who may free it meanwhile.)
 
 use crate::wait_list::{Locked, Place, WaitList, wait_at};
-use fibre_core::Outcome;
+use fibre_core::{Outcome, may_spin, yield_point};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -66,6 +72,10 @@ unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 /// How long a waiter lets others go first.
 const PATIENCE: Duration = Duration::from_millis(1);
 
+/// The last and longest of the pauses in a spin, in `spin_loop` hints. The sum of all is
+/// about as long as blocking and being woken take.
+const LONGEST_PAUSE: u32 = 64;
+
 /// What a waiter is woken with: the word is free, come and get it.
 const FREED: u32 = 0;
 /// What a waiter is woken with: the word is yours.
@@ -98,12 +108,30 @@ impl RawMutex {
     /// Takes the lock; `false`: the deadline passed first.
     #[inline]
     fn lock_until(&self, deadline: Option<Instant>) -> bool {
+        yield_point();
         self.try_lock() || self.lock_contended(deadline)
+    }
+
+    /// Tries for a moment, less and less often: who looks takes the word's cache line from
+    /// the holder, and whoever gets the lock at once takes it all the way over.
+    fn spin(&self) -> bool {
+        let mut pause = 1;
+        while pause <= LONGEST_PAUSE && may_spin() {
+            (0..pause).for_each(|_| std::hint::spin_loop());
+            if self.word.load(Ordering::Relaxed) == FREE && self.try_lock() {
+                return true;
+            }
+            pause *= 2;
+        }
+        false
     }
 
     /// Waits for the lock.
     #[cold]
     fn lock_contended(&self, deadline: Option<Instant>) -> bool {
+        if self.spin() {
+            return true;
+        }
         let mut place = Place::Last;
         let mut since = None;
         loop {

@@ -4,6 +4,7 @@ use crate::support::{
     Latch, eventually, for_clusters, for_each_cluster, let_others_block, sockets,
 };
 use fibre::Cluster;
+use fibre::sync::Mutex;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -165,5 +166,61 @@ fn yielding_does_not_starve_the_new() {
         });
         eventually(|| foreign.is_finished());
         foreign.join().unwrap();
+    });
+}
+
+/// A fibre that takes a lock again and again, never in vain, keeps neither the others of its
+/// processor waiting, nor timers, nor descriptors.
+#[test]
+fn locks_that_are_free_starve_nobody() {
+    for_clusters(&[1], |_| {
+        let (mut near, mut far) = sockets::pair_with_std();
+        far.write_all(b"!").unwrap();
+        let came = Arc::new(AtomicUsize::new(0));
+        let others: [Box<dyn FnOnce() + Send>; 3] = [
+            Box::new(|| ()),
+            Box::new(|| fibre::sleep(Duration::from_millis(1))),
+            Box::new(move || near.read_exact(&mut [0]).unwrap()),
+        ];
+        for other in others {
+            let came = Arc::clone(&came);
+            fibre::spawn(move || {
+                other();
+                came.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        let mutex = Mutex::new(());
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while came.load(Ordering::SeqCst) < 3 {
+            drop(mutex.lock());
+            assert!(Instant::now() < deadline, "somebody starves");
+        }
+    });
+}
+
+/// Everybody in a crowd around one mutex gets it again and again, though whoever has a
+/// processor finds it free whenever he comes by.
+#[test]
+fn a_crowd_shares_a_mutex() {
+    for_clusters(&[1, 2], |_| {
+        let mutex = Arc::new(Mutex::new(()));
+        let content = Arc::new(AtomicUsize::new(0));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let member = || {
+            let (mutex, content) = (Arc::clone(&mutex), Arc::clone(&content));
+            fibre::spawn(move || {
+                let mut turns = 0;
+                while content.load(Ordering::SeqCst) < 16 {
+                    drop(mutex.lock());
+                    turns += 1;
+                    if turns == 1000 {
+                        content.fetch_add(1, Ordering::SeqCst);
+                    }
+                    assert!(Instant::now() < deadline, "somebody starves");
+                }
+            })
+        };
+        let crowd: Vec<_> = (0..16).map(|_| member()).collect();
+        crowd.into_iter().for_each(|member| member.join().unwrap());
     });
 }

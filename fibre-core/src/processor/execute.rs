@@ -25,6 +25,7 @@ impl Processor {
         block.state.resumed();
         block.set_home(std::sync::Arc::as_ptr(self.ready()));
         self.running.set(Some(fibre));
+        self.slice.restart();
         let action = context.resume(ptr::from_ref(self).cast());
         self.running.set(None);
         self.act(fibre, action);

@@ -15,6 +15,7 @@
 
 mod execute;
 mod rest;
+mod slice;
 
 pub use execute::in_fibre;
 
@@ -25,6 +26,8 @@ use crate::ready::ReadyQueue;
 use crate::stack::{Culprit, StackCache, StackError};
 use crate::steal;
 use crate::timer::Timers;
+use rest::Spin;
+use slice::Slice;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
@@ -65,6 +68,10 @@ pub struct Processor {
     last_service: Cell<Instant>,
     /// The cluster's birth, for `busy_since`.
     epoch: Instant,
+    /// How long the running fibre has gone on without a switch.
+    slice: Slice,
+    /// Whether the next rest begins with a spin.
+    spin: Spin,
     /// Times in a row that the queue was not empty and gave nothing.
     refusals: Cell<u32>,
     /// Why the fibre that is about to run was refused the stack it wanted.
@@ -86,6 +93,8 @@ impl Processor {
             service_interval: Cell::new(SERVICE_INTERVAL),
             last_service: Cell::new(epoch),
             epoch,
+            slice: Slice::new(epoch),
+            spin: Spin::default(),
             refusals: Cell::new(0),
             refusal: Cell::new(None),
             domain,
@@ -103,6 +112,7 @@ impl Processor {
     /// Runs fibres until the domain is over. Blocks the thread.
     pub fn run(&self) {
         current::set(Arc::as_ptr(&self.ready).cast(), ptr::from_ref(self).cast());
+        self.note_busy(Instant::now());
         while let Some(fibre) = self.next() {
             self.execute(fibre);
         }
@@ -133,7 +143,11 @@ impl Processor {
             // SAFETY: ready queues hold fibres only.
             return Some(unsafe { ControlBlock::from_node(node) });
         }
-        steal::steal(&self.domain, self.index)
+        let stolen = steal::steal(&self.domain, self.index, self.is_out_of_patience());
+        if stolen.is_some() {
+            self.refusals.set(0);
+        }
+        stolen
     }
 
     /// Counts towards the next service.
@@ -155,10 +169,35 @@ impl Processor {
             halt.poll();
         }
         self.timers.fire(now);
-        if let Some(fibre) = steal::steal(&self.domain, self.index) {
+        if let Some(fibre) = steal::steal(&self.domain, self.index, false) {
             // SAFETY: just taken from another's queue.
             unsafe { self.ready.push_fresh(ControlBlock::node(fibre)) };
         }
+    }
+
+    /// Counts a point at which the running fibre could let others go first. `true`: it
+    /// has run for so long that it should.
+    #[inline]
+    pub fn slice_is_over(&self) -> bool {
+        self.slice.count() && self.end_slice()
+    }
+
+    /// The part of [`slice_is_over`](Self::slice_is_over) that reads the clock. Who never
+    /// switches otherwise has the processor serviced here.
+    #[cold]
+    fn end_slice(&self) -> bool {
+        let now = Instant::now();
+        if now - self.last_service.get() >= SERVICE_PERIOD {
+            self.until_service.set(0);
+        }
+        self.slice.is_over_at(now)
+    }
+
+    /// Whether this thread does best to spin for what another processor is about to do:
+    /// it has nothing else to do, and the other one can run meanwhile.
+    #[inline]
+    pub fn may_spin(&self) -> bool {
+        self.domain.spins && self.ready.is_empty()
     }
 
     /// Halves or doubles the number of switches between services, so that their
