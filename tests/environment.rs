@@ -118,3 +118,40 @@ fn the_last_descriptors_are_not_for_pollers() {
     }
     cluster.stop();
 }
+
+/// Whether some epoll instance of this process watches the descriptor.
+fn is_watched(descriptor: i32) -> bool {
+    let watches = |text: String| {
+        let mut numbers = text.lines().filter_map(|line| line.strip_prefix("tfd:"));
+        numbers.any(|rest| rest.split_whitespace().next() == Some(&descriptor.to_string()))
+    };
+    let entries = std::fs::read_dir("/proc/self/fdinfo").unwrap();
+    // A descriptor may be closed between the listing and the look.
+    entries
+        .flatten()
+        .any(|entry| std::fs::read_to_string(entry.path()).is_ok_and(watches))
+}
+
+/// A read that finds its data registers nothing, unless the environment says so.
+#[test]
+fn registration_is_lazy_unless_switched_off() {
+    if plays("reader") {
+        end_after(LIMIT);
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let (mut near, mut far) = sockets::fresh_pair_with_std();
+        far.write_all(b"x").unwrap();
+        let watched = cluster.spawn(move || {
+            near.read_exact(&mut [0]).unwrap();
+            is_watched(near.as_raw_fd())
+        });
+        let lazy = std::env::var_os("FIBRE_LAZY_REGISTRATION").is_none();
+        assert_eq!(watched.join().unwrap(), !lazy);
+        cluster.stop();
+        return;
+    }
+    for environment in [&[][..], &[("FIBRE_LAZY_REGISTRATION", "0")]] {
+        let output = spawn_child("reader", environment);
+        let text = errors(&output);
+        assert!(output.status.success(), "{environment:?}: {text}");
+    }
+}

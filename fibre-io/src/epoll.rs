@@ -82,12 +82,56 @@ impl Epoll {
         mut deliver: impl FnMut(Event),
     ) -> Result<(), Errno> {
         let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; BATCH];
-        let (events, _) = epoll::wait(&self.0, &mut events[..], timeout)?;
+        let (events, _) = match epoll::wait(&self.0, &mut events[..], timeout) {
+            // A sandbox, or an older valgrind, that does not know `epoll_pwait2`.
+            Err(Errno::NOSYS) => return self.wait_coarsely(timeout, deliver),
+            done => done?,
+        };
         events
             .iter()
             .for_each(|event| deliver(Event::from_kernel(event.flags, event.data.u64())));
         Ok(())
     }
+
+    /// [`wait`](Self::wait) by the older system call, which knows milliseconds only.
+    #[cold]
+    fn wait_coarsely(
+        &self,
+        timeout: Option<&Timespec>,
+        mut deliver: impl FnMut(Event),
+    ) -> Result<(), Errno> {
+        let milliseconds = timeout.map_or(-1, in_milliseconds);
+        let mut events = [const { MaybeUninit::<libc::epoll_event>::uninit() }; BATCH];
+        // SAFETY: there is room for as many events as are asked for.
+        let count = unsafe {
+            libc::epoll_wait(
+                self.0.as_raw_fd(),
+                events.as_mut_ptr().cast(),
+                BATCH as i32,
+                milliseconds,
+            )
+        };
+        let Ok(count) = usize::try_from(count) else {
+            let error = std::io::Error::last_os_error();
+            return Err(Errno::from_io_error(&error).unwrap_or(Errno::INTR));
+        };
+        for event in &events[..count] {
+            // SAFETY: the kernel has written so many.
+            let event = unsafe { event.assume_init() };
+            deliver(Event::from_kernel(
+                EventFlags::from_bits_retain(event.events),
+                event.u64,
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A time-out in whole milliseconds, rounded up.
+fn in_milliseconds(timeout: &Timespec) -> i32 {
+    let whole = timeout.tv_sec.saturating_mul(1000);
+    let rest = (timeout.tv_nsec + 999_999) / 1_000_000;
+    i32::try_from(whole.saturating_add(rest)).unwrap_or(i32::MAX)
 }
 
 impl Event {
@@ -137,5 +181,15 @@ mod tests {
         assert!(event.readable && event.writable && event.read_closed && event.write_closed);
         let event = Event::from_kernel(EventFlags::OUT, 0);
         assert!(!event.readable && event.writable && !event.read_closed);
+    }
+
+    /// Waking early would spin until the deadline; a day or a year is a day or a year.
+    #[test]
+    fn milliseconds_are_rounded_up() {
+        let milliseconds = |tv_sec, tv_nsec| in_milliseconds(&Timespec { tv_sec, tv_nsec });
+        assert_eq!(milliseconds(0, 0), 0);
+        assert_eq!(milliseconds(0, 1), 1);
+        assert_eq!(milliseconds(2, 1_000_001), 2002);
+        assert_eq!(milliseconds(i64::MAX, 0), i32::MAX);
     }
 }

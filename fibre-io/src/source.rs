@@ -96,7 +96,9 @@ impl Source {
     ///
     /// Before it reads what is there already, a fibre lets the others of its processor
     /// run (thesis section 3.4.2, "yield before read"), unless the
-    /// environment says `FIBRE_YIELD_BEFORE_READ=0`.
+    /// environment says `FIBRE_YIELD_BEFORE_READ=0`. The descriptor is registered when a
+    /// call first has to wait ("lazy registration", the same section), or before its first
+    /// call with `FIBRE_LAZY_REGISTRATION=0`.
     ///
     /// # Errors
     ///
@@ -107,6 +109,9 @@ impl Source {
         timeout: Option<Duration>,
         mut operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
+        if !self.slot.is_registered() && !registers_lazily() {
+            self.register()?;
+        }
         let gate = self.gate(direction);
         let mut rested = direction == Direction::Write;
         let mut deadline = None;
@@ -264,9 +269,19 @@ fn closed() -> io::Error {
 /// environment says `FIBRE_YIELD_BEFORE_READ=0`.
 fn yields_before_read() -> bool {
     static SETTING: OnceLock<bool> = OnceLock::new();
-    *SETTING.get_or_init(|| {
-        std::env::var_os("FIBRE_YIELD_BEFORE_READ").is_none_or(|value| value != "0")
-    })
+    *SETTING.get_or_init(|| is_not_off("FIBRE_YIELD_BEFORE_READ"))
+}
+
+/// Whether a descriptor is registered only when a call has to wait: on, unless the
+/// environment says `FIBRE_LAZY_REGISTRATION=0`.
+fn registers_lazily() -> bool {
+    static SETTING: OnceLock<bool> = OnceLock::new();
+    *SETTING.get_or_init(|| is_not_off("FIBRE_LAZY_REGISTRATION"))
+}
+
+/// Whether a switch of the environment is on, which it is unless it is `0`.
+fn is_not_off(variable: &str) -> bool {
+    std::env::var_os(variable).is_none_or(|value| value != "0")
 }
 
 /// Lets other fibres run; does nothing on a plain thread.
