@@ -1,15 +1,18 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
-use crate::benchmarks;
 use crate::machine::Machine;
-use crate::plan::Plan;
+use crate::peers;
+use crate::plan::{Benchmark, Effort, Plan, Run};
+use crate::process::{Cores, programs};
 use crate::report::Report;
+use crate::servers::{self, ServerProgram};
+use crate::{benchmarks, figures};
 
 /// Measures fibre against its peers in one run.
 #[derive(Parser)]
@@ -22,39 +25,27 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Name every benchmark and what it measures.
+    /// Name every benchmark and figure and what it measures.
     List,
     /// Run benchmarks and print their tables.
-    Run(Run),
-    /// One repetition of one micro-benchmark, in a process of its own.
-    #[command(hide = true)]
-    Micro {
-        /// The benchmark, as `list` names it.
-        family: String,
-        /// The case within it.
-        case: String,
-        /// The runtime to measure.
-        subject: String,
-        /// About how much CPU time the measured part should take.
-        #[arg(long)]
-        seconds: f64,
-    },
+    Run(RunCommand),
+    /// Redraw figures of the thesis: all, or those named.
+    Figures(FiguresCommand),
+    /// Run everything and write report, plots and readings into `docs/results/`.
+    Report(ReportCommand),
 }
 
-/// Options of `run`.
+/// What every measuring command takes.
 #[derive(Args)]
-pub(crate) struct Run {
-    /// Benchmarks by name, or `all`.
-    #[arg(required = true)]
-    names: Vec<String>,
+pub(crate) struct Options {
     /// Length of one repetition; each benchmark has its own default.
     #[arg(long)]
     seconds: Option<f64>,
     /// Repetitions of each row.
     #[arg(long)]
     repetitions: Option<usize>,
-    /// Connection counts of the web server benchmark.
-    #[arg(long, value_delimiter = ',', default_values_t = [100, 1000])]
+    /// Connection counts of the web server benchmarks.
+    #[arg(long, value_delimiter = ',')]
     connections: Vec<usize>,
     /// Measure only these subjects.
     #[arg(long, value_delimiter = ',')]
@@ -62,12 +53,47 @@ pub(crate) struct Run {
     /// Measure one more web server: it prints `listening on ADDRESS` and ends on SIGTERM.
     #[arg(long, value_name = "NAME=COMMAND", value_parser = parse_also)]
     also: Vec<(String, String)>,
-    /// Write header and measurements to this file too.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
     /// One tiny repetition of everything: shows that it runs, measures nothing.
     #[arg(long)]
     quick: bool,
+}
+
+/// Options of `run`.
+#[derive(Args)]
+pub(crate) struct RunCommand {
+    /// Benchmarks by name, or `all`.
+    #[arg(required = true)]
+    names: Vec<String>,
+    #[command(flatten)]
+    options: Options,
+    /// Write header and measurements to this file too.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Options of `figures`.
+#[derive(Args)]
+pub(crate) struct FiguresCommand {
+    /// Figures by their number in the thesis, as `4.5`.
+    names: Vec<String>,
+    #[command(flatten)]
+    options: Options,
+    /// Where tables and plots go.
+    #[arg(long, value_name = "DIRECTORY", default_value = "target/figures")]
+    out: PathBuf,
+}
+
+/// Options of `report`.
+#[derive(Args)]
+pub(crate) struct ReportCommand {
+    #[command(flatten)]
+    options: Options,
+    /// As many repetitions as `run` makes: takes about an hour.
+    #[arg(long)]
+    full: bool,
+    /// Where the report goes; by default `docs/results/N-cores`.
+    #[arg(long, value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
 }
 
 impl Command {
@@ -75,48 +101,103 @@ impl Command {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         match self {
             Self::List => {
-                print!("{}", benchmarks::list());
+                println!("Benchmarks:\n\n{}", benchmarks::list());
+                println!("Figures of the thesis:\n\n{}", figures::list());
+                println!("Not yet:\n\n{}", crate::report::awaited());
                 Ok(ExitCode::SUCCESS)
             }
-            Self::Run(run) => run.execute(),
-            Self::Micro {
-                family,
-                case,
-                subject,
-                seconds,
-            } => {
-                let sample = benchmarks::measure_here(&family, &case, &subject, seconds)?;
-                println!("{}", serde_json::to_string(&sample)?);
-                Ok(ExitCode::SUCCESS)
-            }
+            Self::Run(command) => command.execute(),
+            Self::Figures(command) => command.execute(),
+            Self::Report(command) => command.execute(),
         }
     }
 }
 
-impl Run {
-    /// Runs the named benchmarks; a benchmark that saw errors makes the exit
-    /// code non-zero after all tables are out.
+impl RunCommand {
+    /// Runs the named benchmarks; faults make the exit code non-zero after all
+    /// tables are out.
     fn execute(self) -> anyhow::Result<ExitCode> {
         let selected = benchmarks::select(&self.names)?;
-        let plan = Plan {
-            seconds: self.seconds,
-            repetitions: self.repetitions,
-            connections: self.connections,
-            only: self.only,
-            also: self.also,
-            quick: self.quick,
-        };
-        let mut report = Report::new(Machine::observe());
-        println!("{}", report.machine);
-        for benchmark in selected {
-            println!("\n## {}: {}\n", benchmark.name, benchmark.about);
-            (benchmark.run)(&plan, &mut report)
-                .with_context(|| format!("benchmark {}", benchmark.name))?;
-        }
+        let mut run = self.options.prepare(Effort::Full)?;
+        run.measure(&selected)?;
+        run.report.print_scorecard();
         if let Some(path) = self.json {
-            report.write_json(&path)?;
+            run.report.write_json(&path)?;
         }
-        Ok(report.conclude())
+        Ok(run.report.conclude())
+    }
+}
+
+impl FiguresCommand {
+    /// Redraws the named figures.
+    fn execute(self) -> anyhow::Result<ExitCode> {
+        let selected = figures::select(&self.names)?;
+        let mut run = self.options.prepare(Effort::Full)?;
+        run.measure(&selected)?;
+        run.report.write_to(&self.out)?;
+        println!("written: {}", self.out.display());
+        Ok(run.report.conclude())
+    }
+}
+
+impl ReportCommand {
+    /// Runs everything and writes it down.
+    fn execute(self) -> anyhow::Result<ExitCode> {
+        let effort = if self.full {
+            Effort::Full
+        } else {
+            Effort::Brief
+        };
+        let mut run = self.options.prepare(effort)?;
+        let out = self.out.unwrap_or_else(|| {
+            let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+            workspace.join(format!("docs/results/{}-cores", run.cores.count()))
+        });
+        run.measure(&benchmarks::select(&["all".into()])?)?;
+        run.measure(&figures::select(&[])?)?;
+        run.report.print_scorecard();
+        run.report.write_to(&out)?;
+        println!("written: {}", out.display());
+        Ok(run.report.conclude())
+    }
+}
+
+impl Options {
+    /// Builds and finds everything the run measures with.
+    fn prepare(self, effort: Effort) -> anyhow::Result<Run> {
+        let mut report = Report::new(Machine::observe());
+        programs::prepare()?;
+        let peers = peers::find(&mut report)?;
+        let mut servers = servers::find(&mut report)?;
+        for (name, line) in &self.also {
+            servers.push(ServerProgram::other(name, line)?);
+        }
+        println!("{}\n", report.machine);
+        Ok(Run {
+            plan: Plan {
+                seconds: self.seconds,
+                repetitions: self.repetitions,
+                connections: self.connections,
+                only: self.only,
+                effort: if self.quick { Effort::Quick } else { effort },
+            },
+            cores: Cores::observe()?,
+            peers,
+            servers,
+            report,
+        })
+    }
+}
+
+impl Run {
+    /// Runs benchmarks or figures one after the other.
+    fn measure(&mut self, selected: &[&Benchmark]) -> anyhow::Result<()> {
+        for benchmark in selected {
+            self.report
+                .section(&format!("{}: {}", benchmark.name, benchmark.about));
+            (benchmark.run)(self).with_context(|| benchmark.name.to_owned())?;
+        }
+        Ok(())
     }
 }
 

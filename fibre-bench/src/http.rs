@@ -6,8 +6,15 @@
 //! keeps its place between two reads as a count of matched bytes. Therefore no
 //! server has to keep the bytes of an unfinished request, and a loop of one
 //! thread can read all its connections into one buffer.
+//!
+//! Two requests are special: `GET /spin?ms=N` burns CPU time in the handler and
+//! `GET /block?ms=N` blocks its kernel thread, to see how long that delays
+//! others ([`Work`]). An ordinary request pays one comparison for them: of its
+//! sixth byte, the first one after the slash. Only a head that has an `s` or a
+//! `b` there, or that is cut before it, has its first bytes copied aside.
 
-use std::iter;
+use std::time::{Duration, Instant};
+use std::{hint, iter, thread};
 
 /// The bytes that end a request head.
 const HEAD_END: &[u8; 4] = b"\r\n\r\n";
@@ -25,32 +32,145 @@ static ANSWERS: [[u8; ANSWER.len()]; ANSWERS_PER_WRITE] = [*ANSWER; ANSWERS_PER_
 /// Bytes every server offers to one read.
 pub const READ_BUFFER: usize = 4096;
 
+/// What a request may ask its handler to do before it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Use the CPU for that long.
+    Spin(Duration),
+    /// Block the kernel thread for that long.
+    Block(Duration),
+}
+
+impl Work {
+    /// The longest that a request may ask for.
+    const LONGEST: Duration = Duration::from_secs(60);
+
+    /// Does it, on the calling kernel thread.
+    pub fn perform(self) {
+        match self {
+            Self::Spin(time) => {
+                let started = Instant::now();
+                while started.elapsed() < time {
+                    hint::spin_loop();
+                }
+            }
+            Self::Block(time) => thread::sleep(time),
+        }
+    }
+
+    /// What a request that begins with `head` asks for, if it is special.
+    fn asked_by(head: &[u8]) -> Option<Self> {
+        let (kind, number): (fn(Duration) -> Self, &[u8]) =
+            if let Some(number) = head.strip_prefix(b"GET /spin?ms=") {
+                (Self::Spin, number)
+            } else {
+                (Self::Block, head.strip_prefix(b"GET /block?ms=")?)
+            };
+        let digits = number.iter().take_while(|byte| byte.is_ascii_digit());
+        let milliseconds = digits.fold(0, |sum: u64, digit| sum * 10 + u64::from(digit - b'0'));
+        Some(kind(Duration::from_millis(milliseconds).min(Self::LONGEST)))
+    }
+}
+
+/// The first bytes of a request head that may be a special one.
+#[derive(Debug, Default)]
+struct Opening {
+    /// Room for the longest special request line, up to its last digit.
+    bytes: [u8; Self::ROOM],
+    /// How many of them were copied; [`Self::ORDINARY`] if none need be.
+    length: u8,
+}
+
+impl Opening {
+    /// Bytes kept of a head: the longer prefix and a number of six digits.
+    const ROOM: usize = 20;
+    /// A length that says: not special, look no further.
+    const ORDINARY: u8 = u8::MAX;
+    /// Where the byte lies that tells most requests from special ones.
+    const TELLING: usize = 5;
+
+    /// Takes what follows in the stream, at least up to the end of the head.
+    #[inline]
+    fn extend(&mut self, bytes: &[u8]) {
+        if self.length == Self::ORDINARY || bytes.is_empty() {
+            return;
+        }
+        let telling = bytes.get(Self::TELLING);
+        if self.length == 0 && telling.is_some_and(|byte| !matches!(byte, b's' | b'b')) {
+            self.length = Self::ORDINARY;
+            return;
+        }
+        self.copy(bytes);
+    }
+
+    /// Copies as much as there is room for.
+    #[cold]
+    fn copy(&mut self, bytes: &[u8]) {
+        let room = &mut self.bytes[usize::from(self.length)..];
+        let copied = bytes.len().min(room.len());
+        room[..copied].copy_from_slice(&bytes[..copied]);
+        self.length += copied as u8; // at most ROOM
+    }
+
+    /// The head has ended: what it asks for. Makes ready for the next one.
+    #[inline]
+    fn finish(&mut self) -> Option<Work> {
+        let length = std::mem::take(&mut self.length);
+        (length != Self::ORDINARY)
+            .then(|| Work::asked_by(&self.bytes[..usize::from(length)]))
+            .flatten()
+    }
+}
+
 /// Finds the ends of requests in a stream that arrives in pieces.
 #[derive(Debug, Default)]
 pub struct RequestScanner {
     /// How many bytes of `HEAD_END` the stream ended with so far.
     matched: usize,
+    /// How the current head began.
+    opening: Opening,
 }
 
 impl RequestScanner {
     /// Takes the next bytes of the stream and returns how many requests end in
-    /// them.
+    /// them. Hands to `perform` what special ones among them ask for.
     #[inline]
-    pub fn feed(&mut self, bytes: &[u8]) -> usize {
+    pub fn feed(&mut self, bytes: &[u8], mut perform: impl FnMut(Work)) -> usize {
         let mut ended = 0;
+        let mut rest = bytes;
+        self.opening.extend(rest);
+        while let Some(after) = self.pass_end(rest) {
+            ended += 1;
+            self.opening.finish().into_iter().for_each(&mut perform);
+            self.opening.extend(after);
+            rest = after;
+        }
+        ended
+    }
+
+    /// What follows the next end of a request; none if all of `bytes` belongs
+    /// to a request that goes on.
+    #[inline]
+    fn pass_end<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let mut rest = bytes;
         loop {
             if self.matched == 0 {
-                let Some(start) = memchr::memchr(HEAD_END[0], rest) else {
-                    return ended;
-                };
+                let start = memchr::memchr(HEAD_END[0], rest)?;
                 rest = &rest[start..];
+                match rest.split_first_chunk() {
+                    Some((HEAD_END, after)) => return Some(after),
+                    Some(_) => {
+                        rest = &rest[1..];
+                        continue;
+                    }
+                    None => {} // the end may be cut
+                }
             }
-            let Some((&byte, after)) = rest.split_first() else {
-                return ended;
-            };
+            let (&byte, after) = rest.split_first()?;
             rest = after;
-            ended += usize::from(self.step(byte));
+            if self.step(byte) {
+                return Some(rest);
+            }
         }
     }
 
@@ -84,23 +204,25 @@ mod tests {
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
+    /// How many requests end in the pieces, and what they ask for.
+    fn feed(pieces: &[&[u8]]) -> (usize, Vec<Work>) {
+        let mut scanner = RequestScanner::default();
+        let mut asked = Vec::new();
+        let count = |piece: &&[u8]| scanner.feed(piece, |work| asked.push(work));
+        (pieces.iter().map(count).sum(), asked)
+    }
+
     #[test]
     fn a_request_is_found_however_it_is_cut() {
         for cut in 0..=REQUEST.len() {
-            let mut scanner = RequestScanner::default();
             let (head, tail) = REQUEST.split_at(cut);
-            assert_eq!(
-                scanner.feed(head) + scanner.feed(tail),
-                1,
-                "cut after {cut} bytes"
-            );
+            assert_eq!(feed(&[head, tail]), (1, vec![]), "cut after {cut} bytes");
         }
     }
 
     #[test]
     fn pipelined_requests_are_counted() {
-        let mut scanner = RequestScanner::default();
-        assert_eq!(scanner.feed(&REQUEST.repeat(20)), 20);
+        assert_eq!(feed(&[&REQUEST.repeat(20)]), (20, vec![]));
         assert_eq!(
             answers(20).map(<[u8]>::len).sum::<usize>(),
             20 * ANSWER.len()
@@ -111,8 +233,42 @@ mod tests {
 
     #[test]
     fn a_false_start_is_no_end() {
-        let mut scanner = RequestScanner::default();
-        assert_eq!(scanner.feed(b"a\r\n\rb\r\r\n"), 0);
-        assert_eq!(scanner.feed(b"\r\n"), 1);
+        assert_eq!(feed(&[b"a\r\n\rb\r\r\n"]).0, 0);
+        assert_eq!(feed(&[b"a\r\n\rb\r\r\n", b"\r\n"]).0, 1);
+    }
+
+    #[test]
+    fn special_requests_are_told_however_they_are_cut() {
+        let stream = [
+            REQUEST,
+            b"GET /spin?ms=1500 HTTP/1.1\r\n\r\n",
+            b"GET /block?ms=999999 HTTP/1.1\r\nHost: b\r\n\r\n",
+            b"GET /s\r\n\r\n",
+            b"GET /static?ms=3 HTTP/1.1\r\n\r\n",
+            b"GET /spin?ms=1\r\n\r\n",
+            REQUEST,
+        ]
+        .concat();
+        let asked = vec![
+            Work::Spin(Duration::from_millis(1500)),
+            Work::Block(Work::LONGEST),
+            Work::Spin(Duration::from_millis(1)),
+        ];
+        for cut in 0..=stream.len() {
+            let (head, tail) = stream.split_at(cut);
+            assert_eq!(feed(&[head, tail]), (7, asked.clone()), "cut after {cut}");
+        }
+        let bytes: Vec<&[u8]> = stream.chunks(1).collect();
+        assert_eq!(feed(&bytes), (7, asked));
+    }
+
+    #[test]
+    fn work_takes_as_long_as_asked() {
+        let time = Duration::from_millis(5);
+        for work in [Work::Spin(time), Work::Block(time)] {
+            let started = Instant::now();
+            work.perform();
+            assert!(started.elapsed() >= time);
+        }
     }
 }

@@ -1,9 +1,13 @@
-//! What the server binaries of the benchmark harness share: the request
-//! scanner with its one answer ([`http`]), and how a server meets the harness
-//! ([`serving`]).
+//! What the programs of the benchmark harness share.
 //!
-//! Every server answers the same bytes to the same scan, so that a difference
-//! between two of them is a difference between their runtimes.
+//! The harness itself (`main.rs`) measures other programs: web servers
+//! ([`serving`], [`http`]), the load on them ([`load`]) and one program for each
+//! runtime ([`peer`]). Everything they have in common lies here, so that a
+//! difference between two of them is a difference between their runtimes.
+//! [`measure`] holds the clocks all of them read.
 
 pub mod http;
+pub mod load;
+pub mod measure;
+pub mod peer;
 pub mod serving;

@@ -1,71 +1,98 @@
-//! What every benchmark is: a row of the table, a plan it is told, the servers
-//! it may measure.
+//! What a run was asked for, and what it measures with.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::process::ServerCommand;
+use crate::peers::Peer;
+use crate::process::Cores;
 use crate::report::Report;
+use crate::servers::ServerProgram;
 
-/// One row of the table.
+/// How much time a run may take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// One tiny repetition of everything: shows that it runs, measures nothing.
+    Quick,
+    /// Few repetitions: a whole report in a quarter of an hour.
+    Brief,
+    /// As many repetitions as a figure deserves.
+    Full,
+}
+
+/// What a run was asked for.
+pub(crate) struct Plan {
+    /// Length of one repetition, where it was asked for.
+    pub(crate) seconds: Option<f64>,
+    /// Repetitions of each row, where they were asked for.
+    pub(crate) repetitions: Option<usize>,
+    /// Connection counts, where they were asked for.
+    pub(crate) connections: Vec<usize>,
+    /// Names of the subjects to measure; empty for all.
+    pub(crate) only: Vec<String>,
+    /// How thorough to be.
+    pub(crate) effort: Effort,
+}
+
+/// A run: what it was asked for, what it measures with, what it has measured.
+pub(crate) struct Run {
+    pub(crate) plan: Plan,
+    pub(crate) cores: Cores,
+    /// One program for each runtime that is here.
+    pub(crate) peers: Vec<Peer>,
+    /// Web servers, ours and theirs.
+    pub(crate) servers: Vec<ServerProgram>,
+    pub(crate) report: Report,
+}
+
+/// Something that can be run by its name.
 pub(crate) struct Benchmark {
     /// What `run` calls it.
     pub(crate) name: &'static str,
     /// What it measures, in one sentence.
     pub(crate) about: &'static str,
-    /// Measures, prints its tables and adds its measurements to the report.
-    pub(crate) run: fn(&Plan, &mut Report) -> anyhow::Result<()>,
-}
-
-/// The web servers of this crate: name and binary.
-static SERVERS: &[(&str, &str)] = &[
-    ("epoll", "server-epoll"),
-    ("fibre", "server-fibre"),
-    ("tokio", "server-tokio"),
-    ("may", "server-may"),
-    ("thread", "server-thread"),
-];
-
-/// What a run was asked for.
-pub(crate) struct Plan {
-    pub(crate) seconds: Option<f64>,
-    pub(crate) repetitions: Option<usize>,
-    pub(crate) connections: Vec<usize>,
-    /// Names of the subjects to measure; empty for all.
-    pub(crate) only: Vec<String>,
-    /// Further web servers, by name and command line.
-    pub(crate) also: Vec<(String, String)>,
-    pub(crate) quick: bool,
+    /// Measures, and adds tables, plots and measurements to the report.
+    pub(crate) run: fn(&mut Run) -> anyhow::Result<()>,
 }
 
 impl Plan {
     /// Length of a repetition: as asked for, or the usual one.
     pub(crate) fn seconds(&self, usual: f64) -> f64 {
-        self.seconds.unwrap_or(usual)
+        let default = match self.effort {
+            Effort::Quick => usual.min(0.05),
+            Effort::Brief | Effort::Full => usual,
+        };
+        self.seconds.unwrap_or(default)
     }
 
-    /// Repetitions of each row: as asked for, else one or the usual number.
+    /// Repetitions of each row: as asked for, or what the effort allows of the
+    /// usual number.
     pub(crate) fn repetitions(&self, usual: usize) -> usize {
-        let default = if self.quick { 1 } else { usual };
+        let default = match self.effort {
+            Effort::Quick => 1,
+            Effort::Brief => usual.min(3 + usual / 5),
+            Effort::Full => usual,
+        };
         self.repetitions.unwrap_or(default).max(1)
+    }
+
+    /// Connection counts: as asked for, one small one when quick, or the usual.
+    pub(crate) fn connections(&self, usual: &[usize]) -> Vec<usize> {
+        if !self.connections.is_empty() {
+            self.connections.clone()
+        } else if self.is_quick() {
+            vec![50]
+        } else {
+            usual.to_vec()
+        }
+    }
+
+    /// Whether nothing is measured in earnest.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.effort == Effort::Quick
     }
 
     /// Whether a subject is to be measured.
     pub(crate) fn wants(&self, subject: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == subject)
-    }
-
-    /// The web servers to measure.
-    pub(crate) fn servers(&self) -> Vec<(String, ServerCommand)> {
-        let ours = SERVERS
-            .iter()
-            .map(|&(name, binary)| (name.to_owned(), ServerCommand::Ours(binary)));
-        let others = self
-            .also
-            .iter()
-            .map(|(name, line)| (name.clone(), ServerCommand::Other(line.clone())));
-        ours.filter(|(name, _)| self.wants(name))
-            .chain(others)
-            .collect()
     }
 }
 

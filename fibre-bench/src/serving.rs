@@ -1,5 +1,5 @@
-//! How a server meets the harness: it prints the address it listens on, and it
-//! ends when its standard input is closed.
+//! How a server meets the harness: the options it takes, the replies it gives,
+//! the line that says where it listens, and its end.
 //!
 //! The harness holds the writing end of a pipe to each server it starts. When
 //! the harness ends, however it ends, the kernel closes that pipe and the
@@ -8,7 +8,12 @@
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::{env, process, thread};
+use std::{process, thread};
+
+use clap::Parser;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::http::{self, RequestScanner, Work};
 
 /// What the line that announces a server starts with.
 pub const ANNOUNCEMENT: &str = "listening on ";
@@ -17,9 +22,67 @@ pub const ANNOUNCEMENT: &str = "listening on ";
 /// connection attempts when a load generator opens a thousand at once.
 const BACKLOG: i32 = 4096;
 
-/// The address to listen on: the first argument, or any free port.
-pub fn address() -> String {
-    env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".into())
+/// What every server can be told.
+#[derive(Debug, Clone, Parser)]
+#[command(about = "A server to measure: 64 bytes for each HTTP request")]
+pub struct Options {
+    /// Where to listen; port 0 is any free one.
+    #[arg(default_value = "127.0.0.1:0")]
+    pub address: String,
+    /// Kernel threads that may serve; a thread per connection has no such limit.
+    #[arg(long, default_value_t = 1, value_parser = at_least_one)]
+    pub processors: usize,
+    /// Send back what was read instead of answering requests.
+    #[arg(long)]
+    pub echo: bool,
+}
+
+impl Options {
+    /// What the command line says; ends the process where it says nonsense.
+    pub fn from_arguments() -> Self {
+        Self::parse()
+    }
+
+    /// What talks with the client of one new connection.
+    pub fn responder(&self) -> Responder {
+        Responder {
+            echo: self.echo,
+            scanner: RequestScanner::default(),
+        }
+    }
+}
+
+/// Parses a count that is not 0.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1".into()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// One end of a conversation: turns the bytes of a connection into replies.
+#[derive(Debug)]
+pub struct Responder {
+    /// Whether the replies are the bytes themselves.
+    echo: bool,
+    /// How far into a request the bytes have come.
+    scanner: RequestScanner,
+}
+
+impl Responder {
+    /// Takes the next bytes of the stream, does what requests in them ask for,
+    /// and returns what is to be sent, write by write.
+    #[inline]
+    pub fn replies<'a>(&mut self, bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let (echoed, requests) = if self.echo {
+            (Some(bytes), 0)
+        } else {
+            (None, self.scanner.feed(bytes, Work::perform))
+        };
+        let answers = http::answers(requests).map(|answers| -> &'a [u8] { answers });
+        echoed.into_iter().chain(answers)
+    }
 }
 
 /// Lets more connections wait on a listener than its library asked for.
@@ -31,6 +94,26 @@ pub fn deepen_backlog(listener: impl AsFd) -> io::Result<()> {
     Ok(rustix::net::listen(listener, BACKLOG)?)
 }
 
+/// Lets this process open as many files as it may; as many as the kernel can,
+/// where it has the privilege.
+///
+/// # Errors
+///
+/// Whatever `setrlimit` returns.
+pub fn raise_file_limit() -> io::Result<()> {
+    const KERNEL_DEFAULT: u64 = 1 << 20; // fs.nr_open
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.map(|maximum| maximum.max(KERNEL_DEFAULT));
+    let both = |value| Rlimit {
+        current: value,
+        maximum: value,
+    };
+    if setrlimit(Resource::Nofile, both(most)).is_ok() {
+        return Ok(());
+    }
+    Ok(setrlimit(Resource::Nofile, both(limit.maximum))?)
+}
+
 /// Tells the harness where the server listens, and from then on ends the
 /// process when standard input is closed.
 ///
@@ -38,6 +121,7 @@ pub fn deepen_backlog(listener: impl AsFd) -> io::Result<()> {
 ///
 /// When standard output cannot be written or the watching thread not started.
 pub fn announce(address: SocketAddr) -> io::Result<()> {
+    raise_file_limit()?;
     let mut out = io::stdout().lock();
     writeln!(out, "{ANNOUNCEMENT}{address}")?;
     out.flush()?;

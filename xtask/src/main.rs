@@ -5,8 +5,10 @@
 //! their durations is printed either way.
 //!
 //! [`steps`] runs commands and keeps the account, [`workspace`] knows where things lie, [`lanes`]
-//! holds one file per task, and [`tidy`] the source rules that no compiler checks.
+//! holds one file per task, [`tidy`] the source rules that no compiler checks, and [`instructions`]
+//! what the gate on instruction counts is made of.
 
+mod instructions;
 mod lanes;
 mod steps;
 mod tidy;
@@ -41,8 +43,10 @@ enum Task {
     Sanitize,
     /// Randomised stress test; prints its seed, takes it back through --seed
     Stress(stress::Options),
-    /// Benchmarks through fibre-bench
+    /// Benchmarks: fibre-bench beside our peers, criterion for each primitive
     Bench(bench::Options),
+    /// Instructions of the hot paths, compared with the kept counts; --update writes these
+    Instructions(lanes::instructions::Options),
     /// Documentation with private items, warnings denied
     Doc,
     /// Source rules that no compiler checks
@@ -62,6 +66,7 @@ impl Task {
             Self::Sanitize => sanitize::run(workspace, steps),
             Self::Stress(options) => stress::run(workspace, steps, options),
             Self::Bench(options) => bench::run(steps, options),
+            Self::Instructions(options) => lanes::instructions::run(workspace, steps, options),
             Self::Doc => doc::run(steps),
             Self::Tidy => check::source_rules(workspace, steps),
             Self::Check => check::run(workspace, steps),

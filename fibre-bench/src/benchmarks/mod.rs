@@ -1,30 +1,64 @@
 //! The table of benchmarks.
 
+mod families;
+mod ideal;
 mod micro;
-mod pingpong;
-mod spawning;
-mod syscalls;
-mod webserver;
-mod yielding;
+mod web;
 
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 
-use crate::measure::Sample;
 use crate::plan::Benchmark;
+
+pub(crate) use ideal::unit_ns;
+pub(crate) use web::{Load, Setting};
 
 /// Every benchmark, in the order in which `run all` takes them.
 static BENCHMARKS: &[Benchmark] = &[
-    webserver::BENCHMARK,
-    syscalls::BENCHMARK,
-    yielding::BENCHMARK,
-    spawning::BENCHMARK,
-    pingpong::BENCHMARK,
+    web::WEBSERVER,
+    web::ECHO,
+    web::SHORT,
+    web::PIPELINED,
+    web::SYSCALLS,
+    web::IDLE,
+    web::DELAY,
+    Benchmark {
+        name: families::YIELD.name,
+        about: "a yield between 2 and between 1000 fibres, on one and on two processors",
+        run: |run| micro::run(&families::YIELD, run),
+    },
+    Benchmark {
+        name: families::SPAWN.name,
+        about: "spawn and join: singly, in batches, as a tree, a million",
+        run: |run| micro::run(&families::SPAWN, run),
+    },
+    Benchmark {
+        name: families::PINGPONG.name,
+        about: "a round trip over semaphores, condition variables, channels",
+        run: |run| micro::run(&families::PINGPONG, run),
+    },
+    Benchmark {
+        name: families::LOCK.name,
+        about: "a mutex alone and contended, with fairness",
+        run: |run| micro::run(&families::LOCK, run),
+    },
+    Benchmark {
+        name: families::CONTENTION.name,
+        about: "algorithm 1 of the thesis: throughput, share of the ideal, fairness",
+        run: |run| micro::run(&families::CONTENTION, run),
+    },
+    Benchmark {
+        name: families::BLOCKED.name,
+        about: "20,000 and 1,000,000 fibres blocked at once: time, memory, mappings",
+        run: |run| micro::run(&families::BLOCKED, run),
+    },
+    Benchmark {
+        name: families::SLEEP.name,
+        about: "how late a sleeper wakes in an idle process",
+        run: |run| micro::run(&families::SLEEP, run),
+    },
 ];
-
-/// The micro-benchmarks among them, for the processes that run one repetition.
-static FAMILIES: &[&micro::Family] = &[&yielding::FAMILY, &spawning::FAMILY, &pingpong::FAMILY];
 
 /// The benchmarks of these names; `all` stands for every one.
 pub(crate) fn select(names: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
@@ -46,19 +80,4 @@ pub(crate) fn list() -> String {
         writeln!(text, "{:10} {}", row.name, row.about).ok();
     }
     text
-}
-
-/// One repetition of a micro-benchmark, in this process.
-pub(crate) fn measure_here(
-    family: &str,
-    case: &str,
-    subject: &str,
-    seconds: f64,
-) -> anyhow::Result<Sample> {
-    FAMILIES
-        .iter()
-        .find(|row| row.name == family)
-        .and_then(|family| family.cases.iter().find(|row| row.name == case))
-        .context("there is no such micro-benchmark")?
-        .measure_here(subject, seconds)
 }

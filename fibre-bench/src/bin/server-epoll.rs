@@ -1,4 +1,4 @@
-//! The limit: an event loop on bare epoll, one thread, no runtime.
+//! The limit: an event loop on bare epoll, no runtime.
 //!
 //! Edge-triggered, because then a request costs one `recv`, one `send` and its
 //! share of one `epoll_wait`: a short read means that the socket is drained, so
@@ -7,41 +7,81 @@
 //! into one buffer.
 //!
 //! `server-epoll ADDRESS level` runs the same loop level-triggered, to see
-//! which of the two is the cheaper limit on a machine.
+//! which of the two is the cheaper limit on a machine. Several processors are
+//! several loops that share nothing: each has a listener of its own on the same
+//! address (`SO_REUSEPORT`), among which the kernel deals the connections.
 
-use std::io;
 use std::mem::MaybeUninit;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::{io, thread};
 
-use fibre_bench::http::{self, READ_BUFFER, RequestScanner};
-use fibre_bench::serving;
+use clap::{Parser, ValueEnum};
+use fibre_bench::http::READ_BUFFER;
+use fibre_bench::serving::{self, Options, Responder};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
 /// Events taken from the kernel by one wait.
 const EVENTS: usize = 1024;
 
+/// What this server can be told.
+#[derive(Parser)]
+struct Arguments {
+    /// What every server can be told.
+    #[command(flatten)]
+    options: Options,
+    /// When the kernel tells of a ready socket.
+    #[arg(value_enum, default_value_t = Trigger::Edge)]
+    trigger: Trigger,
+}
+
+/// When the kernel tells of a ready socket.
+#[derive(Clone, Copy, ValueEnum)]
+enum Trigger {
+    /// Once each time it becomes ready.
+    Edge,
+    /// As long as it is ready.
+    Level,
+}
+
 fn main() -> io::Result<()> {
-    let listener = TcpListener::bind(serving::address())?;
-    listener.set_nonblocking(true)?;
-    serving::deepen_backlog(&listener)?;
-    serving::announce(listener.local_addr()?)?;
-    let trigger = match std::env::args().nth(2).as_deref() {
-        Some("level") => EventFlags::empty(),
-        _ => EventFlags::ET,
+    let Arguments { options, trigger } = Arguments::parse();
+    let addresses = options.address.to_socket_addrs();
+    let address = addresses?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+    let first = listen(address)?;
+    let address = first.local_addr()?;
+    for _ in 1..options.processors {
+        let another = Loop::new(listen(address)?, trigger, options.clone())?;
+        thread::Builder::new().spawn(|| another.run())?;
+    }
+    serving::announce(address)?;
+    Loop::new(first, trigger, options)?.run()
+}
+
+/// A listener that lets others listen on the same address.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
     };
-    Loop::new(listener, trigger)?.run()
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_socket_reuseport(&socket, true)?;
+    rustix::net::bind(&socket, &address)?;
+    serving::deepen_backlog(&socket)?;
+    Ok(socket.into())
 }
 
 /// One open connection.
 struct Connection {
     /// The socket, non-blocking.
     socket: OwnedFd,
-    /// How far into a request its bytes have come.
-    scanner: RequestScanner,
-    /// Answers the socket did not take; empty unless the client reads slowly.
+    /// What turns its bytes into replies.
+    responder: Responder,
+    /// Replies the socket did not take; empty unless the client reads slowly.
     unsent: Vec<u8>,
 }
 
@@ -56,10 +96,14 @@ enum Next {
 
 /// The event loop.
 struct Loop {
+    /// Where its descriptors are registered.
     epoll: OwnedFd,
+    /// Where its connections come from.
     listener: TcpListener,
     /// `EPOLLET`, or nothing for level-triggered.
     trigger: EventFlags,
+    /// How to reply.
+    options: Options,
     /// Connections, found by their file descriptor.
     connections: Vec<Option<Connection>>,
     /// What every connection reads into.
@@ -67,7 +111,12 @@ struct Loop {
 }
 
 impl Loop {
-    fn new(listener: TcpListener, trigger: EventFlags) -> io::Result<Self> {
+    /// A loop for the connections of one listener.
+    fn new(listener: TcpListener, trigger: Trigger, options: Options) -> io::Result<Self> {
+        let trigger = match trigger {
+            Trigger::Edge => EventFlags::ET,
+            Trigger::Level => EventFlags::empty(),
+        };
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(
             &epoll,
@@ -79,11 +128,13 @@ impl Loop {
             epoll,
             listener,
             trigger,
+            options,
             connections: Vec::new(),
             buffer: [MaybeUninit::uninit(); READ_BUFFER],
         })
     }
 
+    /// Turns for ever.
     fn run(mut self) -> io::Result<()> {
         let listener = token(&self.listener).u64();
         let mut space = [MaybeUninit::<Event>::uninit(); EVENTS];
@@ -118,7 +169,7 @@ impl Loop {
 
     /// Registers a new connection.
     fn add(&mut self, socket: OwnedFd) -> io::Result<()> {
-        rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
+        sockopt::set_tcp_nodelay(&socket, true)?;
         let interest = EventFlags::IN | EventFlags::RDHUP | self.trigger;
         epoll::add(&self.epoll, &socket, token(&socket), interest)?;
         let index = socket.as_raw_fd() as usize;
@@ -127,13 +178,13 @@ impl Loop {
         }
         self.connections[index] = Some(Connection {
             socket,
-            scanner: RequestScanner::default(),
+            responder: self.options.responder(),
             unsent: Vec::new(),
         });
         Ok(())
     }
 
-    /// Answers what one connection has sent.
+    /// Replies to what one connection has sent.
     fn serve(&mut self, index: usize, flags: EventFlags) -> io::Result<()> {
         let Some(Some(connection)) = self.connections.get_mut(index) else {
             return Ok(());
@@ -161,21 +212,23 @@ impl Loop {
 }
 
 impl Connection {
-    /// Reads and answers until the socket is drained, or takes no more answers:
+    /// Reads and answers until the socket is drained, or takes no more replies:
     /// then the event that it does brings the loop back here. `hung_up` tells
     /// that the end of the stream may hide behind a short read.
     fn answer_all(&mut self, buffer: &mut [MaybeUninit<u8>], hung_up: bool) -> Next {
         loop {
             let received = rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::empty());
-            let (requests, drained) = match received {
+            let (replies, drained) = match received {
                 Ok((([], _), _)) => return Next::Close,
-                Ok(((bytes, rest), _)) => (self.scanner.feed(bytes), !rest.is_empty()),
+                Ok(((bytes, rest), _)) => (self.responder.replies(bytes), !rest.is_empty()),
                 Err(Errno::AGAIN) => return Next::Keep,
                 Err(Errno::INTR) => continue,
                 Err(_) => return Next::Close,
             };
-            if http::answers(requests).any(|bytes| self.send(bytes) == Next::Close) {
-                return Next::Close;
+            for bytes in replies {
+                if self.send(bytes) == Next::Close {
+                    return Next::Close;
+                }
             }
             if (drained && !hung_up) || !self.unsent.is_empty() {
                 return Next::Keep;

@@ -1,43 +1,44 @@
-//! Ours: a fibre per connection on one processor, in plain blocking style.
+//! Ours: a fibre per connection, in plain blocking style.
 
 use std::io::{self, Read, Write};
 
 use fibre::Cluster;
 use fibre::net::{TcpListener, TcpStream};
-use fibre_bench::http::{self, READ_BUFFER, RequestScanner};
-use fibre_bench::serving;
+use fibre_bench::http::READ_BUFFER;
+use fibre_bench::serving::{self, Options, Responder};
 
 fn main() -> io::Result<()> {
-    let cluster = Cluster::builder().processors(1).build()?;
+    let options = Options::from_arguments();
+    let cluster = Cluster::builder().processors(options.processors).build()?;
     cluster
-        .spawn(accept)
+        .spawn(move || accept(&options))
         .join()
         .unwrap_or_else(|_| Err(io::Error::other("the accepting fibre panicked")))
 }
 
 /// Takes connections for ever.
-fn accept() -> io::Result<()> {
-    let listener = TcpListener::bind(serving::address())?;
+fn accept(options: &Options) -> io::Result<()> {
+    let listener = TcpListener::bind(&options.address)?;
     serving::deepen_backlog(&listener)?;
     serving::announce(listener.local_addr()?)?;
     loop {
         let (stream, _) = listener.accept()?;
-        fibre::spawn(move || serve(&stream));
+        let responder = options.responder();
+        fibre::spawn(move || serve(&stream, responder));
     }
 }
 
-/// Answers requests until the client goes away; an error ends the connection
-/// like a close.
-fn serve(mut stream: &TcpStream) -> io::Result<()> {
+/// Replies until the client goes away; an error ends the connection like a
+/// close.
+fn serve(mut stream: &TcpStream, mut responder: Responder) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let mut scanner = RequestScanner::default();
     let mut buffer = [0; READ_BUFFER];
     loop {
         let length = stream.read(&mut buffer)?;
         if length == 0 {
             return Ok(());
         }
-        for bytes in http::answers(scanner.feed(&buffer[..length])) {
+        for bytes in responder.replies(&buffer[..length]) {
             stream.write_all(bytes)?;
         }
     }

@@ -7,6 +7,7 @@
 //! loses the threads that ended, which is every connection of a server that
 //! has a thread for each.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -14,16 +15,16 @@ use super::Sample;
 
 /// The CPU clock of one process.
 #[derive(Clone, Copy)]
-pub(crate) struct CpuClock(libc::clockid_t);
+pub struct CpuClock(libc::clockid_t);
 
 impl CpuClock {
     /// The clock of this process.
-    pub(crate) fn own() -> Self {
+    pub fn own() -> Self {
         Self(libc::CLOCK_PROCESS_CPUTIME_ID)
     }
 
     /// The clock of another process.
-    pub(crate) fn of(pid: u32) -> io::Result<Self> {
+    pub fn of(pid: u32) -> io::Result<Self> {
         let mut id = 0;
         // SAFETY: `id` is valid for writing for the duration of the call.
         let error = unsafe { libc::clock_getcpuclockid(pid.cast_signed(), &raw mut id) };
@@ -34,7 +35,7 @@ impl CpuClock {
     }
 
     /// CPU time used so far.
-    pub(crate) fn read(self) -> io::Result<Duration> {
+    pub fn read(self) -> io::Result<Duration> {
         let mut time = libc::timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -51,14 +52,14 @@ impl CpuClock {
 }
 
 /// A measurement of this process that has begun.
-pub(crate) struct Stopwatch {
+pub struct Stopwatch {
     cpu: Duration,
     wall: Instant,
 }
 
 impl Stopwatch {
     /// Begins.
-    pub(crate) fn start() -> io::Result<Self> {
+    pub fn start() -> io::Result<Self> {
         Ok(Self {
             cpu: CpuClock::own().read()?,
             wall: Instant::now(),
@@ -66,13 +67,14 @@ impl Stopwatch {
     }
 
     /// Ends, after `operations` operations.
-    pub(crate) fn stop(self, operations: u64) -> io::Result<Sample> {
+    pub fn stop(self, operations: u64) -> io::Result<Sample> {
         let cpu = CpuClock::own().read()? - self.cpu;
         let per_operation = |time: Duration| time.as_secs_f64() * 1e9 / operations as f64;
         Ok(Sample {
             operations,
             cpu_ns: per_operation(cpu),
             wall_ns: per_operation(self.wall.elapsed()),
+            values: BTreeMap::new(),
         })
     }
 }

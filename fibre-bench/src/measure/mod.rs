@@ -1,7 +1,7 @@
-//! Clocks and what is made of their readings.
+//! Clocks, and what is read from them.
 
 mod clock;
-mod series;
+mod sample;
 
-pub(crate) use clock::{CpuClock, Stopwatch};
-pub(crate) use series::{Sample, Series};
+pub use clock::{CpuClock, Stopwatch};
+pub use sample::Sample;

@@ -7,13 +7,10 @@ use std::{env, thread};
 
 use anyhow::bail;
 
-/// Fails with what to install when a tool is missing.
-pub(crate) fn require(tool: &str, package: &str) -> anyhow::Result<()> {
+/// Whether a program is installed.
+pub(crate) fn installed(tool: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
-    if env::split_paths(&path).any(|directory| directory.join(tool).is_file()) {
-        return Ok(());
-    }
-    bail!("`{tool}` is not installed; on Debian: apt-get install {package}")
+    env::split_paths(&path).any(|directory| directory.join(tool).is_file())
 }
 
 /// What a command prints, if it ends well within `limit`.

@@ -1,12 +1,17 @@
-//! Other processes: servers under measurement and the tools that load and
+//! Other processes: the programs under measurement and the tools that load and
 //! watch them.
 
 mod command;
 mod cores;
+mod load;
+mod memory;
+pub(crate) mod programs;
 mod server;
 pub(crate) mod strace;
 pub(crate) mod wrk;
 
-pub(crate) use command::output_within;
+pub(crate) use command::{installed, output_within};
 pub(crate) use cores::{Cores, Pinned};
-pub(crate) use server::{Server, ServerCommand, prepare_servers};
+pub(crate) use load::{Disturbance, Held, LoadCommand, Mode};
+pub(crate) use memory::resident;
+pub(crate) use server::Server;

@@ -20,9 +20,9 @@ pub(crate) struct Load {
     pub(crate) errors: Vec<String>,
 }
 
-/// Fails when wrk is missing.
-pub(crate) fn require() -> anyhow::Result<()> {
-    command::require("wrk", "wrk")
+/// Whether wrk is installed.
+pub(crate) fn installed() -> bool {
+    command::installed("wrk")
 }
 
 /// Runs wrk with one thread to its end. It counts whole seconds.
@@ -30,7 +30,7 @@ pub(crate) fn run(
     address: &str,
     connections: usize,
     seconds: f64,
-    core: usize,
+    cores: &[usize],
 ) -> anyhow::Result<Load> {
     let output = Command::new("wrk")
         .args(["-t1", "--latency"])
@@ -38,7 +38,7 @@ pub(crate) fn run(
         .arg(format!("-d{}s", seconds.ceil().max(1.0)))
         .arg(format!("http://{address}/plaintext"))
         .stdin(Stdio::null())
-        .pinned(core)
+        .pinned(cores)
         .output()
         .context("starting wrk")?;
     let text = String::from_utf8_lossy(&output.stdout);

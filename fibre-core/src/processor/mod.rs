@@ -16,6 +16,7 @@
 mod execute;
 mod rest;
 mod slice;
+mod spin;
 
 pub use execute::in_fibre;
 
@@ -26,8 +27,8 @@ use crate::ready::ReadyQueue;
 use crate::stack::{Culprit, StackCache, StackError};
 use crate::steal;
 use crate::timer::Timers;
-use rest::Spin;
 use slice::Slice;
+use spin::Spin;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;

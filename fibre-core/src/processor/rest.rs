@@ -8,7 +8,7 @@
 //! 4. sleep: until a push, an event, or the next deadline;
 //! 5. take it all back.
 //!
-//! Before all that it may spin for a moment ([`Spin`]), as a processor that is not in its
+//! Before all that it may spin for a moment ([`spin`](super::spin)), as a processor that is not in its
 //! queue costs those who push nothing.
 //!
 //! A push before 2 makes arming fail; a push after it wakes us. Work that appears at
@@ -17,7 +17,6 @@
 
 use super::Processor;
 use crate::steal;
-use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Refusals after which the thread gives its CPU to the producer it waits for.
@@ -26,23 +25,10 @@ const PATIENCE: u32 = 4;
 /// Refusals after which it even sleeps for a moment.
 const LONG_PATIENCE: u32 = 64;
 
-/// The longest spin, and the longest sleep that it would have been better to spin through:
-/// about as long as falling asleep and being woken take in the worst case.
-const SPIN: Duration = Duration::from_micros(20);
-
-/// Looks at the queue between two readings of the clock.
-const LOOKS: u32 = 32;
-
-/// Whether to spin before sleeping: after a sleep that a push ended so soon that spinning
-/// would have been cheaper. So two fibres on two processors that wake each other in turn
-/// do so without the kernel, and a processor that has nothing to do spins once.
-#[derive(Debug, Default)]
-pub struct Spin(Cell<bool>);
-
 impl Processor {
     /// Sleeps until there may be work. `true`: it is all over.
     pub(super) fn rest(&self) -> bool {
-        if self.spin.0.get() && self.spin_for_work() {
+        if self.spin.until(|| !self.ready.is_empty()) {
             return false;
         }
         self.domain.idle.enter(self.index);
@@ -78,28 +64,13 @@ impl Processor {
         false
     }
 
-    /// Looks at the own queue for a moment. `true`: there is something.
-    fn spin_for_work(&self) -> bool {
-        let began = Instant::now();
-        while began.elapsed() < SPIN {
-            for _ in 0..LOOKS {
-                if !self.ready.is_empty() {
-                    return true;
-                }
-                std::hint::spin_loop();
-            }
-        }
-        self.spin.0.set(false);
-        false
-    }
-
     /// Notes when the processor became busy again, and fires what is due.
     fn wake_up(&self, before: Instant, deadline: Option<Instant>) {
         let now = Instant::now();
-        let short = now - before < SPIN;
-        self.spin
-            .0
-            .set(short && self.domain.spins && self.ready.has_been_pushed_to());
+        if self.domain.spins {
+            let by_push = self.ready.has_been_pushed_to();
+            self.spin.slept(now - before, by_push);
+        }
         self.last_service.set(now);
         self.until_service.set(self.service_interval.get());
         self.note_busy(now);

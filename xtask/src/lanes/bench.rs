@@ -1,20 +1,37 @@
-//! `bench`: the benchmarks, through the harness in fibre-bench.
+//! `bench`: the benchmarks, in two suites.
+//!
+//! The *harness* in fibre-bench measures whole programs, ours and our peers', in processes of their
+//! own. The *criterion* benchmarks in `benches/` measure one primitive each beside what one would
+//! use instead, within one process.
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::steps::Steps;
-use crate::workspace::{cargo, require_program};
+use crate::workspace::cargo;
 
-/// How much to measure.
+/// What to measure, and how much.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Tiny sizes: shows that the benchmarks still run, measures nothing
     #[arg(long)]
     quick: bool,
-    /// What `fibre-bench run` shall run, with its options
-    #[arg(last = true, default_value = "all")]
+    /// Only this suite [default: both, or the harness if there are arguments for it]
+    #[arg(long)]
+    suite: Option<Suite>,
+    /// Passed to the suite: what `fibre-bench run` shall run (all), or a filter and options of
+    /// criterion, with the options of either
+    #[arg(last = true)]
     arguments: Vec<String>,
+}
+
+/// A set of benchmarks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Suite {
+    /// The programs of fibre-bench, ours beside our peers'
+    Harness,
+    /// The primitives in benches/, each beside what it replaces
+    Criterion,
 }
 
 impl Options {
@@ -22,24 +39,80 @@ impl Options {
     pub(crate) fn smoke() -> Self {
         Self {
             quick: true,
-            arguments: vec!["all".into()],
+            suite: None,
+            arguments: Vec::new(),
+        }
+    }
+
+    /// Whether to run this suite. The two understand different arguments, so without a choice these
+    /// are for the harness.
+    fn includes(&self, suite: Suite) -> bool {
+        match self.suite {
+            Some(chosen) => chosen == suite,
+            None => suite == Suite::Harness || self.arguments.is_empty(),
         }
     }
 }
 
 /// Runs the lane.
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
-    steps.check("bench: load generator", || {
-        require_program(
-            "wrk",
-            "the HTTP benchmarks need it (Debian: apt-get install wrk)",
-        )?;
-        Ok("wrk is installed".into())
-    })?;
+    if options.includes(Suite::Criterion) {
+        criterion(steps, options)?;
+    }
+    if options.includes(Suite::Harness) {
+        harness(steps, options)?;
+    }
+    Ok(())
+}
+
+/// The benchmarks in `benches/`. A tiny run does each of them once.
+fn criterion(steps: &mut Steps, options: &Options) -> Result<()> {
+    let mut command = cargo(["bench", "--package", "fibre", "--bench", "*", "--"]);
+    if options.quick {
+        command.arg("--test");
+    }
+    command.args(&options.arguments);
+    steps.run("bench: criterion", command)
+}
+
+/// What `fibre-bench run` runs; in a tiny run without arguments the figures too.
+fn harness(steps: &mut Steps, options: &Options) -> Result<()> {
+    if options.quick && options.arguments.is_empty() {
+        let mut command = cargo(["run", "--release", "--package", "fibre-bench", "--"]);
+        command.args(["figures", "--quick"]);
+        steps.run("bench: figures", command)?;
+    }
     let mut command = cargo(["run", "--release", "--package", "fibre-bench", "--"]);
-    command.arg("run").args(&options.arguments);
+    command.arg("run");
+    if options.arguments.is_empty() {
+        command.arg("all");
+    }
+    command.args(&options.arguments);
     if options.quick {
         command.arg("--quick");
     }
-    steps.run("bench", command)
+    steps.run("bench: harness", command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The suites that these options run, the criterion benchmarks first.
+    fn suites(suite: Option<Suite>, arguments: &[&str]) -> [bool; 2] {
+        let options = Options {
+            quick: true,
+            suite,
+            arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
+        };
+        [Suite::Criterion, Suite::Harness].map(|suite| options.includes(suite))
+    }
+
+    #[test]
+    fn arguments_go_to_one_suite_only() {
+        assert_eq!(suites(None, &[]), [true, true]);
+        assert_eq!(suites(None, &["webserver"]), [false, true]);
+        assert_eq!(suites(Some(Suite::Criterion), &["Mutex"]), [true, false]);
+        assert_eq!(suites(Some(Suite::Harness), &[]), [false, true]);
+    }
 }

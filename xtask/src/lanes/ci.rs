@@ -8,12 +8,12 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
-use crate::lanes::{bench, check, doc, loom, sanitize, test};
+use crate::lanes::{bench, check, doc, instructions, loom, sanitize, test};
 use crate::steps::Steps;
 use crate::workspace::{Workspace, require_program};
 
 /// Programs that only tests of the whole system need.
-const TOOLS: [&str; 3] = ["wrk", "strace", "curl"];
+const TOOLS: [&str; 4] = ["wrk", "strace", "curl", "valgrind"];
 
 /// How long all of it may take.
 #[derive(Args)]
@@ -38,5 +38,6 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     check::source_rules(workspace, steps)?;
     loom::run(workspace, steps, &loom::Options::default())?;
     sanitize::run(workspace, steps)?;
+    instructions::run(workspace, steps, &instructions::Options::default())?;
     bench::run(steps, &bench::Options::smoke())
 }

@@ -7,6 +7,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod ci;
 pub(crate) mod doc;
+pub(crate) mod instructions;
 pub(crate) mod loom;
 pub(crate) mod sanitize;
 pub(crate) mod stress;

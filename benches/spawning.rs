@@ -1,0 +1,221 @@
+//! Beginnings and ends: `spawn`, `Builder::spawn`, `scope`, `Cluster::spawn`, `blocking`,
+//! and clusters themselves.
+//!
+//! | group | member | what it does |
+//! |---|---|---|
+//! | `spawn` | `fibre` | a fibre spawns empty ones and joins them, so many at a time |
+//! | | `std::thread` | the same with threads |
+//! | | `corosensei` | coroutines made and run on stacks that are used again: the floor |
+//! | `Builder::spawn` | both | with a name and a stack size |
+//! | `scope` | both | a scope with so many children, time per scope |
+//! | `Cluster::spawn` | `fibre` | a thread spawns a fibre and joins it |
+//! | | `std::thread` | a thread spawns a thread and joins it |
+//! | | `std::sync::mpsc` | a thread hands a job to a standing thread and waits for it |
+//! | `blocking` | the same three | a fibre or thread lets a call be made elsewhere |
+//! | `Cluster` | `fibre` | starts a cluster and stops it |
+//! | | `std::thread` | starts as many threads and joins them |
+//!
+//! A thread is what one would use without fibres, and a standing thread with a queue what
+//! one would use if threads are too dear: the same number of wake-ups, without a
+//! scheduler. Everything that is one after the other runs on one core, besides what goes
+//! to another thread by its nature.
+
+mod support;
+
+use corosensei::Coroutine;
+use corosensei::stack::DefaultStack;
+use criterion::{BenchmarkId, Criterion, Throughput};
+use fibre::Cluster;
+use std::io;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+use support::{Group, Running, Workers, add, criterion, member, must, time, time_batches};
+
+/// Bytes of a stack that is asked for.
+const STACK: usize = 64 * 1024;
+
+/// Empty fibres and threads, joined in the order in which they were spawned.
+fn spawning(criterion: &mut Criterion) -> io::Result<()> {
+    let fibres = Workers::fibres(1)?;
+    let threads = Workers::Threads(1);
+    let mut group = criterion.benchmark_group("spawn");
+    for batch in [1, 1000] {
+        let parameter = format!("{batch} at a time");
+        let id = |name| member(name, &parameter);
+        add(&mut group, id("fibre"), &fibres, move |count| {
+            time_spawns(count, batch, || Running::Fibre(fibre::spawn(|| ())))
+        });
+        add(&mut group, id("std::thread"), &threads, move |count| {
+            time_spawns(count, batch, || Running::Thread(thread::spawn(|| ())))
+        });
+        add(&mut group, id("corosensei"), &threads, move |count| {
+            must(time_coroutines(count, batch))
+        });
+    }
+    group.finish();
+    fibres.stop();
+    Ok(())
+}
+
+/// How long it takes to spawn and join so many, `batch` before the first join.
+fn time_spawns(count: u64, batch: u64, spawn: impl Fn() -> Running<()>) -> Duration {
+    let mut running = Vec::with_capacity(batch as usize);
+    time_batches(count, batch, || {
+        running.extend((0..batch).map(|_| spawn()));
+        running.drain(..).for_each(Running::join);
+    })
+}
+
+/// How long it takes to make and run so many coroutines, `batch` before the first runs.
+fn time_coroutines(count: u64, batch: u64) -> io::Result<Duration> {
+    let stack = |_| DefaultStack::new(STACK);
+    let mut pool = (0..batch).map(stack).collect::<io::Result<Vec<_>>>()?;
+    let mut made: Vec<Coroutine<(), (), ()>> = Vec::with_capacity(batch as usize);
+    Ok(time_batches(count, batch, || {
+        let stacks = pool.drain(..);
+        made.extend(stacks.map(|stack| Coroutine::with_stack(stack, |_, ()| ())));
+        for mut coroutine in made.drain(..) {
+            coroutine.resume(());
+            pool.push(coroutine.into_stack());
+        }
+    }))
+}
+
+/// A name and a stack size asked for.
+fn building(criterion: &mut Criterion) -> io::Result<()> {
+    let fibres = Workers::fibres(1)?;
+    let mut group = criterion.benchmark_group("Builder::spawn");
+    add(&mut group, member("fibre", ""), &fibres, |count| {
+        time_spawns(count, 1, || {
+            let builder = fibre::Builder::new().name("accountant").stack_size(STACK);
+            Running::Fibre(must(builder.spawn(|| ())))
+        })
+    });
+    let threads = Workers::Threads(1);
+    add(&mut group, member("std::thread", ""), &threads, |count| {
+        time_spawns(count, 1, || {
+            let builder = thread::Builder::new().name("accountant".to_owned());
+            Running::Thread(must(builder.stack_size(STACK).spawn(|| ())))
+        })
+    });
+    group.finish();
+    fibres.stop();
+    Ok(())
+}
+
+/// Scopes with children that borrow.
+fn scoping(criterion: &mut Criterion) -> io::Result<()> {
+    let fibres = Workers::fibres(1)?;
+    let threads = Workers::Threads(1);
+    let mut group = criterion.benchmark_group("scope");
+    for children in [1, 10, 100] {
+        group.throughput(Throughput::Elements(children));
+        let id = |name| BenchmarkId::new(name, children);
+        add(&mut group, id("fibre"), &fibres, move |scopes| {
+            let borrowed = ();
+            time(scopes, || {
+                fibre::scope(|scope| {
+                    for _ in 0..children {
+                        scope.spawn(|| borrowed);
+                    }
+                });
+            })
+        });
+        add(&mut group, id("std::thread"), &threads, move |scopes| {
+            let borrowed = ();
+            time(scopes, || {
+                thread::scope(|scope| {
+                    for _ in 0..children {
+                        scope.spawn(|| borrowed);
+                    }
+                });
+            })
+        });
+    }
+    group.finish();
+    fibres.stop();
+    Ok(())
+}
+
+/// From a thread into a cluster and back.
+fn spawning_from_outside(criterion: &mut Criterion) -> io::Result<()> {
+    let cluster = Cluster::builder().processors(1).build()?;
+    let mut group = criterion.benchmark_group("Cluster::spawn");
+    group.bench_function("fibre", |bencher| {
+        bencher.iter(|| Running::Fibre(cluster.spawn(|| ())).join());
+    });
+    add_threads(&mut group);
+    group.finish();
+    cluster.stop();
+    Ok(())
+}
+
+/// A call that may block, made elsewhere.
+fn blocking(criterion: &mut Criterion) -> io::Result<()> {
+    let fibres = Workers::fibres(1)?;
+    let mut group = criterion.benchmark_group("blocking");
+    add(&mut group, member("fibre", ""), &fibres, |calls| {
+        time(calls, || fibre::blocking(|| ()))
+    });
+    add_threads(&mut group);
+    group.finish();
+    fibres.stop();
+    Ok(())
+}
+
+/// What threads do instead: spawn another one, or hand a job to one that is there.
+fn add_threads(group: &mut Group<'_>) {
+    group.bench_function("std::thread", |bencher| {
+        bencher.iter(|| Running::Thread(thread::spawn(|| ())).join());
+    });
+    let (jobs, to_do) = channel::<Box<dyn FnOnce() + Send>>();
+    let standing = thread::spawn(move || to_do.into_iter().for_each(|job| job()));
+    group.bench_function("std::sync::mpsc", |bencher| {
+        bencher.iter(|| hand_over(&jobs));
+    });
+    drop(jobs);
+    Running::Thread(standing).join();
+}
+
+/// Hands a job to the standing thread and waits until it has been done.
+fn hand_over(jobs: &Sender<Box<dyn FnOnce() + Send>>) {
+    let (done, wait) = channel();
+    must(
+        jobs.send(Box::new(move || must(done.send(()))))
+            .map_err(|_| "the thread is gone"),
+    );
+    must(wait.recv());
+}
+
+/// Clusters, from the start to the end.
+fn clusters(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("Cluster");
+    for processors in [1, 2] {
+        let parameter = format!("{processors} started and stopped");
+        group.bench_function(member("fibre", &parameter), |bencher| {
+            bencher.iter(|| must(Cluster::builder().processors(processors).build()).stop());
+        });
+        group.bench_function(member("std::thread", &parameter), |bencher| {
+            bencher.iter(|| {
+                let threads: Vec<_> = (0..processors).map(|_| thread::spawn(|| ())).collect();
+                for thread in threads {
+                    Running::Thread(thread).join();
+                }
+            });
+        });
+    }
+    group.finish();
+}
+
+fn main() -> io::Result<()> {
+    let mut criterion = criterion();
+    spawning(&mut criterion)?;
+    building(&mut criterion)?;
+    scoping(&mut criterion)?;
+    spawning_from_outside(&mut criterion)?;
+    blocking(&mut criterion)?;
+    clusters(&mut criterion);
+    criterion.final_summary();
+    Ok(())
+}

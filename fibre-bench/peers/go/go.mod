@@ -1,0 +1,3 @@
+module peer-go
+
+go 1.19

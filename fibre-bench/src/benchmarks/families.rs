@@ -1,0 +1,294 @@
+//! The micro-benchmarks: what is asked of every peer, and what ours has to
+//! reach.
+//!
+//! The bars and the peers' figures beside them (`there`) come from one machine,
+//! a 2-core AMD EPYC (Zen 5) with Linux 6.18.
+
+use super::micro::{Case, Family, From, Metric};
+use crate::report::{Better, Goal};
+
+/// Giving the processor to the next in line and getting it back.
+pub(crate) const YIELD: Family = Family {
+    name: "yield",
+    about: "A yield between fibres that have all started; corosensei alone is the floor, a bare switch.",
+    cases: &[
+        Case::cpu("2 fibres, a yield", "yield")
+            .with("fibres=2")
+            .metrics(&[Metric::CPU.goal(Goal::scaled(
+                15.0,
+                &[
+                    ("may", 26.0),
+                    ("tokio", 85.0),
+                    ("thread", 1126.0),
+                    ("boost", 44.0),
+                    ("go", 102.0),
+                ],
+            ))]),
+        Case::cpu("1000 fibres, a yield", "yield")
+            .with("fibres=1000")
+            .metrics(&[
+                Metric::CPU.goal(Goal::scaled(16.0, &[("thread", 1642.0), ("boost", 22.0)]))
+            ]),
+        Case::wall("1000 fibres, a yield", "yield")
+            .with("fibres=1000")
+            .metrics(&[Metric::WALL.goal(Goal::scaled(
+                9.0,
+                &[("may", 12.0), ("tokio", 67.0), ("thread", 584.0)],
+            ))]),
+    ],
+};
+
+/// Making a fibre that does nothing, and joining it.
+pub(crate) const SPAWN: Family = Family {
+    name: "spawn",
+    about: "Spawning a fibre that does nothing and joining it: one at a time the same lines of memory serve them all, in \
+            batches all exist before the first is joined. Skynet is a tree of fork and join with ten children a node.",
+    cases: &[
+        Case::cpu("one at a time, spawn + join", "spawn")
+            .with("batch=1")
+            .metrics(&[Metric::CPU.goal(Goal::scaled(
+                46.0,
+                &[("thread", 15_840.0), ("boost", 252.0), ("go", 281.0)],
+            ))]),
+        Case::cpu("batches of 1000, spawn + join", "spawn")
+            .with("batch=1000")
+            .metrics(&[Metric::CPU.goal(Goal::scaled(
+                53.0,
+                &[
+                    ("may", 686.0),
+                    ("tokio", 314.0),
+                    ("thread", 28_565.0),
+                    ("boost", 171.0),
+                ],
+            ))]),
+        Case {
+            quick: "leaves=100",
+            without: &["thread", "may"],
+            ..Case::cpu("skynet, a fibre", "skynet")
+                .with("leaves=100000")
+                .metrics(&[Metric::CPU.goal(Goal::figure(100.0))])
+        },
+        Case {
+            quick: "batch=10000",
+            without: &["thread", "may", "boost", "crossbeam", "corosensei"],
+            ..Case::cpu("a million at once, spawn + join", "spawn")
+                .with("batch=1000000")
+                .sized(0.1, 3)
+                .metrics(&[Metric::CPU.goal(Goal::times_of("go", 1.0))])
+        },
+    ],
+};
+
+/// Two fibres that wake each other in turn.
+pub(crate) const PINGPONG: Family = Family {
+    name: "pingpong",
+    about: "A round trip between two fibres: two wakes, two blocks. Peers without a semaphore of their own use the \
+            nearest thing; `channel` shows what the peers' channels cost until ours exist.",
+    cases: &[
+        Case::cpu("semaphore, a round trip", "semaphore").metrics(&[
+            Metric::CPU.goal(Goal::scaled(90.0, &[("thread", 3385.0), ("boost", 293.0)]))
+        ]),
+        Case::cpu("mutex + condvar, a round trip", "condvar").metrics(&[Metric::CPU.goal(
+            Goal::scaled(
+                90.0,
+                &[
+                    ("thread", 6920.0),
+                    ("boost", 258.0),
+                    ("may", 432.0),
+                    ("tokio", 274.0),
+                ],
+            ),
+        )]),
+        Case::cpu("channel, a round trip", "channel"),
+        Case::wall("semaphore, a round trip", "semaphore").metrics(&[
+            Metric::WALL.goal(Goal::scaled(360.0, &[("thread", 18_200.0)])),
+            Metric::CPU,
+        ]),
+        Case::wall("mutex + condvar, a round trip", "condvar").metrics(&[
+            Metric::WALL.goal(Goal::scaled(
+                400.0,
+                &[
+                    ("thread", 41_100.0),
+                    ("boost", 1150.0),
+                    ("may", 456.0),
+                    ("tokio", 601.0),
+                ],
+            )),
+            Metric::CPU,
+        ]),
+        Case::wall("channel, a round trip", "channel").metrics(&[Metric::WALL, Metric::CPU]),
+    ],
+};
+
+/// Locks: alone, and with others who want them too.
+pub(crate) const LOCK: Family = Family {
+    name: "lock",
+    about: "Lock and unlock of a mutex, with fairness: Jain's index over the locks each participant took (1: all the \
+            same, 1/n: one took all). The contended cases do nothing inside or outside of the lock.",
+    cases: &[
+        Case::cpu("uncontended, lock + unlock", "mutex")
+            .metrics(&[Metric::CPU.goal(Goal::scaled(4.0, &[("thread", 3.4)]))]),
+        Case::wall("8 fibres, 1 lock, lock + unlock", "contend")
+            .with("threads=8 locks=1 held=0 free=0")
+            .metrics(&[
+                Metric::WALL.goal(Goal::scaled(
+                    220.0,
+                    &[("tokio", 435.0), ("may", 456.0), ("thread", 228.0)],
+                )),
+                Metric::JAIN,
+                Metric::CPU,
+            ]),
+        Case::wall("64 fibres, 16 locks, lock + unlock", "contend")
+            .with("threads=64 locks=16 held=0 free=0")
+            .metrics(&[
+                Metric::WALL.goal(Goal::scaled(
+                    180.0,
+                    &[("tokio", 209.0), ("may", 358.0), ("thread", 187.0)],
+                )),
+                Metric::JAIN,
+                Metric::CPU,
+            ]),
+    ],
+};
+
+/// Rate and fairness of algorithm 1 with a bar for each.
+macro_rules! rate {
+    ($rate:literal, $thread:literal, $boost:literal, $jain:literal) => {
+        &[
+            Metric::RATE.goal(Goal::scaled(
+                $rate,
+                &[("thread", $thread), ("boost", $boost)],
+            )),
+            Metric::JAIN.goal(Goal::figure($jain)),
+            Metric::CPU,
+        ]
+    };
+}
+
+/// The share of the ideal that algorithm 1 reaches, and how evenly.
+macro_rules! share {
+    ($percent:literal) => {
+        &[
+            Metric::new("of the ideal", "%", Better::Higher, From::Ideal)
+                .goal(Goal::figure($percent)),
+            Metric::new("variation", "cv", Better::Lower, From::Value("cv"))
+                .goal(Goal::figure(0.1)),
+        ]
+    };
+}
+
+/// Algorithm 1 of the thesis on two processors.
+pub(crate) const CONTENTION: Family = Family {
+    name: "contention",
+    about: "Algorithm 1 of the thesis (4.5): T fibres work `free` units, take one of L locks at random, work `held` units \
+            and release it; a unit is one dependent multiplication, about 1 ns. Throughput in million iterations a second, \
+            Jain's index and the coefficient of variation over the fibres' counts. The ideal is what the processors, or the \
+            locks, could do at most.",
+    cases: &[
+        Case::wall("T16 L1 1000/100", "contend")
+            .with("threads=16 locks=1 free=1000 held=100")
+            .metrics(rate!(2.0, 2.0, 0.99, 0.9)),
+        Case::wall("T16 L1 100/100", "contend")
+            .with("threads=16 locks=1 free=100 held=100")
+            .metrics(rate!(6.7, 4.75, 6.64, 0.9)),
+        Case::wall("T64 L1 10/10", "contend")
+            .with("threads=64 locks=1 free=10 held=10")
+            .metrics(rate!(50.0, 43.0, 10.0, 0.6)),
+        Case::wall("T64 L64 100/100", "contend")
+            .with("threads=64 locks=64 free=100 held=100")
+            .metrics(rate!(14.9, 13.3, 6.7, 0.9)),
+        Case::wall("T1000 L4 100/1000", "contend")
+            .with("threads=1000 locks=4 free=100 held=1000")
+            .metrics(rate!(1.9, 1.11, 0.98, 0.9)),
+        Case::wall("T64 L1 1 µs", "contend")
+            .with("threads=64 locks=1 free=1000 held=1000")
+            .metrics(share!(65.0)),
+        Case::wall("T64 L1 5 µs", "contend")
+            .with("threads=64 locks=1 free=5000 held=5000")
+            .metrics(share!(85.0)),
+        Case::wall("T64 L1 20 µs", "contend")
+            .with("threads=64 locks=1 free=20000 held=20000")
+            .metrics(share!(92.0)),
+    ],
+};
+
+/// Bytes a blocked fibre keeps resident.
+const RESIDENT: Metric = Metric::new("resident", "bytes", Better::Lower, From::Value("rss_bytes"));
+/// Mappings of the process while all are blocked.
+const MAPPINGS: Metric = Metric::new("mappings", "count", Better::Lower, From::Value("mappings"));
+
+/// Many fibres blocked at once.
+pub(crate) const BLOCKED: Family = Family {
+    name: "blocked",
+    about: "Fibres that are created, block, are woken and joined, all blocked at once; resident memory of each, and how \
+            many mappings the process needs (the kernel allows 65,530 by default).",
+    cases: &[
+        Case {
+            quick: "fibres=200",
+            without: &["corosensei"],
+            ..Case::cpu("20,000 at once, a fibre", "blocked")
+                .with("fibres=20000")
+                .sized(0.1, 5)
+                .metrics(&[
+                    Metric::CPU.goal(Goal::scaled(
+                        1800.0,
+                        &[("thread", 75_000.0), ("boost", 4940.0)],
+                    )),
+                    RESIDENT.goal(Goal::figure(4506.0)),
+                    MAPPINGS,
+                ])
+        },
+        Case {
+            quick: "fibres=2000",
+            without: &["thread", "may", "boost", "corosensei", "tokio-worker"],
+            ..Case::cpu("1,000,000 at once, a fibre", "blocked")
+                .with("fibres=1000000")
+                .sized(0.1, 1)
+                .metrics(&[
+                    Metric::CPU.goal(Goal::times_of("go", 1.0)),
+                    RESIDENT,
+                    MAPPINGS,
+                ])
+        },
+    ],
+};
+
+/// How much later than asked a sleeper wakes.
+const LATE: Metric = Metric::new(
+    "late (median)",
+    "µs",
+    Better::Lower,
+    From::Value("over_us_median"),
+);
+const LATEST: Metric = Metric::new(
+    "late (worst)",
+    "µs",
+    Better::Lower,
+    From::Value("over_us_max"),
+);
+
+/// Sleeping in an idle process.
+pub(crate) const SLEEP: Family = Family {
+    name: "sleep",
+    about: "One fibre sleeps in an idle process: how much later than asked it wakes.",
+    cases: &[
+        Case {
+            quick: "micros=50 count=5",
+            ..Case::cpu("50 µs, a sleep", "sleep")
+                .with("micros=50 count=200")
+                .sized(0.1, 5)
+                .metrics(&[
+                    LATE.goal(Goal::scaled(60.0, &[("go", 1032.0), ("tokio", 1026.0)])),
+                    LATEST,
+                    Metric::CPU,
+                ])
+        },
+        Case {
+            quick: "micros=1000 count=5",
+            ..Case::cpu("1 ms, a sleep", "sleep")
+                .with("micros=1000 count=100")
+                .sized(0.1, 5)
+                .metrics(&[LATE.goal(Goal::figure(40.0)), LATEST, Metric::CPU])
+        },
+    ],
+};

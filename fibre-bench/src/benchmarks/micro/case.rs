@@ -1,0 +1,202 @@
+//! What a family of micro-benchmarks is made of.
+
+use fibre_bench::measure::Sample;
+
+use crate::benchmarks::ideal;
+use crate::peers::Peer;
+use crate::plan::Plan;
+use crate::report::{Better, Goal, Read};
+
+/// Cases that belong together: one benchmark.
+pub(crate) struct Family {
+    /// What `run` calls it.
+    pub(crate) name: &'static str,
+    /// What it measures and what to know when reading it.
+    pub(crate) about: &'static str,
+    pub(crate) cases: &'static [Case],
+}
+
+/// One thing to measure, by every peer that can.
+pub(crate) struct Case {
+    /// What tables call it; it says what one operation is.
+    pub(crate) name: &'static str,
+    pub(crate) workload: &'static str,
+    /// `name=value`, parted by blanks.
+    pub(crate) parameters: &'static str,
+    /// What `--quick` uses instead, where the usual size is large.
+    pub(crate) quick: &'static str,
+    pub(crate) processors: usize,
+    /// Usual length of a repetition.
+    pub(crate) seconds: f64,
+    /// Usual number of repetitions.
+    pub(crate) repetitions: usize,
+    /// Peers left out, because they take minutes or fail at this size.
+    pub(crate) without: &'static [&'static str],
+    /// What is read from a repetition; ratios are of the first.
+    pub(crate) metrics: &'static [Metric],
+}
+
+/// Something read from a repetition.
+#[derive(Clone, Copy)]
+pub(crate) struct Metric {
+    pub(crate) name: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) better: Better,
+    pub(crate) from: From,
+    pub(crate) goal: Option<Goal>,
+}
+
+/// Where a reading comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    /// CPU nanoseconds per operation.
+    Cpu,
+    /// Wall nanoseconds per operation.
+    Wall,
+    /// Million operations a second on the wall.
+    Rate,
+    /// A value the peer reports beside the times.
+    Value(&'static str),
+    /// The rate of algorithm 1 as a percentage of what the machine's units of
+    /// work allow.
+    Ideal,
+}
+
+/// Fewest repetitions over one and over more processors.
+const REPETITIONS: usize = 11;
+const REPETITIONS_WALL: usize = 7;
+
+impl Case {
+    /// A case on one processor that measures CPU time.
+    pub(crate) const fn cpu(name: &'static str, workload: &'static str) -> Self {
+        Self {
+            name,
+            workload,
+            parameters: "",
+            quick: "",
+            processors: 1,
+            seconds: 0.1,
+            repetitions: REPETITIONS,
+            without: &[],
+            metrics: &[Metric::CPU],
+        }
+    }
+
+    /// A case on two processors that measures time on the wall, without those
+    /// that have one processor at most.
+    pub(crate) const fn wall(name: &'static str, workload: &'static str) -> Self {
+        Self {
+            processors: 2,
+            seconds: 0.3,
+            repetitions: REPETITIONS_WALL,
+            without: &["corosensei", "tokio-worker"],
+            metrics: &[Metric::WALL],
+            ..Self::cpu(name, workload)
+        }
+    }
+
+    /// This case with parameters of the workload.
+    pub(crate) const fn with(self, parameters: &'static str) -> Self {
+        Self { parameters, ..self }
+    }
+
+    /// This case with other things to read.
+    pub(crate) const fn metrics(self, metrics: &'static [Metric]) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// This case in another size.
+    pub(crate) const fn sized(self, seconds: f64, repetitions: usize) -> Self {
+        Self {
+            seconds,
+            repetitions,
+            ..self
+        }
+    }
+
+    /// Which reading stands for all repetitions.
+    pub(super) fn read(&self) -> Read {
+        if self.processors == 1 {
+            Read::Best
+        } else {
+            Read::Median
+        }
+    }
+
+    /// Whether a peer is measured.
+    pub(super) fn concerns(&self, peer: &Peer, plan: &Plan) -> bool {
+        peer.offers(self.workload)
+            && plan.wants(&peer.name)
+            && !self.without.contains(&peer.name.as_str())
+    }
+
+    /// How many repetitions all peers make.
+    pub(super) fn steps(&self, peers: &[Peer], plan: &Plan) -> usize {
+        let rows = peers.iter().filter(|peer| self.concerns(peer, plan));
+        rows.count() * plan.repetitions(self.repetitions)
+    }
+
+    /// Whether both fit into one table.
+    pub(super) fn same_columns(&self, other: &Self) -> bool {
+        let names = |case: &Self| {
+            case.metrics
+                .iter()
+                .map(|metric| metric.name)
+                .collect::<Vec<_>>()
+        };
+        names(self) == names(other) && self.read() == other.read()
+    }
+
+    /// How many processors, in words short enough for a table.
+    pub(super) fn parallelism(&self) -> String {
+        format!("{} CPU", self.processors)
+    }
+}
+
+impl Metric {
+    /// CPU time per operation.
+    pub(crate) const CPU: Self = Self::new("CPU time", "ns", Better::Lower, From::Cpu);
+    /// Wall time per operation.
+    pub(crate) const WALL: Self = Self::new("wall time", "ns", Better::Lower, From::Wall);
+    /// Operations a second.
+    pub(crate) const RATE: Self = Self::new("throughput", "M/s", Better::Higher, From::Rate);
+    /// Jain's index over the operations of each participant.
+    pub(crate) const JAIN: Self = Self::new("Jain", "index", Better::Higher, From::Value("jain"));
+
+    /// A metric without a goal.
+    pub(crate) const fn new(
+        name: &'static str,
+        unit: &'static str,
+        better: Better,
+        from: From,
+    ) -> Self {
+        Self {
+            name,
+            unit,
+            better,
+            from,
+            goal: None,
+        }
+    }
+
+    /// This metric with a figure ours has to reach.
+    pub(crate) const fn goal(self, goal: Goal) -> Self {
+        Self {
+            goal: Some(goal),
+            ..self
+        }
+    }
+
+    /// Its reading of a repetition; `unit_ns` is what a unit of work costs.
+    pub(crate) fn read(&self, sample: &Sample, shape: Option<ideal::Shape>, unit_ns: f64) -> f64 {
+        match self.from {
+            From::Cpu => sample.cpu_ns,
+            From::Wall => sample.wall_ns,
+            From::Rate => 1e3 / sample.wall_ns,
+            From::Value(name) => sample.values.get(name).copied().unwrap_or(f64::NAN),
+            From::Ideal => shape.map_or(f64::NAN, |shape| {
+                100.0 * shape.ideal_ns(unit_ns) / sample.wall_ns
+            }),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The tables and the plot of a family.
+
+use comfy_table::Table;
+
+use super::case::{Case, Family};
+use crate::plot::{Dots, Plot, Row as PlotRow, Shape};
+use crate::report::format::{self, figure, percent, ratio};
+use crate::report::{Measurement, OURS, Report};
+
+/// One table for all cases that read the same things.
+pub(super) fn print(family: &Family, report: &mut Report) {
+    let mut cases = family.cases.iter().peekable();
+    while let Some(first) = cases.next() {
+        let mut table = header(first);
+        fill(&mut table, family, first, report);
+        while let Some(case) = cases.next_if(|case| case.same_columns(first)) {
+            fill(&mut table, family, case, report);
+        }
+        report.table(&table);
+    }
+}
+
+/// The columns of a case's table.
+fn header(case: &Case) -> Table {
+    let main = &case.metrics[0];
+    let minimum = format!("{}, {}: best", main.name, main.unit);
+    let mut header = vec![
+        "case", "subject", &minimum, "median", "spread", "× ours", "paired", "to reach", "scaled",
+    ];
+    let others: Vec<String> = case.metrics[1..]
+        .iter()
+        .map(|metric| format!("{}, {}", metric.name, metric.unit))
+        .collect();
+    header.extend(others.iter().map(String::as_str));
+    format::table(&header, 2)
+}
+
+/// Adds the rows of a case.
+fn fill(table: &mut Table, family: &Family, case: &Case, report: &Report) {
+    let main = case.metrics[0].name;
+    let of_case = |metric: &'static str| {
+        report
+            .of(family.name)
+            .filter(move |one| one.case == case.name && one.metric == metric)
+    };
+    let ours = of_case(main).find(|one| one.subject == OURS);
+    for row in of_case(main) {
+        let verdict = report.verdict(row);
+        let mut cells = vec![
+            format!("{} ({})", case.name, case.parallelism()),
+            row.subject.clone(),
+            figure(row.best()),
+            figure(row.readings.median()),
+            percent(row.readings.spread()),
+            ratio(ours.map_or(f64::NAN, |ours| row.figure() / ours.figure())),
+            ratio(ours.map_or(f64::NAN, |ours| {
+                row.readings.paired(&ours.readings).median()
+            })),
+            report.verdict_in_words(row),
+            verdict.map_or_else(String::new, |verdict| verdict.scaled_mark()),
+        ];
+        for metric in &case.metrics[1..] {
+            let other = of_case(metric.name).find(|one| one.subject == row.subject);
+            cells.push(other.map_or_else(String::new, |other| figure(other.figure())));
+        }
+        table.add_row(cells);
+    }
+}
+
+/// Draws the first metric of every case.
+pub(super) fn draw(family: &Family, report: &mut Report) -> anyhow::Result<()> {
+    let Some(main) = family.cases.first().map(|case| case.metrics[0]) else {
+        return Ok(());
+    };
+    let drawn = family
+        .cases
+        .iter()
+        .filter(|case| case.metrics[0].unit == main.unit);
+    let rows = drawn.map(|case| {
+        let of_case: Vec<&Measurement> = report
+            .of(family.name)
+            .filter(|one| one.case == case.name && one.metric == case.metrics[0].name)
+            .collect();
+        PlotRow {
+            name: format!("{} ({})", case.name, case.parallelism()),
+            dots: of_case
+                .iter()
+                .map(|one| (one.subject.clone(), one.figure()))
+                .collect(),
+            bar: case.metrics[0].goal.and_then(|goal| goal.absolute()),
+        }
+    });
+    let dots = Dots {
+        label: format!(
+            "{}, {} per operation; stroke: to reach",
+            main.name, main.unit
+        ),
+        rows: rows.collect(),
+    };
+    let plot = Plot {
+        title: family.name.into(),
+        shape: Shape::Dots(dots),
+    };
+    report.plot(family.name, &plot)
+}

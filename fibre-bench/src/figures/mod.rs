@@ -1,0 +1,79 @@
+//! The figures of the thesis, redrawn with what this machine has.
+//!
+//! Each file is a figure or a few that share their setting. What the thesis had
+//! 32 or 64 cores for is shown with as many as there are; the parameters stand
+//! under each figure. The same command draws further points on a larger machine.
+
+mod locks;
+mod sweep;
+mod web;
+
+use std::fmt::Write as _;
+
+use anyhow::bail;
+
+use crate::plan::Benchmark;
+
+pub(crate) use sweep::Sweep;
+
+/// Every figure that today's code can fill, in the order of the thesis.
+static FIGURES: &[Benchmark] = &[
+    Benchmark {
+        name: "4.2",
+        about: "yield before read: web server throughput with and without, pipeline depth 1 and 4",
+        run: web::yield_before_read,
+    },
+    Benchmark {
+        name: "4.3",
+        about: "lazy registration: throughput of short connections",
+        run: web::lazy_registration,
+    },
+    Benchmark {
+        name: "4.5",
+        about: "scalability: algorithm 1, throughput against the length of the work",
+        run: locks::scalability,
+    },
+    Benchmark {
+        name: "4.6",
+        about: "efficiency: algorithm 1, CPU time per iteration against cores",
+        run: locks::efficiency,
+    },
+    Benchmark {
+        name: "4.7",
+        about: "web server with 12,000 connections: throughput against cores",
+        run: web::cores,
+    },
+    Benchmark {
+        name: "4.8",
+        about: "web server: throughput against connections, up to 60,000",
+        run: web::connections,
+    },
+    Benchmark {
+        name: "4.9",
+        about: "web server: throughput against very many connections",
+        run: web::very_many,
+    },
+];
+
+/// The figures of these names; all where none is named.
+pub(crate) fn select(names: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
+    if let Some(unknown) = names
+        .iter()
+        .find(|&name| FIGURES.iter().all(|figure| figure.name != name))
+    {
+        bail!("there is no figure `{unknown}`; there are:\n{}", list());
+    }
+    let wanted =
+        |figure: &&Benchmark| names.is_empty() || names.iter().any(|name| name == figure.name);
+    Ok(FIGURES.iter().filter(wanted).collect())
+}
+
+/// Names and sentences, a line each.
+pub(crate) fn list() -> String {
+    let mut text = String::new();
+    for figure in FIGURES {
+        // Writing to a string cannot fail.
+        writeln!(text, "{:10} {}", figure.name, figure.about).ok();
+    }
+    text
+}

@@ -1,0 +1,39 @@
+//! What a closed loop is to do.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::exchange::Exchange;
+use crate::measure::CpuClock;
+
+/// How long an answer may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a connection is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// For the whole run.
+    Run,
+    /// For one exchange; the client closes it and opens the next.
+    Exchange,
+}
+
+/// A closed loop to run.
+pub struct Plan {
+    /// Where the server listens.
+    pub address: SocketAddr,
+    /// How many connections are open at a time.
+    pub connections: usize,
+    /// Threads the connections are split among.
+    pub threads: usize,
+    /// What each connection sends and expects.
+    pub exchange: Exchange,
+    /// How long each connection is used.
+    pub lifetime: Lifetime,
+    /// How long the load runs before it counts.
+    pub warm_up: Duration,
+    /// How long it counts.
+    pub length: Duration,
+    /// The CPU clock of the server, if its cost is asked for.
+    pub server: Option<CpuClock>,
+}

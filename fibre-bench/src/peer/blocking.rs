@@ -1,0 +1,83 @@
+//! What a runtime in blocking style offers to the workloads.
+
+use std::time::Duration;
+
+/// A runtime whose fibres block.
+pub(crate) trait Blocking: 'static {
+    /// What `spawn` returns.
+    type Join<T: Send + 'static>: Send + 'static;
+    /// Its counting semaphore.
+    type Semaphore: Semaphore;
+    /// Its mutex and condition variable.
+    type Turns: Turns;
+    /// Its mutex alone.
+    type Lock: Lock;
+
+    /// Starts the runtime with so many processors and runs `body` as a fibre
+    /// there. The runtime is stopped if that went well, and otherwise left as it
+    /// is, since fibres may be blocked for ever.
+    fn enter<T: Send + 'static>(
+        processors: usize,
+        body: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+    ) -> anyhow::Result<T>;
+    /// Starts a fibre; panics if there cannot be one more.
+    fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Self::Join<T>;
+    /// Waits for the end of a fibre; its panic goes on in the caller.
+    fn join<T: Send + 'static>(join: Self::Join<T>) -> T;
+    /// Lets the others run.
+    fn yield_now();
+    /// Blocks the fibre for so long.
+    fn sleep(duration: Duration);
+}
+
+/// A runtime whose fibres have stacks of a size that can be chosen.
+pub(crate) trait Stacked: Blocking {
+    /// What `spawn_sized` returns.
+    type SizedJoin: Send + 'static;
+
+    /// Starts a fibre with so many bytes of stack, or with the smallest stack that
+    /// is sensible for this runtime.
+    fn spawn_sized(
+        stack: Option<usize>,
+        body: impl FnOnce() + Send + 'static,
+    ) -> anyhow::Result<Self::SizedJoin>;
+    /// Waits for the end of such a fibre; its panic goes on in the caller.
+    fn join_sized(join: Self::SizedJoin);
+}
+
+/// A counting semaphore.
+pub(crate) trait Semaphore: Send + Sync + 'static {
+    /// One without permits.
+    fn empty() -> Self;
+    /// Takes a permit, blocking until there is one.
+    fn acquire(&self);
+    /// Adds a permit.
+    fn release(&self);
+}
+
+/// A flag under a mutex, with a condition variable on which two players wait
+/// for their turn.
+pub(crate) trait Turns: Send + Sync + 'static {
+    /// With the turn at player `false`.
+    fn first() -> Self;
+    /// Blocks until it is `player`'s turn and hands the turn over.
+    fn take(&self, player: bool);
+}
+
+/// A mutex around nothing.
+pub(crate) trait Lock: Send + Sync + 'static {
+    /// One that nobody holds.
+    fn free() -> Self;
+    /// Locks, runs `section`, unlocks.
+    fn locked(&self, section: impl FnOnce());
+}
+
+/// One end of a conversation over two channels, one in each direction.
+pub(crate) trait Line: Send + Sized + 'static {
+    /// Both ends.
+    fn ends() -> (Self, Self);
+    /// Sends a number to the other end.
+    fn send(&self, number: u64) -> anyhow::Result<()>;
+    /// Takes the next number, blocking until there is one.
+    fn receive(&self) -> anyhow::Result<u64>;
+}

@@ -1,0 +1,135 @@
+//! Ours: fibres in a cluster of their own.
+
+use std::panic;
+use std::time::Duration;
+
+use ::fibre::sync::{Condvar, Mutex};
+use ::fibre::{Builder, Cluster, JoinHandle};
+
+use super::blocking::{Blocking, Lock, Semaphore, Stacked, Turns};
+use super::protocol::Workload;
+use super::workloads::{blocked, contend, lock, pingpong, skynet, sleep, spawning, unit, yielding};
+
+/// What this peer is measured with.
+pub fn workloads() -> Vec<Workload> {
+    vec![
+        Workload::new("yield", yielding::blocking::<Fibre>),
+        Workload::new("spawn", spawning::blocking::<Fibre>),
+        Workload::new("semaphore", pingpong::semaphores::<Fibre>),
+        Workload::new("condvar", pingpong::turns::<Fibre>),
+        Workload::new("mutex", lock::blocking::<Fibre>),
+        Workload::new("contend", contend::blocking::<Fibre>),
+        Workload::new("work", unit::plain),
+        Workload::new("blocked", blocked::blocking::<Fibre>),
+        Workload::new("skynet", skynet::blocking::<Fibre>),
+        Workload::new("sleep", sleep::blocking::<Fibre>),
+    ]
+}
+
+/// Our fibres.
+struct Fibre;
+
+impl Blocking for Fibre {
+    type Join<T: Send + 'static> = JoinHandle<T>;
+    type Semaphore = ::fibre::sync::Semaphore;
+    type Turns = FibreTurns;
+    type Lock = Mutex<()>;
+
+    fn enter<T: Send + 'static>(
+        processors: usize,
+        body: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+    ) -> anyhow::Result<T> {
+        let cluster = Cluster::builder().processors(processors).build()?;
+        let value = Self::join(cluster.spawn(body))?;
+        cluster.stop();
+        Ok(value)
+    }
+
+    fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        ::fibre::spawn(body)
+    }
+
+    fn join<T: Send + 'static>(join: JoinHandle<T>) -> T {
+        join.join()
+            .unwrap_or_else(|cause| panic::resume_unwind(cause))
+    }
+
+    fn yield_now() {
+        ::fibre::yield_now();
+    }
+
+    fn sleep(duration: Duration) {
+        ::fibre::sleep(duration);
+    }
+}
+
+impl Stacked for Fibre {
+    type SizedJoin = JoinHandle<()>;
+
+    fn spawn_sized(
+        stack: Option<usize>,
+        body: impl FnOnce() + Send + 'static,
+    ) -> anyhow::Result<JoinHandle<()>> {
+        let builder = match stack {
+            // The default reserves 256 KiB, of which only touched pages exist.
+            None => Builder::new(),
+            Some(bytes) => Builder::new().stack_size(bytes),
+        };
+        Ok(builder.spawn(body)?)
+    }
+
+    fn join_sized(join: JoinHandle<()>) {
+        Self::join(join);
+    }
+}
+
+impl Semaphore for ::fibre::sync::Semaphore {
+    fn empty() -> Self {
+        Self::new(0)
+    }
+
+    fn acquire(&self) {
+        self.acquire();
+    }
+
+    fn release(&self) {
+        self.release();
+    }
+}
+
+/// Turns over our primitives.
+struct FibreTurns {
+    /// Whose turn it is.
+    turn: Mutex<bool>,
+    /// Told when that changes.
+    changed: Condvar,
+}
+
+impl Turns for FibreTurns {
+    fn first() -> Self {
+        Self {
+            turn: Mutex::new(false),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn take(&self, player: bool) {
+        let mut turn = self.turn.lock();
+        while *turn != player {
+            self.changed.wait(&mut turn);
+        }
+        *turn = !player;
+        self.changed.notify_one();
+    }
+}
+
+impl Lock for Mutex<()> {
+    fn free() -> Self {
+        Self::new(())
+    }
+
+    fn locked(&self, section: impl FnOnce()) {
+        let _held = self.lock();
+        section();
+    }
+}

@@ -1,0 +1,132 @@
+//! Kernel threads: std's, with its mutex and condition variable and the
+//! semaphore of the C library. Where there are to be very many, those of the C
+//! library alone.
+
+mod posix;
+
+use std::panic;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::blocking::{Blocking, Lock, Stacked, Turns};
+use super::protocol::Workload;
+use super::workloads::{blocked, contend, lock, pingpong, skynet, sleep, spawning, unit, yielding};
+use posix::{PosixSemaphore, PosixThread};
+
+/// What this peer is measured with.
+pub fn workloads() -> Vec<Workload> {
+    vec![
+        Workload::new("yield", yielding::blocking::<Thread>),
+        Workload::new("spawn", spawning::blocking::<Thread>),
+        Workload::new("semaphore", pingpong::semaphores::<Thread>),
+        Workload::new("condvar", pingpong::turns::<Thread>),
+        Workload::new("mutex", lock::blocking::<Thread>),
+        Workload::new("contend", contend::blocking::<Thread>),
+        Workload::new("work", unit::plain),
+        Workload::new("blocked", blocked::blocking::<Thread>),
+        Workload::new("skynet", skynet::blocking::<Thread>),
+        Workload::new("sleep", sleep::blocking::<Thread>),
+    ]
+}
+
+/// Stack of a thread: small, as for a thread per connection.
+pub(super) const STACK: usize = 64 << 10;
+
+/// std's threads. How many processors they run on is for the one to say who
+/// starts the program.
+pub(super) struct Thread;
+
+impl Blocking for Thread {
+    type Join<T: Send + 'static> = JoinHandle<T>;
+    type Semaphore = PosixSemaphore;
+    type Turns = StdTurns;
+    type Lock = Mutex<()>;
+
+    fn enter<T: Send + 'static>(
+        _processors: usize,
+        body: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+    ) -> anyhow::Result<T> {
+        body()
+    }
+
+    fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        match thread::Builder::new().stack_size(STACK).spawn(body) {
+            Ok(join) => join,
+            Err(error) => panic!("the system gives no more threads: {error}"),
+        }
+    }
+
+    fn join<T: Send + 'static>(join: JoinHandle<T>) -> T {
+        join.join()
+            .unwrap_or_else(|cause| panic::resume_unwind(cause))
+    }
+
+    fn yield_now() {
+        thread::yield_now();
+    }
+
+    fn sleep(duration: Duration) {
+        thread::sleep(duration);
+    }
+}
+
+/// std gives each of its threads a second stack for signals, which takes two
+/// mappings more, so that the kernel allows about 16,000 of them by default.
+/// Threads of the C library have only one.
+impl Stacked for Thread {
+    type SizedJoin = PosixThread;
+
+    fn spawn_sized(
+        stack: Option<usize>,
+        body: impl FnOnce() + Send + 'static,
+    ) -> anyhow::Result<PosixThread> {
+        PosixThread::spawn(stack.unwrap_or(STACK), body).context("there can be no more threads")
+    }
+
+    fn join_sized(join: PosixThread) {
+        join.join();
+    }
+}
+
+/// Turns over std's primitives.
+pub(super) struct StdTurns {
+    /// Whose turn it is.
+    turn: Mutex<bool>,
+    /// Told when that changes.
+    changed: Condvar,
+}
+
+impl Turns for StdTurns {
+    fn first() -> Self {
+        Self {
+            turn: Mutex::new(false),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn take(&self, player: bool) {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        while *turn != player {
+            turn = self
+                .changed
+                .wait(turn)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        *turn = !player;
+        self.changed.notify_one();
+    }
+}
+
+impl Lock for Mutex<()> {
+    fn free() -> Self {
+        Self::new(())
+    }
+
+    fn locked(&self, section: impl FnOnce()) {
+        let _held = self.lock().unwrap_or_else(PoisonError::into_inner);
+        section();
+    }
+}

@@ -1,0 +1,12 @@
+//! The workloads of the peer protocol: parameters, and the form for runtimes in
+//! blocking style.
+
+pub(crate) mod blocked;
+pub(crate) mod contend;
+pub(crate) mod lock;
+pub(crate) mod pingpong;
+pub(crate) mod skynet;
+pub(crate) mod sleep;
+pub(crate) mod spawning;
+pub(crate) mod unit;
+pub(crate) mod yielding;

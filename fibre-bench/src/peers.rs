@@ -1,0 +1,207 @@
+//! The runtimes under comparison: one program each, which speak the peer
+//! protocol (`README.md`, "The peer protocol").
+//!
+//! Those in Rust are binaries of this crate. Those in other languages lie under
+//! `peers/` and are compiled when their compiler is installed; where it is not,
+//! the report says that their rows are missing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+use std::{fs, io};
+
+use anyhow::{Context as _, bail};
+use fibre_bench::measure::Sample;
+
+use crate::process::{self, Cores, Pinned as _, programs};
+use crate::report::Report;
+
+/// Runtimes with a program of this crate, ours first.
+const OURS: &[&str] = &[
+    "fibre",
+    "may",
+    "tokio",
+    "tokio-worker",
+    "thread",
+    "crossbeam",
+    "corosensei",
+];
+
+/// How much longer than asked for a repetition may take before it counts as
+/// hung.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// A runtime and its program.
+pub(crate) struct Peer {
+    /// What tables call it.
+    pub(crate) name: String,
+    program: PathBuf,
+    /// What it can be asked for.
+    workloads: Vec<String>,
+}
+
+/// One repetition to be made.
+#[derive(Clone, Copy)]
+pub(crate) struct Job<'a> {
+    pub(crate) workload: &'a str,
+    /// `name=value`, parted by blanks.
+    pub(crate) parameters: &'a str,
+    /// Kernel threads the runtime may use, and cores it is given.
+    pub(crate) processors: usize,
+    /// About how long the measured part should take.
+    pub(crate) seconds: f64,
+}
+
+impl Peer {
+    /// Whether it has a workload.
+    pub(crate) fn offers(&self, workload: &str) -> bool {
+        self.workloads.iter().any(|name| name == workload)
+    }
+
+    /// One repetition, in a process of its own on the first cores.
+    pub(crate) fn measure(&self, job: &Job<'_>, cores: &Cores) -> anyhow::Result<Sample> {
+        let mut command = Command::new(&self.program);
+        command
+            .arg(job.workload)
+            .args(job.parameters.split_whitespace())
+            .arg(format!("processors={}", job.processors))
+            .arg(format!("seconds={}", job.seconds))
+            .stdin(Stdio::null())
+            .pinned(&cores.measured(job.processors));
+        let limit = PATIENCE + Duration::from_secs_f64(job.seconds);
+        let output = process::output_within(&mut command, limit)?;
+        serde_json::from_str(&output).context("reading a repetition's result")
+    }
+
+    /// A program that says itself what it offers.
+    fn ask(name: &str, program: PathBuf) -> anyhow::Result<Self> {
+        let output = process::output_within(
+            Command::new(&program).stdin(Stdio::null()),
+            Duration::from_secs(10),
+        );
+        let workloads = output
+            .with_context(|| format!("asking {} for its workloads", program.display()))?
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        Ok(Self {
+            name: name.into(),
+            program,
+            workloads,
+        })
+    }
+}
+
+/// Every runtime that is here. Those that are not are noted in the report.
+pub(crate) fn find(report: &mut Report) -> anyhow::Result<Vec<Peer>> {
+    let mut peers = OURS
+        .iter()
+        .map(|name| Peer::ask(name, programs::ours(&format!("peer-{name}"))?))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    for foreign in FOREIGN {
+        match foreign.build()? {
+            Some(program) => peers.push(Peer::ask(foreign.name, program)?),
+            None => report.note(format!(
+                "{}: not installed, so its rows are missing (Debian: apt-get install {})",
+                foreign.name, foreign.package
+            )),
+        }
+    }
+    Ok(peers)
+}
+
+/// The program of the Go peer, which is a web server too; `None` without Go.
+pub(crate) fn go() -> anyhow::Result<Option<PathBuf>> {
+    GO.build()
+}
+
+/// A peer in another language.
+struct Foreign {
+    name: &'static str,
+    /// Debian's packages with its compiler and library.
+    package: &'static str,
+    /// Where its source lies, below this crate.
+    source: &'static str,
+    /// Whether all that its build needs is installed.
+    installed: fn() -> bool,
+    /// The command that compiles the source directory to a program.
+    compile: fn(&Path, &Path) -> io::Result<Command>,
+}
+
+/// The peers in other languages.
+const FOREIGN: &[Foreign] = &[GO, BOOST];
+
+/// Goroutines.
+const GO: Foreign = Foreign {
+    name: "go",
+    package: "golang",
+    source: "peers/go",
+    installed: || process::installed("go"),
+    compile: |source, program| {
+        let mut command = Command::new("go");
+        command
+            .arg("build")
+            .arg("-o")
+            .arg(program)
+            .current_dir(source);
+        Ok(command)
+    },
+};
+
+/// Boost.Fiber.
+const BOOST: Foreign = Foreign {
+    name: "boost",
+    package: "g++ libboost-fiber-dev",
+    source: "peers/boost",
+    installed: || process::installed("g++") && Path::new("/usr/include/boost/fiber").is_dir(),
+    compile: |source, program| {
+        let mut command = Command::new("g++");
+        command.args(["-O2", "-std=c++17", "-o"]).arg(program);
+        for entry in fs::read_dir(source)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "cpp") {
+                command.arg(path);
+            }
+        }
+        command.args(["-lboost_fiber", "-lboost_context", "-pthread"]);
+        Ok(command)
+    },
+};
+
+impl Foreign {
+    /// Compiles the program where it is older than its source; `None` where
+    /// the compiler is not installed.
+    fn build(&self) -> anyhow::Result<Option<PathBuf>> {
+        if !(self.installed)() {
+            return Ok(None);
+        }
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.source);
+        let program = programs::ours(&format!("peer-{}", self.name))?;
+        if newest(&source)? > modified(&program) {
+            let mut command = (self.compile)(&source, &program)?;
+            let status = command
+                .stdin(Stdio::null())
+                .status()
+                .with_context(|| format!("compiling {}", self.name))?;
+            if !status.success() {
+                bail!("{} does not compile: {command:?}", source.display());
+            }
+        }
+        Ok(Some(program))
+    }
+}
+
+/// When a file changed last; long ago where there is none.
+fn modified(path: &Path) -> SystemTime {
+    let time = fs::metadata(path).and_then(|metadata| metadata.modified());
+    time.unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// When the newest file of a directory changed last.
+fn newest(directory: &Path) -> anyhow::Result<SystemTime> {
+    let mut newest = SystemTime::UNIX_EPOCH;
+    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
+        newest = newest.max(modified(&entry?.path()));
+    }
+    Ok(newest)
+}

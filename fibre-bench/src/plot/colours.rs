@@ -1,0 +1,36 @@
+//! The colour of each runtime, the same in every plot.
+
+use plotters::style::{RGBColor, WHITE};
+
+/// Background of every plot, so that it can be read on a dark page too.
+pub(super) const PAPER: RGBColor = WHITE;
+
+/// Colours that stay apart for most colour-blind eyes as well; ours is the
+/// strongest.
+const NAMED: &[(&str, RGBColor)] = &[
+    ("fibre", RGBColor(200, 30, 30)),
+    ("epoll", RGBColor(0, 0, 0)),
+    ("corosensei", RGBColor(150, 150, 150)),
+    ("tokio", RGBColor(0, 114, 178)),
+    ("tokio-worker", RGBColor(86, 180, 233)),
+    ("may", RGBColor(0, 158, 115)),
+    ("thread", RGBColor(120, 80, 40)),
+    ("go", RGBColor(230, 159, 0)),
+    ("boost", RGBColor(204, 121, 167)),
+    ("crossbeam", RGBColor(90, 60, 160)),
+];
+
+/// Colours of subjects without one of their own, in turn.
+const OTHERS: &[RGBColor] = &[
+    RGBColor(0, 150, 150),
+    RGBColor(150, 0, 150),
+    RGBColor(100, 110, 0),
+];
+
+/// The colour of the `index`-th subject of a plot.
+pub(super) fn of(subject: &str, index: usize) -> RGBColor {
+    NAMED
+        .iter()
+        .find(|(name, _)| *name == subject)
+        .map_or(OTHERS[index % OTHERS.len()], |&(_, colour)| colour)
+}

@@ -1,0 +1,247 @@
+//! Panels of curves: something against cores, connections, work.
+
+use std::ops::Range;
+
+use anyhow::{Result, anyhow};
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::prelude::*;
+
+use super::colours::{self, PAPER};
+
+/// Size of one panel in pixels.
+const PANEL: (u32, u32) = (560, 420);
+/// Share of the x-axis that is left to the legend.
+const LEGEND: f64 = 0.4;
+/// Room for the title above all panels.
+const TITLE: u32 = 40;
+
+/// One coordinate system.
+pub(crate) struct Panel {
+    /// What tells it from its neighbours; may be empty.
+    pub(crate) caption: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) curves: Vec<Curve>,
+}
+
+/// An axis: what it shows, in which unit.
+#[derive(Clone)]
+pub(crate) struct Axis {
+    pub(crate) label: String,
+    pub(crate) scale: Scale,
+}
+
+/// How values lie on an axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// From zero, evenly.
+    Linear,
+    /// From zero, evenly, whole numbers.
+    Count,
+    /// By their logarithm.
+    Logarithmic,
+}
+
+/// The points of one subject.
+pub(crate) struct Curve {
+    pub(crate) subject: String,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+impl Axis {
+    /// An axis that starts at zero.
+    pub(crate) fn linear(label: &str) -> Self {
+        Self {
+            label: label.into(),
+            scale: Scale::Linear,
+        }
+    }
+
+    /// An axis of whole numbers that starts at zero.
+    pub(crate) fn count(label: &str) -> Self {
+        Self {
+            label: label.into(),
+            scale: Scale::Count,
+        }
+    }
+
+    /// An axis of powers.
+    pub(crate) fn logarithmic(label: &str) -> Self {
+        Self {
+            label: label.into(),
+            scale: Scale::Logarithmic,
+        }
+    }
+
+    /// The range that shows all values with this share of room behind them.
+    fn range(&self, room: f64, values: impl Iterator<Item = f64>) -> Range<f64> {
+        let (least, most) = values.fold((f64::INFINITY, 0.0_f64), |(least, most), value| {
+            (least.min(value), most.max(value))
+        });
+        match self.scale {
+            _ if !least.is_finite() || most <= 0.0 => 0.1..1.0,
+            Scale::Linear | Scale::Count => 0.0..most * (1.0 + room),
+            Scale::Logarithmic => least / 1.3..most * 1.3 * (1.69 * most / least).powf(room),
+        }
+    }
+
+    /// About how many labels it should have.
+    fn labels(&self, range: &Range<f64>) -> usize {
+        match self.scale {
+            Scale::Count => (range.end as usize + 1).min(10),
+            Scale::Linear | Scale::Logarithmic => 10,
+        }
+    }
+}
+
+/// Draws the panels side by side.
+pub(super) fn draw(title: &str, panels: &[Panel]) -> Result<String> {
+    let count = panels.len().max(1);
+    let size = (PANEL.0 * u32::try_from(count)?, PANEL.1 + TITLE);
+    let mut svg = String::new();
+    {
+        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        root.fill(&PAPER).map_err(failed)?;
+        let root = root.titled(title, ("sans-serif", 20)).map_err(failed)?;
+        for (area, panel) in root.split_evenly((1, count)).iter().zip(panels) {
+            draw_panel(area, panel)?;
+        }
+        root.present().map_err(failed)?;
+    }
+    Ok(svg)
+}
+
+/// Draws one panel with the scales its axes ask for.
+fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
+    let points = || panel.curves.iter().flat_map(|curve| &curve.points);
+    let x = panel.x.range(LEGEND, points().map(|point| point.0));
+    let y = panel.y.range(0.08, points().map(|point| point.1));
+    let labels = panel.x.labels(&x);
+    let logarithmic = |axis: &Axis| axis.scale == Scale::Logarithmic;
+    match (logarithmic(&panel.x), logarithmic(&panel.y)) {
+        (false, false) => draw_axes(area, panel, labels, x, y),
+        (false, true) => draw_axes(area, panel, labels, x, y.log_scale()),
+        (true, false) => draw_axes(area, panel, labels, x.log_scale(), y),
+        (true, true) => draw_axes(area, panel, labels, x.log_scale(), y.log_scale()),
+    }
+}
+
+/// Draws axes, curves and legend.
+fn draw_axes<X, Y>(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    panel: &Panel,
+    x_labels: usize,
+    x: X,
+    y: Y,
+) -> Result<()>
+where
+    X: AsRangedCoord<Value = f64>,
+    Y: AsRangedCoord<Value = f64>,
+    X::CoordDescType: ValueFormatter<f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
+    let mut chart = ChartBuilder::on(area)
+        .margin(12)
+        .caption(&panel.caption, ("sans-serif", 15))
+        .x_label_area_size(42)
+        .y_label_area_size(66)
+        .build_cartesian_2d(x, y)
+        .map_err(failed)?;
+    chart
+        .configure_mesh()
+        .light_line_style(WHITE)
+        .x_labels(x_labels)
+        .x_desc(&panel.x.label)
+        .y_desc(&panel.y.label)
+        .x_label_formatter(&|value| short(*value))
+        .y_label_formatter(&|value| short(*value))
+        .draw()
+        .map_err(failed)?;
+    for (index, curve) in panel.curves.iter().enumerate() {
+        let colour = colours::of(&curve.subject, index);
+        let line = LineSeries::new(curve.points.iter().copied(), colour.stroke_width(2));
+        chart
+            .draw_series(line)
+            .map_err(failed)?
+            .label(&curve.subject)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3)));
+        let dots = curve
+            .points
+            .iter()
+            .map(|&point| Circle::new(point, 3, colour.filled()));
+        chart.draw_series(dots).map_err(failed)?;
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::MiddleRight)
+        .background_style(WHITE.mix(0.8))
+        .border_style(BLACK.mix(0.3))
+        .draw()
+        .map_err(failed)
+}
+
+/// A value beside an axis, short.
+pub(super) fn short(value: f64) -> String {
+    let (value, unit) = match value.abs() {
+        1e6.. => (value / 1e6, "M"),
+        1e3.. => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let digits = if value.abs() >= 10.0 || value.fract() == 0.0 {
+        0
+    } else if value.abs() >= 1.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$}{unit}")
+}
+
+/// A drawing error in words; plotters' own borrow the backend.
+pub(super) fn failed<E: std::error::Error + Send + Sync>(
+    error: DrawingAreaErrorKind<E>,
+) -> anyhow::Error {
+    anyhow!("drawing failed: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_short() {
+        let labels = [0.05, 0.5, 2.0, 2.5, 12.4, 30_000.0, 1.5e6].map(short);
+        assert_eq!(labels, ["0.05", "0.50", "2", "2.5", "12", "30k", "1.5M"]);
+    }
+
+    #[test]
+    fn every_curve_is_named_in_the_drawing() -> Result<()> {
+        let panel = |x: Axis, y: Axis| Panel {
+            caption: "depth 1".into(),
+            x,
+            y,
+            curves: vec![
+                Curve {
+                    subject: "fibre".into(),
+                    points: vec![(1.0, 10.0), (2.0, 20.0)],
+                },
+                Curve {
+                    subject: "empty".into(),
+                    points: Vec::new(),
+                },
+            ],
+        };
+        let svg = draw(
+            "title",
+            &[
+                panel(Axis::linear("cores"), Axis::linear("requests")),
+                panel(Axis::logarithmic("cores"), Axis::logarithmic("requests")),
+            ],
+        )?;
+        for word in ["title", "depth 1", "cores", "requests", "fibre", "empty"] {
+            assert!(svg.contains(word), "{word} is missing");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,39 @@
+//! Plots as SVG, drawn by `plotters`.
+//!
+//! Two shapes serve every result: [`lines`] (a figure of the thesis: something
+//! against cores, connections or work, a curve for each runtime) and [`dots`] (a
+//! family of benchmarks: a row for each case, a dot for each runtime). A runtime
+//! has the same colour everywhere.
+
+mod colours;
+mod dots;
+mod lines;
+
+pub(crate) use dots::{Dots, Row};
+pub(crate) use lines::{Axis, Curve, Panel};
+
+/// A plot to be drawn.
+pub(crate) struct Plot {
+    /// What stands above it.
+    pub(crate) title: String,
+    /// What is drawn.
+    pub(crate) shape: Shape,
+}
+
+/// The two shapes.
+pub(crate) enum Shape {
+    /// Panels of curves beside each other.
+    Lines(Vec<Panel>),
+    /// Rows of dots.
+    Dots(Dots),
+}
+
+impl Plot {
+    /// Draws it.
+    pub(crate) fn to_svg(&self) -> anyhow::Result<String> {
+        match &self.shape {
+            Shape::Lines(panels) => lines::draw(&self.title, panels),
+            Shape::Dots(dots) => dots::draw(&self.title, dots),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The programs of this crate: where they lie, and that they are as new as the
+//! source.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// A binary of this crate, by its name.
+pub(crate) fn ours(name: &str) -> anyhow::Result<PathBuf> {
+    Ok(directory()?.join(name))
+}
+
+/// Where this program lies, and the others beside it.
+pub(crate) fn directory() -> anyhow::Result<PathBuf> {
+    let mut path = env::current_exe()?;
+    path.pop();
+    Ok(path)
+}
+
+/// Makes the programs ready to be measured: builds them, and lets them open as
+/// many files as the system allows.
+pub(crate) fn prepare() -> anyhow::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    setrlimit(Resource::Nofile, raised).context("raising the limit of open files")?;
+    build()
+}
+
+/// Builds every binary of this crate beside this program. A plain `cargo run`
+/// builds the harness alone, and without this a peer could be older than the
+/// tree.
+fn build() -> anyhow::Result<()> {
+    let Some(cargo) = env::var_os("CARGO") else {
+        return Ok(()); // started by hand: what lies there is measured
+    };
+    let directory = directory()?;
+    let profile = match directory.file_name().and_then(OsStr::to_str) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME")]);
+    build.args(["--bins", "--profile", profile]);
+    if let Some(target) = directory.parent() {
+        build.arg("--target-dir").arg(target);
+    }
+    if !build.status().context("starting cargo")?.success() {
+        bail!("the programs under measurement do not build");
+    }
+    Ok(())
+}

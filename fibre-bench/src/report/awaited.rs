@@ -1,0 +1,54 @@
+//! Figures that have a bar but nothing to run yet, so that none is forgotten.
+
+use std::fmt::Write as _;
+
+/// A figure to reach and the part of fibre it waits for.
+struct Awaited {
+    figure: &'static str,
+    to_reach: &'static str,
+    waits_for: &'static str,
+}
+
+/// All of them. A row leaves this table when its benchmark enters one.
+const AWAITED: &[Awaited] = &[
+    Awaited {
+        figure: "channel round trip, 1 and 2 processors",
+        to_reach: "≤ 110 ns, ≤ 250 ns",
+        waits_for: "channels",
+    },
+    Awaited {
+        figure: "pipe ping-pong, 1 and 2 processors",
+        to_reach: "≤ 1,150 ns, ≤ 4.3 µs",
+        waits_for: "pipes",
+    },
+    Awaited {
+        figure: "thesis figure 4.1: two clusters, fibres that migrate 10 times, queue variants",
+        to_reach: "a plot",
+        waits_for: "migration between clusters and the queue variants",
+    },
+    Awaited {
+        figure: "thesis figure 4.4: pollers and pipeline depth",
+        to_reach: "a plot",
+        waits_for: "further pollers",
+    },
+    Awaited {
+        figure: "thesis figures 4.10 to 4.18: Memcached",
+        to_reach: "plots",
+        waits_for: "Memcached on fibres",
+    },
+];
+
+/// The list in Markdown.
+pub(crate) fn list() -> String {
+    let mut text = String::new();
+    for row in AWAITED {
+        // Writing to a string cannot fail.
+        writeln!(
+            text,
+            "* {} ({}): waits for {}",
+            row.figure, row.to_reach, row.waits_for
+        )
+        .ok();
+    }
+    text
+}

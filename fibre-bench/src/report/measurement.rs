@@ -1,0 +1,66 @@
+//! One measured thing, and how its readings are read.
+
+use serde::Serialize;
+
+use super::goal::{Better, Goal};
+use crate::series::Series;
+
+/// Whose figures have to reach something.
+pub(crate) const OURS: &str = "fibre";
+
+/// The figure that stands for all repetitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Read {
+    /// The best reading: on one processor noise only adds.
+    Best,
+    /// The middle reading: where the run of things differs from repetition to
+    /// repetition, as with two processors, the best one is luck.
+    Median,
+}
+
+/// One measured thing: every reading, and how to read them.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Measurement {
+    /// The benchmark, as `list` names it.
+    pub(crate) benchmark: &'static str,
+    /// The case within it.
+    pub(crate) case: String,
+    /// Who was measured.
+    pub(crate) subject: String,
+    /// What was measured.
+    pub(crate) metric: &'static str,
+    /// Unit of the readings.
+    pub(crate) unit: &'static str,
+    /// Which direction is good.
+    pub(crate) better: Better,
+    /// Which reading stands for all.
+    pub(crate) read: Read,
+    /// What ours has to reach; of our own measurements only.
+    pub(crate) goal: Option<Goal>,
+    /// Every reading, in the order in which they were made.
+    pub(crate) readings: Series,
+}
+
+impl Measurement {
+    /// The figure that stands for all readings.
+    pub(crate) fn figure(&self) -> f64 {
+        match self.read {
+            Read::Best => self.best(),
+            Read::Median => self.readings.median(),
+        }
+    }
+
+    /// The best reading.
+    pub(crate) fn best(&self) -> f64 {
+        match self.better {
+            Better::Lower => self.readings.minimum(),
+            Better::Higher => self.readings.maximum(),
+        }
+    }
+
+    /// Whether both belong to one row of a comparison.
+    pub(crate) fn compares_with(&self, other: &Self) -> bool {
+        self.benchmark == other.benchmark && self.case == other.case && self.metric == other.metric
+    }
+}

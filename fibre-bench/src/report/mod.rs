@@ -1,0 +1,184 @@
+//! Everything a run has measured, and the three forms it leaves in: tables on
+//! standard output as they come, a Markdown document with plots, and JSON.
+
+mod awaited;
+pub(crate) mod format;
+mod goal;
+mod measurement;
+mod scorecard;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use comfy_table::Table;
+use serde::Serialize;
+
+pub(crate) use awaited::list as awaited;
+pub(crate) use goal::{Better, Goal, Verdict};
+pub(crate) use measurement::{Measurement, OURS, Read};
+
+use crate::machine::Machine;
+use crate::plot::Plot;
+
+/// Everything a run has measured.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    pub(crate) machine: Machine,
+    measurements: Vec<Measurement>,
+    /// What was not measured here, and why.
+    notes: Vec<String>,
+    /// What went wrong without stopping the run.
+    faults: Vec<String>,
+    /// The document so far: what was printed, in Markdown.
+    #[serde(skip)]
+    document: String,
+    /// Plots by the name of their file.
+    #[serde(skip)]
+    plots: Vec<(String, String)>,
+}
+
+impl Report {
+    /// An empty report.
+    pub(crate) fn new(machine: Machine) -> Self {
+        Self {
+            machine,
+            measurements: Vec::new(),
+            notes: Vec::new(),
+            faults: Vec::new(),
+            document: String::new(),
+            plots: Vec::new(),
+        }
+    }
+
+    /// Begins a section.
+    pub(crate) fn section(&mut self, title: &str) {
+        self.write(&format!("## {title}"));
+    }
+
+    /// Adds a paragraph.
+    pub(crate) fn paragraph(&mut self, text: &str) {
+        self.write(text);
+    }
+
+    /// Adds a table.
+    pub(crate) fn table(&mut self, table: &Table) {
+        self.write(&table.to_string());
+    }
+
+    /// Adds a plot, in a file of this name beside the document.
+    pub(crate) fn plot(&mut self, name: &str, plot: &Plot) -> anyhow::Result<()> {
+        let svg = plot.to_svg().with_context(|| format!("plot {name}"))?;
+        let file = format!("{name}.svg");
+        self.document
+            .push_str(&format!("![{}]({file})\n\n", plot.title));
+        self.plots.push((file, svg));
+        Ok(())
+    }
+
+    /// Adds a measurement.
+    pub(crate) fn add(&mut self, measurement: Measurement) {
+        self.measurements.push(measurement);
+    }
+
+    /// The measurements of a benchmark.
+    pub(crate) fn of<'a>(&'a self, benchmark: &'a str) -> impl Iterator<Item = &'a Measurement> {
+        self.measurements
+            .iter()
+            .filter(move |one| one.benchmark == benchmark)
+    }
+
+    /// Notes something that could not be measured here, once.
+    pub(crate) fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            println!("note: {note}");
+            self.notes.push(note);
+        }
+    }
+
+    /// Notes a fault, which makes the exit code non-zero.
+    pub(crate) fn fault(&mut self, fault: String) {
+        eprintln!("fault: {fault}");
+        self.faults.push(fault);
+    }
+
+    /// What stands for a measurement's goal; `None` where it has none.
+    pub(crate) fn verdict(&self, ours: &Measurement) -> Option<Verdict> {
+        scorecard::verdict(ours, &self.measurements)
+    }
+
+    /// The verdict as a cell of a table; empty where there is no goal.
+    pub(crate) fn verdict_in_words(&self, ours: &Measurement) -> String {
+        self.verdict(ours).map_or_else(String::new, |verdict| {
+            format!("{}: {}", verdict.bar, verdict.mark())
+        })
+    }
+
+    /// Prints how ours stands against every goal.
+    pub(crate) fn print_scorecard(&self) {
+        println!("## Scorecard\n\n{}", scorecard::table(&self.measurements));
+    }
+
+    /// Writes `report.md`, `results.json` and the plots.
+    pub(crate) fn write_to(&self, directory: &Path) -> anyhow::Result<()> {
+        fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+        let write = |name: &str, text: &str| {
+            let path = directory.join(name);
+            fs::write(&path, text).with_context(|| format!("writing {}", path.display()))
+        };
+        for (name, svg) in &self.plots {
+            write(name, svg)?;
+        }
+        write("results.json", &serde_json::to_string_pretty(self)?)?;
+        write("report.md", &self.markdown())
+    }
+
+    /// Writes header, measurements and faults as JSON.
+    pub(crate) fn write_json(&self, path: &Path) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// The exit code the faults call for, after printing them once more.
+    pub(crate) fn conclude(&self) -> ExitCode {
+        for fault in &self.faults {
+            eprintln!("fault: {fault}");
+        }
+        if self.faults.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
+    }
+
+    /// The whole document: header, scorecard, what is missing, sections.
+    fn markdown(&self) -> String {
+        let mut text = format!(
+            "# Results\n\nWritten by `fibre-bench`; not to be edited. How to read it: \
+             [PERFORMANCE.md](../../PERFORMANCE.md).\n\n{}\n\n## Scorecard\n\n{}\n\n{}\n\n",
+            self.machine,
+            scorecard::LEGEND,
+            scorecard::table(&self.measurements),
+        );
+        text.push_str(&format!("## Not measured\n\n{}\n", awaited::list()));
+        let missing = self.notes.iter().map(|note| format!("* {note}\n"));
+        text.extend(missing);
+        if !self.faults.is_empty() {
+            text.push_str("\n## Faults\n\n");
+            text.extend(self.faults.iter().map(|fault| format!("* {fault}\n")));
+        }
+        text.push('\n');
+        text.push_str(&self.document);
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+        text
+    }
+
+    /// Prints a block and keeps it for the document.
+    fn write(&mut self, block: &str) {
+        println!("{block}\n");
+        self.document.push_str(block);
+        self.document.push_str("\n\n");
+    }
+}

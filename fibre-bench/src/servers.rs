@@ -1,0 +1,102 @@
+//! The web servers under comparison and how each is started.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Context as _;
+
+use crate::peers;
+use crate::process::programs;
+use crate::report::Report;
+
+/// Servers that are binaries of this crate; the bare loop, which is the limit,
+/// first.
+const OURS: &[&str] = &["epoll", "fibre", "tokio", "may", "thread"];
+
+/// A server, and how it is started.
+#[derive(Clone)]
+pub(crate) struct ServerProgram {
+    /// What tables call it.
+    pub(crate) name: String,
+    program: PathBuf,
+    /// What stands before the options.
+    arguments: Vec<String>,
+    /// Whether it takes the options of this crate's servers.
+    takes_options: bool,
+    /// Variables it is started with.
+    environment: Vec<(String, String)>,
+}
+
+/// What a server is to do.
+#[derive(Clone, Copy)]
+pub(crate) struct Duty {
+    /// Kernel threads it may use for its work, where it can be told.
+    pub(crate) processors: usize,
+    /// Whether it sends back what it reads instead of answering requests.
+    pub(crate) echo: bool,
+}
+
+impl ServerProgram {
+    /// The command that starts it; `None` where it cannot do this duty.
+    pub(crate) fn command(&self, duty: Duty) -> Option<Command> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        command.envs(self.environment.iter().cloned());
+        if self.takes_options {
+            command.args(["--processors", &duty.processors.to_string()]);
+            if duty.echo {
+                command.arg("--echo");
+            }
+        } else if duty.echo {
+            return None;
+        }
+        Some(command)
+    }
+
+    /// This server under another name, with a variable set.
+    pub(crate) fn variant(&self, name: &str, variable: &str, value: &str) -> Self {
+        let mut variant = self.clone();
+        variant.name = format!("{}, {name}", self.name);
+        variant.environment.push((variable.into(), value.into()));
+        variant
+    }
+
+    /// A server of the user's, by name and command line.
+    pub(crate) fn other(name: &str, line: &str) -> anyhow::Result<Self> {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        Ok(Self {
+            name: name.into(),
+            program: words.next().context("an empty command")?.into(),
+            arguments: words.collect(),
+            takes_options: false,
+            environment: Vec::new(),
+        })
+    }
+}
+
+/// Every server that is here.
+pub(crate) fn find(report: &mut Report) -> anyhow::Result<Vec<ServerProgram>> {
+    let mut servers = OURS
+        .iter()
+        .map(|name| {
+            Ok(ServerProgram {
+                name: (*name).into(),
+                program: programs::ours(&format!("server-{name}"))?,
+                arguments: Vec::new(),
+                takes_options: true,
+                environment: Vec::new(),
+            })
+        })
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    match peers::go()? {
+        Some(program) => servers.push(ServerProgram {
+            name: "go".into(),
+            program,
+            arguments: vec!["server".into()],
+            takes_options: true,
+            environment: Vec::new(),
+        }),
+        None => report.note("go: not installed, so its server's rows are missing".into()),
+    }
+    Ok(servers)
+}

@@ -1,0 +1,143 @@
+//! Every peer program speaks the protocol: it lists its workloads, each of them
+//! runs on one processor and on two and prints its figures, and what it does
+//! not understand it refuses.
+
+use std::process::{Command, Output};
+
+use anyhow::{Context as _, ensure};
+use fibre_bench::measure::Sample;
+
+/// The workloads that every runtime with a scheduler has.
+const COMMON: &[&str] = &[
+    "yield",
+    "spawn",
+    "semaphore",
+    "condvar",
+    "mutex",
+    "contend",
+    "work",
+    "blocked",
+    "skynet",
+    "sleep",
+];
+
+/// Keys that make a workload tiny, and the values it reports beside the times.
+fn tiny(workload: &str) -> (&'static [&'static str], &'static [&'static str]) {
+    match workload {
+        "yield" => (&["fibres=3"], &[]),
+        "spawn" => (&["batch=7"], &[]),
+        "contend" => (
+            &["threads=3", "locks=2", "held=5", "free=10"],
+            &["cv", "jain"],
+        ),
+        "work" => (&["units=10"], &[]),
+        "blocked" => (&["fibres=20"], &["mappings", "rss_bytes"]),
+        "skynet" => (&["leaves=100"], &[]),
+        "sleep" => (
+            &["micros=100", "count=3"],
+            &["over_us_max", "over_us_median"],
+        ),
+        _ => (&[], &[]),
+    }
+}
+
+/// What a peer answers.
+fn ask(path: &str, words: &[&str]) -> anyhow::Result<Output> {
+    Ok(Command::new(path).args(words).output()?)
+}
+
+/// Runs one workload and looks at its figures.
+fn check_workload(path: &str, workload: &str, processors: &str) -> anyhow::Result<()> {
+    let (keys, values) = tiny(workload);
+    let words = [&[workload, processors, "seconds=0.01"], keys].concat();
+    let output = ask(path, &words)?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {errors}", output.status);
+    let text = String::from_utf8(output.stdout)?;
+    ensure!(text.lines().count() == 1, "not one line: {text}");
+    let sample: Sample = serde_json::from_str(&text)?;
+    ensure!(sample.operations > 0, "no operations: {text}");
+    let times = [sample.cpu_ns, sample.wall_ns];
+    ensure!(
+        times.iter().all(|time| time.is_finite() && *time > 0.0),
+        "no times: {text}"
+    );
+    ensure!(
+        sample.values.keys().eq(values),
+        "other values than {values:?}: {text}"
+    );
+    // Some may well be 0: the variation of equal counts, the growth of nothing.
+    let sensible = |value: &f64| value.is_finite() && *value >= 0.0;
+    ensure!(sample.values.values().all(sensible), "no values: {text}");
+    Ok(())
+}
+
+/// Checks a peer that has these workloads, in any order.
+fn check(path: &str, workloads: &[&str]) -> anyhow::Result<()> {
+    let output = ask(path, &[])?;
+    ensure!(output.status.success(), "it does not list its workloads");
+    let text = String::from_utf8(output.stdout)?;
+    let mut listed: Vec<_> = text.lines().collect();
+    let mut expected = workloads.to_vec();
+    listed.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(listed, expected);
+
+    for workload in workloads {
+        for processors in ["processors=1", "processors=2"] {
+            check_workload(path, workload, processors)
+                .with_context(|| format!("{path} {workload} {processors}"))?;
+        }
+    }
+
+    for words in [&["no-such-workload"] as &[_], &["work", "no-such-key=1"]] {
+        let output = ask(path, words)?;
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty());
+    }
+    Ok(())
+}
+
+#[test]
+fn fibre() -> anyhow::Result<()> {
+    check(env!("CARGO_BIN_EXE_peer-fibre"), COMMON)
+}
+
+#[test]
+fn may() -> anyhow::Result<()> {
+    let workloads = [COMMON, &["channel"]].concat();
+    check(env!("CARGO_BIN_EXE_peer-may"), &workloads)
+}
+
+#[test]
+fn thread() -> anyhow::Result<()> {
+    check(env!("CARGO_BIN_EXE_peer-thread"), COMMON)
+}
+
+#[test]
+fn tokio() -> anyhow::Result<()> {
+    let workloads = [COMMON, &["channel"]].concat();
+    check(env!("CARGO_BIN_EXE_peer-tokio"), &workloads)
+}
+
+#[test]
+fn tokio_worker() -> anyhow::Result<()> {
+    let workloads = [COMMON, &["channel"]].concat();
+    check(env!("CARGO_BIN_EXE_peer-tokio-worker"), &workloads)
+}
+
+#[test]
+fn corosensei() -> anyhow::Result<()> {
+    check(
+        env!("CARGO_BIN_EXE_peer-corosensei"),
+        &["yield", "spawn", "work"],
+    )
+}
+
+#[test]
+fn crossbeam() -> anyhow::Result<()> {
+    check(
+        env!("CARGO_BIN_EXE_peer-crossbeam"),
+        &["spawn", "semaphore", "channel", "work"],
+    )
+}
