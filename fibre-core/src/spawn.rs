@@ -8,16 +8,18 @@
 use crate::children::ChildrenRef;
 use crate::completion::Finished;
 use crate::domain::Domain;
-use crate::fibre::{Attributes, Body, ControlBlock, FibreRef};
+use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, memory};
 use crate::park::{self, park};
 use crate::processor::Processor;
 use crate::report;
 use crate::stack::StackError;
+use std::alloc::Layout;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -133,8 +135,15 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
 
     /// See [`Body::free`].
     unsafe fn free(this: FibreRef) {
-        // SAFETY: made by `Box::into_raw` in `launch`, and nobody refers to it.
-        drop(unsafe { Box::from_raw(this.cast::<Self>().as_ptr()) });
+        let layout = Layout::new::<Self>();
+        // SAFETY: made in `launch` with this layout, and nobody refers to it.
+        unsafe {
+            this.cast::<Self>().drop_in_place();
+            match Processor::current().as_ref() {
+                Some(here) => here.blocks().put(this.cast(), layout),
+                None => memory::release(this.cast(), layout),
+            }
+        }
     }
 }
 
@@ -162,6 +171,15 @@ impl Place<'_> {
         match self {
             Self::Here(processor) => Some(processor.domain().register(processor.index())),
             Self::There(domain) => domain.register_foreign(),
+        }
+    }
+
+    /// Memory for it.
+    #[inline]
+    fn memory(&self, layout: Layout) -> NonNull<u8> {
+        match self {
+            Self::Here(processor) => processor.blocks().take(layout),
+            Self::There(_) => memory::allocate(layout),
         }
     }
 
@@ -194,13 +212,18 @@ where
     T: Send,
 {
     let id = place.register()?;
-    let task = Box::new(Task {
-        block: ControlBlock::new(Task::<F, T>::BODY, attributes, id),
-        stage: UnsafeCell::new(Stage::<F, T>::Closure(closure)),
-        scope,
-    });
-    // SAFETY: a box is not null.
-    let fibre: FibreRef = unsafe { FibreRef::new_unchecked(Box::into_raw(task).cast()) };
+    let task = place
+        .memory(Layout::new::<Task<F, T>>())
+        .cast::<Task<F, T>>();
+    // SAFETY: fresh memory of this layout.
+    unsafe {
+        task.write(Task {
+            block: ControlBlock::new(Task::<F, T>::BODY, attributes, id),
+            stage: UnsafeCell::new(Stage::<F, T>::Closure(closure)),
+            scope,
+        });
+    }
+    let fibre: FibreRef = task.cast();
     place.put(fibre);
     Some(JoinHandle {
         fibre,

@@ -11,6 +11,7 @@
 //! atomic words of their own files. `home` is written by the owner before it runs
 //! the fibre, and read by the winner of the fibre's waiter.
 
+pub mod memory;
 mod state;
 
 pub use state::{Left, StateWord, Wake};

@@ -22,6 +22,7 @@ pub use execute::in_fibre;
 
 use crate::current;
 use crate::domain::Domain;
+use crate::fibre::memory::BlockCache;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::ready::ReadyQueue;
 use crate::stack::{Culprit, StackCache, StackError};
@@ -59,6 +60,8 @@ pub struct Processor {
     timers: Timers<ControlBlock>,
     /// Stacks of ended fibres.
     stacks: StackCache,
+    /// Memory of ended fibres.
+    blocks: BlockCache,
     /// Where the next fibre spawned here goes.
     turn: Cell<usize>,
     /// Switches left until the next service.
@@ -89,6 +92,7 @@ impl Processor {
             running: Cell::new(None),
             timers: Timers::default(),
             stacks: StackCache::new(domain.stack_size),
+            blocks: BlockCache::new(),
             turn: Cell::new(index),
             until_service: Cell::new(SERVICE_INTERVAL),
             service_interval: Cell::new(SERVICE_INTERVAL),
@@ -263,6 +267,12 @@ impl Processor {
     /// Deadlines of fibres that wait here.
     pub fn timers(&self) -> &Timers<ControlBlock> {
         &self.timers
+    }
+
+    /// Memory of fibres that ended here.
+    #[inline]
+    pub fn blocks(&self) -> &BlockCache {
+        &self.blocks
     }
 
     /// The fibre whose stack this thread is on.
