@@ -8,6 +8,7 @@ use super::Sweep;
 use crate::benchmarks::{Load, Setting};
 use crate::plan::{self, Run};
 use crate::plot::{Axis, Plot, Shape};
+use crate::process::programs;
 use crate::report::{Better, OURS};
 use crate::servers::ServerProgram;
 
@@ -18,8 +19,8 @@ const SHORT: usize = 100;
 /// Connections of figure 4.7, as in the thesis.
 const MANY: usize = 12_000;
 /// Connections of figure 4.8, and beyond them of figure 4.9.
-const CONNECTIONS: &[usize] = &[1000, 4000, 12_000, 30_000, 60_000];
-const VERY_MANY: &[usize] = &[60_000, 120_000];
+const CONNECTIONS: &[usize] = &[1000, 4000, 12_000, 18_000, 30_000, 60_000];
+const VERY_MANY: &[usize] = &[60_000, 120_000, 250_000];
 /// Length of a repetition.
 const SECONDS: f64 = 1.0;
 /// Repetitions unless asked for another number.
@@ -110,17 +111,30 @@ pub(super) fn very_many(run: &mut Run) -> anyhow::Result<()> {
 fn over_connections(
     run: &mut Run,
     figure: &'static str,
-    programs: &[ServerProgram],
+    servers: &[ServerProgram],
     counts: &[usize],
 ) -> anyhow::Result<()> {
+    let most = programs::most_connections();
+    let (counts, beyond): (Vec<usize>, Vec<usize>) =
+        counts.iter().partition(|&&connections| connections <= most);
+    if !beyond.is_empty() {
+        run.report.note(format!(
+            "figure {figure}: {beyond:?} connections are more than the limit of open files allows ({most})"
+        ));
+    }
+    if counts.is_empty() {
+        run.report
+            .paragraph("Not drawn: the limit of open files is too low.");
+        return Ok(());
+    }
     let processors = most_server_cores(run);
     run.report.paragraph(&format!(
         "The server on {processors} of {} cores, keep-alive, no pipelining.",
         run.cores.count()
     ));
     let mut points = Vec::new();
-    for &connections in counts {
-        for program in programs {
+    for connections in counts {
+        for program in servers {
             points.push(Point {
                 program: program.clone(),
                 x: connections as f64,

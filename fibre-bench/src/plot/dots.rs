@@ -54,12 +54,14 @@ fn draw_rows(
     count: f64,
 ) -> Result<()> {
     let (least, most) = dots.range();
+    // The legend stands to the right of the largest figure.
+    let beyond = most * 1.5 * (most / least).powf(0.3);
     let mut chart = ChartBuilder::on(root)
         .margin(12)
         .caption(title, ("sans-serif", 20))
         .x_label_area_size(40)
         .y_label_area_size(NAMES)
-        .build_cartesian_2d((least / 1.5..most * 4.0).log_scale(), 0.0..count)
+        .build_cartesian_2d((least / 1.5..beyond).log_scale(), 0.0..count)
         .map_err(failed)?;
     chart
         .configure_mesh()

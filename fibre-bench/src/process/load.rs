@@ -134,6 +134,11 @@ impl LoadCommand {
         self.with("--cores", cores.join(","))
     }
 
+    /// Threads that share the connections. Default: 1.
+    pub(crate) fn threads(self, count: usize) -> Self {
+        self.with("--threads", count)
+    }
+
     /// This load with one more option.
     fn with(mut self, option: &str, value: impl ToString) -> Self {
         self.0.extend([option.into(), value.to_string()]);

@@ -21,6 +21,16 @@ pub(crate) fn directory() -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
+/// Files a program has open beside its connections, at most.
+const OTHER_FILES: u64 = 200;
+
+/// How many connections a program may have open; endless without a limit.
+pub(crate) fn most_connections() -> usize {
+    let limit = getrlimit(Resource::Nofile).current;
+    let connections = limit.map(|files| files.saturating_sub(OTHER_FILES));
+    connections.map_or(usize::MAX, |count| count.try_into().unwrap_or(usize::MAX))
+}
+
 /// Makes the programs ready to be measured: builds them, and lets them open as
 /// many files as the system allows.
 pub(crate) fn prepare() -> anyhow::Result<()> {

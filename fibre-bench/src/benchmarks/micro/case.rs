@@ -147,9 +147,9 @@ impl Case {
         names(self) == names(other) && self.read() == other.read()
     }
 
-    /// How many processors, in words short enough for a table.
-    pub(super) fn parallelism(&self) -> String {
-        format!("{} CPU", self.processors)
+    /// What tables, files and other cases know it by.
+    pub(super) fn title(&self) -> String {
+        format!("{} ({} CPU)", self.name, self.processors)
     }
 }
 

@@ -135,7 +135,7 @@ fn add(family: &Family, case: &Case, rows: &[Row<'_>], report: &mut Report) {
         for (metric, readings) in case.metrics.iter().zip(&row.readings) {
             report.add(Measurement {
                 benchmark: family.name,
-                case: case.name.into(),
+                case: case.title(),
                 subject: row.peer.name.clone(),
                 metric: metric.name,
                 unit: metric.unit,

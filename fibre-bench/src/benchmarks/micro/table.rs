@@ -41,13 +41,14 @@ fn fill(table: &mut Table, family: &Family, case: &Case, report: &Report) {
     let of_case = |metric: &'static str| {
         report
             .of(family.name)
-            .filter(move |one| one.case == case.name && one.metric == metric)
+            .filter(|one| one.case == case.title())
+            .filter(move |one| one.metric == metric)
     };
     let ours = of_case(main).find(|one| one.subject == OURS);
     for row in of_case(main) {
         let verdict = report.verdict(row);
         let mut cells = vec![
-            format!("{} ({})", case.name, case.parallelism()),
+            case.title(),
             row.subject.clone(),
             figure(row.best()),
             figure(row.readings.median()),
@@ -79,10 +80,10 @@ pub(super) fn draw(family: &Family, report: &mut Report) -> anyhow::Result<()> {
     let rows = drawn.map(|case| {
         let of_case: Vec<&Measurement> = report
             .of(family.name)
-            .filter(|one| one.case == case.name && one.metric == case.metrics[0].name)
+            .filter(|one| one.case == case.title() && one.metric == case.metrics[0].name)
             .collect();
         PlotRow {
-            name: format!("{} ({})", case.name, case.parallelism()),
+            name: case.title(),
             dots: of_case
                 .iter()
                 .map(|one| (one.subject.clone(), one.figure()))

@@ -98,6 +98,7 @@ impl Setting {
             .warm_up(WARM_UP)
             .measuring(server.id())
             .pinned_to(cores)
+            .threads(cores.len())
             .run(&server.address)?;
         ensure!(load.errors.is_empty(), "{}", load.errors.join("; "));
         let cpu_us = load.server_cpu_us.context("no CPU time was read")?;
