@@ -11,7 +11,7 @@ use crate::report::Better;
 const FIBRES: usize = 1024;
 const LOCKS: usize = 32;
 /// Lengths of both work loops in figure 4.5, in microseconds.
-const WORK_US: &[f64] = &[0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0];
+const WORK_US: &[f64] = &[0.5, 1.0, 2.0, 5.0, 10.0, 20.0];
 /// Length of both work loops in figure 4.6.
 const EFFICIENCY_US: f64 = 20.0;
 /// Length of a repetition on the wall.
