@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::panicking;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::drops::OnDrop;
 use support::{Drops, Latch, eventually, for_clusters, for_each_cluster, text_of, watched};
 
@@ -244,5 +244,26 @@ fn panics_nest_in_destructors() {
         });
         assert_eq!(text_of(&*fibre.join().unwrap_err()), "outer");
         assert!(!panicking());
+    });
+}
+
+/// A destructor that takes a free lock again and again while its fibre unwinds lets nobody in:
+/// others would seem to panic, as std counts panics per thread.
+#[test]
+fn free_locks_do_not_switch_while_unwinding() {
+    for_clusters(&[1], |_| {
+        let unwinding = fibre::spawn(|| {
+            let _locks = OnDrop(|| {
+                let mutex = Mutex::new(());
+                let end = Instant::now() + Duration::from_millis(5);
+                while Instant::now() < end {
+                    drop(mutex.lock());
+                }
+            });
+            resume_unwind(Box::new(()));
+        });
+        let other = fibre::spawn(panicking);
+        assert!(unwinding.join().is_err());
+        assert!(!other.join().unwrap());
     });
 }

@@ -209,8 +209,8 @@ pub fn yield_now() {
 }
 
 /// A point at which a fibre that never blocks lets the others of its processor run, once
-/// it has had its share of a few hundred microseconds. For calls that could block and did
-/// not have to. On a plain thread it does nothing: the kernel takes care of those.
+/// it has run for about 20 µs. For calls that could block and did not have to. While the
+/// fibre unwinds, and on a plain thread, of which the kernel takes care, it does nothing.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -232,6 +232,7 @@ pub fn yield_point() {
     // SAFETY: not null means that this thread is that processor.
     if let Some(processor) = unsafe { Processor::current().as_ref() }
         && processor.slice_is_over()
+        && !current::panicking()
         && let Some(fibre) = processor.running()
     {
         // SAFETY: the running fibre's own block.

@@ -84,7 +84,7 @@ impl Epoll {
         let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; BATCH];
         let (events, _) = match epoll::wait(&self.0, &mut events[..], timeout) {
             // A sandbox, or an older valgrind, that does not know `epoll_pwait2`.
-            Err(Errno::NOSYS) => return self.wait_coarsely(timeout, deliver),
+            Err(Errno::NOSYS | Errno::PERM) => return self.wait_coarsely(timeout, deliver),
             done => done?,
         };
         events

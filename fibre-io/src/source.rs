@@ -112,6 +112,9 @@ impl Source {
         if !self.slot.is_registered() && !registers_lazily() {
             self.register()?;
         }
+        if direction == Direction::Write {
+            fibre_core::yield_point();
+        }
         let gate = self.gate(direction);
         let mut rested = direction == Direction::Write;
         let mut deadline = None;

@@ -216,6 +216,10 @@ impl<T> Mutex<T> {
 impl<T: ?Sized> Mutex<T> {
     /// Waits until the mutex is the caller's. Blocks the fibre, or the thread if the
     /// caller is not a fibre. Locking a mutex that one holds waits for ever.
+    ///
+    /// Other fibres of the processor may run before it returns even if the mutex is free
+    /// (see [`fibre_core::yield_point`]). So do not call it with a lock of `std` held
+    /// that those could want: they would block the kernel thread.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         // Without a deadline this cannot fail.

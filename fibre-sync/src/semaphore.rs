@@ -6,7 +6,7 @@
 //! the release wins is decided by the waiter's outcome, so no permit is lost.
 
 use crate::wait_list::{Locked, WaitList, wait};
-use fibre_core::Outcome;
+use fibre_core::{Outcome, yield_point};
 use std::time::Instant;
 
 /// A counting semaphore: `acquire` waits for a permit, `release` brings one. First
@@ -75,6 +75,7 @@ impl Semaphore {
 
     /// The common part.
     fn acquire_deadline(&self, deadline: Option<Instant>) -> bool {
+        yield_point();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait(

@@ -4,7 +4,7 @@ use crate::support::{
     Latch, eventually, for_clusters, for_each_cluster, let_others_block, sockets,
 };
 use fibre::Cluster;
-use fibre::sync::Mutex;
+use fibre::sync::{Mutex, Semaphore};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -169,32 +169,59 @@ fn yielding_does_not_starve_the_new() {
     });
 }
 
-/// A fibre that takes a lock again and again, never in vain, keeps neither the others of its
-/// processor waiting, nor timers, nor descriptors.
+/// A fibre that does `free` again and again, which never has to wait, keeps neither the others
+/// of its processor waiting, nor timers, nor descriptors.
+fn starves_nobody(free: impl Fn()) {
+    let (mut near, mut far) = sockets::pair_with_std();
+    far.write_all(b"!").unwrap();
+    let came = Arc::new(AtomicUsize::new(0));
+    let others: [Box<dyn FnOnce() + Send>; 3] = [
+        Box::new(|| ()),
+        Box::new(|| fibre::sleep(Duration::from_millis(1))),
+        Box::new(move || near.read_exact(&mut [0]).unwrap()),
+    ];
+    for other in others {
+        let came = Arc::clone(&came);
+        fibre::spawn(move || {
+            other();
+            came.fetch_add(1, Ordering::SeqCst);
+        });
+    }
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while came.load(Ordering::SeqCst) < 3 {
+        free();
+        assert!(Instant::now() < deadline, "somebody starves");
+    }
+}
+
 #[test]
 fn locks_that_are_free_starve_nobody() {
     for_clusters(&[1], |_| {
-        let (mut near, mut far) = sockets::pair_with_std();
-        far.write_all(b"!").unwrap();
-        let came = Arc::new(AtomicUsize::new(0));
-        let others: [Box<dyn FnOnce() + Send>; 3] = [
-            Box::new(|| ()),
-            Box::new(|| fibre::sleep(Duration::from_millis(1))),
-            Box::new(move || near.read_exact(&mut [0]).unwrap()),
-        ];
-        for other in others {
-            let came = Arc::clone(&came);
-            fibre::spawn(move || {
-                other();
-                came.fetch_add(1, Ordering::SeqCst);
-            });
-        }
         let mutex = Mutex::new(());
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while came.load(Ordering::SeqCst) < 3 {
-            drop(mutex.lock());
-            assert!(Instant::now() < deadline, "somebody starves");
-        }
+        starves_nobody(|| drop(mutex.lock()));
+    });
+}
+
+#[test]
+fn permits_that_are_there_starve_nobody() {
+    for_clusters(&[1], |_| {
+        let semaphore = Semaphore::new(1);
+        starves_nobody(|| {
+            semaphore.acquire();
+            semaphore.release();
+        });
+    });
+}
+
+/// Neither does writing to a socket whose reader keeps up.
+#[test]
+fn writes_that_find_room_starve_nobody() {
+    for_clusters(&[1], |_| {
+        let (near, mut far) = sockets::pair_with_std();
+        let reader = thread::spawn(move || while let Ok(1..) = far.read(&mut [0; 1 << 16]) {});
+        starves_nobody(|| (&near).write_all(b"x").unwrap());
+        drop(near);
+        reader.join().unwrap();
     });
 }
 

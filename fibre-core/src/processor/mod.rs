@@ -145,6 +145,7 @@ impl Processor {
     fn find_work(&self) -> Option<FibreRef> {
         self.count_switch();
         if let Some(node) = self.ready.pop() {
+            self.refusals.set(0);
             // SAFETY: ready queues hold fibres only.
             return Some(unsafe { ControlBlock::from_node(node) });
         }
@@ -167,7 +168,6 @@ impl Processor {
     /// Looks at what a busy processor would otherwise never see.
     #[cold]
     fn service(&self) {
-        self.refusals.set(0);
         let now = Instant::now();
         self.adapt_interval(now - self.last_service.replace(now));
         if let Some(halt) = self.ready.halt() {

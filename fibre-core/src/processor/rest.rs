@@ -28,7 +28,9 @@ const LONG_PATIENCE: u32 = 64;
 impl Processor {
     /// Sleeps until there may be work. `true`: it is all over.
     pub(super) fn rest(&self) -> bool {
-        if self.spin.until(|| !self.ready.is_empty()) {
+        // What it finds may be a push in flight: then the next rest does without.
+        if self.refusals.get() == 0 && self.spin.until(|| !self.ready.is_empty()) {
+            self.refusals.set(1);
             return false;
         }
         self.domain.idle.enter(self.index);

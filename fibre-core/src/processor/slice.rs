@@ -3,7 +3,8 @@
 //! A fibre that only takes locks which are free keeps its processor for ever: the
 //! others starve, and so do timers and descriptors. So calls that could block count
 //! (`yield_point`), and every so many of them the clock is read. How many is adapted to
-//! their pace, since reading it costs more than a lock that is free.
+//! their pace, since reading it costs more than a lock that is free. Each run learns anew,
+//! beginning with few: a fibre with a slow pace must not inherit a fast one's interval.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -15,19 +16,25 @@ const SLICE: Duration = Duration::from_micros(20);
 /// How often the clock should be read.
 const CHECK_PERIOD: Duration = Duration::from_micros(5);
 
-/// Points between two readings, at most: bounds how late a change of pace is noticed.
-const LONGEST: u32 = 256;
+/// Points up to the first reading of a run: those that block more often read no clock.
+/// After a run whose points were far apart it is the first point, as reading is cheap then.
+const FIRST: u32 = 3;
+
+/// How much longer an interval may be than the one before, and how long at most: bounds
+/// how late a change of pace is noticed.
+const GROWTH: u32 = 4;
+const LONGEST: u32 = 64;
 
 /// See the module text.
 #[derive(Debug)]
 pub struct Slice {
     /// Points left until the clock is read.
     left: Cell<u32>,
-    /// Points between two readings.
+    /// Points between the last two readings of this run; none before the first.
     interval: Cell<u32>,
-    /// Whether the clock has been read since the fibre began to run.
-    timed: Cell<bool>,
-    /// When it was read first, and last, since then.
+    /// Points up to the first reading of the next run.
+    first: Cell<u32>,
+    /// When the clock was read first, and last, in this run.
     began: Cell<Instant>,
     checked: Cell<Instant>,
 }
@@ -36,9 +43,9 @@ impl Slice {
     /// The slice of a fibre that begins to run.
     pub fn new(now: Instant) -> Self {
         Self {
-            left: Cell::new(0),
-            interval: Cell::new(1),
-            timed: Cell::new(false),
+            left: Cell::new(FIRST - 1),
+            interval: Cell::new(0),
+            first: Cell::new(FIRST),
             began: Cell::new(now),
             checked: Cell::new(now),
         }
@@ -47,8 +54,8 @@ impl Slice {
     /// Another fibre begins to run. Reads no clock: its slice counts from the first reading.
     #[inline]
     pub fn restart(&self) {
-        self.left.set(self.interval.get() - 1);
-        self.timed.set(false);
+        self.left.set(self.first.get() - 1);
+        self.interval.set(0);
     }
 
     /// Counts a point; `true`: it is time to read the clock.
@@ -61,23 +68,27 @@ impl Slice {
 
     /// Whether the slice is over now that the clock has been read.
     pub fn is_over_at(&self, now: Instant) -> bool {
-        if self.timed.replace(true) {
-            self.adapt(now - self.checked.get());
-        } else {
+        let interval = self.interval.get();
+        let next = if interval == 0 {
             self.began.set(now);
-        }
+            1
+        } else {
+            let next = next_interval(interval, now - self.checked.get());
+            self.first.set(if next == 1 { 1 } else { FIRST });
+            next
+        };
         self.checked.set(now);
-        self.left.set(self.interval.get() - 1);
+        self.interval.set(next);
+        self.left.set(next - 1);
         now - self.began.get() >= SLICE
     }
+}
 
-    /// Sets how many points lie between two readings.
-    fn adapt(&self, elapsed: Duration) {
-        let wanted = CHECK_PERIOD.as_nanos() * u128::from(self.interval.get());
-        let points = wanted / elapsed.as_nanos().max(1);
-        let interval = u32::try_from(points).map_or(LONGEST, |points| points.clamp(1, LONGEST));
-        self.interval.set(interval);
-    }
+/// How many points to let go by until the next reading, when so many took so long.
+fn next_interval(points: u32, took: Duration) -> u32 {
+    let wanted = CHECK_PERIOD.as_nanos() * u128::from(points) / took.as_nanos().max(1);
+    let most = LONGEST.min(points * GROWTH);
+    u32::try_from(wanted).map_or(most, |wanted| wanted.clamp(1, most))
 }
 
 #[cfg(test)]
@@ -118,14 +129,16 @@ mod tests {
 
     #[test]
     fn the_clock_is_read_as_often_as_the_pace_asks_for() {
-        for (pace, points, expected) in [
-            (Duration::from_micros(30), 100, (100, 50)),
-            (Duration::from_micros(1), 1000, (200, 40)),
-            (Duration::from_nanos(10), 25_600, (100, 11)),
+        for (pace, points, readings) in [
+            (Duration::from_micros(30), 1000, 900..=1000),
+            (Duration::from_micros(1), 1000, 200..=350),
+            (Duration::from_nanos(10), 100_000, 1560..=2000),
         ] {
-            let mut run = Run::new();
-            run.go(20_000, pace); // adapts
-            assert_eq!(run.go(points, pace), expected, "{pace:?}");
+            let (seen, ends) = Run::new().go(points, pace);
+            assert!(readings.contains(&seen), "{pace:?}: {seen}");
+            let time = pace * points;
+            let fewest = time.as_micros() / (SLICE + 8 * pace + CHECK_PERIOD).as_micros();
+            assert!(u128::from(ends) >= fewest, "{pace:?}: {ends} of {fewest}");
         }
     }
 
@@ -133,8 +146,18 @@ mod tests {
     fn a_slower_pace_is_noticed() {
         let mut run = Run::new();
         run.go(10_000, Duration::from_nanos(10));
-        let (readings, _) = run.go(2000, Duration::from_micros(100));
-        assert!(readings >= 2000 - 2 * LONGEST, "{readings}");
+        let late = LONGEST + FIRST;
+        let (_, ends) = run.go(late, Duration::from_micros(100));
+        assert!(ends >= 1);
+    }
+
+    #[test]
+    fn a_fast_pace_is_not_inherited() {
+        let mut run = Run::new();
+        run.go(10_000, Duration::from_nanos(10));
+        run.slice.restart();
+        let (_, ends) = run.go(FIRST + 2, Duration::from_millis(1));
+        assert!(ends >= 1);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! Being woken costs the waker a system call and the sleeper some microseconds, so two
 //! fibres on two processors that wake each other in turn would do little else. A
 //! processor spins if its last sleep was ended by a push, and so soon that spinning would
-//! have been cheaper. In vain it does so once: then it sleeps first again. So it never
-//! spends more on spinning than on sleeping, and one that has nothing to do spins once.
+//! have been cheaper. In vain it does so once; then it lets ever more such sleeps go by
+//! before it tries again. The kernel may have put both threads on one CPU, and whoever
+//! spins there keeps off the very thread it waits for.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -16,32 +17,51 @@ const LONGEST: Duration = Duration::from_micros(20);
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 32;
 
+/// Short sleeps between two spins in vain, at most.
+const LONGEST_PENALTY: u32 = 255;
+
 /// See the module text.
 #[derive(Debug, Default)]
-pub struct Spin(Cell<bool>);
+pub struct Spin {
+    /// Whether the last sleep calls for a spin.
+    wanted: Cell<bool>,
+    /// Short sleeps to let go by before the next one.
+    wait: Cell<u32>,
+    /// How many that were after the last spin in vain.
+    penalty: Cell<u32>,
+}
 
 impl Spin {
     /// Looks for a moment whether `found`, if the last sleep says so.
     pub fn until(&self, found: impl Fn() -> bool) -> bool {
-        if !self.0.get() {
+        if !self.wanted.get() {
             return false;
         }
         let began = Instant::now();
         while began.elapsed() < LONGEST {
             for _ in 0..LOOKS {
                 if found() {
+                    self.penalty.set(0);
                     return true;
                 }
                 std::hint::spin_loop();
             }
         }
-        self.0.set(false);
+        self.wanted.set(false);
+        let penalty = (2 * self.penalty.get() + 1).min(LONGEST_PENALTY);
+        self.penalty.set(penalty);
+        self.wait.set(penalty);
         false
     }
 
     /// Learns from a sleep: how long it was, and whether a push has ended it.
     pub fn slept(&self, duration: Duration, by_push: bool) {
-        self.0.set(by_push && duration < LONGEST);
+        let short = by_push && duration < LONGEST;
+        let wait = self.wait.get();
+        self.wanted.set(short && wait == 0);
+        if short {
+            self.wait.set(wait.saturating_sub(1));
+        }
     }
 }
 
@@ -72,6 +92,23 @@ mod tests {
             spin.slept(duration, by_push);
             assert_eq!(looks(&spin) > 0, spins, "{duration:?}, {by_push}");
         }
+    }
+
+    #[test]
+    fn spins_in_vain_become_rare() {
+        let spin = Spin::default();
+        let spins = (0..300).filter(|_| {
+            spin.slept(LONGEST / 2, true);
+            looks(&spin) > 0
+        });
+        // After 1, 3, 7, … sleeps more: 1 + 2 + 4 + … + 128 are 255.
+        assert_eq!(spins.count(), 8);
+        (0..256).for_each(|_| spin.slept(LONGEST / 2, true));
+        assert!(spin.until(|| true));
+        assert!(looks(&spin) > 0);
+        spin.slept(LONGEST / 2, true);
+        spin.slept(LONGEST / 2, true);
+        assert!(looks(&spin) > 0, "success is rewarded");
     }
 
     #[test]
