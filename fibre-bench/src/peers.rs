@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
-use std::{fs, io};
+use std::{env, fs, io};
 
 use anyhow::{Context as _, bail};
 use fibre_bench::measure::Sample;
@@ -156,7 +156,9 @@ const BOOST: Foreign = Foreign {
     installed: || process::installed("g++") && Path::new("/usr/include/boost/fiber").is_dir(),
     compile: |source, program| {
         let mut command = Command::new("g++");
-        command.args(["-O2", "-std=c++17", "-o"]).arg(program);
+        command
+            .args(["-O2", "-DNDEBUG", "-std=c++17", "-o"])
+            .arg(program);
         for entry in fs::read_dir(source)? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "cpp") {
@@ -177,7 +179,9 @@ impl Foreign {
         }
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.source);
         let program = programs::ours(&format!("peer-{}", self.name))?;
-        if newest(&source)? > modified(&program) {
+        // The flags are this program's.
+        let newest = newest(&source)?.max(modified(&env::current_exe()?));
+        if newest > modified(&program) {
             let mut command = (self.compile)(&source, &program)?;
             let status = command
                 .stdin(Stdio::null())

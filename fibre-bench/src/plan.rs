@@ -90,9 +90,11 @@ impl Plan {
         self.effort == Effort::Quick
     }
 
-    /// Whether a subject is to be measured.
+    /// Whether a subject is to be measured; a variant, as `fibre, read at once`, goes with
+    /// the subject it is one of.
     pub(crate) fn wants(&self, subject: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name == subject)
+        let (of, _) = subject.split_once(',').unwrap_or((subject, ""));
+        self.only.is_empty() || self.only.iter().any(|name| name == of)
     }
 }
 

@@ -6,6 +6,10 @@ use crate::measure::Sample;
 /// How many times larger than the one before a round may be.
 const GROWTH: f64 = 8.0;
 
+/// A round that takes so many times longer than asked for is the last one: the runtime is
+/// sometimes much slower than its fastest round.
+const FAR_TOO_LONG: f64 = 10.0;
+
 /// Repeats `round`, beginning with `fewest` operations, until its CPU time
 /// reaches `seconds`; returns the last round's sample. A round may do more
 /// operations than it is told, and says so in its sample.
@@ -23,7 +27,8 @@ pub(crate) fn calibrate(
         let sample = round(operations)?;
         fastest = fastest.min(sample.cpu_ns);
         let length = fastest * sample.operations as f64 / 1e9;
-        if length >= seconds {
+        let took = sample.cpu_ns.max(sample.wall_ns) * sample.operations as f64 / 1e9;
+        if length >= seconds || took >= FAR_TOO_LONG * seconds {
             return Ok(sample);
         }
         // Far from the end grow fast; near it aim a little beyond.
@@ -59,9 +64,20 @@ mod tests {
         let mut rounds = 0;
         let sample = calibrate(0.1, 1000, |operations| {
             rounds += 1;
-            took(if rounds == 2 { 1e6 } else { 100.0 }, operations)
+            took(if rounds == 2 { 1e5 } else { 100.0 }, operations)
         })?;
         assert!(sample.operations >= 1_000_000);
+        Ok(())
+    }
+
+    #[test]
+    fn a_round_that_is_far_too_long_is_the_last() -> anyhow::Result<()> {
+        let mut rounds = 0;
+        calibrate(0.1, 1000, |operations| {
+            rounds += 1;
+            took(if rounds == 1 { 1.0 } else { 1e6 }, operations)
+        })?;
+        assert_eq!(rounds, 2);
         Ok(())
     }
 

@@ -198,7 +198,12 @@ impl Held {
         }
     }
 
-    /// Closes the connections and says what went wrong with them meanwhile.
+    /// Closes the connections; fails if something went wrong with them meanwhile.
+    pub(crate) fn close(mut self) -> anyhow::Result<()> {
+        self.release()
+    }
+
+    /// Closes the connections and says what went wrong with them meanwhile; once.
     fn release(&mut self) -> anyhow::Result<()> {
         drop(self.child.stdin.take());
         let last = self.output.next().transpose()?;
@@ -220,6 +225,9 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
+        if self.child.stdin.is_none() {
+            return; // closed and told
+        }
         if let Err(error) = self.release() {
             eprintln!("fibre-bench: idle connections: {error:#}");
         }

@@ -76,7 +76,7 @@ pub(super) fn draw(family: &Family, report: &mut Report) -> anyhow::Result<()> {
     let drawn = family
         .cases
         .iter()
-        .filter(|case| case.metrics[0].unit == main.unit);
+        .filter(|case| case.metrics[0].name == main.name);
     let rows = drawn.map(|case| {
         let of_case: Vec<&Measurement> = report
             .of(family.name)

@@ -88,6 +88,6 @@ fn measure(
     let before = resident(server.id())?;
     let held = Held::open(&server.address, connections, &run.cores.load(1))?;
     let with = resident(server.id())?;
-    drop(held);
+    held.close()?;
     Ok(Some([(with as f64 - before as f64) / connections as f64]))
 }
