@@ -3,9 +3,9 @@
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::peers::Peer;
-use crate::process::Cores;
+use crate::process::{Cores, Server};
 use crate::report::Report;
-use crate::servers::ServerProgram;
+use crate::servers::{Duty, ServerProgram};
 
 /// How much time a run may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,22 @@ pub(crate) struct Benchmark {
     pub(crate) about: &'static str,
     /// Measures, and adds tables, plots and measurements to the report.
     pub(crate) run: fn(&mut Run) -> anyhow::Result<()>,
+}
+
+impl Run {
+    /// Starts a server on as many of the first cores as it has processors; `None` where it
+    /// cannot do this duty.
+    pub(crate) fn start(
+        &self,
+        program: &ServerProgram,
+        duty: Duty,
+    ) -> anyhow::Result<Option<Server>> {
+        let cores = self.cores.measured(duty.processors);
+        let command = program.command(duty);
+        command
+            .map(|command| Server::start(command, &cores))
+            .transpose()
+    }
 }
 
 impl Plan {

@@ -36,6 +36,16 @@ pub(crate) struct Duty {
     pub(crate) echo: bool,
 }
 
+impl Duty {
+    /// Answering requests with so many processors.
+    pub(crate) fn answering(processors: usize) -> Self {
+        Self {
+            processors,
+            echo: false,
+        }
+    }
+}
+
 impl ServerProgram {
     /// The command that starts it; `None` where it cannot do this duty.
     pub(crate) fn command(&self, duty: Duty) -> Option<Command> {

@@ -1,16 +1,18 @@
 //! The load generator says what servers do: the requests of those that behave,
 //! and the errors of those that do not.
 
+mod support;
+
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use fibre_bench::http::ANSWER;
 use fibre_bench::load::{HOLDING, Summary};
-use fibre_bench::serving::ANNOUNCEMENT;
 use rustix::net::sockopt;
+use support::Server;
 
 /// The program under test.
 const LOAD: &str = env!("CARGO_BIN_EXE_load");
@@ -20,38 +22,6 @@ const SERVERS: [&str; 2] = [
     env!("CARGO_BIN_EXE_server-epoll"),
     env!("CARGO_BIN_EXE_server-fibre"),
 ];
-
-/// A running server, which ends when it is dropped.
-struct Server {
-    /// The process; its input is a pipe.
-    child: Child,
-    /// Where it listens.
-    address: String,
-}
-
-impl Server {
-    /// Starts a server and waits until it listens.
-    fn start(path: &str, arguments: &[&str]) -> io::Result<Self> {
-        let mut child = Command::new(path)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let mut line = String::new();
-        BufReader::new(output).read_line(&mut line)?;
-        let address = line.trim().strip_prefix(ANNOUNCEMENT);
-        let address = address.ok_or(io::ErrorKind::InvalidData)?.into();
-        Ok(Self { child, address })
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        self.child.wait().ok();
-    }
-}
 
 /// Runs the program and reads its summary.
 fn load(address: &str, arguments: &str) -> io::Result<Summary> {

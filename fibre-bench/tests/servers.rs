@@ -2,14 +2,15 @@
 //! arrive and whatever options it is given, and ends when its input is closed.
 //! Otherwise their figures could not be compared.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+mod support;
+
+use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fibre_bench::http::ANSWER;
-use fibre_bench::serving::ANNOUNCEMENT;
+use support::Server;
 
 /// An ordinary request.
 const REQUEST: &[u8] = b"GET /plaintext HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -21,30 +22,7 @@ const FLOOD: usize = 200_000;
 /// How long a special request keeps its handler busy.
 const WORK: Duration = Duration::from_millis(50);
 
-/// A running server.
-struct Server {
-    /// The process; its input is a pipe.
-    child: Child,
-    /// Where it listens.
-    address: String,
-}
-
 impl Server {
-    /// Starts a server and waits until it listens.
-    fn start(path: &str, arguments: &[&str]) -> io::Result<Self> {
-        let mut child = Command::new(path)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let mut line = String::new();
-        BufReader::new(output).read_line(&mut line)?;
-        let address = line.trim().strip_prefix(ANNOUNCEMENT);
-        let address = address.ok_or(io::ErrorKind::InvalidData)?.into();
-        Ok(Self { child, address })
-    }
-
     /// A new connection.
     fn connect(&self) -> io::Result<TcpStream> {
         let stream = TcpStream::connect(&self.address)?;

@@ -15,7 +15,7 @@
 //! | `waiter`, `completion` | the wake side: the first waker wins |
 //! | `parker`, `idle` | how processors sleep, and who does |
 //! | `current`, `ready` | this thread's processor; a processor's ready queue |
-//! | `fibre` | the control block and its run state |
+//! | `fibre` | the control block, its run state, memory of ended fibres |
 //! | `timer`, `topology` | deadlines; how many processors |
 //! | `domain`, `steal` | what a cluster's processors share |
 //! | `processor` | the run loop |

@@ -5,8 +5,8 @@
 //! an idle one has none. One that is just being woken has: what it is woken for. A thief
 //! that took that would draw all fibres which are spawned at about the same time to its
 //! own processor, where they then stay; so it leaves it alone, unless the owner is so
-//! long in coming that the thief has lost its patience. Only fibres that have not started are taken; they stay
-//! with the processor that starts them.
+//! long in coming that the thief has lost its patience. Only fibres that have not
+//! started are taken; they stay with the processor that starts them.
 
 use crate::domain::Domain;
 use crate::fibre::{ControlBlock, FibreRef};

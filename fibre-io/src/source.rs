@@ -109,9 +109,6 @@ impl Source {
         timeout: Option<Duration>,
         mut operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
-        if !self.slot.is_registered() && !registers_lazily() {
-            self.register()?;
-        }
         if direction == Direction::Write {
             fibre_core::yield_point();
         }
@@ -124,12 +121,16 @@ impl Source {
             if seen.is_closed() {
                 return Err(closed());
             }
-            if self.slot.is_registered() && !seen.is_ready() {
-                self.wait(gate, timeout, &mut deadline, place)?;
-                // Who is woken in vain keeps its turn.
-                place = Place::First;
-                rested = true;
-                continue;
+            if self.slot.is_registered() {
+                if !seen.is_ready() {
+                    self.wait(gate, timeout, &mut deadline, place)?;
+                    // Who is woken in vain keeps its turn.
+                    place = Place::First;
+                    rested = true;
+                    continue;
+                }
+            } else if !registers_lazily() {
+                self.register()?;
             }
             if !rested {
                 rested = true;

@@ -204,7 +204,7 @@ fn visit(run: &mut Run, points: &[Point], sweep: &mut Sweep) {
             let name = &point.program.name;
             bar.set_message(format!("{name} at {}", point.x));
             bar.inc(1);
-            match point.setting.measure(&point.program, &run.cores) {
+            match point.setting.measure(run, &point.program) {
                 Ok(Some([_, requests_per_second, _])) => {
                     sweep.push(name, point.x, requests_per_second);
                     true

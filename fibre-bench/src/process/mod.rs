@@ -4,7 +4,6 @@
 mod command;
 mod cores;
 mod load;
-mod memory;
 pub(crate) mod programs;
 mod server;
 pub(crate) mod strace;
@@ -13,5 +12,4 @@ pub(crate) mod wrk;
 pub(crate) use command::{installed, output_within};
 pub(crate) use cores::{Cores, Pinned};
 pub(crate) use load::{Disturbance, Held, LoadCommand, Mode};
-pub(crate) use memory::resident;
 pub(crate) use server::Server;

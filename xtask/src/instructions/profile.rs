@@ -147,8 +147,8 @@ mod tests {
         format!(
             "desc: I1 cache: 32768 B\ncmd: target/release/paths yield {operations}\n\
              events: Ir\nfl=./malloc/malloc.c\nfn=malloc\n10 {malloc}\n\
-             fl=/work/core/src/processor.rs\nfn=core::Processor::run\n31 7\n32 {}\n\
-             fl=/work/core/src/fifo.rs\nfn=core::Processor::run\n5 {fifo}\n\
+             fl=/project/core/src/processor.rs\nfn=core::Processor::run\n31 7\n32 {}\n\
+             fl=/project/core/src/fifo.rs\nfn=core::Processor::run\n5 {fifo}\n\
              summary: {}\n",
             run - 7,
             run + fifo + malloc
@@ -157,7 +157,7 @@ mod tests {
 
     /// The count that two such runs make.
     fn counts(fifo: u64, malloc: u64) -> Counts {
-        let parse = |text: String| Profile::parse(&text, Path::new("/work")).unwrap();
+        let parse = |text: String| Profile::parse(&text, Path::new("/project")).unwrap();
         let few = parse(profile(100, fifo, malloc));
         parse(profile(1100, fifo, malloc)).per_operation(&few, 1000)
     }
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn what_ended_in_the_longer_run_counts_as_less() {
-        let parse = |text: &str| Profile::parse(text, Path::new("/work")).unwrap();
+        let parse = |text: &str| Profile::parse(text, Path::new("/project")).unwrap();
         let few = parse("events: Ir\nfl=a\nfn=f\n1 10\nfl=a\nfn=g\n1 5\nsummary: 15\n");
         let many = parse("events: Ir\nfl=a\nfn=f\n1 30\nsummary: 30\n");
         assert_eq!(many.per_operation(&few, 5).libc, 3.0);
@@ -191,9 +191,7 @@ mod tests {
         let origin = |file| origin(file, Path::new("/home/me/fibre"));
         assert_eq!(origin("/home/me/fibre/src/lib.rs"), "src/lib.rs");
         assert_eq!(
-            origin(
-                "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/parking_lot-0.12.3/src/a.rs"
-            ),
+            origin("/home/me/registry/src/index-1949/parking_lot-0.12.3/src/a.rs"),
             "parking_lot"
         );
         assert_eq!(origin("/rustc/5980/library/core/src/cell.rs"), "std");
@@ -204,7 +202,7 @@ mod tests {
     #[test]
     fn a_file_that_is_cut_off_or_strange_is_an_error() {
         let error = |text: &str| {
-            let parsed = Profile::parse(text, Path::new("/work"));
+            let parsed = Profile::parse(text, Path::new("/project"));
             format!("{:#}", parsed.unwrap_err())
         };
         let text = profile(10, 1, 1);

@@ -27,7 +27,7 @@ impl Contest {
     pub(super) fn hold(&self, run: &mut Run) {
         let what = format!("{} {}", self.benchmark, self.case);
         let rows = turns::take(run, &what, self.repetitions, |run, server| {
-            self.setting.measure(server, &run.cores)
+            self.setting.measure(run, server)
         });
         let names: Vec<String> = rows.iter().map(|row| row.server.clone()).collect();
         for row in rows {

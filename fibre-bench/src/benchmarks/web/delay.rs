@@ -8,7 +8,7 @@
 
 use super::turns::{self, Row};
 use crate::plan::{Benchmark, Run};
-use crate::process::{Disturbance, LoadCommand, Mode, Server};
+use crate::process::{Disturbance, LoadCommand, Mode};
 use crate::report::format::{self, figure};
 use crate::report::{Better, Goal, Measurement, OURS, Read};
 use crate::servers::{Duty, ServerProgram};
@@ -91,14 +91,9 @@ fn measure(
     program: &ServerProgram,
     disturbance: Disturbance,
 ) -> anyhow::Result<Option<[f64; 3]>> {
-    let duty = Duty {
-        processors: PROCESSORS,
-        echo: false,
-    };
-    let Some(command) = program.command(duty) else {
+    let Some(server) = run.start(program, Duty::answering(PROCESSORS))? else {
         return Ok(None);
     };
-    let server = Server::start(command, &run.cores.measured(PROCESSORS))?;
     let load = LoadCommand::new(Mode::Probe { disturbance }, 1, run.plan.seconds(SECONDS))
         .pinned_to(&run.cores.load(PROCESSORS))
         .run(&server.address)?;

@@ -5,9 +5,11 @@
 //! connection needs have been touched. The kernel's socket buffers are not part
 //! of it.
 
+use fibre_bench::measure::resident;
+
 use super::turns;
 use crate::plan::{Benchmark, Run};
-use crate::process::{Held, Server, resident};
+use crate::process::Held;
 use crate::report::format::{self, figure};
 use crate::report::{Better, Goal, Measurement, OURS, Read};
 use crate::servers::{Duty, ServerProgram};
@@ -77,14 +79,9 @@ fn measure(
     program: &ServerProgram,
     connections: usize,
 ) -> anyhow::Result<Option<[f64; 1]>> {
-    let duty = Duty {
-        processors: 1,
-        echo: false,
-    };
-    let Some(command) = program.command(duty) else {
+    let Some(server) = run.start(program, Duty::answering(1))? else {
         return Ok(None);
     };
-    let server = Server::start(command, &run.cores.measured(1))?;
     let before = resident(server.id())?;
     let held = Held::open(&server.address, connections, &run.cores.load(1))?;
     let with = resident(server.id())?;

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
-use crate::process::{Cores, LoadCommand, Mode, Server, wrk};
+use crate::plan::Run;
+use crate::process::{LoadCommand, Mode, Server, wrk};
 use crate::servers::{Duty, ServerProgram};
 
 /// Seconds of load before the clock starts.
@@ -56,18 +57,17 @@ impl Setting {
     /// `None` where the server cannot do this duty.
     pub(crate) fn measure(
         &self,
+        run: &Run,
         program: &ServerProgram,
-        cores: &Cores,
     ) -> anyhow::Result<Option<[f64; 3]>> {
         let duty = Duty {
             processors: self.processors,
             echo: matches!(self.load, Load::Messages { .. }),
         };
-        let Some(command) = program.command(duty) else {
+        let Some(server) = run.start(program, duty)? else {
             return Ok(None);
         };
-        let server = Server::start(command, &cores.measured(self.processors))?;
-        let load_cores = cores.load(self.processors);
+        let load_cores = run.cores.load(self.processors);
         let reading = match self.load {
             Load::Wrk => self.by_wrk(&server, &load_cores),
             _ => self.by_ours(&server, &load_cores),

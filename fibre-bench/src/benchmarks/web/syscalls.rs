@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use super::turns::{self, Row};
 use crate::plan::{Benchmark, Run};
 use crate::process::strace::{self, Calls, Tracer};
-use crate::process::{LoadCommand, Mode, Server};
+use crate::process::{LoadCommand, Mode};
 use crate::report::format::{self, figure};
 use crate::report::{Better, Goal, Measurement, OURS, Read};
 use crate::servers::{Duty, ServerProgram};
@@ -92,14 +92,9 @@ fn run(run: &mut Run) -> anyhow::Result<()> {
 
 /// Traces one server under load.
 fn count(run: &Run, program: &ServerProgram, case: &Case) -> anyhow::Result<Option<Counts>> {
-    let duty = Duty {
-        processors: 1,
-        echo: false,
-    };
-    let Some(command) = program.command(duty) else {
+    let Some(server) = run.start(program, Duty::answering(1))? else {
         return Ok(None);
     };
-    let server = Server::start(command, &run.cores.measured(1))?;
     let tracer = Tracer::attach(server.id())?;
     let load = LoadCommand::new(case.mode, CONNECTIONS, run.plan.seconds(SECONDS))
         .pinned_to(&run.cores.load(1))

@@ -1,14 +1,15 @@
 //! How much memory a process holds.
 
-use std::fs;
-
-use anyhow::Context as _;
+use std::{fs, io};
 
 /// The resident set of a process, in bytes.
-pub(crate) fn resident(pid: u32) -> anyhow::Result<u64> {
-    let path = format!("/proc/{pid}/status");
-    let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-    parse(&status).with_context(|| format!("{path} has no resident set"))
+///
+/// # Errors
+///
+/// When the process has ended, or the kernel does not say.
+pub fn resident(pid: u32) -> io::Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    parse(&status).ok_or_else(|| io::Error::other(format!("process {pid} has no resident set")))
 }
 
 /// Finds the resident set in a process's status; its unit is always KiB.
@@ -32,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn touched_memory_is_resident() -> anyhow::Result<()> {
+    fn touched_memory_is_resident() -> io::Result<()> {
         const TOUCHED: usize = 64 << 20;
         let before = resident(std::process::id())?;
         let memory = std::hint::black_box(vec![1_u8; TOUCHED]);
