@@ -7,6 +7,7 @@
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::idle::IdleSet;
 use crate::ready::ReadyQueue;
+use crate::settings::Settings;
 use crate::topology;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
@@ -94,8 +95,8 @@ pub struct Domain {
     /// Unique in the process: the first of its spawners' numbers, the foreign threads'.
     /// The upper part of fibres' numbers.
     group: u64,
-    /// Usable bytes of stacks, unless a fibre says otherwise.
-    pub stack_size: usize,
+    /// What its builder chose.
+    pub settings: Settings,
     /// Whether a processor may spin for another one: there are several, and a CPU for
     /// each of them.
     pub spins: bool,
@@ -111,11 +112,11 @@ const CLOSED: u64 = 1 << 63;
 impl Domain {
     /// A domain of `processors` idle queues.
     #[must_use]
-    pub fn new(processors: usize, stack_size: usize) -> Self {
+    pub fn new(processors: usize, settings: Settings) -> Self {
         /// Spawners of all domains there have been.
         static SPAWNERS: AtomicU64 = AtomicU64::new(1);
         let group = SPAWNERS.fetch_add(processors as u64 + 1, Ordering::Relaxed);
-        Self {
+        let domain = Self {
             queues: (0..processors)
                 .map(|_| Arc::new(ReadyQueue::new(group)))
                 .collect(),
@@ -125,13 +126,17 @@ impl Domain {
             turn: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             group,
-            stack_size,
             spins: processors > 1 && processors <= topology::available(),
+            settings,
+        };
+        if domain.settings.force_migration {
+            domain.force_migration();
         }
+        domain
     }
 
     /// Makes every wake-up land on another processor, in a ring. No effect with one.
-    pub fn force_migration(&self) {
+    fn force_migration(&self) {
         if self.queues.len() > 1 {
             let next = self.queues.iter().cycle().skip(1);
             self.queues

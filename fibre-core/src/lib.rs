@@ -16,6 +16,7 @@
 //! | `parker`, `idle` | how processors sleep, and who does |
 //! | `current`, `ready` | this thread's processor; a processor's ready queue |
 //! | `fibre` | the control block, its run state, memory of ended fibres |
+//! | `settings` | every choice as a value, and the environment variables |
 //! | `timer`, `topology` | deadlines; how many processors |
 //! | `domain`, `steal` | what a cluster's processors share |
 //! | `processor` | the run loop |
@@ -77,6 +78,8 @@ mod ready;
 mod report;
 #[cfg(not(loom))]
 mod scope;
+#[cfg(not(loom))]
+mod settings;
 #[cfg(not(loom))]
 mod spawn;
 #[cfg(not(loom))]

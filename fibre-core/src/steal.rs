@@ -53,11 +53,12 @@ fn longest_busy_after(
 mod tests {
     use super::*;
     use crate::queue::Link;
+    use crate::settings::Settings;
     use std::ptr::NonNull;
 
     /// Three processors, of which the second and the third have a fibre each.
     fn domain(second: &Link, third: &Link) -> Domain {
-        let domain = Domain::new(3, 1 << 16);
+        let domain = Domain::new(3, Settings::from_environment());
         for (queue, link) in domain.queues[1..].iter().zip([second, third]) {
             // SAFETY: the link is in no queue, and is taken out before it goes.
             unsafe { queue.push_fresh(NonNull::from(link)) };

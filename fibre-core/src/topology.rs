@@ -3,7 +3,9 @@
 //! The smaller of two numbers: the CPUs in the affinity mask, and the CPU quota of
 //! the control group and all its ancestors, rounded up. At least one.
 
+use crate::settings::variable;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// The default number of processors: min(affinity, cgroup quota), or what
@@ -14,13 +16,7 @@ use std::path::{Path, PathBuf};
 /// If `FIBRE_PROCESSORS` is set to something that is not a positive number.
 #[must_use]
 pub fn default_processors() -> usize {
-    match std::env::var("FIBRE_PROCESSORS") {
-        Ok(text) => match text.parse() {
-            Ok(count) if count > 0 => count,
-            _ => panic!("FIBRE_PROCESSORS must be a positive number, not {text:?}"),
-        },
-        Err(_) => available(),
-    }
+    variable("FIBRE_PROCESSORS", "a positive number").map_or_else(available, NonZeroUsize::get)
 }
 
 /// CPUs that this process may use at once: min(affinity, cgroup quota), at least one.

@@ -54,7 +54,7 @@ impl Processor {
     fn bind(&self, fibre: FibreRef, place: &mut Option<Context>) -> Result<(), StackError> {
         // SAFETY: as in `execute`.
         let wish = unsafe { fibre.as_ref() }.attributes.stack_size;
-        let size = wish.map_or(self.domain().stack_size, round_size);
+        let size = wish.map_or(self.domain().settings.stack_size, round_size);
         let stack = self.stacks.take(size)?;
         // SAFETY: `enter` is called once, with a live block, by the first resume.
         *place = Some(unsafe { Context::new(stack, enter, fibre.as_ptr().cast_const().cast()) });
@@ -70,7 +70,7 @@ impl Processor {
         place: &mut Option<Context>,
         error: StackError,
     ) -> Result<(), StackError> {
-        let stack = self.stacks.take(self.domain().stack_size)?;
+        let stack = self.stacks.take(self.domain().settings.stack_size)?;
         self.refusal.set(Some(error));
         let block = fibre.as_ptr().cast_const().cast();
         // SAFETY: `enter_refused` is called once, with a live block, by the first resume.

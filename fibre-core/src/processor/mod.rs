@@ -91,7 +91,7 @@ impl Processor {
             ready: Arc::clone(&domain.queues[index]),
             running: Cell::new(None),
             timers: Timers::default(),
-            stacks: StackCache::new(domain.stack_size),
+            stacks: StackCache::new(domain.settings.stack_size),
             blocks: BlockCache::new(),
             turn: Cell::new(index),
             until_service: Cell::new(SERVICE_INTERVAL),

@@ -1,0 +1,95 @@
+//! What a cluster is to be like.
+
+use super::running::Running;
+use super::thread;
+use crate::domain::Domain;
+use crate::processor::report_running;
+use crate::settings::Settings;
+use crate::stack::{install_overflow_report, round_size};
+use crate::topology::default_processors;
+use parking_lot::Mutex;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// What a cluster is to be like. See [`Cluster::builder`](super::Cluster::builder).
+#[derive(Debug, Clone)]
+pub struct ClusterBuilder {
+    /// How many processors; `None` for as many as the process may use.
+    processors: Option<usize>,
+    /// What the processors' threads are called.
+    name: String,
+    /// Everything that the processors have to know.
+    settings: Settings,
+}
+
+impl ClusterBuilder {
+    /// The defaults, as the environment has them.
+    pub(super) fn from_environment() -> Self {
+        Self {
+            processors: None,
+            name: "fibre".to_owned(),
+            settings: Settings::from_environment(),
+        }
+    }
+
+    /// How many processors. Default: min(CPUs in the affinity mask, cgroup quota), or
+    /// the environment variable `FIBRE_PROCESSORS`. Zero counts as one.
+    #[must_use]
+    pub fn processors(mut self, count: usize) -> Self {
+        self.processors = Some(count.max(1));
+        self
+    }
+
+    /// The name of the processors' threads, which get a number behind it. Default:
+    /// "fibre". The kernel shows 15 bytes of it.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Bytes reserved for each fibre's stack, unless the fibre says otherwise; memory
+    /// is committed as it is touched. Default: 256 KiB, or the environment variable
+    /// `FIBRE_STACK_SIZE`. At least 32 KiB, rounded up to a power of two.
+    #[must_use]
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.settings.stack_size = round_size(bytes);
+        self
+    }
+
+    /// Makes every wake-up and yield of a started fibre land on another processor:
+    /// the worst case for code that keeps the address of a thread-local.
+    ///
+    /// # Safety
+    ///
+    /// No fibre of this cluster keeps a reference to, or a value tied to, a kernel
+    /// thread across a call that may block or yield: borrows of `thread_local!`
+    /// values, `std::sync` guards, anything that is not `Send`. This binds all
+    /// code that runs in it, dependencies included.
+    #[must_use]
+    pub unsafe fn force_migration(mut self) -> Self {
+        self.settings.force_migration = true;
+        self
+    }
+
+    /// Starts all processors, or none.
+    pub(super) fn start(self) -> io::Result<Running> {
+        install_overflow_report(report_running);
+        let count = self.processors.unwrap_or_else(default_processors);
+        let domain = Arc::new(Domain::new(count, self.settings));
+        // From here on, an early return stops what has been started.
+        let running = Running {
+            domain,
+            threads: Mutex::default(),
+            permanent: AtomicBool::new(false),
+        };
+        let epoch = Instant::now();
+        for index in 0..count {
+            let thread = thread::start(&running.domain, index, epoch, &self.name)?;
+            running.threads.lock().push(thread);
+        }
+        Ok(running)
+    }
+}

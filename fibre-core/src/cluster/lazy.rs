@@ -1,0 +1,50 @@
+//! Clusters that are started when first needed.
+
+use super::handle::Cluster;
+use parking_lot::Mutex;
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+/// A cluster that is started when first needed, and never stopped.
+pub(crate) struct LazyCluster {
+    cluster: OnceLock<Cluster>,
+    /// Held by whoever starts it.
+    starting: Mutex<()>,
+}
+
+impl LazyCluster {
+    /// Not started.
+    pub(crate) const fn new() -> Self {
+        Self {
+            cluster: OnceLock::new(),
+            starting: Mutex::new(()),
+        }
+    }
+
+    /// The cluster; the first successful `start` is the last.
+    pub(crate) fn get(&self, start: impl FnOnce() -> io::Result<Cluster>) -> io::Result<&Cluster> {
+        if let Some(cluster) = self.cluster.get() {
+            return Ok(cluster);
+        }
+        let _one_at_a_time = self.starting.lock();
+        if let Some(cluster) = self.cluster.get() {
+            return Ok(cluster);
+        }
+        let cluster = start()?;
+        cluster.0.permanent.store(true, Ordering::Relaxed);
+        Ok(self.cluster.get_or_init(|| cluster))
+    }
+}
+
+impl Cluster {
+    /// The default cluster, started when first asked for, and never stopped.
+    ///
+    /// # Errors
+    ///
+    /// When its threads cannot be started; the next call tries again.
+    pub fn default_cluster() -> io::Result<&'static Self> {
+        static DEFAULT: LazyCluster = LazyCluster::new();
+        DEFAULT.get(|| Self::builder().build())
+    }
+}

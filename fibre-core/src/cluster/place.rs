@@ -1,0 +1,26 @@
+//! Where a fibre goes whose spawner names no cluster.
+
+use super::handle::Cluster;
+use crate::processor::Processor;
+use crate::spawn::Place;
+use std::io;
+
+/// Runs `f` with the caller's cluster, if the caller is a fibre, or else with the
+/// default one.
+pub(crate) fn caller_place<R>(f: impl FnOnce(&Place<'_>) -> R) -> R {
+    match try_caller_place(f) {
+        Ok(value) => value,
+        Err(error) => panic!("cannot start the default cluster: {error}"),
+    }
+}
+
+/// The same, for those who can report an error.
+#[inline]
+pub(crate) fn try_caller_place<R>(f: impl FnOnce(&Place<'_>) -> R) -> io::Result<R> {
+    let processor = Processor::current();
+    // SAFETY: not null means that this thread is that processor.
+    match unsafe { processor.as_ref() } {
+        Some(here) => Ok(f(&Place::Here(here))),
+        None => Ok(f(&Place::There(&Cluster::default_cluster()?.0.domain))),
+    }
+}

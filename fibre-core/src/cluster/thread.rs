@@ -1,0 +1,96 @@
+//! The kernel threads of processors.
+
+use crate::domain::Domain;
+use crate::processor::Processor;
+use crate::report;
+use crate::stack::AlternateStack;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+/// Starts one processor's thread.
+pub fn start(
+    domain: &Arc<Domain>,
+    index: usize,
+    epoch: Instant,
+    name: &str,
+) -> io::Result<thread::JoinHandle<()>> {
+    let domain = Arc::clone(domain);
+    let quiet = SignalsBlocked::new();
+    let thread = thread::Builder::new()
+        .name(format!("{name}/{index}"))
+        .spawn(move || run(domain, index, epoch));
+    drop(quiet);
+    thread
+}
+
+/// What a processor's thread does.
+fn run(domain: Arc<Domain>, index: usize, epoch: Instant) {
+    // Without it an overflow is still caught by the guard, only not reported.
+    let alternate_stack = AlternateStack::install();
+    // Timers are to be as exact as the clock, not as the default slack of 50 µs.
+    // SAFETY: plain numbers.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let processor = Processor::new(domain, index, epoch);
+    let alive = AbortOnUnwind;
+    processor.run();
+    std::mem::forget(alive);
+    drop(alternate_stack);
+}
+
+/// Aborts if a processor unwinds: half a runtime would only hang.
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        report::die(format_args!(
+            "a processor has panicked; this is a bug in fibre or in a `Halt`"
+        ));
+    }
+}
+
+/// Keeps asynchronous signals away from threads started meanwhile: a handler must
+/// not run on a fibre's stack.
+struct SignalsBlocked {
+    before: libc::sigset_t,
+}
+
+impl SignalsBlocked {
+    /// Blocks them on this thread.
+    fn new() -> Self {
+        // SAFETY: plain sets of bits, valid for the calls.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::sigfillset(&raw mut set);
+            for synchronous in [
+                libc::SIGSEGV,
+                libc::SIGBUS,
+                libc::SIGFPE,
+                libc::SIGILL,
+                libc::SIGTRAP,
+                libc::SIGSYS,
+                libc::SIGABRT,
+                libc::SIGPROF,
+            ] {
+                libc::sigdelset(&raw mut set, synchronous);
+            }
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, &raw mut before);
+            Self { before }
+        }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        // SAFETY: the mask that was there.
+        unsafe {
+            libc::pthread_sigmask(
+                libc::SIG_SETMASK,
+                &raw const self.before,
+                std::ptr::null_mut(),
+            )
+        };
+    }
+}
