@@ -33,10 +33,12 @@ fn wrong_settings_are_told() {
         fibre::scope(|scope| drop(scope.spawn(|| ())));
         return;
     }
-    let output = spawn_child("victim", &[("FIBRE_PROCESSORS", "abc")]);
-    let text = errors(&output);
-    assert_eq!(output.status.code(), Some(101), "{text}");
-    assert!(text.contains("FIBRE_PROCESSORS"), "{text}");
+    for variable in ["FIBRE_PROCESSORS", "FIBRE_MAX_PROCESSORS"] {
+        let output = spawn_child("victim", &[(variable, "abc")]);
+        let text = errors(&output);
+        assert_eq!(output.status.code(), Some(101), "{text}");
+        assert!(text.contains(variable), "{text}");
+    }
 }
 
 /// A fibre that is refused its stack is no more than that where nobody can be told of it.

@@ -3,6 +3,10 @@
 //! A [`Domain`] knows every processor's ready queue, who is idle, and how many
 //! fibres have begun and ended. It holds no thread and no policy beyond
 //! placement; threads belong to [`crate::cluster`], stealing to [`crate::steal`].
+//!
+//! Everything that is there once per processor is made for as many as there may ever
+//! be, so nothing moves when processors are added; [`Domain::queues`] has those that
+//! are there.
 
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::idle::IdleSet;
@@ -23,6 +27,8 @@ pub struct Tally {
     finished: AtomicU64,
     /// When it last became busy, in nanoseconds of the cluster's life, or [`RESTING`].
     busy_since: AtomicU64,
+    /// The upper part of the numbers of fibres spawned here.
+    spawner: AtomicU64,
 }
 
 /// In `busy_since`: it sleeps, or is about to wake up.
@@ -34,15 +40,16 @@ impl Default for Tally {
             spawned: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             busy_since: AtomicU64::new(RESTING),
+            spawner: AtomicU64::new(0),
         }
     }
 }
 
 impl Tally {
-    /// Counts one more spawned fibre; returns how many there are.
+    /// Counts one more spawned fibre; returns its number.
     #[inline]
-    pub fn count_spawned(&self) -> u64 {
-        bump(&self.spawned)
+    fn count_spawned(&self) -> u64 {
+        self.spawner.load(Ordering::Relaxed) | bump(&self.spawned)
     }
 
     /// Counts one more fibre that ended.
@@ -80,26 +87,26 @@ fn bump(counter: &AtomicU64) -> u64 {
 /// See the module text.
 #[derive(Debug)]
 pub struct Domain {
-    /// One ready queue per processor.
-    pub queues: Box<[Arc<ReadyQueue>]>,
-    /// One tally per processor.
-    pub tallies: Box<[CachePadded<Tally>]>,
+    /// One ready queue for each processor that may ever be.
+    queues: Box<[Arc<ReadyQueue>]>,
+    /// One tally for each of them.
+    tallies: Box<[CachePadded<Tally>]>,
+    /// How many processors there are. It only grows.
+    active: AtomicUsize,
     /// Who has nothing to do.
     pub idle: IdleSet,
     /// Fibres spawned by threads that are none of our processors, and [`CLOSED`].
     foreign: CachePadded<AtomicU64>,
     /// Where the next fibre of a foreign thread goes.
-    turn: AtomicUsize,
+    turn: CachePadded<AtomicUsize>,
     /// Whether processors should end once no fibre is left.
     stopping: AtomicBool,
-    /// Unique in the process: the first of its spawners' numbers, the foreign threads'.
-    /// The upper part of fibres' numbers.
-    group: u64,
+    /// The upper part of the numbers of fibres that foreign threads spawn.
+    spawner: u64,
     /// What its builder chose.
     pub settings: Settings,
-    /// Whether a processor may spin for another one: there are several, and a CPU for
-    /// each of them.
-    pub spins: bool,
+    /// How many processors have a CPU each.
+    cpus: usize,
 }
 
 /// Bits of a fibre's number that count within one processor.
@@ -109,60 +116,100 @@ const ID_BITS: u32 = 40;
 /// compare-and-swap against the count that the decision was based on.
 const CLOSED: u64 = 1 << 63;
 
+/// The upper part of fibres' numbers for one more spawner: unique in the process.
+fn new_spawner() -> u64 {
+    /// The next one.
+    static SPAWNERS: AtomicU64 = AtomicU64::new(1);
+    SPAWNERS.fetch_add(1, Ordering::Relaxed) << ID_BITS
+}
+
 impl Domain {
-    /// A domain of `processors` idle queues.
+    /// A domain of `processors` idle queues, and room for as many as its settings say.
     #[must_use]
     pub fn new(processors: usize, settings: Settings) -> Self {
-        /// Spawners of all domains there have been.
-        static SPAWNERS: AtomicU64 = AtomicU64::new(1);
-        let group = SPAWNERS.fetch_add(processors as u64 + 1, Ordering::Relaxed);
+        let capacity = processors.max(settings.max_processors);
+        // Also the queues' name for those who keep each other alive.
+        let spawner = new_spawner();
         let domain = Self {
-            queues: (0..processors)
-                .map(|_| Arc::new(ReadyQueue::new(group)))
+            queues: (0..capacity)
+                .map(|_| Arc::new(ReadyQueue::new(spawner)))
                 .collect(),
-            tallies: (0..processors).map(|_| CachePadded::default()).collect(),
-            idle: IdleSet::new(processors),
+            tallies: (0..capacity).map(|_| CachePadded::default()).collect(),
+            active: AtomicUsize::new(0),
+            idle: IdleSet::new(capacity),
             foreign: CachePadded::default(),
-            turn: AtomicUsize::new(0),
+            turn: CachePadded::default(),
             stopping: AtomicBool::new(false),
-            group,
-            spins: processors > 1 && processors <= topology::available(),
+            spawner,
+            cpus: topology::available(),
             settings,
         };
-        if domain.settings.force_migration {
-            domain.force_migration();
-        }
+        domain.activate(processors);
         domain
     }
 
-    /// Makes every wake-up land on another processor, in a ring. No effect with one.
-    fn force_migration(&self) {
-        if self.queues.len() > 1 {
-            let next = self.queues.iter().cycle().skip(1);
-            self.queues
-                .iter()
-                .zip(next)
+    /// Makes `more` processors part of the domain. There is room for them, and nobody
+    /// else does this meanwhile.
+    pub fn activate(&self, more: usize) {
+        let before = self.active.load(Ordering::Relaxed);
+        let after = before + more;
+        for tally in &self.tallies[before..after] {
+            tally.spawner.store(new_spawner(), Ordering::Relaxed);
+        }
+        if self.settings.force_migration {
+            self.force_migration(after);
+        }
+        self.active.store(after, Ordering::Release);
+    }
+
+    /// Makes every wake-up land on another one of so many processors, in a ring. No
+    /// effect with one.
+    fn force_migration(&self, processors: usize) {
+        if processors > 1 {
+            let ring = &self.queues[..processors];
+            ring.iter()
+                .zip(ring.iter().cycle().skip(1))
                 .for_each(|(queue, next)| queue.forward_to(next));
         }
+    }
+
+    /// The ready queues of the processors that there are.
+    #[inline]
+    pub fn queues(&self) -> &[Arc<ReadyQueue>] {
+        &self.queues[..self.processors()]
+    }
+
+    /// The counts of one processor.
+    #[inline]
+    pub fn tally(&self, processor: usize) -> &Tally {
+        &self.tallies[processor]
+    }
+
+    /// How many processors there are.
+    #[inline]
+    pub fn processors(&self) -> usize {
+        self.active.load(Ordering::Acquire)
+    }
+
+    /// Whether a processor may spin for another one: there are several, and a CPU for
+    /// each of them.
+    #[inline]
+    pub fn spins(&self) -> bool {
+        (2..=self.cpus).contains(&self.processors())
     }
 
     /// Counts a new fibre that processor `spawner` of this domain spawns, and
     /// returns its number.
     #[inline]
     pub fn register(&self, spawner: usize) -> u64 {
-        self.number(spawner as u64 + 1, self.tallies[spawner].count_spawned())
+        self.tallies[spawner].count_spawned()
     }
 
     /// The same for a thread that is none of our processors. `None`: too late,
     /// the processors have ended.
     pub fn register_foreign(&self) -> Option<u64> {
         let before = self.foreign.fetch_add(1, Ordering::SeqCst);
-        (before & CLOSED == 0).then(|| self.number(0, before + 1))
-    }
-
-    /// The number of the `count`th fibre spawned by `slot`.
-    fn number(&self, slot: u64, count: u64) -> u64 {
-        (self.group + slot) << ID_BITS | count
+        (before & CLOSED == 0).then_some(self.spawner | (before + 1))
     }
 
     /// Places a new fibre: on an idle processor if there is one, else in turn
@@ -176,7 +223,7 @@ impl Domain {
     #[inline]
     pub unsafe fn place(&self, fibre: FibreRef, turn: usize) {
         let node = ControlBlock::node(fibre);
-        for _ in 0..self.queues.len() {
+        for _ in 0..self.processors() {
             let Some(idle) = self.idle.claim(turn) else {
                 break;
             };
@@ -199,7 +246,7 @@ impl Domain {
 
     /// The round-robin of foreign threads.
     pub fn next_turn(&self) -> usize {
-        self.turn.fetch_add(1, Ordering::Relaxed) % self.queues.len()
+        self.turn.fetch_add(1, Ordering::Relaxed) % self.processors()
     }
 
     /// Fibres that have been spawned and have not ended.
@@ -258,6 +305,6 @@ impl Domain {
 
     /// Wakes every processor.
     pub fn unpark_all(&self) {
-        self.queues.iter().for_each(|queue| queue.unpark());
+        self.queues().iter().for_each(|queue| queue.unpark());
     }
 }

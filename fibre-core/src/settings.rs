@@ -5,13 +5,19 @@
 //! error with a clear word, never ignored.
 
 use crate::stack::{DEFAULT_STACK_SIZE, round_size};
+use std::num::NonZeroUsize;
 use std::str::FromStr;
+
+/// Room for so many processors, unless the user says otherwise.
+const DEFAULT_MAX_PROCESSORS: usize = 64;
 
 /// What the processors of a cluster have to know.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Usable bytes of stacks, unless a fibre says otherwise.
     pub stack_size: usize,
+    /// How many processors there is room for.
+    pub max_processors: usize,
     /// Whether each wake-up of a started fibre lands on another processor.
     pub force_migration: bool,
 }
@@ -26,6 +32,8 @@ impl Settings {
         Self {
             stack_size: variable("FIBRE_STACK_SIZE", "a number of bytes")
                 .map_or(DEFAULT_STACK_SIZE, round_size),
+            max_processors: variable("FIBRE_MAX_PROCESSORS", "a positive number")
+                .map_or(DEFAULT_MAX_PROCESSORS, NonZeroUsize::get),
             force_migration: false,
         }
     }

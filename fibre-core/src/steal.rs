@@ -17,9 +17,9 @@ use crate::queue::Popped;
 pub fn steal(domain: &Domain, thief: usize, impatient: bool) -> Option<FibreRef> {
     let mut tried = None;
     // At most one attempt per victim, in the order of their busy times.
-    for _ in 1..domain.queues.len() {
+    for _ in 1..domain.processors() {
         let (since, victim) = longest_busy_after(domain, thief, impatient, tried)?;
-        if let Popped::Node(node) = domain.queues[victim].steal() {
+        if let Popped::Node(node) = domain.queues()[victim].steal() {
             // SAFETY: ready queues hold fibres only.
             return Some(unsafe { ControlBlock::from_node(node) });
         }
@@ -30,7 +30,7 @@ pub fn steal(domain: &Domain, thief: usize, impatient: bool) -> Option<FibreRef>
 
 /// Whether another processor has a fibre that `thief` could take.
 pub fn has_victim(domain: &Domain, thief: usize) -> bool {
-    (0..domain.queues.len()).any(|index| index != thief && domain.queues[index].has_fresh())
+    (0..domain.processors()).any(|index| index != thief && domain.queues()[index].has_fresh())
 }
 
 /// The victim that follows `tried` in the order of (busy since, index), among those
@@ -42,9 +42,9 @@ fn longest_busy_after(
     tried: Option<(u64, usize)>,
 ) -> Option<(u64, usize)> {
     let waking = impatient.then_some(u64::MAX);
-    (0..domain.queues.len())
-        .filter(|&index| index != thief && domain.queues[index].has_fresh())
-        .filter_map(|index| Some((domain.tallies[index].busy_since().or(waking)?, index)))
+    (0..domain.processors())
+        .filter(|&index| index != thief && domain.queues()[index].has_fresh())
+        .filter_map(|index| Some((domain.tally(index).busy_since().or(waking)?, index)))
         .filter(|candidate| tried.is_none_or(|tried| *candidate > tried))
         .min()
 }
@@ -59,7 +59,7 @@ mod tests {
     /// Three processors, of which the second and the third have a fibre each.
     fn domain(second: &Link, third: &Link) -> Domain {
         let domain = Domain::new(3, Settings::from_environment());
-        for (queue, link) in domain.queues[1..].iter().zip([second, third]) {
+        for (queue, link) in domain.queues()[1..].iter().zip([second, third]) {
             // SAFETY: the link is in no queue, and is taken out before it goes.
             unsafe { queue.push_fresh(NonNull::from(link)) };
         }
@@ -75,8 +75,8 @@ mod tests {
     fn the_longest_busy_is_helped_first() {
         let (second, third) = (Link::new(), Link::new());
         let domain = domain(&second, &third);
-        domain.tallies[1].set_busy_since(20);
-        domain.tallies[2].set_busy_since(10);
+        domain.tally(1).set_busy_since(20);
+        domain.tally(2).set_busy_since(10);
         assert_eq!(taken(&domain, false), Some(NonNull::from(&third)));
         assert_eq!(taken(&domain, false), Some(NonNull::from(&second)));
         assert_eq!(taken(&domain, true), None);
@@ -86,7 +86,7 @@ mod tests {
     fn who_is_being_woken_keeps_its_work() {
         let (second, third) = (Link::new(), Link::new());
         let domain = domain(&second, &third);
-        domain.tallies[1].set_busy_since(20);
+        domain.tally(1).set_busy_since(20);
         assert_eq!(taken(&domain, false), Some(NonNull::from(&second)));
         assert_eq!(taken(&domain, false), None, "the third is not awake yet");
         assert_eq!(taken(&domain, true), Some(NonNull::from(&third)));

@@ -42,6 +42,15 @@ impl ClusterBuilder {
         self
     }
 
+    /// How many processors there may be once some have been added to the running cluster.
+    /// Default: 64, or the environment variable `FIBRE_MAX_PROCESSORS`; and never less
+    /// than the cluster begins with. Each costs about a kilobyte.
+    #[must_use]
+    pub fn max_processors(mut self, count: usize) -> Self {
+        self.settings.max_processors = count;
+        self
+    }
+
     /// The name of the processors' threads, which get a number behind it. Default:
     /// "fibre". The kernel shows 15 bytes of it.
     #[must_use]

@@ -28,9 +28,9 @@ pub fn halt_of_caller(
     let processor = Processor::current();
     // SAFETY: not null means that this thread is that processor.
     match unsafe { processor.as_ref() } {
-        Some(here) => halt_of(&here.domain().queues, here.index(), make),
+        Some(here) => halt_of(here.domain().queues(), here.index(), make),
         None => {
-            let queues = &Cluster::default_cluster()?.0.domain.queues;
+            let queues = Cluster::default_cluster()?.0.domain.queues();
             halt_of(queues, spread % queues.len(), make)
         }
     }

@@ -91,7 +91,7 @@ impl Cluster {
     /// How many processors it has.
     #[must_use]
     pub fn processors(&self) -> usize {
-        self.0.domain.queues.len()
+        self.0.domain.processors()
     }
 
     /// Fibres that have been spawned here and have not ended.

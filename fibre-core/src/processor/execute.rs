@@ -85,7 +85,7 @@ impl Processor {
         if let Some(context) = context {
             self.stacks.put(context.into_stack());
         }
-        self.domain().tallies[self.index()].count_finished();
+        self.domain().tally(self.index()).count_finished();
         // SAFETY: the runtime's reference; the body has disposed of closure and result
         // or left the latter to the handle.
         unsafe { ControlBlock::release(fibre) };

@@ -52,7 +52,7 @@ pub struct Processor {
     index: usize,
     /// What it shares with the others of its cluster.
     domain: Arc<Domain>,
-    /// Its ready queue, `domain.queues[index]`.
+    /// Its ready queue, the one of `domain.queues()`.
     ready: Arc<ReadyQueue>,
     /// The fibre whose stack this thread is on.
     running: Cell<Option<FibreRef>>,
@@ -88,7 +88,7 @@ impl Processor {
     pub fn new(domain: Arc<Domain>, index: usize, epoch: Instant) -> Self {
         Self {
             index,
-            ready: Arc::clone(&domain.queues[index]),
+            ready: Arc::clone(&domain.queues()[index]),
             running: Cell::new(None),
             timers: Timers::default(),
             stacks: StackCache::new(domain.settings.stack_size),
@@ -202,7 +202,7 @@ impl Processor {
     /// it has nothing else to do, and the other one can run meanwhile.
     #[inline]
     pub fn may_spin(&self) -> bool {
-        self.domain.spins && self.ready.is_empty()
+        self.domain.spins() && self.ready.is_empty()
     }
 
     /// Halves or doubles the number of switches between services, so that their
@@ -242,7 +242,7 @@ impl Processor {
     /// The fibre is new, and this thread is the processor.
     #[inline]
     pub unsafe fn place(&self, fibre: FibreRef) {
-        if self.domain.queues.len() == 1 {
+        if self.domain.processors() == 1 {
             // Nobody is there to steal it, so it need not be where thieves look.
             // SAFETY: passed on.
             unsafe { self.ready.push_local(ControlBlock::node(fibre), true) };
@@ -256,7 +256,7 @@ impl Processor {
     fn next_turn(&self) -> usize {
         let turn = self.turn.get();
         let next = turn + 1;
-        self.turn.set(if next == self.domain.queues.len() {
+        self.turn.set(if next == self.domain.processors() {
             0
         } else {
             next

@@ -60,7 +60,7 @@ impl Processor {
         self.refusals.set(0);
         let deadline = self.timers.next();
         let before = Instant::now();
-        self.domain.tallies[self.index].set_resting();
+        self.domain.tally(self.index).set_resting();
         self.ready.sleep(deadline);
         self.wake_up(before, deadline);
         false
@@ -69,7 +69,7 @@ impl Processor {
     /// Notes when the processor became busy again, and fires what is due.
     fn wake_up(&self, before: Instant, deadline: Option<Instant>) {
         let now = Instant::now();
-        if self.domain.spins {
+        if self.domain.spins() {
             let by_push = self.ready.has_been_pushed_to();
             self.spin.slept(now - before, by_push);
         }
@@ -84,7 +84,9 @@ impl Processor {
     /// Tells thieves since when the processor has been busy.
     pub(super) fn note_busy(&self, now: Instant) {
         let age = now.duration_since(self.epoch).as_nanos();
-        self.domain.tallies[self.index].set_busy_since(u64::try_from(age).unwrap_or(u64::MAX - 1));
+        self.domain
+            .tally(self.index)
+            .set_busy_since(u64::try_from(age).unwrap_or(u64::MAX - 1));
     }
 
     /// Whether what should have come long ago has not.
