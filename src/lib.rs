@@ -46,6 +46,13 @@ pub use fibre_core::{
     blocking, default_processors, id, in_fibre, name, scope, sleep, sleep_until, spawn, yield_now,
 };
 
+/// The machine: its CPUs, the caches they share, and the memory next to them.
+pub mod topology {
+    pub use fibre_core::{
+        Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Proximity, Topology,
+    };
+}
+
 /// What fibres and threads wait on.
 pub mod sync {
     pub use fibre_sync::{Condvar, Mutex, MutexGuard, Semaphore};

@@ -17,7 +17,7 @@
 //! | `current`, `ready` | this thread's processor; a processor's ready queue |
 //! | `fibre` | the control block, its run state, memory of ended fibres |
 //! | `settings` | every choice as a value, and the environment variables |
-//! | `timer`, `topology` | deadlines; how many processors |
+//! | `timer`, `topology` | deadlines; the machine, and how many processors |
 //! | `domain`, `steal` | what a cluster's processors share |
 //! | `processor` | the run loop |
 //! | `park` | the park side: `park_until`, `yield_now`, `sleep` |
@@ -102,6 +102,9 @@ pub use self::{
     scope::{Scope, ScopedJoinHandle, scope},
     spawn::{JoinHandle, Result},
     stack::StackError,
-    topology::default_processors,
+    topology::{
+        Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Proximity, Topology,
+        default_processors,
+    },
     waiter::Outcome,
 };

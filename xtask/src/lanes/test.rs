@@ -61,3 +61,10 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         cargo(["build", "--release", "--examples"]),
     )
 }
+
+/// Runs the tests of the optional reader of the topology, which needs the library hwloc.
+pub(crate) fn hwloc(steps: &mut Steps) -> Result<()> {
+    let mut command = cargo(["test", "--package", "fibre-core", "--features", "hwloc"]);
+    command.args(["--lib", "topology"]);
+    steps.run_tests("test: topology by hwloc", command, true)
+}

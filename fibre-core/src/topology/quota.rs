@@ -3,6 +3,7 @@
 //! The smaller of two numbers: the CPUs in the affinity mask, and the CPU quota of
 //! the control group and all its ancestors, rounded up. At least one.
 
+use super::cpu_set::CpuSet;
 use crate::settings::variable;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -26,7 +27,12 @@ pub fn available() -> usize {
 
 /// CPUs that this thread may run on.
 fn affinity() -> usize {
-    rustix::thread::sched_getaffinity(None).map_or(1, |cpus| cpus.count() as usize)
+    CpuSet::of_thread().map_or_else(|_| online(), |cpus| cpus.len())
+}
+
+/// CPUs that the kernel runs, where the mask of the affinity is too small for it.
+fn online() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// CPUs' worth of time that the control group may use, rounded up.

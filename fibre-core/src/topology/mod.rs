@@ -1,0 +1,21 @@
+//! The machine as a scheduler sees it, and how much of it this process may use.
+//!
+//! * `cpu_set`: sets of CPUs, the kernel's notation for them, the affinity mask;
+//! * `machine`: the value [`Topology`], and how near two CPUs are to each other;
+//! * `sys`, `text` and, with the feature `hwloc`, `hwloc`: what it is read from;
+//! * `victims`: in which order idle processors help others;
+//! * `quota`: how many processors to have.
+
+mod cpu_set;
+#[cfg(feature = "hwloc")]
+mod hwloc;
+mod machine;
+mod quota;
+mod sys;
+mod text;
+mod victims;
+
+pub use cpu_set::{CpuSet, ParseCpuSetError};
+pub use machine::{Cpu, Node, Proximity, Topology};
+pub use quota::{available, default_processors};
+pub use text::ParseTopologyError;
