@@ -42,8 +42,9 @@
 //! blocks.
 
 pub use fibre_core::{
-    Builder, Cluster, ClusterBuilder, JoinHandle, Result, Scope, ScopedJoinHandle, StackError,
-    blocking, default_processors, id, in_fibre, name, scope, sleep, sleep_until, spawn, yield_now,
+    Builder, Cluster, ClusterBuilder, JoinHandle, QueueKind, Result, Scope, ScopedJoinHandle,
+    StackError, UnknownQueueKind, blocking, default_processors, id, in_fibre, name, scope, sleep,
+    sleep_until, spawn, yield_now,
 };
 
 /// The machine: its CPUs, the caches they share, and the memory next to them.

@@ -6,7 +6,7 @@
 //! do not wake the same one.
 //!
 //! The set decides *where* work goes. That a sleeping processor notices what is
-//! in its own queue does not depend on it: see [`crate::queue::Nemesis::arm`].
+//! in its own queue does not depend on it: see [`crate::queue::BasicQueue::arm`].
 //!
 //! # Memory ordering
 //!

@@ -99,6 +99,7 @@ pub use self::{
     },
     parker::Halt,
     processor::in_fibre,
+    queue::{QueueKind, UnknownQueueKind},
     scope::{Scope, ScopedJoinHandle, scope},
     spawn::{JoinHandle, Result},
     stack::StackError,

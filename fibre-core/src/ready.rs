@@ -17,7 +17,7 @@
 
 use crate::current;
 use crate::parker::{Halt, Parker};
-use crate::queue::{Fifo, Link, Nemesis, Popped, Pushed, StealQueue};
+use crate::queue::{BasicQueue, Fifo, Link, Popped, Pushed, QueueKind, StealQueue};
 use crate::sync::{AtomicPtr, Ordering};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -30,7 +30,7 @@ pub struct ReadyQueue {
     /// Whose turn it is when both `local` and `fresh` have something. The owner only.
     fresh_next: Cell<bool>,
     /// Started fibres made ready by others.
-    inbox: Nemesis,
+    inbox: BasicQueue,
     /// Fibres that have not started.
     fresh: StealQueue,
     /// How the owner sleeps.
@@ -50,14 +50,14 @@ unsafe impl Send for ReadyQueue {}
 unsafe impl Sync for ReadyQueue {}
 
 impl ReadyQueue {
-    /// An empty queue of a processor in `group`.
+    /// An empty queue of a processor in `group`, made of queues of this kind.
     #[must_use]
-    pub fn new(group: u64) -> Self {
+    pub fn new(group: u64, kind: QueueKind) -> Self {
         Self {
             local: Fifo::new(),
             fresh_next: Cell::new(false),
-            inbox: Nemesis::new(),
-            fresh: StealQueue::new(),
+            inbox: BasicQueue::new(kind),
+            fresh: StealQueue::new(kind),
             parker: Parker::new(),
             halt: OnceLock::new(),
             forward: AtomicPtr::new(ptr::null_mut()),

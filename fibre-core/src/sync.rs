@@ -164,6 +164,11 @@ mod model {
                 Err(poisoned) => poisoned.into_inner(),
             }
         }
+
+        /// Takes the mutex, unless somebody has it.
+        pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+            self.0.try_lock().ok()
+        }
     }
 
     /// Hands control to another model thread.

@@ -9,7 +9,7 @@ mod support;
 
 use fibre_core::idle::IdleSet;
 use fibre_core::parker::Parker;
-use fibre_core::queue::{Link, Popped, Pushed, StealQueue};
+use fibre_core::queue::{Link, Popped, Pushed, QueueKind, StealQueue};
 use loom::sync::Arc;
 use loom::thread;
 use std::ptr::NonNull;
@@ -102,7 +102,7 @@ fn wake(domain: &Domain) {
 /// A domain, and a thread that gives work in it.
 fn with_producer(give: fn(&Domain)) -> (Arc<Domain>, thread::JoinHandle<()>) {
     let domain = Arc::new(Domain {
-        queues: [StealQueue::new(), StealQueue::new()],
+        queues: [0, 1].map(|_| StealQueue::new(QueueKind::default())),
         parker: Parker::new(),
         idle: IdleSet::new(2),
     });

@@ -1,4 +1,4 @@
-//! Models of the Nemesis queue and of its stealable form.
+//! Models of the basic queues and of their stealable form, for each kind.
 //!
 //! Run by `cargo xtask loom`. Each property has a twin with a planted bug, which the
 //! model must find.
@@ -7,7 +7,7 @@
 
 mod support;
 
-use fibre_core::queue::{Link, Nemesis, Popped, Pushed, StealQueue};
+use fibre_core::queue::{BasicQueue, Link, Popped, Pushed, QueueKind, StealQueue};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -51,8 +51,25 @@ struct Sent(NonNull<Link>);
 // SAFETY: it is pushed, which is what pointers to nodes are for.
 unsafe impl Send for Sent {}
 
+/// The kinds that break if two consumers pop at the same time.
+const LOCK_FREE: [QueueKind; 2] = [QueueKind::Nemesis, QueueKind::Stub];
+
+/// Checks a model for all kinds.
+fn check_all(model: fn(QueueKind)) {
+    for kind in QueueKind::ALL {
+        support::check(move || model(kind));
+    }
+}
+
+/// Checks that a model with a bug fails for each of `kinds`.
+fn finds_bug_in_each(kinds: &[QueueKind], model: fn(QueueKind)) {
+    for &kind in kinds {
+        finds_bug(move || model(kind));
+    }
+}
+
 /// Pops until `count` nodes have come.
-fn pop_all(queue: &Nemesis, count: usize) -> Vec<u32> {
+fn pop_all(queue: &BasicQueue, count: usize) -> Vec<u32> {
     let mut popped = Vec::new();
     while popped.len() < count {
         // SAFETY: the only consumer.
@@ -68,8 +85,8 @@ fn pop_all(queue: &Nemesis, count: usize) -> Vec<u32> {
 /// nodes keep their order.
 #[test]
 fn nothing_is_lost_and_order_is_kept() {
-    support::check(|| {
-        let queue = Arc::new(Nemesis::new());
+    check_all(|kind| {
+        let queue = Arc::new(BasicQueue::new(kind));
         let producers: Vec<_> = [[1, 2], [11, 12]]
             .into_iter()
             .map(|payloads| {
@@ -99,19 +116,37 @@ fn nothing_is_lost_and_order_is_kept() {
     });
 }
 
-/// A consumer that arms itself and a producer: either arming fails, or the producer
-/// is told to wake.
-fn arm_and_push(respect_the_answer: bool) {
-    let queue = Arc::new(Nemesis::new());
+/// How a consumer goes to sleep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sleep {
+    /// By the mark in the queue.
+    Armed,
+    /// By a look at the queue, and then the mark, whatever the look's answer is worth by
+    /// then.
+    Checked,
+    /// By the mark, but the producer does not heed it.
+    Unheeded,
+}
+
+/// A consumer that goes to sleep and a producer: either it does not sleep, or the
+/// producer is told to wake.
+fn sleep_and_push(kind: QueueKind, sleep: Sleep) {
+    let queue = Arc::new(BasicQueue::new(kind));
     let producer = {
         let queue = Arc::clone(&queue);
         thread::spawn(move || {
             // SAFETY: a new node.
             let pushed = unsafe { queue.push(node(7)) };
-            pushed == Pushed::WakeConsumer && respect_the_answer
+            pushed == Pushed::WakeConsumer && sleep != Sleep::Unheeded
         })
     };
-    let asleep = queue.arm();
+    let asleep = if sleep == Sleep::Checked {
+        let empty = queue.is_empty();
+        let _ = queue.arm();
+        empty
+    } else {
+        queue.arm()
+    };
     let woken = producer.join().unwrap();
     assert_eq!(
         asleep, woken,
@@ -124,26 +159,104 @@ fn arm_and_push(respect_the_answer: bool) {
 /// A sleeping consumer is always woken.
 #[test]
 fn a_push_wakes_the_armed_consumer() {
-    support::check(|| arm_and_push(true));
+    check_all(|kind| sleep_and_push(kind, Sleep::Armed));
 }
 
 /// Planted: the producer ignores [`Pushed::WakeConsumer`]. The consumer sleeps for ever.
 #[test]
 fn planted_ignored_wake_is_found() {
-    finds_bug(|| arm_and_push(false));
+    finds_bug_in_each(&QueueKind::ALL, |kind| {
+        sleep_and_push(kind, Sleep::Unheeded)
+    });
 }
 
-/// Two consumers of one queue with a node, with or without the consumer lock.
-fn two_consumers(pop: fn(&StealQueue, &Nemesis) -> Popped) {
-    let queues = Arc::new((StealQueue::new(), Nemesis::new()));
-    for payload in [1, 2] {
-        // SAFETY: new nodes.
-        unsafe {
-            let _ = queues.0.push(node(payload));
-            let _ = queues.1.push(node(payload));
-        }
+/// Planted: the consumer trusts a look at the queue more than the answer of `arm`.
+#[test]
+fn planted_check_then_sleep_is_found() {
+    finds_bug_in_each(&QueueKind::ALL, |kind| sleep_and_push(kind, Sleep::Checked));
+}
+
+/// Two producers and an armed consumer: one of them is told, not both.
+#[test]
+fn one_of_two_producers_wakes() {
+    check_all(|kind| {
+        let queue = Arc::new(BasicQueue::new(kind));
+        assert!(queue.arm());
+        let push = |queue: &BasicQueue, payload| {
+            // SAFETY: a new node.
+            let pushed = unsafe { queue.push(node(payload)) };
+            usize::from(pushed == Pushed::WakeConsumer)
+        };
+        let other = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || push(&queue, 1))
+        };
+        let told = push(&queue, 2);
+        assert_eq!(told + other.join().unwrap(), 1);
+        queue.disarm();
+        let mut popped = pop_all(&queue, 2);
+        popped.sort_unstable();
+        assert_eq!(popped, [1, 2]);
+    });
+}
+
+/// A thief takes the last node, a producer brings another one, and the owner goes to
+/// sleep, or believes the emptiness that it saw (planted): what is left has a waker.
+fn sleep_beside_a_thief(kind: QueueKind, planted: bool) {
+    let queue = Arc::new(StealQueue::new(kind));
+    // SAFETY: a new node.
+    let _ = unsafe { queue.push(node(1)) };
+    let thief = {
+        let queue = Arc::clone(&queue);
+        thread::spawn(move || matches!(queue.pop(), Popped::Node(_)))
+    };
+    let producer = {
+        let queue = Arc::clone(&queue);
+        // SAFETY: a new node.
+        thread::spawn(move || unsafe { queue.push(node(2)) } == Pushed::WakeConsumer)
+    };
+    let asleep = if planted {
+        queue.is_empty()
+    } else {
+        queue.arm()
+    };
+    let stolen = thief.join().unwrap();
+    let woken = producer.join().unwrap();
+    queue.disarm();
+    let left = 2 - usize::from(stolen);
+    assert!(
+        !asleep || woken || left == 0,
+        "it sleeps, and nobody wakes it"
+    );
+    for _ in 0..left {
+        assert!(matches!(queue.pop(), Popped::Node(_)), "a node was lost");
     }
-    let take = move |queues: &(StealQueue, Nemesis)| match pop(&queues.0, &queues.1) {
+    assert_eq!(queue.pop(), Popped::Empty);
+}
+
+/// A thief's half-done pop does not make the owner sleep over a push.
+#[test]
+fn the_owner_sleeps_beside_a_thief() {
+    check_all(|kind| sleep_beside_a_thief(kind, false));
+}
+
+/// Planted: the owner looks instead of arming.
+#[test]
+fn planted_look_beside_a_thief_is_found() {
+    finds_bug_in_each(&QueueKind::ALL, |kind| sleep_beside_a_thief(kind, true));
+}
+
+/// Owner and thief at one queue with two nodes, by `pop`.
+fn two_consumers<Q: Send + Sync + 'static>(
+    queue: Q,
+    push: fn(&Q, NonNull<Link>),
+    pop: fn(&Q) -> Popped,
+) {
+    let queue = Arc::new(queue);
+    for payload in [1, 2] {
+        push(&queue, node(payload));
+    }
+    let take = move |queue: &Q| match pop(queue) {
         Popped::Node(node) => {
             // Each owner writes to what it took: two owners are a race.
             // SAFETY: popped, so ours.
@@ -155,10 +268,10 @@ fn two_consumers(pop: fn(&StealQueue, &Nemesis) -> Popped) {
         Popped::Empty | Popped::InFlight => None,
     };
     let thief = {
-        let queues = Arc::clone(&queues);
-        thread::spawn(move || take(&queues))
+        let queue = Arc::clone(&queue);
+        thread::spawn(move || take(&queue))
     };
-    let owned = take(&queues);
+    let owned = take(&queue);
     let stolen = thief.join().unwrap();
     if let (Some(owned), Some(stolen)) = (owned, stolen) {
         assert_ne!(owned.0, stolen.0, "one node was taken twice");
@@ -168,12 +281,24 @@ fn two_consumers(pop: fn(&StealQueue, &Nemesis) -> Popped) {
 /// Owner and thief never take the same node.
 #[test]
 fn consumers_take_turns() {
-    support::check(|| two_consumers(|stealable, _| stealable.pop()));
+    check_all(|kind| {
+        let push = |queue: &StealQueue, node| {
+            // SAFETY: a new node.
+            let _ = unsafe { queue.push(node) };
+        };
+        two_consumers(StealQueue::new(kind), push, StealQueue::pop);
+    });
 }
 
-/// Planted: two consumers without the lock.
+/// Planted: two consumers without the lock. (The locked queue has one of its own.)
 #[test]
 fn planted_second_consumer_is_found() {
-    // SAFETY: this breaks the contract of `pop` on purpose.
-    finds_bug(|| two_consumers(|_, plain| unsafe { plain.pop() }));
+    finds_bug_in_each(&LOCK_FREE, |kind| {
+        let push = |queue: &BasicQueue, node| {
+            // SAFETY: a new node.
+            let _ = unsafe { queue.push(node) };
+        };
+        // SAFETY: this breaks the contract of `pop` on purpose.
+        two_consumers(BasicQueue::new(kind), push, |queue| unsafe { queue.pop() });
+    });
 }

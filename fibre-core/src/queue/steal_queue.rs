@@ -1,11 +1,13 @@
-//! A Nemesis queue whose consumers take turns.
+//! A basic queue whose consumers take turns.
 //!
 //! Holds fibres that have not started: these may run on any processor, so idle
 //! processors take them from here. The consumer lock is only ever tried, never
 //! waited for: whoever is refused has better things to do than to spin on a
 //! holder that may have lost its CPU.
 
-use super::{Link, Nemesis, Popped, Pushed};
+use super::basic::BasicQueue;
+use super::kind::QueueKind;
+use super::{Link, Popped, Pushed};
 use crate::sync::{AtomicBool, Ordering};
 use std::ptr::NonNull;
 
@@ -13,24 +15,18 @@ use std::ptr::NonNull;
 #[derive(Debug)]
 pub struct StealQueue {
     /// The nodes; consumed by the holder of `consumer` only.
-    nodes: Nemesis,
+    nodes: BasicQueue,
     /// Whether somebody is consuming. Taken with acquire, given with release,
     /// so that consumers see each other's resets of `head`.
     consumer: AtomicBool,
 }
 
-impl Default for StealQueue {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl StealQueue {
     /// An empty queue.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(kind: QueueKind) -> Self {
         Self {
-            nodes: Nemesis::new(),
+            nodes: BasicQueue::new(kind),
             consumer: AtomicBool::new(false),
         }
     }
@@ -45,7 +41,7 @@ impl StealQueue {
     ///
     /// # Safety
     ///
-    /// As for [`Nemesis::push`].
+    /// As for [`BasicQueue::push`].
     #[inline]
     pub unsafe fn push(&self, node: NonNull<Link>) -> Pushed {
         // SAFETY: passed on.
@@ -68,19 +64,19 @@ impl StealQueue {
         popped
     }
 
-    /// See [`Nemesis::is_armed`].
+    /// See [`BasicQueue::is_armed`].
     #[must_use]
     pub fn is_armed(&self) -> bool {
         self.nodes.is_armed()
     }
 
-    /// See [`Nemesis::arm`]. The owner only.
+    /// See [`BasicQueue::arm`]. The owner only.
     #[must_use]
     pub fn arm(&self) -> bool {
         self.nodes.arm()
     }
 
-    /// See [`Nemesis::disarm`]. The owner only.
+    /// See [`BasicQueue::disarm`]. The owner only.
     pub fn disarm(&self) {
         self.nodes.disarm();
     }

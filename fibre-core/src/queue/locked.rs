@@ -1,0 +1,111 @@
+//! The locked queue: a list under a lock.
+//!
+//! The plain alternative to the lock-free queues, as in the thesis' comparison of runtime
+//! variations (figure 4.14). Producers wait for the lock; the consumer only tries it for
+//! as long as a short spin, since its holder may have lost its CPU.
+//!
+//! The entry holds the oldest node. A push into an empty queue and a pop change it, both
+//! under the lock; arming and disarming exchange null and the mark without it.
+//!
+//! # Memory ordering
+//!
+//! Links are handed on by the lock. For the order with other words see [`Entry`]: a push
+//! behind another one comes after the swap of that one, by the lock.
+
+use super::entry::Entry;
+use super::{Link, Popped, Pushed};
+use crate::sync::{Mutex, MutexGuard, Ordering, SPIN_LIMIT, spin_hint};
+use crossbeam_utils::CachePadded;
+use std::ptr::{self, NonNull};
+
+/// The queue. See the module text.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Locked {
+    /// The oldest node, if any. First, as in every kind.
+    entry: CachePadded<Entry>,
+    /// The youngest node.
+    youngest: CachePadded<Mutex<Youngest>>,
+}
+
+/// The youngest node; meaningful while the queue is not empty.
+#[derive(Debug, Default)]
+struct Youngest(Option<NonNull<Link>>);
+
+// SAFETY: a pointer to a node, which queues hand from thread to thread.
+unsafe impl Send for Youngest {}
+
+impl Locked {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self {
+            entry: CachePadded::new(Entry::new()),
+            youngest: CachePadded::new(Mutex::new(Youngest::default())),
+        }
+    }
+
+    /// Whether it is empty, and whether its consumer sleeps.
+    #[inline]
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Appends `node`. Any thread; waits for the lock.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue, and stays valid and unmoved until popped.
+    #[inline]
+    pub unsafe fn push(&self, node: NonNull<Link>) -> Pushed {
+        // SAFETY: the caller owns `node`.
+        unsafe { node.as_ref() }.set_next(ptr::null_mut(), Ordering::Relaxed);
+        let mut youngest = self.youngest.lock();
+        let before = youngest.0.replace(node);
+        match before {
+            Some(before) => {
+                // SAFETY: a node in the queue is valid until it is popped, for which the
+                // lock is needed.
+                unsafe { before.as_ref() }.set_next(node.as_ptr(), Ordering::Relaxed);
+                Pushed::Quiet
+            }
+            None => self.entry.swap(node).1,
+        }
+    }
+
+    /// Takes the oldest node out.
+    ///
+    /// # Safety
+    ///
+    /// One consumer at a time.
+    #[inline]
+    pub unsafe fn pop(&self) -> Popped {
+        let Some(mut youngest) = self.try_lock() else {
+            return Popped::InFlight;
+        };
+        let Some(node) = self.entry.node() else {
+            return Popped::Empty;
+        };
+        // SAFETY: a node in the queue is valid until it is popped.
+        match unsafe { node.as_ref() }.next(Ordering::Relaxed) {
+            Some(next) => {
+                let _ = self.entry.swap(next);
+            }
+            None => {
+                youngest.0 = None;
+                self.entry.clear(node);
+            }
+        }
+        Popped::Node(node)
+    }
+
+    /// The lock, if it comes free within a short spin.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Youngest>> {
+        (0..SPIN_LIMIT).find_map(|_| {
+            let guard = self.youngest.try_lock();
+            if guard.is_none() {
+                spin_hint();
+            }
+            guard
+        })
+    }
+}

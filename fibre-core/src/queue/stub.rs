@@ -1,0 +1,130 @@
+//! The stub queue: intrusive, many producers, one consumer.
+//!
+//! Source: Vyukov, "Intrusive MPSC node-based queue" (1024cores.net), made fully intrusive
+//! as in section 3.5 of the thesis.
+//!
+//! A node that is no fibre, the *stub*, stays in the queue when the last fibre is taken
+//! out. So a producer always finds a node to hang itself behind, and the head belongs to
+//! the consumer alone: where producers of a Nemesis queue write the head of an empty
+//! queue, here they write the stub's link.
+//!
+//! Vyukov's consumer puts the stub back by a push, after which `tail == stub` does not mean
+//! that the queue is empty: a push may be in flight before the stub. Here it compares
+//! and swaps the last node for the stub, and if that fails, a successor is on its way. So
+//! the stub is the youngest node only of an empty queue, for which the entry says null,
+//! and the sleeping consumer's mark keeps its meaning. A queue can be moved, since nothing
+//! holds the stub's address.
+//!
+//! # Memory ordering
+//!
+//! What a producer wrote to a fibre is visible to the consumer by way of `next`: stored with
+//! release after the swap, loaded with acquire. The consumer resets the stub's link
+//! before it clears the entry, which orders the reset before the store of a producer that
+//! finds the queue empty.
+
+use super::entry::Entry;
+use super::{Link, Popped, Pushed};
+use crate::sync::{AtomicPtr, Ordering, SPIN_LIMIT, spin_hint};
+use crossbeam_utils::CachePadded;
+use std::ptr::{self, NonNull};
+
+/// The queue. See the module text.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Stub {
+    /// The youngest node, if any. First, as in every kind.
+    entry: CachePadded<Entry>,
+    /// The oldest node; null stands for the stub. The consumer only.
+    head: CachePadded<AtomicPtr<Link>>,
+    /// What the first push into an empty queue hangs itself behind.
+    stub: CachePadded<Link>,
+}
+
+impl Stub {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self {
+            entry: CachePadded::new(Entry::new()),
+            head: CachePadded::new(AtomicPtr::new(ptr::null_mut())),
+            stub: CachePadded::new(Link::new()),
+        }
+    }
+
+    /// Whether it is empty, and whether its consumer sleeps.
+    #[inline]
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Appends `node`. Any thread.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue, and stays valid and unmoved until popped.
+    #[inline]
+    pub unsafe fn push(&self, node: NonNull<Link>) -> Pushed {
+        // SAFETY: the caller owns `node` until the swap publishes it.
+        unsafe { node.as_ref() }.set_next(ptr::null_mut(), Ordering::Relaxed);
+        let (before, pushed) = self.entry.swap(node);
+        let before = before.unwrap_or(NonNull::from(&*self.stub));
+        // SAFETY: the consumer keeps a node until its successor is linked, and the stub
+        // is part of the queue.
+        unsafe { before.as_ref() }.set_next(node.as_ptr(), Ordering::Release);
+        pushed
+    }
+
+    /// Takes the oldest node out.
+    ///
+    /// # Safety
+    ///
+    /// One consumer at a time.
+    #[inline]
+    pub unsafe fn pop(&self) -> Popped {
+        let node = match NonNull::new(self.head.load(Ordering::Relaxed)) {
+            Some(node) => node,
+            None => match self.pass_stub() {
+                Ok(node) => node,
+                Err(nothing) => return nothing,
+            },
+        };
+        // SAFETY: a node at the head is valid until this consumer removes it.
+        let link = unsafe { node.as_ref() };
+        if let Some(next) = link.next(Ordering::Acquire) {
+            self.head.store(next.as_ptr(), Ordering::Relaxed);
+            return Popped::Node(node);
+        }
+        self.pop_last(node, link)
+    }
+
+    /// The node behind the stub, which is thereby out of the way; or why there is none.
+    #[inline]
+    fn pass_stub(&self) -> Result<NonNull<Link>, Popped> {
+        match self.stub.next(Ordering::Acquire) {
+            Some(node) => {
+                // Before the entry is cleared: a producer that finds it so writes here.
+                self.stub.set_next(ptr::null_mut(), Ordering::Relaxed);
+                Ok(node)
+            }
+            None if self.entry.is_empty() => Err(Popped::Empty),
+            None => Err(Popped::InFlight),
+        }
+    }
+
+    /// Takes out `node`, behind which nothing was linked a moment ago.
+    fn pop_last(&self, node: NonNull<Link>, link: &Link) -> Popped {
+        if self.entry.clear(node) {
+            self.head.store(ptr::null_mut(), Ordering::Relaxed);
+            return Popped::Node(node);
+        }
+        // Somebody is between its swap and its link.
+        for _ in 0..SPIN_LIMIT {
+            if let Some(next) = link.next(Ordering::Acquire) {
+                self.head.store(next.as_ptr(), Ordering::Relaxed);
+                return Popped::Node(node);
+            }
+            spin_hint();
+        }
+        self.head.store(node.as_ptr(), Ordering::Relaxed);
+        Popped::InFlight
+    }
+}
