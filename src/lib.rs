@@ -61,6 +61,11 @@ pub mod sync {
 
 pub use fibre_io::net;
 
+/// Pipes, after `std::io`.
+pub mod io {
+    pub use fibre_io::pipe::{PipeReader, PipeWriter, pipe};
+}
+
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! Blocking-style sockets for fibres.
+//! Blocking-style sockets and pipes for fibres.
 //!
 //! A call that would block the kernel thread blocks the fibre instead. All I/O goes
 //! through one funnel, [`Source::io`]: try the system call; if it would block,
@@ -16,7 +16,9 @@
 //! | `poller` | how a processor sleeps and hears of events |
 //! | `source` | a descriptor with its slot; the funnel |
 //! | `backoff` | what accepting does when descriptors run out |
+//! | `transfer` | what every call that moves bytes has to work out |
 //! | `net` | TCP, after `std::net` |
+//! | `pipe` | pipes, after `std::io::pipe` |
 
 #[cfg(not(loom))]
 mod backoff;
@@ -28,11 +30,15 @@ pub mod gate_word;
 #[cfg(not(loom))]
 pub mod net;
 #[cfg(not(loom))]
+pub mod pipe;
+#[cfg(not(loom))]
 mod poller;
 #[cfg(not(loom))]
 mod source;
 #[cfg(not(loom))]
 mod table;
+#[cfg(not(loom))]
+mod transfer;
 
 #[cfg(not(loom))]
 pub use gate_word::Snapshot;

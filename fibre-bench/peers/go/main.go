@@ -35,6 +35,7 @@ var workloads = []workload{
 	{"semaphore", nil, semaphores},
 	{"condvar", nil, condvars},
 	{"channel", nil, channels},
+	{"pipe", nil, pipes},
 	{"mutex", nil, mutexes},
 	{"contend", contendKeys, contends},
 	{"work", []key{{"units", 1000, 1}}, works},

@@ -1,4 +1,4 @@
-// semaphore, condvar, channel: two goroutines that wake each other in turn.
+// semaphore, condvar, channel, pipe: two goroutines that wake each other in turn.
 //
 // One operation is a round trip: two wakes, two blocks. Go has no semaphore;
 // what a Go program uses is a channel of capacity 1 without contents, so here
@@ -6,7 +6,12 @@
 
 package main
 
-import "sync"
+import (
+	"encoding/binary"
+	"io"
+	"os"
+	"sync"
+)
 
 // semaphore has one permit at most; the permit is in the channel.
 type semaphore chan struct{}
@@ -70,6 +75,56 @@ func channels(given settings) (sample, error) {
 	}
 	pong := func() {
 		back <- <-there + 1
+	}
+	return roundTrips(given, ping, pong), nil
+}
+
+// line is an end of a conversation over two pipes.
+type line struct{ from, to *os.File }
+
+// send writes a number to the other end.
+func (l line) send(number uint64) error {
+	var bytes [8]byte
+	binary.NativeEndian.PutUint64(bytes[:], number)
+	_, err := l.to.Write(bytes[:])
+	return err
+}
+
+// receive blocks until the other end has written a number.
+func (l line) receive() (uint64, error) {
+	var bytes [8]byte
+	_, err := io.ReadFull(l.from, bytes[:])
+	return binary.NativeEndian.Uint64(bytes[:]), err
+}
+
+// must ends the repetition where a pipe fails.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// pipes measures a round trip of a number over two pipes.
+func pipes(given settings) (sample, error) {
+	nearReader, farWriter, err := os.Pipe()
+	if err != nil {
+		return sample{}, err
+	}
+	farReader, nearWriter, err := os.Pipe()
+	if err != nil {
+		return sample{}, err
+	}
+	near, far := line{nearReader, nearWriter}, line{farReader, farWriter}
+	number := uint64(0)
+	ping := func() {
+		must(near.send(number))
+		number, err = near.receive()
+		must(err)
+	}
+	pong := func() {
+		got, err := far.receive()
+		must(err)
+		must(far.send(got + 1))
 	}
 	return roundTrips(given, ping, pong), nil
 }

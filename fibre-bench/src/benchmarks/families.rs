@@ -100,6 +100,8 @@ pub(crate) const PINGPONG: Family = Family {
             ),
         )]),
         Case::cpu("channel, a round trip", "channel"),
+        Case::cpu("pipe, a round trip", "pipe")
+            .metrics(&[Metric::CPU.goal(Goal::scaled(1150.0, &[("thread", 6430.0)]))]),
         Case::wall("semaphore, a round trip", "semaphore").metrics(&[
             Metric::WALL.goal(Goal::scaled(360.0, &[("thread", 18_200.0)])),
             Metric::CPU,
@@ -117,6 +119,10 @@ pub(crate) const PINGPONG: Family = Family {
             Metric::CPU,
         ]),
         Case::wall("channel, a round trip", "channel").metrics(&[Metric::WALL, Metric::CPU]),
+        Case::wall("pipe, a round trip", "pipe").metrics(&[
+            Metric::WALL.goal(Goal::times_of("thread", 1.0)),
+            Metric::CPU,
+        ]),
     ],
 };
 

@@ -35,7 +35,7 @@ static BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: families::PINGPONG.name,
-        about: "a round trip over semaphores, condition variables, channels",
+        about: "a round trip over semaphores, condition variables, channels, pipes",
         run: |run| micro::run(&families::PINGPONG, run),
     },
     Benchmark {

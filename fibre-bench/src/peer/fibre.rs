@@ -1,12 +1,14 @@
 //! Ours: fibres in a cluster of their own.
 
-use std::panic;
 use std::time::Duration;
+use std::{io, panic};
 
+use ::fibre::io::{PipeReader, PipeWriter};
 use ::fibre::sync::{Condvar, Mutex};
 use ::fibre::{Builder, Cluster, JoinHandle};
 
 use super::blocking::{Blocking, Lock, Semaphore, Stacked, Turns};
+use super::pipes::{PipeLine, Pipes};
 use super::protocol::Workload;
 use super::workloads::{blocked, contend, lock, pingpong, skynet, sleep, spawning, unit, yielding};
 
@@ -17,6 +19,7 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("spawn", spawning::blocking::<Fibre>),
         Workload::new("semaphore", pingpong::semaphores::<Fibre>),
         Workload::new("condvar", pingpong::turns::<Fibre>),
+        Workload::new("pipe", pingpong::lines::<Fibre, PipeLine<FibrePipes>>),
         Workload::new("mutex", lock::blocking::<Fibre>),
         Workload::new("contend", contend::blocking::<Fibre>),
         Workload::new("work", unit::plain),
@@ -120,6 +123,18 @@ impl Turns for FibreTurns {
         }
         *turn = !player;
         self.changed.notify_one();
+    }
+}
+
+/// Our pipes.
+struct FibrePipes;
+
+impl Pipes for FibrePipes {
+    type Reader = PipeReader;
+    type Writer = PipeWriter;
+
+    fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
+        ::fibre::io::pipe()
     }
 }
 

@@ -22,6 +22,7 @@ mod fairness;
 pub mod fibre;
 pub mod may;
 mod memory;
+mod pipes;
 mod protocol;
 pub mod thread;
 pub mod tokio;

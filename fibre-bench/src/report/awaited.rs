@@ -17,11 +17,6 @@ const AWAITED: &[Awaited] = &[
         waits_for: "channels",
     },
     Awaited {
-        figure: "pipe ping-pong, 1 and 2 processors",
-        to_reach: "≤ 1,150 ns, ≤ 4.3 µs",
-        waits_for: "pipes",
-    },
-    Awaited {
         figure: "thesis figure 4.1: two clusters, fibres that migrate 10 times, queue variants",
         to_reach: "a plot",
         waits_for: "migration between clusters and the queue variants",

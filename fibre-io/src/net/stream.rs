@@ -4,6 +4,7 @@ use super::options::Timeout;
 use super::{Shutdown, SocketAddr, ToSocketAddrs, each_address, tcp_socket, to_std};
 use crate::gate_word::Snapshot;
 use crate::source::{Direction, Left, Source};
+use crate::transfer::{left, total, useful};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, recv, recvmsg, send, sendmsg,
@@ -11,7 +12,6 @@ use rustix::net::{
 };
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net as std_net;
-use std::ops::{Deref, Range};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -240,26 +240,6 @@ impl TcpStream {
 /// duplicate of the socket was made blocking.
 const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
-/// Slices that the kernel takes at once (`UIO_MAXIOV`).
-const MOST_SLICES: usize = 1024;
-
-/// The slices to pass to the kernel: from the first that is not empty, and not too many.
-/// `None`: all are empty.
-fn useful<T: Deref<Target = [u8]>>(buffers: &[T]) -> Option<Range<usize>> {
-    let first = buffers.iter().position(|buffer| !buffer.is_empty())?;
-    Some(first..buffers.len().min(first + MOST_SLICES))
-}
-
-/// What reading or writing `count` of `wanted` bytes says about the rest. An end of
-/// file, or an empty buffer, says nothing.
-fn left(count: usize, wanted: usize) -> Left {
-    if count == 0 || count == wanted {
-        Left::More
-    } else {
-        Left::Nothing
-    }
-}
-
 impl Read for &TcpStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
@@ -277,7 +257,7 @@ impl Read for &TcpStream {
             return Ok(0);
         };
         let buffers = &mut buffers[window];
-        let wanted = buffers.iter().map(|buffer| buffer.len()).sum();
+        let wanted = total(buffers);
         self.source
             .io(Direction::Read, self.read_timeout.get(), |fd| {
                 let mut nothing = RecvAncillaryBuffer::default();
@@ -304,7 +284,7 @@ impl Write for &TcpStream {
             return Ok(0);
         };
         let buffers = &buffers[window];
-        let wanted = buffers.iter().map(|buffer| buffer.len()).sum();
+        let wanted = total(buffers);
         self.source
             .io(Direction::Write, self.write_timeout.get(), |fd| {
                 let mut nothing = SendAncillaryBuffer::default();

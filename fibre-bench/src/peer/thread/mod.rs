@@ -4,6 +4,7 @@
 
 mod posix;
 
+use std::io::{self, PipeReader, PipeWriter};
 use std::panic;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -12,6 +13,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::blocking::{Blocking, Lock, Stacked, Turns};
+use super::pipes::{PipeLine, Pipes};
 use super::protocol::Workload;
 use super::workloads::{blocked, contend, lock, pingpong, skynet, sleep, spawning, unit, yielding};
 use posix::{PosixSemaphore, PosixThread};
@@ -23,6 +25,7 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("spawn", spawning::blocking::<Thread>),
         Workload::new("semaphore", pingpong::semaphores::<Thread>),
         Workload::new("condvar", pingpong::turns::<Thread>),
+        Workload::new("pipe", pingpong::lines::<Thread, PipeLine<StdPipes>>),
         Workload::new("mutex", lock::blocking::<Thread>),
         Workload::new("contend", contend::blocking::<Thread>),
         Workload::new("work", unit::plain),
@@ -70,6 +73,18 @@ impl Blocking for Thread {
 
     fn sleep(duration: Duration) {
         thread::sleep(duration);
+    }
+}
+
+/// std's pipes.
+struct StdPipes;
+
+impl Pipes for StdPipes {
+    type Reader = PipeReader;
+    type Writer = PipeWriter;
+
+    fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
+        io::pipe()
     }
 }
 

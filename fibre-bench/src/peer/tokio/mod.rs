@@ -42,7 +42,7 @@ pub struct WorkStealing;
 impl Choice for Fitting {
     fn start(processors: usize) -> io::Result<Runtime> {
         match processors {
-            1 => Builder::new_current_thread().enable_time().build(),
+            1 => Builder::new_current_thread().enable_all().build(),
             _ => WorkStealing::start(processors),
         }
     }
@@ -52,7 +52,7 @@ impl Choice for WorkStealing {
     fn start(processors: usize) -> io::Result<Runtime> {
         Builder::new_multi_thread()
             .worker_threads(processors)
-            .enable_time()
+            .enable_all()
             .build()
     }
 }
@@ -65,6 +65,7 @@ pub fn workloads<C: Choice>() -> Vec<Workload> {
         Workload::new("semaphore", pingpong::permits::<C>),
         Workload::new("condvar", pingpong::turns::<C>),
         Workload::new("channel", pingpong::channels::<C>),
+        Workload::new("pipe", pingpong::pipes::<C>),
         Workload::new("mutex", contend::alone::<C>),
         Workload::new("contend", contend::tasks::<C>),
         Workload::new("work", unit::plain),

@@ -1,4 +1,4 @@
-//! `semaphore`, `condvar` and `channel` with tasks.
+//! `semaphore`, `condvar`, `channel` and `pipe` with tasks.
 //!
 //! tokio has no condition variable. `Notify` stands for it, one for each
 //! player: it keeps one permit, so a wake that comes between the unlock and the
@@ -7,6 +7,8 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::pipe;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{Mutex, Notify, Semaphore};
 
@@ -135,4 +137,37 @@ async fn answer(times: u64, mut from: Receiver<u64>, to: Sender<u64>) -> anyhow:
         to.send(number + 1).await?;
     }
     Ok(())
+}
+
+/// Round trips over two pipes.
+pub(super) fn pipes<C: Choice>(asked: Basic) -> anyhow::Result<Sample> {
+    let runtime = C::start(asked.processors)?;
+    calibrate(asked.seconds, FEWEST, |operations| {
+        run(&runtime, write_number(operations))
+    })
+}
+
+/// A round of them.
+async fn write_number(operations: u64) -> anyhow::Result<Sample> {
+    let ((mut there, mut from_here), (mut back, mut from_there)) = (pipe::pipe()?, pipe::pipe()?);
+    let join = tokio::spawn(async move {
+        for _ in 0..=operations {
+            let number = from_here.read_u64().await?;
+            back.write_u64(number + 1).await?;
+        }
+        anyhow::Ok(())
+    });
+    let mut round_trip = async |number| {
+        there.write_u64(number).await?;
+        from_there.read_u64().await
+    };
+    let mut number = round_trip(0).await?; // the partner has started
+    let watch = Stopwatch::start()?;
+    for _ in 0..operations {
+        number = round_trip(number).await?;
+    }
+    let sample = watch.stop(operations)?;
+    join.await??;
+    ensure!(number == operations + 1, "a number came back wrong");
+    Ok(sample)
 }

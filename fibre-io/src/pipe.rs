@@ -1,0 +1,207 @@
+//! Pipes, after `std::io::pipe`: the same names, the same meanings, but what blocks is the
+//! fibre.
+//!
+//! A pipe has no call that writes without SIGPIPE. Processors have the signal blocked, so
+//! a fibre that writes to a pipe without readers gets `BrokenPipe` and nothing else; a
+//! plain thread gets what the process has chosen, which in Rust programs is the same.
+
+use crate::source::{Direction, Left, Source};
+use crate::transfer::{left, total, useful};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+/// A pipe: what is written to its second end is read from its first.
+///
+/// ```
+/// use std::io::{Read, Write};
+///
+/// let (mut reader, mut writer) = fibre_io::pipe::pipe()?;
+/// let fibre = fibre_core::spawn(move || {
+///     let mut text = String::new();
+///     reader.read_to_string(&mut text).map(|_| text)
+/// });
+/// writer.write_all(b"hello")?;
+/// drop(writer);
+/// assert_eq!(fibre.join().unwrap()?, "hello");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// When there is no descriptor left.
+pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
+    let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
+    Ok((
+        PipeReader(Source::from_nonblocking(reader)?),
+        PipeWriter(Source::from_nonblocking(writer)?),
+    ))
+}
+
+/// The end that is read from. `&PipeReader` reads, too. At the end of the last writer, reads
+/// return 0.
+#[derive(Debug)]
+pub struct PipeReader(Source);
+
+/// The end that is written to. `&PipeWriter` writes, too. Up to 4096 bytes (`PIPE_BUF`) are
+/// written as one piece; more may be mixed with what others write.
+#[derive(Debug)]
+pub struct PipeWriter(Source);
+
+impl PipeReader {
+    /// Waits for bytes and takes them as `take` does, which also says how many it wanted.
+    fn receive(
+        &self,
+        mut take: impl FnMut(BorrowedFd<'_>) -> Result<usize, Errno>,
+        wanted: usize,
+    ) -> io::Result<usize> {
+        self.0.io(Direction::Read, None, |fd| {
+            let count = take(fd)?;
+            Ok((count, left(count, wanted)))
+        })
+    }
+}
+
+impl PipeWriter {
+    /// Waits for room and fills it as `put` does.
+    fn send(
+        &self,
+        mut put: impl FnMut(BorrowedFd<'_>) -> Result<usize, Errno>,
+    ) -> io::Result<usize> {
+        // A short write fills the pipe, but room for less than a piece is no event: only a
+        // refused write says that there will be one.
+        self.0
+            .io(Direction::Write, None, |fd| Ok((put(fd)?, Left::More)))
+    }
+}
+
+/// What both ends have in common.
+macro_rules! end {
+    ($end:ident) => {
+        impl $end {
+            /// A second handle to the same end, with a descriptor of its own.
+            ///
+            /// # Errors
+            ///
+            /// When there is no descriptor left.
+            pub fn try_clone(&self) -> io::Result<Self> {
+                let fd = self.0.as_fd().try_clone_to_owned()?;
+                Source::from_nonblocking(fd).map(Self)
+            }
+
+            /// Makes all calls that wait, and all later ones, fail with
+            /// `ConnectionAborted`. The descriptor is closed when this is dropped. Blocks
+            /// nothing.
+            pub fn close(&self) {
+                self.0.close();
+            }
+
+            /// The same end for blocking threads; its clones are of that mode, too.
+            ///
+            /// # Errors
+            ///
+            /// When it cannot be made blocking.
+            pub fn into_std(self) -> io::Result<io::$end> {
+                Ok(self.0.into_fd()?.into())
+            }
+        }
+
+        impl TryFrom<io::$end> for $end {
+            type Error = io::Error;
+
+            /// Takes an end over and makes it non-blocking, for all who share it.
+            fn try_from(end: io::$end) -> io::Result<Self> {
+                OwnedFd::from(end).try_into()
+            }
+        }
+
+        impl TryFrom<OwnedFd> for $end {
+            type Error = io::Error;
+
+            /// Takes an end over and makes it non-blocking, for all who share it.
+            fn try_from(fd: OwnedFd) -> io::Result<Self> {
+                Source::new(fd).map(Self)
+            }
+        }
+
+        impl AsFd for $end {
+            fn as_fd(&self) -> BorrowedFd<'_> {
+                self.0.as_fd()
+            }
+        }
+
+        impl AsRawFd for $end {
+            fn as_raw_fd(&self) -> RawFd {
+                self.0.as_fd().as_raw_fd()
+            }
+        }
+    };
+}
+
+end!(PipeReader);
+end!(PipeWriter);
+
+impl Read for &PipeReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        let wanted = buffer.len();
+        self.receive(|fd| rustix::io::read(fd, &mut *buffer), wanted)
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let Some(window) = useful(buffers) else {
+            return Ok(0);
+        };
+        let buffers = &mut buffers[window];
+        let wanted = total(buffers);
+        self.receive(|fd| rustix::io::readv(fd, buffers), wanted)
+    }
+}
+
+impl Read for PipeReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        (&*self).read_vectored(buffers)
+    }
+}
+
+impl Write for &PipeWriter {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        self.send(|fd| rustix::io::write(fd, buffer))
+    }
+
+    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Some(window) = useful(buffers) else {
+            return Ok(0);
+        };
+        self.send(|fd| rustix::io::writev(fd, &buffers[window.clone()]))
+    }
+
+    /// Does nothing: the pipe's buffer is the kernel's.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Write for PipeWriter {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        (&*self).write(buffer)
+    }
+
+    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&*self).write_vectored(buffers)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
