@@ -177,12 +177,6 @@ impl ReadyQueue {
         self.local.is_empty() && self.inbox.is_empty() && self.fresh.is_empty()
     }
 
-    /// Whether others have pushed something that the owner has not taken yet. The
-    /// owner only.
-    pub fn has_been_pushed_to(&self) -> bool {
-        self.local.is_empty() && !self.is_empty()
-    }
-
     /// Takes a fibre that has not started. Any thread.
     pub fn steal(&self) -> Popped {
         self.fresh.pop()

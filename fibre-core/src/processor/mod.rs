@@ -170,13 +170,18 @@ impl Processor {
     fn service(&self) {
         let now = Instant::now();
         self.adapt_interval(now - self.last_service.replace(now));
-        if let Some(halt) = self.ready.halt() {
-            halt.poll();
-        }
+        self.poll_events();
         self.timers.fire(now);
         if let Some(fibre) = steal::steal(&self.domain, self.index, false) {
             // SAFETY: just taken from another's queue.
             unsafe { self.ready.push_fresh(ControlBlock::node(fibre)) };
+        }
+    }
+
+    /// Delivers the events that are there.
+    fn poll_events(&self) {
+        if let Some(halt) = self.ready.halt() {
+            halt.poll();
         }
     }
 

@@ -29,7 +29,11 @@ impl Processor {
     /// Sleeps until there may be work. `true`: it is all over.
     pub(super) fn rest(&self) -> bool {
         // What it finds may be a push in flight: then the next rest does without.
-        if self.refusals.get() == 0 && self.spin.until(|| !self.ready.is_empty()) {
+        if self.refusals.get() == 0
+            && self
+                .spin
+                .until(|| !self.ready.is_empty(), || self.poll_events())
+        {
             self.refusals.set(1);
             return false;
         }
@@ -70,8 +74,9 @@ impl Processor {
     fn wake_up(&self, before: Instant, deadline: Option<Instant>) {
         let now = Instant::now();
         if self.domain.spins() {
-            let by_push = self.ready.has_been_pushed_to();
-            self.spin.slept(now - before, by_push);
+            // A push, or an event; a deadline has not fired yet.
+            let by_others = !self.ready.is_empty();
+            self.spin.slept(now - before, by_others);
         }
         self.last_service.set(now);
         self.until_service.set(self.service_interval.get());

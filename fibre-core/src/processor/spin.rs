@@ -2,19 +2,23 @@
 //!
 //! Being woken costs the waker a system call and the sleeper some microseconds, so two
 //! fibres on two processors that wake each other in turn would do little else. A
-//! processor spins if its last sleep was ended by a push, and so soon that spinning would
-//! have been cheaper. In vain it does so once; then it lets ever more such sleeps go by
-//! before it tries again. The kernel may have put both threads on one CPU, and whoever
-//! spins there keeps off the very thread it waits for.
+//! processor spins if its last sleep was ended by a push or an event, and so soon that
+//! spinning would have been cheaper; meanwhile it asks for events, too. In vain it does so
+//! once; then it lets ever more such sleeps go by before it tries again. The kernel may have
+//! put both threads on one CPU, and whoever spins there keeps off the very thread it waits
+//! for.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// The longest spin, and the longest sleep that it would have been better to spin
-/// through: about as long as falling asleep and being woken take in a bad case.
+/// The longest spin: about as long as falling asleep and being woken take.
 const LONGEST: Duration = Duration::from_micros(20);
 
-/// Looks between two readings of the clock.
+/// The longest sleep that may have been better spun through: a spin, and what being woken
+/// takes in a bad case, such as a virtual machine whose CPU has halted.
+const SHORT: Duration = Duration::from_micros(60);
+
+/// Looks between two readings of the clock, and between two questions for events.
 const LOOKS: u32 = 32;
 
 /// Short sleeps between two spins in vain, at most.
@@ -32,13 +36,14 @@ pub struct Spin {
 }
 
 impl Spin {
-    /// Looks for a moment whether `found`, if the last sleep says so.
-    pub fn until(&self, found: impl Fn() -> bool) -> bool {
+    /// Looks for a moment whether `found`, if the last sleep says so; `poll` delivers events.
+    pub fn until(&self, found: impl Fn() -> bool, poll: impl Fn()) -> bool {
         if !self.wanted.get() {
             return false;
         }
         let began = Instant::now();
         while began.elapsed() < LONGEST {
+            poll();
             for _ in 0..LOOKS {
                 if found() {
                     self.penalty.set(0);
@@ -54,9 +59,9 @@ impl Spin {
         false
     }
 
-    /// Learns from a sleep: how long it was, and whether a push has ended it.
-    pub fn slept(&self, duration: Duration, by_push: bool) {
-        let short = by_push && duration < LONGEST;
+    /// Learns from a sleep: how long it was, and whether a push or an event has ended it.
+    pub fn slept(&self, duration: Duration, by_others: bool) {
+        let short = by_others && duration < SHORT;
         let wait = self.wait.get();
         self.wanted.set(short && wait == 0);
         if short {
@@ -72,25 +77,28 @@ mod tests {
     /// How often it looks before it gives up.
     fn looks(spin: &Spin) -> u32 {
         let looks = Cell::new(0);
-        let found = spin.until(|| {
-            looks.set(looks.get() + 1);
-            false
-        });
+        let found = spin.until(
+            || {
+                looks.set(looks.get() + 1);
+                false
+            },
+            || (),
+        );
         assert!(!found);
         looks.get()
     }
 
     #[test]
-    fn only_a_short_sleep_that_a_push_ended_calls_for_a_spin() {
+    fn only_a_short_sleep_that_others_ended_calls_for_a_spin() {
         let spin = Spin::default();
-        let (short, long) = (LONGEST / 2, LONGEST);
-        for (duration, by_push, spins) in [
+        let (short, long) = (SHORT / 2, SHORT);
+        for (duration, by_others, spins) in [
             (short, false, false),
             (long, true, false),
             (short, true, true),
         ] {
-            spin.slept(duration, by_push);
-            assert_eq!(looks(&spin) > 0, spins, "{duration:?}, {by_push}");
+            spin.slept(duration, by_others);
+            assert_eq!(looks(&spin) > 0, spins, "{duration:?}, {by_others}");
         }
     }
 
@@ -104,7 +112,7 @@ mod tests {
         // After 1, 3, 7, … sleeps more: 1 + 2 + 4 + … + 128 are 255.
         assert_eq!(spins.count(), 8);
         (0..256).for_each(|_| spin.slept(LONGEST / 2, true));
-        assert!(spin.until(|| true));
+        assert!(spin.until(|| true, || ()));
         assert!(looks(&spin) > 0);
         spin.slept(LONGEST / 2, true);
         spin.slept(LONGEST / 2, true);
@@ -115,8 +123,8 @@ mod tests {
     fn it_spins_in_vain_once_and_with_success_again() {
         let spin = Spin::default();
         spin.slept(LONGEST / 2, true);
-        assert!(spin.until(|| true));
-        assert!(spin.until(|| true));
+        assert!(spin.until(|| true, || ()));
+        assert!(spin.until(|| true, || ()));
         assert!(looks(&spin) > 0);
         assert_eq!(looks(&spin), 0);
     }
