@@ -10,7 +10,6 @@
 
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::idle::IdleSet;
-use crate::queue::QueueKind;
 use crate::ready::ReadyQueue;
 use crate::settings::Settings;
 use crate::topology;
@@ -133,7 +132,7 @@ impl Domain {
         let spawner = new_spawner();
         let domain = Self {
             queues: (0..capacity)
-                .map(|_| Arc::new(ReadyQueue::new(spawner, QueueKind::default())))
+                .map(|_| Arc::new(ReadyQueue::new(spawner, settings.queue)))
                 .collect(),
             tallies: (0..capacity).map(|_| CachePadded::default()).collect(),
             active: AtomicUsize::new(0),

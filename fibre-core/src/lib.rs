@@ -16,6 +16,7 @@
 //! | `parker`, `idle` | how processors sleep, and who does |
 //! | `current`, `ready` | this thread's processor; a processor's ready queue |
 //! | `fibre` | the control block, its run state, memory of ended fibres |
+//! | `policy` | the scheduler's choices, as values |
 //! | `settings` | every choice as a value, and the environment variables |
 //! | `timer`, `topology` | deadlines; the machine, and how many processors |
 //! | `domain`, `steal` | what a cluster's processors share |
@@ -71,6 +72,8 @@ mod fibre;
 #[cfg(not(loom))]
 mod park;
 #[cfg(not(loom))]
+mod policy;
+#[cfg(not(loom))]
 mod processor;
 #[cfg(not(loom))]
 mod ready;
@@ -98,6 +101,7 @@ pub use self::{
         Resume, Waiter, may_spin, park, park_until, sleep, sleep_until, yield_now, yield_point,
     },
     parker::Halt,
+    policy::{Placement, Priority, StealOrder, Stealing, UnknownPolicy},
     processor::in_fibre,
     queue::{QueueKind, UnknownQueueKind},
     scope::{Scope, ScopedJoinHandle, scope},

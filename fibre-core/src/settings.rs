@@ -4,12 +4,24 @@
 //! called for; from then on the values are fixed. A variable that is set to nonsense is an
 //! error with a clear word, never ignored.
 
+use crate::policy::{Placement, StealOrder, Stealing};
+use crate::queue::QueueKind;
 use crate::stack::{DEFAULT_STACK_SIZE, round_size};
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Room for so many processors, unless the user says otherwise.
 const DEFAULT_MAX_PROCESSORS: usize = 64;
+
+/// How long an idle processor spins at most, unless the user says otherwise: about as long
+/// as falling asleep and being woken take in a bad case.
+const DEFAULT_SPIN: Duration = Duration::from_micros(20);
+
+/// For each processor the others, the nearest first.
+pub type Neighbours = Arc<[Box<[usize]>]>;
 
 /// What the processors of a cluster have to know.
 #[derive(Debug, Clone)]
@@ -18,6 +30,20 @@ pub struct Settings {
     pub stack_size: usize,
     /// How many processors there is room for.
     pub max_processors: usize,
+    /// What queues are made of.
+    pub queue: QueueKind,
+    /// Where new fibres go.
+    pub placement: Placement,
+    /// Whom a processor without work helps first.
+    pub steal_order: StealOrder,
+    /// What becomes of started fibres that are stolen.
+    pub stealing: Stealing,
+    /// The longest spin of an idle processor; zero for none.
+    pub spin: Duration,
+    /// What random choices follow from; `None` for something that differs each time.
+    pub seed: Option<u64>,
+    /// Who is near whom, for [`StealOrder::Topology`], if it is known.
+    pub neighbours: Option<Neighbours>,
     /// Whether each wake-up of a started fibre lands on another processor.
     pub force_migration: bool,
 }
@@ -34,8 +60,35 @@ impl Settings {
                 .map_or(DEFAULT_STACK_SIZE, round_size),
             max_processors: variable("FIBRE_MAX_PROCESSORS", "a positive number")
                 .map_or(DEFAULT_MAX_PROCESSORS, NonZeroUsize::get),
+            queue: policy("FIBRE_QUEUE"),
+            placement: policy("FIBRE_PLACEMENT"),
+            steal_order: policy("FIBRE_STEAL_ORDER"),
+            stealing: policy("FIBRE_STEALING"),
+            spin: variable("FIBRE_SPIN", "a number of microseconds")
+                .map_or(DEFAULT_SPIN, Duration::from_micros),
+            seed: variable("FIBRE_SEED", "a number"),
+            neighbours: None,
             force_migration: false,
         }
+    }
+}
+
+/// The policy that an environment variable names, or the default one.
+///
+/// # Panics
+///
+/// If it names none.
+fn policy<T>(name: &str) -> T
+where
+    T: FromStr + Default,
+    T::Err: fmt::Display,
+{
+    let Some(text) = std::env::var_os(name) else {
+        return T::default();
+    };
+    match text.to_string_lossy().parse() {
+        Ok(value) => value,
+        Err(error) => panic!("{name}: {error}, not {text:?}"),
     }
 }
 

@@ -1,94 +1,250 @@
 //! Whom an idle processor helps.
 //!
-//! Victims are the busy processors only, the one that has been busy for the longest
-//! time first (thesis section 3.2.2): it is the likeliest to have a backlog, and
-//! an idle one has none. One that is just being woken has: what it is woken for. A thief
-//! that took that would draw all fibres which are spawned at about the same time to its
-//! own processor, where they then stay; so it leaves it alone, unless the owner is so
-//! long in coming that the thief has lost its patience. Only fibres that have not
-//! started are taken; they stay with the processor that starts them.
+//! Victims are the busy processors only, in the order that [`StealOrder`] says. By default
+//! the one that has been busy for the longest time comes first (thesis section 3.2.2): it
+//! is the likeliest to have a backlog, and an idle one has none. One that is just being
+//! woken has: what it is woken for. A thief that took that would draw all fibres which are
+//! spawned at about the same time to its own processor, where they then stay; so it leaves
+//! it alone, unless the owner is so long in coming that the thief has lost its patience.
+//! Only fibres that have not started are taken; they stay with the processor that starts
+//! them.
 
 use crate::domain::Domain;
 use crate::fibre::{ControlBlock, FibreRef};
+use crate::policy::StealOrder;
 use crate::queue::Popped;
+use crate::settings::Settings;
+use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
 
-/// Takes one fibre from another processor; an `impatient` thief also from one that is
-/// being woken.
-pub fn steal(domain: &Domain, thief: usize, impatient: bool) -> Option<FibreRef> {
-    let mut tried = None;
-    // At most one attempt per victim, in the order of their busy times.
-    for _ in 1..domain.processors() {
-        let (since, victim) = longest_busy_after(domain, thief, impatient, tried)?;
-        if let Popped::Node(node) = domain.queues()[victim].steal() {
-            // SAFETY: ready queues hold fibres only.
-            return Some(unsafe { ControlBlock::from_node(node) });
+/// A processor that steals. For its own thread only.
+#[derive(Debug)]
+pub struct Thief {
+    /// Its place in the domain.
+    index: usize,
+    /// The state of its random choices; never zero.
+    random: Cell<u64>,
+}
+
+/// How far a thief goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mood {
+    /// It leaves those alone who are just being woken.
+    Patient,
+    /// It takes from everybody.
+    Impatient,
+}
+
+impl Thief {
+    /// The thief that processor `index` is.
+    pub fn new(index: usize, settings: &Settings) -> Self {
+        let seed = settings
+            .seed
+            .unwrap_or_else(|| RandomState::new().hash_one(index));
+        // Neighbours get very different numbers, whatever the seed.
+        let mixed = (seed ^ index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Self {
+            index,
+            random: Cell::new(mixed | 1),
         }
-        tried = Some((since, victim));
     }
-    None
+
+    /// Takes one fibre from another processor. At most one attempt per victim.
+    pub fn steal(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+        match domain.settings.steal_order {
+            StealOrder::LongestBusy => self.steal_from_longest_busy(domain, mood),
+            StealOrder::Ring => self.steal_in_ring(domain, mood, self.index + 1),
+            StealOrder::Random => self.steal_in_ring(domain, mood, self.next_random()),
+            StealOrder::Topology => self.steal_from_nearest(domain, mood),
+            StealOrder::Never => None,
+        }
+    }
+
+    /// Whether another processor has a fibre that this one could take.
+    pub fn has_victim(&self, domain: &Domain) -> bool {
+        let others = domain.queues().iter().enumerate();
+        domain.settings.steal_order != StealOrder::Never
+            && others
+                .filter(|(index, _)| *index != self.index)
+                .any(|(_, queue)| queue.has_fresh())
+    }
+
+    /// Takes from those with something in the order of their busy times.
+    fn steal_from_longest_busy(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+        let mut tried = None;
+        for _ in 1..domain.processors() {
+            let (since, victim) = self.longest_busy_after(domain, mood, tried)?;
+            let stolen = take_from(domain, victim);
+            if stolen.is_some() {
+                return stolen;
+            }
+            tried = Some((since, victim));
+        }
+        None
+    }
+
+    /// The victim that follows `tried` in the order of (busy since, index), among those
+    /// that have something.
+    fn longest_busy_after(
+        &self,
+        domain: &Domain,
+        mood: Mood,
+        tried: Option<(u64, usize)>,
+    ) -> Option<(u64, usize)> {
+        (0..domain.processors())
+            .filter(|&index| index != self.index && domain.queues()[index].has_fresh())
+            .filter_map(|index| Some((busy_since(domain, index, mood)?, index)))
+            .filter(|candidate| tried.is_none_or(|tried| *candidate > tried))
+            .min()
+    }
+
+    /// Takes from the processor `start`, counted round, or the first one after it that has
+    /// something.
+    fn steal_in_ring(&self, domain: &Domain, mood: Mood, start: usize) -> Option<FibreRef> {
+        let processors = domain.processors();
+        let start = start % processors;
+        (start..processors)
+            .chain(0..start)
+            .find_map(|victim| self.try_victim(domain, mood, victim))
+    }
+
+    /// Takes from the nearest one that has something; of those that nothing is known about,
+    /// in a ring.
+    fn steal_from_nearest(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+        let known = domain.settings.neighbours.as_deref();
+        let nearest = known.and_then(|known| known.get(self.index));
+        let there = |victim: &usize| *victim < domain.processors();
+        let mut nearest = nearest.into_iter().flatten().copied().filter(there);
+        nearest
+            .find_map(|victim| self.try_victim(domain, mood, victim))
+            .or_else(|| self.steal_in_ring(domain, mood, self.index + 1))
+    }
+
+    /// Takes from one that is busy and has something.
+    fn try_victim(&self, domain: &Domain, mood: Mood, victim: usize) -> Option<FibreRef> {
+        if victim == self.index || !domain.queues()[victim].has_fresh() {
+            return None;
+        }
+        busy_since(domain, victim, mood)?;
+        take_from(domain, victim)
+    }
+
+    /// The next random number. Source: Marsaglia, "Xorshift RNGs" (2003).
+    fn next_random(&self) -> usize {
+        let mut state = self.random.get();
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        self.random.set(state);
+        // The upper half is the better one.
+        (state >> 32) as usize
+    }
 }
 
-/// Whether another processor has a fibre that `thief` could take.
-pub fn has_victim(domain: &Domain, thief: usize) -> bool {
-    (0..domain.processors()).any(|index| index != thief && domain.queues()[index].has_fresh())
+/// When a processor became busy. One that is being woken is the last one, for an impatient
+/// thief, and none at all for a patient one.
+fn busy_since(domain: &Domain, processor: usize, mood: Mood) -> Option<u64> {
+    let waking = (mood == Mood::Impatient).then_some(u64::MAX);
+    domain.tally(processor).busy_since().or(waking)
 }
 
-/// The victim that follows `tried` in the order of (busy since, index), among those
-/// that have something.
-fn longest_busy_after(
-    domain: &Domain,
-    thief: usize,
-    impatient: bool,
-    tried: Option<(u64, usize)>,
-) -> Option<(u64, usize)> {
-    let waking = impatient.then_some(u64::MAX);
-    (0..domain.processors())
-        .filter(|&index| index != thief && domain.queues()[index].has_fresh())
-        .filter_map(|index| Some((domain.tally(index).busy_since().or(waking)?, index)))
-        .filter(|candidate| tried.is_none_or(|tried| *candidate > tried))
-        .min()
+/// Takes the oldest of a victim's fibres that may be taken.
+fn take_from(domain: &Domain, victim: usize) -> Option<FibreRef> {
+    match domain.queues()[victim].steal() {
+        // SAFETY: ready queues hold fibres only.
+        Popped::Node(node) => Some(unsafe { ControlBlock::from_node(node) }),
+        Popped::Empty | Popped::InFlight => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::queue::Link;
-    use crate::settings::Settings;
     use std::ptr::NonNull;
 
-    /// Three processors, of which the second and the third have a fibre each.
-    fn domain(second: &Link, third: &Link) -> Domain {
-        let domain = Domain::new(3, Settings::from_environment());
-        for (queue, link) in domain.queues()[1..].iter().zip([second, third]) {
+    /// A domain of busy processors in which all but the first, who steals, have a fibre; the
+    /// higher its number, the longer a processor has been busy.
+    fn domain(order: StealOrder, links: &[Link]) -> Domain {
+        let mut settings = Settings::from_environment();
+        settings.steal_order = order;
+        settings.seed = Some(1);
+        settings.neighbours = Some([Box::from([2, 1])].into());
+        let domain = Domain::new(links.len() + 1, settings);
+        for (index, link) in links.iter().enumerate() {
+            domain.tally(index + 1).set_busy_since(100 - index as u64);
             // SAFETY: the link is in no queue, and is taken out before it goes.
-            unsafe { queue.push_fresh(NonNull::from(link)) };
+            unsafe { domain.queues()[index + 1].push_fresh(NonNull::from(link)) };
         }
         domain
     }
 
-    /// What the first processor takes.
-    fn taken(domain: &Domain, impatient: bool) -> Option<NonNull<Link>> {
-        steal(domain, 0, impatient).map(ControlBlock::node)
+    /// The numbers of the processors that the first one takes from, in its order.
+    fn victims(domain: &Domain, links: &[Link], mood: Mood) -> Vec<usize> {
+        let thief = Thief::new(0, &domain.settings);
+        let taken = std::iter::from_fn(|| thief.steal(domain, mood));
+        let place = |node| links.iter().position(|link| NonNull::from(link) == node);
+        taken
+            .filter_map(|fibre| Some(place(ControlBlock::node(fibre))? + 1))
+            .collect()
+    }
+
+    /// Four links, for processors 1 to 4.
+    fn links() -> [Link; 4] {
+        std::array::from_fn(|_| Link::new())
     }
 
     #[test]
-    fn the_longest_busy_is_helped_first() {
-        let (second, third) = (Link::new(), Link::new());
-        let domain = domain(&second, &third);
-        domain.tally(1).set_busy_since(20);
-        domain.tally(2).set_busy_since(10);
-        assert_eq!(taken(&domain, false), Some(NonNull::from(&third)));
-        assert_eq!(taken(&domain, false), Some(NonNull::from(&second)));
-        assert_eq!(taken(&domain, true), None);
+    fn each_order_is_kept() {
+        for (order, expected) in [
+            (StealOrder::LongestBusy, vec![4, 3, 2, 1]),
+            (StealOrder::Ring, vec![1, 2, 3, 4]),
+            (StealOrder::Topology, vec![2, 1, 3, 4]),
+            (StealOrder::Never, vec![]),
+        ] {
+            let links = links();
+            let domain = domain(order, &links);
+            assert_eq!(victims(&domain, &links, Mood::Patient), expected, "{order}");
+        }
+    }
+
+    #[test]
+    fn random_victims_are_all_of_them_and_follow_the_seed() {
+        let orders = [0, 1].map(|_| {
+            let links = links();
+            let domain = domain(StealOrder::Random, &links);
+            victims(&domain, &links, Mood::Patient)
+        });
+        assert_eq!(orders[0], orders[1]);
+        let mut sorted = orders[0].clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn random_choices_reach_everybody() {
+        let mut settings = Settings::from_environment();
+        settings.seed = Some(7);
+        let thief = Thief::new(3, &settings);
+        let mut seen = [false; 8];
+        (0..200).for_each(|_| seen[thief.next_random() % 8] = true);
+        assert_eq!(seen, [true; 8]);
     }
 
     #[test]
     fn who_is_being_woken_keeps_its_work() {
-        let (second, third) = (Link::new(), Link::new());
-        let domain = domain(&second, &third);
-        domain.tally(1).set_busy_since(20);
-        assert_eq!(taken(&domain, false), Some(NonNull::from(&second)));
-        assert_eq!(taken(&domain, false), None, "the third is not awake yet");
-        assert_eq!(taken(&domain, true), Some(NonNull::from(&third)));
+        for order in [
+            StealOrder::LongestBusy,
+            StealOrder::Ring,
+            StealOrder::Random,
+            StealOrder::Topology,
+        ] {
+            let links = links();
+            let domain = domain(order, &links);
+            domain.tally(3).set_resting();
+            let patient = victims(&domain, &links, Mood::Patient);
+            assert!(patient.len() == 3 && !patient.contains(&3), "{order}");
+            assert_eq!(victims(&domain, &links, Mood::Impatient), [3], "{order}");
+        }
     }
 }

@@ -21,7 +21,7 @@ pub struct ClusterBuilder {
     /// What the processors' threads are called.
     name: String,
     /// Everything that the processors have to know.
-    settings: Settings,
+    pub(super) settings: Settings,
 }
 
 impl ClusterBuilder {

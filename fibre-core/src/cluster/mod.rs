@@ -12,6 +12,7 @@ mod halts;
 mod handle;
 mod lazy;
 mod place;
+mod policies;
 mod running;
 mod thread;
 

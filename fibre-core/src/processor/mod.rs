@@ -26,7 +26,7 @@ use crate::fibre::memory::BlockCache;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::ready::ReadyQueue;
 use crate::stack::{Culprit, StackCache, StackError};
-use crate::steal;
+use crate::steal::{Mood, Thief};
 use crate::timer::Timers;
 use slice::Slice;
 use spin::Spin;
@@ -76,6 +76,8 @@ pub struct Processor {
     slice: Slice,
     /// Whether the next rest begins with a spin.
     spin: Spin,
+    /// How it steals.
+    thief: Thief,
     /// Times in a row that the queue was not empty and gave nothing.
     refusals: Cell<u32>,
     /// Why the fibre that is about to run was refused the stack it wanted.
@@ -99,7 +101,8 @@ impl Processor {
             last_service: Cell::new(epoch),
             epoch,
             slice: Slice::new(epoch),
-            spin: Spin::default(),
+            spin: Spin::new(domain.settings.spin),
+            thief: Thief::new(index, &domain.settings),
             refusals: Cell::new(0),
             refusal: Cell::new(None),
             domain,
@@ -149,7 +152,7 @@ impl Processor {
             // SAFETY: ready queues hold fibres only.
             return Some(unsafe { ControlBlock::from_node(node) });
         }
-        let stolen = steal::steal(&self.domain, self.index, self.is_out_of_patience());
+        let stolen = self.thief.steal(&self.domain, self.mood());
         if stolen.is_some() {
             self.refusals.set(0);
         }
@@ -172,7 +175,7 @@ impl Processor {
         self.adapt_interval(now - self.last_service.replace(now));
         self.poll_events();
         self.timers.fire(now);
-        if let Some(fibre) = steal::steal(&self.domain, self.index, false) {
+        if let Some(fibre) = self.thief.steal(&self.domain, Mood::Patient) {
             // SAFETY: just taken from another's queue.
             unsafe { self.ready.push_fresh(ControlBlock::node(fibre)) };
         }

@@ -16,7 +16,7 @@
 //! later.
 
 use super::Processor;
-use crate::steal;
+use crate::steal::Mood;
 use std::time::{Duration, Instant};
 
 /// Refusals after which the thread gives its CPU to the producer it waits for.
@@ -56,7 +56,7 @@ impl Processor {
             self.domain.unpark_all();
             return true;
         }
-        if steal::has_victim(&self.domain, self.index) {
+        if self.thief.has_victim(&self.domain) {
             // What is there may be in flight, or in another thief's hands.
             self.wait_for_producer();
             return false;
@@ -94,9 +94,13 @@ impl Processor {
             .set_busy_since(u64::try_from(age).unwrap_or(u64::MAX - 1));
     }
 
-    /// Whether what should have come long ago has not.
-    pub(super) fn is_out_of_patience(&self) -> bool {
-        self.refusals.get() > LONG_PATIENCE
+    /// How far it goes to find work: further once what should have come long ago has not.
+    pub(super) fn mood(&self) -> Mood {
+        if self.refusals.get() > LONG_PATIENCE {
+            Mood::Impatient
+        } else {
+            Mood::Patient
+        }
     }
 
     /// The queue is not empty, yet gave nothing: a producer is half-way, or a

@@ -11,12 +11,9 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// The longest spin: about as long as falling asleep and being woken take.
-const LONGEST: Duration = Duration::from_micros(20);
-
-/// The longest sleep that may have been better spun through: a spin, and what being woken
-/// takes in a bad case, such as a virtual machine whose CPU has halted.
-const SHORT: Duration = Duration::from_micros(60);
+/// The longest sleep that may have been better spun through, in spins: one, and what being
+/// woken takes in a bad case, such as a virtual machine whose CPU has halted.
+const SHORT: u32 = 3;
 
 /// Looks between two readings of the clock, and between two questions for events.
 const LOOKS: u32 = 32;
@@ -25,8 +22,10 @@ const LOOKS: u32 = 32;
 const LONGEST_PENALTY: u32 = 255;
 
 /// See the module text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Spin {
+    /// The longest spin.
+    longest: Duration,
     /// Whether the last sleep calls for a spin.
     wanted: Cell<bool>,
     /// Short sleeps to let go by before the next one.
@@ -36,13 +35,23 @@ pub struct Spin {
 }
 
 impl Spin {
+    /// Spins of at most this length; none at all if it is zero.
+    pub fn new(longest: Duration) -> Self {
+        Self {
+            longest,
+            wanted: Cell::new(false),
+            wait: Cell::new(0),
+            penalty: Cell::new(0),
+        }
+    }
+
     /// Looks for a moment whether `found`, if the last sleep says so; `poll` delivers events.
     pub fn until(&self, found: impl Fn() -> bool, poll: impl Fn()) -> bool {
         if !self.wanted.get() {
             return false;
         }
         let began = Instant::now();
-        while began.elapsed() < LONGEST {
+        while began.elapsed() < self.longest {
             poll();
             for _ in 0..LOOKS {
                 if found() {
@@ -61,7 +70,7 @@ impl Spin {
 
     /// Learns from a sleep: how long it was, and whether a push or an event has ended it.
     pub fn slept(&self, duration: Duration, by_others: bool) {
-        let short = by_others && duration < SHORT;
+        let short = by_others && duration < self.longest * SHORT;
         let wait = self.wait.get();
         self.wanted.set(short && wait == 0);
         if short {
@@ -73,6 +82,8 @@ impl Spin {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LONGEST: Duration = Duration::from_micros(20);
 
     /// How often it looks before it gives up.
     fn looks(spin: &Spin) -> u32 {
@@ -90,8 +101,8 @@ mod tests {
 
     #[test]
     fn only_a_short_sleep_that_others_ended_calls_for_a_spin() {
-        let spin = Spin::default();
-        let (short, long) = (SHORT / 2, SHORT);
+        let spin = Spin::new(LONGEST);
+        let (short, long) = (LONGEST, LONGEST * SHORT);
         for (duration, by_others, spins) in [
             (short, false, false),
             (long, true, false),
@@ -103,8 +114,15 @@ mod tests {
     }
 
     #[test]
+    fn a_spin_of_no_length_is_none() {
+        let spin = Spin::new(Duration::ZERO);
+        spin.slept(Duration::ZERO, true);
+        assert_eq!(looks(&spin), 0);
+    }
+
+    #[test]
     fn spins_in_vain_become_rare() {
-        let spin = Spin::default();
+        let spin = Spin::new(LONGEST);
         let spins = (0..300).filter(|_| {
             spin.slept(LONGEST / 2, true);
             looks(&spin) > 0
@@ -121,7 +139,7 @@ mod tests {
 
     #[test]
     fn it_spins_in_vain_once_and_with_success_again() {
-        let spin = Spin::default();
+        let spin = Spin::new(LONGEST);
         spin.slept(LONGEST / 2, true);
         assert!(spin.until(|| true, || ()));
         assert!(spin.until(|| true, || ()));

@@ -9,10 +9,12 @@
 //! * [`arrows`]: which crate may depend on which.
 //! * [`cycles`]: no import cycle between the modules of a crate; [`modules`] finds the imports,
 //!   [`mentions`] what one module names.
+//! * [`configuration`]: every environment variable stands in the table of docs/CONFIGURATION.md.
 //! * [`commits`]: the shape of commit subjects.
 
 mod arrows;
 mod commits;
+mod configuration;
 mod cycles;
 mod mentions;
 mod modules;
@@ -42,6 +44,10 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
     violations.extend(vocabulary::errno(
         &sources,
         &read(workspace, vocabulary::ERRNO_ALLOWED),
+    ));
+    violations.extend(configuration::check(
+        &sources,
+        &read(workspace, configuration::PATH),
     ));
     violations.extend(arrows::check(&packages, &sources));
     violations.extend(import_cycles(&packages, &sources));

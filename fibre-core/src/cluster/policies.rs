@@ -1,0 +1,57 @@
+//! The scheduler's choices of a cluster.
+
+use super::builder::ClusterBuilder;
+use crate::policy::{Placement, StealOrder, Stealing};
+use crate::queue::QueueKind;
+use std::time::Duration;
+
+impl ClusterBuilder {
+    /// What its queues are made of. Default: [`QueueKind::Nemesis`], or the environment
+    /// variable `FIBRE_QUEUE`.
+    #[must_use]
+    pub fn queue(mut self, kind: QueueKind) -> Self {
+        self.settings.queue = kind;
+        self
+    }
+
+    /// Where new fibres go. Default: [`Placement::Push`], or the environment variable
+    /// `FIBRE_PLACEMENT`.
+    #[must_use]
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.settings.placement = placement;
+        self
+    }
+
+    /// Whom a processor without work helps first. Default: [`StealOrder::LongestBusy`], or
+    /// the environment variable `FIBRE_STEAL_ORDER`.
+    #[must_use]
+    pub fn steal_order(mut self, order: StealOrder) -> Self {
+        self.settings.steal_order = order;
+        self
+    }
+
+    /// What becomes of a started fibre that was stolen, where such fibres may move. Default:
+    /// [`Stealing::Transient`], or the environment variable `FIBRE_STEALING`.
+    #[must_use]
+    pub fn stealing(mut self, stealing: Stealing) -> Self {
+        self.settings.stealing = stealing;
+        self
+    }
+
+    /// How long a processor that runs out of work may spin before it sleeps; zero for not
+    /// at all. It spins only if its last sleep was so short that it had better. Default:
+    /// 20 µs, or the environment variable `FIBRE_SPIN`, in microseconds.
+    #[must_use]
+    pub fn spin(mut self, longest: Duration) -> Self {
+        self.settings.spin = longest;
+        self
+    }
+
+    /// What the scheduler's random choices follow from. Default: something that differs each
+    /// time, or the environment variable `FIBRE_SEED`.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = Some(seed);
+        self
+    }
+}
