@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{PROCESSORS, sockets, watched};
+use support::{processor_counts, sockets, watched};
 
 /// The tests of this file take turns: each looks at the whole process.
 fn alone() -> MutexGuard<'static, ()> {
@@ -116,7 +116,7 @@ fn answers(mut client: &std_net::TcpStream) -> bool {
 #[test]
 fn accept_survives_without_descriptors() {
     let _alone = alone();
-    for processors in PROCESSORS {
+    for processors in processor_counts() {
         watched(|| {
             let cluster = Cluster::builder().processors(processors).build().unwrap();
             let listener = Arc::new(sockets::listener());
@@ -172,7 +172,7 @@ fn connections_leave_nothing_open() {
     watched(|| {
         start_default_cluster();
         let before = open_descriptors();
-        for processors in PROCESSORS {
+        for processors in processor_counts() {
             let cluster = Cluster::builder().processors(processors).build().unwrap();
             let listener = Arc::new(sockets::listener());
             let address = listener.local_addr().unwrap();

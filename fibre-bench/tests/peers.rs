@@ -31,7 +31,10 @@ fn tiny(workload: &str) -> (&'static [&'static str], &'static [&'static str]) {
             &["cv", "jain"],
         ),
         "work" => (&["units=10"], &[]),
-        "blocked" => (&["fibres=20"], &["mappings", "rss_bytes"]),
+        "blocked" => (
+            &["fibres=20", "passes=2"],
+            &["first_ns", "mappings", "rss_bytes"],
+        ),
         "skynet" => (&["leaves=100"], &[]),
         "sleep" => (
             &["micros=100", "count=3"],

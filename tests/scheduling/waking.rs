@@ -1,6 +1,6 @@
 //! Idle processors sleep, and no wake-up is lost.
 
-use crate::support::{PROCESSORS, for_each_cluster, sockets, watched};
+use crate::support::{for_each_cluster, processor_counts, sockets, watched};
 use fibre::Cluster;
 use fibre::sync::Semaphore;
 use std::io::Read;
@@ -23,7 +23,7 @@ fn cpu_time_of(prefix: &str) -> u64 {
 /// Processors that have nothing to do use no CPU, also once they have done I/O.
 #[test]
 fn idle_processors_sleep() {
-    for processors in PROCESSORS {
+    for processors in processor_counts() {
         watched(|| {
             let name = format!("idle{processors}p");
             let builder = Cluster::builder().processors(processors).name(&name);

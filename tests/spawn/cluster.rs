@@ -1,6 +1,6 @@
 //! Start and stop of clusters.
 
-use crate::support::{Latch, PROCESSORS, eventually, text_of, watched};
+use crate::support::{Latch, eventually, processor_counts, text_of, watched};
 use fibre::{Builder, Cluster};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn thread_exists(name: &str) -> bool {
 /// Stopping finishes everything that is there, queued, running and blocked.
 #[test]
 fn stop_finishes_what_is_there() {
-    for processors in PROCESSORS {
+    for processors in processor_counts() {
         watched(|| {
             let ended = Arc::new(AtomicUsize::new(0));
             let cluster = cluster(processors);

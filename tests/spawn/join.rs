@@ -1,6 +1,6 @@
 //! Results, time-outs, who may join from where.
 
-use crate::support::{Latch, PROCESSORS, eventually, for_each_cluster, let_others_block};
+use crate::support::{Latch, eventually, for_each_cluster, let_others_block, processor_counts};
 use crate::support::{text_of, watched};
 use fibre::{Cluster, JoinHandle};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -180,7 +180,7 @@ fn joining_oneself_is_refused() {
 /// Foreign threads spawn into one cluster concurrently and join from outside.
 #[test]
 fn foreign_threads_spawn_and_join() {
-    for processors in PROCESSORS {
+    for processors in processor_counts() {
         watched(|| {
             let cluster = Cluster::builder().processors(processors).build().unwrap();
             thread::scope(|threads| {

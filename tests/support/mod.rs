@@ -23,16 +23,41 @@ pub mod sockets;
 pub use drops::Drops;
 pub use random::Random;
 
-use fibre::Cluster;
 use fibre::sync::{Condvar, Mutex};
+use fibre::{Cluster, ClusterBuilder};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Numbers of processors that everything is tried with.
-pub const PROCESSORS: [usize; 3] = [1, 2, 4];
+/// Numbers of processors that everything is tried with: 1, 2 and 4, or what the list
+/// `FIBRE_TEST_PROCESSORS` says.
+pub fn processor_counts() -> Vec<usize> {
+    let list = std::env::var("FIBRE_TEST_PROCESSORS");
+    let list = list.as_deref().unwrap_or("1,2,4");
+    list.split(',')
+        .map(|count| count.parse().unwrap())
+        .collect()
+}
+
+/// A builder of clusters for tests that hold under every policy: other than the runtime's, it
+/// lets `FIBRE_TEST_MOVES` ask for clusters that move started fibres, `started` when that is
+/// of use, `forced` at every turn.
+pub fn any_cluster() -> ClusterBuilder {
+    let builder = Cluster::builder();
+    let moves = std::env::var("FIBRE_TEST_MOVES");
+    // SAFETY: the fibres of these tests keep nothing across a wait that belongs to a kernel
+    // thread.
+    unsafe {
+        match moves.as_deref() {
+            Err(_) | Ok("never") => builder,
+            Ok("started") => builder.move_started_fibres(),
+            Ok("forced") => builder.force_migration(),
+            Ok(other) => panic!("FIBRE_TEST_MOVES cannot be {other:?}"),
+        }
+    }
+}
 
 /// The longest that one body may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -59,16 +84,16 @@ pub fn watched_for<R>(limit: Duration, remark: &str, body: impl FnOnce() -> R) -
     result
 }
 
-/// Runs `body` as a fibre of a fresh cluster, for each of [`PROCESSORS`].
+/// Runs `body` as a fibre of a fresh cluster, for each of [`processor_counts`].
 pub fn for_each_cluster(body: impl Fn(&Cluster) + Send + Sync + 'static) {
-    for_clusters(&PROCESSORS, body);
+    for_clusters(&processor_counts(), body);
 }
 
 /// Runs `body` as a fibre of a fresh cluster, for each number of processors.
 pub fn for_clusters(processors: &[usize], body: impl Fn(&Cluster) + Send + Sync + 'static) {
     let body = Arc::new(body);
     for &count in processors {
-        let cluster = Cluster::builder().processors(count).build().unwrap();
+        let cluster = any_cluster().processors(count).build().unwrap();
         run_in(cluster, Arc::clone(&body));
     }
 }

@@ -5,11 +5,12 @@
 //! their durations is printed either way.
 //!
 //! [`steps`] runs commands and keeps the account, [`workspace`] knows where things lie, [`lanes`]
-//! holds one file per task, [`tidy`] the source rules that no compiler checks, and [`instructions`]
+//! holds one file per task, [`pairs`] chooses combinations to test, [`tidy`] the source rules that no compiler checks, and [`instructions`]
 //! what the gate on instruction counts is made of.
 
 mod instructions;
 mod lanes;
+mod pairs;
 mod steps;
 mod tidy;
 mod workspace;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use lanes::{bench, check, ci, doc, loom, sanitize, stress, test};
+use lanes::{bench, check, ci, doc, loom, policies, sanitize, stress, test};
 use steps::Steps;
 use workspace::Workspace;
 
@@ -43,6 +44,8 @@ enum Task {
     Sanitize,
     /// Randomised stress test; prints its seed, takes it back through --seed
     Stress(stress::Options),
+    /// The behaviour suite under every scheduling policy: every pair of values, or --all
+    Policies(policies::Options),
     /// Benchmarks: fibre-bench beside our peers, criterion for each primitive
     Bench(bench::Options),
     /// Instructions of the hot paths, compared with the kept counts; --update writes these
@@ -65,6 +68,7 @@ impl Task {
             Self::Loom(options) => loom::run(workspace, steps, options),
             Self::Sanitize => sanitize::run(workspace, steps),
             Self::Stress(options) => stress::run(workspace, steps, options),
+            Self::Policies(options) => policies::run(steps, options),
             Self::Bench(options) => bench::run(steps, options),
             Self::Instructions(options) => lanes::instructions::run(workspace, steps, options),
             Self::Doc => doc::run(steps),

@@ -39,9 +39,8 @@ double mappings() {
     return static_cast<double>(std::count(Characters(maps), Characters(), '\n'));
 }
 
-}  // namespace
-
-Sample workload::blocked(const Settings& settings) {
+/// One pass: all are made, block, are woken and end.
+Sample pass(const Settings& settings) {
     const std::size_t count = settings.count("fibres");
     boost::fibers::fixedsize_stack stack(settings.count("stack"));
     const double before = resident();
@@ -73,4 +72,18 @@ Sample workload::blocked(const Settings& settings) {
     Sample sample = (made + ending.stop()).per(count);
     sample.values = {{"rss_bytes", each}, {"mappings", mapped}};
     return sample;
+}
+
+}  // namespace
+
+/// Of several passes the cheapest counts; what is occupied is seen in the first.
+Sample workload::blocked(const Settings& settings) {
+    Sample best = pass(settings);
+    best.values["first_ns"] = best.cpu_ns;
+    for (std::size_t done = 1; done < settings.count("passes"); ++done) {
+        const Sample again = pass(settings);
+        best.cpu_ns = std::min(best.cpu_ns, again.cpu_ns);
+        best.wall_ns = std::min(best.wall_ns, again.wall_ns);
+    }
+    return best;
 }

@@ -46,7 +46,7 @@ const std::vector<Workload> workloads = {
      {{"threads", 8, 1}, {"locks", 1, 1}, {"held", 0, 0}, {"free", 0, 0}, {"seconds", 0.5, 0}},
      workload::contend},
     {"work", {{"units", 1000, 1}}, workload::work},
-    {"blocked", {{"fibres", 20000, 1}, {"stack", 16384, least_stack}}, workload::blocked},
+    {"blocked", {{"fibres", 20000, 1}, {"passes", 1, 1}, {"stack", 16384, least_stack}}, workload::blocked},
     {"skynet", {{"leaves", 100000, 1}}, workload::skynet},
     {"sleep", {{"micros", 1000, 1}, {"count", 200, 1}}, workload::sleep},
 };

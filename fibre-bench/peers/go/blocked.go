@@ -9,12 +9,32 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 )
 
-// blockeds measures the life of a goroutine that blocks once.
+// blockeds measures the life of a goroutine that blocks once. Of several passes
+// the cheapest counts; what is occupied is seen in the first one.
 func blockeds(given settings) (sample, error) {
+	best, err := blockedPass(given)
+	if err != nil {
+		return sample{}, err
+	}
+	best.Values["first_ns"] = best.CPU
+	for pass := 1; pass < given.count("passes"); pass++ {
+		again, err := blockedPass(given)
+		if err != nil {
+			return sample{}, err
+		}
+		best.CPU = math.Min(best.CPU, again.CPU)
+		best.Wall = math.Min(best.Wall, again.Wall)
+	}
+	return best, nil
+}
+
+// blockedPass makes, blocks, wakes and ends them all once.
+func blockedPass(given settings) (sample, error) {
 	fibres := given.count("fibres")
 	before, err := resident()
 	if err != nil {

@@ -39,7 +39,7 @@ var workloads = []workload{
 	{"mutex", nil, mutexes},
 	{"contend", contendKeys, contends},
 	{"work", []key{{"units", 1000, 1}}, works},
-	{"blocked", []key{{"fibres", 20000, 1}}, blockeds},
+	{"blocked", []key{{"fibres", 20000, 1}, {"passes", 1, 1}}, blockeds},
 	{"skynet", []key{{"leaves", 100000, 1}}, skynets},
 	{"sleep", []key{{"micros", 1000, 1}, {"count", 200, 1}}, sleeps},
 }

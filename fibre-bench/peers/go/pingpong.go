@@ -85,7 +85,7 @@ type line struct{ from, to *os.File }
 // send writes a number to the other end.
 func (l line) send(number uint64) error {
 	var bytes [8]byte
-	binary.NativeEndian.PutUint64(bytes[:], number)
+	binary.LittleEndian.PutUint64(bytes[:], number)
 	_, err := l.to.Write(bytes[:])
 	return err
 }
@@ -94,7 +94,7 @@ func (l line) send(number uint64) error {
 func (l line) receive() (uint64, error) {
 	var bytes [8]byte
 	_, err := io.ReadFull(l.from, bytes[:])
-	return binary.NativeEndian.Uint64(bytes[:]), err
+	return binary.LittleEndian.Uint64(bytes[:]), err
 }
 
 // must ends the repetition where a pipe fails.

@@ -9,6 +9,7 @@ pub(crate) mod ci;
 pub(crate) mod doc;
 pub(crate) mod instructions;
 pub(crate) mod loom;
+pub(crate) mod policies;
 pub(crate) mod sanitize;
 pub(crate) mod stress;
 pub(crate) mod test;

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use super::{Choice, run};
 use crate::measure::{Sample, Stopwatch};
 use crate::peer::memory;
-use crate::peer::workloads::blocked::{Multitude, Occupied};
+use crate::peer::workloads::blocked::{Multitude, Occupied, cheapest};
 
 /// What the tasks share.
 struct Shared {
@@ -24,7 +24,8 @@ struct Shared {
 /// The life of tasks that block once.
 pub(super) fn tasks<C: Choice>(asked: Multitude) -> anyhow::Result<Sample> {
     ensure!(asked.stack.is_none(), "a task has no stack");
-    run(&C::start(asked.processors)?, block_all(asked.fibres))
+    let runtime = C::start(asked.processors)?;
+    cheapest(asked.passes, || run(&runtime, block_all(asked.fibres)))
 }
 
 /// Creates so many, looks at the memory, and wakes them.

@@ -3,6 +3,9 @@
 //! Each announces itself, blocks on a semaphore that all share, is woken and
 //! ends. When all have announced themselves, the process looks at its memory,
 //! which takes time that does not count.
+//!
+//! Of several passes in one process the cheapest counts, as a runtime keeps what it made in
+//! the first one; what fibres occupy is seen in that first one, and what it took is told.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +22,8 @@ pub(crate) struct Multitude {
     pub(crate) processors: usize,
     /// Fibres that are blocked at once.
     pub(crate) fibres: u64,
+    /// How often all that is done.
+    pub(crate) passes: u64,
     /// Bytes of stack for each, if the runtime's own choice is not wanted.
     pub(crate) stack: Option<usize>,
 }
@@ -28,6 +33,7 @@ impl Parameters for Multitude {
         Ok(Self {
             processors: arguments.processors,
             fibres: arguments.count("fibres", 20_000)?,
+            passes: arguments.count("passes", 1)?,
             stack: arguments.bytes("stack")?,
         })
     }
@@ -56,33 +62,54 @@ impl<S: Semaphore> Drop for Announcement<S> {
 /// The life of fibres that block once.
 pub(crate) fn blocking<B: Stacked>(asked: Multitude) -> anyhow::Result<Sample> {
     B::enter(asked.processors, move || {
-        let roll = Arc::new(Roll {
-            missing: AtomicU64::new(asked.fibres),
-            complete: B::Semaphore::empty(),
-        });
-        let gate = Arc::new(B::Semaphore::empty());
-        let mut joins = Vec::with_capacity(asked.fibres as usize);
-        let before = memory::resident()?;
-
-        let watch = Stopwatch::start()?;
-        for _ in 0..asked.fibres {
-            let (announcement, gate) = (Announcement(Arc::clone(&roll)), Arc::clone(&gate));
-            joins.push(B::spawn_sized(asked.stack, move || {
-                drop(announcement);
-                gate.acquire();
-            })?);
-        }
-        roll.complete.acquire();
-        let created = watch.stop(asked.fibres)?;
-
-        let occupied = Occupied::since(before)?;
-
-        let watch = Stopwatch::start()?;
-        (0..asked.fibres).for_each(|_| gate.release());
-        joins.into_iter().for_each(B::join_sized);
-        let ended = watch.stop(asked.fibres)?;
-        Ok(occupied.evaluate(&created, &ended))
+        cheapest(asked.passes, || pass::<B>(&asked))
     })
+}
+
+/// Repeats `pass` and keeps the time of the cheapest, with the first one's values and time.
+pub(crate) fn cheapest(
+    passes: u64,
+    mut pass: impl FnMut() -> anyhow::Result<Sample>,
+) -> anyhow::Result<Sample> {
+    let first = pass()?;
+    let first_ns = first.cpu_ns;
+    let mut best = first;
+    for _ in 1..passes {
+        let again = pass()?;
+        best.cpu_ns = best.cpu_ns.min(again.cpu_ns);
+        best.wall_ns = best.wall_ns.min(again.wall_ns);
+    }
+    Ok(best.with("first_ns", first_ns))
+}
+
+/// One pass.
+fn pass<B: Stacked>(asked: &Multitude) -> anyhow::Result<Sample> {
+    let roll = Arc::new(Roll {
+        missing: AtomicU64::new(asked.fibres),
+        complete: B::Semaphore::empty(),
+    });
+    let gate = Arc::new(B::Semaphore::empty());
+    let mut joins = Vec::with_capacity(asked.fibres as usize);
+    let before = memory::resident()?;
+
+    let watch = Stopwatch::start()?;
+    for _ in 0..asked.fibres {
+        let (announcement, gate) = (Announcement(Arc::clone(&roll)), Arc::clone(&gate));
+        joins.push(B::spawn_sized(asked.stack, move || {
+            drop(announcement);
+            gate.acquire();
+        })?);
+    }
+    roll.complete.acquire();
+    let created = watch.stop(asked.fibres)?;
+
+    let occupied = Occupied::since(before)?;
+
+    let watch = Stopwatch::start()?;
+    (0..asked.fibres).for_each(|_| gate.release());
+    joins.into_iter().for_each(B::join_sized);
+    let ended = watch.stop(asked.fibres)?;
+    Ok(occupied.evaluate(&created, &ended))
 }
 
 /// What blocked fibres occupy.
