@@ -47,6 +47,8 @@ pub use fibre_core::{
     sleep_until, spawn, yield_now,
 };
 
+pub use fibre_core::{PauseError, Paused, processor};
+
 pub use fibre_core::{Placement, Priority, StealOrder, Stealing, UnknownPolicy};
 
 /// The machine: its CPUs, the caches they share, and the memory next to them.

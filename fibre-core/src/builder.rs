@@ -2,6 +2,7 @@
 
 use crate::cluster::{Cluster, caller_place, try_caller_place};
 use crate::fibre::Attributes;
+use crate::processor::Processor;
 use crate::spawn::{JoinHandle, launch};
 use std::io;
 
@@ -79,14 +80,14 @@ impl Builder {
     {
         // SAFETY: everything is 'static.
         let handle = try_caller_place(|place| unsafe { launch(place, self.0, None, closure) })?;
-        handle.ok_or_else(|| io::Error::other("the cluster has stopped"))
+        handle.ok_or_else(|| io::Error::other("the cluster has been stopped"))
     }
 
     /// Spawns it in `cluster`.
     ///
     /// # Errors
     ///
-    /// When the cluster has stopped.
+    /// When the cluster has been stopped, and the caller is not one of its last fibres.
     pub fn spawn_in<F, T>(self, cluster: &Cluster, closure: F) -> io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -113,4 +114,21 @@ pub fn name() -> Option<String> {
         .name
         .as_deref()
         .map(str::to_owned)
+}
+
+/// The processor that the calling fibre is on, as a number within its cluster; `None` on
+/// a plain thread.
+///
+/// ```
+/// let cluster = fibre_core::Cluster::builder().processors(2).build()?;
+/// let fibre = cluster.spawn(|| fibre_core::processor());
+/// assert!(fibre.join().unwrap().is_some_and(|processor| processor < 2));
+/// assert_eq!(fibre_core::processor(), None);
+/// cluster.stop();
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn processor() -> Option<usize> {
+    // SAFETY: not null means that this thread is that processor.
+    unsafe { Processor::current().as_ref() }.map(Processor::index)
 }

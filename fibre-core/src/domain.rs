@@ -10,12 +10,13 @@
 
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::idle::IdleSet;
+use crate::orders::Orders;
 use crate::ready::ReadyQueue;
 use crate::settings::Settings;
 use crate::topology;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 /// Counts of one processor. Only its thread writes them, so a plain store will
 /// do; anybody may read.
@@ -29,6 +30,8 @@ pub struct Tally {
     busy_since: AtomicU64,
     /// The upper part of the numbers of fibres spawned here.
     spawner: AtomicU64,
+    /// The kernel's number of its thread; zero before that has begun.
+    thread: AtomicI32,
 }
 
 /// In `busy_since`: it sleeps, or is about to wake up.
@@ -41,6 +44,7 @@ impl Default for Tally {
             finished: AtomicU64::new(0),
             busy_since: AtomicU64::new(RESTING),
             spawner: AtomicU64::new(0),
+            thread: AtomicI32::new(0),
         }
     }
 }
@@ -56,6 +60,16 @@ impl Tally {
     #[inline]
     pub fn count_finished(&self) {
         bump(&self.finished);
+    }
+
+    /// Notes the kernel's number of the processor's thread.
+    pub fn set_thread(&self, thread: i32) {
+        self.thread.store(thread, Ordering::Relaxed);
+    }
+
+    /// That number; `None`: the thread has not begun.
+    pub fn thread(&self) -> Option<i32> {
+        Some(self.thread.load(Ordering::Relaxed)).filter(|thread| *thread != 0)
     }
 
     /// Notes when the processor became busy.
@@ -99,8 +113,8 @@ pub struct Domain {
     foreign: CachePadded<AtomicU64>,
     /// Where the next fibre of a foreign thread goes.
     turn: CachePadded<AtomicUsize>,
-    /// Whether processors should end once no fibre is left.
-    stopping: AtomicBool,
+    /// What the handles ask of the processors.
+    pub orders: Orders<ControlBlock>,
     /// The upper part of the numbers of fibres that foreign threads spawn.
     spawner: u64,
     /// What its builder chose.
@@ -112,8 +126,8 @@ pub struct Domain {
 /// Bits of a fibre's number that count within one processor.
 const ID_BITS: u32 = 40;
 
-/// In `foreign`: it is all over, and nobody can spawn any more. Decided by one
-/// compare-and-swap against the count that the decision was based on.
+/// In `foreign`: only fibres of the domain can spawn here any more, and once none is
+/// left it is all over.
 const CLOSED: u64 = 1 << 63;
 
 /// The upper part of fibres' numbers for one more spawner: unique in the process.
@@ -139,7 +153,7 @@ impl Domain {
             idle: IdleSet::new(capacity),
             foreign: CachePadded::default(),
             turn: CachePadded::default(),
-            stopping: AtomicBool::new(false),
+            orders: Orders::new(),
             spawner,
             cpus: topology::available(),
             settings,
@@ -151,6 +165,7 @@ impl Domain {
     /// Makes `more` processors part of the domain. There is room for them, and nobody
     /// else does this meanwhile.
     pub fn activate(&self, more: usize) {
+        self.orders.add_processors(more);
         let before = self.active.load(Ordering::Relaxed);
         let after = before + more;
         for tally in &self.tallies[before..after] {
@@ -191,6 +206,11 @@ impl Domain {
         self.active.load(Ordering::Acquire)
     }
 
+    /// How many there may be.
+    pub fn capacity(&self) -> usize {
+        self.queues.len()
+    }
+
     /// Whether a processor may spin for another one: there are several, and a CPU for
     /// each of them.
     #[inline]
@@ -205,11 +225,14 @@ impl Domain {
         self.tallies[spawner].count_spawned()
     }
 
-    /// The same for a thread that is none of our processors. `None`: too late,
-    /// the processors have ended.
+    /// The same for a thread that is none of our processors. `None`: the domain is
+    /// closed to others.
     pub fn register_foreign(&self) -> Option<u64> {
-        let before = self.foreign.fetch_add(1, Ordering::SeqCst);
-        (before & CLOSED == 0).then_some(self.spawner | (before + 1))
+        let count = |foreign| (foreign & CLOSED == 0).then_some(foreign + 1);
+        let before = self
+            .foreign
+            .fetch_update(Ordering::SeqCst, Ordering::Relaxed, count);
+        before.ok().map(|before| self.spawner | (before + 1))
     }
 
     /// Places a new fibre: on an idle processor if there is one, else in turn
@@ -249,58 +272,42 @@ impl Domain {
         self.turn.fetch_add(1, Ordering::Relaxed) % self.processors()
     }
 
-    /// Fibres that have been spawned and have not ended.
+    /// Fibres that have been spawned and have not ended. One that has just been joined
+    /// may be counted for another moment, until its stack has been taken back.
     #[must_use]
     pub fn live(&self) -> u64 {
-        self.live_and_foreign().0
-    }
-
-    /// The same, and the value of `foreign` that it was computed from.
-    fn live_and_foreign(&self) -> (u64, u64) {
         // Ends first: a fibre that ends in between is then counted as live, and
         // zero is only said when it was true.
-        let finished: u64 = self
-            .tallies
-            .iter()
-            .map(|tally| tally.finished.load(Ordering::Acquire))
-            .sum();
-        let spawned: u64 = self
-            .tallies
-            .iter()
-            .map(|tally| tally.spawned.load(Ordering::Acquire))
-            .sum();
-        let foreign = self.foreign.load(Ordering::Acquire);
-        if foreign & CLOSED != 0 {
-            return (0, foreign);
-        }
-        (spawned + foreign - finished, foreign)
+        let sum = |count: fn(&Tally) -> &AtomicU64| -> u64 {
+            let tallies = &self.tallies[..self.processors()];
+            tallies
+                .iter()
+                .map(|tally| count(tally).load(Ordering::Acquire))
+                .sum()
+        };
+        let finished = sum(|tally| &tally.finished);
+        let spawned = sum(|tally| &tally.spawned);
+        let foreign = self.foreign.load(Ordering::Acquire) & !CLOSED;
+        spawned + foreign - finished
     }
 
-    /// Asks the processors to end once no fibre is left.
-    pub fn stop(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
+    /// Closes the domain to all but its own fibres, and asks the processors to end once
+    /// no fibre is left.
+    pub fn close(&self) {
+        self.foreign.fetch_or(CLOSED, Ordering::SeqCst);
         self.unpark_all();
     }
 
+    /// Whether it is closed to all but its own fibres.
+    pub fn is_closed(&self) -> bool {
+        self.foreign.load(Ordering::SeqCst) & CLOSED != 0
+    }
+
     /// Whether the processors should end: asked to, and nothing is left. Once true,
-    /// true for ever.
+    /// true for ever, since only fibres can spawn then.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        if !self.stopping.load(Ordering::SeqCst) {
-            return false;
-        }
-        let (live, foreign) = self.live_and_foreign();
-        foreign & CLOSED != 0
-            || live == 0
-                && self
-                    .foreign
-                    .compare_exchange(
-                        foreign,
-                        foreign | CLOSED,
-                        Ordering::SeqCst,
-                        Ordering::Relaxed,
-                    )
-                    .is_ok()
+        self.is_closed() && self.live() == 0
     }
 
     /// Wakes every processor.

@@ -14,6 +14,7 @@
 //! | `queue` | intrusive queues |
 //! | `waiter`, `completion` | the wake side: the first waker wins |
 //! | `parker`, `idle` | how processors sleep, and who does |
+//! | `orders` | what a cluster's handles ask of its processors |
 //! | `current`, `ready` | this thread's processor; a processor's ready queue |
 //! | `fibre` | the control block, its run state, memory of ended fibres |
 //! | `policy` | the scheduler's choices, as values |
@@ -36,6 +37,10 @@ mod context;
 pub mod idle;
 #[cfg(not(loom))]
 mod idle;
+#[cfg(loom)]
+pub mod orders;
+#[cfg(not(loom))]
+mod orders;
 #[cfg(loom)]
 pub mod parker;
 #[cfg(not(loom))]
@@ -95,8 +100,8 @@ mod topology;
 #[cfg(not(loom))]
 pub use self::{
     blocking::blocking,
-    builder::{Builder, id, name, spawn},
-    cluster::{Cluster, ClusterBuilder, halt_of_caller},
+    builder::{Builder, id, name, processor, spawn},
+    cluster::{Cluster, ClusterBuilder, PauseError, Paused, halt_of_caller},
     park::{
         Resume, Waiter, may_spin, park, park_until, sleep, sleep_until, yield_now, yield_point,
     },

@@ -212,6 +212,12 @@ impl ReadyQueue {
         self.parker.sleep(self.halt.get(), deadline);
     }
 
+    /// Blocks the owner's thread until [`unpark`](Self::unpark), whatever is pushed and
+    /// whatever happens elsewhere, or not so long. Its queues must not be armed.
+    pub fn stand(&self) {
+        self.parker.sleep(None, None);
+    }
+
     /// Ends the owner's sleep, or its next one. Any thread.
     pub fn unpark(&self) {
         self.parker.unpark(|| self.halt.get());

@@ -68,10 +68,10 @@ fn stopped_clusters_refuse() {
         let late = cluster.clone();
         cluster.stop();
         let error = Builder::new().spawn_in(&late, || ()).unwrap_err();
-        assert_eq!(error.to_string(), "the cluster has stopped");
+        assert_eq!(error.to_string(), "the cluster has been stopped");
         let outcome = catch_unwind(AssertUnwindSafe(|| drop(late.spawn(|| ()))));
         let payload = outcome.unwrap_err();
-        assert!(text_of(&*payload).contains("the cluster has stopped"));
+        assert!(text_of(&*payload).contains("the cluster has been stopped"));
         assert_eq!(late.live(), 0);
         late.stop();
     });

@@ -1,17 +1,11 @@
 //! What a cluster is to be like.
 
 use super::running::Running;
-use super::thread;
-use crate::domain::Domain;
 use crate::processor::report_running;
 use crate::settings::Settings;
 use crate::stack::{install_overflow_report, round_size};
 use crate::topology::default_processors;
-use parking_lot::Mutex;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 /// What a cluster is to be like. See [`Cluster::builder`](super::Cluster::builder).
 #[derive(Debug, Clone)]
@@ -87,18 +81,10 @@ impl ClusterBuilder {
     pub(super) fn start(self) -> io::Result<Running> {
         install_overflow_report(report_running);
         let count = self.processors.unwrap_or_else(default_processors);
-        let domain = Arc::new(Domain::new(count, self.settings));
-        // From here on, an early return stops what has been started.
-        let running = Running {
-            domain,
-            threads: Mutex::default(),
-            permanent: AtomicBool::new(false),
-        };
-        let epoch = Instant::now();
-        for index in 0..count {
-            let thread = thread::start(&running.domain, index, epoch, &self.name)?;
-            running.threads.lock().push(thread);
-        }
+        let mut settings = self.settings;
+        settings.max_processors = settings.max_processors.max(count);
+        let running = Running::new(self.name, settings);
+        running.add_processors(count)?;
         Ok(running)
     }
 }

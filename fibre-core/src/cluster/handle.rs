@@ -1,8 +1,9 @@
 //! The handle that programs have.
 
 use super::builder::ClusterBuilder;
-use super::running::Running;
+use super::running::{Running, stopped};
 use crate::fibre::Attributes;
+use crate::orders::Standing;
 use crate::processor::Processor;
 use crate::spawn::{JoinHandle, Place, launch};
 use std::io;
@@ -35,8 +36,8 @@ impl Cluster {
     ///
     /// # Panics
     ///
-    /// If the cluster has stopped, which takes a clone of a handle that
-    /// [`stop`](Self::stop) was called on.
+    /// If the cluster has been stopped by a clone of this handle, and the caller is not
+    /// one of the fibres that are left.
     pub fn spawn<F, T>(&self, closure: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -85,7 +86,7 @@ impl Cluster {
         };
         // SAFETY: passed on.
         let handle = unsafe { launch(&place, attributes, None, closure) };
-        handle.ok_or_else(|| io::Error::other("the cluster has stopped"))
+        handle.ok_or_else(stopped)
     }
 
     /// How many processors it has.
@@ -94,38 +95,67 @@ impl Cluster {
         self.0.domain.processors()
     }
 
-    /// Fibres that have been spawned here and have not ended.
+    /// Adds processors, all of them or none; returns how many there are then. They help
+    /// at once with fibres that have not started. Blocks the thread until their threads
+    /// have been made.
+    ///
+    /// ```
+    /// let cluster = fibre_core::Cluster::builder().processors(1).build()?;
+    /// assert_eq!(cluster.add_processors(2)?, 3);
+    /// cluster.stop();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When there is no room for so many, which
+    /// [`max_processors`](ClusterBuilder::max_processors) makes; when a thread cannot be
+    /// started; when the cluster has been stopped.
+    pub fn add_processors(&self, more: usize) -> io::Result<usize> {
+        self.0.add_processors(more)?;
+        Ok(self.processors())
+    }
+
+    /// What the cluster is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The kernel's numbers of the processors' threads (as `gettid` gives them), by
+    /// processor. Blocks the thread for a moment if some of them have only just been made.
+    #[must_use]
+    pub fn thread_ids(&self) -> Vec<i32> {
+        self.0.thread_ids()
+    }
+
+    /// Fibres that have been spawned here and have not ended. One that has just been
+    /// joined may be counted for another moment.
     #[must_use]
     pub fn live(&self) -> usize {
         usize::try_from(self.0.domain.live()).unwrap_or(usize::MAX)
     }
 
-    /// Waits until all fibres have ended, and ends the processors. Blocks the
-    /// *thread*, also when called by a fibre of another cluster.
+    /// Waits until all fibres have ended, and ends the processors. From now on only fibres
+    /// of this cluster can spawn here. Blocks the fibre (of another cluster), or the thread
+    /// if the caller is not a fibre.
     ///
     /// # Panics
     ///
     /// If called by a fibre of this cluster: it would wait for itself. And if this is the
     /// default cluster, on which others rely.
     pub fn stop(self) {
-        let processor = Processor::current();
-        // SAFETY: not null means that this thread is that processor.
-        let inside = unsafe { processor.as_ref() }
-            .is_some_and(|here| Arc::ptr_eq(here.domain(), &self.0.domain));
         assert!(
-            !inside,
+            !self.0.is_callers(),
             "a cluster cannot be stopped by one of its own fibres"
         );
         assert!(
             !self.0.permanent.load(Ordering::Relaxed),
             "the default cluster cannot be stopped"
         );
-        self.0.domain.stop();
-        // Whoever else calls this meanwhile waits for the lock, and so for the threads.
-        for thread in self.0.threads.lock().drain(..) {
-            // A processor that panics aborts the process.
-            let _ = thread.join();
-        }
+        self.0.close();
+        self.0.wait_for(Standing::Gone, None);
+        self.0.join_threads();
     }
 }
 

@@ -1,24 +1,165 @@
 //! What keeps a cluster going: its domain and its threads.
 
+use super::thread::{self, Gate};
+use crate::completion::Completion;
 use crate::domain::Domain;
+use crate::fibre::ControlBlock;
+use crate::orders::Standing;
+use crate::park::{park, park_until};
+use crate::processor::{Processor, in_fibre};
+use crate::settings::Settings;
+use crate::waiter::Outcome;
 use parking_lot::Mutex;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// What the handles share.
 #[derive(Debug)]
 pub struct Running {
     /// What the processors share.
     pub domain: Arc<Domain>,
-    /// The processors' threads, until somebody joins them.
-    pub threads: Mutex<Vec<JoinHandle<()>>>,
+    /// What it is called.
+    pub name: String,
     /// Whether the runtime itself relies on it, so that nobody may stop it.
     pub permanent: AtomicBool,
+    /// The processors' threads, until somebody joins them.
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// When it began.
+    epoch: Instant,
+    /// Held by who adds processors, and for a moment by who closes the domain.
+    growing: Mutex<()>,
+}
+
+impl Running {
+    /// A cluster without processors.
+    pub fn new(name: String, settings: Settings) -> Self {
+        Self {
+            domain: Arc::new(Domain::new(0, settings)),
+            name,
+            permanent: AtomicBool::new(false),
+            threads: Mutex::default(),
+            epoch: Instant::now(),
+            growing: Mutex::default(),
+        }
+    }
+
+    /// Starts more processors, all of them or none.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room, when a thread cannot be started, and when the domain has
+    /// been closed.
+    pub fn add_processors(&self, more: usize) -> io::Result<()> {
+        let _one_at_a_time = self.growing.lock();
+        let (before, room) = (self.domain.processors(), self.domain.capacity());
+        if self.domain.is_closed() {
+            return Err(stopped());
+        }
+        if more > room - before {
+            let words = format!("the cluster has {before} processors, and room for {room}");
+            return Err(io::Error::other(words));
+        }
+        let gate = Gate::new();
+        let mut threads = Vec::with_capacity(more);
+        for index in before..before + more {
+            match thread::start(&self.domain, index, self.epoch, &self.name, &gate) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    gate.decide(false);
+                    join(threads);
+                    return Err(error);
+                }
+            }
+        }
+        self.domain.activate(more);
+        gate.decide(true);
+        self.threads.lock().extend(threads);
+        Ok(())
+    }
+
+    /// Closes the domain; from then on no processor is added.
+    pub fn close(&self) {
+        let _nobody_adds = self.growing.lock();
+        self.domain.close();
+    }
+
+    /// Waits until all processors have come as far as `standing`; `false`: the deadline
+    /// passed first. Blocks the fibre, or the thread if the caller is not a fibre.
+    pub fn wait_for(&self, standing: Standing, deadline: Option<Instant>) -> bool {
+        let orders = &self.domain.orders;
+        // SAFETY: the waiter is claimed under the lock of the list that it is in, and
+        // taken out by that or by `withdraw`.
+        let outcome = unsafe {
+            park_until(
+                deadline,
+                |waiter| orders.publish(standing, waiter),
+                |waiter| orders.withdraw(waiter),
+            )
+        };
+        outcome != Outcome::TimedOut
+    }
+
+    /// Waits for the ends of threads whose processors have ended. Blocks the fibre (or
+    /// thread).
+    pub fn join_threads(&self) {
+        let threads = std::mem::take(&mut *self.threads.lock());
+        if !in_fibre() {
+            return join(threads);
+        }
+        // Destructors of thread-locals may take their time, so a thread waits for them.
+        let joined = Arc::new(Completion::new());
+        let finisher = Arc::clone(&joined);
+        let joining = std::thread::Builder::new()
+            .name("fibre-join".to_owned())
+            .spawn(move || {
+                join(threads);
+                let _ = finisher.finish::<ControlBlock>();
+            });
+        // Without it their ends are not waited for; their processors' have been.
+        if joining.is_ok() {
+            // SAFETY: a completion takes its waiter out before it claims it.
+            let _ = unsafe { park(|waiter| joined.publish(waiter)) };
+        }
+    }
+
+    /// Whether the caller is one of its fibres.
+    pub fn is_callers(&self) -> bool {
+        let processor = Processor::current();
+        // SAFETY: not null means that this thread is that processor.
+        unsafe { processor.as_ref() }.is_some_and(|here| Arc::ptr_eq(here.domain(), &self.domain))
+    }
+
+    /// The kernel's numbers of the processors' threads. Blocks the thread until the last
+    /// of them has begun.
+    pub fn thread_ids(&self) -> Vec<i32> {
+        let number = |processor| loop {
+            match self.domain.tally(processor).thread() {
+                Some(thread) => break thread,
+                None => std::thread::sleep(Duration::from_micros(50)),
+            }
+        };
+        (0..self.domain.processors()).map(number).collect()
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.domain.stop();
+        self.domain.close();
     }
+}
+
+/// Waits for the ends of threads. Blocks the thread.
+fn join(threads: Vec<JoinHandle<()>>) {
+    for thread in threads {
+        // A processor that panics aborts the process.
+        let _ = thread.join();
+    }
+}
+
+/// What those are told who come too late.
+pub fn stopped() -> io::Error {
+    io::Error::other("the cluster has been stopped")
 }

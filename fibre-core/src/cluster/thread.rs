@@ -4,39 +4,86 @@ use crate::domain::Domain;
 use crate::processor::Processor;
 use crate::report;
 use crate::stack::AlternateStack;
+use parking_lot::{Condvar, Mutex};
+use rustix::thread::gettid;
 use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-/// Starts one processor's thread.
+/// Starts one processor's thread, which waits at the gate.
 pub fn start(
     domain: &Arc<Domain>,
     index: usize,
     epoch: Instant,
     name: &str,
+    gate: &Arc<Gate>,
 ) -> io::Result<thread::JoinHandle<()>> {
     let domain = Arc::clone(domain);
+    let gate = Arc::clone(gate);
     let quiet = SignalsBlocked::new();
     let thread = thread::Builder::new()
         .name(format!("{name}/{index}"))
-        .spawn(move || run(domain, index, epoch));
+        .spawn(move || {
+            domain
+                .tally(index)
+                .set_thread(gettid().as_raw_nonzero().get());
+            if gate.pass() {
+                run(&domain, index, epoch);
+                domain.orders.leave(index);
+            }
+        });
     drop(quiet);
     thread
 }
 
 /// What a processor's thread does.
-fn run(domain: Arc<Domain>, index: usize, epoch: Instant) {
+fn run(domain: &Arc<Domain>, index: usize, epoch: Instant) {
     // Without it an overflow is still caught by the guard, only not reported.
     let alternate_stack = AlternateStack::install();
     // Timers are to be as exact as the clock, not as the default slack of 50 µs.
     // SAFETY: plain numbers.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    let processor = Processor::new(domain, index, epoch);
+    let processor = Processor::new(Arc::clone(domain), index, epoch);
     let alive = AbortOnUnwind;
     processor.run();
     std::mem::forget(alive);
     drop(alternate_stack);
+}
+
+/// Where threads wait until all of those have been started that are to begin together.
+#[derive(Debug)]
+pub struct Gate {
+    /// Whether they are to begin, once that is known.
+    decision: Mutex<Option<bool>>,
+    decided: Condvar,
+}
+
+impl Gate {
+    /// Shut.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            decision: Mutex::new(None),
+            decided: Condvar::new(),
+        })
+    }
+
+    /// Lets all threads begin, or else end.
+    pub fn decide(&self, begin: bool) {
+        *self.decision.lock() = Some(begin);
+        self.decided.notify_all();
+    }
+
+    /// Waits for the decision. Blocks the thread.
+    fn pass(&self) -> bool {
+        let mut decision = self.decision.lock();
+        loop {
+            match *decision {
+                Some(begin) => return begin,
+                None => self.decided.wait(&mut decision),
+            }
+        }
+    }
 }
 
 /// Aborts if a processor unwinds: half a runtime would only hang.

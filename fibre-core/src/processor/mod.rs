@@ -8,12 +8,13 @@
 //! ```
 //!
 //! Every [`SERVICE_INTERVAL`] switches at most, and more often when fibres run for
-//! long, it also looks at its timers, at the events of its [`Halt`] and at the
+//! long, it also looks at its orders, its timers, the events of its [`Halt`] and the
 //! queues of others, so that fibres which keep it busy starve none of them.
 //!
 //! [`Halt`]: crate::parker::Halt
 
 mod execute;
+mod obey;
 mod rest;
 mod slice;
 mod spin;
@@ -80,6 +81,8 @@ pub struct Processor {
     thief: Thief,
     /// Times in a row that the queue was not empty and gave nothing.
     refusals: Cell<u32>,
+    /// Whether it has been told to end, whatever it leaves.
+    leaving: Cell<bool>,
     /// Why the fibre that is about to run was refused the stack it wanted.
     refusal: Cell<Option<StackError>>,
 }
@@ -96,7 +99,8 @@ impl Processor {
             stacks: StackCache::new(domain.settings.stack_size),
             blocks: BlockCache::new(),
             turn: Cell::new(index),
-            until_service: Cell::new(SERVICE_INTERVAL),
+            // There may be orders already.
+            until_service: Cell::new(0),
             service_interval: Cell::new(SERVICE_INTERVAL),
             last_service: Cell::new(epoch),
             epoch,
@@ -104,6 +108,7 @@ impl Processor {
             spin: Spin::new(domain.settings.spin),
             thief: Thief::new(index, &domain.settings),
             refusals: Cell::new(0),
+            leaving: Cell::new(false),
             refusal: Cell::new(None),
             domain,
         }
@@ -120,7 +125,9 @@ impl Processor {
     /// Runs fibres until the domain is over. Blocks the thread.
     pub fn run(&self) {
         current::set(Arc::as_ptr(&self.ready).cast(), ptr::from_ref(self).cast());
-        self.note_busy(Instant::now());
+        let now = Instant::now();
+        self.last_service.set(now);
+        self.note_busy(now);
         while let Some(fibre) = self.next() {
             self.execute(fibre);
         }
@@ -143,10 +150,12 @@ impl Processor {
         }
     }
 
-    /// Own queue, then others'.
+    /// Own queue, then others'. `None`: there is nothing, or it is to end.
     #[inline]
     fn find_work(&self) -> Option<FibreRef> {
-        self.count_switch();
+        if !self.count_switch() {
+            return None;
+        }
         if let Some(node) = self.ready.pop() {
             self.refusals.set(0);
             // SAFETY: ready queues hold fibres only.
@@ -159,18 +168,24 @@ impl Processor {
         stolen
     }
 
-    /// Counts towards the next service.
+    /// Counts towards the next service. `false`: the processor is to end.
     #[inline]
-    fn count_switch(&self) {
+    fn count_switch(&self) -> bool {
         match self.until_service.get() {
             0 => self.service(),
-            left => self.until_service.set(left - 1),
+            left => {
+                self.until_service.set(left - 1);
+                true
+            }
         }
     }
 
-    /// Looks at what a busy processor would otherwise never see.
+    /// Looks at what a busy processor would otherwise never see. `false`: it is to end.
     #[cold]
-    fn service(&self) {
+    fn service(&self) -> bool {
+        if self.domain.orders.is_any() && !self.obey() {
+            return false;
+        }
         let now = Instant::now();
         self.adapt_interval(now - self.last_service.replace(now));
         self.poll_events();
@@ -179,6 +194,7 @@ impl Processor {
             // SAFETY: just taken from another's queue.
             unsafe { self.ready.push_fresh(ControlBlock::node(fibre)) };
         }
+        true
     }
 
     /// Delivers the events that are there.

@@ -28,6 +28,9 @@ const LONG_PATIENCE: u32 = 64;
 impl Processor {
     /// Sleeps until there may be work. `true`: it is all over.
     pub(super) fn rest(&self) -> bool {
+        if self.leaving.get() {
+            return true;
+        }
         // What it finds may be a push in flight: then the next rest does without.
         if self.refusals.get() == 0
             && self
@@ -79,7 +82,10 @@ impl Processor {
             self.spin.slept(now - before, by_others);
         }
         self.last_service.set(now);
-        self.until_service.set(self.service_interval.get());
+        // Whoever gives an order wakes us for it.
+        let obeys = self.domain.orders.is_any();
+        let interval = self.service_interval.get();
+        self.until_service.set(if obeys { 0 } else { interval });
         self.note_busy(now);
         if deadline.is_some() {
             self.timers.fire(now);

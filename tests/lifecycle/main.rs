@@ -1,0 +1,25 @@
+//! Clusters while they run, stand still, grow, and end.
+//!
+//! | file       | what it is about                                               |
+//! |------------|----------------------------------------------------------------|
+//! | `growing`  | processors that are added to a running cluster                 |
+//! | `pausing`  | stopping the world of a cluster, and letting it go on          |
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod growing;
+mod pausing;
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use fibre::Cluster;
+
+/// A cluster with this many processors.
+fn cluster(processors: usize) -> Cluster {
+    Cluster::builder().processors(processors).build().unwrap()
+}
