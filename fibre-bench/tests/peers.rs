@@ -103,7 +103,8 @@ fn check(path: &str, workloads: &[&str]) -> anyhow::Result<()> {
 
 #[test]
 fn fibre() -> anyhow::Result<()> {
-    check(env!("CARGO_BIN_EXE_peer-fibre"), COMMON)
+    let workloads = [COMMON, &["pipe"]].concat();
+    check(env!("CARGO_BIN_EXE_peer-fibre"), &workloads)
 }
 
 #[test]
@@ -114,18 +115,19 @@ fn may() -> anyhow::Result<()> {
 
 #[test]
 fn thread() -> anyhow::Result<()> {
-    check(env!("CARGO_BIN_EXE_peer-thread"), COMMON)
+    let workloads = [COMMON, &["pipe"]].concat();
+    check(env!("CARGO_BIN_EXE_peer-thread"), &workloads)
 }
 
 #[test]
 fn tokio() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["channel"]].concat();
+    let workloads = [COMMON, &["channel", "pipe"]].concat();
     check(env!("CARGO_BIN_EXE_peer-tokio"), &workloads)
 }
 
 #[test]
 fn tokio_worker() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["channel"]].concat();
+    let workloads = [COMMON, &["channel", "pipe"]].concat();
     check(env!("CARGO_BIN_EXE_peer-tokio-worker"), &workloads)
 }
 

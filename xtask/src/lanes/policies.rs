@@ -1,0 +1,94 @@
+//! `policies`: the behaviour suite under every scheduling policy.
+//!
+//! Policies are builder values whose defaults come from the environment, so the same test
+//! binaries run once per row of a table of variables. By default the rows show every *pair*
+//! of values; `--all` runs every combination. Moving started fibres cannot be asked for by
+//! the environment alone: the tests' own variable `FIBRE_TEST_MOVES` makes them take the
+//! `unsafe` opt-in, whose contract they keep.
+
+use std::process::Command;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::pairs;
+use crate::steps::Steps;
+use crate::workspace::cargo;
+
+/// Variables and the values they take. The first value is the default.
+const CHOICES: &[(&str, &[&str])] = &[
+    ("FIBRE_QUEUE", &["nemesis", "stub", "locked"]),
+    ("FIBRE_PLACEMENT", &["push", "staging", "local"]),
+    (
+        "FIBRE_STEAL_ORDER",
+        &["longest-busy", "ring", "random", "topology", "never"],
+    ),
+    ("FIBRE_STEALING", &["transient", "sticky:4"]),
+    ("FIBRE_SHARING", &["0", "1"]),
+    ("FIBRE_SPIN", &["20", "0"]),
+    ("FIBRE_TEST_MOVES", &["never", "started", "forced"]),
+    ("FIBRE_TEST_PROCESSORS", &["1", "2", "4", "16"]),
+];
+
+/// The files of tests that hold under every policy.
+const SUITES: &[&str] = &[
+    "migration",
+    "net",
+    "panics",
+    "pipe",
+    "scheduling",
+    "spawn",
+    "stress",
+    "sync",
+    "time",
+];
+
+/// How much to run.
+#[derive(Args, Default)]
+pub(crate) struct Options {
+    /// Every combination of the values instead of every pair
+    #[arg(long)]
+    all: bool,
+    /// Seconds of the random mixture per row
+    #[arg(long, default_value_t = 1)]
+    seconds: u64,
+    /// Only the row of this number, as the headings count them
+    #[arg(long)]
+    row: Option<usize>,
+    /// Passed to the test binaries
+    #[arg(last = true)]
+    arguments: Vec<String>,
+}
+
+/// Runs the lane.
+pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
+    let counts: Vec<usize> = CHOICES.iter().map(|(_, values)| values.len()).collect();
+    let rows = if options.all {
+        pairs::all(&counts)
+    } else {
+        pairs::all_pairs(&counts)
+    };
+    let of = rows.len();
+    for (row, values) in rows.iter().enumerate() {
+        let number = row + 1;
+        if options.row.is_none_or(|only| only == number) {
+            let title = format!("policies: {number} of {of}");
+            steps.run_tests(&title, suite(values, options), options.arguments.is_empty())?;
+        }
+    }
+    Ok(())
+}
+
+/// The command that runs the suites with these values.
+fn suite(values: &[usize], options: &Options) -> Command {
+    let mut command = cargo(["test", "--release", "--quiet", "--package", "fibre"]);
+    for suite in SUITES {
+        command.args(["--test", suite]);
+    }
+    for ((name, names), &value) in CHOICES.iter().zip(values) {
+        command.env(name, names[value]);
+    }
+    command.env("FIBRE_STRESS_SECONDS", options.seconds.max(1).to_string());
+    command.arg("--").args(&options.arguments);
+    command
+}
