@@ -1,7 +1,7 @@
 //! Stopping the world of a cluster, and letting it go on.
 
 use crate::cluster;
-use crate::support::{PROCESSORS, Random, eventually, sockets, watched};
+use crate::support::{Random, eventually, processor_counts, sockets, watched};
 use fibre::{Cluster, PauseError, Paused};
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Counting {
 /// Nothing runs during a pause, everything does after it, many times over.
 #[test]
 fn nothing_runs_meanwhile() {
-    for processors in PROCESSORS {
+    for processors in processor_counts() {
         watched(|| {
             let counting = Counting::new(processors);
             for _ in 0..20 {
@@ -133,7 +133,7 @@ fn pauses_overlap() {
 /// What is woken, what is due, and what has arrived during a pause is not lost.
 #[test]
 fn wake_ups_wait() {
-    for processors in PROCESSORS {
+    for processors in processor_counts() {
         watched(|| {
             let cluster = cluster(processors);
             let (mut near, mut far) = sockets::fresh_pair_with_std();
@@ -247,7 +247,7 @@ fn new_processors_stand() {
 #[test]
 fn stopping_waits_for_pauses() {
     watched(|| {
-        for processors in PROCESSORS {
+        for processors in processor_counts() {
             let cluster = cluster(processors);
             let paused = cluster.pause().unwrap();
             let fibre = cluster.spawn(|| 3);

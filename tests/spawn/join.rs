@@ -79,7 +79,7 @@ fn dropping_the_handle_detaches() {
             ended.fetch_add(1, Ordering::SeqCst);
         }));
     });
-    assert_eq!(seen.load(Ordering::SeqCst), 3);
+    assert_eq!(seen.load(Ordering::SeqCst), processor_counts().len());
 }
 
 /// A join with a deadline gives the handle back, which can be used again.
