@@ -1,7 +1,7 @@
 //! Which processor runs a fibre.
 
-use crate::support::{Latch, for_clusters, for_each_cluster, kernel_thread, watched};
-use fibre::Cluster;
+use crate::support::{Latch, any_cluster, kernel_thread, processor_counts, run_in, watched};
+use fibre::{Cluster, StealOrder};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Fibres that have not started are taken from a processor that is busy with something long.
 #[test]
 fn stuck_processors_are_helped() {
-    for_clusters(&[2, 4], |cluster| {
+    let body = Arc::new(|cluster: &Cluster| {
         let ran = Arc::new(AtomicUsize::new(0));
         let count = 50 * cluster.processors();
         for _ in 0..count {
@@ -25,13 +25,19 @@ fn stuck_processors_are_helped() {
             std::hint::spin_loop();
         }
     });
+    for processors in [2, 4] {
+        let builder = any_cluster().steal_order(StealOrder::LongestBusy);
+        let cluster = builder.processors(processors).build().unwrap();
+        run_in(cluster, Arc::clone(&body));
+    }
 }
 
 /// The same for work that a foreign thread brings while all but one processor are stuck.
 #[test]
 fn the_last_free_processor_does_it_all() {
     watched(|| {
-        let cluster = Cluster::builder().processors(3).build().unwrap();
+        let builder = any_cluster().steal_order(StealOrder::LongestBusy);
+        let cluster = builder.processors(3).build().unwrap();
         let free = Arc::new(AtomicBool::new(false));
         let stuck = Arc::new(AtomicUsize::new(0));
         for _ in 0..2 {
@@ -57,7 +63,7 @@ fn the_last_free_processor_does_it_all() {
 /// A fibre that has started stays on its kernel thread, however it blocks.
 #[test]
 fn started_fibres_stay() {
-    for_each_cluster(|_| {
+    let body = Arc::new(|_: &Cluster| {
         let handles: Vec<_> = (0..50)
             .map(|_| {
                 fibre::spawn(|| {
@@ -79,6 +85,11 @@ fn started_fibres_stay() {
             .into_iter()
             .for_each(|handle| handle.join().unwrap());
     });
+    for processors in processor_counts() {
+        // Without the opt-in, whatever else is chosen.
+        let cluster = Cluster::builder().processors(processors).build().unwrap();
+        run_in(cluster, Arc::clone(&body));
+    }
 }
 
 /// Fibres that are born one at a time, while all processors are idle, do not all meet on one.
