@@ -1,6 +1,6 @@
 //! Calls that block a kernel thread.
 
-use crate::support::{Drops, for_each_cluster, text_of, watched};
+use crate::support::{Drops, for_each_cluster, kernel_thread, text_of, watched};
 use fibre::Cluster;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
