@@ -49,6 +49,8 @@ pub use fibre_core::{
 
 pub use fibre_core::{PauseError, Paused, processor};
 
+pub use fibre_core::{StackClass, stack_statistics, stack_used};
+
 pub use fibre_core::{Placement, Priority, StealOrder, Stealing, UnknownPolicy};
 
 /// The machine: its CPUs, the caches they share, and the memory next to them.

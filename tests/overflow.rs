@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Output;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use support::process::{errors, no_core_file, plays, spawn_child};
 use support::{eventually, watched};
 
@@ -90,6 +90,56 @@ fn overflow_is_reported_late() {
         let output = spawn_child("culprit", guard);
         assert_reported(&output, &["stack overflow", "'unnamed'", "262144 bytes"]);
     }
+}
+
+/// A write below the stack of a fibre that does not run names it, and the fibre that did it.
+#[test]
+fn a_write_below_another_stack_names_both() {
+    if plays("culprit") {
+        no_core_file();
+        return vandalise(|below| {
+            let fibre = Builder::new().name("vandal");
+            // SAFETY: none; this is the fault to be tested, in a process made for it.
+            let write =
+                move || unsafe { (*below.load(Ordering::SeqCst)).store(1, Ordering::SeqCst) };
+            fibre.spawn(write).unwrap().join().unwrap();
+        });
+    }
+    for guard in GUARDS {
+        let output = spawn_child("culprit", guard);
+        let words = ["stack overflow", "'vandal'", "'victim'", "131072 bytes"];
+        assert_reported(&output, &words);
+    }
+}
+
+/// The same by a plain thread.
+#[test]
+fn a_plain_thread_that_writes_below_a_stack_names_it() {
+    if plays("culprit") {
+        no_core_file();
+        return vandalise(|below| {
+            // SAFETY: as above.
+            unsafe { (*below.load(Ordering::SeqCst)).store(1, Ordering::SeqCst) };
+        });
+    }
+    let output = spawn_child("culprit", &[]);
+    assert_reported(&output, &["stack overflow", "a thread", "'victim'"]);
+}
+
+/// Calls `harm` with an address below the stack of a fibre named "victim", which is blocked.
+fn vandalise(harm: impl FnOnce(Arc<AtomicPtr<AtomicUsize>>)) {
+    const SIZE: usize = 128 * 1024;
+    let place = Arc::new(AtomicPtr::new(std::ptr::null_mut()));
+    let victim = Builder::new().name("victim").stack_size(SIZE);
+    let told = Arc::clone(&place);
+    let _victim = victim.spawn(move || {
+        let local = black_box(AtomicUsize::new(0));
+        let here = std::ptr::from_ref(&local).cast_mut();
+        told.store(here.wrapping_byte_sub(SIZE), Ordering::SeqCst);
+        fibre::sleep(std::time::Duration::from_secs(60));
+    });
+    eventually(|| !place.load(Ordering::SeqCst).is_null());
+    harm(place);
 }
 
 /// Another fault in a fibre is an ordinary SIGSEGV, and is not called an overflow.

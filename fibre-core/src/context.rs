@@ -11,9 +11,8 @@
 //! block, and aborts inside destructors), and panics are caught by the fibre's
 //! own root before they get here.
 
-use crate::stack::{GUARD_SIZE, Stack};
+use crate::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use std::ops::Range;
 use std::ptr::NonNull;
 
 /// What the processor does with the fibre whose stack it has just left.
@@ -51,14 +50,7 @@ impl Suspender {
 pub type Entry = unsafe fn(*const (), Suspender, *const ());
 
 /// The computation. See the module text.
-pub struct Context {
-    /// The computation and the stack it is on.
-    coroutine: Coroutine<*const (), Action, (), Stack>,
-    /// Copies of what the stack knows about itself, for reports: where its guard
-    /// begins, and its usable size.
-    guard: usize,
-    size: usize,
-}
+pub struct Context(Coroutine<*const (), Action, (), Stack>);
 
 impl Context {
     /// Prepares `stack` so that the first resume calls `entry(argument, …)`.
@@ -69,42 +61,31 @@ impl Context {
     /// thread that resumes it, and does not unwind.
     #[inline(always)]
     pub unsafe fn new(stack: Stack, entry: Entry, argument: *const ()) -> Self {
-        let (guard, size) = (stack.guard().start, stack.size());
-        let coroutine = Coroutine::with_stack(stack, move |yielder, input| {
+        Self(Coroutine::with_stack(stack, move |yielder, input| {
             // SAFETY: the caller's promise.
             unsafe { entry(argument, Suspender(NonNull::from(yielder)), input) }
-        });
-        Self {
-            coroutine,
-            guard,
-            size,
-        }
+        }))
     }
 
     /// Runs the computation until it suspends or ends.
     #[inline]
     pub fn resume(&mut self, input: *const ()) -> Action {
-        match self.coroutine.resume(input) {
+        match self.0.resume(input) {
             CoroutineResult::Yield(action) => action,
             CoroutineResult::Return(()) => Action::Exit,
         }
     }
 
-    /// The guard and the usable size of the stack.
-    pub fn stack_bounds(&self) -> (Range<usize>, usize) {
-        (self.guard..self.guard + GUARD_SIZE, self.size)
-    }
-
     /// Gives the stack of an ended computation back.
     pub fn into_stack(self) -> Stack {
-        self.coroutine.into_stack()
+        self.0.into_stack()
     }
 }
 
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Context")
-            .field("done", &self.coroutine.done())
+            .field("done", &self.0.done())
             .finish_non_exhaustive()
     }
 }

@@ -13,6 +13,7 @@ use crate::idle::IdleSet;
 use crate::orders::Orders;
 use crate::ready::ReadyQueue;
 use crate::settings::Settings;
+use crate::stack::Depot;
 use crate::topology;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
@@ -117,6 +118,8 @@ pub struct Domain {
     pub orders: Orders<ControlBlock>,
     /// The upper part of the numbers of fibres that foreign threads spawn.
     spawner: u64,
+    /// Stacks that its processors exchange.
+    pub stacks: Depot,
     /// What its builder chose.
     pub settings: Settings,
     /// How many processors have a CPU each.
@@ -156,6 +159,7 @@ impl Domain {
             orders: Orders::new(),
             spawner,
             cpus: topology::available(),
+            stacks: Depot::default(),
             settings,
         };
         domain.activate(processors);

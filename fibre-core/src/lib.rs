@@ -91,6 +91,8 @@ mod settings;
 #[cfg(not(loom))]
 mod spawn;
 #[cfg(not(loom))]
+mod stack_use;
+#[cfg(not(loom))]
 mod steal;
 #[cfg(not(loom))]
 mod timer;
@@ -111,7 +113,8 @@ pub use self::{
     queue::{QueueKind, UnknownQueueKind},
     scope::{Scope, ScopedJoinHandle, scope},
     spawn::{JoinHandle, Result},
-    stack::StackError,
+    stack::{StackClass, StackError, stack_statistics},
+    stack_use::stack_used,
     topology::{
         Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Proximity, Topology,
         default_processors,

@@ -28,6 +28,8 @@ pub type Neighbours = Arc<[Box<[usize]>]>;
 pub struct Settings {
     /// Usable bytes of stacks, unless a fibre says otherwise.
     pub stack_size: usize,
+    /// Whether stacks lose what ended fibres left on them.
+    pub wipe_stacks: bool,
     /// How many processors there is room for.
     pub max_processors: usize,
     /// What queues are made of.
@@ -58,6 +60,7 @@ impl Settings {
         Self {
             stack_size: variable("FIBRE_STACK_SIZE", "a number of bytes")
                 .map_or(DEFAULT_STACK_SIZE, round_size),
+            wipe_stacks: variable("FIBRE_WIPE_STACKS", "0 or 1").is_some_and(|Switch(on)| on),
             max_processors: variable("FIBRE_MAX_PROCESSORS", "a positive number")
                 .map_or(DEFAULT_MAX_PROCESSORS, NonZeroUsize::get),
             queue: policy("FIBRE_QUEUE"),
@@ -69,6 +72,21 @@ impl Settings {
             seed: variable("FIBRE_SEED", "a number"),
             neighbours: None,
             force_migration: false,
+        }
+    }
+}
+
+/// A value that is 0 or 1.
+struct Switch(bool);
+
+impl FromStr for Switch {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "0" => Ok(Self(false)),
+            "1" => Ok(Self(true)),
+            _ => Err(()),
         }
     }
 }

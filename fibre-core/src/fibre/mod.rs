@@ -111,13 +111,6 @@ impl ControlBlock {
         self.body
     }
 
-    /// The guard and the usable size of its stack, if it is on one. For the fibre
-    /// itself, and for the signal handler on its thread.
-    pub fn stack_bounds(&self) -> Option<(std::ops::Range<usize>, usize)> {
-        // SAFETY: only the fibre's own thread asks, while the fibre runs.
-        unsafe { (*self.context.get()).as_ref() }.map(Context::stack_bounds)
-    }
-
     /// The queue node that this fibre is.
     #[inline]
     pub fn node(this: FibreRef) -> NonNull<Link> {

@@ -3,7 +3,7 @@
 use super::Processor;
 use crate::context::{Action, Context, Suspender};
 use crate::fibre::{ControlBlock, FibreRef, Left};
-use crate::stack::{StackError, round_size};
+use crate::stack::{StackError, class_of};
 use std::ptr;
 
 impl Processor {
@@ -54,10 +54,12 @@ impl Processor {
     fn bind(&self, fibre: FibreRef, place: &mut Option<Context>) -> Result<(), StackError> {
         // SAFETY: as in `execute`.
         let wish = unsafe { fibre.as_ref() }.attributes.stack_size;
-        let size = wish.map_or(self.domain().settings.stack_size, round_size);
-        let stack = self.stacks.take(size)?;
+        let class = class_of(wish.unwrap_or(self.domain().settings.stack_size));
+        let stack = self.stacks.take(class, &self.domain().stacks)?;
+        let block = fibre.as_ptr().cast_const().cast();
+        stack.set_owner(block);
         // SAFETY: `enter` is called once, with a live block, by the first resume.
-        *place = Some(unsafe { Context::new(stack, enter, fibre.as_ptr().cast_const().cast()) });
+        *place = Some(unsafe { Context::new(stack, enter, block) });
         Ok(())
     }
 
@@ -70,9 +72,11 @@ impl Processor {
         place: &mut Option<Context>,
         error: StackError,
     ) -> Result<(), StackError> {
-        let stack = self.stacks.take(self.domain().settings.stack_size)?;
+        let class = class_of(self.domain().settings.stack_size);
+        let stack = self.stacks.take(class, &self.domain().stacks)?;
         self.refusal.set(Some(error));
         let block = fibre.as_ptr().cast_const().cast();
+        stack.set_owner(block);
         // SAFETY: `enter_refused` is called once, with a live block, by the first resume.
         *place = Some(unsafe { Context::new(stack, enter_refused, block) });
         Ok(())
@@ -83,7 +87,9 @@ impl Processor {
         // SAFETY: the context is the owner's, and nobody runs on its stack.
         let context = unsafe { (*fibre.as_ref().context.get()).take() };
         if let Some(context) = context {
-            self.stacks.put(context.into_stack());
+            let stack = context.into_stack();
+            stack.set_owner(ptr::null());
+            self.stacks.put(stack, &self.domain().stacks);
         }
         self.domain().tally(self.index()).count_finished();
         // SAFETY: the runtime's reference; the body has disposed of closure and result

@@ -14,19 +14,21 @@
 //! [`Halt`]: crate::parker::Halt
 
 mod execute;
+mod informant;
 mod obey;
 mod rest;
 mod slice;
 mod spin;
 
 pub use execute::in_fibre;
+pub use informant::INFORMANT;
 
 use crate::current;
 use crate::domain::Domain;
 use crate::fibre::memory::BlockCache;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::ready::ReadyQueue;
-use crate::stack::{Culprit, StackCache, StackError};
+use crate::stack::{StackCache, StackError};
 use crate::steal::{Mood, Thief};
 use crate::timer::Timers;
 use slice::Slice;
@@ -96,7 +98,7 @@ impl Processor {
             ready: Arc::clone(&domain.queues()[index]),
             running: Cell::new(None),
             timers: Timers::default(),
-            stacks: StackCache::new(domain.settings.stack_size),
+            stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
             blocks: BlockCache::new(),
             turn: Cell::new(index),
             // There may be orders already.
@@ -190,6 +192,7 @@ impl Processor {
         self.adapt_interval(now - self.last_service.replace(now));
         self.poll_events();
         self.timers.fire(now);
+        self.stacks.decay(now, &self.domain.stacks);
         if let Some(fibre) = self.thief.steal(&self.domain, Mood::Patient) {
             // SAFETY: just taken from another's queue.
             unsafe { self.ready.push_fresh(ControlBlock::node(fibre)) };
@@ -315,27 +318,5 @@ impl Processor {
             self.until_service.set(left - 1);
         }
         nobody
-    }
-}
-
-/// Tells the overflow report who runs on this thread. Async-signal-safe: plain
-/// loads only.
-pub fn report_running(report: &mut dyn FnMut(Culprit<'_>)) {
-    let processor = Processor::current();
-    if processor.is_null() {
-        return;
-    }
-    // SAFETY: this thread is the processor, and runs the fibre.
-    let fibre = unsafe { (*processor).running.get().map(|fibre| fibre.as_ref()) };
-    if let Some(fibre) = fibre
-        && let Some((guard, stack_size)) = fibre.stack_bounds()
-    {
-        let name = fibre.attributes.name.as_deref();
-        report(Culprit {
-            guard,
-            id: fibre.id(),
-            name,
-            stack_size,
-        });
     }
 }

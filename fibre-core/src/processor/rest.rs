@@ -8,6 +8,8 @@
 //! 4. sleep: until a push, an event, or the next deadline;
 //! 5. take it all back.
 //!
+//! It also wakes up to give back the memory of stacks that nobody needs, while there is any.
+//!
 //! Before all that it may spin for a moment ([`spin`](super::spin)), as a processor that is not in its
 //! queue costs those who push nothing.
 //!
@@ -65,7 +67,8 @@ impl Processor {
             return false;
         }
         self.refusals.set(0);
-        let deadline = self.timers.next();
+        let decay = self.stacks.decay_due(&self.domain.stacks);
+        let deadline = self.timers.next().into_iter().chain(decay).min();
         let before = Instant::now();
         self.domain.tally(self.index).set_resting();
         self.ready.sleep(deadline);
@@ -89,6 +92,7 @@ impl Processor {
         self.note_busy(now);
         if deadline.is_some() {
             self.timers.fire(now);
+            self.stacks.decay(now, &self.domain.stacks);
         }
     }
 

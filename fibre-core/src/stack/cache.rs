@@ -1,64 +1,209 @@
-//! A processor's own stacks of the default size.
+//! The processor level: the stacks that its next fibres will run on, hot first.
+//!
+//! Last-in first-out, so that the stack which just became free, still in the CPU's cache, is the
+//! next to be used. Those that are used in turn keep all their pages; a stack which leaves
+//! for the cluster level gives its deep ones back. Taking from below is in batches that double
+//! while demand lasts, so a burst makes few calls and a lone fibre makes one stack.
 
-use super::{Stack, StackError, pool};
-use std::cell::UnsafeCell;
+use super::depot::Depot;
+use super::error::StackError;
+use super::size::{COMMON, class_size};
+use super::slab::Stack;
+use super::{decay, pages, pool};
+use std::cell::{Cell, UnsafeCell};
+use std::time::Instant;
 
-/// How many stacks a cache keeps before it gives half of them to the pool.
-const CAPACITY: usize = 1024;
+/// The most bytes of stacks of one class, if all their pages were in memory.
+const MOST_BYTES: usize = 64 << 20;
 
-/// Last-in first-out: the stack that just became free is still in the CPU's cache.
-/// One thread only.
+/// The most stacks of one class.
+const MOST: usize = 256;
+
+/// Stacks of a class that stay however long nobody needs them, without their deep pages.
+const KEPT: usize = 16;
+
+/// The most that are taken from below at once.
+const BATCH: usize = 64;
+
+/// See the module text. For one thread only.
 #[derive(Debug)]
 pub struct StackCache {
-    /// Usable bytes of the stacks kept here.
-    size: usize,
-    /// The stacks; the youngest last.
-    free: UnsafeCell<Vec<Stack>>,
+    /// By class; the largest classes have none.
+    shelves: UnsafeCell<[Shelf; COMMON]>,
+    /// Whether stacks lose what ended fibres left on them.
+    wipes: bool,
+    /// When was last looked for what nobody needs.
+    looked: Cell<Instant>,
+    /// Whether that look found nothing.
+    found_nothing: Cell<bool>,
+}
+
+/// The stacks of one class.
+#[derive(Debug, Default)]
+struct Shelf {
+    /// The youngest last.
+    stacks: Vec<Stack>,
+    /// The fewest since the last look.
+    fewest: usize,
+    /// How many, of the oldest, had no deep pages after the last look.
+    shallow: usize,
+    /// How many to take next time that there are none.
+    batch: usize,
 }
 
 impl StackCache {
-    /// An empty cache for stacks of `size` bytes.
+    /// An empty cache; if it `wipes`, stacks are given back to the kernel page by page at the
+    /// end of each fibre.
     #[must_use]
-    pub const fn new(size: usize) -> Self {
+    pub fn new(wipes: bool, now: Instant) -> Self {
         Self {
-            size,
-            free: UnsafeCell::new(Vec::new()),
+            shelves: UnsafeCell::default(),
+            wipes,
+            looked: Cell::new(now),
+            found_nothing: Cell::new(true),
         }
     }
 
-    /// Takes a stack of `size` bytes, which need not be the cached size.
+    /// The shelves. One borrow at a time.
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "one thread, and no borrow outlives a method"
+    )]
+    fn shelves(&self) -> &mut [Shelf; COMMON] {
+        // SAFETY: one thread; methods neither call each other nor user code while they borrow.
+        unsafe { &mut *self.shelves.get() }
+    }
+
+    /// Takes a stack of this class ([`super::class_of`]), from `depot` or from the system if
+    /// there is none here.
     ///
     /// # Errors
     ///
-    /// [`StackError`], when neither cache nor pool has one and none can be made.
+    /// [`StackError`], when none can be made.
     #[inline]
-    pub fn take(&self, size: usize) -> Result<Stack, StackError> {
-        if size == self.size {
-            // SAFETY: one thread, and the borrow ends in this expression.
-            if let Some(stack) = unsafe { &mut *self.free.get() }.pop() {
+    pub fn take(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+        if class < COMMON {
+            let shelf = &mut self.shelves()[class];
+            if let Some(stack) = shelf.stacks.pop() {
+                shelf.fewest = shelf.fewest.min(shelf.stacks.len());
                 return Ok(stack);
             }
         }
-        pool::acquire(size)
+        self.take_from_below(class, depot)
+    }
+
+    /// Gets a batch, and takes one of it.
+    #[cold]
+    fn take_from_below(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+        let Some(shelf) = self.shelves().get_mut(class) else {
+            return take_one(class);
+        };
+        let wanted = shelf.batch.clamp(1, BATCH.min(capacity(class) / 2));
+        shelf.batch = wanted * 2;
+        shelf.fewest = 0;
+        depot.take(class, wanted, &mut shelf.stacks);
+        if shelf.stacks.is_empty() {
+            pool::take(class, wanted, &mut shelf.stacks)?;
+        }
+        match shelf.stacks.pop() {
+            Some(stack) => Ok(stack),
+            None => unreachable!("the pool gave no stack and no error"),
+        }
     }
 
     /// Gives a stack back that nobody runs on.
     #[inline]
-    pub fn put(&self, stack: Stack) {
-        if stack.size() != self.size {
-            return pool::release(stack);
+    pub fn put(&self, stack: Stack, depot: &Depot) {
+        let class = stack.class();
+        if class >= COMMON || self.wipes {
+            return put_cold(stack);
         }
-        // SAFETY: one thread; the pool does not call back.
-        let free = unsafe { &mut *self.free.get() };
-        if free.len() == CAPACITY {
-            free.drain(..CAPACITY / 2).for_each(pool::release);
+        let shelf = &mut self.shelves()[class];
+        shelf.stacks.push(stack);
+        if shelf.stacks.len() > capacity(class) {
+            shelf.spill(class, depot);
         }
-        free.push(stack);
     }
+
+    /// When to look for what nobody needs, if there may be something.
+    #[must_use]
+    pub fn decay_due(&self, depot: &Depot) -> Option<Instant> {
+        let any = !depot.is_empty()
+            || self.shelves().iter().any(|shelf| {
+                let count = shelf.stacks.len();
+                count > KEPT || count > shelf.shallow && !self.found_nothing.get()
+            });
+        any.then(|| self.looked.get() + decay::INTERVAL)
+    }
+
+    /// Sends on what nobody has needed since the last look, if that was long enough ago.
+    pub fn decay(&self, now: Instant, depot: &Depot) {
+        if now < self.looked.get() + decay::INTERVAL {
+            return;
+        }
+        self.looked.set(now);
+        let mut found = false;
+        for (class, shelf) in self.shelves().iter_mut().enumerate() {
+            found |= shelf.decay(class);
+        }
+        self.found_nothing.set(!found);
+        depot.decay(now);
+    }
+}
+
+impl Shelf {
+    /// Gives the older half to the cluster.
+    #[cold]
+    fn spill(&mut self, class: usize, depot: &Depot) {
+        let half = capacity(class) / 2;
+        pages::release_deep(&self.stacks[..half]);
+        depot.put(class, self.stacks.drain(..half));
+        self.fewest = self.fewest.saturating_sub(half);
+        self.shallow = 0;
+    }
+
+    /// Sends stale stacks to the system, and has the deep pages of the idle ones that stay.
+    /// `true`: there were any.
+    fn decay(&mut self, class: usize) -> bool {
+        let stale = decay::stale(self.fewest.saturating_sub(KEPT));
+        pool::put(class, self.stacks.drain(..stale));
+        let idle = self.fewest - stale;
+        let shallow = self.shallow.min(self.fewest).saturating_sub(stale);
+        if idle > shallow {
+            pages::release_deep(&self.stacks[shallow..idle]);
+        }
+        self.shallow = idle.max(shallow);
+        self.fewest = self.stacks.len();
+        self.batch /= 2;
+        stale > 0 || idle > shallow
+    }
+}
+
+/// The most stacks of this class that a processor keeps.
+fn capacity(class: usize) -> usize {
+    (MOST_BYTES / class_size(class)).clamp(KEPT, MOST)
+}
+
+/// A stack straight from the system.
+pub fn take_one(class: usize) -> Result<Stack, StackError> {
+    let mut stacks = Vec::with_capacity(1);
+    pool::take(class, 1, &mut stacks)?;
+    match stacks.pop() {
+        Some(stack) => Ok(stack),
+        None => unreachable!("the pool gave no stack and no error"),
+    }
+}
+
+/// Gives a stack straight to the system.
+#[cold]
+pub fn put_cold(stack: Stack) {
+    pool::put(stack.class(), std::iter::once(stack));
 }
 
 impl Drop for StackCache {
     fn drop(&mut self) {
-        self.free.get_mut().drain(..).for_each(pool::release);
+        for (class, shelf) in self.shelves.get_mut().iter_mut().enumerate() {
+            pool::put(class, shelf.stacks.drain(..));
+        }
     }
 }

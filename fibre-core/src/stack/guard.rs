@@ -1,44 +1,70 @@
-//! Making memory below a stack untouchable.
+//! Making memory below stacks untouchable.
 //!
 //! `MADV_GUARD_INSTALL` (Linux 6.13) marks page-table entries and needs no
 //! mapping of its own, so a million guards fit into one process. Older kernels
 //! get `mprotect`, which splits the mapping; those are counted, and refused well
 //! before the process runs out of mappings, because at the limit it is other
 //! people's allocations that fail. A guard is never silently left out.
+//!
+//! Memory that a process has locked (`mlockall`) takes no markers, and would give no pages
+//! back: a slab that turns out to be locked is unlocked as a whole, which costs no mappings.
 
-use super::{GUARD_SIZE, StackError};
+use super::error::StackError;
+use super::slab::{STACKS_PER_SLAB, Slab};
+use super::system::{self, Advice, PIECES, Piece};
+use rustix::io::Errno;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-/// `MADV_GUARD_INSTALL`, which `libc` does not name yet.
-const MADV_GUARD_INSTALL: libc::c_int = 102;
 
 /// Mappings that guards by `mprotect` leave to everybody else.
 const MAPPINGS_FOR_OTHERS: usize = 8192;
 
-/// Whether the kernel has been found to lack `MADV_GUARD_INSTALL`, or the
-/// environment says to do without (`FIBRE_GUARD=mprotect`).
+/// Whether the kernel has been found to lack `MADV_GUARD_INSTALL`.
 static NO_MARKERS: AtomicBool = AtomicBool::new(false);
 
 /// Guards made by `mprotect`.
 static PROTECTED: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes `GUARD_SIZE` bytes from `start` untouchable.
+const _: () = assert!(STACKS_PER_SLAB <= PIECES);
+
+/// Guards stacks of a slab, `count` of them from `first`; returns how many it were, at least one.
 ///
 /// # Safety
 ///
-/// The range is whole pages of a private anonymous mapping that is the caller's
-/// and holds nothing.
-pub(super) unsafe fn install(start: *mut libc::c_void) -> Result<(), StackError> {
-    // SAFETY: passed on.
-    if markers_wanted() && unsafe { install_marker(start) } {
-        return Ok(());
+/// The slab is the caller's, and nobody uses these stacks.
+pub(super) unsafe fn install(slab: &Slab, first: usize, count: usize) -> Result<usize, StackError> {
+    let mut guards = [Piece {
+        start: 0,
+        length: 0,
+    }; PIECES];
+    let guards = &mut guards[..count];
+    for (place, index) in guards.iter_mut().zip(first..) {
+        *place = slab.guard(index);
     }
     // SAFETY: passed on.
-    unsafe { protect(start) }
+    if markers_wanted() && unsafe { mark(slab, guards) } {
+        return Ok(count);
+    }
+    let mut done = 0;
+    for guard in guards {
+        // SAFETY: passed on.
+        match unsafe { protect(*guard) } {
+            Ok(()) => done += 1,
+            Err(_) if done > 0 => break,
+            Err(error) => return Err(error),
+        }
+    }
+    slab.protected.fetch_add(done, Ordering::Relaxed);
+    Ok(done)
 }
 
-/// Whether page-table markers should be tried.
+/// Notes that a slab's mapping is gone, and its guards with it.
+pub(super) fn uninstalled(slab: &Slab) {
+    let protected = slab.protected.swap(0, Ordering::Relaxed);
+    PROTECTED.fetch_sub(protected, Ordering::Relaxed);
+}
+
+/// Whether page-table markers should be tried (not with `FIBRE_GUARD=mprotect`).
 fn markers_wanted() -> bool {
     static ENVIRONMENT: OnceLock<bool> = OnceLock::new();
     let wanted = ENVIRONMENT
@@ -46,36 +72,36 @@ fn markers_wanted() -> bool {
     *wanted && !NO_MARKERS.load(Ordering::Relaxed)
 }
 
-/// Tries a page-table marker; `false` means: not on this memory.
+/// Tries page-table markers; `false` means: not on this memory.
 ///
 /// # Safety
 ///
 /// As for [`install`].
-unsafe fn install_marker(start: *mut libc::c_void) -> bool {
-    // SAFETY: the caller's range; markers on empty pages destroy nothing.
-    if unsafe { libc::madvise(start, GUARD_SIZE, MADV_GUARD_INSTALL) } == 0 {
-        return true;
+unsafe fn mark(slab: &Slab, guards: &[Piece]) -> bool {
+    // SAFETY: guards of stacks that nobody uses.
+    match unsafe { system::advise_each(guards, Advice::Guard) } {
+        Ok(()) => return true,
+        Err(Errno::INVAL) => {}
+        Err(_) => return false,
     }
-    // Locked memory (mlockall) is refused: unlock the guard, which needs no pages.
-    // SAFETY: the same range.
-    let unlocked = unsafe { libc::munlock(start, GUARD_SIZE) } == 0;
-    // SAFETY: the same range.
-    if unlocked && unsafe { libc::madvise(start, GUARD_SIZE, MADV_GUARD_INSTALL) } == 0 {
-        return true;
-    }
-    // Read at once, on the processor's own stack: no switch lies in between.
-    if std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
-        NO_MARKERS.store(true, Ordering::Relaxed);
+    // The kernel does not know them, or the memory is locked.
+    // SAFETY: our slab; who is on its stacks does not notice.
+    let unlocked = unsafe { system::unlock(slab.whole()) };
+    // SAFETY: as above.
+    match unsafe { system::advise_each(guards, Advice::Guard) } {
+        Ok(()) => return true,
+        Err(Errno::INVAL) if unlocked.is_ok() => NO_MARKERS.store(true, Ordering::Relaxed),
+        Err(_) => {}
     }
     false
 }
 
-/// Guards by `mprotect`, within the limit.
+/// A guard by `mprotect`, within the limit.
 ///
 /// # Safety
 ///
 /// As for [`install`].
-unsafe fn protect(start: *mut libc::c_void) -> Result<(), StackError> {
+unsafe fn protect(guard: Piece) -> Result<(), StackError> {
     // Each guard splits one mapping: two more, its own and the stack above it.
     let limit = max_map_count();
     let used = PROTECTED.fetch_add(1, Ordering::Relaxed) * 2;
@@ -83,10 +109,8 @@ unsafe fn protect(start: *mut libc::c_void) -> Result<(), StackError> {
         PROTECTED.fetch_sub(1, Ordering::Relaxed);
         return Err(StackError::MapLimit(limit));
     }
-    // SAFETY: the caller's range.
-    let done =
-        unsafe { rustix::mm::mprotect(start, GUARD_SIZE, rustix::mm::MprotectFlags::empty()) };
-    done.map_err(|errno| {
+    // SAFETY: passed on.
+    unsafe { system::protect(guard) }.map_err(|errno| {
         PROTECTED.fetch_sub(1, Ordering::Relaxed);
         StackError::NoMemory(errno)
     })

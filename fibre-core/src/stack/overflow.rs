@@ -1,44 +1,54 @@
 //! Says which fibre has overflowed its stack before the process ends.
 //!
-//! A SIGSEGV whose address lies in the guard of the fibre that runs on this thread
-//! is reported and aborts. Any other fault goes to whoever handled the signal
-//! before us (std's own report for threads, a crash handler of the program).
-//! The handler runs on an [`AlternateStack`], which each processor installs, and
-//! does only what a signal handler may: it reads plain memory and writes to
-//! file descriptor 2.
+//! A SIGSEGV whose address lies in the guard of any fibre's stack is reported and aborts: nearly
+//! always the stack is that of the fibre which runs on this thread; else the report names both,
+//! the one that ran and the one whose stack it came below. Any other fault goes to
+//! whoever handled the signal before us (std's own report for threads, a crash handler of the
+//! program).
+//!
+//! The handler runs on an [`AlternateStack`](super::alternate::AlternateStack), which each processor
+//! installs, and does only what a signal handler may: it reads plain memory and writes to
+//! file descriptor 2. The owner of somebody else's stack may end meanwhile; so what is said about
+//! it comes last.
 
-use super::{DEFAULT_STACK_SIZE, PAGE};
-use std::io::{self, Write};
+use super::size::{DEFAULT_STACK_SIZE, GUARD_SIZE};
+use super::slab;
+use std::io::Write;
 use std::mem::MaybeUninit;
 use std::sync::{Once, OnceLock};
 
-/// What the report says, and how to know that it is due.
+/// What is said about a fibre.
 #[derive(Debug)]
-pub struct Culprit<'a> {
-    /// The addresses whose touching is an overflow.
-    pub guard: std::ops::Range<usize>,
-    /// The fibre's number.
+pub struct Fibre<'a> {
+    /// Its number.
     pub id: u64,
-    /// The fibre's name, if it has one.
+    /// Its name, if it has one.
     pub name: Option<&'a str>,
-    /// Usable bytes of its stack.
-    pub stack_size: usize,
 }
 
-/// How the handler asks who runs on this thread. Async-signal-safe.
-type WhoRuns = fn(report: &mut dyn FnMut(Culprit<'_>));
+/// Hands what is said about the owner of a nameplate to the second argument.
+type Describe = unsafe fn(*const (), &mut dyn FnMut(Fibre<'_>));
+
+/// How the handler asks. Async-signal-safe.
+#[derive(Debug)]
+pub struct Informant {
+    /// The fibre that runs on this thread, as its stack's nameplate has it; null if none does.
+    pub who_runs: fn() -> *const (),
+    /// Tells about a fibre that a nameplate names.
+    pub describe: Describe,
+}
 
 /// Set before the handler is.
-static WHO_RUNS: OnceLock<WhoRuns> = OnceLock::new();
+static INFORMANT: OnceLock<Informant> = OnceLock::new();
 
 /// Who handled SIGSEGV before.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Installs the handler, once per process.
-pub fn install(who_runs: WhoRuns) {
+pub fn install(informant: Informant) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let _ = WHO_RUNS.set(who_runs);
+        let _ = INFORMANT.set(informant);
         // SAFETY: the handler is async-signal-safe, see the module text; reading
         // the previous action first means that it is there when it is needed.
         unsafe {
@@ -58,29 +68,63 @@ pub fn install(who_runs: WhoRuns) {
 extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo to an SA_SIGINFO handler.
     let address = unsafe { (*info).si_addr() }.addr();
-    if let Some(who_runs) = WHO_RUNS.get() {
-        who_runs(&mut |culprit| {
-            if culprit.guard.contains(&address) {
-                report(&culprit);
-                // SAFETY: aborting is allowed in a signal handler.
-                unsafe { libc::abort() };
-            }
-        });
+    if let Some((slab, index)) = slab::find(address)
+        && address < slab.guard(index).start + GUARD_SIZE
+        && let Some(informant) = INFORMANT.get()
+    {
+        report(informant, slab.owner(index), slab.stack_size());
+        // SAFETY: aborting is allowed in a signal handler.
+        unsafe { libc::abort() };
     }
     pass_on(signal, info, context);
 }
 
-/// Writes the report without allocating.
-fn report(culprit: &Culprit<'_>) {
+/// Writes the report: `owner`'s stack of so many bytes has been overrun.
+fn report(informant: &Informant, owner: *const (), size: usize) {
+    let culprit = (informant.who_runs)();
+    if !culprit.is_null() && culprit == owner {
+        // SAFETY: it runs on this thread, hence is there.
+        unsafe {
+            (informant.describe)(owner, &mut |fibre| {
+                let (name, id) = (fibre.name.unwrap_or("unnamed"), fibre.id);
+                say(format_args!(
+                    "fibre: stack overflow in fibre '{name}' (id {id}): its stack of {size} bytes \
+                     is used up\n\
+                     fibre: give it a larger one (Builder::stack_size; the default is \
+                     {DEFAULT_STACK_SIZE})\n"
+                ));
+            });
+        }
+        return;
+    }
+    say(format_args!("fibre: stack overflow: "));
+    name(informant, culprit, "a thread that runs no fibre");
+    say(format_args!(
+        " touched the guard below a stack of {size} bytes, that of "
+    ));
+    name(informant, owner, "no fibre");
+    say(format_args!("\n"));
+}
+
+/// Writes who it is.
+fn name(informant: &Informant, fibre: *const (), nobody: &str) {
+    if fibre.is_null() {
+        return say(format_args!("{nobody}"));
+    }
+    // SAFETY: it runs here, or was on that stack a moment ago; see the module text.
+    unsafe {
+        (informant.describe)(fibre, &mut |fibre| {
+            let (name, id) = (fibre.name.unwrap_or("unnamed"), fibre.id);
+            say(format_args!("fibre '{name}' (id {id})"));
+        });
+    }
+}
+
+/// Writes without allocating.
+fn say(words: std::fmt::Arguments<'_>) {
     let mut text = [0_u8; 512];
     let mut rest = &mut text[..];
-    let name = culprit.name.unwrap_or("unnamed");
-    let _ = writeln!(
-        rest,
-        "fibre: stack overflow in fibre '{name}' (id {}): its stack of {} bytes is used up\n\
-         fibre: give it a larger one (Builder::stack_size; the default is {DEFAULT_STACK_SIZE})",
-        culprit.id, culprit.stack_size,
-    );
+    let _ = rest.write_fmt(words);
     let unused = rest.len();
     let length = text.len() - unused;
     // SAFETY: a plain write of initialised bytes.
@@ -106,58 +150,6 @@ fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) 
             // SAFETY: it was installed without SA_SIGINFO, hence has this type.
             let handler: extern "C" fn(i32) = unsafe { std::mem::transmute(handler) };
             handler(signal);
-        }
-    }
-}
-
-/// A thread's signal stack; taken away again on drop, on the same thread.
-#[derive(Debug)]
-pub struct AlternateStack {
-    /// The memory.
-    start: *mut libc::c_void,
-}
-
-impl AlternateStack {
-    /// Bytes; enough for std's handler behind ours and for AVX-512 state.
-    const SIZE: usize = 16 * PAGE;
-
-    /// Gives this thread a signal stack of its own.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel says when it has no memory.
-    pub fn install() -> io::Result<Self> {
-        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, which lives until this value is dropped.
-        let start =
-            unsafe { mmap_anonymous(std::ptr::null_mut(), Self::SIZE, access, MapFlags::PRIVATE)? };
-        let stack = libc::stack_t {
-            ss_sp: start,
-            ss_flags: 0,
-            ss_size: Self::SIZE,
-        };
-        // SAFETY: the memory is ours and stays.
-        if unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) } == 0 {
-            Ok(Self { start })
-        } else {
-            Err(io::Error::other("sigaltstack was refused"))
-        }
-    }
-}
-
-impl Drop for AlternateStack {
-    fn drop(&mut self) {
-        let none = libc::stack_t {
-            ss_sp: std::ptr::null_mut(),
-            ss_flags: libc::SS_DISABLE,
-            ss_size: Self::SIZE,
-        };
-        // SAFETY: the thread that installed it, on its ordinary stack; after the
-        // first call nobody uses the memory.
-        unsafe {
-            libc::sigaltstack(&raw const none, std::ptr::null_mut());
-            let _ = rustix::mm::munmap(self.start, Self::SIZE);
         }
     }
 }

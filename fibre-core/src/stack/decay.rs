@@ -1,0 +1,23 @@
+//! When memory of a burst goes back.
+//!
+//! Each level counts the fewest stacks it has had since it last looked: so many were needed by
+//! nobody in that time. A part of these goes on to the next level, the more the more there
+//! are, so that a burst's memory is gone after seconds while a pause of a tenth of a second costs
+//! little. Processors look when they are serviced, and wake up from a rest for it as long as
+//! there is something to look at.
+
+use std::time::Duration;
+
+/// The time between two looks.
+pub(super) const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The most that go at one look: about half a millisecond's work.
+const MOST: usize = 1024;
+
+/// The fewest, unless there are fewer.
+const FEWEST: usize = 64;
+
+/// How many stacks should go, when so many have not been needed.
+pub(super) fn stale(idle: usize) -> usize {
+    (idle / 4).clamp(FEWEST, MOST).min(idle)
+}

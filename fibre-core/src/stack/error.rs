@@ -1,0 +1,33 @@
+//! Why there is no stack.
+
+use std::io;
+
+/// Why there is no stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StackError {
+    /// The kernel refused memory.
+    NoMemory(rustix::io::Errno),
+    /// Guards by `mprotect` have used up the mappings a process may have; more of
+    /// them would make other people's allocations fail.
+    MapLimit(usize),
+}
+
+impl std::fmt::Display for StackError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoMemory(errno) => write!(f, "no memory for a fibre's stack: {errno}"),
+            Self::MapLimit(limit) => write!(
+                f,
+                "no stack: its guard would exceed this process' share of vm.max_map_count ({limit})"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for StackError {}
+
+impl From<StackError> for io::Error {
+    fn from(error: StackError) -> Self {
+        Self::new(io::ErrorKind::OutOfMemory, error)
+    }
+}

@@ -1,0 +1,42 @@
+//! How large stacks are, and their classes.
+
+/// Bytes below each stack that fault.
+pub const GUARD_SIZE: usize = 64 * 1024;
+
+/// The smallest stack: room for a panic with a backtrace.
+pub const MIN_STACK_SIZE: usize = 32 * 1024;
+
+/// The default reservation. Untouched pages of it cost address space only.
+pub const DEFAULT_STACK_SIZE: usize = 256 * 1024;
+
+/// How many size classes there are: up to the largest power of two.
+pub(super) const CLASSES: usize = (usize::BITS - MIN_STACK_SIZE.trailing_zeros()) as usize;
+
+/// The classes that processors and clusters keep: up to 4 MiB. Larger stacks are rare, and go
+/// straight to the system level.
+pub(super) const COMMON: usize = 8;
+
+/// Rounds a wish up to what can be had: a power of two, at least the minimum.
+#[must_use]
+pub fn round_size(wish: usize) -> usize {
+    let size = wish.max(MIN_STACK_SIZE).checked_next_power_of_two();
+    // Beyond all powers of two there is nothing to be had, which the pool will say.
+    size.unwrap_or(1 << (usize::BITS - 1))
+}
+
+/// The class of a size, which is rounded up.
+#[inline]
+#[must_use]
+pub fn class_of(wish: usize) -> usize {
+    (round_size(wish).trailing_zeros() - MIN_STACK_SIZE.trailing_zeros()) as usize
+}
+
+/// Usable bytes of the stacks of a class.
+#[inline]
+pub(super) fn class_size(class: usize) -> usize {
+    MIN_STACK_SIZE << class
+}
+
+/// The page size. Kernels with pages of more than 32 KiB are not supported: sizes
+/// and guards are multiples of that.
+pub(super) const PAGE: usize = 4096;

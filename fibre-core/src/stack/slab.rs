@@ -1,0 +1,239 @@
+//! Stacks, the slabs where those of one class lie, and whose address is whose.
+//!
+//! A [`Slab`] is the record of one mapping. Records are never freed: a mapping that is given up
+//! leaves its record to the next one of its class. So they form a list that only grows at its
+//! head, which a signal handler can walk without a lock.
+//!
+//! # Memory ordering
+//!
+//! `HEAD` is released by whoever hangs a record in front, and acquired by walkers: they see the
+//! record's constants. `start` is stored with release after the mapping exists and loaded with
+//! acquire; a walker that meets a mapping on its way out reads an address nobody uses.
+//! Everything else of a record is changed under its class' lock ([`super::pool`]) and needs no
+//! order of its own.
+
+use super::size::{GUARD_SIZE, class_size};
+use super::system::Piece;
+use corosensei::stack::StackPointer;
+use std::num::NonZeroUsize;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+/// The most stacks that one slab holds: as many as a word has bits.
+pub(super) const STACKS_PER_SLAB: usize = 64;
+
+/// Bytes that a slab does not exceed, unless a single stack does.
+const SLAB_LENGTH: usize = 32 << 20;
+
+/// Distinct colours; the last one still leaves half of the top page.
+pub(super) const COLOURS: usize = 32;
+
+/// Bytes above a stack's base, where its owner's address lies.
+const NAMEPLATE: usize = 16;
+
+/// All records there are.
+static HEAD: AtomicPtr<Slab> = AtomicPtr::new(ptr::null_mut());
+
+/// See the module text.
+#[derive(Debug)]
+pub struct Slab {
+    /// Where the mapping begins; zero while there is none.
+    start: AtomicUsize,
+    /// The size class of its stacks.
+    pub(super) class: usize,
+    /// The colour of its first stack.
+    colour: usize,
+    /// How many stacks have a guard by now: the first ones.
+    pub(super) made: AtomicUsize,
+    /// A bit for each that the pool has.
+    pub(super) free: AtomicU64,
+    /// How many guards are `mprotect`'s.
+    pub(super) protected: AtomicUsize,
+    /// The record hung in before.
+    next: *mut Self,
+}
+
+// SAFETY: the only pointer is to a record that is never freed; the rest is atomic.
+unsafe impl Sync for Slab {}
+// SAFETY: the same.
+unsafe impl Send for Slab {}
+
+impl Slab {
+    /// A record without a mapping, in the list.
+    pub(super) fn register(class: usize, colour: usize) -> &'static Self {
+        let slab = Box::leak(Box::new(Self {
+            start: AtomicUsize::new(0),
+            class,
+            colour,
+            made: AtomicUsize::new(0),
+            free: AtomicU64::new(0),
+            protected: AtomicUsize::new(0),
+            next: ptr::null_mut(),
+        }));
+        let mut head = HEAD.load(Ordering::Relaxed);
+        loop {
+            slab.next = head;
+            match HEAD.compare_exchange(head, slab, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return slab,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Notes where the mapping is; zero: there is none any more.
+    pub(super) fn set_start(&self, start: usize) {
+        self.made.store(0, Ordering::Relaxed);
+        self.free.store(0, Ordering::Relaxed);
+        self.start.store(start, Ordering::Release);
+    }
+
+    /// Usable bytes of each stack.
+    pub(super) fn stack_size(&self) -> usize {
+        class_size(self.class)
+    }
+
+    /// Bytes from one stack to the next.
+    fn stride(&self) -> usize {
+        self.stack_size() + GUARD_SIZE
+    }
+
+    /// How many stacks it has room for.
+    pub(super) fn capacity(&self) -> usize {
+        capacity(self.class)
+    }
+
+    /// The whole mapping.
+    pub(super) fn whole(&self) -> Piece {
+        Piece {
+            start: self.start.load(Ordering::Acquire),
+            length: self.stride() * self.capacity(),
+        }
+    }
+
+    /// The guard of a stack.
+    pub(super) fn guard(&self, index: usize) -> Piece {
+        Piece {
+            start: self.start.load(Ordering::Acquire) + index * self.stride(),
+            length: GUARD_SIZE,
+        }
+    }
+
+    /// A stack. Whoever asks has seen to it that it is nobody else's.
+    pub(super) fn stack(&'static self, index: usize) -> Stack {
+        let limit = self.guard(index).start;
+        Stack {
+            base: NonZeroUsize::new(self.base(index)).unwrap_or(NonZeroUsize::MIN),
+            limit: NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN),
+            slab: self,
+        }
+    }
+
+    /// One past the highest byte that a fibre may use.
+    fn base(&self, index: usize) -> usize {
+        let colour = (self.colour + index) % COLOURS * 64;
+        self.guard(index).start + self.stride() - colour - NAMEPLATE
+    }
+
+    /// Which of its stacks, or the guard below it, an address belongs to.
+    pub(super) fn index_of(&self, address: usize) -> usize {
+        (address - self.start.load(Ordering::Acquire)) / self.stride()
+    }
+
+    /// Who is on a stack; null for nobody. A hint, unless the caller knows that the stack stays
+    /// as it is. Touches the stack's top page.
+    pub(super) fn owner(&self, index: usize) -> *const () {
+        let base = self.base(index);
+        // SAFETY: the word above the base lies in the slab and is an atomic for all who use it;
+        // slabs are given up only under the class' lock, or by nobody who can be asked.
+        unsafe { (*ptr::with_exposed_provenance::<AtomicPtr<()>>(base)).load(Ordering::Relaxed) }
+    }
+}
+
+/// How many stacks a slab of this class holds; as many bytes as one needs may not exist.
+fn capacity(class: usize) -> usize {
+    (SLAB_LENGTH / class_size(class).saturating_add(GUARD_SIZE)).clamp(1, STACKS_PER_SLAB)
+}
+
+/// Bytes of a slab of this class; `None`: more than there are addresses.
+pub(super) fn slab_length(class: usize) -> Option<usize> {
+    let stride = class_size(class).checked_add(GUARD_SIZE)?;
+    stride.checked_mul(capacity(class))
+}
+
+/// The word above a stack's base. See [`Stack::set_owner`].
+fn nameplate(base: NonZeroUsize) -> NonNull<AtomicPtr<()>> {
+    let place = ptr::with_exposed_provenance_mut(base.get());
+    NonNull::new(place).unwrap_or(NonNull::dangling())
+}
+
+/// All records. Async-signal-safe.
+pub(super) fn all() -> impl Iterator<Item = &'static Slab> {
+    let mut next = HEAD.load(Ordering::Acquire);
+    std::iter::from_fn(move || {
+        // SAFETY: records are never freed.
+        let slab: &'static Slab = unsafe { next.as_ref() }?;
+        next = slab.next;
+        Some(slab)
+    })
+}
+
+/// The slab and the number of the stack that an address belongs to, be it the stack's or its
+/// guard's. Async-signal-safe.
+pub(super) fn find(address: usize) -> Option<(&'static Slab, usize)> {
+    let slab = all().find(|slab| {
+        let whole = slab.whole();
+        whole.start != 0 && address.wrapping_sub(whole.start) < whole.length
+    })?;
+    Some((slab, slab.index_of(address)))
+}
+
+/// A stack, owned.
+#[derive(Debug)]
+pub struct Stack {
+    /// One past the highest usable byte; 16-byte aligned.
+    base: NonZeroUsize,
+    /// The lowest byte, which belongs to the guard.
+    limit: NonZeroUsize,
+    /// Where it lies.
+    pub(super) slab: &'static Slab,
+}
+
+impl Stack {
+    /// Usable bytes reserved, nameplate and colour included.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.slab.stack_size()
+    }
+
+    /// Its size class.
+    #[inline]
+    pub(super) fn class(&self) -> usize {
+        self.slab.class
+    }
+
+    /// The addresses whose touching is an overflow.
+    #[must_use]
+    pub fn guard(&self) -> std::ops::Range<usize> {
+        self.limit.get()..self.limit.get() + GUARD_SIZE
+    }
+
+    /// Notes who is on it, for overflow reports; null for nobody.
+    #[inline]
+    pub fn set_owner(&self, owner: *const ()) {
+        // SAFETY: the word above the base is the nameplate, which lives as long as we do.
+        let nameplate = unsafe { nameplate(self.base).as_ref() };
+        nameplate.store(owner.cast_mut(), Ordering::Relaxed);
+    }
+}
+
+// SAFETY: base and limit bound memory that belongs to this value alone, stay the
+// same for its life, and are aligned to 16: pages, colours and nameplates are.
+unsafe impl corosensei::stack::Stack for Stack {
+    fn base(&self) -> StackPointer {
+        self.base
+    }
+
+    fn limit(&self) -> StackPointer {
+        self.limit
+    }
+}

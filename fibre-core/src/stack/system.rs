@@ -1,0 +1,229 @@
+//! The system calls that stacks are made with, and nothing else of the kernel.
+//!
+//! Made by instruction and not through the C library: their errors come back in a register, so
+//! that a fibre may make them which has changed its kernel thread ([hazard: `errno`'s address is
+//! kept in registers]). Here is also where tests make calls fail.
+//!
+//! [hazard: `errno`'s address is kept in registers]: crate::current
+
+use rustix::io::Errno;
+use std::arch::asm;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Some memory, laid out as an `iovec`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Its first byte.
+    pub(super) start: usize,
+    /// How many there are.
+    pub(super) length: usize,
+}
+
+/// What is said about memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Advice {
+    /// The pages may go; they read as zeros.
+    Release = 4,
+    /// No huge pages here.
+    NoHugePages = 15,
+    /// Have pages that can be written.
+    Populate = 23,
+    /// Make it fault, by page-table markers (Linux 6.13). `libc` does not name it yet.
+    Guard = 102,
+}
+
+/// The most pieces of one [`advise_each`].
+pub(super) const PIECES: usize = 64;
+
+/// Reserves memory, committed as it is touched.
+pub(super) fn map(length: usize) -> Result<usize, Errno> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+    let arguments = [0, length, access as usize, kind as usize, usize::MAX, 0];
+    // SAFETY: a new mapping, at an address of the kernel's choice.
+    let start = unsafe { call(Call::Map, libc::SYS_mmap, arguments) }?;
+    // Others' pointers into the mapping are made of this number.
+    Ok(std::ptr::with_exposed_provenance::<u8>(start).expose_provenance())
+}
+
+/// Gives a mapping up.
+///
+/// # Safety
+///
+/// The memory is the caller's, and nobody uses it.
+pub(super) unsafe fn unmap(piece: Piece) -> Result<(), Errno> {
+    // SAFETY: passed on.
+    unsafe { on_piece(Call::Unmap, libc::SYS_munmap, piece, 0) }
+}
+
+/// Makes memory untouchable, by splitting its mapping.
+///
+/// # Safety
+///
+/// As for [`unmap`].
+pub(super) unsafe fn protect(piece: Piece) -> Result<(), Errno> {
+    // SAFETY: passed on.
+    unsafe { on_piece(Call::Protect, libc::SYS_mprotect, piece, 0) }
+}
+
+/// Lets memory be paged again that `mlockall` has pinned.
+///
+/// # Safety
+///
+/// The memory is the caller's.
+pub(super) unsafe fn unlock(piece: Piece) -> Result<(), Errno> {
+    // SAFETY: passed on.
+    unsafe { on_piece(Call::Unlock, libc::SYS_munlock, piece, 0) }
+}
+
+/// Says something about memory.
+///
+/// # Safety
+///
+/// The memory is the caller's, and nobody minds what the advice does to it.
+pub(super) unsafe fn advise(piece: Piece, advice: Advice) -> Result<(), Errno> {
+    // SAFETY: passed on.
+    unsafe { on_piece(Call::Advise, libc::SYS_madvise, piece, advice as usize) }
+}
+
+/// The same about at most [`PIECES`] pieces. One call where the kernel lets a process advise
+/// itself like that, which saves not only calls: page tables are flushed once.
+///
+/// # Errors
+///
+/// That of the first piece that failed; what comes behind it is as it was.
+///
+/// # Safety
+///
+/// As for [`advise`], for all pieces.
+pub(super) unsafe fn advise_each(pieces: &[Piece], advice: Advice) -> Result<(), Errno> {
+    /// Whether the kernel has been found not to do that.
+    static ONE_BY_ONE: AtomicBool = AtomicBool::new(false);
+    /// "This process", for calls that want a descriptor of one.
+    const MYSELF: usize = -10_001_isize as usize;
+    if pieces.len() > 1 && !ONE_BY_ONE.load(Ordering::Relaxed) {
+        let all: usize = pieces.iter().map(|piece| piece.length).sum();
+        let (first, count) = (pieces.as_ptr().expose_provenance(), pieces.len());
+        let arguments = [MYSELF, first, count, advice as usize, 0, 0];
+        // SAFETY: passed on; the pieces are laid out as the kernel wants them.
+        match unsafe { call(Call::Advise, libc::SYS_process_madvise, arguments) } {
+            Ok(done) if done == all => return Ok(()),
+            // Some; the rest will say what is wrong.
+            Ok(_) | Err(Errno::NOMEM) => {}
+            Err(_) => ONE_BY_ONE.store(true, Ordering::Relaxed),
+        }
+    }
+    // SAFETY: passed on.
+    pieces
+        .iter()
+        .try_for_each(|piece| unsafe { advise(*piece, advice) })
+}
+
+/// Tells of each page of `piece` whether it is in memory (bit 0). `pages` has a byte for each.
+pub(super) fn residence(piece: Piece, pages: &mut [u8]) -> Result<(), Errno> {
+    debug_assert!(pages.len() * super::size::PAGE >= piece.length);
+    let place = pages.as_mut_ptr().expose_provenance();
+    let arguments = [piece.start, piece.length, place, 0, 0, 0];
+    // SAFETY: only writes to `pages`, which is long enough; fails on what is not mapped.
+    unsafe { call(Call::Look, libc::SYS_mincore, arguments) }.map(drop)
+}
+
+/// A call about one piece of memory, with one more argument.
+///
+/// # Safety
+///
+/// That of the call.
+unsafe fn on_piece(what: Call, number: i64, piece: Piece, third: usize) -> Result<(), Errno> {
+    let arguments = [piece.start, piece.length, third, 0, 0, 0];
+    // SAFETY: passed on.
+    unsafe { call(what, number, arguments) }.map(drop)
+}
+
+/// What tests can make fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), allow(dead_code, reason = "told apart by tests only"))]
+pub(crate) enum Call {
+    Map,
+    Unmap,
+    Protect,
+    Unlock,
+    Advise,
+    Look,
+}
+
+/// Makes a system call.
+///
+/// # Safety
+///
+/// That of the call.
+unsafe fn call(what: Call, number: i64, arguments: [usize; 6]) -> Result<usize, Errno> {
+    faults::strike(what)?;
+    let result: isize;
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: the kernel's calling convention; what it does is the caller's promise.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    match result {
+        -4095..0 => Err(Errno::from_raw_os_error(-result as i32)),
+        value => Ok(value as usize),
+    }
+}
+
+/// No faults but the kernel's.
+#[cfg(not(test))]
+mod faults {
+    use super::{Call, Errno};
+
+    /// Lets every call through.
+    #[inline]
+    #[allow(clippy::unnecessary_wraps, reason = "its twin fails")]
+    pub(super) fn strike(_: Call) -> Result<(), Errno> {
+        Ok(())
+    }
+}
+
+/// Faults that tests ask for.
+#[cfg(test)]
+pub(crate) mod faults {
+    use super::{Call, Errno};
+    use parking_lot::{Mutex, MutexGuard};
+
+    /// The calls that fail from now on, and how.
+    static FAULTS: Mutex<Vec<(Call, Errno)>> = Mutex::new(Vec::new());
+    /// One test at a time has faults, or must have none.
+    static TURN: Mutex<()> = Mutex::new(());
+
+    /// Fails if a test wants it.
+    pub(super) fn strike(call: Call) -> Result<(), Errno> {
+        let faults = FAULTS.lock();
+        let fault = faults.iter().find(|(struck, _)| *struck == call);
+        fault.map_or(Ok(()), |(_, errno)| Err(*errno))
+    }
+
+    /// The right to have faults, or to have none.
+    pub(crate) struct Turn(#[allow(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+    /// Waits for the other tests of this process that care about faults.
+    pub(crate) fn turn() -> Turn {
+        Turn(TURN.lock())
+    }
+
+    impl Turn {
+        /// Runs `f` while all calls of this kind fail.
+        pub(crate) fn with<R>(&self, call: Call, errno: Errno, f: impl FnOnce() -> R) -> R {
+            FAULTS.lock().push((call, errno));
+            let result = f();
+            FAULTS.lock().pop();
+            result
+        }
+    }
+}
