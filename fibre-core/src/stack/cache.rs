@@ -34,8 +34,9 @@ pub struct StackCache {
     wipes: bool,
     /// When was last looked for what nobody needs.
     looked: Cell<Instant>,
-    /// Whether that look found nothing.
-    found_nothing: Cell<bool>,
+    /// Whether there may be something that nobody needs: stacks have come since, there are
+    /// many, or the look found some.
+    unsettled: Cell<bool>,
 }
 
 /// The stacks of one class.
@@ -47,6 +48,8 @@ struct Shelf {
     fewest: usize,
     /// How many, of the oldest, had no deep pages after the last look.
     shallow: usize,
+    /// The most before something is to be done: [`KEPT`], or the capacity.
+    limit: usize,
     /// How many to take next time that there are none.
     batch: usize,
 }
@@ -60,7 +63,7 @@ impl StackCache {
             shelves: UnsafeCell::default(),
             wipes,
             looked: Cell::new(now),
-            found_nothing: Cell::new(true),
+            unsettled: Cell::new(false),
         }
     }
 
@@ -101,6 +104,7 @@ impl StackCache {
         let wanted = shelf.batch.clamp(1, BATCH.min(capacity(class) / 2));
         shelf.batch = wanted * 2;
         shelf.fewest = 0;
+        self.unsettled.set(true);
         depot.take(class, wanted, &mut shelf.stacks);
         if shelf.stacks.is_empty() {
             pool::take(class, wanted, &mut shelf.stacks)?;
@@ -120,20 +124,18 @@ impl StackCache {
         }
         let shelf = &mut self.shelves()[class];
         shelf.stacks.push(stack);
-        if shelf.stacks.len() > capacity(class) {
-            shelf.spill(class, depot);
+        if shelf.stacks.len() > shelf.limit {
+            self.unsettled.set(true);
+            shelf.grow_or_spill(class, depot);
         }
     }
 
     /// When to look for what nobody needs, if there may be something.
+    #[inline]
     #[must_use]
     pub fn decay_due(&self, depot: &Depot) -> Option<Instant> {
-        let any = !depot.is_empty()
-            || self.shelves().iter().any(|shelf| {
-                let count = shelf.stacks.len();
-                count > KEPT || count > shelf.shallow && !self.found_nothing.get()
-            });
-        any.then(|| self.looked.get() + decay::INTERVAL)
+        let unsettled = self.unsettled.get() || !depot.is_empty();
+        unsettled.then(|| self.looked.get() + decay::INTERVAL)
     }
 
     /// Sends on what nobody has needed since the last look, if that was long enough ago.
@@ -142,20 +144,26 @@ impl StackCache {
             return;
         }
         self.looked.set(now);
-        let mut found = false;
+        let mut unsettled = false;
         for (class, shelf) in self.shelves().iter_mut().enumerate() {
-            found |= shelf.decay(class);
+            unsettled |= shelf.decay(class);
         }
-        self.found_nothing.set(!found);
+        self.unsettled.set(unsettled);
         depot.decay(now);
     }
 }
 
 impl Shelf {
-    /// Gives the older half to the cluster.
+    /// There are more than usual; from now on as many as may be. Or more than that: gives the
+    /// older half to the cluster.
     #[cold]
-    fn spill(&mut self, class: usize, depot: &Depot) {
-        let half = capacity(class) / 2;
+    fn grow_or_spill(&mut self, class: usize, depot: &Depot) {
+        let capacity = capacity(class);
+        if self.stacks.len() <= capacity {
+            self.limit = capacity;
+            return;
+        }
+        let half = capacity / 2;
         pages::release_deep(&self.stacks[..half]);
         depot.put(class, self.stacks.drain(..half));
         self.fewest = self.fewest.saturating_sub(half);
@@ -163,7 +171,7 @@ impl Shelf {
     }
 
     /// Sends stale stacks to the system, and has the deep pages of the idle ones that stay.
-    /// `true`: there were any.
+    /// `true`: it should be looked at again.
     fn decay(&mut self, class: usize) -> bool {
         let stale = decay::stale(self.fewest.saturating_sub(KEPT));
         pool::put(class, self.stacks.drain(..stale));
@@ -175,7 +183,11 @@ impl Shelf {
         self.shallow = idle.max(shallow);
         self.fewest = self.stacks.len();
         self.batch /= 2;
-        stale > 0 || idle > shallow
+        let many = self.stacks.len() > KEPT;
+        if !many {
+            self.limit = KEPT;
+        }
+        many || stale > 0 || idle > shallow
     }
 }
 
