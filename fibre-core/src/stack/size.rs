@@ -28,7 +28,9 @@ pub fn round_size(wish: usize) -> usize {
 #[inline]
 #[must_use]
 pub fn class_of(wish: usize) -> usize {
-    (round_size(wish).trailing_zeros() - MIN_STACK_SIZE.trailing_zeros()) as usize
+    let bits = usize::BITS - (wish.max(MIN_STACK_SIZE) - 1).leading_zeros();
+    // Beyond all powers of two it is the last one, as in `round_size`.
+    ((bits - MIN_STACK_SIZE.trailing_zeros()) as usize).min(CLASSES - 1)
 }
 
 /// Usable bytes of the stacks of a class.
@@ -40,3 +42,31 @@ pub(super) fn class_size(class: usize) -> usize {
 /// The page size. Kernels with pages of more than 32 KiB are not supported: sizes
 /// and guards are multiples of that.
 pub(super) const PAGE: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_those_of_rounded_sizes() {
+        let sizes = [
+            0,
+            1,
+            4096,
+            1 << 15,
+            (1 << 15) + 1,
+            1 << 16,
+            100_000,
+            1 << 18,
+            1 << 40,
+        ];
+        for wish in sizes
+            .into_iter()
+            .chain([1 << 63, (1 << 63) + 1, usize::MAX])
+        {
+            let class = class_of(wish);
+            assert_eq!(class_size(class), round_size(wish), "{wish}");
+            assert!(class < CLASSES);
+        }
+    }
+}
