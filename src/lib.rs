@@ -43,8 +43,8 @@
 
 pub use fibre_core::{
     Builder, Cluster, ClusterBuilder, JoinHandle, QueueKind, Result, Scope, ScopedJoinHandle,
-    StackError, UnknownQueueKind, blocking, default_processors, id, in_fibre, name, scope, sleep,
-    sleep_until, spawn, yield_now,
+    StackError, UnknownQueueKind, blocking, default_processors, id, in_fibre, is_forked_child,
+    name, scope, sleep, sleep_until, spawn, unblock_signals, yield_now,
 };
 
 pub use fibre_core::{PauseError, Paused, processor};

@@ -16,6 +16,7 @@
 //! | `parker`, `idle` | how processors sleep, and who does |
 //! | `orders` | what a cluster's handles ask of its processors |
 //! | `current`, `ready` | this thread's processor; a processor's ready queue |
+//! | `fork` | what becomes of all this in a forked child |
 //! | `fibre` | the control block, its run state, memory of ended fibres |
 //! | `policy` | the scheduler's choices, as values |
 //! | `settings` | every choice as a value, and the environment variables |
@@ -75,6 +76,8 @@ mod domain;
 #[cfg(not(loom))]
 mod fibre;
 #[cfg(not(loom))]
+mod fork;
+#[cfg(not(loom))]
 mod park;
 #[cfg(not(loom))]
 mod policy;
@@ -104,6 +107,7 @@ pub use self::{
     blocking::blocking,
     builder::{Builder, id, name, processor, spawn},
     cluster::{Cluster, ClusterBuilder, PauseError, Paused, halt_of_caller},
+    fork::{is_forked_child, unblock_signals},
     park::{
         Resume, Waiter, may_spin, park, park_until, sleep, sleep_until, yield_now, yield_point,
     },

@@ -12,6 +12,7 @@
 use crate::context::Action;
 use crate::current;
 use crate::fibre::{ControlBlock, FibreRef};
+use crate::fork;
 use crate::processor::Processor;
 use crate::report;
 use crate::timer::Entry;
@@ -142,6 +143,9 @@ fn park_thread(
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
+    if deadline.is_none() {
+        fork::die_if_forked("a wait that nobody could end");
+    }
     let parker = ThreadParker::new();
     let waiter = Waiter::for_thread(&parker);
     let unwound = AbortOnUnwind;

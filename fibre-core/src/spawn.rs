@@ -9,6 +9,7 @@ use crate::children::ChildrenRef;
 use crate::completion::Finished;
 use crate::domain::Domain;
 use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, memory};
+use crate::fork;
 use crate::park::{self, park};
 use crate::processor::Processor;
 use crate::report;
@@ -74,6 +75,7 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
             unreachable!("a fibre ran twice")
         };
         let result = catch_unwind(AssertUnwindSafe(closure));
+        fork::die_if_forked("the end of a fibre");
         // SAFETY: the same task, unfinished.
         unsafe { Self::finish(this, result) };
     }

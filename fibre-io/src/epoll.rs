@@ -4,6 +4,7 @@
 //! in a descriptor's life, none per wait. With each descriptor the kernel keeps its
 //! number and its owner's generation, and gives them back with each event.
 
+use fibre_core::is_forked_child;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -66,6 +67,10 @@ impl Epoll {
 
     /// Takes a descriptor out again: closing alone would not, if it was duplicated.
     pub fn remove(&self, fd: BorrowedFd<'_>) {
+        if is_forked_child() {
+            // The instance is the parent's too, and so is the registration.
+            return;
+        }
         // It is gone in any case.
         let _ = epoll::delete(&self.0, fd);
     }

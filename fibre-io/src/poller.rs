@@ -9,8 +9,8 @@
 use crate::epoll::{Epoll, Event};
 use crate::gate_word::News;
 use crate::table::{self, Slot};
-use fibre_core::Halt;
 use fibre_core::sync::time_left;
+use fibre_core::{Halt, is_forked_child};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -84,6 +84,10 @@ impl Halt for Poller {
     }
 
     fn interrupt(&self) {
+        if is_forked_child() {
+            // It would end a sleep of the parent's.
+            return;
+        }
         // EAGAIN, after 2⁶⁴ interrupts nobody read, would still be an event.
         let _ = rustix::io::write(&self.interrupt, &1_u64.to_ne_bytes());
     }

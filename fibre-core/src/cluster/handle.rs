@@ -3,6 +3,7 @@
 use super::builder::ClusterBuilder;
 use super::running::{Running, stopped};
 use crate::fibre::Attributes;
+use crate::fork;
 use crate::orders::Standing;
 use crate::processor::Processor;
 use crate::spawn::{JoinHandle, Place, launch};
@@ -82,7 +83,10 @@ impl Cluster {
         // SAFETY: not null means that this thread is that processor.
         let place = match unsafe { processor.as_ref() } {
             Some(here) if Arc::ptr_eq(here.domain(), domain) => Place::Here(here),
-            _ => Place::There(domain),
+            _ => {
+                fork::refuse()?;
+                Place::There(domain)
+            }
         };
         // SAFETY: passed on.
         let handle = unsafe { launch(&place, attributes, None, closure) };
@@ -153,6 +157,7 @@ impl Cluster {
             !self.0.permanent.load(Ordering::Relaxed),
             "the default cluster cannot be stopped"
         );
+        fork::die_if_forked("stopping a cluster");
         self.0.close();
         self.0.wait_for(Standing::Gone, None);
         self.0.join_threads();

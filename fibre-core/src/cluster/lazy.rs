@@ -1,6 +1,7 @@
 //! Clusters that are started when first needed.
 
 use super::handle::Cluster;
+use crate::fork;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::OnceLock;
@@ -45,6 +46,7 @@ impl Cluster {
     /// When its threads cannot be started; the next call tries again.
     pub fn default_cluster() -> io::Result<&'static Self> {
         static DEFAULT: LazyCluster = LazyCluster::new();
+        fork::refuse()?;
         DEFAULT.get(|| Self::builder().build())
     }
 }

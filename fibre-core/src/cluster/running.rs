@@ -4,6 +4,7 @@ use super::thread::{self, Gate};
 use crate::completion::Completion;
 use crate::domain::Domain;
 use crate::fibre::ControlBlock;
+use crate::fork;
 use crate::orders::Standing;
 use crate::park::{park, park_until};
 use crate::processor::{Processor, in_fibre};
@@ -50,9 +51,10 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// When there is no room, when a thread cannot be started, and when the domain has
-    /// been closed.
+    /// When there is no room, when a thread cannot be started, when the domain has been
+    /// closed, and in a forked child.
     pub fn add_processors(&self, more: usize) -> io::Result<()> {
+        fork::install()?;
         let _one_at_a_time = self.growing.lock();
         let (before, room) = (self.domain.processors(), self.domain.capacity());
         if self.domain.is_closed() {

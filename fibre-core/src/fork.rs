@@ -1,0 +1,144 @@
+//! What becomes of the runtime in a forked child: it is dead there, and says so.
+//!
+//! `fork` copies the calling thread only. In the child the processors are gone, what they
+//! had locked stays locked, and the epoll instances are the parent's. So a child can do
+//! one thing with fibres: exec (`std::process::Command` and `posix_spawn` do). Anything
+//! else that needs the runtime is refused with an error or ends the child with a word,
+//! instead of hanging or, worse, hurting the parent:
+//!
+//! * spawning, and starting a cluster, fail;
+//! * a wait without a deadline aborts: nobody is left who could end it;
+//! * the fibre that forked is none in the child: its thread is no processor any more, so
+//!   no other fibre can run there, and its return from its root function aborts;
+//! * nobody writes to, or takes descriptors out of, what epoll shares with the parent.
+//!
+//! A process that forks before it starts its first cluster is not concerned, nor is its
+//! child. `vfork` and `posix_spawn` run none of this, as their child is about to exec.
+//!
+//! The handler is async-signal-safe: it stores to memory of its own and sets the thread's
+//! signal mask back, which a program that is executed would else inherit from a
+//! processor, deaf to SIGTERM. `posix_spawn` knows no such handlers, so there
+//! [`unblock_signals`] is needed.
+//!
+//! # Memory ordering
+//!
+//! The flag is written in the child when it has one thread. Relaxed: there is nobody to
+//! order it with.
+
+use crate::current;
+use crate::report;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is said.
+const WORDS: &str =
+    "this process was forked from one with running fibres; only exec is possible here";
+
+/// Whether this process is such a child.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// The signals that were blocked where the first cluster was started.
+static BLOCKED: OnceLock<libc::sigset_t> = OnceLock::new();
+
+/// Has children told, from the first call on.
+///
+/// # Errors
+///
+/// The kernel's, when there is no memory; and in a forked child.
+pub fn install() -> io::Result<()> {
+    /// What `pthread_atfork` has said.
+    static INSTALLED: OnceLock<i32> = OnceLock::new();
+    refuse()?;
+    let result = INSTALLED.get_or_init(|| {
+        let mut blocked = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: room for a set; the handler is async-signal-safe, see the module text.
+        unsafe {
+            if libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), blocked.as_mut_ptr()) == 0 {
+                let _ = BLOCKED.set(blocked.assume_init());
+            }
+            libc::pthread_atfork(None, None, Some(in_child))
+        }
+    });
+    match result {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(*error)),
+    }
+}
+
+/// Called in the child before `fork` returns there.
+unsafe extern "C" fn in_child() {
+    FORKED.store(true, Ordering::Relaxed);
+    if current::processor().is_null() {
+        return;
+    }
+    current::set(ptr::null(), ptr::null());
+    if let Some(blocked) = BLOCKED.get() {
+        // SAFETY: a mask that the kernel has written.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, ptr::from_ref(blocked), ptr::null_mut())
+        };
+    }
+}
+
+/// Whether this process was forked from one in which clusters had been started.
+///
+/// The runtime is dead in such a child: spawning fails, waiting without a deadline aborts,
+/// and all that can be done is to exec another program.
+///
+/// ```
+/// fibre_core::spawn(|| ()).join().unwrap();
+/// assert!(!fibre_core::is_forked_child());
+/// ```
+#[inline]
+#[must_use]
+pub fn is_forked_child() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// Lets the program that `command` will start hear of signals as this program does.
+///
+/// Processors block all asynchronous signals, and a program inherits what the thread
+/// blocks that starts it; std does not undo that. Not needed by threads that are no
+/// processors, and harmless there. The command is then started by `fork`, which is slower
+/// than `posix_spawn` in large processes.
+///
+/// ```
+/// let status = fibre_core::spawn(|| {
+///     let mut command = std::process::Command::new("true");
+///     fibre_core::unblock_signals(&mut command).status()
+/// });
+/// assert!(status.join().unwrap().unwrap().success());
+/// ```
+pub fn unblock_signals(command: &mut Command) -> &mut Command {
+    // SAFETY: it does nothing; that it is there makes std call `fork`, which calls the
+    // handler above.
+    unsafe { command.pre_exec(|| Ok(())) }
+}
+
+/// An error in a forked child.
+#[inline]
+pub fn refuse() -> io::Result<()> {
+    if is_forked_child() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, WORDS));
+    }
+    Ok(())
+}
+
+/// Ends a forked child that is about to do `what`.
+#[inline]
+pub fn die_if_forked(what: &str) {
+    if is_forked_child() {
+        die(what);
+    }
+}
+
+/// See [`die_if_forked`].
+#[cold]
+fn die(what: &str) -> ! {
+    report::die(format_args!("{what}: {WORDS}"))
+}
