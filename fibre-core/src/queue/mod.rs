@@ -30,6 +30,8 @@ mod kind;
 mod locked;
 mod nemesis;
 mod steal_queue;
+#[cfg(all(test, not(loom)))]
+mod stress;
 mod stub;
 
 pub use basic::BasicQueue;

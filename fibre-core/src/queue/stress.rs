@@ -1,0 +1,214 @@
+//! Threads that push, pop and steal at random, for each kind. All choices follow from the
+//! printed seed; `FIBRE_SEED` takes it back.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../../../tests/support/random.rs"]
+mod random;
+
+use super::{Link, Popped, Pushed, QueueKind, StealQueue};
+use random::Random;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// Threads that push.
+const PRODUCERS: usize = 3;
+/// Threads that steal.
+const THIEVES: usize = 2;
+/// What each producer pushes.
+const NODES: usize = 100_000;
+/// How long all may take, or something was lost.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A node that knows where it comes from.
+#[repr(C)]
+struct Node {
+    link: Link,
+    producer: usize,
+    number: usize,
+}
+
+/// What the threads share.
+struct Field {
+    queue: StealQueue,
+    /// The nodes of each producer, in its order.
+    nodes: Vec<Vec<Node>>,
+    /// How many have been popped.
+    taken: AtomicUsize,
+    /// How many pushes have begun.
+    begun: AtomicUsize,
+    /// How many pushes were told to wake the owner.
+    told: AtomicUsize,
+    /// When the test fails.
+    deadline: Instant,
+}
+
+impl Field {
+    /// An empty queue, and all nodes outside of it.
+    fn new(kind: QueueKind) -> Self {
+        let of = |producer| {
+            let node = |number| Node {
+                link: Link::new(),
+                producer,
+                number,
+            };
+            (0..NODES).map(node).collect()
+        };
+        Self {
+            queue: StealQueue::new(kind),
+            nodes: (0..PRODUCERS).map(of).collect(),
+            taken: AtomicUsize::new(0),
+            begun: AtomicUsize::new(0),
+            told: AtomicUsize::new(0),
+            deadline: Instant::now() + PATIENCE,
+        }
+    }
+
+    /// Whether all has been popped.
+    fn is_over(&self) -> bool {
+        assert!(
+            Instant::now() < self.deadline,
+            "a node or a wake-up was lost"
+        );
+        self.taken.load(Ordering::SeqCst) == PRODUCERS * NODES
+    }
+
+    /// Pushes a producer's nodes, in bursts.
+    fn produce(&self, producer: usize, owner: &Thread, mut random: Random) {
+        for node in &self.nodes[producer] {
+            self.begun.fetch_add(1, Ordering::SeqCst);
+            // SAFETY: a new node, which lives as long as the queue.
+            if unsafe { self.queue.push(NonNull::from(node).cast()) } == Pushed::WakeConsumer {
+                self.told.fetch_add(1, Ordering::SeqCst);
+                owner.unpark();
+            }
+            if random.one_in(32) {
+                pause(&mut random, 4, 2000);
+            }
+        }
+    }
+
+    /// Takes one node, if it can be had, and adds it to `popped`.
+    fn take(&self, popped: &mut Vec<(usize, usize)>) -> Popped {
+        let taken = self.queue.pop();
+        if let Popped::Node(node) = taken {
+            // SAFETY: all nodes of this queue are of this type.
+            let node = unsafe { node.cast::<Node>().as_ref() };
+            popped.push((node.producer, node.number));
+            self.taken.fetch_add(1, Ordering::SeqCst);
+        }
+        taken
+    }
+
+    /// Pops now and then, until all is over.
+    fn steal(&self, mut random: Random) -> Vec<(usize, usize)> {
+        let mut popped = Vec::new();
+        while !self.is_over() {
+            let _ = self.take(&mut popped);
+            pause(&mut random, 100, 10);
+        }
+        popped
+    }
+
+    /// Pops all the time; sleeps in the queue when there is nothing.
+    fn own(&self, mut random: Random) -> Vec<(usize, usize)> {
+        let mut popped = Vec::new();
+        let mut sleeps = 0;
+        while !self.is_over() {
+            if let Popped::Node(_) = self.take(&mut popped) {
+                pause(&mut random, 1000, 10);
+            } else if self.queue.arm() {
+                sleeps += 1;
+                self.sleep(sleeps);
+                self.queue.disarm();
+            } else {
+                thread::yield_now();
+            }
+        }
+        popped
+    }
+
+    /// Sleeps for the so-manieth time: if a push is yet to begin, until one is told.
+    fn sleep(&self, sleeps: usize) {
+        let more = self.begun.load(Ordering::SeqCst) < PRODUCERS * NODES;
+        while more && self.told.load(Ordering::SeqCst) < sleeps {
+            let _ = self.is_over();
+            thread::park_timeout(Duration::from_millis(10));
+        }
+        let told = self.told.load(Ordering::SeqCst);
+        assert!(told <= sleeps, "a push was told to wake nobody");
+    }
+
+    /// Checks that everything was popped once, and in each producer's order.
+    fn check(&self, popped: &[Vec<(usize, usize)>]) {
+        let mut all: Vec<_> = popped.concat();
+        all.sort_unstable();
+        let wanted = (0..PRODUCERS).flat_map(|producer| (0..NODES).map(move |n| (producer, n)));
+        assert!(all.iter().copied().eq(wanted), "a node was lost or doubled");
+        for popped in popped {
+            for producer in 0..PRODUCERS {
+                let of = popped.iter().filter(|node| node.0 == producer);
+                assert!(of.is_sorted(), "a producer's order was not kept");
+            }
+        }
+        assert!(self.queue.is_empty());
+    }
+}
+
+/// In one of `n` cases lets others run, else does nothing for up to so many turns.
+fn pause(random: &mut Random, n: usize, turns: usize) {
+    if random.one_in(n) {
+        thread::yield_now();
+    } else {
+        (0..random.below(turns)).for_each(|_| std::hint::spin_loop());
+    }
+}
+
+/// The test, for one kind.
+fn push_pop_and_steal(kind: QueueKind) {
+    let mut random = Random::new(Random::seed());
+    let field = &Field::new(kind);
+    let popped = thread::scope(|scope| {
+        let owned = {
+            let random = random.split();
+            scope.spawn(move || field.own(random))
+        };
+        let owner = owned.thread().clone();
+        for producer in 0..PRODUCERS {
+            let (owner, random) = (owner.clone(), random.split());
+            scope.spawn(move || field.produce(producer, &owner, random));
+        }
+        let thieves: Vec<_> = (0..THIEVES)
+            .map(|_| {
+                let random = random.split();
+                scope.spawn(move || field.steal(random))
+            })
+            .collect();
+        let consumers = thieves.into_iter().chain([owned]);
+        consumers
+            .map(|consumer| consumer.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    field.check(&popped);
+}
+
+#[test]
+fn nemesis_under_stress() {
+    push_pop_and_steal(QueueKind::Nemesis);
+}
+
+#[test]
+fn stub_under_stress() {
+    push_pop_and_steal(QueueKind::Stub);
+}
+
+#[test]
+fn locked_under_stress() {
+    push_pop_and_steal(QueueKind::Locked);
+}
