@@ -154,7 +154,8 @@ impl ReadyQueue {
         }
         if !self.fresh.is_empty() && (self.fresh_next.get() || self.local.is_empty()) {
             self.fresh_next.set(false);
-            if let Popped::Node(node) = self.fresh.pop() {
+            // SAFETY: this thread is the owner.
+            if let Popped::Node(node) = unsafe { self.fresh.pop_own() } {
                 return Some(node);
             }
         }

@@ -7,12 +7,19 @@
 #[cfg(not(loom))]
 pub use self::real::*;
 #[cfg(not(loom))]
-pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 
 #[cfg(loom)]
 pub use self::model::*;
 #[cfg(loom)]
-pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub use loom::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
+
+/// A barrier for two: see `light_barrier`. `false`: the kernel refused it.
+pub type HeavyBarrier = fn() -> bool;
 
 /// Spins this many times on a window of a few instructions before giving up.
 #[cfg(not(loom))]
@@ -23,8 +30,9 @@ pub const SPIN_LIMIT: u32 = 1;
 
 #[cfg(not(loom))]
 mod real {
-    use rustix::thread::futex;
-    use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+    use rustix::thread::{MembarrierCommand, futex, membarrier};
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
     use std::time::Instant;
 
     pub use parking_lot::{Mutex, MutexGuard};
@@ -41,6 +49,22 @@ mod real {
     #[inline]
     pub fn load_ptr_ordered<T>(word: &AtomicPtr<T>) -> *mut T {
         word.load(Ordering::SeqCst)
+    }
+
+    /// Orders, together with a [`HeavyBarrier`](super::HeavyBarrier) of another thread, what this thread stored
+    /// before and loads after. Costs nothing.
+    #[inline]
+    pub fn light_barrier() {
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// What makes every running thread of the process execute a memory barrier, if the
+    /// kernel has it. It is a system call, and says whether it succeeded.
+    pub fn heavy_barrier() -> Option<super::HeavyBarrier> {
+        static REGISTERED: LazyLock<bool> =
+            LazyLock::new(|| membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok());
+        let barrier = || membarrier(MembarrierCommand::PrivateExpedited).is_ok();
+        REGISTERED.then_some(barrier)
     }
 
     /// Tells the processor core that this is a short spin.
@@ -169,6 +193,19 @@ mod model {
         pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
             self.0.try_lock().ok()
         }
+    }
+
+    /// A light barrier against a heavy one orders as two sequentially consistent fences do.
+    pub fn light_barrier() {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+
+    /// See [`light_barrier`].
+    pub fn heavy_barrier() -> Option<super::HeavyBarrier> {
+        Some(|| {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+            true
+        })
     }
 
     /// Hands control to another model thread.

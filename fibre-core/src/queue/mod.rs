@@ -24,6 +24,7 @@
 //!    [`Popped::InFlight`].
 
 mod basic;
+mod consumer;
 mod entry;
 mod fifo;
 mod kind;
@@ -35,6 +36,8 @@ mod stress;
 mod stub;
 
 pub use basic::BasicQueue;
+#[cfg(loom)]
+pub use consumer::ConsumerLock;
 pub use fifo::Fifo;
 pub use kind::{QueueKind, UnknownQueueKind};
 pub use steal_queue::StealQueue;

@@ -2,23 +2,23 @@
 //!
 //! Holds fibres that have not started: these may run on any processor, so idle
 //! processors take them from here. The consumer lock is only ever tried, never
-//! waited for: whoever is refused has better things to do than to spin on a
-//! holder that may have lost its CPU.
+//! waited for: see [`ConsumerLock`].
 
 use super::basic::BasicQueue;
+use super::consumer::ConsumerLock;
 use super::kind::QueueKind;
 use super::{Link, Popped, Pushed};
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::heavy_barrier;
+use crossbeam_utils::CachePadded;
 use std::ptr::NonNull;
 
 /// The queue. See the module text.
 #[derive(Debug)]
 pub struct StealQueue {
-    /// The nodes; consumed by the holder of `consumer` only.
+    /// The nodes; consumed by the holder of `consumer`.
     nodes: BasicQueue,
-    /// Whether somebody is consuming. Taken with acquire, given with release,
-    /// so that consumers see each other's resets of `head`.
-    consumer: AtomicBool,
+    /// Whose turn it is to consume them.
+    consumer: CachePadded<ConsumerLock>,
 }
 
 impl StealQueue {
@@ -27,7 +27,7 @@ impl StealQueue {
     pub fn new(kind: QueueKind) -> Self {
         Self {
             nodes: BasicQueue::new(kind),
-            consumer: AtomicBool::new(false),
+            consumer: CachePadded::new(ConsumerLock::new(heavy_barrier())),
         }
     }
 
@@ -48,20 +48,30 @@ impl StealQueue {
         unsafe { self.nodes.push(node) }
     }
 
-    /// Takes the oldest node out; any thread. [`Popped::InFlight`] also says that
-    /// another consumer is at work.
-    #[inline]
+    /// Takes the oldest node out; any thread. [`Popped::InFlight`] also says that another
+    /// consumer is at work.
     pub fn pop(&self) -> Popped {
         if self.is_empty() {
             return Popped::Empty;
         }
-        if self.consumer.swap(true, Ordering::Acquire) {
-            return Popped::InFlight;
+        // SAFETY: the lock calls it for one consumer at a time.
+        let popped = self.consumer.steal(|| unsafe { self.nodes.pop() });
+        popped.unwrap_or(Popped::InFlight)
+    }
+
+    /// [`pop`](Self::pop) for the owner, cheaper as long as nobody else pops.
+    ///
+    /// # Safety
+    ///
+    /// One owner: calls follow each other.
+    #[inline]
+    pub unsafe fn pop_own(&self) -> Popped {
+        if self.is_empty() {
+            return Popped::Empty;
         }
-        // SAFETY: the consumer lock is ours.
-        let popped = unsafe { self.nodes.pop() };
-        self.consumer.store(false, Ordering::Release);
-        popped
+        // SAFETY: the lock calls it for one consumer at a time; the rest is passed on.
+        let popped = unsafe { self.consumer.own(|| self.nodes.pop()) };
+        popped.unwrap_or(Popped::InFlight)
     }
 
     /// See [`BasicQueue::is_armed`].

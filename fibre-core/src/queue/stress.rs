@@ -94,26 +94,38 @@ impl Field {
         }
     }
 
-    /// Takes one node, if it can be had, and adds it to `popped`.
-    fn take(&self, popped: &mut Vec<(usize, usize)>) -> Popped {
-        let taken = self.queue.pop();
-        if let Popped::Node(node) = taken {
-            // SAFETY: all nodes of this queue are of this type.
-            let node = unsafe { node.cast::<Node>().as_ref() };
-            popped.push((node.producer, node.number));
-            self.taken.fetch_add(1, Ordering::SeqCst);
-        }
-        taken
+    /// Notes a node that has been taken; says whether it is one.
+    fn note(&self, taken: Popped, popped: &mut Vec<(usize, usize)>) -> bool {
+        let Popped::Node(node) = taken else {
+            return false;
+        };
+        // SAFETY: all nodes of this queue are of this type.
+        let node = unsafe { node.cast::<Node>().as_ref() };
+        popped.push((node.producer, node.number));
+        self.taken.fetch_add(1, Ordering::SeqCst);
+        true
     }
 
     /// Pops now and then, until all is over.
     fn steal(&self, mut random: Random) -> Vec<(usize, usize)> {
         let mut popped = Vec::new();
         while !self.is_over() {
-            let _ = self.take(&mut popped);
-            pause(&mut random, 100, 10);
+            self.note(self.queue.pop(), &mut popped);
+            self.stay_away(&mut random);
         }
         popped
+    }
+
+    /// What a thief does between two visits: most of the time little, at times so much
+    /// that the owner believes itself alone.
+    fn stay_away(&self, random: &mut Random) {
+        pause(random, 100, 10);
+        if random.one_in(50) {
+            let until = self.taken.load(Ordering::SeqCst) + random.below(5000);
+            while self.taken.load(Ordering::SeqCst) < until && !self.is_over() {
+                thread::yield_now();
+            }
+        }
     }
 
     /// Pops all the time; sleeps in the queue when there is nothing.
@@ -121,7 +133,8 @@ impl Field {
         let mut popped = Vec::new();
         let mut sleeps = 0;
         while !self.is_over() {
-            if let Popped::Node(_) = self.take(&mut popped) {
+            // SAFETY: this thread is the owner.
+            if self.note(unsafe { self.queue.pop_own() }, &mut popped) {
                 pause(&mut random, 1000, 10);
             } else if self.queue.arm() {
                 sleeps += 1;
