@@ -47,6 +47,10 @@ pub use fibre_core::{
     name, scope, sleep, sleep_until, spawn, unblock_signals, yield_now,
 };
 
+pub use fibre_core::{
+    CancelToken, Cancelled, cancellation_point, is_cancelled, shield, sleep_cancellable,
+};
+
 pub use fibre_core::{PauseError, Paused, processor};
 
 pub use fibre_core::{StackClass, stack_statistics, stack_used};

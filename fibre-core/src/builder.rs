@@ -1,5 +1,6 @@
 //! `spawn`, and `Builder` for those who want a name or another stack.
 
+use crate::cancel::CancelToken;
 use crate::cluster::{Cluster, caller_place, try_caller_place};
 use crate::fibre::Attributes;
 use crate::processor::Processor;
@@ -65,6 +66,22 @@ impl Builder {
     /// Default: the cluster's. One that cannot be had is an error at the join.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.0.stack_size = Some(bytes);
+        self
+    }
+
+    /// Has it cancelled together with all that have this token. Default: none.
+    ///
+    /// ```
+    /// let token = fibre_core::CancelToken::new();
+    /// let waiting = fibre_core::Builder::new().cancel_token(&token).spawn(|| {
+    ///     fibre_core::sleep_cancellable(std::time::Duration::MAX)
+    /// })?;
+    /// token.cancel();
+    /// assert_eq!(waiting.join().unwrap(), Err(fibre_core::Cancelled));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn cancel_token(mut self, token: &CancelToken) -> Self {
+        self.0.group = Some(token.group());
         self
     }
 

@@ -17,7 +17,7 @@ use crate::stack::Depot;
 use crate::topology;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 /// Counts of one processor. Only its thread writes them, so a plain store will
 /// do; anybody may read.
@@ -120,6 +120,8 @@ pub struct Domain {
     spawner: u64,
     /// Stacks that its processors exchange.
     pub stacks: Depot,
+    /// Whether fibres that begin from now on are cancelled.
+    cancelled: AtomicBool,
     /// What its builder chose.
     pub settings: Settings,
     /// How many processors have a CPU each.
@@ -160,6 +162,7 @@ impl Domain {
             spawner,
             cpus: topology::available(),
             stacks: Depot::default(),
+            cancelled: AtomicBool::new(false),
             settings,
         };
         domain.activate(processors);
@@ -305,6 +308,19 @@ impl Domain {
     /// Whether it is closed to all but its own fibres.
     pub fn is_closed(&self) -> bool {
         self.foreign.load(Ordering::SeqCst) & CLOSED != 0
+    }
+
+    /// Has all fibres cancelled that begin to run from now on. Those that have begun are the
+    /// caller's to cancel, afterwards.
+    #[allow(dead_code, reason = "for the cluster's stop")]
+    pub fn cancel_later_fibres(&self) {
+        self.cancelled.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a fibre that begins now is cancelled.
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::SeqCst)
     }
 
     /// Whether the processors should end: asked to, and nothing is left. Once true,

@@ -13,6 +13,7 @@
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
 //! | `waiter`, `completion` | the wake side: the first waker wins |
+//! | `cancel_group` | who is cancelled together |
 //! | `parker`, `idle` | how processors sleep, and who does |
 //! | `orders` | what a cluster's handles ask of its processors |
 //! | `current`, `ready` | this thread's processor; a processor's ready queue |
@@ -23,7 +24,7 @@
 //! | `timer`, `topology` | deadlines; the machine, and how many processors |
 //! | `domain`, `steal` | what a cluster's processors share |
 //! | `processor` | the run loop |
-//! | `park` | the park side: `park_until`, `yield_now`, `sleep` |
+//! | `park`, `cancel` | the park side: `park_until`, `yield_now`, `sleep`; cancellation |
 //! | `children`, `spawn`, `cluster`, `scope`, `builder`, `blocking` | what users call |
 
 pub mod sync;
@@ -66,6 +67,10 @@ mod blocking;
 #[cfg(not(loom))]
 mod builder;
 #[cfg(not(loom))]
+mod cancel;
+#[cfg(not(loom))]
+mod cancel_group;
+#[cfg(not(loom))]
 mod children;
 #[cfg(not(loom))]
 mod cluster;
@@ -106,6 +111,10 @@ mod topology;
 pub use self::{
     blocking::blocking,
     builder::{Builder, id, name, processor, spawn},
+    cancel::{
+        CancelToken, Cancelled, cancellation_point, is_cancelled, shield, sleep_cancellable,
+        yield_cancellable, yield_point_cancellable,
+    },
     cluster::{Cluster, ClusterBuilder, PauseError, Paused, halt_of_caller},
     fork::{is_forked_child, unblock_signals},
     park::{
@@ -123,5 +132,5 @@ pub use self::{
         Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Proximity, Topology,
         default_processors,
     },
-    waiter::Outcome,
+    waiter::{Limit, Outcome},
 };

@@ -16,7 +16,7 @@ use crate::fork;
 use crate::processor::Processor;
 use crate::report;
 use crate::timer::Entry;
-use crate::waiter::{self, Outcome, ThreadParker};
+use crate::waiter::{self, Limit, Outcome, ThreadParker};
 use std::time::{Duration, Instant};
 
 /// One wait of one fibre or thread.
@@ -36,14 +36,18 @@ pub type Resume = waiter::Resume<ControlBlock>;
 /// As for [`park_until`].
 pub unsafe fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
     // SAFETY: passed on.
-    unsafe { park_until(None, publish, |_| {}) }
+    unsafe { park_until(Limit::None, publish, |_| {}) }
 }
 
-/// [`park`] with a deadline (`None`: none).
+/// [`park`] with a limit: a deadline, or the fibre's cancellation.
 ///
-/// `withdraw` is called if the deadline wins: it takes the waiter out of where it
+/// `withdraw` is called if the limit wins: it takes the waiter out of where it
 /// was published, under the lock that wakers claim it under. Neither closure may
 /// panic or block the fibre.
+///
+/// A fibre that has been cancelled publishes all the same: what need not wait succeeds.
+/// Instead of waiting it lets the others of its processor run once, so that a loop which
+/// tries again and again blocks nobody.
 ///
 /// # Safety
 ///
@@ -51,14 +55,15 @@ pub unsafe fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
 /// claimed it and nobody can reach it. If it returns `true`, whoever reaches it does so
 /// under a lock (or by a word of equal power) under which it is taken out before, or
 /// by, its claim or by `withdraw`; and whoever claims it resumes it.
+#[inline]
 pub unsafe fn park_until(
-    deadline: Option<Instant>,
+    limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
     match running() {
-        Some(fibre) => park_fibre(fibre, deadline, publish, withdraw),
-        None => park_thread(deadline, publish, withdraw),
+        Some(fibre) => park_fibre(fibre, limit, publish, withdraw),
+        None => park_thread(limit.deadline(), publish, withdraw),
     }
 }
 
@@ -73,10 +78,12 @@ pub fn running() -> Option<FibreRef> {
 #[inline]
 fn park_fibre(
     fibre: FibreRef,
-    deadline: Option<Instant>,
+    limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
+    // SAFETY: the running fibre's own block.
+    let block = unsafe { fibre.as_ref() };
     let waiter = Waiter::for_fibre(fibre);
     let waiter = std::hint::black_box(&waiter);
     let unwound = AbortOnUnwind;
@@ -84,12 +91,15 @@ fn park_fibre(
         std::mem::forget(unwound);
         return Outcome::NotParked;
     }
-    match deadline {
-        None => leave(fibre),
-        Some(deadline) => leave_until(fibre, waiter, deadline),
+    let cancellable = limit != Limit::None && block.shields.get() == 0;
+    // SAFETY: the waiter stays in this frame.
+    unsafe { block.state.begin_wait(cancellable.then_some(waiter)) };
+    match limit {
+        Limit::None | Limit::Cancellation => leave(block),
+        Limit::Deadline(deadline) => leave_until(block, waiter, deadline),
     }
     let outcome = waiter.outcome();
-    if outcome == Outcome::TimedOut {
+    if matches!(outcome, Outcome::TimedOut | Outcome::Cancelled) {
         withdraw(waiter);
     }
     std::mem::forget(unwound);
@@ -97,7 +107,7 @@ fn park_fibre(
 }
 
 /// Leaves the stack with a deadline armed.
-fn leave_until(fibre: FibreRef, waiter: &Waiter, deadline: Instant) {
+fn leave_until(block: &ControlBlock, waiter: &Waiter, deadline: Instant) {
     let entry = Entry::new(deadline, waiter);
     // The reference stays good after a switch, whatever thread we are on then: a
     // processor outlives the fibres of its cluster, and its timers are locked.
@@ -105,15 +115,13 @@ fn leave_until(fibre: FibreRef, waiter: &Waiter, deadline: Instant) {
     let timers = unsafe { (*Processor::current()).timers() };
     // SAFETY: entry and waiter stay in these frames until `remove`.
     unsafe { timers.insert(&entry) };
-    leave(fibre);
+    leave(block);
     timers.remove(&entry);
 }
 
 /// Leaves the stack until the waiter's winner resumes.
 #[inline]
-fn leave(fibre: FibreRef) {
-    // SAFETY: the running fibre's own block.
-    let block = unsafe { fibre.as_ref() };
+fn leave(block: &ControlBlock) {
     if block.state.stay() {
         return;
     }
@@ -122,7 +130,7 @@ fn leave(fibre: FibreRef) {
 
 /// Switches to the processor.
 #[inline]
-fn suspend(block: &ControlBlock, action: Action) {
+pub fn suspend(block: &ControlBlock, action: Action) {
     // Also true while another fibre of this thread unwinds; staying here is harmless.
     let unwinding = current::panicking();
     if unwinding {
@@ -255,7 +263,8 @@ pub fn may_spin() -> bool {
 }
 
 /// Blocks the fibre (or the thread, if the caller is not a fibre) for at least
-/// `duration`. A zero duration only yields.
+/// `duration`. A zero duration only yields. It sleeps to the end even if the fibre is
+/// cancelled.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -272,8 +281,42 @@ pub fn sleep(duration: Duration) {
     sleep_until(Instant::now().checked_add(duration));
 }
 
-/// Blocks the fibre (or thread) until `deadline`; for ever if there is none.
+/// Blocks the fibre (or thread) until `deadline`; for ever if there is none. It sleeps to
+/// the end even if the fibre is cancelled.
 pub fn sleep_until(deadline: Option<Instant>) {
-    // SAFETY: nobody but the timer reaches the waiter.
-    let _ = unsafe { park_until(deadline, |_| true, |_| {}) };
+    let _shield = Shield::raise();
+    let _ = doze(Limit::of(deadline));
+}
+
+/// Waits for nothing but the limit.
+pub fn doze(limit: Limit) -> Outcome {
+    // SAFETY: nobody but the timer and a canceller reaches the waiter.
+    unsafe { park_until(limit, |_| true, |_| {}) }
+}
+
+/// While it lives, its fibre notices no cancellation.
+#[derive(Debug)]
+pub struct Shield(());
+
+impl Shield {
+    /// One more.
+    pub fn raise() -> Self {
+        change_shields(1);
+        Self(())
+    }
+}
+
+impl Drop for Shield {
+    fn drop(&mut self) {
+        change_shields(-1);
+    }
+}
+
+/// Adds to the number of shields of the calling fibre, if it is one.
+fn change_shields(by: i32) {
+    if let Some(fibre) = running() {
+        // SAFETY: the running fibre's own block.
+        let shields = unsafe { &fibre.as_ref().shields };
+        shields.set(shields.get().wrapping_add_signed(by));
+    }
 }

@@ -42,6 +42,11 @@ impl<T> ScopedJoinHandle<'_, T> {
         self.handle.join()
     }
 
+    /// Cancels the fibre, as [`JoinHandle::cancel`] does. Blocks nothing.
+    pub fn cancel(&self) {
+        self.handle.cancel();
+    }
+
     /// Whether the fibre has ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {

@@ -14,6 +14,7 @@ use crate::park::{self, park};
 use crate::processor::Processor;
 use crate::report;
 use crate::stack::StackError;
+use crate::waiter::Limit;
 use std::alloc::Layout;
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -226,6 +227,8 @@ where
         });
     }
     let fibre: FibreRef = task.cast();
+    // SAFETY: the fibre is new, and ends only once it has been placed.
+    unsafe { ControlBlock::join_group(fibre) };
     place.put(fibre);
     Some(JoinHandle {
         fibre,
@@ -274,18 +277,26 @@ impl<T> JoinHandle<T> {
     pub fn join(self) -> Result<T> {
         self.refuse_self();
         if !self.is_finished() {
-            // SAFETY: a completion takes its waiter out before it claims it.
-            let _ = unsafe { park(|waiter| self.block().completion.publish(waiter)) };
+            self.wait_for_end();
         }
         self.take()
     }
 
+    /// The part of [`join`](Self::join) that waits.
+    #[inline(never)]
+    fn wait_for_end(&self) {
+        // SAFETY: a completion takes its waiter out before it claims it.
+        let _ = unsafe { park(|waiter| self.block().completion.publish(waiter)) };
+    }
+
     /// Like [`join`](Self::join), but gives the handle back if the fibre has not
-    /// ended by `deadline`. A deadline in the past tries once.
+    /// ended by `deadline`, or if the caller is cancelled. A deadline in the past tries
+    /// once.
     ///
     /// # Errors
     ///
-    /// The handle, if the deadline passed.
+    /// The handle, if the deadline passed, or the calling fibre is
+    /// [cancelled](crate::is_cancelled).
     ///
     /// # Panics
     ///
@@ -298,7 +309,7 @@ impl<T> JoinHandle<T> {
             // is withdrawn.
             let _ = unsafe {
                 park::park_until(
-                    Some(deadline),
+                    Limit::Deadline(deadline),
                     |waiter| completion.publish(waiter),
                     |waiter| completion.withdraw(waiter),
                 )
@@ -309,6 +320,23 @@ impl<T> JoinHandle<T> {
         } else {
             Err(self)
         }
+    }
+
+    /// Cancels the fibre: its cancellable waits fail from now on, also the one that it is
+    /// in. See [`CancelToken`](crate::CancelToken) for what that means. Blocks nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let sleeper = fibre_core::spawn(|| {
+    ///     fibre_core::sleep_cancellable(Duration::from_secs(3600)).is_err()
+    /// });
+    /// sleeper.cancel();
+    /// assert!(sleeper.join().unwrap());
+    /// ```
+    pub fn cancel(&self) {
+        // SAFETY: we have a reference.
+        unsafe { ControlBlock::cancel(self.fibre) };
     }
 
     /// Whether the fibre has ended, so that [`join`](Self::join) will not block.

@@ -5,7 +5,7 @@
 //! compare-and-swap on its *outcome* decides who does:
 //!
 //! ```text
-//!   WAITING ──► token ≥ 0 | TIMED_OUT          (once)
+//!   WAITING ──► token ≥ 0 | TIMED_OUT | CANCELLED          (once)
 //! ```
 //!
 //! The winner gets a [`Resume`], the right and the duty to let the waiting fibre or
@@ -16,7 +16,9 @@
 //! 1. Whoever holds a pointer to a waiter reaches it under the lock of the list
 //!    (or by the word of the slot) that the pointer came from, and the waiting
 //!    side takes the waiter out of there, under the same lock, before its frame
-//!    ends. So `claim` is called under that lock, `Resume::resume` after it.
+//!    ends. So `claim` is called under that lock, `Resume::resume` after it. A canceller
+//!    reaches it while it holds the parked fibre (see `fibre/state.rs`), which has the
+//!    same power.
 //! 2. The waiting side goes on only by consuming the winner's resume, never by
 //!    merely seeing the outcome. So the winner may touch the waiter until it
 //!    resumes; [`Resume`] therefore carries a copy of all that it needs.
@@ -36,8 +38,10 @@ use std::time::Instant;
 const WAITING: u32 = 0;
 /// The deadline won.
 const TIMED_OUT: u32 = 1;
+/// A canceller won.
+const CANCELLED: u32 = 2;
 /// Tokens are stored above this.
-const FIRST_TOKEN: u32 = 2;
+const FIRST_TOKEN: u32 = 3;
 
 /// How a wait ended.
 #[must_use]
@@ -47,8 +51,40 @@ pub enum Outcome {
     Woken(u32),
     /// The deadline passed first. The waiter is out of every list.
     TimedOut,
+    /// The fibre has been cancelled. The waiter is out of every list.
+    Cancelled,
     /// The wait did not take place: the condition held already.
     NotParked,
+}
+
+/// What may end a wait besides a waker. As small as an `Instant`, and passed in registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing.
+    None,
+    /// That the fibre is cancelled. Threads are not.
+    Cancellation,
+    /// That this moment comes, or that the fibre is cancelled.
+    Deadline(Instant),
+}
+
+impl Limit {
+    /// Cancellation, and a deadline if there is one.
+    #[inline]
+    #[must_use]
+    pub fn of(deadline: Option<Instant>) -> Self {
+        deadline.map_or(Self::Cancellation, Self::Deadline)
+    }
+
+    /// When the wait ends at the latest.
+    #[inline]
+    #[must_use]
+    pub fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Deadline(deadline) => Some(deadline),
+            Self::None | Self::Cancellation => None,
+        }
+    }
 }
 
 /// Something that can be let go on; implemented by the fibre's control block.
@@ -130,6 +166,13 @@ impl<F: Wakeable> Waiter<F> {
         self.decide(TIMED_OUT)
     }
 
+    /// Tries to end this wait because its fibre has been cancelled.
+    ///
+    /// Call it while the fibre is held, or as the fibre itself.
+    pub fn cancel(&self) -> Option<Resume<F>> {
+        self.decide(CANCELLED)
+    }
+
     /// The one compare-and-swap.
     fn decide(&self, outcome: u32) -> Option<Resume<F>> {
         let target = self.target;
@@ -152,12 +195,21 @@ impl<F: Wakeable> Waiter<F> {
         self.outcome.with_mut(|_| ());
     }
 
+    /// Whether it was not a waker who has won. After the resume has been consumed, or as
+    /// the fibre itself.
+    #[inline]
+    pub fn has_given_up(&self) -> bool {
+        self.outcome.load(Ordering::Relaxed) < FIRST_TOKEN
+    }
+
     /// Reads who has won, after the resume has been consumed.
+    #[inline]
     pub fn outcome(&self) -> Outcome {
-        match self.outcome.load(Ordering::Acquire) {
-            WAITING => unreachable!("resumed without an outcome"),
-            TIMED_OUT => Outcome::TimedOut,
-            token => Outcome::Woken(token - FIRST_TOKEN),
+        let outcome = self.outcome.load(Ordering::Acquire);
+        match outcome.checked_sub(FIRST_TOKEN) {
+            Some(token) => Outcome::Woken(token),
+            None if outcome == TIMED_OUT => Outcome::TimedOut,
+            None => Outcome::Cancelled,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Models of the fibre's state word and of the waiter's outcome: the two words that
+//! Models of the fibre's run state and of the waiter's outcome: the two words that
 //! decide when a stack may be resumed, and by whom.
 //!
 //! Run by `cargo xtask loom`.
@@ -8,7 +8,7 @@
 mod support;
 
 use fibre_core::completion::Completion;
-use fibre_core::state::{Left, StateWord, Wake};
+use fibre_core::state::{Left, RunState, Wake};
 use fibre_core::waiter::{Outcome, ThreadParker, Waiter, Wakeable};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -19,7 +19,7 @@ use support::finds_bug;
 
 /// A fibre, as far as parking goes: a state word and a stack that loom watches.
 struct Fibre {
-    state: StateWord,
+    state: RunState<NoFibre>,
     stack: UnsafeCell<u32>,
 }
 
@@ -27,14 +27,13 @@ struct Fibre {
 /// resume it writes to the stack.
 fn park_and_wake(leave_first: bool) {
     let fibre = Arc::new(Fibre {
-        state: StateWord::new(),
+        state: RunState::new(),
         stack: UnsafeCell::new(0),
     });
     let waker = {
         let fibre = Arc::clone(&fibre);
         thread::spawn(move || {
             if fibre.state.wake() == Wake::Enqueue {
-                fibre.state.resumed();
                 // SAFETY: loom checks that the stack has been left.
                 fibre.stack.with_mut(|stack| unsafe { *stack += 1 });
                 return true;
@@ -54,7 +53,6 @@ fn park_and_wake(leave_first: bool) {
         on_the_stack();
     }
     if left == Left::WokenEarly {
-        fibre.state.resumed();
         on_the_stack();
     }
     let resumed_elsewhere = waker.join().unwrap();

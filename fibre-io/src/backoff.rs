@@ -6,6 +6,7 @@
 //! accept waits first: until a descriptor of ours is closed, or for a time that
 //! doubles from 1 ms to 100 ms, in case somebody else's is.
 
+use fibre_core::{Limit, is_cancelled};
 use fibre_sync::{Locked, WaitList, wait};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -38,10 +39,14 @@ impl Backoff {
         }
         let pause = (SHORTEST * (1 << (failures - 1).min(DOUBLINGS))).min(LONGEST);
         STARVED_COUNT.fetch_add(1, Ordering::SeqCst);
-        let deadline = Some(Instant::now() + pause);
+        let limit = Limit::Deadline(Instant::now() + pause);
         // SAFETY: the list is a static that nobody replaces.
-        let _ = unsafe { wait(&STARVED, |list| list, deadline, |_| true, || ()) };
+        let _ = unsafe { wait(&STARVED, |list| list, limit, |_| true, || ()) };
         STARVED_COUNT.fetch_sub(1, Ordering::SeqCst);
+        if is_cancelled() {
+            // Who will not try passes on what it may have been woken for.
+            descriptor_freed();
+        }
     }
 
     /// Notes that there was no descriptor.

@@ -7,9 +7,8 @@
 //! end, one that is always woken in vain would never get anything.
 
 use crate::gate_word::{Delivered, GateWord, News, Snapshot};
-use fibre_core::Outcome;
+use fibre_core::{Limit, Outcome};
 use fibre_sync::{Locked, Place, WaitList, wait_at};
-use std::time::Instant;
 
 /// See the module text.
 #[derive(Debug, Default)]
@@ -36,9 +35,9 @@ impl Gate {
         self.word.drained(seen, hangup_too)
     }
 
-    /// Waits until the direction may be ready or closed. `false`: the deadline passed
-    /// first. Blocks the fibre (or thread).
-    pub fn wait(&self, deadline: Option<Instant>, place: Place) -> bool {
+    /// Waits until the direction may be ready or closed, or until the limit. Blocks the fibre
+    /// (or thread). Who gives up has consumed no event: the waker goes on to the next.
+    pub fn wait(&self, limit: Limit, place: Place) -> Outcome {
         let enter = |list: &mut WaitList| {
             let wait = self.word.begin_wait();
             if !wait && list.is_empty() {
@@ -47,8 +46,7 @@ impl Gate {
             wait
         };
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
-        let outcome = unsafe { wait_at(place, &self.waiting, |list| list, deadline, enter, || ()) };
-        outcome != Outcome::TimedOut
+        unsafe { wait_at(place, &self.waiting, |list| list, limit, enter, || ()) }
     }
 
     /// Delivers an event and wakes one.

@@ -5,6 +5,9 @@ use crate::gate::Gate;
 use crate::gate_word::Snapshot;
 use crate::poller::epoll_of_caller;
 use crate::table::Slot;
+use fibre_core::{
+    Cancelled, Limit, Outcome, cancellation_point, yield_cancellable, yield_point_cancellable,
+};
 use fibre_sync::Place;
 use rustix::io::Errno;
 use std::io;
@@ -102,18 +105,20 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// `operation`'s own; `TimedOut`; `ConnectionAborted` after [`close`](Self::close).
+    /// `operation`'s own; `TimedOut`; `ConnectionAborted` after [`close`](Self::close);
+    /// `ECANCELED` if the fibre has been [cancelled](fibre_core::CancelToken), or is while
+    /// it waits.
     pub fn io<T>(
         &self,
         direction: Direction,
         timeout: Option<Duration>,
         mut operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
-        if direction == Direction::Write {
-            fibre_core::yield_point();
-        }
         let gate = self.gate(direction);
         let mut rested = direction == Direction::Write;
+        if rested {
+            yield_point_cancellable()?;
+        }
         let mut deadline = None;
         let mut place = Place::Last;
         loop {
@@ -135,9 +140,10 @@ impl Source {
             if !rested {
                 rested = true;
                 if yields_before_read() {
-                    yield_fibre();
+                    yield_cancellable()?;
                     continue;
                 }
+                cancellation_point()?;
             }
             match operation(self.as_fd()) {
                 Ok((value, Left::More)) => {
@@ -176,11 +182,7 @@ impl Source {
         if deadline.is_none() {
             *deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         }
-        if gate.wait(*deadline, place) {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::TimedOut.into())
-        }
+        wait_at(gate, *deadline, place)
     }
 
     /// What is known about a direction now; for [`wait_ready`](Self::wait_ready).
@@ -194,7 +196,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// `TimedOut`; `ConnectionAborted`; those of `epoll_ctl`.
+    /// `TimedOut`; `ConnectionAborted`; `ECANCELED`; those of `epoll_ctl`.
     pub fn wait_ready(
         &self,
         direction: Direction,
@@ -204,9 +206,7 @@ impl Source {
         let gate = self.gate(direction);
         gate.drained(seen, true);
         self.register()?;
-        if !gate.wait(deadline, Place::Last) {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
+        wait_at(gate, deadline, Place::Last)?;
         if gate.snapshot().is_closed() {
             Err(closed())
         } else {
@@ -261,6 +261,15 @@ impl Drop for Source {
     }
 }
 
+/// Waits at a gate until the deadline or until the fibre is cancelled, and says which.
+fn wait_at(gate: &Gate, deadline: Option<Instant>, place: Place) -> io::Result<()> {
+    match gate.wait(Limit::of(deadline), place) {
+        Outcome::TimedOut => Err(io::ErrorKind::TimedOut.into()),
+        Outcome::Cancelled => Err(Cancelled.into()),
+        Outcome::Woken(_) | Outcome::NotParked => Ok(()),
+    }
+}
+
 /// What a call on a closed source fails with.
 fn closed() -> io::Error {
     io::Error::new(
@@ -286,11 +295,4 @@ fn registers_lazily() -> bool {
 /// Whether a switch of the environment is on, which it is unless it is `0`.
 fn is_not_off(variable: &str) -> bool {
     std::env::var_os(variable).is_none_or(|value| value != "0")
-}
-
-/// Lets other fibres run; does nothing on a plain thread.
-fn yield_fibre() {
-    if fibre_core::in_fibre() {
-        fibre_core::yield_now();
-    }
 }

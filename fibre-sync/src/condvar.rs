@@ -5,7 +5,7 @@
 
 use crate::mutex::MutexGuard;
 use crate::wait_list::{Locked, WaitList, wait};
-use fibre_core::Outcome;
+use fibre_core::{Cancelled, Limit, Outcome, cancellation_point};
 use std::time::Instant;
 
 /// Waits for a condition on a value in a [`Mutex`](crate::Mutex).
@@ -33,6 +33,15 @@ pub struct Condvar {
     waiting: Locked<WaitList>,
 }
 
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// By a notification.
+    Notified,
+    /// By its limit.
+    InVain,
+}
+
 impl Condvar {
     /// A condition variable that nobody waits on.
     #[must_use]
@@ -45,27 +54,43 @@ impl Condvar {
     /// Unlocks the guard's mutex, waits for a notification, and locks it again.
     /// Blocks the fibre, or the thread if the caller is not a fibre.
     pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
-        self.wait_deadline(guard, None);
+        let _ = self.wait_within(guard, Limit::None);
     }
 
-    /// Like [`wait`](Self::wait), but gives up at `deadline`. `false`: it passed
-    /// before a notification. The mutex is locked again in any case, which may take
+    /// Like [`wait`](Self::wait), but gives up at `deadline`, or when the fibre is cancelled.
+    /// `false`: that came before a notification. The mutex is locked again in any case, which may take
     /// longer.
     pub fn wait_until<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, deadline: Instant) -> bool {
-        self.wait_deadline(guard, Some(deadline))
+        self.wait_within(guard, Limit::Deadline(deadline)) == Waited::Notified
+    }
+
+    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    /// The mutex is locked again in any case.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then no notification has been consumed.
+    pub fn wait_cancellable<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+    ) -> Result<(), Cancelled> {
+        cancellation_point()?;
+        match self.wait_within(guard, Limit::Cancellation) {
+            Waited::Notified => Ok(()),
+            Waited::InVain => Err(Cancelled),
+        }
     }
 
     /// The common part.
-    fn wait_deadline<T: ?Sized>(
-        &self,
-        guard: &mut MutexGuard<'_, T>,
-        deadline: Option<Instant>,
-    ) -> bool {
+    fn wait_within<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, limit: Limit) -> Waited {
         let unlock = || guard.unlock_for_wait();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
-        let outcome = unsafe { wait(&self.waiting, |list| list, deadline, |_| true, unlock) };
+        let outcome = unsafe { wait(&self.waiting, |list| list, limit, |_| true, unlock) };
         guard.relock();
-        outcome != Outcome::TimedOut
+        match outcome {
+            Outcome::TimedOut | Outcome::Cancelled => Waited::InVain,
+            Outcome::Woken(_) | Outcome::NotParked => Waited::Notified,
+        }
     }
 
     /// Waits until `condition` is false of the value. Blocks the fibre (or thread).

@@ -29,7 +29,7 @@
 //! without lifetimes, as C needs it, has to mind who may free it meanwhile.)
 
 use crate::wait_list::{Locked, Place, WaitList, wait_at};
-use fibre_core::{Outcome, may_spin, yield_point};
+use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, may_spin, yield_point};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -105,11 +105,11 @@ impl RawMutex {
             .is_ok()
     }
 
-    /// Takes the lock; `false`: the deadline passed first.
+    /// Takes the lock; `false`: the limit came first.
     #[inline]
-    fn lock_until(&self, deadline: Option<Instant>) -> bool {
+    fn lock_within(&self, limit: Limit) -> bool {
         yield_point();
-        self.try_lock() || self.lock_contended(deadline)
+        self.try_lock() || self.lock_contended(limit)
     }
 
     /// Tries for a moment, less and less often: who looks takes the word's cache line from
@@ -128,7 +128,7 @@ impl RawMutex {
 
     /// Waits for the lock.
     #[cold]
-    fn lock_contended(&self, deadline: Option<Instant>) -> bool {
+    fn lock_contended(&self, limit: Limit) -> bool {
         if self.spin() {
             return true;
         }
@@ -148,14 +148,14 @@ impl RawMutex {
                     place,
                     &self.queue,
                     |queue| &mut queue.waiting,
-                    deadline,
+                    limit,
                     enter,
                     || (),
                 )
             };
             match outcome {
                 Outcome::NotParked | Outcome::Woken(HANDED) => return true,
-                Outcome::TimedOut => return false,
+                Outcome::TimedOut | Outcome::Cancelled => return false,
                 Outcome::Woken(_freed) => place = Place::First,
             }
         }
@@ -222,8 +222,8 @@ impl<T: ?Sized> Mutex<T> {
     /// that those could want: they would block the kernel thread.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        // Without a deadline this cannot fail.
-        self.raw.lock_until(None);
+        // Without a limit this cannot fail.
+        self.raw.lock_within(Limit::None);
         self.guard()
     }
 
@@ -233,10 +233,36 @@ impl<T: ?Sized> Mutex<T> {
         self.raw.try_lock().then(|| self.guard())
     }
 
-    /// Like [`lock`](Self::lock), but gives up at `deadline`. A deadline in the past
-    /// tries once.
+    /// Like [`lock`](Self::lock), but gives up at `deadline`, or when the fibre is
+    /// cancelled. A deadline in the past, and a cancelled fibre, try once.
     pub fn lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T>> {
-        self.raw.lock_until(Some(deadline)).then(|| self.guard())
+        self.raw
+            .lock_within(Limit::Deadline(deadline))
+            .then(|| self.guard())
+    }
+
+    /// Like [`lock`](Self::lock), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// ```
+    /// let mutex = fibre_sync::Mutex::new(0);
+    /// let held = mutex.lock();
+    /// fibre_core::scope(|scope| {
+    ///     let waits = scope.spawn(|| mutex.lock_cancellable().is_err());
+    ///     waits.cancel();
+    ///     assert!(waits.join().unwrap());
+    /// });
+    /// drop(held);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then the mutex is not the caller's.
+    pub fn lock_cancellable(&self) -> Result<MutexGuard<'_, T>, Cancelled> {
+        cancellation_point()?;
+        match self.raw.lock_within(Limit::Cancellation) {
+            true => Ok(self.guard()),
+            false => Err(Cancelled),
+        }
     }
 
     /// The value, without locking: the borrow shows that nobody else has the mutex.
@@ -283,7 +309,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
 
     /// Undoes [`unlock_for_wait`](Self::unlock_for_wait).
     pub(crate) fn relock(&self) {
-        self.mutex.raw.lock_until(None);
+        self.mutex.raw.lock_within(Limit::None);
     }
 }
 

@@ -2,11 +2,11 @@
 //!
 //! Permits are handed over: a release gives its permit to the one that has waited
 //! longest, if any, and else adds it to the count. So nobody overtakes, and a
-//! permit is never both counted and handed over. Whether a waiter's deadline or
-//! the release wins is decided by the waiter's outcome, so no permit is lost.
+//! permit is never both counted and handed over. Whether a waiter's deadline, its
+//! cancellation, or the release wins is decided by the waiter's outcome, so no permit is lost.
 
 use crate::wait_list::{Locked, WaitList, wait};
-use fibre_core::{Outcome, yield_point};
+use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
 use std::time::Instant;
 
 /// A counting semaphore: `acquire` waits for a permit, `release` brings one. First
@@ -57,14 +57,30 @@ impl Semaphore {
     /// Waits for a permit and takes it. Blocks the fibre, or the thread if the caller
     /// is not a fibre.
     pub fn acquire(&self) {
-        self.acquire_deadline(None);
+        // Without a limit this cannot fail.
+        self.acquire_within(Limit::None);
     }
 
-    /// Like [`acquire`](Self::acquire), but gives up at `deadline`; says whether the
-    /// permit is the caller's. A deadline in the past tries once.
+    /// Like [`acquire`](Self::acquire), but gives up at `deadline`, or when the fibre is
+    /// cancelled; says whether the permit is the caller's. A deadline in the past, and a
+    /// cancelled fibre, try once.
     #[must_use = "`false` means that there is no permit"]
     pub fn acquire_until(&self, deadline: Instant) -> bool {
-        self.acquire_deadline(Some(deadline))
+        self.acquire_within(Limit::Deadline(deadline))
+    }
+
+    /// Like [`acquire`](Self::acquire), but ends when the fibre is cancelled. A thread
+    /// cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then no permit has been taken.
+    pub fn acquire_cancellable(&self) -> Result<(), Cancelled> {
+        cancellation_point()?;
+        match self.acquire_within(Limit::Cancellation) {
+            true => Ok(()),
+            false => Err(Cancelled),
+        }
     }
 
     /// Takes a permit if one is there. Blocks nothing.
@@ -74,19 +90,19 @@ impl Semaphore {
     }
 
     /// The common part.
-    fn acquire_deadline(&self, deadline: Option<Instant>) -> bool {
+    fn acquire_within(&self, limit: Limit) -> bool {
         yield_point();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait(
                 &self.state,
                 |state| &mut state.waiting,
-                deadline,
+                limit,
                 |state| !state.take(),
                 || (),
             )
         };
-        outcome != Outcome::TimedOut
+        matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
     }
 
     /// Brings a permit. Blocks nothing; any thread, also one that never acquired.

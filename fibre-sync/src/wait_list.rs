@@ -7,13 +7,12 @@
 //! `parking_lot` mutex, held for a few instructions and never across a switch.
 //!
 //! A node is in the list from [`wait`]'s publication until a waker pops it or the
-//! deadline's withdrawal removes it.
+//! withdrawal after a deadline or a cancellation removes it.
 
-use fibre_core::{Outcome, Resume, Waiter, park_until};
+use fibre_core::{Limit, Outcome, Resume, Waiter, park_until};
 use parking_lot::Mutex;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
-use std::time::Instant;
 
 /// What protects a list and the state that goes with it.
 pub type Locked<S> = Mutex<S>;
@@ -86,8 +85,8 @@ impl WaitList {
         self.length
     }
 
-    /// Takes out the one that has waited longest and whose deadline has not won
-    /// meanwhile. Resume it after the lock is released.
+    /// Takes out the one that has waited longest and who has not given
+    /// up meanwhile. Resume it after the lock is released.
     #[must_use]
     pub fn claim_first(&mut self, token: u32) -> Option<Resume> {
         loop {
@@ -169,12 +168,12 @@ pub enum Place {
 pub unsafe fn wait<S>(
     locked: &Locked<S>,
     list: impl Fn(&mut S) -> &mut WaitList,
-    deadline: Option<Instant>,
+    limit: Limit,
     enter: impl FnOnce(&mut S) -> bool,
     after: impl FnOnce(),
 ) -> Outcome {
     // SAFETY: passed on.
-    unsafe { wait_at(Place::Last, locked, list, deadline, enter, after) }
+    unsafe { wait_at(Place::Last, locked, list, limit, enter, after) }
 }
 
 /// [`wait`] at either end of the list.
@@ -187,7 +186,7 @@ pub unsafe fn wait_at<S>(
     place: Place,
     locked: &Locked<S>,
     list: impl Fn(&mut S) -> &mut WaitList,
-    deadline: Option<Instant>,
+    limit: Limit,
     enter: impl FnOnce(&mut S) -> bool,
     after: impl FnOnce(),
 ) -> Outcome {
@@ -204,12 +203,12 @@ pub unsafe fn wait_at<S>(
     };
     let withdraw = |_: &Waiter| {
         let mut state = locked.lock();
-        // A waker may have popped it, and lost the claim to the deadline.
+        // A waker may have popped it, and lost the claim.
         if node.linked.get() {
             list(&mut state).unlink(&node);
         }
     };
     // SAFETY: the waiter is reached by its node only, under the lock; a waker takes the
     // node out before it claims, and `withdraw` takes it out if nobody has claimed.
-    unsafe { park_until(deadline, publish, withdraw) }
+    unsafe { park_until(limit, publish, withdraw) }
 }

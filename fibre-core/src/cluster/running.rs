@@ -9,7 +9,7 @@ use crate::orders::Standing;
 use crate::park::{park, park_until};
 use crate::processor::{Processor, in_fibre};
 use crate::settings::Settings;
-use crate::waiter::Outcome;
+use crate::waiter::{Limit, Outcome};
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
@@ -89,19 +89,21 @@ impl Running {
     }
 
     /// Waits until all processors have come as far as `standing`; `false`: the deadline
-    /// passed first. Blocks the fibre, or the thread if the caller is not a fibre.
+    /// passed first, or the calling fibre was cancelled, which it notices only if there is a
+    /// deadline. Blocks the fibre, or the thread if the caller is not a fibre.
     pub fn wait_for(&self, standing: Standing, deadline: Option<Instant>) -> bool {
         let orders = &self.domain.orders;
+        let limit = deadline.map_or(Limit::None, Limit::Deadline);
         // SAFETY: the waiter is claimed under the lock of the list that it is in, and
         // taken out by that or by `withdraw`.
         let outcome = unsafe {
             park_until(
-                deadline,
+                limit,
                 |waiter| orders.publish(standing, waiter),
                 |waiter| orders.withdraw(waiter),
             )
         };
-        outcome != Outcome::TimedOut
+        !matches!(outcome, Outcome::TimedOut | Outcome::Cancelled)
     }
 
     /// Waits for the ends of threads whose processors have ended. Blocks the fibre (or

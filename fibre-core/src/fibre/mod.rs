@@ -8,14 +8,15 @@
 //! Who may touch what: `context`, `suspender` and the closure belong to whoever owns
 //! the fibre, that is, to the one that took it from a queue, and then to the
 //! fibre itself while it runs. `state`, `completion` and `references` are
-//! atomic words of their own files. `home` is written by the owner before it runs
+//! atomic words of their own files; `shields` is the running fibre's. `home` is written by the owner before it runs
 //! the fibre, and read by the winner of the fibre's waiter.
 
 pub mod memory;
 mod state;
 
-pub use state::{Left, StateWord, Wake};
+pub use state::{Left, RunState, Wake};
 
+use crate::cancel_group::{CancelGroup, Cancellable};
 use crate::completion::Completion;
 use crate::context::{Context, Suspender};
 use crate::queue::Link;
@@ -24,6 +25,7 @@ use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 use crate::waiter::Wakeable;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 /// A pointer to a control block.
 pub type FibreRef = NonNull<ControlBlock>;
@@ -50,8 +52,8 @@ pub struct Body {
 pub struct ControlBlock {
     /// The hook in ready queues.
     link: Link,
-    /// May its stack be resumed?
-    pub state: StateWord,
+    /// May its stack be resumed? And has it been cancelled?
+    pub state: RunState<ControlBlock>,
     /// References to this allocation.
     references: AtomicU32,
     /// The ready queue it goes to when woken; set at each dispatch.
@@ -64,6 +66,8 @@ pub struct ControlBlock {
     /// Whether it waits inside a destructor that runs because of a panic. Then it
     /// never changes its kernel thread: the panic is counted there.
     pub unwinding: Cell<bool>,
+    /// How many calls that it is in want no wait to be cancelled.
+    pub shields: Cell<u32>,
     /// Its typed part.
     body: &'static Body,
     /// "It has ended."
@@ -81,6 +85,8 @@ pub struct Attributes {
     pub name: Option<Box<str>>,
     /// Usable bytes of its stack; `None` for the cluster's default.
     pub stack_size: Option<usize>,
+    /// With whom it is cancelled.
+    pub group: Option<Arc<CancelGroup<ControlBlock>>>,
 }
 
 impl ControlBlock {
@@ -88,12 +94,13 @@ impl ControlBlock {
     pub fn new(body: &'static Body, attributes: Attributes, id: u64) -> Self {
         Self {
             link: Link::new(),
-            state: StateWord::new(),
+            state: RunState::new(),
             references: AtomicU32::new(2),
             home: AtomicPtr::new(ptr::null_mut()),
             context: UnsafeCell::new(None),
             suspender: Cell::new(None),
             unwinding: Cell::new(false),
+            shields: Cell::new(0),
             body,
             completion: Completion::new(),
             attributes,
@@ -133,6 +140,70 @@ impl ControlBlock {
         self.home.store(home.cast_mut(), Ordering::Relaxed);
     }
 
+    /// Comes by one more reference.
+    ///
+    /// # Safety
+    ///
+    /// A reference to the allocation exists, which is not given up meanwhile.
+    pub unsafe fn retain(this: FibreRef) {
+        // SAFETY: alive by the caller's promise.
+        unsafe { this.as_ref() }
+            .references
+            .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Cancels the fibre: ends the cancellable wait that it is in, if any, and lets it begin
+    /// no other one. Any thread; blocks nothing; once cancelled, it does nothing.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a reference.
+    pub unsafe fn cancel(this: FibreRef) {
+        // SAFETY: alive by the caller's reference; queued only if it is ours to queue.
+        unsafe {
+            if this.as_ref().state.cancel() == Wake::Enqueue {
+                Self::enqueue(this);
+            }
+        }
+    }
+
+    /// Enters its group of cancellation, if it has one; it is out again before its end.
+    ///
+    /// # Safety
+    ///
+    /// The fibre is new, and [`leave_group`](Self::leave_group) will be called.
+    #[inline]
+    pub unsafe fn join_group(this: FibreRef) {
+        // SAFETY: the fibre is new, hence alive.
+        if let Some(group) = unsafe { &this.as_ref().attributes.group } {
+            // SAFETY: passed on.
+            unsafe { group.join(this) };
+        }
+    }
+
+    /// Undoes [`join_group`](Self::join_group), while the runtime's reference is there.
+    #[inline]
+    pub fn leave_group(&self) {
+        if let Some(group) = &self.attributes.group {
+            group.leave(NonNull::from(self));
+        }
+    }
+
+    /// Puts a fibre that has just been woken into its home's ready queue.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the one to do so.
+    #[inline]
+    unsafe fn enqueue(this: FibreRef) {
+        // SAFETY: nobody else can let the fibre go on, so its block and its home are alive.
+        unsafe {
+            let home = this.as_ref().home.load(Ordering::Relaxed);
+            let may_move = !this.as_ref().unwinding.get();
+            ReadyQueue::push_woken(home, Self::node(this), may_move);
+        }
+    }
+
     /// Gives up one reference, and the allocation with the last one.
     ///
     /// # Safety
@@ -152,15 +223,30 @@ impl ControlBlock {
     }
 }
 
+impl Cancellable for ControlBlock {
+    unsafe fn retain(this: NonNull<Self>) {
+        // SAFETY: passed on.
+        unsafe { Self::retain(this) };
+    }
+
+    unsafe fn cancel(this: NonNull<Self>) {
+        // SAFETY: passed on.
+        unsafe { Self::cancel(this) };
+    }
+
+    unsafe fn release(this: NonNull<Self>) {
+        // SAFETY: passed on.
+        unsafe { Self::release(this) };
+    }
+}
+
 impl Wakeable for ControlBlock {
     #[inline]
     unsafe fn resume(this: NonNull<Self>) {
         // SAFETY: the fibre waits for us, so its block and its home are alive.
         unsafe {
             if this.as_ref().state.wake() == Wake::Enqueue {
-                let home = this.as_ref().home.load(Ordering::Relaxed);
-                let may_move = !this.as_ref().unwinding.get();
-                ReadyQueue::push_woken(home, Self::node(this), may_move);
+                Self::enqueue(this);
             }
         }
     }

@@ -1,45 +1,77 @@
-//! The run state of a fibre: may its stack be resumed?
+//! The run state of a fibre: may its stack be resumed? And has it been cancelled?
 //!
 //! ```text
-//!            suspend, then left()                 wake()
-//!  Running ───────────────────────► Parked ─────────────────► Woken
-//!     ▲  │                                                     │ ▲
-//!     │  └────────────── wake(): it came first ────────────────┼─┘
-//!     └───────────────── resumed(), stay() ────────────────────┘
+//!                   left()                   wake(): queue it
+//!  Running ───────────────────────► Parked ───────────────────► Running
+//!     │
+//!     │ wake(): it came first               left(), stay(): it goes on
+//!     └───────────────────────────► Woken ────────────────────► Running
 //! ```
 //!
-//! * **Running**: some processor is on the fibre's stack, or the fibre is in a
-//!   ready queue without having parked.
+//! * **Running**: some processor is on the fibre's stack, or the fibre is in a ready
+//!   queue.
 //! * **Parked**: its stack has been left; exactly one waker will queue it.
-//! * **Woken**: the wake-up has happened. It is in a ready queue, or still on its
-//!   stack and about to find out.
+//! * **Woken**: the wake-up has happened, and the fibre, still on its stack, is about to
+//!   find out.
 //!
-//! Invariant: a fibre parks, is woken once, and runs; the waiter's outcome (see
-//! [`crate::waiter`]) makes sure that nobody wakes a second time. So a wake is a
-//! plain swap and needs no loop.
+//! A fibre parks, is woken once, and runs; the waiter's outcome (see [`crate::waiter`])
+//! makes sure that nobody wakes a second time. So each wait takes two additions, `left`
+//! and `wake`, in either order, whose sum is a whole turn of the state: whoever comes
+//! second queues the fibre, and nobody has to set the state back.
+//!
+//! # Cancellation
+//!
+//! A canceller sets the bit `CANCELLED`, which stays set. If the fibre is parked, the same
+//! compare-and-swap sets `HELD`: from then on a waker does not queue the fibre, so the
+//! waiter, which lies in the fibre's frame, stays where it is. The canceller tries to
+//! claim the waiter, as any waker does, and gives up `HELD`:
+//!
+//! * it has won: nobody else will wake the fibre, so it does, and queues it;
+//! * a waker has won, and has been here: that one has left the queueing to the canceller;
+//! * a waker has won, and is still to come: it will queue the fibre.
+//!
+//! If the fibre is not parked, the canceller leaves it at the bit: `left` sees it in the
+//! word that it swaps, so that no wait begins unnoticed. Then `left` sets `HELD`, and the
+//! processor is the canceller.
+//!
+//! Invariants:
+//!
+//! 1. `HELD` has one owner: only the one that sets `CANCELLED` sets it, or `left` does,
+//!    which needs a running fibre, and a held one does not run.
+//! 2. `wait` is written by the running fibre, and read by the owner of `HELD`.
 //!
 //! # Memory ordering
 //!
-//! Both transitions are acquire-release read-modify-writes: `left` releases the
-//! fibre's stack to whoever wakes it, and `wake` releases what the waker did
-//! before (the outcome, the data handed over) to the fibre.
+//! The word is changed by acquire-release read-modify-writes only: `left` releases the
+//! fibre's stack, with `wait`, to whoever wakes or cancels it; `wake` releases what the
+//! waker did before (the outcome, the data handed over) to the fibre; and giving up
+//! `HELD` releases the canceller's use of the frame to the waker.
 
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+use crate::waiter::{Waiter, Wakeable};
+use std::ptr;
 
-/// See the module text.
+/// The fibre has been cancelled. Never cleared.
+const CANCELLED: u32 = 1;
+/// A canceller uses the fibre's waiter.
+const HELD: u32 = 2;
+/// What [`Word::left`] adds to `RUNNING`: the stack has been left.
+const PARKED: u32 = 1 << 2;
+/// What [`Word::wake`] adds to `RUNNING`: the wake-up came first. Both together make a whole
+/// turn; what is carried counts the waits.
+const WOKEN: u32 = 3 << 2;
+/// The part of the word that is the state.
+const STATE: u32 = 3 << 2;
+/// The state of a fibre that may run.
 const RUNNING: u32 = 0;
-/// See the module text.
-const PARKED: u32 = 1;
-/// See the module text.
-const WOKEN: u32 = 2;
 
-/// What the waker has to do.
+/// What the one that wakes or cancels a fibre has to do.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// Put the fibre into a ready queue: its stack is free.
     Enqueue,
-    /// Nothing: the fibre is still on its stack and will notice.
+    /// Nothing: the fibre, or whoever holds it, will notice.
     Noticed,
 }
 
@@ -49,49 +81,68 @@ pub enum Wake {
 pub enum Left {
     /// Forget it: a waker will queue it.
     Parked,
-    /// Queue it: the wake-up came before the stack was left.
+    /// Queue it: the wake-up came before the stack was left, or the wait was cancelled.
     WokenEarly,
 }
 
-/// The word. Nobody else touches its bits.
-#[derive(Debug)]
-pub struct StateWord(AtomicU32);
+/// What the word says when a stack has been left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parking {
+    /// A waker will queue it.
+    Parked,
+    /// The wake-up came first.
+    WokenEarly,
+    /// It has been cancelled, and is now held by the caller.
+    Held,
+}
 
-impl Default for StateWord {
+/// The state of one fibre, and the wait that may be cancelled. See the module text.
+#[derive(Debug)]
+pub struct RunState<F> {
+    /// Nobody else touches its bits.
+    word: Word,
+    /// The waiter of the wait it is parked in; null if that cannot be cancelled.
+    wait: AtomicPtr<Waiter<F>>,
+}
+
+impl<F: Wakeable> Default for RunState<F> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl StateWord {
-    /// The word of a fibre that may run.
+impl<F: Wakeable> RunState<F> {
+    /// The state of a fibre that may run.
     #[must_use]
     pub fn new() -> Self {
-        Self(AtomicU32::new(RUNNING))
+        Self {
+            word: Word(AtomicU32::new(RUNNING)),
+            wait: AtomicPtr::new(ptr::null_mut()),
+        }
     }
 
-    /// Called by the winner of the fibre's waiter, on any thread.
+    /// Called by the fibre before it leaves its stack in order to park, with its waiter if the
+    /// wait can be cancelled.
+    ///
+    /// # Safety
+    ///
+    /// The waiter stays where it is until the fibre goes on.
     #[inline]
-    pub fn wake(&self) -> Wake {
-        match self.0.swap(WOKEN, Ordering::AcqRel) {
-            PARKED => Wake::Enqueue,
-            previous => {
-                debug_assert_eq!(previous, RUNNING, "a fibre was woken twice");
-                Wake::Noticed
-            }
-        }
+    pub unsafe fn begin_wait(&self, cancellable: Option<&Waiter<F>>) {
+        let waiter = cancellable.map_or(ptr::null(), ptr::from_ref);
+        self.wait.store(waiter.cast_mut(), Ordering::Relaxed);
     }
 
     /// Called by the processor, back on its own stack, for a fibre that parks.
     #[inline]
     pub fn left(&self) -> Left {
-        let parked = self
-            .0
-            .compare_exchange(RUNNING, PARKED, Ordering::AcqRel, Ordering::Acquire);
-        if parked.is_ok() {
-            Left::Parked
-        } else {
-            Left::WokenEarly
+        match self.word.left() {
+            Parking::Parked => Left::Parked,
+            Parking::WokenEarly => Left::WokenEarly,
+            Parking::Held => match self.end_wait() {
+                Wake::Enqueue => Left::WokenEarly,
+                Wake::Noticed => Left::Parked,
+            },
         }
     }
 
@@ -100,24 +151,151 @@ impl StateWord {
     #[inline]
     #[must_use]
     pub fn stay(&self) -> bool {
-        let woken = self.0.load(Ordering::Acquire) == WOKEN;
-        if woken {
-            self.resumed();
-        }
-        woken
+        self.word.stay()
     }
 
-    /// Called by the processor that took the fibre from a ready queue.
-    ///
-    /// Relaxed: the queue has handed the fibre over, and nobody else writes.
+    /// Called by the winner of the fibre's waiter, on any thread.
     #[inline]
-    pub fn resumed(&self) {
-        self.0.store(RUNNING, Ordering::Relaxed);
+    pub fn wake(&self) -> Wake {
+        self.word.wake()
+    }
+
+    /// Cancels the fibre: its cancellable wait, if it is in one, and all later ones. Any
+    /// thread; after the first call it does nothing.
+    pub fn cancel(&self) -> Wake {
+        if self.word.cancel() {
+            self.end_wait()
+        } else {
+            Wake::Noticed
+        }
+    }
+
+    /// Whether the fibre has been cancelled.
+    #[inline]
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.word.0.load(Ordering::Relaxed) & CANCELLED != 0
+    }
+
+    /// Cancels the wait of a fibre that the caller holds, if it can be, and lets go.
+    #[cold]
+    fn end_wait(&self) -> Wake {
+        let waiter = self.wait.load(Ordering::Relaxed);
+        // SAFETY: the fibre is held, so the frame in which its waiter lies stays.
+        let won = unsafe { waiter.as_ref() }.is_some_and(|waiter| waiter.cancel().is_some());
+        if won {
+            self.word.wake_held();
+            return Wake::Enqueue;
+        }
+        self.word.let_go()
     }
 
     /// Whether the fibre is parked at this moment; for reports only.
     #[must_use]
     pub fn is_parked(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == PARKED
+        self.word.0.load(Ordering::Relaxed) & STATE == PARKED
+    }
+}
+
+/// The word alone: each method is one transition.
+#[derive(Debug)]
+struct Word(AtomicU32);
+
+impl Word {
+    /// See [`RunState::wake`].
+    #[inline]
+    fn wake(&self) -> Wake {
+        let before = self.0.fetch_add(WOKEN, Ordering::AcqRel);
+        debug_assert!(
+            matches!(before & STATE, RUNNING | PARKED),
+            "a fibre was woken twice"
+        );
+        if before & (STATE | HELD) == PARKED {
+            Wake::Enqueue
+        } else {
+            Wake::Noticed
+        }
+    }
+
+    /// See [`RunState::left`]; holds a fibre that has been cancelled.
+    #[inline]
+    fn left(&self) -> Parking {
+        let word = self.0.load(Ordering::Relaxed);
+        let next = word.wrapping_add(PARKED);
+        if word & (STATE | CANCELLED) == RUNNING
+            && self
+                .0
+                .compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        {
+            return Parking::Parked;
+        }
+        self.left_late()
+    }
+
+    /// The part of [`left`](Self::left) for those who have been woken or cancelled.
+    #[cold]
+    fn left_late(&self) -> Parking {
+        let mut word = self.0.load(Ordering::Relaxed);
+        loop {
+            let parked = word.wrapping_add(PARKED);
+            let (next, parking) = match (word & STATE, word & CANCELLED) {
+                (RUNNING, 0) => (parked, Parking::Parked),
+                (RUNNING, _) => (parked | HELD, Parking::Held),
+                _ => (parked, Parking::WokenEarly),
+            };
+            match self
+                .0
+                .compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) => return parking,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// See [`RunState::stay`].
+    #[inline]
+    fn stay(&self) -> bool {
+        let woken = self.0.load(Ordering::Relaxed) & STATE == WOKEN;
+        if woken {
+            self.0.fetch_add(PARKED, Ordering::AcqRel);
+        }
+        woken
+    }
+
+    /// Sets the bit, and holds a fibre that is parked. `true`: it is held by the caller.
+    fn cancel(&self) -> bool {
+        let mut word = self.0.load(Ordering::Relaxed);
+        loop {
+            if word & CANCELLED != 0 {
+                return false;
+            }
+            let parked = word & STATE == PARKED;
+            let next = word | CANCELLED | if parked { HELD } else { 0 };
+            match self
+                .0
+                .compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) => return parked,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Lets a held fibre go that the caller has won, and that nobody else will wake.
+    fn wake_held(&self) {
+        self.0.fetch_add(WOKEN - HELD, Ordering::AcqRel);
+    }
+
+    /// Lets a held fibre go whose waiter belongs to a waker. That one has been here:
+    /// the caller queues the fibre.
+    fn let_go(&self) -> Wake {
+        let before = self.0.fetch_sub(HELD, Ordering::AcqRel);
+        if before & STATE == PARKED {
+            Wake::Noticed
+        } else {
+            Wake::Enqueue
+        }
     }
 }

@@ -22,7 +22,6 @@ impl Processor {
             return self.refuse(fibre, error);
         }
         let Some(context) = context else { return };
-        block.state.resumed();
         block.set_home(std::sync::Arc::as_ptr(self.ready()));
         self.running.set(Some(fibre));
         self.slice.restart();
@@ -53,13 +52,18 @@ impl Processor {
     #[inline(never)]
     fn bind(&self, fibre: FibreRef, place: &mut Option<Context>) -> Result<(), StackError> {
         // SAFETY: as in `execute`.
-        let wish = unsafe { fibre.as_ref() }.attributes.stack_size;
+        let block = unsafe { fibre.as_ref() };
+        if self.domain().is_cancelled() {
+            // It runs and is in no wait: there is nothing to queue.
+            let _ = block.state.cancel();
+        }
+        let wish = block.attributes.stack_size;
         let class = class_of(wish.unwrap_or(self.domain().settings.stack_size));
         let stack = self.stacks.take(class, &self.domain().stacks)?;
-        let block = fibre.as_ptr().cast_const().cast();
-        stack.set_owner(block);
+        let owner = fibre.as_ptr().cast_const().cast();
+        stack.set_owner(owner);
         // SAFETY: `enter` is called once, with a live block, by the first resume.
-        *place = Some(unsafe { Context::new(stack, enter, block) });
+        *place = Some(unsafe { Context::new(stack, enter, owner) });
         Ok(())
     }
 
@@ -92,6 +96,8 @@ impl Processor {
             self.stacks.put(stack, &self.domain().stacks);
         }
         self.domain().tally(self.index()).count_finished();
+        // SAFETY: the runtime's reference keeps it alive.
+        unsafe { fibre.as_ref() }.leave_group();
         // SAFETY: the runtime's reference; the body has disposed of closure and result
         // or left the latter to the handle.
         unsafe { ControlBlock::release(fibre) };

@@ -5,6 +5,7 @@ use super::{Shutdown, SocketAddr, ToSocketAddrs, each_address, tcp_socket, to_st
 use crate::gate_word::Snapshot;
 use crate::source::{Direction, Left, Source};
 use crate::transfer::{left, total, useful};
+use fibre_core::cancellation_point;
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, recv, recvmsg, send, sendmsg,
@@ -63,6 +64,7 @@ impl TcpStream {
 
     /// The common part.
     fn connect_within(address: &SocketAddr, timeout: Option<Duration>) -> io::Result<Self> {
+        cancellation_point()?;
         let source = Source::from_nonblocking(tcp_socket(address)?)?;
         let seen = source.snapshot(Direction::Write);
         match rustix::net::connect(&source, address) {

@@ -1,0 +1,256 @@
+//! Cancellation: asking fibres to end.
+//!
+//! It is cooperative and deferred. Nothing is unwound and nobody is stopped: a fibre that has
+//! been cancelled finds out at its *cancellation points*, where calls that can say so fail, and
+//! ends by itself, as it does after any error. What a call that waits does about it follows
+//! from what it can say:
+//!
+//! | calls | in a cancelled fibre |
+//! |---|---|
+//! | `…_cancellable`, [`cancellation_point`]; `accept`, `connect`, reading and writing | fail at once, and when cancelled while they wait |
+//! | those with a deadline: `join_until`, `lock_until`, `acquire_until`, `wait_until` | try once, and give up instead of waiting, as at their deadline |
+//! | those that cannot fail: `lock`, `acquire`, `wait`, `join`, `scope`, `sleep`, `blocking` | do not notice |
+//!
+//! A wait that was won by its waker before the canceller came succeeds: no permit, no
+//! signal and no byte is lost. In a [`shield`] nothing is noticed at all.
+//!
+//! How the canceller and the wakers of one wait agree is told in `fibre/state.rs`.
+
+use crate::cancel_group::CancelGroup;
+use crate::context::Action;
+use crate::current;
+use crate::fibre::ControlBlock;
+use crate::park::{Shield, doze, running, suspend, yield_now};
+use crate::processor::Processor;
+use crate::waiter::{Limit, Outcome};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What calls fail with in a fibre that has been cancelled. As an [`io::Error`] it is
+/// `ECANCELED`.
+///
+/// ```
+/// use std::io;
+///
+/// let error = io::Error::from(fibre_core::Cancelled);
+/// assert_eq!(error.raw_os_error(), Some(libc::ECANCELED));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the fibre has been cancelled")
+    }
+}
+
+impl std::error::Error for Cancelled {}
+
+impl From<Cancelled> for io::Error {
+    fn from(_: Cancelled) -> Self {
+        Self::from_raw_os_error(libc::ECANCELED)
+    }
+}
+
+/// Cancels, as often as one likes, all fibres that were spawned with it
+/// ([`Builder::cancel_token`](crate::Builder::cancel_token)). Clones are the same token.
+///
+/// Cancelling is asking: a fibre that has been cancelled runs on; its calls that could block and
+/// can return an error do so, the one that it waits in included, and the fibre is expected to
+/// return. The calls that cannot fail (`lock`, `join`, `sleep` …) do not notice. A fibre that is
+/// cancelled before it has begun begins all the same.
+///
+/// ```
+/// use fibre_core::{Builder, CancelToken, is_cancelled, yield_now};
+///
+/// let all = CancelToken::new();
+/// let some = all.child();
+/// let worker = Builder::new().cancel_token(&some).spawn(|| {
+///     while !is_cancelled() {
+///         yield_now();
+///     }
+/// })?;
+/// all.cancel();
+/// assert!(some.is_cancelled());
+/// worker.join().unwrap();
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct CancelToken(Arc<CancelGroup<ControlBlock>>);
+
+impl Default for CancelToken {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CancelToken {
+    /// A token that nobody has cancelled.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(CancelGroup::new(None))
+    }
+
+    /// A token that is cancelled with this one, and can be cancelled by itself.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self(CancelGroup::new(Some(Arc::clone(&self.0))))
+    }
+
+    /// Cancels all fibres that have this token or a child of it, and all that will get it.
+    /// Blocks nothing; any thread, any fibre, also one of them.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether it has been cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// What a new fibre is to enter.
+    pub(crate) fn group(&self) -> Arc<CancelGroup<ControlBlock>> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// Whether the calling fibre has been cancelled, and is in no [`shield`]. `false` on a plain
+/// thread.
+#[inline]
+#[must_use]
+pub fn is_cancelled() -> bool {
+    // SAFETY: the running fibre's own block.
+    running().is_some_and(|fibre| notices(unsafe { fibre.as_ref() }))
+}
+
+/// Whether a running fibre has been cancelled, and is to notice it.
+#[inline]
+fn notices(block: &ControlBlock) -> bool {
+    block.state.is_cancelled() && block.shields.get() == 0
+}
+
+/// Fails if the calling fibre has been cancelled. Then it also lets other fibres run, so that
+/// a loop which ignores its errors blocks nobody.
+///
+/// ```
+/// fn work() -> Result<(), fibre_core::Cancelled> {
+///     for _ in 0..10 {
+///         fibre_core::cancellation_point()?;
+///         // … a step of a long calculation
+///     }
+///     Ok(())
+/// }
+/// assert!(fibre_core::spawn(work).join().unwrap().is_ok());
+/// ```
+///
+/// # Errors
+///
+/// [`Cancelled`].
+#[inline]
+pub fn cancellation_point() -> Result<(), Cancelled> {
+    if is_cancelled() {
+        return refuse();
+    }
+    Ok(())
+}
+
+/// The part of [`cancellation_point`] for those who have been cancelled.
+#[cold]
+fn refuse() -> Result<(), Cancelled> {
+    yield_now();
+    Err(Cancelled)
+}
+
+/// A cancellation point at which a fibre also lets the others of its processor run first, if
+/// it has not been cancelled. Does nothing on a plain thread.
+///
+/// # Errors
+///
+/// [`Cancelled`].
+#[inline]
+pub fn yield_cancellable() -> Result<(), Cancelled> {
+    // SAFETY: not null means that this thread is that processor.
+    let Some(here) = (unsafe { Processor::current().as_ref() }) else {
+        return Ok(());
+    };
+    let Some(fibre) = here.running() else {
+        return Ok(());
+    };
+    // SAFETY: the running fibre's own block.
+    let block = unsafe { fibre.as_ref() };
+    if notices(block) {
+        return refuse();
+    }
+    if !here.yields_to_nobody() {
+        suspend(block, Action::Yield);
+    }
+    Ok(())
+}
+
+/// A [`yield_point`](crate::yield_point) that is a cancellation point, too.
+///
+/// # Errors
+///
+/// [`Cancelled`].
+#[inline]
+pub fn yield_point_cancellable() -> Result<(), Cancelled> {
+    // SAFETY: not null means that this thread is that processor.
+    let Some(here) = (unsafe { Processor::current().as_ref() }) else {
+        return Ok(());
+    };
+    if let Some(fibre) = here.running() {
+        // SAFETY: the running fibre's own block.
+        let block = unsafe { fibre.as_ref() };
+        if notices(block) {
+            return refuse();
+        }
+        if here.slice_is_over() && !current::panicking() {
+            suspend(block, Action::Yield);
+        }
+    }
+    Ok(())
+}
+
+/// Runs `f`, in which the calling fibre notices nothing of its cancellation: for what must be
+/// done to the end, and for tidying up. On a plain thread, just calls `f`.
+///
+/// ```
+/// let fibre = fibre_core::spawn(|| {
+///     while fibre_core::cancellation_point().is_ok() {
+///         fibre_core::yield_now();
+///     }
+///     fibre_core::shield(fibre_core::cancellation_point)
+/// });
+/// fibre.cancel();
+/// assert!(fibre.join().unwrap().is_ok());
+/// ```
+pub fn shield<R>(f: impl FnOnce() -> R) -> R {
+    let _shield = Shield::raise();
+    f()
+}
+
+/// Like [`sleep`](crate::sleep), but ends when the fibre is cancelled. Blocks the fibre (or
+/// the thread, which cannot be cancelled).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let fibre = fibre_core::spawn(|| fibre_core::sleep_cancellable(Duration::from_secs(3600)));
+/// fibre.cancel();
+/// assert_eq!(fibre.join().unwrap(), Err(fibre_core::Cancelled));
+/// ```
+///
+/// # Errors
+///
+/// [`Cancelled`], if the fibre is cancelled before the time has passed.
+pub fn sleep_cancellable(duration: Duration) -> Result<(), Cancelled> {
+    cancellation_point()?;
+    // A deadline beyond the clock's range is none at all: sleep until cancelled.
+    match doze(Limit::of(Instant::now().checked_add(duration))) {
+        Outcome::Cancelled => Err(Cancelled),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,249 @@
+//! Models of cancellation: one wait, or two in a row, that wakers, a deadline and a canceller
+//! compete for.
+//!
+//! The main thread of a model is the fibre and its processor. Whoever may queue the fibre
+//! opens its gate, once; the fibre's frame ends with [`Waiter::end_of_frame`], after which
+//! loom lets nobody touch the waiter. Everything is leaked: the planted bugs are for loom to
+//! find, and no real ones.
+//!
+//! Run by `cargo xtask loom`.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
+
+mod support;
+
+use fibre_core::state::{Left, RunState, Wake};
+use fibre_core::sync::{Futex, Mutex};
+use fibre_core::waiter::{Outcome, Waiter, Wakeable};
+use loom::thread;
+use std::ptr::NonNull;
+use support::finds_bug;
+
+/// A fibre, as far as cancellation goes.
+struct Fibre {
+    state: RunState<Fibre>,
+    /// Its ready queue: 1 while the fibre is in it.
+    queue: Futex,
+}
+
+impl Fibre {
+    fn new() -> &'static Self {
+        Box::leak(Box::new(Self {
+            state: RunState::new(),
+            queue: Futex::new(0),
+        }))
+    }
+
+    fn enqueue(&self) {
+        assert_eq!(self.queue.swap(1), 0, "queued twice");
+        Futex::wake_one(&raw const self.queue);
+    }
+
+    /// The canceller's part.
+    fn cancel(&self) {
+        if self.state.cancel() == Wake::Enqueue {
+            self.enqueue();
+        }
+    }
+
+    /// The processor's part, and the way through the queue.
+    fn leave(&self) {
+        if self.state.left() == Left::WokenEarly {
+            self.enqueue();
+        }
+        self.queue.wait(0, None);
+        assert_eq!(self.queue.swap(0), 1);
+    }
+}
+
+impl Wakeable for Fibre {
+    unsafe fn resume(this: NonNull<Self>) {
+        // SAFETY: models keep the fibre alive.
+        let this = unsafe { this.as_ref() };
+        if this.state.wake() == Wake::Enqueue {
+            this.enqueue();
+        }
+    }
+}
+
+/// A list with room for one waiter.
+struct List {
+    waiter: Mutex<Option<NonNull<Waiter<Fibre>>>>,
+    /// 1 once there has been one.
+    published: Futex,
+}
+
+// SAFETY: what is in it is used under its lock.
+unsafe impl Send for List {}
+// SAFETY: as above.
+unsafe impl Sync for List {}
+
+impl List {
+    fn new() -> &'static Self {
+        Box::leak(Box::new(Self {
+            waiter: Mutex::new(None),
+            published: Futex::new(0),
+        }))
+    }
+
+    /// The fibre's part.
+    fn publish(&self, waiter: &Waiter<Fibre>) {
+        *self.waiter.lock() = Some(NonNull::from(waiter));
+        self.published.swap(1);
+        Futex::wake_one(&raw const self.published);
+    }
+
+    /// The waker's part: takes the waiter out, claims it, and resumes.
+    fn wake(&self) -> bool {
+        let mut list = self.waiter.lock();
+        // SAFETY: in the list, hence alive.
+        let won = list
+            .take()
+            .map(|waiter| unsafe { waiter.as_ref() }.claim(0));
+        drop(list);
+        won.flatten().map(|resume| resume.resume()).is_some()
+    }
+
+    /// A waker that comes when somebody waits.
+    fn wake_for_sure(&self) {
+        self.published.wait(0, None);
+        assert!(self.wake());
+    }
+
+    /// The deadline's part.
+    fn time_out(&self) {
+        let list = self.waiter.lock();
+        // SAFETY: in the list, hence alive.
+        let won = list.map(|waiter| unsafe { waiter.as_ref() }.time_out());
+        drop(list);
+        won.flatten().map(|resume| resume.resume());
+    }
+}
+
+/// One wait of the fibre, as `park_until` does it.
+fn wait(fibre: &Fibre, list: &List, cancellable: bool) -> Outcome {
+    let (outcome, waiter) = wait_without_withdrawal(fibre, list, cancellable);
+    list.waiter.lock().take();
+    waiter.end_of_frame();
+    outcome
+}
+
+/// The same without its end.
+fn wait_without_withdrawal(
+    fibre: &Fibre,
+    list: &List,
+    cancellable: bool,
+) -> (Outcome, &'static mut Waiter<Fibre>) {
+    let waiter = Box::leak(Box::new(Waiter::for_fibre(NonNull::from(fibre))));
+    list.publish(waiter);
+    // SAFETY: it is leaked.
+    unsafe { fibre.state.begin_wait(cancellable.then_some(&*waiter)) };
+    if !fibre.state.stay() {
+        fibre.leave();
+    }
+    (waiter.outcome(), waiter)
+}
+
+/// Runs `f` in a thread of the model.
+fn start<R: 'static>(
+    fibre: &'static Fibre,
+    list: &'static List,
+    f: impl FnOnce(&Fibre, &List) -> R + 'static,
+) -> thread::JoinHandle<R> {
+    thread::spawn(move || f(fibre, list))
+}
+
+/// A waker and a canceller compete for one wait, and one of them wins.
+#[test]
+fn a_waker_or_the_canceller_wins() {
+    support::check(|| {
+        let (fibre, list) = (Fibre::new(), List::new());
+        let canceller = start(fibre, list, |fibre, _| fibre.cancel());
+        let waker = start(fibre, list, |_, list| list.wake());
+        let outcome = wait(fibre, list, true);
+        canceller.join().unwrap();
+        let woken = waker.join().unwrap();
+        assert_eq!(woken, outcome == Outcome::Woken(0));
+        assert!(woken || outcome == Outcome::Cancelled);
+        assert!(fibre.state.is_cancelled());
+    });
+}
+
+/// A waker, a deadline and a canceller.
+#[test]
+fn three_compete() {
+    support::check(|| {
+        let (fibre, list) = (Fibre::new(), List::new());
+        let canceller = start(fibre, list, |fibre, _| fibre.cancel());
+        let waker = start(fibre, list, |_, list| list.wake());
+        let timer = start(fibre, list, |_, list| list.time_out());
+        let outcome = wait(fibre, list, true);
+        canceller.join().unwrap();
+        timer.join().unwrap();
+        assert_eq!(waker.join().unwrap(), outcome == Outcome::Woken(0));
+    });
+}
+
+/// Two cancellers: the second one has nothing to do.
+#[test]
+fn cancelling_twice_is_cancelling_once() {
+    support::check(|| {
+        let (fibre, list) = (Fibre::new(), List::new());
+        let cancellers = [(); 2].map(|()| start(fibre, list, |fibre, _| fibre.cancel()));
+        assert_eq!(wait(fibre, list, true), Outcome::Cancelled);
+        for canceller in cancellers {
+            canceller.join().unwrap();
+        }
+    });
+}
+
+/// A wait that only its waker can end, and one that only the canceller can: whenever it
+/// comes, it ends the second one and not the first. `told`: the fibre says what it waits by.
+fn two_waits(told: bool) {
+    let (fibre, first, second) = (Fibre::new(), List::new(), List::new());
+    let canceller = start(fibre, first, |fibre, _| fibre.cancel());
+    let waker = start(fibre, first, |_, list| list.wake_for_sure());
+    assert_eq!(wait(fibre, first, false), Outcome::Woken(0));
+    assert_eq!(wait(fibre, second, told), Outcome::Cancelled);
+    canceller.join().unwrap();
+    waker.join().unwrap();
+}
+
+/// No cancellation is lost, and none comes where it is not wanted.
+#[test]
+fn the_next_wait_is_cancelled() {
+    support::check(|| two_waits(true));
+}
+
+/// Planted: the fibre waits without saying by what waiter.
+#[test]
+fn planted_unknown_wait_is_found() {
+    finds_bug(|| two_waits(false));
+}
+
+/// Planted: the canceller, told to queue the fibre, does not.
+#[test]
+fn planted_forgotten_fibre_is_found() {
+    finds_bug(|| {
+        let (fibre, list) = (Fibre::new(), List::new());
+        let canceller = start(fibre, list, |fibre, _| {
+            let _ = fibre.state.cancel();
+        });
+        let _ = wait(fibre, list, true);
+        canceller.join().unwrap();
+    });
+}
+
+/// Planted: a cancelled wait ends without taking its waiter out of the list.
+#[test]
+fn planted_missing_withdrawal_is_found() {
+    finds_bug(|| {
+        let (fibre, list) = (Fibre::new(), List::new());
+        let canceller = start(fibre, list, |fibre, _| fibre.cancel());
+        let waker = start(fibre, list, |_, list| list.wake());
+        let (_, waiter) = wait_without_withdrawal(fibre, list, true);
+        waiter.end_of_frame();
+        canceller.join().unwrap();
+        waker.join().unwrap();
+    });
+}

@@ -1,0 +1,287 @@
+//! Which calls notice that their fibre has been cancelled, and what they then say.
+
+use crate::support::drops::OnDrop;
+use crate::support::watched;
+use crate::support::{Drops, Latch, eventually, for_clusters, for_each_cluster, let_others_block};
+use crate::{as_cancelled, never};
+use fibre::sync::{Condvar, Mutex, Semaphore};
+use fibre::{Cancelled, Cluster, JoinHandle};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What the fibres of these tests wait for, and never get.
+#[derive(Default)]
+struct Shared {
+    mutex: Mutex<()>,
+    condition: (Mutex<bool>, Condvar),
+    semaphore: Semaphore,
+}
+
+/// A call that waits, and says whether it gave up.
+type Call = fn(&Shared) -> bool;
+
+/// Every call of core and sync that ends when its fibre is cancelled.
+const CALLS: [(&str, Call); 8] = [
+    ("sleep", |_| {
+        fibre::sleep_cancellable(Duration::MAX) == Err(Cancelled)
+    }),
+    ("lock", |shared| shared.mutex.lock_cancellable().is_err()),
+    ("lock_until", |shared| {
+        shared.mutex.lock_until(never()).is_none()
+    }),
+    ("acquire", |shared| {
+        shared.semaphore.acquire_cancellable() == Err(Cancelled)
+    }),
+    ("acquire_until", |shared| {
+        !shared.semaphore.acquire_until(never())
+    }),
+    ("wait", |shared| {
+        let mut guard = shared.condition.0.lock();
+        shared.condition.1.wait_cancellable(&mut guard) == Err(Cancelled)
+    }),
+    ("wait_until", |shared| {
+        let mut guard = shared.condition.0.lock();
+        !shared.condition.1.wait_until(&mut guard, never())
+    }),
+    ("join_until", |_| {
+        let latch = Latch::new();
+        let waiting = Arc::clone(&latch);
+        let handle = fibre::spawn(move || waiting.wait());
+        let given_up = handle.join_until(never());
+        latch.open();
+        given_up.is_err()
+    }),
+];
+
+/// Spawns a fibre that makes `call`, and cancels it: before it begins, or when it waits.
+fn cancelled(shared: &Arc<Shared>, call: Call, waits: bool) -> JoinHandle<bool> {
+    let inside = Arc::clone(shared);
+    let fibre = fibre::spawn(move || call(&inside) && fibre::is_cancelled());
+    if waits {
+        let_others_block();
+        assert!(!fibre.is_finished());
+    }
+    fibre.cancel();
+    fibre
+}
+
+/// Each of these calls ends when the fibre is cancelled, and when it was before.
+#[test]
+fn waits_end() {
+    for_each_cluster(|_| {
+        let shared = Arc::new(Shared::default());
+        let held = shared.mutex.lock();
+        for waits in [true, false] {
+            for (name, call) in CALLS {
+                let fibre = cancelled(&shared, call, waits);
+                assert!(fibre.join().unwrap(), "{name}, waits: {waits}");
+            }
+        }
+        drop(held);
+        assert!(shared.condition.0.try_lock().is_some());
+        assert_eq!(shared.semaphore.available(), 0);
+        shared.semaphore.release();
+        assert!(shared.semaphore.try_acquire(), "nobody waits any more");
+    });
+}
+
+/// Calls with a deadline try once; the others fail even if they had nothing to wait for.
+#[test]
+fn what_is_free_is_taken() {
+    for_each_cluster(|_| {
+        as_cancelled(|| {
+            let (mutex, semaphore) = (Mutex::new(()), Semaphore::new(2));
+            assert!(mutex.lock_until(never()).is_some());
+            assert!(mutex.lock_cancellable().is_err());
+            assert!(semaphore.acquire_until(never()));
+            assert!(semaphore.acquire_cancellable().is_err());
+            assert_eq!(semaphore.available(), 1);
+            let ended = fibre::spawn(|| 3);
+            eventually(|| ended.is_finished());
+            assert_eq!(ended.join_until(never()).unwrap().unwrap(), 3);
+            assert_eq!(fibre::cancellation_point(), Err(Cancelled));
+        });
+    });
+}
+
+/// Calls that cannot fail wait to the end, and so does everything in a shield.
+#[test]
+fn others_do_not_notice() {
+    for_each_cluster(|_| {
+        as_cancelled(|| {
+            let before = Instant::now();
+            fibre::sleep(Duration::from_millis(2));
+            assert!(before.elapsed() >= Duration::from_millis(2));
+            assert_eq!(fibre::spawn(wait_a_little).join().unwrap(), 7);
+            let children = fibre::scope(|scope| {
+                scope.spawn(wait_a_little);
+                scope.spawn(wait_a_little).join().unwrap()
+            });
+            assert_eq!(children, 7);
+            assert_eq!(fibre::blocking(|| 7), 7);
+            let latch = Latch::new();
+            let opening = Arc::clone(&latch);
+            let opener = fibre::spawn(move || {
+                wait_a_little();
+                opening.open();
+            });
+            latch.wait();
+            opener.join().unwrap();
+        });
+        as_cancelled(|| {
+            let shielded = fibre::shield(|| {
+                let inner = fibre::shield(fibre::cancellation_point);
+                let deadline = Instant::now() + Duration::from_millis(2);
+                assert!(!Semaphore::new(0).acquire_until(deadline));
+                assert!(Instant::now() >= deadline);
+                assert!(!fibre::is_cancelled());
+                inner.and(fibre::sleep_cancellable(Duration::from_millis(1)))
+            });
+            assert_eq!(shielded, Ok(()));
+            let _ = std::panic::catch_unwind(|| {
+                fibre::shield(|| std::panic::resume_unwind(Box::new(())))
+            });
+            assert!(fibre::is_cancelled(), "a panic lowers the shield, too");
+        });
+    });
+}
+
+/// Ends with 7, but not at once.
+fn wait_a_little() -> i32 {
+    for _ in 0..10 {
+        fibre::yield_now();
+    }
+    fibre::sleep(Duration::from_millis(1));
+    7
+}
+
+/// A fibre that waits in a shield is not cancelled there, but afterwards.
+#[test]
+fn a_shield_delays() {
+    for_each_cluster(|_| {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let inside = Arc::clone(&semaphore);
+        let fibre = fibre::spawn(move || {
+            let first = fibre::shield(|| inside.acquire_cancellable());
+            (first, inside.acquire_cancellable())
+        });
+        let_others_block();
+        fibre.cancel();
+        let_others_block();
+        assert!(!fibre.is_finished());
+        semaphore.release();
+        assert_eq!(fibre.join().unwrap(), (Ok(()), Err(Cancelled)));
+    });
+}
+
+/// A cancelled fibre that tries again and again lets the others of its processor run.
+#[test]
+fn a_loop_of_failures_blocks_nobody() {
+    for_clusters(&[1], |_| {
+        type Try = fn(&Semaphore) -> bool;
+        let tries: [Try; 2] = [
+            |semaphore| semaphore.acquire_until(never()),
+            |semaphore| semaphore.acquire_cancellable().is_ok() || semaphore.try_acquire(),
+        ];
+        for again in tries {
+            let semaphore = Arc::new(Semaphore::new(0));
+            let inside = Arc::clone(&semaphore);
+            let releaser = fibre::spawn(move || {
+                wait_a_little();
+                inside.release();
+            });
+            as_cancelled(move || while !again(&semaphore) {});
+            releaser.join().unwrap();
+        }
+    });
+}
+
+/// Cancelling is not for threads, for ended fibres, or for others.
+#[test]
+fn nobody_else_is_cancelled() {
+    watched(|| {
+        assert!(!fibre::is_cancelled());
+        assert_eq!(fibre::cancellation_point(), Ok(()));
+        assert_eq!(fibre::shield(|| 5), 5);
+        let deadline = Instant::now() + Duration::from_millis(1);
+        assert_eq!(fibre::sleep_cancellable(Duration::from_millis(1)), Ok(()));
+        assert!(Instant::now() >= deadline);
+    });
+    for_each_cluster(|_| {
+        let ended = fibre::spawn(|| 1);
+        eventually(|| ended.is_finished());
+        ended.cancel();
+        ended.cancel();
+        assert_eq!(ended.join().unwrap(), 1);
+        let fibres: Vec<_> = (0..20)
+            .map(|_| {
+                fibre::spawn(|| {
+                    let_others_block();
+                    fibre::is_cancelled()
+                })
+            })
+            .collect();
+        fibres.iter().step_by(2).for_each(JoinHandle::cancel);
+        for (index, fibre) in fibres.into_iter().enumerate() {
+            assert_eq!(fibre.join().unwrap(), index % 2 == 0);
+        }
+    });
+}
+
+/// A fibre that is cancelled before it begins drops its closure on a stack, as any other.
+#[test]
+fn unstarted_fibres_run() {
+    for_clusters(&[1], |_| {
+        let drops = Drops::new();
+        let value = drops.value();
+        let fibre = fibre::spawn(move || {
+            let _value = value;
+            fibre::is_cancelled()
+        });
+        fibre.cancel();
+        assert!(fibre.join().unwrap());
+        assert_eq!(drops.count(), 1);
+    });
+}
+
+/// Foreign threads, and fibres of other clusters, may cancel.
+#[test]
+fn cancelled_from_outside() {
+    watched(|| {
+        for _ in 0..50 {
+            let cluster = Cluster::builder().processors(1).build().unwrap();
+            let fibre = cluster.spawn(|| fibre::sleep_cancellable(Duration::MAX));
+            fibre.cancel();
+            assert_eq!(fibre.join().unwrap(), Err(Cancelled));
+            let fibre = cluster.spawn(|| fibre::sleep_cancellable(Duration::MAX));
+            let other = Cluster::builder().processors(1).build().unwrap();
+            let canceller = other.spawn(move || {
+                fibre::sleep(Duration::from_micros(100));
+                fibre.cancel();
+                fibre.join().unwrap()
+            });
+            assert_eq!(canceller.join().unwrap(), Err(Cancelled));
+            cluster.stop();
+            other.stop();
+        }
+    });
+}
+
+/// A cancelled fibre that unwinds waits in destructors as before.
+#[test]
+fn destructors_wait() {
+    for_each_cluster(|_| {
+        let fibre = fibre::spawn(|| {
+            let _waits = OnDrop(|| {
+                assert!(fibre::sleep_cancellable(Duration::MAX).is_err());
+                fibre::sleep(Duration::from_millis(1));
+            });
+            let cancelled = fibre::sleep_cancellable(Duration::MAX);
+            std::panic::resume_unwind(Box::new(cancelled));
+        });
+        let_others_block();
+        fibre.cancel();
+        let payload = fibre.join().unwrap_err();
+        assert_eq!(payload.downcast_ref(), Some(&Err::<(), _>(Cancelled)));
+    });
+}
