@@ -53,7 +53,7 @@ pub use fibre_core::{
 
 pub use fibre_core::{PauseError, Paused, processor};
 
-pub use fibre_core::{StackClass, stack_statistics, stack_used};
+pub use fibre_core::{StackClass, on_big_stack, stack_statistics, stack_used};
 
 pub use fibre_core::{Placement, Priority, StealOrder, Stealing, UnknownPolicy};
 

@@ -92,6 +92,38 @@ fn overflow_is_reported_late() {
     }
 }
 
+/// The same on a stack that was lent for a call.
+#[test]
+fn overflow_of_a_big_stack_is_reported() {
+    let (role, environment) = ("culprit", [("FIBRE_PROCESSORS", "1")]);
+    if plays(role) {
+        no_core_file();
+        let fibre = Builder::new().name("greedy");
+        let deep = || {
+            fibre::on_big_stack(1 << 20, || {
+                fibre::yield_now();
+                recurse(0)
+            })
+        };
+        fibre.spawn(deep).unwrap().join().unwrap().unwrap();
+        return;
+    }
+    let output = spawn_child(role, &environment);
+    assert_reported(&output, &["stack overflow", "'greedy'", "1048576 bytes"]);
+}
+
+/// And when it was lent to a plain thread, in a process without a cluster.
+#[test]
+fn overflow_of_a_threads_big_stack_is_reported() {
+    if plays("culprit") {
+        no_core_file();
+        fibre::on_big_stack(1 << 20, || recurse(0)).unwrap();
+        return;
+    }
+    let output = spawn_child("culprit", &[]);
+    assert_reported(&output, &["stack overflow", "a thread", "1048576 bytes"]);
+}
+
 /// A write below the stack of a fibre that does not run names it, and the fibre that did it.
 #[test]
 fn a_write_below_another_stack_names_both() {

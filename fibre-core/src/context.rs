@@ -82,6 +82,13 @@ impl Context {
     }
 }
 
+/// Calls `f` on another stack. It may leave the stack that the caller is on in the usual way: a
+/// switch saves one stack pointer, whatever it points into, and the root of the
+/// fibre's own stack stays where it is. `f` must not unwind.
+pub fn call_on<R>(stack: &mut Stack, f: impl FnOnce() -> R) -> R {
+    corosensei::on_stack(stack, f)
+}
+
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Context")

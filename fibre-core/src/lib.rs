@@ -25,7 +25,7 @@
 //! | `domain`, `steal` | what a cluster's processors share |
 //! | `processor` | the run loop |
 //! | `park`, `cancel` | the park side: `park_until`, `yield_now`, `sleep`; cancellation |
-//! | `children`, `spawn`, `cluster`, `scope`, `builder`, `blocking` | what users call |
+//! | `children`, `spawn`, `cluster`, `scope`, `builder`, `big_stack`, `blocking` | what users call |
 
 pub mod sync;
 
@@ -62,6 +62,8 @@ mod waiter;
 #[path = "fibre/state.rs"]
 pub mod state;
 
+#[cfg(not(loom))]
+mod big_stack;
 #[cfg(not(loom))]
 mod blocking;
 #[cfg(not(loom))]
@@ -109,6 +111,7 @@ mod topology;
 
 #[cfg(not(loom))]
 pub use self::{
+    big_stack::on_big_stack,
     blocking::blocking,
     builder::{Builder, id, name, processor, spawn},
     cancel::{

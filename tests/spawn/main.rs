@@ -6,6 +6,7 @@
 //! | `many`     | large numbers of fibres                                      |
 //! | `results`  | results and closures are dropped once, in every order        |
 //! | `stacks`   | names, numbers, stack sizes                                  |
+//! | `big_stack`| calls on another stack                                       |
 //! | `scope`    | fibres that borrow                                           |
 //! | `blocking` | calls that block a kernel thread                             |
 //! | `cluster`  | start and stop of clusters                                   |
@@ -16,6 +17,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod big_stack;
 mod blocking;
 mod cluster;
 mod join;

@@ -3,7 +3,7 @@
 use super::Processor;
 use crate::context::{Action, Context, Suspender};
 use crate::fibre::{ControlBlock, FibreRef, Left};
-use crate::stack::{StackError, class_of};
+use crate::stack::{Stack, StackError, class_of};
 use std::ptr;
 
 impl Processor {
@@ -47,6 +47,19 @@ impl Processor {
         }
     }
 
+    /// A stack of this class. On this processor's thread.
+    #[inline]
+    pub fn take_stack(&self, class: usize) -> Result<Stack, StackError> {
+        self.stacks.take(class, &self.domain().stacks)
+    }
+
+    /// Takes a stack back that nobody is on any more. On this processor's thread.
+    #[inline]
+    pub fn put_stack(&self, stack: Stack) {
+        stack.set_owner(ptr::null());
+        self.stacks.put(stack, &self.domain().stacks);
+    }
+
     /// Gives a fibre its stack (it has none before its first run). The context is built in
     /// its place: moving it right after it was written costs more than writing it.
     #[inline(never)]
@@ -59,7 +72,7 @@ impl Processor {
         }
         let wish = block.attributes.stack_size;
         let class = class_of(wish.unwrap_or(self.domain().settings.stack_size));
-        let stack = self.stacks.take(class, &self.domain().stacks)?;
+        let stack = self.take_stack(class)?;
         let owner = fibre.as_ptr().cast_const().cast();
         stack.set_owner(owner);
         // SAFETY: `enter` is called once, with a live block, by the first resume.
@@ -77,7 +90,7 @@ impl Processor {
         error: StackError,
     ) -> Result<(), StackError> {
         let class = class_of(self.domain().settings.stack_size);
-        let stack = self.stacks.take(class, &self.domain().stacks)?;
+        let stack = self.take_stack(class)?;
         self.refusal.set(Some(error));
         let block = fibre.as_ptr().cast_const().cast();
         stack.set_owner(block);
@@ -91,9 +104,7 @@ impl Processor {
         // SAFETY: the context is the owner's, and nobody runs on its stack.
         let context = unsafe { (*fibre.as_ref().context.get()).take() };
         if let Some(context) = context {
-            let stack = context.into_stack();
-            stack.set_owner(ptr::null());
-            self.stacks.put(stack, &self.domain().stacks);
+            self.put_stack(context.into_stack());
         }
         self.domain().tally(self.index()).count_finished();
         // SAFETY: the runtime's reference keeps it alive.

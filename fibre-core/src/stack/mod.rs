@@ -37,7 +37,7 @@ mod statistics;
 pub(crate) mod system;
 
 pub use alternate::AlternateStack;
-pub use cache::StackCache;
+pub use cache::{StackCache, put_cold, take_one};
 pub use depot::Depot;
 pub use error::StackError;
 pub use overflow::{Fibre, Informant, install as install_overflow_report};

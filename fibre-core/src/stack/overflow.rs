@@ -97,6 +97,12 @@ fn report(informant: &Informant, owner: *const (), size: usize) {
         }
         return;
     }
+    if culprit.is_null() && owner.is_null() {
+        return say(format_args!(
+            "fibre: stack overflow in a thread that runs no fibre: its stack of {size} bytes is \
+             used up\n"
+        ));
+    }
     say(format_args!("fibre: stack overflow: "));
     name(informant, culprit, "a thread that runs no fibre");
     say(format_args!(
