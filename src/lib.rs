@@ -60,7 +60,7 @@ pub use fibre_core::{Placement, Priority, StealOrder, Stealing, UnknownPolicy};
 /// The machine: its CPUs, the caches they share, and the memory next to them.
 pub mod topology {
     pub use fibre_core::{
-        Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Proximity, Topology,
+        Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Pinning, Proximity, Topology,
     };
 }
 

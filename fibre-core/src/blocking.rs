@@ -7,6 +7,7 @@
 use crate::cluster::{Cluster, LazyCluster};
 use crate::fibre::Attributes;
 use crate::processor::in_fibre;
+use crate::topology::Pinning;
 use std::io;
 use std::panic::resume_unwind;
 
@@ -53,6 +54,7 @@ fn disk_cluster() -> io::Result<&'static Cluster> {
         Cluster::builder()
             .processors(DISK_PROCESSORS)
             .name("fibre-disk")
+            .pin(Pinning::None)
             .build()
     })
 }

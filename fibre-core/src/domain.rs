@@ -160,7 +160,7 @@ impl Domain {
             turn: CachePadded::default(),
             orders: Orders::new(),
             spawner,
-            cpus: topology::available(),
+            cpus: topology::available().min(settings.pinned_to.unwrap_or(usize::MAX)),
             stacks: Depot::default(),
             cancelled: AtomicBool::new(false),
             settings,

@@ -132,7 +132,7 @@ pub use self::{
     stack::{StackClass, StackError, stack_statistics},
     stack_use::stack_used,
     topology::{
-        Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Proximity, Topology,
+        Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Pinning, Proximity, Topology,
         default_processors,
     },
     waiter::{Limit, Outcome},

@@ -46,6 +46,8 @@ pub struct Settings {
     pub seed: Option<u64>,
     /// Who is near whom, for [`StealOrder::Topology`], if it is known.
     pub neighbours: Option<Neighbours>,
+    /// How many CPUs the processors are pinned to, if they are.
+    pub pinned_to: Option<usize>,
     /// Whether each wake-up of a started fibre lands on another processor.
     pub force_migration: bool,
 }
@@ -71,6 +73,7 @@ impl Settings {
                 .map_or(DEFAULT_SPIN, Duration::from_micros),
             seed: variable("FIBRE_SEED", "a number"),
             neighbours: None,
+            pinned_to: None,
             force_migration: false,
         }
     }

@@ -1,10 +1,11 @@
 //! What a cluster is to be like.
 
 use super::running::Running;
+use crate::policy::StealOrder;
 use crate::processor::INFORMANT;
-use crate::settings::Settings;
+use crate::settings::{Settings, variable};
 use crate::stack::{install_overflow_report, round_size};
-use crate::topology::default_processors;
+use crate::topology::{CpuSet, Pinning, Places, default_processors};
 use std::io;
 
 /// What a cluster is to be like. See [`Cluster::builder`](super::Cluster::builder).
@@ -14,6 +15,8 @@ pub struct ClusterBuilder {
     processors: Option<usize>,
     /// What the processors' threads are called.
     name: String,
+    /// Where they run.
+    pub(super) pinning: Pinning,
     /// Everything that the processors have to know.
     pub(super) settings: Settings,
 }
@@ -24,6 +27,8 @@ impl ClusterBuilder {
         Self {
             processors: None,
             name: "fibre".to_owned(),
+            pinning: variable("FIBRE_PIN", "none, each, or sets of CPUs as in 0-3;4-7")
+                .unwrap_or_default(),
             settings: Settings::from_environment(),
         }
     }
@@ -93,7 +98,13 @@ impl ClusterBuilder {
         let count = self.processors.unwrap_or_else(default_processors);
         let mut settings = self.settings;
         settings.max_processors = settings.max_processors.max(count);
-        let running = Running::new(self.name, settings);
+        let places = Places::new(&self.pinning, CpuSet::of_program)?;
+        if settings.steal_order == StealOrder::Topology && settings.neighbours.is_none() {
+            let victims = places.victims(settings.max_processors);
+            settings.neighbours = victims.map(Into::into);
+        }
+        settings.pinned_to = places.cpus();
+        let running = Running::new(self.name, settings, places);
         running.add_processors(count)?;
         Ok(running)
     }

@@ -11,6 +11,7 @@ mod builder;
 mod halts;
 mod handle;
 mod lazy;
+mod nodes;
 mod pause;
 mod place;
 mod policies;

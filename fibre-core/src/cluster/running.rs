@@ -1,6 +1,6 @@
 //! What keeps a cluster going: its domain and its threads.
 
-use super::thread::{self, Gate};
+use super::thread::{self, Confined, Gate};
 use crate::completion::Completion;
 use crate::domain::Domain;
 use crate::fibre::ControlBlock;
@@ -9,6 +9,7 @@ use crate::orders::Standing;
 use crate::park::{park, park_until};
 use crate::processor::{Processor, in_fibre};
 use crate::settings::Settings;
+use crate::topology::Places;
 use crate::waiter::{Limit, Outcome};
 use parking_lot::Mutex;
 use std::io;
@@ -24,6 +25,8 @@ pub struct Running {
     pub domain: Arc<Domain>,
     /// What it is called.
     pub name: String,
+    /// Where its processors run.
+    places: Places,
     /// Whether the runtime itself relies on it, so that nobody may stop it.
     pub permanent: AtomicBool,
     /// The processors' threads, until somebody joins them.
@@ -36,10 +39,11 @@ pub struct Running {
 
 impl Running {
     /// A cluster without processors.
-    pub fn new(name: String, settings: Settings) -> Self {
+    pub fn new(name: String, settings: Settings, places: Places) -> Self {
         Self {
             domain: Arc::new(Domain::new(0, settings)),
             name,
+            places,
             permanent: AtomicBool::new(false),
             threads: Mutex::default(),
             epoch: Instant::now(),
@@ -67,7 +71,8 @@ impl Running {
         let gate = Gate::new();
         let mut threads = Vec::with_capacity(more);
         for index in before..before + more {
-            match thread::start(&self.domain, index, self.epoch, &self.name, &gate) {
+            let confined = Confined::new(self.places.of(index));
+            match confined.and_then(|_here| self.start_thread(index, &gate)) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
                     gate.decide(false);
@@ -80,6 +85,11 @@ impl Running {
         gate.decide(true);
         self.threads.lock().extend(threads);
         Ok(())
+    }
+
+    /// Starts a processor's thread.
+    fn start_thread(&self, index: usize, gate: &Arc<Gate>) -> io::Result<JoinHandle<()>> {
+        thread::start(&self.domain, index, self.epoch, &self.name, gate)
     }
 
     /// Closes the domain; from then on no processor is added.

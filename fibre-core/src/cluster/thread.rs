@@ -1,9 +1,10 @@
 //! The kernel threads of processors.
 
 use crate::domain::Domain;
-use crate::processor::Processor;
+use crate::processor::{Processor, in_fibre};
 use crate::report;
 use crate::stack::AlternateStack;
+use crate::topology::CpuSet;
 use parking_lot::{Condvar, Mutex};
 use rustix::thread::gettid;
 use std::io;
@@ -94,6 +95,51 @@ impl Drop for AbortOnUnwind {
         report::die(format_args!(
             "a processor has panicked; this is a bug in fibre or in a `Halt`"
         ));
+    }
+}
+
+/// Keeps the caller's thread to the CPUs of threads that it starts meanwhile, which
+/// inherit this: so even what the C library writes for them lies in the right node.
+pub struct Confined {
+    /// What to set back.
+    before: Option<CpuSet>,
+}
+
+impl Confined {
+    /// Goes to these CPUs. Without any, threads started by a processor, which may be
+    /// pinned, go where the program may.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses.
+    pub fn new(cpus: Option<&CpuSet>) -> io::Result<Self> {
+        let (before, program);
+        let cpus = match cpus {
+            Some(cpus) => cpus,
+            None if in_fibre() => {
+                program = CpuSet::of_program()?;
+                &program
+            }
+            None => return Ok(Self { before: None }),
+        };
+        before = CpuSet::of_thread()?;
+        let pinned = cpus.confine_thread();
+        pinned.map_err(|error| {
+            let words = format!("processors cannot run on the CPUs {cpus}: {error}");
+            io::Error::new(error.kind(), words)
+        })?;
+        Ok(Self {
+            before: Some(before),
+        })
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // It was possible before; if it no longer is, the kernel has moved us itself.
+            let _ = before.confine_thread();
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Sets of CPUs, in the notation that the kernel's files use: `0-3,8`.
 
-use rustix::thread::{CpuSet as Mask, sched_getaffinity};
+use crate::current;
+use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 use std::fmt::{self, Display};
 use std::io;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 /// CPU numbers beyond this are refused: a range that is a typing error must not
 /// become a set of billions. Linux knows 8192 at most.
@@ -41,6 +43,42 @@ impl CpuSet {
     pub fn of_thread() -> io::Result<Self> {
         let mask = sched_getaffinity(None)?;
         Ok((0..Mask::MAX_CPU).filter(|&cpu| mask.is_set(cpu)).collect())
+    }
+
+    /// The CPUs that the program may run on: the caller's affinity mask or, as a processor
+    /// may be pinned, for a fibre that of the first thread that has asked.
+    ///
+    /// # Errors
+    ///
+    /// As for [`of_thread`](Self::of_thread).
+    pub(crate) fn of_program() -> io::Result<Self> {
+        static FIRST: OnceLock<CpuSet> = OnceLock::new();
+        match FIRST.get() {
+            Some(first) if !current::processor().is_null() => Ok(first.clone()),
+            _ => {
+                let here = Self::of_thread()?;
+                let _ = FIRST.set(here.clone());
+                Ok(here)
+            }
+        }
+    }
+
+    /// Keeps the calling thread to these CPUs. Threads that it starts inherit this.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's, if none of them is online and allowed; a CPU whose number is 1024 or
+    /// larger is invalid input.
+    pub(crate) fn confine_thread(&self) -> io::Result<()> {
+        let mut mask = Mask::new();
+        for cpu in self {
+            if cpu >= Mask::MAX_CPU {
+                let words = format!("CPU {cpu} is beyond the largest that can be pinned to");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
+            }
+            mask.set(cpu);
+        }
+        Ok(sched_setaffinity(None, &mask)?)
     }
 
     /// Whether the CPU is in it.

@@ -4,18 +4,23 @@
 //! * `machine`: the value [`Topology`], and how near two CPUs are to each other;
 //! * `sys`, `text` and, with the feature `hwloc`, `hwloc`: what it is read from;
 //! * `victims`: in which order idle processors help others;
+//! * `pinning`, `shares`: which processors run where;
 //! * `quota`: how many processors to have.
 
 mod cpu_set;
 #[cfg(feature = "hwloc")]
 mod hwloc;
 mod machine;
+mod pinning;
 mod quota;
+mod shares;
 mod sys;
 mod text;
 mod victims;
 
 pub use cpu_set::{CpuSet, ParseCpuSetError};
 pub use machine::{Cpu, Node, Proximity, Topology};
+pub use pinning::{Pinning, Places};
 pub use quota::{available, default_processors};
+pub use shares::Share;
 pub use text::ParseTopologyError;

@@ -25,9 +25,9 @@ pub fn available() -> usize {
     affinity().min(quota().unwrap_or(usize::MAX)).max(1)
 }
 
-/// CPUs that this thread may run on.
+/// CPUs that the program may run on.
 fn affinity() -> usize {
-    CpuSet::of_thread().map_or_else(|_| online(), |cpus| cpus.len())
+    CpuSet::of_program().map_or_else(|_| online(), |cpus| cpus.len())
 }
 
 /// CPUs that the kernel runs, where the mask of the affinity is too small for it.
@@ -38,30 +38,47 @@ fn online() -> usize {
 /// CPUs' worth of time that the control group may use, rounded up.
 fn quota() -> Option<usize> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let unified = groups.lines().find_map(|line| line.strip_prefix("0::"));
-    match unified.map(|path| quota_v2(Path::new("/sys/fs/cgroup"), path)) {
-        Some(Some(cpus)) => Some(cpus),
-        _ => quota_v1(Path::new("/sys/fs/cgroup/cpu")),
-    }
+    quota_of(&groups, Path::new("/sys/fs/cgroup"))
 }
 
-/// The smallest `cpu.max` from the group up to the root of the hierarchy.
-fn quota_v2(root: &Path, group: &str) -> Option<usize> {
+/// The quota in the hierarchies below `mounts`, for a process in `groups`, which is what
+/// `/proc/self/cgroup` says.
+fn quota_of(groups: &str, mounts: &Path) -> Option<usize> {
+    let unified = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let unified = unified.and_then(|group| tightest(mounts, group, quota_v2));
+    unified.or_else(|| {
+        let older = groups.lines().find_map(|line| {
+            let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+            controllers
+                .split(',')
+                .any(|name| name == "cpu")
+                .then_some(group)
+        });
+        tightest(&mounts.join("cpu"), older.unwrap_or("/"), quota_v1)
+    })
+}
+
+/// The smallest quota from a group up to the root of its hierarchy. In a container the
+/// group's path may be the host's, of which only the root is there.
+fn tightest(root: &Path, group: &str, quota: fn(&Path) -> Option<usize>) -> Option<usize> {
     let leaf: PathBuf = root.join(group.trim_start_matches('/'));
     leaf.ancestors()
         .take_while(|directory| directory.starts_with(root))
-        .filter_map(|directory| {
-            let text = fs::read_to_string(directory.join("cpu.max")).ok()?;
-            let (quota, period) = text.trim().split_once(' ')?;
-            cpus(quota, period)
-        })
+        .filter_map(quota)
         .min()
 }
 
-/// The same from the older files.
-fn quota_v1(directory: &Path) -> Option<usize> {
-    let quota = fs::read_to_string(directory.join("cpu.cfs_quota_us")).ok()?;
-    let period = fs::read_to_string(directory.join("cpu.cfs_period_us")).ok()?;
+/// The quota of one group.
+fn quota_v2(group: &Path) -> Option<usize> {
+    let text = fs::read_to_string(group.join("cpu.max")).ok()?;
+    let (quota, period) = text.trim().split_once(' ')?;
+    cpus(quota, period)
+}
+
+/// The same from the files of the older version.
+fn quota_v1(group: &Path) -> Option<usize> {
+    let quota = fs::read_to_string(group.join("cpu.cfs_quota_us")).ok()?;
+    let period = fs::read_to_string(group.join("cpu.cfs_period_us")).ok()?;
     cpus(quota.trim(), period.trim())
 }
 
@@ -92,10 +109,28 @@ mod tests {
         fs::create_dir_all(&leaf).unwrap();
         fs::write(root.join("a/cpu.max"), "200000 100000\n").unwrap();
         fs::write(leaf.join("cpu.max"), "max 100000\n").unwrap();
-        assert_eq!(quota_v2(&root, "/a/b"), Some(2));
+        assert_eq!(quota_of("0::/a/b\n", &root), Some(2));
         fs::write(leaf.join("cpu.max"), "50000 100000\n").unwrap();
-        assert_eq!(quota_v2(&root, "/a/b"), Some(1));
-        assert_eq!(quota_v2(&root, "/"), None);
+        assert_eq!(quota_of("0::/a/b\n", &root), Some(1));
+        assert_eq!(quota_of("0::/\n", &root), None);
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn older_groups_count_as_well() {
+        let root = std::env::temp_dir().join(format!("fibre-quota1-{}", std::process::id()));
+        let leaf = root.join("cpu/a/b");
+        fs::create_dir_all(&leaf).unwrap();
+        for (group, quota) in [("cpu", "-1"), ("cpu/a", "250000"), ("cpu/a/b", "400000")] {
+            fs::write(root.join(group).join("cpu.cfs_quota_us"), quota).unwrap();
+            fs::write(root.join(group).join("cpu.cfs_period_us"), "100000\n").unwrap();
+        }
+        let groups = "9:name=systemd:/x\n4:cpu,cpuacct:/a/b\n3:cpuset:/\n0::/a\n";
+        assert_eq!(quota_of(groups, &root), Some(3));
+        // The host's path, seen from a container whose root has a quota.
+        fs::write(root.join("cpu/cpu.cfs_quota_us"), "100000").unwrap();
+        assert_eq!(quota_of("4:cpu:/docker/12ab\n", &root), Some(1));
+        assert_eq!(quota_of("nonsense\n", &root), Some(1));
         fs::remove_dir_all(&root).unwrap();
     }
 

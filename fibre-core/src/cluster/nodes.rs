@@ -1,0 +1,58 @@
+//! Clusters on chosen CPUs: pinning, and a cluster per NUMA node.
+
+use super::builder::ClusterBuilder;
+use super::handle::Cluster;
+use crate::topology::{CpuSet, Node, Pinning, Topology, default_processors};
+use std::io;
+
+impl ClusterBuilder {
+    /// On which CPUs the processors run; a [`CpuSet`] is for all of them. Default:
+    /// [`Pinning::None`], or what the environment variable `FIBRE_PIN` says. CPUs that the
+    /// kernel refuses make [`build`](Self::build) fail.
+    #[must_use]
+    pub fn pin(mut self, pinning: impl Into<Pinning>) -> Self {
+        self.pinning = pinning.into();
+        self
+    }
+}
+
+impl Cluster {
+    /// Starts one cluster per NUMA node: on the CPUs of the node that this process may use,
+    /// with as many processors as the node has of these, or fewer where the control
+    /// group's quota or `FIBRE_PROCESSORS` allows fewer in all. `configure` may change
+    /// each, being told of its node.
+    ///
+    /// What a cluster's fibres touch first, their stacks included, the kernel places in the
+    /// node's memory, unless the program has set another policy. A fibre stays in its
+    /// cluster, hence next to its memory. A machine that is one node has one cluster.
+    ///
+    /// ```
+    /// use fibre_core::Cluster;
+    ///
+    /// let clusters = Cluster::per_node(|builder, node| {
+    ///     builder.name(format!("worker{}", node.number))
+    /// })?;
+    /// let sums: Vec<_> = clusters.iter().map(|c| c.spawn(|| 1 + 1)).collect();
+    /// assert!(sums.into_iter().all(|sum| sum.join().unwrap() == 2));
+    /// clusters.into_iter().for_each(Cluster::stop);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be started; then none is.
+    pub fn per_node(
+        mut configure: impl FnMut(ClusterBuilder, &Node) -> ClusterBuilder,
+    ) -> io::Result<Vec<Self>> {
+        let allowed = CpuSet::of_program()?;
+        let shares = Topology::of_machine().shares(&allowed, default_processors());
+        let start = |share: crate::topology::Share| {
+            let builder = Self::builder()
+                .name(format!("fibre-n{}", share.node.number))
+                .processors(share.processors)
+                .pin(share.cpus);
+            configure(builder, &share.node).build()
+        };
+        shares.into_iter().map(start).collect()
+    }
+}
