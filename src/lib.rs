@@ -51,6 +51,8 @@ pub use fibre_core::{
     CancelToken, Cancelled, cancellation_point, is_cancelled, shield, sleep_cancellable,
 };
 
+pub use fibre_core::{Destructor, Key, LocalKey, fibre_local};
+
 pub use fibre_core::{PauseError, Paused, processor};
 
 pub use fibre_core::{StackClass, on_big_stack, stack_statistics, stack_used};

@@ -1,4 +1,5 @@
-//! Which processor this kernel thread is: the runtime's only thread-local.
+//! Which processor this kernel thread is, and what it owns besides: the runtime's only
+//! thread-locals.
 //!
 //! LLVM may compute the address of a thread-local once and keep it in a register
 //! or a stack slot, and it may infer that a small accessor reads no memory and
@@ -17,12 +18,33 @@ struct Current {
     ready: Cell<*const ()>,
     /// The processor itself; null on a foreign thread.
     processor: Cell<*const ()>,
+    /// Its own fibre-local values; null if it has none.
+    locals: Cell<*const ()>,
+}
+
+/// Calls a function when the thread ends.
+struct AtEnd(Cell<Option<fn()>>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        if let Some(f) = self.0.take() {
+            f();
+        }
+    }
 }
 
 thread_local! {
     /// See [`Current`]. Without destructor, so it can be read until the very end.
-    static CURRENT: Current =
-        const { Current { ready: Cell::new(ptr::null()), processor: Cell::new(ptr::null()) } };
+    static CURRENT: Current = const {
+        Current {
+            ready: Cell::new(ptr::null()),
+            processor: Cell::new(ptr::null()),
+            locals: Cell::new(ptr::null()),
+        }
+    };
+
+    /// See [`AtEnd`]. Touched only by threads that have something to end.
+    static AT_END: AtEnd = const { AtEnd(Cell::new(None)) };
 }
 
 /// The ready queue of the processor that this thread is, or null.
@@ -57,6 +79,23 @@ pub fn set(ready: *const (), processor: *const ()) {
         current.ready.set(ready);
         current.processor.set(processor);
     });
+    opaque();
+}
+
+/// This thread's own fibre-local values, or null.
+#[inline(never)]
+pub fn locals() -> *const () {
+    let locals = CURRENT.with(|current| current.locals.get());
+    opaque();
+    locals
+}
+
+/// Sets them, and what ends them when the thread ends. If it is ending already, they stay
+/// for ever.
+#[inline(never)]
+pub fn set_locals(locals: *const (), at_end: fn()) {
+    CURRENT.with(|current| current.locals.set(locals));
+    let _ = AT_END.try_with(|end| end.0.set(Some(at_end)));
     opaque();
 }
 

@@ -13,7 +13,7 @@
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
 //! | `waiter`, `completion` | the wake side: the first waker wins |
-//! | `cancel_group` | who is cancelled together |
+//! | `cancel_group`, `local_table` | who is cancelled together; values by key |
 //! | `parker`, `idle` | how processors sleep, and who does |
 //! | `orders` | what a cluster's handles ask of its processors |
 //! | `current`, `ready` | this thread's processor; a processor's ready queue |
@@ -24,7 +24,7 @@
 //! | `timer`, `topology` | deadlines; the machine, and how many processors |
 //! | `domain`, `steal` | what a cluster's processors share |
 //! | `processor` | the run loop |
-//! | `park`, `cancel` | the park side: `park_until`, `yield_now`, `sleep`; cancellation |
+//! | `park`, `cancel`, `local` | the park side: `park_until`, `yield_now`, `sleep`; cancellation; fibre-locals |
 //! | `children`, `spawn`, `cluster`, `scope`, `builder`, `big_stack`, `blocking` | what users call |
 
 pub mod sync;
@@ -85,6 +85,10 @@ mod fibre;
 #[cfg(not(loom))]
 mod fork;
 #[cfg(not(loom))]
+mod local;
+#[cfg(not(loom))]
+mod local_table;
+#[cfg(not(loom))]
 mod park;
 #[cfg(not(loom))]
 mod policy;
@@ -120,6 +124,8 @@ pub use self::{
     },
     cluster::{Cluster, ClusterBuilder, PauseError, Paused, halt_of_caller},
     fork::{is_forked_child, unblock_signals},
+    local::LocalKey,
+    local_table::{Destructor, Key},
     park::{
         Resume, Waiter, may_spin, park, park_until, sleep, sleep_until, yield_now, yield_point,
     },

@@ -77,8 +77,13 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         };
         let result = catch_unwind(AssertUnwindSafe(closure));
         fork::die_if_forked("the end of a fibre");
+        // SAFETY: the runtime's reference keeps the task alive until its stack is left.
+        let locals = unsafe { &this.as_ref().locals };
+        locals.end();
         // SAFETY: the same task, unfinished.
         unsafe { Self::finish(this, result) };
+        // A result that nobody wanted may have used some when it was dropped.
+        locals.end();
     }
 
     /// See [`Body::fail`].
@@ -87,6 +92,8 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         // SAFETY: the stage is the owner's: the fibre has not started.
         let closure = unsafe { Self::replace(this, Stage::Empty) };
         drop_quietly(closure);
+        // SAFETY: the runtime's reference keeps the task alive.
+        unsafe { this.as_ref() }.locals.end();
         // SAFETY: the same task, unfinished.
         unsafe { Self::finish(this, Err(Box::new(error))) };
     }

@@ -8,7 +8,8 @@
 //! Who may touch what: `context`, `suspender` and the closure belong to whoever owns
 //! the fibre, that is, to the one that took it from a queue, and then to the
 //! fibre itself while it runs. `state`, `completion` and `references` are
-//! atomic words of their own files; `shields` is the running fibre's. `home` is written by the owner before it runs
+//! atomic words of their own files; `locals` and `shields` are
+//! the running fibre's. `home` is written by the owner before it runs
 //! the fibre, and read by the winner of the fibre's waiter.
 
 pub mod memory;
@@ -19,6 +20,7 @@ pub use state::{Left, RunState, Wake};
 use crate::cancel_group::{CancelGroup, Cancellable};
 use crate::completion::Completion;
 use crate::context::{Context, Suspender};
+use crate::local_table::Locals;
 use crate::queue::Link;
 use crate::ready::ReadyQueue;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
@@ -66,6 +68,8 @@ pub struct ControlBlock {
     /// Whether it waits inside a destructor that runs because of a panic. Then it
     /// never changes its kernel thread: the panic is counted there.
     pub unwinding: Cell<bool>,
+    /// Its fibre-local values.
+    pub locals: Locals,
     /// How many calls that it is in want no wait to be cancelled.
     pub shields: Cell<u32>,
     /// Its typed part.
@@ -100,6 +104,7 @@ impl ControlBlock {
             context: UnsafeCell::new(None),
             suspender: Cell::new(None),
             unwinding: Cell::new(false),
+            locals: Locals::new(),
             shields: Cell::new(0),
             body,
             completion: Completion::new(),

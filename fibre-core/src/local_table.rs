@@ -1,0 +1,264 @@
+//! Values that belong to one fibre, or to one plain thread, found by keys.
+//!
+//! A [`Key`] has an index that is its own as long as it is not deleted, and a generation that
+//! tells it from earlier owners of the index. A [`Locals`] is one owner's table: a value and
+//! its destructor by index. It is a null pointer until the first value is set, which is all
+//! that a fibre without such values pays for.
+//!
+//! At its owner's end the table is emptied in rounds, as POSIX has it: a value is taken out
+//! before its destructor runs, which may block, and may set values again, of its own key too;
+//! these are for the next round. What is left after [`ROUNDS`] rounds is leaked.
+//!
+//! Nothing here is atomic but the generations: a table is used by its owner only, and no
+//! borrow of it outlives a method, since destructors come back to it.
+
+use parking_lot::Mutex;
+use std::cell::UnsafeCell;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How often a table is emptied at the end: `PTHREAD_DESTRUCTOR_ITERATIONS`.
+const ROUNDS: usize = 4;
+
+/// What ends a value. It may unwind; the panic ends with the value.
+pub type Destructor = unsafe extern "C-unwind" fn(*mut c_void);
+
+/// A key of values of which each fibre, and each plain thread, has its own: untyped, for C and
+/// for others who manage what the values point to. A new key's values are null.
+///
+/// Most programs want [`fibre_local!`](crate::fibre_local).
+///
+/// ```
+/// // SAFETY: there is no destructor.
+/// let key = unsafe { fibre_core::Key::new(None) };
+/// key.set(7 as *mut _);
+/// let other = fibre_core::spawn(move || key.get().is_null());
+/// assert!(other.join().unwrap());
+/// assert_eq!(key.get() as usize, 7);
+/// key.delete();
+/// assert!(key.get().is_null());
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// What stands behind all keys that have had this index; never freed.
+    place: &'static Place,
+    /// The place's generation while this key is its owner.
+    generation: u32,
+    /// What ends values that are not null when their fibre or thread ends.
+    destructor: Option<Destructor>,
+}
+
+/// What keys with the same index share.
+#[derive(Debug)]
+struct Place {
+    /// Where in the tables their values are.
+    index: usize,
+    /// Grows when a key is deleted.
+    generation: AtomicU32,
+}
+
+/// Places that there are, and those that no key owns.
+struct Places {
+    count: usize,
+    free: Vec<&'static Place>,
+}
+
+/// All of them.
+static PLACES: Mutex<Places> = parking_lot::const_mutex(Places {
+    count: 0,
+    free: Vec::new(),
+});
+
+impl Key {
+    /// A new key. `destructor` is called for each value that is not null when its fibre or
+    /// thread ends, after the value has been set to null; in the fibre, which may block there.
+    ///
+    /// # Safety
+    ///
+    /// The destructor may be called with all that the key's values will be set to, on the
+    /// fibre or thread that has set it.
+    #[must_use]
+    pub unsafe fn new(destructor: Option<Destructor>) -> Self {
+        let mut places = PLACES.lock();
+        let place = places.free.pop().unwrap_or_else(|| {
+            places.count += 1;
+            Box::leak(Box::new(Place {
+                index: places.count - 1,
+                generation: AtomicU32::new(0),
+            }))
+        });
+        Self {
+            place,
+            generation: place.generation.load(Ordering::Relaxed),
+            destructor,
+        }
+    }
+
+    /// Deletes it: all of its values are null from now on, and nobody's destructor is called.
+    /// `false`: it had been deleted.
+    #[allow(clippy::must_use_candidate, reason = "most callers know")]
+    pub fn delete(self) -> bool {
+        let mut places = PLACES.lock();
+        let alive = self.is_alive();
+        if alive {
+            self.place.generation.fetch_add(1, Ordering::Release);
+            places.free.push(self.place);
+        }
+        alive
+    }
+
+    /// Whether it has not been deleted.
+    #[must_use]
+    pub fn is_alive(self) -> bool {
+        self.place.generation.load(Ordering::Acquire) == self.generation
+    }
+}
+
+/// The values of one fibre or thread. See the module text.
+#[derive(Debug, Default)]
+pub struct Locals(UnsafeCell<Option<Box<Table>>>);
+
+/// Values by the index of their key. Boxed, so that an owner without any pays one pointer.
+#[derive(Debug, Default)]
+struct Table(Vec<Option<Value>>);
+
+/// One value that is not null.
+#[derive(Debug, Clone, Copy)]
+struct Value {
+    /// Whose it is.
+    key: Key,
+    /// Never null.
+    value: *mut c_void,
+}
+
+impl Locals {
+    /// No values.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(UnsafeCell::new(None))
+    }
+
+    /// The value of a key; null if it has none.
+    #[inline]
+    pub fn get(&self, key: Key) -> *mut c_void {
+        // SAFETY: the owner is alone with its table, and no borrow outlives a method.
+        let table = unsafe { &*self.0.get() };
+        let slot = table
+            .as_ref()
+            .and_then(|table| table.0.get(key.place.index));
+        match slot {
+            Some(Some(slot)) if slot.key.generation == key.generation => slot.value,
+            _ => ptr::null_mut(),
+        }
+    }
+
+    /// Replaces the value of a key. The old one is not ended.
+    pub fn set(&self, key: Key, value: *mut c_void) {
+        // SAFETY: as in `get`.
+        let table = &mut unsafe { &mut *self.0.get() }.get_or_insert_default().0;
+        let index = key.place.index;
+        if table.len() <= index {
+            table.resize(index + 1, None);
+        }
+        table[index] = (!value.is_null()).then_some(Value { key, value });
+    }
+
+    /// Ends all values. The owner's, at its end; blocks what the destructors block.
+    #[inline]
+    pub fn end(&self) {
+        // SAFETY: as in `get`.
+        if unsafe { &*self.0.get() }.is_some() {
+            self.end_in_rounds();
+        }
+    }
+
+    /// The part of [`end`](Self::end) for those who have values.
+    #[cold]
+    fn end_in_rounds(&self) {
+        for _ in 0..ROUNDS {
+            let mut index = 0;
+            let mut ended = 0;
+            while let Some(value) = self.take_from(&mut index) {
+                value.end();
+                ended += 1;
+            }
+            if ended == 0 {
+                break;
+            }
+        }
+        // SAFETY: as in `get`.
+        drop(unsafe { (*self.0.get()).take() });
+    }
+
+    /// Takes out the first value at or behind `index` whose key is alive, and steps behind it.
+    fn take_from(&self, index: &mut usize) -> Option<Value> {
+        // SAFETY: as in `get`.
+        let table = &mut unsafe { &mut *self.0.get() }.as_mut()?.0;
+        while *index < table.len() {
+            let value = table[*index].take();
+            *index += 1;
+            if let Some(value) = value
+                && value.key.is_alive()
+            {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+impl Value {
+    /// Calls the destructor. Its panic has been printed by the panic hook, and ends here.
+    fn end(self) {
+        let Some(destructor) = self.key.destructor else {
+            return;
+        };
+        // SAFETY: the destructor was given for the values of this key.
+        let ended = catch_unwind(AssertUnwindSafe(|| unsafe { destructor(self.value) }));
+        if let Err(payload) = ended {
+            // The payload's destructor is not trusted either.
+            std::mem::forget(payload);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    /// The sum of what destructors have been called with.
+    static ENDED: AtomicUsize = AtomicUsize::new(0);
+
+    unsafe extern "C-unwind" fn count(value: *mut c_void) {
+        ENDED.fetch_add(value.addr(), Ordering::Relaxed);
+    }
+
+    fn new(destructor: Option<Destructor>) -> Key {
+        // SAFETY: the destructor of these tests takes any value.
+        unsafe { Key::new(destructor) }
+    }
+
+    #[test]
+    fn values_are_ended_once_and_deleted_ones_never() {
+        let locals = Locals::new();
+        let keys = [(); 4].map(|()| new(Some(count)));
+        let without = new(None);
+        assert!(locals.get(keys[3]).is_null());
+        for (index, key) in keys.into_iter().enumerate() {
+            locals.set(key, ptr::without_provenance_mut(1 << (4 * index)));
+        }
+        locals.set(without, ptr::without_provenance_mut(5));
+        locals.set(keys[1], ptr::null_mut());
+        assert!(keys[2].delete() && !keys[2].delete());
+        let heir = new(Some(count));
+        assert!(locals.get(heir).is_null(), "another key's value");
+        for _ in 0..2 {
+            locals.end();
+            assert_eq!(ENDED.load(Ordering::Relaxed), 0x1001);
+        }
+        assert!(keys.iter().all(|key| locals.get(*key).is_null()));
+    }
+}
