@@ -55,7 +55,7 @@ pub use fibre_core::{Destructor, Key, LocalKey, fibre_local};
 
 pub use fibre_core::{PauseError, Paused, processor};
 
-pub use fibre_core::{StackClass, on_big_stack, stack_statistics, stack_used};
+pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, stack_used};
 
 pub use fibre_core::{Placement, Priority, StealOrder, Stealing, UnknownPolicy};
 

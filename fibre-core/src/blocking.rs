@@ -55,6 +55,8 @@ fn disk_cluster() -> io::Result<&'static Cluster> {
             .processors(DISK_PROCESSORS)
             .name("fibre-disk")
             .pin(Pinning::None)
+            // They are fibres of the runtime's, one for each of the user's at most.
+            .max_fibres(usize::MAX)
             .build()
     })
 }

@@ -2,9 +2,9 @@
 
 use crate::cancel::CancelToken;
 use crate::cluster::{Cluster, caller_place, try_caller_place};
-use crate::fibre::Attributes;
+use crate::fibre::{Attributes, StackTime};
 use crate::processor::Processor;
-use crate::spawn::{JoinHandle, launch};
+use crate::spawn::{JoinHandle, launch, refuse};
 use std::io;
 
 /// Spawns a fibre in the caller's cluster, or, on a thread that is no fibre, in the
@@ -20,8 +20,8 @@ use std::io;
 ///
 /// # Panics
 ///
-/// If the default cluster cannot be started; [`Builder::spawn`] returns an error
-/// instead.
+/// If the default cluster cannot be started, or the cluster has as many fibres as it may
+/// have; [`Builder::spawn`] returns an error instead.
 pub fn spawn<F, T>(closure: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -31,8 +31,8 @@ where
     let handle =
         caller_place(|place| unsafe { launch(place, Attributes::default(), None, closure) });
     match handle {
-        Some(handle) => handle,
-        None => unreachable!("the caller's cluster lives while the caller does"),
+        Ok(handle) => handle,
+        Err(error) => refuse(error),
     }
 }
 
@@ -63,7 +63,8 @@ impl Builder {
     }
 
     /// Bytes reserved for its stack; at least 32 KiB, rounded up to a power of two.
-    /// Default: the cluster's. One that cannot be had is an error at the join.
+    /// Default: the cluster's. One that cannot be had is an error at the join, or, if the last
+    /// attempt to have one has failed, at the spawn.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.0.stack_size = Some(bytes);
         self
@@ -85,32 +86,59 @@ impl Builder {
         self
     }
 
+    /// Gives it its stack when it is spawned and not when it first runs, so that an error
+    /// shows at once; costs memory for each fibre that has not run yet.
+    ///
+    /// ```
+    /// let absurd = fibre_core::Builder::new().stack_size(1 << 50).eager_stack();
+    /// let error = absurd.spawn(|| ()).unwrap_err();
+    /// assert_eq!(error.kind(), std::io::ErrorKind::OutOfMemory);
+    /// ```
+    pub fn eager_stack(mut self) -> Self {
+        self.0.stack_time = StackTime::Spawn;
+        self
+    }
+
+    /// What to spawn with, for those who can report an error.
+    fn fallible(mut self) -> Attributes {
+        if self.0.stack_time == StackTime::FirstRun {
+            self.0.stack_time = StackTime::FirstRunUnlessScarce;
+        }
+        self.0
+    }
+
     /// Spawns it, as [`spawn`].
     ///
     /// # Errors
     ///
-    /// When the default cluster cannot be started.
+    /// When the default cluster cannot be started; [`SpawnError::TooManyFibres`](crate::SpawnError)
+    /// ([`WouldBlock`](io::ErrorKind::WouldBlock)) when the cluster has as many fibres as it may
+    /// have; [`SpawnError::NoStack`](crate::SpawnError) ([`OutOfMemory`](io::ErrorKind::OutOfMemory)) when there is
+    /// no stack for it. The latter is found out here with [`eager_stack`](Self::eager_stack), or
+    /// if a stack of that size has been refused and none has come back; else at the join.
     pub fn spawn<F, T>(self, closure: F) -> io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         // SAFETY: everything is 'static.
-        let handle = try_caller_place(|place| unsafe { launch(place, self.0, None, closure) })?;
-        handle.ok_or_else(|| io::Error::other("the cluster has been stopped"))
+        let handle =
+            try_caller_place(|place| unsafe { launch(place, self.fallible(), None, closure) })?;
+        Ok(handle?)
     }
 
     /// Spawns it in `cluster`.
     ///
     /// # Errors
     ///
-    /// When the cluster has been stopped, and the caller is not one of its last fibres.
+    /// When the cluster has been stopped, and the caller is not one of its last fibres; and as
+    /// [`spawn`](Self::spawn).
     pub fn spawn_in<F, T>(self, cluster: &Cluster, closure: F) -> io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        cluster.try_spawn(self.0, closure)
+        cluster.try_spawn(self.fallible(), closure)
     }
 }
 

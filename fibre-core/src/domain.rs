@@ -10,6 +10,7 @@
 
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::idle::IdleSet;
+use crate::limit::Limit;
 use crate::orders::Orders;
 use crate::ready::ReadyQueue;
 use crate::settings::Settings;
@@ -118,6 +119,8 @@ pub struct Domain {
     pub orders: Orders<ControlBlock>,
     /// The upper part of the numbers of fibres that foreign threads spawn.
     spawner: u64,
+    /// How many fibres there may be, if that is limited.
+    pub limit: Option<Limit>,
     /// Stacks that its processors exchange.
     pub stacks: Depot,
     /// Whether fibres that begin from now on are cancelled.
@@ -161,6 +164,7 @@ impl Domain {
             orders: Orders::new(),
             spawner,
             cpus: topology::available().min(settings.pinned_to.unwrap_or(usize::MAX)),
+            limit: settings.max_fibres.map(Limit::new),
             stacks: Depot::default(),
             cancelled: AtomicBool::new(false),
             settings,

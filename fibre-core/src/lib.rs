@@ -20,7 +20,7 @@
 //! | `fork` | what becomes of all this in a forked child |
 //! | `fibre` | the control block, its run state, memory of ended fibres |
 //! | `policy` | the scheduler's choices, as values |
-//! | `settings` | every choice as a value, and the environment variables |
+//! | `settings`, `limit` | every choice as a value, and the environment variables |
 //! | `timer`, `topology` | deadlines; the machine, and how many processors |
 //! | `domain`, `steal` | what a cluster's processors share |
 //! | `processor` | the run loop |
@@ -85,6 +85,8 @@ mod fibre;
 #[cfg(not(loom))]
 mod fork;
 #[cfg(not(loom))]
+mod limit;
+#[cfg(not(loom))]
 mod local;
 #[cfg(not(loom))]
 mod local_table;
@@ -134,7 +136,7 @@ pub use self::{
     processor::in_fibre,
     queue::{QueueKind, UnknownQueueKind},
     scope::{Scope, ScopedJoinHandle, scope},
-    spawn::{JoinHandle, Result},
+    spawn::{JoinHandle, Result, SpawnError},
     stack::{StackClass, StackError, stack_statistics},
     stack_use::stack_used,
     topology::{

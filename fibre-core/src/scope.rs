@@ -8,7 +8,7 @@ use crate::children::{Children, ChildrenRef};
 use crate::cluster::caller_place;
 use crate::fibre::Attributes;
 use crate::park::park;
-use crate::spawn::{JoinHandle, Result, launch};
+use crate::spawn::{JoinHandle, Result, launch, refuse};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -60,7 +60,7 @@ impl<'scope> Scope<'scope, '_> {
     ///
     /// # Panics
     ///
-    /// If the default cluster cannot be started.
+    /// As [`spawn`](crate::spawn()).
     pub fn spawn<F, T>(&'scope self, closure: F) -> ScopedJoinHandle<'scope, T>
     where
         F: FnOnce() -> T + Send + 'scope,
@@ -73,7 +73,7 @@ impl<'scope> Scope<'scope, '_> {
             launch(place, Attributes::default(), Some(self.children), closure)
         });
         match handle {
-            Some(handle) => {
+            Ok(handle) => {
                 // The fibre itself will say that it has ended.
                 std::mem::forget(counted);
                 ScopedJoinHandle {
@@ -81,7 +81,10 @@ impl<'scope> Scope<'scope, '_> {
                     _scope: PhantomData,
                 }
             }
-            None => unreachable!("the caller's cluster lives while the caller does"),
+            Err(error) => {
+                drop(counted);
+                refuse(error)
+            }
         }
     }
 }

@@ -28,6 +28,8 @@ pub type Neighbours = Arc<[Box<[usize]>]>;
 pub struct Settings {
     /// Usable bytes of stacks, unless a fibre says otherwise.
     pub stack_size: usize,
+    /// The most fibres at once; `None` for as many as there is memory for.
+    pub max_fibres: Option<NonZeroUsize>,
     /// Whether stacks lose what ended fibres left on them.
     pub wipe_stacks: bool,
     /// How many processors there is room for.
@@ -62,6 +64,7 @@ impl Settings {
         Self {
             stack_size: variable("FIBRE_STACK_SIZE", "a number of bytes")
                 .map_or(DEFAULT_STACK_SIZE, round_size),
+            max_fibres: variable("FIBRE_MAX_FIBRES", "a positive number"),
             wipe_stacks: variable("FIBRE_WIPE_STACKS", "0 or 1").is_some_and(|Switch(on)| on),
             max_processors: variable("FIBRE_MAX_PROCESSORS", "a positive number")
                 .map_or(DEFAULT_MAX_PROCESSORS, NonZeroUsize::get),

@@ -8,16 +8,18 @@
 use crate::children::ChildrenRef;
 use crate::completion::Finished;
 use crate::domain::Domain;
-use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, memory};
+use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, StackTime, memory};
 use crate::fork;
 use crate::park::{self, park};
 use crate::processor::Processor;
 use crate::report;
-use crate::stack::StackError;
+use crate::stack::{Stack, StackError, class_of, is_scarce, put_cold};
 use crate::waiter::Limit;
 use std::alloc::Layout;
 use std::any::Any;
 use std::cell::UnsafeCell;
+use std::fmt;
+use std::io;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -166,6 +168,45 @@ fn drop_quietly<V>(value: V) {
     }
 }
 
+/// Why a fibre cannot be spawned. [`Builder::spawn`](crate::Builder::spawn) has it inside its
+/// [`io::Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// The cluster has been stopped.
+    Stopped,
+    /// The cluster has so many fibres already, which is as many as it may have
+    /// ([`max_fibres`](crate::ClusterBuilder::max_fibres)).
+    TooManyFibres(usize),
+    /// There is no stack for it.
+    NoStack(StackError),
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped => f.write_str("the cluster has been stopped"),
+            Self::TooManyFibres(most) => {
+                write!(f, "the cluster may not have more than {most} fibres")
+            }
+            Self::NoStack(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for SpawnError {}
+
+impl From<SpawnError> for io::Error {
+    fn from(error: SpawnError) -> Self {
+        let kind = match error {
+            SpawnError::Stopped => io::ErrorKind::Other,
+            SpawnError::TooManyFibres(_) => io::ErrorKind::WouldBlock,
+            SpawnError::NoStack(_) => io::ErrorKind::OutOfMemory,
+        };
+        Self::new(kind, error)
+    }
+}
+
 /// Where a new fibre is to live.
 pub enum Place<'a> {
     /// With the caller, who is a processor of the domain.
@@ -175,6 +216,43 @@ pub enum Place<'a> {
 }
 
 impl Place<'_> {
+    /// The domain.
+    #[inline]
+    fn domain(&self) -> &Domain {
+        match self {
+            Self::Here(processor) => processor.domain(),
+            Self::There(domain) => domain,
+        }
+    }
+
+    /// Takes the fibre's stack, if it is to have it before it runs.
+    #[inline]
+    fn reserve(&self, attributes: &Attributes) -> std::result::Result<Option<Stack>, SpawnError> {
+        match attributes.stack_time {
+            StackTime::FirstRun => Ok(None),
+            time => self
+                .reserve_now(attributes, time)
+                .map_err(SpawnError::NoStack),
+        }
+    }
+
+    /// See [`reserve`](Self::reserve).
+    fn reserve_now(
+        &self,
+        attributes: &Attributes,
+        time: StackTime,
+    ) -> std::result::Result<Option<Stack>, StackError> {
+        let default = self.domain().settings.stack_size;
+        let class = class_of(attributes.stack_size.unwrap_or(default));
+        if time == StackTime::FirstRunUnlessScarce && !is_scarce(class) {
+            return Ok(None);
+        }
+        match self {
+            Self::Here(processor) => processor.take_stack(class).map(Some),
+            Self::There(domain) => domain.stacks.take_one(class).map(Some),
+        }
+    }
+
     /// Counts the fibre; `None` if the domain has stopped.
     #[inline]
     fn register(&self) -> Option<u64> {
@@ -205,7 +283,11 @@ impl Place<'_> {
     }
 }
 
-/// Spawns a fibre in `place`. `None`: the domain has stopped; the closure is gone.
+/// Spawns a fibre in `place`.
+///
+/// # Errors
+///
+/// When it cannot be; the closure is gone.
 ///
 /// # Safety
 ///
@@ -216,12 +298,12 @@ pub unsafe fn launch<F, T>(
     attributes: Attributes,
     scope: Option<ChildrenRef>,
     closure: F,
-) -> Option<JoinHandle<T>>
+) -> std::result::Result<JoinHandle<T>, SpawnError>
 where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let id = place.register()?;
+    let (id, stack) = admit(place, &attributes)?;
     let task = place
         .memory(Layout::new::<Task<F, T>>())
         .cast::<Task<F, T>>();
@@ -232,15 +314,51 @@ where
             stage: UnsafeCell::new(Stage::<F, T>::Closure(closure)),
             scope,
         });
+        if let Some(stack) = stack {
+            *(*task.as_ptr()).block.reserved.get() = Some(Box::new(stack));
+        }
     }
     let fibre: FibreRef = task.cast();
     // SAFETY: the fibre is new, and ends only once it has been placed.
     unsafe { ControlBlock::join_group(fibre) };
     place.put(fibre);
-    Some(JoinHandle {
+    Ok(JoinHandle {
         fibre,
         _result: PhantomData,
     })
+}
+
+/// Counts a new fibre, and gives it its number and perhaps its stack.
+#[inline]
+fn admit(
+    place: &Place<'_>,
+    attributes: &Attributes,
+) -> std::result::Result<(u64, Option<Stack>), SpawnError> {
+    let limit = place.domain().limit.as_ref();
+    if let Some(limit) = limit {
+        limit.admit().map_err(SpawnError::TooManyFibres)?;
+    }
+    let admitted = place
+        .reserve(attributes)
+        .and_then(|stack| match place.register() {
+            Some(id) => Ok((id, stack)),
+            None => {
+                if let Some(stack) = stack {
+                    put_cold(stack);
+                }
+                Err(SpawnError::Stopped)
+            }
+        });
+    if let (Err(_), Some(limit)) = (&admitted, limit) {
+        limit.leave();
+    }
+    admitted
+}
+
+/// Ends a spawn that cannot return an error.
+#[cold]
+pub fn refuse(error: SpawnError) -> ! {
+    panic!("cannot spawn a fibre: {error}")
 }
 
 /// The right to wait for a fibre's end and to have its result. Dropping it detaches

@@ -3,6 +3,7 @@
 //! | file       | what it is about                                             |
 //! |------------|--------------------------------------------------------------|
 //! | `join`     | results, time-outs, who may join from where                  |
+//! | `limits`   | how many fibres a cluster may have                           |
 //! | `many`     | large numbers of fibres                                      |
 //! | `results`  | results and closures are dropped once, in every order        |
 //! | `stacks`   | names, numbers, stack sizes                                  |
@@ -21,6 +22,7 @@ mod big_stack;
 mod blocking;
 mod cluster;
 mod join;
+mod limits;
 mod many;
 mod results;
 mod scope;

@@ -7,6 +7,7 @@ use crate::settings::{Settings, variable};
 use crate::stack::{install_overflow_report, round_size};
 use crate::topology::{CpuSet, Pinning, Places, default_processors};
 use std::io;
+use std::num::NonZeroUsize;
 
 /// What a cluster is to be like. See [`Cluster::builder`](super::Cluster::builder).
 #[derive(Debug, Clone)]
@@ -64,6 +65,29 @@ impl ClusterBuilder {
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.settings.stack_size = round_size(bytes);
+        self
+    }
+
+    /// The most fibres that the cluster has at once, blocked ones included; more are refused:
+    /// [`Builder::spawn`](crate::Builder::spawn) returns an error of the kind
+    /// [`WouldBlock`](std::io::ErrorKind::WouldBlock), and [`spawn`](crate::spawn()) panics.
+    /// Protects a server's memory from its clients. Zero counts as one, `usize::MAX` is no limit.
+    /// Default: no limit, or the environment variable `FIBRE_MAX_FIBRES`.
+    ///
+    /// ```
+    /// use std::io::ErrorKind;
+    ///
+    /// let cluster = fibre_core::Cluster::builder().max_fibres(1).build()?;
+    /// let only = cluster.spawn(|| fibre_core::Builder::new().spawn(|| ()).map(drop));
+    /// let refused = only.join().unwrap().unwrap_err();
+    /// assert_eq!(refused.kind(), ErrorKind::WouldBlock);
+    /// cluster.stop();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn max_fibres(mut self, count: usize) -> Self {
+        let limit = NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN);
+        self.settings.max_fibres = Some(limit).filter(|limit| *limit != NonZeroUsize::MAX);
         self
     }
 

@@ -1,7 +1,7 @@
 //! The handle that programs have.
 
 use super::builder::ClusterBuilder;
-use super::running::{Running, stopped};
+use super::running::Running;
 use crate::fibre::Attributes;
 use crate::fork;
 use crate::orders::Standing;
@@ -90,7 +90,7 @@ impl Cluster {
         };
         // SAFETY: passed on.
         let handle = unsafe { launch(&place, attributes, None, closure) };
-        handle.ok_or_else(stopped)
+        Ok(handle?)
     }
 
     /// How many processors it has.

@@ -5,7 +5,7 @@
 //! ([`Body`]). Two references exist at first: the runtime's, given up by the
 //! processor that ran the fibre to its end, and the handle's.
 //!
-//! Who may touch what: `context`, `suspender` and the closure belong to whoever owns
+//! Who may touch what: `context`, `reserved`, `suspender` and the closure belong to whoever owns
 //! the fibre, that is, to the one that took it from a queue, and then to the
 //! fibre itself while it runs. `state`, `completion` and `references` are
 //! atomic words of their own files; `locals` and `shields` are
@@ -23,6 +23,7 @@ use crate::context::{Context, Suspender};
 use crate::local_table::Locals;
 use crate::queue::Link;
 use crate::ready::ReadyQueue;
+use crate::stack::Stack;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 use crate::waiter::Wakeable;
 use std::cell::{Cell, UnsafeCell};
@@ -63,6 +64,8 @@ pub struct ControlBlock {
     /// Its stack and the computation on it; `None` before the first run and after
     /// the last.
     pub context: UnsafeCell<Option<Context>>,
+    /// A stack for its first run, if it got one when it was spawned.
+    pub reserved: UnsafeCell<Option<Box<Stack>>>,
     /// The way off its stack, once on it.
     pub suspender: Cell<Option<Suspender>>,
     /// Whether it waits inside a destructor that runs because of a panic. Then it
@@ -82,6 +85,18 @@ pub struct ControlBlock {
     id: u64,
 }
 
+/// When a fibre gets its stack.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StackTime {
+    /// When it first runs: fibres that wait to be run need none.
+    #[default]
+    FirstRun,
+    /// The same; but when it is spawned, if the last stack of that size was refused.
+    FirstRunUnlessScarce,
+    /// When it is spawned.
+    Spawn,
+}
+
 /// What a user may choose for a fibre.
 #[derive(Debug, Clone, Default)]
 pub struct Attributes {
@@ -89,6 +104,8 @@ pub struct Attributes {
     pub name: Option<Box<str>>,
     /// Usable bytes of its stack; `None` for the cluster's default.
     pub stack_size: Option<usize>,
+    /// When it gets its stack.
+    pub stack_time: StackTime,
     /// With whom it is cancelled.
     pub group: Option<Arc<CancelGroup<ControlBlock>>>,
 }
@@ -102,6 +119,7 @@ impl ControlBlock {
             references: AtomicU32::new(2),
             home: AtomicPtr::new(ptr::null_mut()),
             context: UnsafeCell::new(None),
+            reserved: UnsafeCell::new(None),
             suspender: Cell::new(None),
             unwinding: Cell::new(false),
             locals: Locals::new(),

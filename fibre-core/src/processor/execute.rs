@@ -72,7 +72,12 @@ impl Processor {
         }
         let wish = block.attributes.stack_size;
         let class = class_of(wish.unwrap_or(self.domain().settings.stack_size));
-        let stack = self.take_stack(class)?;
+        // SAFETY: as in `execute`.
+        let reserved = unsafe { (*block.reserved.get()).take() };
+        let stack = match reserved {
+            Some(reserved) => *reserved,
+            None => self.take_stack(class)?,
+        };
         let owner = fibre.as_ptr().cast_const().cast();
         stack.set_owner(owner);
         // SAFETY: `enter` is called once, with a live block, by the first resume.
@@ -107,6 +112,9 @@ impl Processor {
             self.put_stack(context.into_stack());
         }
         self.domain().tally(self.index()).count_finished();
+        if let Some(limit) = &self.domain().limit {
+            limit.leave();
+        }
         // SAFETY: the runtime's reference keeps it alive.
         unsafe { fibre.as_ref() }.leave_group();
         // SAFETY: the runtime's reference; the body has disposed of closure and result

@@ -99,7 +99,7 @@ impl StackCache {
     #[cold]
     fn take_from_below(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
         let Some(shelf) = self.shelves().get_mut(class) else {
-            return take_one(class);
+            return pool::take_one(class);
         };
         let wanted = shelf.batch.clamp(1, BATCH.min(capacity(class) / 2));
         shelf.batch = wanted * 2;
@@ -120,7 +120,7 @@ impl StackCache {
     pub fn put(&self, stack: Stack, depot: &Depot) {
         let class = stack.class();
         if class >= COMMON || self.wipes {
-            return put_cold(stack);
+            return pool::put_cold(stack);
         }
         let shelf = &mut self.shelves()[class];
         shelf.stacks.push(stack);
@@ -173,9 +173,14 @@ impl Shelf {
     /// Sends stale stacks to the system, and has the deep pages of the idle ones that stay.
     /// `true`: it should be looked at again.
     fn decay(&mut self, class: usize) -> bool {
-        let stale = decay::stale(self.fewest.saturating_sub(KEPT));
+        let stale = if pool::is_scarce(class) {
+            // Others have asked in vain.
+            self.stacks.len()
+        } else {
+            decay::stale(self.fewest.saturating_sub(KEPT))
+        };
         pool::put(class, self.stacks.drain(..stale));
-        let idle = self.fewest - stale;
+        let idle = self.fewest.saturating_sub(stale);
         let shallow = self.shallow.min(self.fewest).saturating_sub(stale);
         if idle > shallow {
             pages::release_deep(&self.stacks[shallow..idle]);
@@ -194,22 +199,6 @@ impl Shelf {
 /// The most stacks of this class that a processor keeps.
 fn capacity(class: usize) -> usize {
     (MOST_BYTES / class_size(class)).clamp(KEPT, MOST)
-}
-
-/// A stack straight from the system.
-pub fn take_one(class: usize) -> Result<Stack, StackError> {
-    let mut stacks = Vec::with_capacity(1);
-    pool::take(class, 1, &mut stacks)?;
-    match stacks.pop() {
-        Some(stack) => Ok(stack),
-        None => unreachable!("the pool gave no stack and no error"),
-    }
-}
-
-/// Gives a stack straight to the system.
-#[cold]
-pub fn put_cold(stack: Stack) {
-    pool::put(stack.class(), std::iter::once(stack));
 }
 
 impl Drop for StackCache {

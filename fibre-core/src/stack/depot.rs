@@ -4,9 +4,11 @@
 //! keeps its top ones, so that fibres which come and go by the thousand fault in nothing; what
 //! has not been needed for a while goes on to the system level ([`super::pool`]).
 
+use super::error::StackError;
 use super::size::COMMON;
 use super::slab::Stack;
 use super::{decay, pool};
+
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -46,6 +48,20 @@ impl Depot {
             .fetch_sub(shelf.stacks.len() - left, Ordering::Relaxed);
         stacks.extend(shelf.stacks.drain(left..));
         shelf.fewest = shelf.fewest.min(left);
+    }
+
+    /// Takes one stack of a class, for somebody who is none of the processors; from the system if
+    /// there is none here.
+    ///
+    /// # Errors
+    ///
+    /// [`StackError`], when none can be made.
+    pub fn take_one(&self, class: usize) -> Result<Stack, StackError> {
+        let mut stacks = Vec::new();
+        if class < COMMON {
+            self.take(class, 1, &mut stacks);
+        }
+        stacks.pop().map_or_else(|| pool::take_one(class), Ok)
     }
 
     /// Takes what a processor has too much of, without deep pages.

@@ -37,10 +37,11 @@ mod statistics;
 pub(crate) mod system;
 
 pub use alternate::AlternateStack;
-pub use cache::{StackCache, put_cold, take_one};
+pub use cache::StackCache;
 pub use depot::Depot;
 pub use error::StackError;
 pub use overflow::{Fibre, Informant, install as install_overflow_report};
+pub use pool::{is_scarce, put_cold, take_one};
 pub use size::{DEFAULT_STACK_SIZE, class_of, round_size};
 pub use slab::Stack;
 pub use statistics::{StackClass, depth_at, stack_statistics};

@@ -23,7 +23,7 @@ const WORTH_WARMING: usize = 8;
 /// The pools, by class.
 static POOLS: [Mutex<Pool>; CLASSES] = [const { Mutex::new(Pool::new()) }; CLASSES];
 
-/// A bit for each class of which a stack has been refused, and none has been made since.
+/// A bit for each class of which a stack has been refused, and none has come since.
 static SCARCE: AtomicU64 = AtomicU64::new(0);
 
 /// The stacks of one class.
@@ -80,7 +80,26 @@ pub(super) fn put(class: usize, stacks: impl ExactSizeIterator<Item = Stack>) {
         }
         pages::release_all(&batch);
         POOLS[class].lock().put(batch.drain(..));
+        if is_scarce(class) {
+            SCARCE.fetch_and(!(1 << class), Ordering::Relaxed);
+        }
     }
+}
+
+/// A stack straight from the system.
+pub fn take_one(class: usize) -> Result<Stack, StackError> {
+    let mut stacks = Vec::with_capacity(1);
+    take(class, 1, &mut stacks)?;
+    match stacks.pop() {
+        Some(stack) => Ok(stack),
+        None => unreachable!("the pool gave no stack and no error"),
+    }
+}
+
+/// Gives a stack straight to the system.
+#[cold]
+pub fn put_cold(stack: Stack) {
+    put(stack.class(), std::iter::once(stack));
 }
 
 /// Runs `f` while no mapping of this class comes or goes.
