@@ -3,15 +3,18 @@
 //! One word:
 //!
 //! ```text
-//!  PENDING ⇄ waiter ──► BUSY ──► DONE
-//!     └────────────────────────►─┘
+//!  PENDING ⇄ waiter with a limit ──► BUSY ──► DONE
+//!     ├────► patient waiter ──────────────────►─┤
+//!     ├───────────────────────────────────────►─┘
 //!     └──► DETACHED                       (nobody will ever ask)
 //! ```
 //!
-//! The finisher takes the waiter's address out of the word by `BUSY`, claims it,
-//! and stores `DONE`; a waiter whose deadline has passed takes itself out, or, if
-//! it finds `BUSY`, stays until `DONE`, which is a few instructions away. That is
-//! how invariant 1 of [`crate::waiter`] holds here without a lock.
+//! The finisher takes the address of a waiter with a limit out of the word by `BUSY`,
+//! claims it, and stores `DONE`; a waiter whose deadline has passed takes itself out, or,
+//! if it finds `BUSY`, stays until `DONE`, which is a few instructions away. That is
+//! how invariant 1 of [`crate::waiter`] holds here without a lock. A *patient* waiter has
+//! no limit and stays, so nobody but the finisher changes the word any more, or claims the
+//! waiter: stores will do.
 //!
 //! # Memory ordering
 //!
@@ -30,6 +33,9 @@ const BUSY: usize = 1;
 const DONE: usize = 2;
 /// It has not happened, and nobody will ever ask.
 const DETACHED: usize = 3;
+
+/// In a waiter's address: it has a limit, and may take itself out.
+const LIMITED: usize = 4;
 
 /// What the finisher finds out.
 #[must_use]
@@ -72,7 +78,11 @@ impl Completion {
             let next = match word {
                 PENDING => DONE,
                 DETACHED => return Finished::Unwanted,
-                _waiter => BUSY,
+                waiter if waiter & LIMITED != 0 => BUSY,
+                waiter => {
+                    self.wake_patient::<F>(waiter);
+                    return Finished::Published;
+                }
             };
             match self
                 .0
@@ -88,9 +98,20 @@ impl Completion {
         }
     }
 
-    /// The word is `BUSY`, and was the address of a waiter.
-    fn wake<F: Wakeable>(&self, waiter: usize) {
+    /// The word is the address of a patient waiter.
+    #[inline]
+    fn wake_patient<F: Wakeable>(&self, waiter: usize) {
         let waiter: *const Waiter<F> = std::ptr::with_exposed_provenance(waiter);
+        // SAFETY: it has no limit, is in no other place, and stays until it is resumed.
+        let resume = unsafe { (*waiter).claim_alone(0) };
+        self.0.store(DONE, Ordering::Release);
+        resume.resume();
+    }
+
+    /// The word is `BUSY`, and was the address of a waiter with a limit.
+    #[cold]
+    fn wake<F: Wakeable>(&self, waiter: usize) {
+        let waiter: *const Waiter<F> = std::ptr::with_exposed_provenance(waiter & !LIMITED);
         // SAFETY: whoever put it there stays while the word is `BUSY`.
         let resume = unsafe { (*waiter).claim(0) };
         self.0.store(DONE, Ordering::Release);
@@ -99,21 +120,34 @@ impl Completion {
         }
     }
 
-    /// Hangs `waiter` here. `false`: it has happened already.
+    /// Hangs `waiter` here, which has no limit. `false`: it has happened already.
     ///
-    /// One waiter at a time, which leaves by being woken or by [`withdraw`](Self::withdraw).
+    /// One waiter at a time, which leaves by being woken.
+    #[inline]
     #[must_use]
     pub fn publish<F>(&self, waiter: &Waiter<F>) -> bool {
-        let address = (&raw const *waiter).expose_provenance();
-        debug_assert!(address > DETACHED, "waiters are aligned");
+        self.hang((&raw const *waiter).expose_provenance())
+    }
+
+    /// [`publish`](Self::publish) for a waiter with a limit, which leaves by being woken or
+    /// by [`withdraw`](Self::withdraw).
+    #[must_use]
+    pub fn publish_limited<F>(&self, waiter: &Waiter<F>) -> bool {
+        self.hang((&raw const *waiter).expose_provenance() | LIMITED)
+    }
+
+    /// The common part.
+    #[inline]
+    fn hang(&self, waiter: usize) -> bool {
+        debug_assert!(waiter > LIMITED, "waiters are aligned");
         self.0
-            .compare_exchange(PENDING, address, Ordering::AcqRel, Ordering::Acquire)
+            .compare_exchange(PENDING, waiter, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
     }
 
-    /// Takes `waiter` out again after its deadline.
+    /// Takes a waiter with a limit out again that has reached it.
     pub fn withdraw<F>(&self, waiter: &Waiter<F>) {
-        let address = (&raw const *waiter).expose_provenance();
+        let address = (&raw const *waiter).expose_provenance() | LIMITED;
         let alone = self
             .0
             .compare_exchange(address, PENDING, Ordering::AcqRel, Ordering::Acquire);

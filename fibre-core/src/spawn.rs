@@ -435,7 +435,7 @@ impl<T> JoinHandle<T> {
             let _ = unsafe {
                 park::park_until(
                     Limit::Deadline(deadline),
-                    |waiter| completion.publish(waiter),
+                    |waiter| completion.publish_limited(waiter),
                     |waiter| completion.withdraw(waiter),
                 )
             };

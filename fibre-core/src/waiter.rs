@@ -161,6 +161,19 @@ impl<F: Wakeable> Waiter<F> {
         self.decide(FIRST_TOKEN + token)
     }
 
+    /// Ends this wait, leaving `token`, with nobody to compete with: a store instead of a
+    /// compare-and-swap.
+    ///
+    /// # Safety
+    ///
+    /// The wait has no [`Limit`], and nobody else can claim the waiter.
+    #[inline]
+    pub unsafe fn claim_alone(&self, token: u32) -> Resume<F> {
+        let target = self.target;
+        self.outcome.store(FIRST_TOKEN + token, Ordering::Release);
+        Resume { target }
+    }
+
     /// Tries to end this wait because its deadline has passed.
     pub fn time_out(&self) -> Option<Resume<F>> {
         self.decide(TIMED_OUT)

@@ -150,7 +150,7 @@ fn finish_and_time_out(withdraw: bool) {
     let parker = ThreadParker::new();
     // Leaked, so that the planted bug is one for loom to find, and no real one.
     let waiter = Box::leak(Box::new(Waiter::<NoFibre>::for_thread(&parker)));
-    if completion.publish(waiter) {
+    if completion.publish_limited(waiter) {
         match waiter.time_out() {
             // The deadline has won.
             Some(resume) => {
@@ -165,6 +165,46 @@ fn finish_and_time_out(withdraw: bool) {
     }
     finisher.join().unwrap();
     assert!(completion.is_done());
+}
+
+/// A finisher and a waiter without a limit, which goes on when it has been resumed, or, as
+/// planted, when it merely sees the outcome.
+fn finish_and_wait(until_resumed: bool) {
+    let completion = Arc::new(Completion::new());
+    let finisher = {
+        let completion = Arc::clone(&completion);
+        thread::spawn(move || {
+            let _ = completion.finish::<NoFibre>();
+        })
+    };
+    let parker = Arc::new(ThreadParker::new());
+    // Leaked, so that the planted bug is one for loom to find, and no real one.
+    let waiter = Box::leak(Box::new(Waiter::<NoFibre>::for_thread(&parker)));
+    if completion.publish(waiter) {
+        if until_resumed {
+            parker.park();
+            assert_eq!(waiter.outcome(), Outcome::Woken(0));
+        } else {
+            while !waiter.is_claimed() {
+                thread::yield_now();
+            }
+        }
+        assert!(completion.is_done());
+        waiter.end_of_frame();
+    }
+    finisher.join().unwrap();
+}
+
+/// A patient waiter is woken, and touched by nobody afterwards.
+#[test]
+fn a_patient_waiter_is_woken() {
+    support::check(|| finish_and_wait(true));
+}
+
+/// Planted: it goes on as soon as it sees the outcome, when the finisher is not done yet.
+#[test]
+fn planted_impatience_is_found() {
+    finds_bug(|| finish_and_wait(false));
 }
 
 /// A waiter that withdraws is touched by nobody afterwards.
