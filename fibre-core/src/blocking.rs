@@ -6,6 +6,7 @@
 
 use crate::cluster::{Cluster, LazyCluster};
 use crate::fibre::Attributes;
+use crate::policy::Placement;
 use crate::processor::in_fibre;
 use crate::topology::Pinning;
 use std::io;
@@ -54,6 +55,8 @@ fn disk_cluster() -> io::Result<&'static Cluster> {
         Cluster::builder()
             .processors(DISK_PROCESSORS)
             .name("fibre-disk")
+            // Each closure may block its processor for long: whoever is free takes the next.
+            .placement(Placement::Staging)
             .pin(Pinning::None)
             // They are fibres of the runtime's, one for each of the user's at most.
             .max_fibres(usize::MAX)

@@ -3,8 +3,9 @@
 use crate::cancel::CancelToken;
 use crate::cluster::{Cluster, caller_place, try_caller_place};
 use crate::fibre::{Attributes, StackTime};
+use crate::policy::Priority;
 use crate::processor::Processor;
-use crate::spawn::{JoinHandle, launch, refuse};
+use crate::spawn::{JoinHandle, Place, launch, refuse};
 use std::io;
 
 /// Spawns a fibre in the caller's cluster, or, on a thread that is no fibre, in the
@@ -33,6 +34,58 @@ where
     match handle {
         Ok(handle) => handle,
         Err(error) => refuse(error),
+    }
+}
+
+/// Spawns a fibre that runs at once on the caller's processor; the caller goes on when it
+/// blocks, yields or ends. From a thread that is no fibre, as [`spawn`].
+///
+/// The caller goes on before the other fibres that are ready here, so a tree of fibres that
+/// are forked and joined is walked depth first: it has as many stacks as it has levels, and a
+/// join finds its fibre ended. So that others do not starve meanwhile, a caller that has not
+/// let them run for 20 µs goes behind them. Nobody steals the new fibre: use [`spawn`] where
+/// there is work for several processors. Source: work-first order, Frigo, Leiserson, Randall,
+/// "The implementation of the Cilk-5 multithreaded language" (1998).
+///
+/// ```
+/// fn count(depth: u32) -> u64 {
+///     if depth == 0 {
+///         return 1;
+///     }
+///     let branches = [0, 1].map(|_| fibre_core::spawn_now(move || count(depth - 1)));
+///     branches.into_iter().map(|branch| branch.join().unwrap()).sum()
+/// }
+/// assert_eq!(fibre_core::spawn(|| count(8)).join().unwrap(), 256);
+/// ```
+///
+/// # Panics
+///
+/// As [`spawn`].
+pub fn spawn_now<F, T>(closure: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    match now(Attributes::default(), closure) {
+        Ok(handle) => handle,
+        Err(closure) => spawn(closure),
+    }
+}
+
+/// [`spawn_now`], if the caller is a fibre; else the closure.
+fn now<F, T>(attributes: Attributes, closure: F) -> std::result::Result<JoinHandle<T>, F>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    // SAFETY: not null means that this thread is that processor.
+    match unsafe { Processor::current().as_ref() } {
+        Some(here) if here.running().is_some() => {
+            // SAFETY: everything is 'static.
+            let handle = unsafe { launch(&Place::Now(here), attributes, None, closure) };
+            Ok(handle.unwrap_or_else(|error| refuse(error)))
+        }
+        _ => Err(closure),
     }
 }
 
@@ -86,6 +139,44 @@ impl Builder {
         self
     }
 
+    /// Which of the fibres that are ready at a processor runs first. Default:
+    /// [`Priority::Normal`].
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.0.priority = priority;
+        self
+    }
+
+    /// Makes it a fibre of the background: one that runs only if a processor finds nothing
+    /// else in the whole cluster, whatever its priority; and now and then all the same, so
+    /// that it does not starve. Source: thesis, section 3.2.2.
+    ///
+    /// ```
+    /// let sweeper = fibre_core::Builder::new().background().spawn(|| "swept")?;
+    /// assert_eq!(sweeper.join().unwrap(), "swept");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn background(mut self) -> Self {
+        self.0.background = true;
+        self
+    }
+
+    /// Makes it stay on one processor of its cluster, counted from zero: it starts there, and
+    /// is never stolen nor moved. Default: any.
+    ///
+    /// ```
+    /// let cluster = fibre_core::Cluster::builder().processors(2).build()?;
+    /// let there = fibre_core::Builder::new().on_processor(1);
+    /// assert_eq!(there.spawn_in(&cluster, || 7)?.join().unwrap(), 7);
+    /// let nowhere = fibre_core::Builder::new().on_processor(2);
+    /// assert!(nowhere.spawn_in(&cluster, || 7).is_err());
+    /// cluster.stop();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_processor(mut self, processor: usize) -> Self {
+        self.0.processor = Some(processor);
+        self
+    }
+
     /// Gives it its stack when it is spawned and not when it first runs, so that an error
     /// shows at once; costs memory for each fibre that has not run yet.
     ///
@@ -111,7 +202,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// When the default cluster cannot be started; [`SpawnError::TooManyFibres`](crate::SpawnError)
+    /// When the default cluster cannot be started; when the cluster has no such processor; [`SpawnError::TooManyFibres`](crate::SpawnError)
     /// ([`WouldBlock`](io::ErrorKind::WouldBlock)) when the cluster has as many fibres as it may
     /// have; [`SpawnError::NoStack`](crate::SpawnError) ([`OutOfMemory`](io::ErrorKind::OutOfMemory)) when there is
     /// no stack for it. The latter is found out here with [`eager_stack`](Self::eager_stack), or
@@ -121,10 +212,11 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        // SAFETY: everything is 'static.
-        let handle =
-            try_caller_place(|place| unsafe { launch(place, self.fallible(), None, closure) })?;
-        Ok(handle?)
+        try_caller_place(|place| {
+            place.check(&self.0)?;
+            // SAFETY: everything is 'static.
+            Ok::<_, io::Error>(unsafe { launch(place, self.fallible(), None, closure) }?)
+        })?
     }
 
     /// Spawns it in `cluster`.

@@ -21,6 +21,8 @@ use std::ptr::NonNull;
 pub enum Action {
     /// Queue it behind the others.
     Yield,
+    /// Queue it before the others.
+    MakeWay,
     /// Leave it to whoever wakes it.
     Park,
     /// Take its stack back: the computation has ended.

@@ -1,15 +1,15 @@
 //! What the processors of one cluster share.
 //!
 //! A [`Domain`] knows every processor's ready queue, who is idle, and how many
-//! fibres have begun and ended. It holds no thread and no policy beyond
-//! placement; threads belong to [`crate::cluster`], stealing to [`crate::steal`].
+//! fibres have begun and ended. It holds no thread and no policy; threads belong to
+//! [`crate::cluster`], placement to [`crate::placement`], stealing to [`crate::steal`].
 //!
 //! Everything that is there once per processor is made for as many as there may ever
 //! be, so nothing moves when processors are added; [`Domain::queues`] has those that
 //! are there.
 
-use crate::fibre::{ControlBlock, FibreRef};
-use crate::idle::IdleSet;
+use crate::commons::Commons;
+use crate::fibre::ControlBlock;
 use crate::limit::Limit;
 use crate::orders::Orders;
 use crate::ready::ReadyQueue;
@@ -26,6 +26,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering}
 pub struct Tally {
     /// Fibres spawned by fibres of this processor.
     spawned: AtomicU64,
+    /// Fibres that started on this processor.
+    started: AtomicU64,
     /// Fibres that ended on this processor.
     finished: AtomicU64,
     /// When it last became busy, in nanoseconds of the cluster's life, or [`RESTING`].
@@ -43,6 +45,7 @@ impl Default for Tally {
     fn default() -> Self {
         Self {
             spawned: AtomicU64::new(0),
+            started: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             busy_since: AtomicU64::new(RESTING),
             spawner: AtomicU64::new(0),
@@ -56,6 +59,12 @@ impl Tally {
     #[inline]
     fn count_spawned(&self) -> u64 {
         self.spawner.load(Ordering::Relaxed) | bump(&self.spawned)
+    }
+
+    /// Counts one more fibre that has started here.
+    #[inline]
+    pub fn count_started(&self) {
+        bump(&self.started);
     }
 
     /// Counts one more fibre that ended.
@@ -72,6 +81,13 @@ impl Tally {
     /// That number; `None`: the thread has not begun.
     pub fn thread(&self) -> Option<i32> {
         Some(self.thread.load(Ordering::Relaxed)).filter(|thread| *thread != 0)
+    }
+
+    /// How many fibres live here that have started here, as far as they do not move; a hint.
+    pub fn residents(&self) -> u64 {
+        let finished = self.finished.load(Ordering::Relaxed);
+        let started = self.started.load(Ordering::Relaxed);
+        started.saturating_sub(finished)
     }
 
     /// Notes when the processor became busy.
@@ -109,8 +125,8 @@ pub struct Domain {
     tallies: Box<[CachePadded<Tally>]>,
     /// How many processors there are. It only grows.
     active: AtomicUsize,
-    /// Who has nothing to do.
-    pub idle: IdleSet,
+    /// What they have in common besides: queues, and how they sleep.
+    pub commons: Arc<Commons>,
     /// Fibres spawned by threads that are none of our processors, and [`CLOSED`].
     foreign: CachePadded<AtomicU64>,
     /// Where the next fibre of a foreign thread goes.
@@ -152,13 +168,20 @@ impl Domain {
         let capacity = processors.max(settings.max_processors);
         // Also the queues' name for those who keep each other alive.
         let spawner = new_spawner();
+        let commons = Arc::new(Commons::new(capacity, settings.queue));
+        let queue = |index| {
+            Arc::new(ReadyQueue::new(
+                spawner,
+                index,
+                Arc::clone(&commons),
+                &settings,
+            ))
+        };
         let domain = Self {
-            queues: (0..capacity)
-                .map(|_| Arc::new(ReadyQueue::new(spawner, settings.queue)))
-                .collect(),
+            queues: (0..capacity).map(queue).collect(),
             tallies: (0..capacity).map(|_| CachePadded::default()).collect(),
             active: AtomicUsize::new(0),
-            idle: IdleSet::new(capacity),
+            commons,
             foreign: CachePadded::default(),
             turn: CachePadded::default(),
             orders: Orders::new(),
@@ -244,38 +267,6 @@ impl Domain {
             .foreign
             .fetch_update(Ordering::SeqCst, Ordering::Relaxed, count);
         before.ok().map(|before| self.spawner | (before + 1))
-    }
-
-    /// Places a new fibre: on an idle processor if there is one, else in turn
-    /// (work pushing, thesis section 3.2.1). Any thread that keeps the domain alive.
-    ///
-    /// `turn` is the processor the round-robin has come to.
-    ///
-    /// # Safety
-    ///
-    /// The fibre is in no queue and is the caller's to queue.
-    #[inline]
-    pub unsafe fn place(&self, fibre: FibreRef, turn: usize) {
-        let node = ControlBlock::node(fibre);
-        for _ in 0..self.processors() {
-            let Some(idle) = self.idle.claim(turn) else {
-                break;
-            };
-            if self.queues[idle].is_asleep() {
-                // SAFETY: passed on.
-                unsafe { self.queues[idle].push_fresh(node) };
-                return;
-            }
-            // It is about to sleep, or has been woken for something else already. Being
-            // claimed it must not sleep now: it would be out of the set, and forgotten.
-            self.queues[idle].unpark();
-        }
-        // SAFETY: passed on.
-        unsafe { self.queues[turn].push_fresh(node) };
-        // Somebody may have become idle since, and have looked too early.
-        if let Some(idle) = self.idle.claim(turn) {
-            self.queues[idle].unpark();
-        }
     }
 
     /// The round-robin of foreign threads.

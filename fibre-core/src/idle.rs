@@ -56,28 +56,45 @@ impl IdleSet {
 
     /// Takes an idle processor out and returns it: the first one from `start` on, in a
     /// ring, so that callers who go round do not always meet the same.
+    #[inline]
     pub fn claim(&self, start: usize) -> Option<usize> {
+        self.claim_if(start, |_| true)
+    }
+
+    /// [`claim`](Self::claim), but only one that is `wanted`.
+    pub fn claim_if(&self, start: usize, wanted: impl Fn(usize) -> bool) -> Option<usize> {
         let (first, below) = (start / 64, (1 << (start % 64)) - 1);
-        let claim =
-            |index, mask| Self::claim_in(&self.words[index], mask).map(|bit| index * 64 + bit);
+        let claim = |index: usize, mask| {
+            let wanted = |bit| wanted(index * 64 + bit);
+            Self::claim_in(&self.words[index], mask, wanted).map(|bit| index * 64 + bit)
+        };
         claim(first, !below)
             .or_else(|| (first + 1..self.words.len()).find_map(|index| claim(index, !0)))
             .or_else(|| (0..first).find_map(|index| claim(index, !0)))
             .or_else(|| claim(first, below))
     }
 
-    /// Takes the lowest bit of a word that is in `mask`.
-    fn claim_in(word: &AtomicU64, mask: u64) -> Option<usize> {
+    /// Takes the lowest bit of a word that is in `mask` and is `wanted`.
+    fn claim_in(word: &AtomicU64, mut mask: u64, wanted: impl Fn(usize) -> bool) -> Option<usize> {
         loop {
             let bits = load_ordered(word) & mask;
             if bits == 0 {
                 return None;
             }
             let lowest = bits & bits.wrapping_neg();
-            if word.fetch_and(!lowest, Ordering::AcqRel) & lowest != 0 {
-                return Some(lowest.trailing_zeros() as usize);
+            let bit = lowest.trailing_zeros() as usize;
+            if !wanted(bit) {
+                mask &= !lowest;
+            } else if word.fetch_and(!lowest, Ordering::AcqRel) & lowest != 0 {
+                return Some(bit);
             }
         }
+    }
+
+    /// Whether there is a member at this moment.
+    #[inline]
+    pub fn is_any(&self) -> bool {
+        self.words.iter().any(|word| load_ordered(word) != 0)
     }
 }
 
@@ -97,7 +114,10 @@ mod tests {
             [Some(64), Some(129), Some(3), None]
         );
         set.enter(7);
+        assert!(set.is_any());
+        assert_eq!(set.claim_if(0, |member| member > 7), None);
         set.leave(7);
+        assert!(!set.is_any());
         assert_eq!(set.claim(7), None);
     }
 }

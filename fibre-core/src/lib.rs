@@ -16,19 +16,25 @@
 //! | `cancel_group`, `local_table` | who is cancelled together; values by key |
 //! | `parker`, `idle` | how processors sleep, and who does |
 //! | `orders` | what a cluster's handles ask of its processors |
-//! | `current`, `ready` | this thread's processor; a processor's ready queue |
 //! | `fork` | what becomes of all this in a forked child |
-//! | `fibre` | the control block, its run state, memory of ended fibres |
 //! | `policy` | the scheduler's choices, as values |
 //! | `settings`, `limit` | every choice as a value, and the environment variables |
+//! | `commons` | the queues that all processors of a cluster take from |
+//! | `current`, `ready` | this thread's processor; a processor's ready queue |
+//! | `fibre` | the control block, its run state, memory of ended fibres |
 //! | `timer`, `topology` | deadlines; the machine, and how many processors |
-//! | `domain`, `steal` | what a cluster's processors share |
+//! | `domain` | what a cluster's processors share |
+//! | `placement`, `steal` | where new fibres go; whom an idle processor helps |
 //! | `processor` | the run loop |
 //! | `park`, `cancel`, `local` | the park side: `park_until`, `yield_now`, `sleep`; cancellation; fibre-locals |
 //! | `children`, `spawn`, `cluster`, `scope`, `builder`, `big_stack`, `blocking` | what users call |
 
 pub mod sync;
 
+#[cfg(loom)]
+pub mod commons;
+#[cfg(not(loom))]
+mod commons;
 #[cfg(loom)]
 pub mod completion;
 #[cfg(not(loom))]
@@ -93,6 +99,8 @@ mod local_table;
 #[cfg(not(loom))]
 mod park;
 #[cfg(not(loom))]
+mod placement;
+#[cfg(not(loom))]
 mod policy;
 #[cfg(not(loom))]
 mod processor;
@@ -119,7 +127,7 @@ mod topology;
 pub use self::{
     big_stack::on_big_stack,
     blocking::blocking,
-    builder::{Builder, id, name, processor, spawn},
+    builder::{Builder, id, name, processor, spawn, spawn_now},
     cancel::{
         CancelToken, Cancelled, cancellation_point, is_cancelled, shield, sleep_cancellable,
         yield_cancellable, yield_point_cancellable,

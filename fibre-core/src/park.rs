@@ -17,6 +17,7 @@ use crate::processor::Processor;
 use crate::report;
 use crate::timer::Entry;
 use crate::waiter::{self, Limit, Outcome, ThreadParker};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// One wait of one fibre or thread.
@@ -134,14 +135,16 @@ pub fn suspend(block: &ControlBlock, action: Action) {
     // Also true while another fibre of this thread unwinds; staying here is harmless.
     let unwinding = current::panicking();
     if unwinding {
-        block.unwinding.set(true);
+        block.link().set_unwinding(true);
+        // SAFETY: this thread is a processor, since a fibre runs on it.
+        block.set_home(Arc::as_ptr(unsafe { (*Processor::current()).ready() }));
     }
     if let Some(suspender) = block.suspender.get() {
         // SAFETY: the running fibre's own suspender.
         unsafe { suspender.suspend(action) };
     }
     if unwinding {
-        block.unwinding.set(false);
+        block.link().set_unwinding(false);
     }
 }
 
@@ -218,6 +221,21 @@ pub fn yield_now() {
     }
     // SAFETY: the running fibre's own block.
     suspend(unsafe { fibre.as_ref() }, Action::Yield);
+}
+
+/// Leaves the stack of the calling fibre, which runs on `processor`, to `successor`, which is
+/// new.
+pub fn make_way(processor: &Processor, successor: FibreRef) {
+    let Some(fibre) = processor.running() else {
+        unreachable!("only a fibre can make way")
+    };
+    let action = if processor.make_way(successor) {
+        Action::Yield
+    } else {
+        Action::MakeWay
+    };
+    // SAFETY: the running fibre's own block.
+    suspend(unsafe { fibre.as_ref() }, action);
 }
 
 /// A point at which a fibre that never blocks lets the others of its processor run, once

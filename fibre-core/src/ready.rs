@@ -3,11 +3,18 @@
 //! Three basic queues under one roof:
 //!
 //! * `local`: started fibres that this processor made ready itself. No atomics.
-//! * `inbox`: started fibres that other threads made ready. Nobody steals from it.
-//! * `fresh`: fibres that have not started. Idle processors steal from it.
+//! * `inbox`: fibres that other threads made ready and that must run here. Nobody steals
+//!   from it.
+//! * `shared`: fibres that may run elsewhere. Idle processors steal from it. By default
+//!   those are the ones that have not started.
 //!
 //! The owner moves the inbox behind `local` whenever it looks, and takes turns
-//! between `local` and `fresh` when both have something, so neither starves.
+//! between `local` and `shared` when both have something, so neither starves.
+//!
+//! **Plain and by rules.** All that is *plain*: every fibre has normal priority, and one that
+//! has started stays. Then pushes and pops of the owner are a few plain instructions. As soon
+//! as a fibre of another priority shows up here, and always in clusters that move started
+//! fibres, they go by the rules in `ready/rules.rs`.
 //!
 //! **Who keeps it alive.** A fibre has a plain pointer to the ready queue of its
 //! home. Processors of the same group (cluster) keep each other's queues alive
@@ -15,134 +22,229 @@
 //! the time of a push, because the fibre it pushes may be the last one of the
 //! cluster, and may end before the pusher is done with waking the processor.
 
+mod rules;
+
+use crate::commons::Commons;
 use crate::current;
-use crate::parker::{Halt, Parker};
-use crate::queue::{BasicQueue, Fifo, Link, Popped, Pushed, QueueKind, StealQueue};
-use crate::sync::{AtomicPtr, Ordering};
+use crate::parker::Halt;
+use crate::policy::Stealing;
+use crate::queue::{BasicQueue, Fifo, LEVELS, Level, Link, LogicalQueue, Popped, Pushed};
+use crate::settings::Settings;
+use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// See the module text.
 pub struct ReadyQueue {
-    /// Started fibres made ready by the owner. The owner only.
-    local: Fifo,
-    /// Whose turn it is when both `local` and `fresh` have something. The owner only.
-    fresh_next: Cell<bool>,
-    /// Started fibres made ready by others.
+    /// Started fibres made ready by the owner, by level. The owner only.
+    local: [Fifo; LEVELS],
+    /// Whose turn it is when both `local` and `shared` have something. The owner only.
+    shared_next: Cell<bool>,
+    /// Whether the simple rules will do. A hint: who finds too late that they do not finds
+    /// his fibre when it tries to sleep.
+    plain: AtomicBool,
+    /// Pops by rules. The owner only.
+    turn: Cell<u32>,
+    /// Where started fibres move: the youngest one that the owner made ready. Thieves leave
+    /// it alone, unless the owner is stuck. Filled by the owner only.
+    lone: AtomicPtr<Link>,
+    /// Fibres made ready by others that must run here.
     inbox: BasicQueue,
-    /// Fibres that have not started.
-    fresh: StealQueue,
-    /// How the owner sleeps.
-    parker: Parker,
-    /// The owner's other way to sleep, once a layer above has installed one.
-    halt: OnceLock<Arc<dyn Halt>>,
+    /// Fibres that may run elsewhere.
+    shared: LogicalQueue,
+    /// How many there are in `shared`, where thieves want to know; else zero.
+    length: AtomicUsize,
+    /// What the processors of the group have in common.
+    commons: Arc<Commons>,
+    /// The owner's place in the group.
+    index: usize,
+    /// What the cluster's builder chose, as far as it matters here.
+    rules: Rules,
     /// Where fibres go that are woken on this queue, if not here (forced migration).
     forward: AtomicPtr<ReadyQueue>,
     /// Equal for processors that keep each other's queues alive.
     group: u64,
 }
 
-// SAFETY: `local` and `fresh_next` are touched by the owner's thread only, which
+/// The choices that matter to ready queues.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    /// Whether started fibres may move.
+    moves_started: bool,
+    /// Whether fibres that may move go to the staging queue.
+    sharing: bool,
+    /// Whether the length of `shared` is counted.
+    counting: bool,
+}
+
+// SAFETY: `local`, `shared_next` and `turn` are touched by the owner's thread only, which
 // every method that does so demands; the rest is made for any thread.
 unsafe impl Send for ReadyQueue {}
 // SAFETY: as above.
 unsafe impl Sync for ReadyQueue {}
 
 impl ReadyQueue {
-    /// An empty queue of a processor in `group`, made of queues of this kind.
+    /// The empty queue of processor `index` in `group`.
     #[must_use]
-    pub fn new(group: u64, kind: QueueKind) -> Self {
+    pub fn new(group: u64, index: usize, commons: Arc<Commons>, settings: &Settings) -> Self {
+        let rules = Rules {
+            moves_started: settings.moves_started,
+            sharing: settings.sharing,
+            counting: settings.moves_started && settings.stealing != Stealing::Transient,
+        };
         Self {
-            local: Fifo::new(),
-            fresh_next: Cell::new(false),
-            inbox: BasicQueue::new(kind),
-            fresh: StealQueue::new(kind),
-            parker: Parker::new(),
-            halt: OnceLock::new(),
+            local: std::array::from_fn(|_| Fifo::new()),
+            shared_next: Cell::new(false),
+            plain: AtomicBool::new(!rules.moves_started && !rules.sharing),
+            turn: Cell::new(0),
+            lone: AtomicPtr::new(ptr::null_mut()),
+            inbox: BasicQueue::new(settings.queue),
+            shared: LogicalQueue::new(settings.queue),
+            length: AtomicUsize::new(0),
+            commons,
+            index,
+            rules,
             forward: AtomicPtr::new(ptr::null_mut()),
             group,
         }
     }
 
-    /// Queues a started fibre that has been woken; elsewhere than here only if it
-    /// `may_move`. Any thread.
+    /// Whether the simple rules will do, see the module text.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.plain.load(Ordering::Relaxed)
+    }
+
+    /// The owner's plain fibres.
+    #[inline]
+    fn normal(&self) -> &Fifo {
+        &self.local[Level::Normal as usize]
+    }
+
+    /// Queues a started fibre that has been woken. Any thread.
     ///
     /// # Safety
     ///
     /// `this` comes from an `Arc` and is the home of the fibre, whose link `node`
     /// is, is in no queue, and is the caller's to queue.
     #[inline]
-    pub unsafe fn push_woken(this: *const Self, node: NonNull<Link>, may_move: bool) {
+    pub unsafe fn push_woken(this: *const Self, node: NonNull<Link>) {
         let here: *const Self = current::ready().cast();
         // SAFETY: the home of a parked fibre is alive, see the module text.
-        let forward = unsafe { (*this).forward.load(Ordering::Relaxed) };
-        let home = if forward.is_null() || !may_move {
-            this
-        } else {
-            forward.cast_const()
-        };
-        if ptr::eq(here, home) {
+        if ptr::eq(here, this) && unsafe { (*this).is_plain() } {
             // SAFETY: this thread is the owner; the node is the caller's.
-            unsafe { (*home).local.push(node) };
+            unsafe { (*this).normal().push(node) };
         } else {
-            // SAFETY: as above; `forward` is of the same group.
-            unsafe { Self::push_remote(here, home, node) };
+            // SAFETY: passed on.
+            unsafe { Self::push_by_rules(here, this, node) };
         }
     }
 
-    /// The part of [`push_woken`](Self::push_woken) for other threads.
+    /// Queues a fibre that has just run here. The owner only.
     ///
     /// # Safety
     ///
-    /// As there.
-    unsafe fn push_remote(here: *const Self, home: *const Self, node: NonNull<Link>) {
-        // SAFETY: alive until the fibre in our hands has ended.
-        let kin = !here.is_null() && unsafe { (*here).group == (*home).group };
-        let guest = (!kin).then(|| {
-            // SAFETY: `home` comes from an `Arc`, of which one reference exists.
-            unsafe {
-                Arc::increment_strong_count(home);
-                Arc::from_raw(home)
-            }
-        });
-        // SAFETY: alive by kinship or by `guest`; the node is the caller's.
-        let queue = unsafe { &*home };
-        // SAFETY: the node is the caller's.
-        if unsafe { queue.inbox.push(node) } == Pushed::WakeConsumer {
-            queue.unpark();
+    /// `node` is in no queue and is the caller's to queue; `home` is where the fibre
+    /// is at home.
+    #[inline]
+    pub unsafe fn push_again(&self, node: NonNull<Link>, home: impl FnOnce() -> *const Self) {
+        if self.is_plain() {
+            // SAFETY: passed on.
+            unsafe { self.normal().push(node) };
+        } else {
+            // SAFETY: passed on; this thread is the owner.
+            unsafe { Self::push_by_rules(self, home(), node) };
         }
-        drop(guest);
     }
 
-    /// Queues a fibre that has not started. Any thread that keeps `self` alive.
+    /// Queues a fibre before all others of its level that stay here. The owner only.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue and is the caller's to queue.
+    pub unsafe fn push_next(&self, node: NonNull<Link>) {
+        // SAFETY: passed on.
+        let level = unsafe { self.level_of(node) };
+        // SAFETY: passed on.
+        unsafe { self.local[level as usize].push_front(node) };
+    }
+
+    /// Queues a fibre behind the others of its level that stay here. The owner only.
     ///
     /// # Safety
     ///
     /// `node` is in no queue and is the caller's to queue.
     #[inline]
-    pub unsafe fn push_fresh(&self, node: NonNull<Link>) {
+    pub unsafe fn push_local(&self, node: NonNull<Link>) {
         // SAFETY: passed on.
-        if unsafe { self.fresh.push(node) } == Pushed::WakeConsumer {
+        let level = unsafe { self.level_of(node) };
+        // SAFETY: passed on.
+        unsafe { self.local[level as usize].push(node) };
+    }
+
+    /// Queues a fibre behind those of normal priority that stay here, whatever its level. The
+    /// owner only.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue and is the caller's to queue.
+    pub unsafe fn push_now(&self, node: NonNull<Link>) {
+        // SAFETY: passed on.
+        unsafe { self.normal().push(node) };
+    }
+
+    /// The level of a fibre that becomes the owner's, which is taken notice of.
+    ///
+    /// # Safety
+    ///
+    /// The node is the caller's.
+    #[inline]
+    unsafe fn level_of(&self, node: NonNull<Link>) -> Level {
+        // SAFETY: the caller's promise.
+        let level = unsafe { node.as_ref() }.level();
+        if level != Level::Normal {
+            self.plain.store(false, Ordering::Relaxed);
+        }
+        level
+    }
+
+    /// Takes notice of a fibre that becomes the owner's without being queued here.
+    #[inline]
+    pub fn notice(&self, link: &Link) {
+        if link.level() != Level::Normal {
+            self.plain.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Queues a fibre that must run here, and wakes the owner for it. Any thread that keeps
+    /// `self` alive.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue and is the caller's to queue.
+    pub unsafe fn push_inbox(&self, node: NonNull<Link>) {
+        // SAFETY: passed on.
+        if unsafe { self.inbox.push(node) } == Pushed::WakeConsumer {
             self.unpark();
         }
     }
 
-    /// Queues a started fibre behind the local ones, or, if it `may_move`, where
-    /// forced migration wants it. The owner only.
+    /// Queues a fibre that may run elsewhere. Any thread that keeps `self` alive.
     ///
     /// # Safety
     ///
     /// `node` is in no queue and is the caller's to queue.
     #[inline]
-    pub unsafe fn push_local(&self, node: NonNull<Link>, may_move: bool) {
-        let forward = self.forward.load(Ordering::Relaxed);
-        if forward.is_null() || !may_move {
-            // SAFETY: passed on.
-            unsafe { self.local.push(node) };
-        } else {
-            // SAFETY: passed on; `forward` is of our group.
-            unsafe { Self::push_remote(self, forward, node) };
+    pub unsafe fn push_shared(&self, node: NonNull<Link>) {
+        // SAFETY: the node is the caller's.
+        self.notice(unsafe { node.as_ref() });
+        if self.rules.counting {
+            self.length.fetch_add(1, Ordering::Relaxed);
+        }
+        // SAFETY: passed on.
+        if unsafe { self.shared.push(node) } == Pushed::WakeConsumer {
+            self.unpark();
         }
     }
 
@@ -152,15 +254,19 @@ impl ReadyQueue {
         if !self.inbox.is_empty() {
             self.empty_inbox();
         }
-        if !self.fresh.is_empty() && (self.fresh_next.get() || self.local.is_empty()) {
-            self.fresh_next.set(false);
+        if !self.is_plain() {
+            return self.pop_by_rules();
+        }
+        let local = self.normal();
+        if !self.shared.has_no_normal() && (self.shared_next.get() || local.is_empty()) {
+            self.shared_next.set(false);
             // SAFETY: this thread is the owner.
-            if let Popped::Node(node) = unsafe { self.fresh.pop_own() } {
+            if let Popped::Node(node) = unsafe { self.shared.pop_own(Level::Normal) } {
                 return Some(node);
             }
         }
-        self.fresh_next.set(true);
-        self.local.pop()
+        self.shared_next.set(true);
+        local.pop()
     }
 
     /// Moves what others made ready behind what we made ready.
@@ -168,78 +274,94 @@ impl ReadyQueue {
         // SAFETY: the owner is the only consumer of its inbox.
         while let Popped::Node(node) = unsafe { self.inbox.pop() } {
             // SAFETY: just taken out.
-            unsafe { self.local.push(node) };
+            unsafe { self.push_local(node) };
         }
     }
 
-    /// Whether nothing is ready, not even a push in flight. The owner only.
+    /// Whether nothing is ready, not even a push in flight, but for the background. The
+    /// owner only.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.local.is_empty() && self.inbox.is_empty() && self.fresh.is_empty()
+        self.normal().is_empty()
+            && self.inbox.is_empty()
+            && self.shared.has_no_normal()
+            && (self.is_plain() || self.is_empty_by_rules())
     }
 
-    /// Takes a fibre that has not started. Any thread.
+    /// Takes a fibre that may run elsewhere. Any thread.
     pub fn steal(&self) -> Popped {
-        self.fresh.pop()
+        let popped = self.shared.pop();
+        self.count_popped(popped)
+    }
+
+    /// Counts what has been taken from `shared`.
+    #[inline]
+    fn count_popped(&self, popped: Popped) -> Popped {
+        if self.rules.counting && matches!(popped, Popped::Node(_)) {
+            self.length.fetch_sub(1, Ordering::Relaxed);
+        }
+        popped
     }
 
     /// Whether there is something to steal at this moment.
     #[must_use]
-    pub fn has_fresh(&self) -> bool {
-        !self.fresh.is_empty()
+    pub fn has_shared(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
+    /// How many there are to steal, if that is counted; a hint.
+    pub fn length(&self) -> usize {
+        self.length.load(Ordering::Relaxed)
     }
 
     /// Says that the owner is about to sleep: from now on a push wakes it.
     /// `false`: something came, and the owner must not sleep.
     #[must_use]
     pub fn arm(&self) -> bool {
-        self.local.is_empty() && self.inbox.arm() && self.fresh.arm()
+        self.has_none_local() && self.inbox.arm() && self.shared.arm()
     }
 
     /// Whether the owner sleeps, and nobody has pushed anything yet; a hint.
     #[must_use]
     pub fn is_asleep(&self) -> bool {
-        self.fresh.is_armed() && self.inbox.is_armed()
+        self.shared.is_armed() && self.inbox.is_armed()
     }
 
     /// Ends what [`arm`](Self::arm) began, whatever it returned. The owner only.
     pub fn disarm(&self) {
         self.inbox.disarm();
-        self.fresh.disarm();
+        self.shared.disarm();
     }
 
     /// Blocks the owner's thread until there may be work or the deadline passes.
     pub fn sleep(&self, deadline: Option<std::time::Instant>) {
-        self.parker.sleep(self.halt.get(), deadline);
+        self.commons.sleeper(self.index).sleep(deadline);
     }
 
     /// Blocks the owner's thread until [`unpark`](Self::unpark), whatever is pushed and
     /// whatever happens elsewhere, or not so long. Its queues must not be armed.
     pub fn stand(&self) {
-        self.parker.sleep(None, None);
+        self.commons.sleeper(self.index).stand();
     }
 
     /// Ends the owner's sleep, or its next one. Any thread.
     pub fn unpark(&self) {
-        self.parker.unpark(|| self.halt.get());
+        self.commons.sleeper(self.index).unpark();
     }
 
     /// What a layer above installed.
     #[inline]
     pub fn halt(&self) -> Option<&Arc<dyn Halt>> {
-        self.halt.get()
+        self.commons.sleeper(self.index).halt()
     }
 
     /// Installs another way to sleep, unless there is one; returns what is there.
     /// Any thread.
     pub fn install_halt(&self, halt: Arc<dyn Halt>) -> &Arc<dyn Halt> {
-        let installed = self.halt.get_or_init(|| halt);
-        // If the owner sleeps on its futex, it has to move over.
-        self.unpark();
-        installed
+        self.commons.sleeper(self.index).install_halt(halt)
     }
 
-    /// Sends fibres that are woken here to `other` from now on.
+    /// Sends fibres that are woken here to `other` from now on, where started fibres move.
     ///
     /// `other` is of the same group.
     pub fn forward_to(&self, other: &Arc<Self>) {
@@ -253,6 +375,7 @@ impl std::fmt::Debug for ReadyQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ReadyQueue")
             .field("group", &self.group)
+            .field("index", &self.index)
             .finish_non_exhaustive()
     }
 }

@@ -50,6 +50,11 @@ pub struct Settings {
     pub neighbours: Option<Neighbours>,
     /// How many CPUs the processors are pinned to, if they are.
     pub pinned_to: Option<usize>,
+    /// Whether all fibres that may move go through one queue.
+    pub sharing: bool,
+    /// Whether started fibres may move between processors. Code that runs in the cluster
+    /// has to bear it, which its builder has promised.
+    pub moves_started: bool,
     /// Whether each wake-up of a started fibre lands on another processor.
     pub force_migration: bool,
 }
@@ -77,8 +82,18 @@ impl Settings {
             seed: variable("FIBRE_SEED", "a number"),
             neighbours: None,
             pinned_to: None,
+            sharing: variable::<Switch>("FIBRE_SHARING", "0 or 1").is_some_and(|on| on.0),
+            moves_started: false,
             force_migration: false,
         }
+    }
+}
+
+impl Settings {
+    /// Whether ordinary fibres are pushed to processors when they are new.
+    #[inline]
+    pub fn pushes(&self) -> bool {
+        self.placement == Placement::Push && !self.sharing
     }
 }
 

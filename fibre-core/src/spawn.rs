@@ -209,6 +209,8 @@ impl From<SpawnError> for io::Error {
 
 /// Where a new fibre is to live.
 pub enum Place<'a> {
+    /// With the caller, a fibre of this processor, which makes way for it.
+    Now(&'a Processor),
     /// With the caller, who is a processor of the domain.
     Here(&'a Processor),
     /// In this domain, which the caller keeps alive.
@@ -220,7 +222,7 @@ impl Place<'_> {
     #[inline]
     fn domain(&self) -> &Domain {
         match self {
-            Self::Here(processor) => processor.domain(),
+            Self::Here(processor) | Self::Now(processor) => processor.domain(),
             Self::There(domain) => domain,
         }
     }
@@ -248,7 +250,7 @@ impl Place<'_> {
             return Ok(None);
         }
         match self {
-            Self::Here(processor) => processor.take_stack(class).map(Some),
+            Self::Here(processor) | Self::Now(processor) => processor.take_stack(class).map(Some),
             Self::There(domain) => domain.stacks.take_one(class).map(Some),
         }
     }
@@ -257,7 +259,9 @@ impl Place<'_> {
     #[inline]
     fn register(&self) -> Option<u64> {
         match self {
-            Self::Here(processor) => Some(processor.domain().register(processor.index())),
+            Self::Here(processor) | Self::Now(processor) => {
+                Some(processor.domain().register(processor.index()))
+            }
             Self::There(domain) => domain.register_foreign(),
         }
     }
@@ -266,19 +270,31 @@ impl Place<'_> {
     #[inline]
     fn memory(&self, layout: Layout) -> NonNull<u8> {
         match self {
-            Self::Here(processor) => processor.blocks().take(layout),
+            Self::Here(processor) | Self::Now(processor) => processor.blocks().take(layout),
             Self::There(_) => memory::allocate(layout),
         }
     }
 
-    /// Queues it.
+    /// Refuses attributes that cannot be had here.
+    pub fn check(&self, attributes: &Attributes) -> io::Result<()> {
+        match attributes.processor {
+            Some(processor) if processor >= self.domain().processors() => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("the cluster has no processor {processor}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Queues it, or lets it run.
     #[inline]
     fn put(&self, fibre: FibreRef) {
         match self {
             // SAFETY: the fibre is new.
             Self::Here(processor) => unsafe { processor.place(fibre) },
+            Self::Now(processor) => park::make_way(processor, fibre),
             // SAFETY: the fibre is new.
-            Self::There(domain) => unsafe { domain.place(fibre, domain.next_turn()) },
+            Self::There(domain) => unsafe { domain.place(fibre, None, domain.next_turn()) },
         }
     }
 }

@@ -66,7 +66,7 @@ impl Thief {
         domain.settings.steal_order != StealOrder::Never
             && others
                 .filter(|(index, _)| *index != self.index)
-                .any(|(_, queue)| queue.has_fresh())
+                .any(|(_, queue)| queue.has_shared())
     }
 
     /// Takes from those with something in the order of their busy times.
@@ -92,7 +92,7 @@ impl Thief {
         tried: Option<(u64, usize)>,
     ) -> Option<(u64, usize)> {
         (0..domain.processors())
-            .filter(|&index| index != self.index && domain.queues()[index].has_fresh())
+            .filter(|&index| index != self.index && domain.queues()[index].has_shared())
             .filter_map(|index| Some((busy_since(domain, index, mood)?, index)))
             .filter(|candidate| tried.is_none_or(|tried| *candidate > tried))
             .min()
@@ -122,7 +122,7 @@ impl Thief {
 
     /// Takes from one that is busy and has something.
     fn try_victim(&self, domain: &Domain, mood: Mood, victim: usize) -> Option<FibreRef> {
-        if victim == self.index || !domain.queues()[victim].has_fresh() {
+        if victim == self.index || !domain.queues()[victim].has_shared() {
             return None;
         }
         busy_since(domain, victim, mood)?;
@@ -174,7 +174,7 @@ mod tests {
         for (index, link) in links.iter().enumerate() {
             domain.tally(index + 1).set_busy_since(100 - index as u64);
             // SAFETY: the link is in no queue, and is taken out before it goes.
-            unsafe { domain.queues()[index + 1].push_fresh(NonNull::from(link)) };
+            unsafe { domain.queues()[index + 1].push_shared(NonNull::from(link)) };
         }
         domain
     }

@@ -1,15 +1,14 @@
 //! Models of going idle: a processor that sleeps, and those who give it work.
 //!
 //! Run by `cargo xtask loom`. The steps are those of `processor/rest.rs` and of
-//! `Domain::place`, on the shipped queue, parker and idle set.
+//! `Domain::push_out`, on the shipped queue, sleepers, idle set and staging queue.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
 mod support;
 
-use fibre_core::idle::IdleSet;
-use fibre_core::parker::Parker;
-use fibre_core::queue::{Link, Popped, Pushed, QueueKind, StealQueue};
+use fibre_core::commons::Commons;
+use fibre_core::queue::{Level, Link, LogicalQueue, Popped, Pushed, QueueKind};
 use loom::sync::Arc;
 use loom::thread;
 use std::ptr::NonNull;
@@ -17,9 +16,8 @@ use support::finds_bug;
 
 /// Processors 0, who sleeps, and 1, who is busy.
 struct Domain {
-    queues: [StealQueue; 2],
-    parker: Parker,
-    idle: IdleSet,
+    queues: [LogicalQueue; 2],
+    commons: Commons,
 }
 
 /// What to leave out.
@@ -30,6 +28,8 @@ enum Planted {
     NoArm,
     /// The processor does not look at the others after announcing itself.
     NoSecondLook,
+    /// It looks at the others, but not at what is for all.
+    NoLookAtCommons,
 }
 
 /// A node that lives until the end of the process.
@@ -37,37 +37,47 @@ fn node() -> NonNull<Link> {
     NonNull::from(Box::leak(Box::new(Link::new())))
 }
 
-/// Steps 1 to 3 of `rest`; says whether the processor may sleep.
-fn may_sleep(domain: &Domain, planted: Planted) -> bool {
-    domain.idle.enter(0);
-    let armed = planted == Planted::NoArm || domain.queues[0].arm();
-    let victim = planted != Planted::NoSecondLook && !domain.queues[1].is_empty();
-    armed && !victim
+/// The same of high priority.
+fn urgent() -> NonNull<Link> {
+    NonNull::from(Box::leak(Box::new(Link::with(Level::High, false))))
 }
 
-/// Whether processor 0 finds a fibre, in its own queue or at the other.
+/// Steps 1 to 3 of `rest`; says whether the processor may sleep.
+fn may_sleep(domain: &Domain, planted: Planted) -> bool {
+    domain.commons.idle.enter(0);
+    let armed = planted == Planted::NoArm || domain.queues[0].arm();
+    let second_look = planted != Planted::NoSecondLook;
+    let victim = second_look && !domain.queues[1].is_empty();
+    let looks_at_commons = second_look && planted != Planted::NoLookAtCommons;
+    armed && !victim && !(looks_at_commons && domain.commons.has_work())
+}
+
+/// Whether processor 0 finds a fibre, in the order of `find_work`.
 fn find_work(domain: &Domain) -> bool {
-    let found = |queue: &StealQueue| matches!(queue.pop(), Popped::Node(_));
-    found(&domain.queues[0]) || found(&domain.queues[1])
+    let found = |popped| matches!(popped, Popped::Node(_));
+    found(domain.queues[0].pop())
+        || found(domain.commons.pop_staged())
+        || found(domain.queues[1].pop())
+        || found(domain.commons.pop_background())
 }
 
 /// The processor's loop, until it has got its one fibre.
 fn run(domain: &Domain) {
     while !find_work(domain) {
         if may_sleep(domain, Planted::Nothing) {
-            domain.parker.sleep(None, None);
+            domain.commons.sleeper(0).sleep(None);
         } else {
             // `wait_for_producer`.
             thread::yield_now();
         }
         domain.queues[0].disarm();
-        domain.idle.leave(0);
+        domain.commons.idle.leave(0);
     }
 }
 
-/// `Domain::place` by processor 1.
+/// `Domain::push_out` by processor 1.
 fn place(domain: &Domain) {
-    place_and(domain, || domain.parker.unpark(|| None));
+    place_and(domain, || domain.commons.sleeper(0).unpark());
 }
 
 /// The same, but for one who is claimed before it sleeps: nobody tells it.
@@ -75,9 +85,9 @@ fn place_and_forget(domain: &Domain) {
     place_and(domain, || ());
 }
 
-/// `Domain::place`; `keep_awake` is for one who is claimed before it sleeps.
+/// `Domain::push_out`; `keep_awake` is for one who is claimed before it sleeps.
 fn place_and(domain: &Domain, keep_awake: impl Fn()) {
-    if domain.idle.claim(0).is_some() {
+    if domain.commons.idle.claim(0).is_some() {
         if domain.queues[0].is_armed() {
             wake(domain);
             return;
@@ -86,8 +96,8 @@ fn place_and(domain: &Domain, keep_awake: impl Fn()) {
     }
     // SAFETY: a new node.
     let _ = unsafe { domain.queues[1].push(node()) };
-    if domain.idle.claim(0).is_some() {
-        domain.parker.unpark(|| None);
+    if domain.commons.idle.claim(0).is_some() {
+        domain.commons.sleeper(0).unpark();
     }
 }
 
@@ -95,16 +105,37 @@ fn place_and(domain: &Domain, keep_awake: impl Fn()) {
 fn wake(domain: &Domain) {
     // SAFETY: a new node.
     if unsafe { domain.queues[0].push(node()) } == Pushed::WakeConsumer {
-        domain.parker.unpark(|| None);
+        domain.commons.sleeper(0).unpark();
     }
+}
+
+/// Somebody pushes something urgent there, the first thing of its kind, and another one.
+fn wake_urgently(domain: &Domain) {
+    for _ in 0..2 {
+        // SAFETY: a new node.
+        if unsafe { domain.queues[0].push(urgent()) } == Pushed::WakeConsumer {
+            domain.commons.sleeper(0).unpark();
+        }
+    }
+}
+
+/// `Domain::place` by processor 1, of a fibre for whoever wants it.
+fn stage(domain: &Domain) {
+    // SAFETY: a new node.
+    unsafe { domain.commons.stage(node()) };
+}
+
+/// The same of a fibre that can wait.
+fn push_background(domain: &Domain) {
+    // SAFETY: a new node.
+    unsafe { domain.commons.push_background(node()) };
 }
 
 /// A domain, and a thread that gives work in it.
 fn with_producer(give: fn(&Domain)) -> (Arc<Domain>, thread::JoinHandle<()>) {
     let domain = Arc::new(Domain {
-        queues: [0, 1].map(|_| StealQueue::new(QueueKind::default())),
-        parker: Parker::new(),
-        idle: IdleSet::new(2),
+        queues: [0, 1].map(|_| LogicalQueue::new(QueueKind::default())),
+        commons: Commons::new(2, QueueKind::default()),
     });
     let producer = Arc::clone(&domain);
     (domain, thread::spawn(move || give(&producer)))
@@ -127,7 +158,7 @@ fn one_attempt(give: fn(&Domain), planted: Planted) {
     producer.join().unwrap();
     if asleep {
         assert!(
-            domain.parker.is_notified(),
+            domain.commons.sleeper(0).is_notified(),
             "it sleeps, and nobody wakes it"
         );
     } else if !served {
@@ -166,4 +197,26 @@ fn planted_missing_second_look_is_found() {
 #[test]
 fn planted_forgotten_sleeper_is_found() {
     finds_bug(|| one_attempt(place_and_forget, Planted::Nothing));
+}
+
+/// So does the first fibre of a priority that its queue has not known before.
+#[test]
+fn a_new_level_wakes_the_sleeper() {
+    support::check(|| until_served(wake_urgently));
+    support::check(|| one_attempt(wake_urgently, Planted::Nothing));
+}
+
+/// What is staged, or in the background, reaches a processor that goes idle meanwhile.
+#[test]
+fn what_is_for_all_is_not_overlooked() {
+    for give in [stage, push_background] {
+        support::check(move || until_served(give));
+        support::check(move || one_attempt(give, Planted::Nothing));
+    }
+}
+
+/// Planted: no second look at the queues of the whole cluster.
+#[test]
+fn planted_missing_look_at_the_commons_is_found() {
+    finds_bug(|| one_attempt(stage, Planted::NoLookAtCommons));
 }

@@ -4,6 +4,7 @@
 //! |-------------|---------------------------------------------------------------|
 //! | `fairness`  | fibres that yield starve nobody                               |
 //! | `placement` | which processor runs a fibre                                  |
+//! | `policies`  | what each policy promises                                     |
 //! | `waking`    | idle processors sleep, and no wake-up is lost                 |
 
 #![allow(
@@ -14,6 +15,7 @@
 
 mod fairness;
 mod placement;
+mod policies;
 mod waking;
 
 #[path = "../support/mod.rs"]

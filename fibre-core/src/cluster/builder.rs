@@ -113,6 +113,7 @@ impl ClusterBuilder {
     #[must_use]
     pub unsafe fn force_migration(mut self) -> Self {
         self.settings.force_migration = true;
+        self.settings.moves_started = true;
         self
     }
 

@@ -88,6 +88,7 @@ impl Cluster {
                 Place::There(domain)
             }
         };
+        place.check(&attributes)?;
         // SAFETY: passed on.
         let handle = unsafe { launch(&place, attributes, None, closure) };
         Ok(handle?)

@@ -22,6 +22,16 @@ impl ClusterBuilder {
         self
     }
 
+    /// Work sharing: all fibres that may move between processors go through one queue, from
+    /// which processors without work of their own help themselves. Those are the ones that
+    /// have not started, and where started fibres move, these, too. Default: off, or the
+    /// environment variable `FIBRE_SHARING` (`0` or `1`).
+    #[must_use]
+    pub fn sharing(mut self, sharing: bool) -> Self {
+        self.settings.sharing = sharing;
+        self
+    }
+
     /// Whom a processor without work helps first. Default: [`StealOrder::LongestBusy`], or
     /// the environment variable `FIBRE_STEAL_ORDER`.
     #[must_use]

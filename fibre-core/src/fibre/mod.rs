@@ -21,7 +21,8 @@ use crate::cancel_group::{CancelGroup, Cancellable};
 use crate::completion::Completion;
 use crate::context::{Context, Suspender};
 use crate::local_table::Locals;
-use crate::queue::Link;
+use crate::policy::Priority;
+use crate::queue::{Level, Link};
 use crate::ready::ReadyQueue;
 use crate::stack::Stack;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
@@ -68,9 +69,6 @@ pub struct ControlBlock {
     pub reserved: UnsafeCell<Option<Box<Stack>>>,
     /// The way off its stack, once on it.
     pub suspender: Cell<Option<Suspender>>,
-    /// Whether it waits inside a destructor that runs because of a panic. Then it
-    /// never changes its kernel thread: the panic is counted there.
-    pub unwinding: Cell<bool>,
     /// Its fibre-local values.
     pub locals: Locals,
     /// How many calls that it is in want no wait to be cancelled.
@@ -108,20 +106,38 @@ pub struct Attributes {
     pub stack_time: StackTime,
     /// With whom it is cancelled.
     pub group: Option<Arc<CancelGroup<ControlBlock>>>,
+    /// Which of the ready fibres runs first.
+    pub priority: Priority,
+    /// Whether it runs only if nothing else is found, whatever its priority.
+    pub background: bool,
+    /// The processor that it stays on; `None` for any.
+    pub processor: Option<usize>,
+}
+
+impl Attributes {
+    /// The level of the ready queues that the fibre belongs to.
+    #[inline]
+    fn level(&self) -> Level {
+        match self.priority {
+            _ if self.background => Level::Background,
+            Priority::High => Level::High,
+            Priority::Normal => Level::Normal,
+            Priority::Low => Level::Low,
+        }
+    }
 }
 
 impl ControlBlock {
     /// The block of a fibre that has not started, with two references.
     pub fn new(body: &'static Body, attributes: Attributes, id: u64) -> Self {
         Self {
-            link: Link::new(),
+            link: Link::with(attributes.level(), attributes.processor.is_some()),
             state: RunState::new(),
             references: AtomicU32::new(2),
             home: AtomicPtr::new(ptr::null_mut()),
             context: UnsafeCell::new(None),
             reserved: UnsafeCell::new(None),
             suspender: Cell::new(None),
-            unwinding: Cell::new(false),
             locals: Locals::new(),
             shields: Cell::new(0),
             body,
@@ -141,6 +157,12 @@ impl ControlBlock {
         self.body
     }
 
+    /// Its hook, and what queues must know of it.
+    #[inline]
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
     /// The queue node that this fibre is.
     #[inline]
     pub fn node(this: FibreRef) -> NonNull<Link> {
@@ -155,6 +177,12 @@ impl ControlBlock {
     #[inline]
     pub unsafe fn from_node(node: NonNull<Link>) -> FibreRef {
         node.cast()
+    }
+
+    /// The queue that it goes to when woken; null before its first run.
+    #[inline]
+    pub fn home(&self) -> *const ReadyQueue {
+        self.home.load(Ordering::Relaxed)
     }
 
     /// Makes `home` the queue that the fibre goes to when woken. The owner only.
@@ -221,9 +249,7 @@ impl ControlBlock {
     unsafe fn enqueue(this: FibreRef) {
         // SAFETY: nobody else can let the fibre go on, so its block and its home are alive.
         unsafe {
-            let home = this.as_ref().home.load(Ordering::Relaxed);
-            let may_move = !this.as_ref().unwinding.get();
-            ReadyQueue::push_woken(home, Self::node(this), may_move);
+            ReadyQueue::push_woken(this.as_ref().home(), Self::node(this));
         }
     }
 

@@ -22,7 +22,9 @@ impl Processor {
             return self.refuse(fibre, error);
         }
         let Some(context) = context else { return };
-        block.set_home(std::sync::Arc::as_ptr(self.ready()));
+        if self.adopts {
+            block.set_home(std::sync::Arc::as_ptr(self.ready()));
+        }
         self.running.set(Some(fibre));
         self.slice.restart();
         let action = context.resume(ptr::from_ref(self).cast());
@@ -37,13 +39,14 @@ impl Processor {
         let block = unsafe { fibre.as_ref() };
         let queue_it = match action {
             Action::Yield => true,
+            Action::MakeWay => return self.put_next(fibre),
             Action::Park => block.state.left() == Left::WokenEarly,
             Action::Exit => return self.bury(fibre),
         };
         if queue_it {
-            let may_move = !block.unwinding.get();
+            let node = ControlBlock::node(fibre);
             // SAFETY: it ran here, hence is in no queue, and is still ours.
-            unsafe { self.ready().push_local(ControlBlock::node(fibre), may_move) };
+            unsafe { self.ready().push_again(node, || block.home()) };
         }
     }
 
@@ -58,6 +61,12 @@ impl Processor {
     pub fn put_stack(&self, stack: Stack) {
         stack.set_owner(ptr::null());
         self.stacks.put(stack, &self.domain().stacks);
+    }
+
+    /// Queues a fibre that has made way for another one.
+    fn put_next(&self, fibre: FibreRef) {
+        // SAFETY: as in `act`.
+        unsafe { self.ready().push_next(ControlBlock::node(fibre)) };
     }
 
     /// Gives a fibre its stack (it has none before its first run). The context is built in
@@ -82,6 +91,7 @@ impl Processor {
         stack.set_owner(owner);
         // SAFETY: `enter` is called once, with a live block, by the first resume.
         *place = Some(unsafe { Context::new(stack, enter, owner) });
+        self.settle(block);
         Ok(())
     }
 
@@ -101,7 +111,17 @@ impl Processor {
         stack.set_owner(block);
         // SAFETY: `enter_refused` is called once, with a live block, by the first resume.
         *place = Some(unsafe { Context::new(stack, enter_refused, block) });
+        // SAFETY: as in `execute`.
+        self.settle(unsafe { fibre.as_ref() });
         Ok(())
+    }
+
+    /// Makes a fibre that is about to start at home here.
+    #[inline]
+    fn settle(&self, block: &ControlBlock) {
+        block.set_home(std::sync::Arc::as_ptr(self.ready()));
+        self.ready().notice(block.link());
+        self.domain().tally(self.index()).count_started();
     }
 
     /// Ends a fibre that has run to its end.

@@ -1,10 +1,11 @@
 //! A processor: the kernel thread that runs fibres.
 //!
 //! ```text
-//!   ┌─► find_work: own queue, then steal ──► execute: resume, then act ─┐
-//!   │        │ nothing                                                  │
-//!   │        ▼                                                          │
-//!   └── rest: announce, look once more, sleep until woken ◄─────────────┘
+//!   ┌─► find_work: own queue, staging,    ──► execute: resume, then act ─┐
+//!   │        │     others', background                                   │
+//!   │        │ nothing                                                   │
+//!   │        ▼                                                           │
+//!   └── rest: announce, look once more, sleep until woken ◄──────────────┘
 //! ```
 //!
 //! Every [`SERVICE_INTERVAL`] switches at most, and more often when fibres run for
@@ -27,6 +28,7 @@ use crate::current;
 use crate::domain::Domain;
 use crate::fibre::memory::BlockCache;
 use crate::fibre::{ControlBlock, FibreRef};
+use crate::queue::Popped;
 use crate::ready::ReadyQueue;
 use crate::stack::{StackCache, StackError};
 use crate::steal::{Mood, Thief};
@@ -47,6 +49,9 @@ const SHORTEST_INTERVAL: u32 = 4;
 /// The time between two such looks that the number of switches is adapted to.
 const SERVICE_PERIOD: Duration = Duration::from_micros(200);
 
+/// Staged fibres that a busy processor takes at each service.
+const STAGED_AT_ONCE: usize = 8;
+
 /// See the module text. Only its own thread has one; others see its ready queue
 /// and its tally, by way of the domain.
 #[derive(Debug)]
@@ -59,6 +64,10 @@ pub struct Processor {
     ready: Arc<ReadyQueue>,
     /// The fibre whose stack this thread is on.
     running: Cell<Option<FibreRef>>,
+    /// The fibre to run next, whatever is in the queue.
+    successor: Cell<Option<FibreRef>>,
+    /// Whether all that it runs is at home here from then on (forced migration).
+    adopts: bool,
     /// Deadlines of fibres that wait here.
     timers: Timers<ControlBlock>,
     /// Stacks of ended fibres.
@@ -77,6 +86,8 @@ pub struct Processor {
     epoch: Instant,
     /// How long the running fibre has gone on without a switch.
     slice: Slice,
+    /// How long fibres have made way for others without letting all of them run.
+    stretch: Slice,
     /// Whether the next rest begins with a spin.
     spin: Spin,
     /// How it steals.
@@ -97,6 +108,8 @@ impl Processor {
             index,
             ready: Arc::clone(&domain.queues()[index]),
             running: Cell::new(None),
+            successor: Cell::new(None),
+            adopts: domain.settings.force_migration,
             timers: Timers::default(),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
             blocks: BlockCache::new(),
@@ -107,6 +120,7 @@ impl Processor {
             last_service: Cell::new(epoch),
             epoch,
             slice: Slice::new(epoch),
+            stretch: Slice::new(epoch),
             spin: Spin::new(domain.settings.spin),
             thief: Thief::new(index, &domain.settings),
             refusals: Cell::new(0),
@@ -132,11 +146,28 @@ impl Processor {
         self.note_busy(now);
         while let Some(fibre) = self.next() {
             self.execute(fibre);
+            while let Some(successor) = self.take_successor() {
+                self.execute(successor);
+            }
         }
         current::set(ptr::null(), ptr::null());
         if let Some(halt) = self.ready.halt() {
             halt.retire();
         }
+    }
+
+    /// The fibre for which another one has made way.
+    #[inline]
+    fn take_successor(&self) -> Option<FibreRef> {
+        let successor = self.successor.get()?;
+        self.successor.set(None);
+        if self.count_switch() {
+            return Some(successor);
+        }
+        // The processor is to end, and leaves this one with the others.
+        // SAFETY: the fibre is new, and in no queue.
+        unsafe { self.ready.push_next(ControlBlock::node(successor)) };
+        None
     }
 
     /// The next fibre to run; sleeps until there is one. `None`: it is all over.
@@ -158,16 +189,51 @@ impl Processor {
         if !self.count_switch() {
             return None;
         }
-        if let Some(node) = self.ready.pop() {
-            self.refusals.set(0);
+        let found = match self.ready.pop() {
             // SAFETY: ready queues hold fibres only.
-            return Some(unsafe { ControlBlock::from_node(node) });
-        }
-        let stolen = self.thief.steal(&self.domain, self.mood());
-        if stolen.is_some() {
+            Some(node) => Some(unsafe { ControlBlock::from_node(node) }),
+            None => self.find_elsewhere(),
+        };
+        if found.is_some() {
             self.refusals.set(0);
         }
-        stolen
+        found
+    }
+
+    /// What others have: the staging queue, other processors, the background (thesis,
+    /// section 3.2.2).
+    #[inline(never)]
+    fn find_elsewhere(&self) -> Option<FibreRef> {
+        self.take_staged()
+            .or_else(|| self.thief.steal(&self.domain, self.mood()))
+            .or_else(|| self.take_background())
+    }
+
+    /// Takes a fibre from the staging queue.
+    fn take_staged(&self) -> Option<FibreRef> {
+        self.adopt(self.domain.commons.pop_staged())
+    }
+
+    /// Takes a fibre of the background, of which those that have started here come first.
+    fn take_background(&self) -> Option<FibreRef> {
+        let own = self.ready.pop_background();
+        // SAFETY: ready queues hold fibres only.
+        own.map(|node| unsafe { ControlBlock::from_node(node) })
+            .or_else(|| self.adopt(self.domain.commons.pop_background()))
+    }
+
+    /// Makes a fibre from a queue of the whole cluster one that is at home here.
+    fn adopt(&self, popped: Popped) -> Option<FibreRef> {
+        let Popped::Node(node) = popped else {
+            return None;
+        };
+        // SAFETY: ready queues hold fibres only.
+        let fibre = unsafe { ControlBlock::from_node(node) };
+        // SAFETY: just taken out, so it is ours.
+        let block = unsafe { fibre.as_ref() };
+        block.set_home(Arc::as_ptr(&self.ready));
+        self.ready.notice(block.link());
+        Some(fibre)
     }
 
     /// Counts towards the next service. `false`: the processor is to end.
@@ -193,11 +259,28 @@ impl Processor {
         self.poll_events();
         self.timers.fire(now);
         self.stacks.decay(now, &self.domain.stacks);
+        self.help_others();
+        true
+    }
+
+    /// Takes some of what others have behind what is here, so that nothing starves though all
+    /// processors are busy with their own.
+    fn help_others(&self) {
+        for _ in 0..STAGED_AT_ONCE {
+            let Some(fibre) = self.take_staged() else {
+                break;
+            };
+            // SAFETY: just taken out.
+            unsafe { self.ready.push_local(ControlBlock::node(fibre)) };
+        }
         if let Some(fibre) = self.thief.steal(&self.domain, Mood::Patient) {
             // SAFETY: just taken from another's queue.
-            unsafe { self.ready.push_fresh(ControlBlock::node(fibre)) };
+            unsafe { self.ready.push_shared(ControlBlock::node(fibre)) };
         }
-        true
+        if let Some(fibre) = self.take_background() {
+            // SAFETY: just taken out.
+            unsafe { self.ready.push_now(ControlBlock::node(fibre)) };
+        }
     }
 
     /// Delivers the events that are there.
@@ -223,6 +306,18 @@ impl Processor {
             self.until_service.set(0);
         }
         self.slice.is_over_at(now)
+    }
+
+    /// Counts that a fibre makes way for `successor`, which runs next. `true`: fibres have
+    /// done so for so long that it should go behind the others.
+    #[inline]
+    pub fn make_way(&self, successor: FibreRef) -> bool {
+        self.successor.set(Some(successor));
+        let over = self.stretch.count() && self.stretch.is_over_at(Instant::now());
+        if over {
+            self.stretch.restart();
+        }
+        over
     }
 
     /// Whether this thread does best to spin for what another processor is about to do:
@@ -269,13 +364,20 @@ impl Processor {
     /// The fibre is new, and this thread is the processor.
     #[inline]
     pub unsafe fn place(&self, fibre: FibreRef) {
-        if self.domain.processors() == 1 {
-            // Nobody is there to steal it, so it need not be where thieves look.
-            // SAFETY: passed on.
-            unsafe { self.ready.push_local(ControlBlock::node(fibre), true) };
-        } else {
-            // SAFETY: passed on.
-            unsafe { self.domain.place(fibre, self.next_turn()) };
+        // SAFETY: the fibre is new, hence the caller's.
+        let ordinary = unsafe { fibre.as_ref() }.link().is_ordinary();
+        let node = ControlBlock::node(fibre);
+        // SAFETY: passed on.
+        unsafe {
+            if !(ordinary && self.domain.settings.pushes()) {
+                self.domain.place(fibre, Some(self.index), self.next_turn());
+            } else if self.domain.processors() == 1 {
+                // Nobody is there to steal it, so it need not be where thieves look.
+                self.ready.push_local(node);
+            } else {
+                self.domain
+                    .push_out(node, Some(self.index), self.next_turn());
+            }
         }
     }
 

@@ -42,7 +42,7 @@ impl Processor {
             self.refusals.set(1);
             return false;
         }
-        self.domain.idle.enter(self.index);
+        self.domain.commons.idle.enter(self.index);
         let over = if self.ready.arm() {
             self.sleep_unless_needed()
         } else {
@@ -50,7 +50,7 @@ impl Processor {
             false
         };
         self.ready.disarm();
-        self.domain.idle.leave(self.index);
+        self.domain.commons.idle.leave(self.index);
         over
     }
 
@@ -61,7 +61,7 @@ impl Processor {
             self.domain.unpark_all();
             return true;
         }
-        if self.thief.has_victim(&self.domain) {
+        if self.domain.commons.has_work() || self.thief.has_victim(&self.domain) {
             // What is there may be in flight, or in another thief's hands.
             self.wait_for_producer();
             return false;

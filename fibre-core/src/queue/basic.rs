@@ -6,10 +6,11 @@
 
 use super::entry::Entry;
 use super::kind::QueueKind;
+use super::link::Link;
 use super::locked::Locked;
 use super::nemesis::Nemesis;
 use super::stub::Stub;
-use super::{Link, Popped, Pushed};
+use super::{Popped, Pushed};
 use std::ptr::NonNull;
 
 /// Many producers, one consumer. See the contract in [`crate::queue`].

@@ -18,7 +18,8 @@
 //! then looks whether anybody is idle, and one that goes idle and then looks at the
 //! queue, one sees the other.
 
-use super::{Link, Pushed};
+use super::Pushed;
+use super::link::Link;
 use crate::sync::{AtomicPtr, Ordering, load_ptr_ordered};
 use std::ptr::{self, NonNull};
 

@@ -4,7 +4,7 @@
 //! woken by a fibre of the same processor, costs two plain stores here and no
 //! atomic read-modify-write.
 
-use super::Link;
+use super::link::Link;
 use crate::sync::Ordering;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -53,6 +53,22 @@ impl Fifo {
         }
     }
 
+    /// Puts `node` before all others.
+    ///
+    /// # Safety
+    ///
+    /// As for [`push`](Self::push).
+    #[inline]
+    pub unsafe fn push_front(&self, node: NonNull<Link>) {
+        let first = self.head.replace(Some(node));
+        if first.is_none() {
+            self.tail.set(Some(node));
+        }
+        let next = first.map_or(ptr::null_mut(), NonNull::as_ptr);
+        // SAFETY: the caller owns `node`.
+        unsafe { node.as_ref() }.set_next(next, Ordering::Relaxed);
+    }
+
     /// Takes the oldest node out.
     #[inline]
     pub fn pop(&self) -> Option<NonNull<Link>> {
@@ -83,5 +99,26 @@ mod tests {
             }
             assert!(fifo.is_empty() && fifo.pop().is_none());
         }
+    }
+
+    #[test]
+    fn the_front_comes_first() {
+        let links: Vec<Link> = (0..4).map(|_| Link::new()).collect();
+        let fifo = Fifo::new();
+        for (front, index) in [(true, 1), (false, 2), (true, 0), (false, 3)] {
+            let node = NonNull::from(&links[index]);
+            // SAFETY: the links outlive the list and hang nowhere else.
+            unsafe {
+                if front {
+                    fifo.push_front(node)
+                } else {
+                    fifo.push(node)
+                }
+            };
+        }
+        for link in &links {
+            assert_eq!(fifo.pop(), Some(NonNull::from(link)));
+        }
+        assert!(fifo.pop().is_none());
     }
 }

@@ -13,7 +13,8 @@
 //! behind another one comes after the swap of that one, by the lock.
 
 use super::entry::Entry;
-use super::{Link, Popped, Pushed};
+use super::link::Link;
+use super::{Popped, Pushed};
 use crate::sync::{Mutex, MutexGuard, Ordering, SPIN_LIMIT, spin_hint};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};

@@ -5,8 +5,9 @@
 //!   when they yield or wake each other.
 //! * [`BasicQueue`]: many producers, one consumer, by one of the mechanisms that
 //!   [`QueueKind`] names. What other threads push into.
-//! * [`StealQueue`]: a [`BasicQueue`] whose consumers take turns by a lock, so that
+//! * [`StealQueue`](steal_queue::StealQueue): a [`BasicQueue`] whose consumers take turns by a lock, so that
 //!   idle processors can help themselves.
+//! * [`LogicalQueue`]: a `StealQueue` for each [`Level`] of priority.
 //!
 //! A fibre is in at most one queue at any time; whoever takes it out owns it.
 //!
@@ -28,7 +29,9 @@ mod consumer;
 mod entry;
 mod fifo;
 mod kind;
+mod link;
 mod locked;
+mod logical;
 mod nemesis;
 mod steal_queue;
 #[cfg(all(test, not(loom)))]
@@ -40,43 +43,12 @@ pub use basic::BasicQueue;
 pub use consumer::ConsumerLock;
 pub use fifo::Fifo;
 pub use kind::{QueueKind, UnknownQueueKind};
+pub use link::{LEVELS, Level, Link};
+pub use logical::LogicalQueue;
+#[cfg(loom)]
 pub use steal_queue::StealQueue;
 
-use crate::sync::{AtomicPtr, Ordering};
-use std::ptr::{self, NonNull};
-
-/// The hook by which a fibre hangs in a queue.
-#[derive(Debug)]
-pub struct Link {
-    /// The node behind this one; null at the end or while a push is in flight.
-    next: AtomicPtr<Link>,
-}
-
-impl Link {
-    /// A link that hangs nowhere.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            next: AtomicPtr::new(ptr::null_mut()),
-        }
-    }
-
-    /// The node behind this one, if a producer has published it.
-    fn next(&self, order: Ordering) -> Option<NonNull<Link>> {
-        NonNull::new(self.next.load(order))
-    }
-
-    /// Publishes `node` as the one behind this one.
-    fn set_next(&self, node: *mut Link, order: Ordering) {
-        self.next.store(node, order);
-    }
-}
-
-impl Default for Link {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+use std::ptr::NonNull;
 
 /// What a push tells its caller to do.
 #[must_use]

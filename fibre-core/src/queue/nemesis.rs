@@ -17,7 +17,8 @@
 //! the reset before the store of a producer that finds the queue empty.
 
 use super::entry::Entry;
-use super::{Link, Popped, Pushed};
+use super::link::Link;
+use super::{Popped, Pushed};
 use crate::sync::{AtomicPtr, Ordering, SPIN_LIMIT, spin_hint};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};

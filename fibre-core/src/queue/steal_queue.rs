@@ -7,7 +7,8 @@
 use super::basic::BasicQueue;
 use super::consumer::ConsumerLock;
 use super::kind::QueueKind;
-use super::{Link, Popped, Pushed};
+use super::link::Link;
+use super::{Popped, Pushed};
 use crate::sync::heavy_barrier;
 use crossbeam_utils::CachePadded;
 use std::ptr::NonNull;

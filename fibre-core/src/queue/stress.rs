@@ -10,7 +10,9 @@
 #[path = "../../../tests/support/random.rs"]
 mod random;
 
-use super::{Link, Popped, Pushed, QueueKind, StealQueue};
+use super::link::Link;
+use super::steal_queue::StealQueue;
+use super::{Popped, Pushed, QueueKind};
 use random::Random;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -23,7 +23,8 @@
 //! finds the queue empty.
 
 use super::entry::Entry;
-use super::{Link, Popped, Pushed};
+use super::link::Link;
+use super::{Popped, Pushed};
 use crate::sync::{AtomicPtr, Ordering, SPIN_LIMIT, spin_hint};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};

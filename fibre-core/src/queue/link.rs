@@ -1,0 +1,123 @@
+//! The hook by which a fibre hangs in a queue, and what queues must know of a fibre.
+
+use crate::sync::{AtomicPtr, AtomicU8, Ordering};
+use std::ptr::{self, NonNull};
+
+/// Which of the basic queues of a logical one a node goes to. The order is that in which
+/// they are looked at.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// Before the others.
+    High,
+    /// What nodes are unless told otherwise.
+    #[default]
+    Normal,
+    /// After the others.
+    Low,
+    /// Only if nothing else is found anywhere in the cluster.
+    Background,
+}
+
+/// How many levels there are.
+pub const LEVELS: usize = 4;
+
+impl Level {
+    /// The levels that take part in a turn, in the order of that turn: the higher ones
+    /// first, but each of the others leads once in 64 turns, so that nothing starves.
+    #[must_use]
+    pub fn in_turn(turn: u32) -> [Self; 3] {
+        match turn % 64 {
+            0 => [Self::Low, Self::Normal, Self::High],
+            32 => [Self::Normal, Self::Low, Self::High],
+            _ => [Self::High, Self::Normal, Self::Low],
+        }
+    }
+}
+
+/// The node was told to stay with one processor.
+const AFFINE: u8 = 1;
+
+/// The node must stay on its kernel thread for the time being.
+const UNWINDING: u8 = 2;
+
+/// The hook. All but `next` belongs to whoever owns the node: who took it from a queue, or
+/// the fibre while it runs; so `bonds` needs no ordering of its own.
+#[derive(Debug)]
+pub struct Link {
+    /// The node behind this one; null at the end or while a push is in flight.
+    next: AtomicPtr<Link>,
+    /// Its priority.
+    level: Level,
+    /// What keeps it from being moved between processors: a set of the bits above.
+    bonds: AtomicU8,
+}
+
+impl Link {
+    /// A link that hangs nowhere, of normal priority and free to move.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with(Level::Normal, false)
+    }
+
+    /// A link of this priority; an `affine` one never leaves its processor.
+    #[must_use]
+    pub fn with(level: Level, affine: bool) -> Self {
+        Self {
+            next: AtomicPtr::new(ptr::null_mut()),
+            level,
+            bonds: AtomicU8::new(if affine { AFFINE } else { 0 }),
+        }
+    }
+
+    /// Its priority.
+    #[inline]
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Whether it has nothing that placement has to mind.
+    #[inline]
+    pub fn is_ordinary(&self) -> bool {
+        self.level == Level::Normal && self.may_move()
+    }
+
+    /// Whether it may be moved to another processor.
+    #[inline]
+    pub fn may_move(&self) -> bool {
+        self.bonds.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether it was told to stay with one processor.
+    pub fn is_affine(&self) -> bool {
+        self.bonds.load(Ordering::Relaxed) & AFFINE != 0
+    }
+
+    /// Ties it to its kernel thread for the time being, or releases it.
+    #[inline]
+    pub fn set_unwinding(&self, unwinding: bool) {
+        let others = self.bonds.load(Ordering::Relaxed) & !UNWINDING;
+        let bonds = if unwinding {
+            others | UNWINDING
+        } else {
+            others
+        };
+        self.bonds.store(bonds, Ordering::Relaxed);
+    }
+
+    /// The node behind this one, if a producer has published it.
+    pub(super) fn next(&self, order: Ordering) -> Option<NonNull<Link>> {
+        NonNull::new(self.next.load(order))
+    }
+
+    /// Publishes `node` as the one behind this one.
+    pub(super) fn set_next(&self, node: *mut Link, order: Ordering) {
+        self.next.store(node, order);
+    }
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self::new()
+    }
+}
