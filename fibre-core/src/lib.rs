@@ -9,7 +9,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `sync`, `report` | atomics, real or loom's; words on standard error |
+//! | `sync`, `short_lock`, `report` | atomics, real or loom's; a lock; words on standard error |
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
 //! | `waiter`, `completion` | the wake side: the first waker wins |
@@ -57,6 +57,10 @@ mod parker;
 pub mod queue;
 #[cfg(not(loom))]
 mod queue;
+#[cfg(loom)]
+pub mod short_lock;
+#[cfg(not(loom))]
+mod short_lock;
 #[cfg(not(loom))]
 mod stack;
 #[cfg(loom)]
@@ -144,6 +148,7 @@ pub use self::{
     processor::in_fibre,
     queue::{QueueKind, UnknownQueueKind},
     scope::{Scope, ScopedJoinHandle, scope},
+    short_lock::{ShortGuard, ShortLock},
     spawn::{JoinHandle, Result, SpawnError},
     stack::{StackClass, StackError, stack_statistics},
     stack_use::stack_used,

@@ -33,7 +33,7 @@ mod real {
     use rustix::thread::{MembarrierCommand, futex, membarrier};
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     pub use parking_lot::{Mutex, MutexGuard};
 
@@ -75,6 +75,11 @@ mod real {
     /// Lets the operating system run somebody else, who may be in our way.
     pub fn thread_yield() {
         std::thread::yield_now();
+    }
+
+    /// Sleeps for a moment, for somebody who is in our way and does not get to run.
+    pub fn nap() {
+        std::thread::sleep(Duration::from_micros(50));
     }
 
     /// A 32-bit word that threads can sleep on.
@@ -215,6 +220,11 @@ mod model {
 
     /// Hands control to another model thread.
     pub fn thread_yield() {
+        loom::thread::yield_now();
+    }
+
+    /// Hands control to another model thread.
+    pub fn nap() {
         loom::thread::yield_now();
     }
 

@@ -21,7 +21,7 @@ const DOUBLINGS: u32 = 7;
 const LONGEST: Duration = Duration::from_millis(100);
 
 /// Acceptors that wait for a descriptor.
-static STARVED: Locked<WaitList> = parking_lot::const_mutex(WaitList::new());
+static STARVED: Locked<WaitList> = Locked::new(WaitList::new());
 
 /// How many they are: spares the lock whenever nobody waits.
 static STARVED_COUNT: AtomicUsize = AtomicUsize::new(0);

@@ -47,7 +47,7 @@ impl Condvar {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            waiting: parking_lot::const_mutex(WaitList::new()),
+            waiting: Locked::new(WaitList::new()),
         }
     }
 

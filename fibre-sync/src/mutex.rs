@@ -199,7 +199,7 @@ impl<T> Mutex<T> {
         };
         let raw = RawMutex {
             word: AtomicU32::new(FREE),
-            queue: parking_lot::const_mutex(queue),
+            queue: Locked::new(queue),
         };
         Self {
             raw,

@@ -47,7 +47,7 @@ impl Semaphore {
     #[must_use]
     pub const fn new(permits: usize) -> Self {
         Self {
-            state: parking_lot::const_mutex(State {
+            state: Locked::new(State {
                 permits,
                 waiting: WaitList::new(),
             }),

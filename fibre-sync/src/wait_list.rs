@@ -3,19 +3,18 @@
 //! The list is intrusive: its nodes lie in the frames of those who wait, so waiting
 //! allocates nothing. It is always used under a lock, which is also the lock that
 //! invariant 1 of `fibre_core`'s waiters asks for: wakers claim under it, and the
-//! waiting side takes its node out under it before its frame ends. The lock is a
-//! `parking_lot` mutex, held for a few instructions and never across a switch.
+//! waiting side takes its node out under it before its frame ends. The lock is held for a
+//! few instructions and never across a switch.
 //!
 //! A node is in the list from [`wait`]'s publication until a waker pops it or the
 //! withdrawal after a deadline or a cancellation removes it.
 
-use fibre_core::{Limit, Outcome, Resume, Waiter, park_until};
-use parking_lot::Mutex;
+use fibre_core::{Limit, Outcome, Resume, ShortLock, Waiter, park_until};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
 /// What protects a list and the state that goes with it.
-pub type Locked<S> = Mutex<S>;
+pub type Locked<S> = ShortLock<S>;
 
 /// One who waits, in its own frame.
 #[derive(Debug)]
