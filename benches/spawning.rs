@@ -6,6 +6,7 @@
 //! | `spawn` | `fibre` | a fibre spawns empty ones and joins them, so many at a time |
 //! | | `std::thread` | the same with threads |
 //! | | `corosensei` | coroutines made and run on stacks that are used again: the floor |
+//! | `queue` | each kind | the same on two processors, 1000 at a time: each fibre passes a queue with thieves |
 //! | `Builder::spawn` | both | with a name and a stack size |
 //! | `scope` | both | a scope with so many children, time per scope |
 //! | `Cluster::spawn` | `fibre` | a thread spawns a fibre and joins it |
@@ -25,7 +26,7 @@ mod support;
 use corosensei::Coroutine;
 use corosensei::stack::DefaultStack;
 use criterion::{BenchmarkId, Criterion, Throughput};
-use fibre::Cluster;
+use fibre::{Cluster, QueueKind};
 use std::io;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -80,6 +81,22 @@ fn time_coroutines(count: u64, batch: u64) -> io::Result<Duration> {
             pool.push(coroutine.into_stack());
         }
     }))
+}
+
+/// Fibres that pass a queue of each kind on their way to two processors.
+fn queues(criterion: &mut Criterion) -> io::Result<()> {
+    let mut group = criterion.benchmark_group("queue");
+    for kind in QueueKind::ALL {
+        let cluster = Cluster::builder().processors(2).queue(kind).build()?;
+        let fibres = Workers::Fibres(cluster);
+        let id = BenchmarkId::new("fibre", kind);
+        add(&mut group, id, &fibres, |count| {
+            time_spawns(count, 1000, || Running::Fibre(fibre::spawn(|| ())))
+        });
+        fibres.stop();
+    }
+    group.finish();
+    Ok(())
 }
 
 /// A name and a stack size asked for.
@@ -211,6 +228,7 @@ fn clusters(criterion: &mut Criterion) {
 fn main() -> io::Result<()> {
     let mut criterion = criterion();
     spawning(&mut criterion)?;
+    queues(&mut criterion)?;
     building(&mut criterion)?;
     scoping(&mut criterion)?;
     spawning_from_outside(&mut criterion)?;
