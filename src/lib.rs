@@ -51,7 +51,7 @@ pub use fibre_core::{
     CancelToken, Cancelled, cancellation_point, is_cancelled, shield, sleep_cancellable,
 };
 
-pub use fibre_core::{Destructor, Key, LocalKey, fibre_local};
+pub use fibre_core::{Destructor, JoinOnDrop, Key, LocalKey, fibre_local};
 
 pub use fibre_core::{PauseError, Paused, processor};
 

@@ -41,7 +41,7 @@ where
         // SAFETY: joined before this function returns or unwinds.
         unsafe { cluster.try_spawn_unchecked(Attributes::default(), f) }
     });
-    match handle.map(crate::spawn::JoinHandle::join) {
+    match handle.map(crate::join::JoinHandle::join) {
         Ok(Ok(value)) => value,
         Ok(Err(payload)) => resume_unwind(payload),
         Err(error) => panic!("cannot start the threads for blocking calls: {error}"),

@@ -3,9 +3,11 @@
 use crate::cancel::CancelToken;
 use crate::cluster::{Cluster, caller_place, try_caller_place};
 use crate::fibre::{Attributes, StackTime};
+use crate::join::JoinHandle;
 use crate::policy::Priority;
 use crate::processor::Processor;
-use crate::spawn::{JoinHandle, Place, launch, refuse};
+use crate::scope::{Scope, ScopedJoinHandle};
+use crate::spawn::{Place, launch, refuse};
 use std::io;
 
 /// Spawns a fibre in the caller's cluster, or, on a thread that is no fibre, in the
@@ -231,6 +233,33 @@ impl Builder {
         T: Send + 'static,
     {
         cluster.try_spawn(self.fallible(), closure)
+    }
+
+    /// Spawns it in a scope, as [`Scope::spawn`].
+    ///
+    /// ```
+    /// let text = "borrowed".to_owned();
+    /// let name = fibre_core::scope(|scope| {
+    ///     let builder = fibre_core::Builder::new().name("reader");
+    ///     let reader = builder.spawn_scoped(scope, || (text.len(), fibre_core::name()));
+    ///     reader.unwrap().join().unwrap()
+    /// });
+    /// assert_eq!(name, (8, Some("reader".to_owned())));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn`](Self::spawn).
+    pub fn spawn_scoped<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        closure: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        scope.try_spawn(self.fallible(), closure)
     }
 }
 

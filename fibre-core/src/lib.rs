@@ -9,7 +9,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `sync`, `short_lock`, `report` | atomics, real or loom's; a lock; words on standard error |
+//! | `sync`, `short_lock`, `report`, `quiet` | atomics, real or loom's; a lock; words on standard error; destructors that panic |
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
 //! | `waiter`, `completion` | the wake side: the first waker wins |
@@ -27,7 +27,7 @@
 //! | `placement`, `steal` | where new fibres go; whom an idle processor helps |
 //! | `processor` | the run loop |
 //! | `park`, `cancel`, `local` | the park side: `park_until`, `yield_now`, `sleep`; cancellation; fibre-locals |
-//! | `children`, `spawn`, `cluster`, `scope`, `builder`, `big_stack`, `blocking` | what users call |
+//! | `children`, `join`, `spawn`, `cluster`, `scope`, `builder`, `big_stack`, `blocking` | what users call |
 
 pub mod sync;
 
@@ -95,6 +95,8 @@ mod fibre;
 #[cfg(not(loom))]
 mod fork;
 #[cfg(not(loom))]
+mod join;
+#[cfg(not(loom))]
 mod limit;
 #[cfg(not(loom))]
 mod local;
@@ -108,6 +110,8 @@ mod placement;
 mod policy;
 #[cfg(not(loom))]
 mod processor;
+#[cfg(not(loom))]
+mod quiet;
 #[cfg(not(loom))]
 mod ready;
 #[cfg(not(loom))]
@@ -138,6 +142,7 @@ pub use self::{
     },
     cluster::{Cluster, ClusterBuilder, PauseError, Paused, halt_of_caller},
     fork::{is_forked_child, unblock_signals},
+    join::{JoinHandle, JoinOnDrop, Result},
     local::LocalKey,
     local_table::{Destructor, Key},
     park::{

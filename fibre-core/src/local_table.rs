@@ -12,10 +12,10 @@
 //! Nothing here is atomic but the generations: a table is used by its owner only, and no
 //! borrow of it outlives a method, since destructors come back to it.
 
+use crate::quiet::quietly;
 use parking_lot::Mutex;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -210,17 +210,13 @@ impl Locals {
 }
 
 impl Value {
-    /// Calls the destructor. Its panic has been printed by the panic hook, and ends here.
+    /// Calls the destructor.
     fn end(self) {
         let Some(destructor) = self.key.destructor else {
             return;
         };
         // SAFETY: the destructor was given for the values of this key.
-        let ended = catch_unwind(AssertUnwindSafe(|| unsafe { destructor(self.value) }));
-        if let Err(payload) = ended {
-            // The payload's destructor is not trusted either.
-            std::mem::forget(payload);
-        }
+        quietly(|| unsafe { destructor(self.value) });
     }
 }
 

@@ -5,12 +5,15 @@
 //! children before it goes on.
 
 use crate::children::{Children, ChildrenRef};
-use crate::cluster::caller_place;
+use crate::cluster::try_caller_place;
 use crate::fibre::Attributes;
+use crate::join::{JoinHandle, Result};
 use crate::park::park;
-use crate::spawn::{JoinHandle, Result, launch, refuse};
+use crate::spawn::launch;
+use std::io;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
 
 /// Where scoped fibres are spawned. See [`scope`].
 #[derive(Debug)]
@@ -42,6 +45,41 @@ impl<T> ScopedJoinHandle<'_, T> {
         self.handle.join()
     }
 
+    /// See [`JoinHandle::join_until`].
+    ///
+    /// # Errors
+    ///
+    /// The handle, if the deadline passed, or the calling fibre is cancelled.
+    pub fn join_until(self, deadline: Instant) -> std::result::Result<Result<T>, Self> {
+        self.handle.join_until(deadline).map_err(Self::new)
+    }
+
+    /// See [`JoinHandle::join_timeout`].
+    ///
+    /// # Errors
+    ///
+    /// The handle, if the time passed, or the calling fibre is cancelled.
+    pub fn join_timeout(self, timeout: Duration) -> std::result::Result<Result<T>, Self> {
+        self.handle.join_timeout(timeout).map_err(Self::new)
+    }
+
+    /// See [`JoinHandle::join_cancellable`].
+    ///
+    /// # Errors
+    ///
+    /// The handle, if the calling fibre has been cancelled, or is while it waits.
+    pub fn join_cancellable(self) -> std::result::Result<Result<T>, Self> {
+        self.handle.join_cancellable().map_err(Self::new)
+    }
+
+    /// A handle of the scope around one that is not.
+    fn new(handle: JoinHandle<T>) -> Self {
+        Self {
+            handle,
+            _scope: PhantomData,
+        }
+    }
+
     /// Cancels the fibre, as [`JoinHandle::cancel`] does. Blocks nothing.
     pub fn cancel(&self) {
         self.handle.cancel();
@@ -66,26 +104,31 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
+        match self.try_spawn(Attributes::default(), closure) {
+            Ok(handle) => handle,
+            Err(error) => panic!("cannot spawn a fibre: {error}"),
+        }
+    }
+
+    /// See [`Builder::spawn_scoped`](crate::Builder::spawn_scoped).
+    pub(crate) fn try_spawn<F, T>(
+        &'scope self,
+        attributes: Attributes,
+        closure: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
         // SAFETY: the scope is open, so its frame is there.
         let counted = unsafe { Counted::new(self.children) };
         // SAFETY: the scope does not end before the child has ended and told it.
-        let handle = caller_place(|place| unsafe {
-            launch(place, Attributes::default(), Some(self.children), closure)
-        });
-        match handle {
-            Ok(handle) => {
-                // The fibre itself will say that it has ended.
-                std::mem::forget(counted);
-                ScopedJoinHandle {
-                    handle,
-                    _scope: PhantomData,
-                }
-            }
-            Err(error) => {
-                drop(counted);
-                refuse(error)
-            }
-        }
+        let handle = try_caller_place(|place| unsafe {
+            launch(place, attributes, Some(self.children), closure)
+        })??;
+        // The fibre itself will say that it has ended.
+        std::mem::forget(counted);
+        Ok(ScopedJoinHandle::new(handle))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Starting fibres and waiting for their end.
+//! Starting fibres, and what they do at their end.
 //!
 //! A spawned fibre is one allocation: control block, closure, and in the place of
 //! the closure later the result. A panic of the closure is caught at the fibre's
@@ -10,25 +10,19 @@ use crate::completion::Finished;
 use crate::domain::Domain;
 use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, StackTime, memory};
 use crate::fork;
-use crate::park::{self, park};
+use crate::join::{JoinHandle, Result};
+use crate::park;
 use crate::processor::Processor;
+use crate::quiet::drop_quietly;
 use crate::report;
 use crate::stack::{Stack, StackError, class_of, is_scarce, put_cold};
-use crate::waiter::Limit;
 use std::alloc::Layout;
-use std::any::Any;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::io;
-use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::Instant;
-
-/// What [`JoinHandle::join`] returns: the closure's result, or its panic's payload.
-pub type Result<T> = std::result::Result<T, Box<dyn Any + Send + 'static>>;
 
 /// A fibre's allocation.
 #[repr(C)]
@@ -156,15 +150,6 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
                 None => memory::release(this.cast(), layout),
             }
         }
-    }
-}
-
-/// Drops a user's value. A panic in its destructor has been printed by the panic
-/// hook, and ends here.
-fn drop_quietly<V>(value: V) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        // The payload's destructor is not trusted either.
-        std::mem::forget(payload);
     }
 }
 
@@ -338,10 +323,8 @@ where
     // SAFETY: the fibre is new, and ends only once it has been placed.
     unsafe { ControlBlock::join_group(fibre) };
     place.put(fibre);
-    Ok(JoinHandle {
-        fibre,
-        _result: PhantomData,
-    })
+    // SAFETY: the second reference is the handle's.
+    Ok(unsafe { JoinHandle::new(fibre) })
 }
 
 /// Counts a new fibre, and gives it its number and perhaps its stack.
@@ -375,160 +358,4 @@ fn admit(
 #[cold]
 pub fn refuse(error: SpawnError) -> ! {
     panic!("cannot spawn a fibre: {error}")
-}
-
-/// The right to wait for a fibre's end and to have its result. Dropping it detaches
-/// the fibre, which runs on; its result is then dropped at its end.
-///
-/// ```
-/// let handle = fibre_core::spawn(|| 6 * 7);
-/// assert_eq!(handle.join().unwrap(), 42);
-/// ```
-#[derive(Debug)]
-pub struct JoinHandle<T> {
-    /// A reference to the control block.
-    fibre: FibreRef,
-    /// The result comes from another thread.
-    _result: PhantomData<fn() -> T>,
-}
-
-// SAFETY: the handle moves the result, which is `Send`, and uses atomic words.
-unsafe impl<T: Send> Send for JoinHandle<T> {}
-// SAFETY: a shared handle gives access to the fibre's number and state only.
-unsafe impl<T: Send> Sync for JoinHandle<T> {}
-
-impl<T> JoinHandle<T> {
-    /// The control block, which the handle's reference keeps alive.
-    fn block(&self) -> &ControlBlock {
-        // SAFETY: alive until our `drop`.
-        unsafe { self.fibre.as_ref() }
-    }
-
-    /// Waits for the fibre's end and returns its result. Blocks the fibre, or the
-    /// thread if the caller is not a fibre.
-    ///
-    /// # Errors
-    ///
-    /// The payload of the panic that ended it; or a [`StackError`] if it never
-    /// got a stack.
-    ///
-    /// # Panics
-    ///
-    /// If a fibre joins itself: it would wait for ever.
-    pub fn join(self) -> Result<T> {
-        self.refuse_self();
-        if !self.is_finished() {
-            self.wait_for_end();
-        }
-        self.take()
-    }
-
-    /// The part of [`join`](Self::join) that waits.
-    #[inline(never)]
-    fn wait_for_end(&self) {
-        // SAFETY: a completion takes its waiter out before it claims it.
-        let _ = unsafe { park(|waiter| self.block().completion.publish(waiter)) };
-    }
-
-    /// Like [`join`](Self::join), but gives the handle back if the fibre has not
-    /// ended by `deadline`, or if the caller is cancelled. A deadline in the past tries
-    /// once.
-    ///
-    /// # Errors
-    ///
-    /// The handle, if the deadline passed, or the calling fibre is
-    /// [cancelled](crate::is_cancelled).
-    ///
-    /// # Panics
-    ///
-    /// As [`join`](Self::join).
-    pub fn join_until(self, deadline: Instant) -> std::result::Result<Result<T>, Self> {
-        self.refuse_self();
-        if !self.is_finished() {
-            let completion = &self.block().completion;
-            // SAFETY: a completion takes its waiter out before it claims it, or when it
-            // is withdrawn.
-            let _ = unsafe {
-                park::park_until(
-                    Limit::Deadline(deadline),
-                    |waiter| completion.publish_limited(waiter),
-                    |waiter| completion.withdraw(waiter),
-                )
-            };
-        }
-        if self.is_finished() {
-            Ok(self.take())
-        } else {
-            Err(self)
-        }
-    }
-
-    /// Cancels the fibre: its cancellable waits fail from now on, also the one that it is
-    /// in. See [`CancelToken`](crate::CancelToken) for what that means. Blocks nothing.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let sleeper = fibre_core::spawn(|| {
-    ///     fibre_core::sleep_cancellable(Duration::from_secs(3600)).is_err()
-    /// });
-    /// sleeper.cancel();
-    /// assert!(sleeper.join().unwrap());
-    /// ```
-    pub fn cancel(&self) {
-        // SAFETY: we have a reference.
-        unsafe { ControlBlock::cancel(self.fibre) };
-    }
-
-    /// Whether the fibre has ended, so that [`join`](Self::join) will not block.
-    #[must_use]
-    pub fn is_finished(&self) -> bool {
-        self.block().completion.is_done()
-    }
-
-    /// The fibre's number: unique in the process, never reused.
-    #[must_use]
-    pub fn id(&self) -> u64 {
-        self.block().id()
-    }
-
-    /// The fibre's name, if it was given one.
-    #[must_use]
-    pub fn name(&self) -> Option<&str> {
-        self.block().attributes.name.as_deref()
-    }
-
-    /// See [`join`](Self::join), Panics.
-    fn refuse_self(&self) {
-        assert!(
-            park::running() != Some(self.fibre),
-            "a fibre cannot join itself"
-        );
-    }
-
-    /// Takes the result of a fibre that has ended.
-    fn take(self) -> Result<T> {
-        let mut result = MaybeUninit::<Result<T>>::uninit();
-        let fibre = self.fibre;
-        std::mem::forget(self);
-        // SAFETY: it has ended, so the stage is ours, and then our reference goes.
-        unsafe {
-            (fibre.as_ref().body().take_result)(fibre, result.as_mut_ptr().cast());
-            ControlBlock::release(fibre);
-            result.assume_init()
-        }
-    }
-}
-
-impl<T> Drop for JoinHandle<T> {
-    fn drop(&mut self) {
-        let ended = !self.block().completion.detach();
-        // SAFETY: if it has ended, the result is ours to drop; our reference goes last.
-        unsafe {
-            if ended {
-                (self.block().body().drop_result)(self.fibre);
-            }
-            ControlBlock::release(self.fibre);
-        }
-    }
 }

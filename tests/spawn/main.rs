@@ -3,6 +3,7 @@
 //! | file       | what it is about                                             |
 //! |------------|--------------------------------------------------------------|
 //! | `join`     | results, time-outs, who may join from where                  |
+//! | `joining`  | the forms of joining; one's own handle; several clusters       |
 //! | `limits`   | how many fibres a cluster may have                           |
 //! | `many`     | large numbers of fibres                                      |
 //! | `results`  | results and closures are dropped once, in every order        |
@@ -22,6 +23,7 @@ mod big_stack;
 mod blocking;
 mod cluster;
 mod join;
+mod joining;
 mod limits;
 mod many;
 mod results;
