@@ -154,7 +154,7 @@ pub use self::{
     queue::{QueueKind, UnknownQueueKind},
     scope::{Scope, ScopedJoinHandle, scope},
     short_lock::{ShortGuard, ShortLock},
-    spawn::{JoinHandle, Result, SpawnError},
+    spawn::SpawnError,
     stack::{StackClass, StackError, stack_statistics},
     stack_use::stack_used,
     topology::{
