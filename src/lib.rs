@@ -53,7 +53,9 @@ pub use fibre_core::{
 
 pub use fibre_core::{Destructor, JoinOnDrop, Key, LocalKey, fibre_local};
 
-pub use fibre_core::{PauseError, Paused, processor};
+pub use fibre_core::{
+    Abandoned, LeftFibre, PauseError, Paused, StopError, StuckProcessor, processor,
+};
 
 pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, stack_used};
 

@@ -9,7 +9,7 @@
 //! are there.
 
 use crate::commons::Commons;
-use crate::fibre::ControlBlock;
+use crate::fibre::{ControlBlock, Roster};
 use crate::limit::Limit;
 use crate::orders::Orders;
 use crate::ready::ReadyQueue;
@@ -17,8 +17,9 @@ use crate::settings::Settings;
 use crate::stack::Depot;
 use crate::topology;
 use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 /// Counts of one processor. Only its thread writes them, so a plain store will
 /// do; anybody may read.
@@ -116,6 +117,30 @@ fn bump(counter: &AtomicU64) -> u64 {
     next
 }
 
+/// A fibre that was left where it was when its cluster was stopped. See
+/// [`Cluster::stop_within`](crate::Cluster::stop_within).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftFibre {
+    /// Its number.
+    pub id: u64,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Whether it had begun to run.
+    pub started: bool,
+}
+
+impl LeftFibre {
+    /// Says which fibre this is.
+    pub fn new(block: &ControlBlock, started: bool) -> Self {
+        Self {
+            id: block.id(),
+            name: block.attributes.name.as_deref().map(str::to_owned),
+            started,
+        }
+    }
+}
+
 /// See the module text.
 #[derive(Debug)]
 pub struct Domain {
@@ -131,6 +156,10 @@ pub struct Domain {
     foreign: CachePadded<AtomicU64>,
     /// Where the next fibre of a foreign thread goes.
     turn: CachePadded<AtomicUsize>,
+    /// The fibres that have started, if these may move; else each processor has its own.
+    pub roster: Option<Mutex<Roster>>,
+    /// What processors have left behind that were told to end.
+    pub left: Mutex<Vec<LeftFibre>>,
     /// What the handles ask of the processors.
     pub orders: Orders<ControlBlock>,
     /// The upper part of the numbers of fibres that foreign threads spawn.
@@ -139,8 +168,6 @@ pub struct Domain {
     pub limit: Option<Limit>,
     /// Stacks that its processors exchange.
     pub stacks: Depot,
-    /// Whether fibres that begin from now on are cancelled.
-    cancelled: AtomicBool,
     /// What its builder chose.
     pub settings: Settings,
     /// How many processors have a CPU each.
@@ -184,12 +211,13 @@ impl Domain {
             commons,
             foreign: CachePadded::default(),
             turn: CachePadded::default(),
+            roster: settings.moves_started.then(|| Mutex::new(Roster::new())),
+            left: Mutex::default(),
             orders: Orders::new(),
             spawner,
             cpus: topology::available().min(settings.pinned_to.unwrap_or(usize::MAX)),
             limit: settings.max_fibres.map(Limit::new),
             stacks: Depot::default(),
-            cancelled: AtomicBool::new(false),
             settings,
         };
         domain.activate(processors);
@@ -303,19 +331,6 @@ impl Domain {
     /// Whether it is closed to all but its own fibres.
     pub fn is_closed(&self) -> bool {
         self.foreign.load(Ordering::SeqCst) & CLOSED != 0
-    }
-
-    /// Has all fibres cancelled that begin to run from now on. Those that have begun are the
-    /// caller's to cancel, afterwards.
-    #[allow(dead_code, reason = "for the cluster's stop")]
-    pub fn cancel_later_fibres(&self) {
-        self.cancelled.store(true, Ordering::SeqCst);
-    }
-
-    /// Whether a fibre that begins now is cancelled.
-    #[inline]
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::SeqCst)
     }
 
     /// Whether the processors should end: asked to, and nothing is left. Once true,

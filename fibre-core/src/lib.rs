@@ -140,7 +140,10 @@ pub use self::{
         CancelToken, Cancelled, cancellation_point, is_cancelled, shield, sleep_cancellable,
         yield_cancellable, yield_point_cancellable,
     },
-    cluster::{Cluster, ClusterBuilder, PauseError, Paused, halt_of_caller},
+    cluster::{
+        Cluster, ClusterBuilder, PauseError, Paused, StopError, StuckProcessor, halt_of_caller,
+    },
+    domain::LeftFibre,
     fork::{is_forked_child, unblock_signals},
     join::{JoinHandle, JoinOnDrop, Result},
     local::LocalKey,
@@ -153,8 +156,7 @@ pub use self::{
     processor::in_fibre,
     queue::{QueueKind, UnknownQueueKind},
     scope::{Scope, ScopedJoinHandle, scope},
-    short_lock::{ShortGuard, ShortLock},
-    spawn::SpawnError,
+    spawn::{Abandoned, SpawnError},
     stack::{StackClass, StackError, stack_statistics},
     stack_use::stack_used,
     topology::{

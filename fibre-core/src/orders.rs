@@ -33,6 +33,11 @@ use std::ptr::NonNull;
 
 /// In the word: somebody wants all processors to stand still.
 const PAUSE: u32 = 1;
+/// In the word: all fibres are to be cancelled.
+const CANCEL: u32 = 2;
+/// In the word: processors are to leave their fibres where they are, and end.
+const ABANDON: u32 = 4;
+
 /// Where a processor is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
@@ -132,10 +137,31 @@ impl<F: Wakeable> Orders<F> {
         last
     }
 
+    /// Orders that all fibres be cancelled, for good. Then wake all processors.
+    pub fn cancel(&self) {
+        self.word.fetch_or(CANCEL, Ordering::AcqRel);
+    }
+
+    /// Orders that all fibres be left where they are, for good. Then wake all processors.
+    pub fn abandon(&self) {
+        self.word.fetch_or(ABANDON, Ordering::AcqRel);
+    }
+
     /// Whether a processor has something to obey.
     #[inline]
     pub fn is_any(&self) -> bool {
         self.word.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether all fibres are to be cancelled.
+    #[inline]
+    pub fn are_to_cancel(&self) -> bool {
+        self.word.load(Ordering::Acquire) & CANCEL != 0
+    }
+
+    /// Whether all fibres are to be left where they are.
+    pub fn are_to_abandon(&self) -> bool {
+        self.word.load(Ordering::Acquire) & ABANDON != 0
     }
 
     /// Says that a processor stands still if that is wanted; `false`: it is not. Then

@@ -24,6 +24,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+/// What a join of a fibre returns as the panic's payload, if the fibre's cluster was
+/// stopped without waiting for it any longer; see
+/// [`Cluster::stop_within`](crate::Cluster::stop_within). The fibre has not panicked:
+/// it will never run again, and nothing that it has is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Abandoned;
+
+impl fmt::Display for Abandoned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the fibre was left behind by its cluster, which has been stopped")
+    }
+}
+
+impl std::error::Error for Abandoned {}
+
 /// A fibre's allocation.
 #[repr(C)]
 struct Task<F, T> {
@@ -50,6 +65,7 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
     const BODY: &'static Body = &Body {
         run: Self::run,
         fail: Self::fail,
+        abandon: Self::abandon,
         take_result: Self::take_result,
         drop_result: Self::drop_result,
         free: Self::free,
@@ -92,6 +108,21 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         unsafe { this.as_ref() }.locals.end();
         // SAFETY: the same task, unfinished.
         unsafe { Self::finish(this, Err(Box::new(error))) };
+    }
+
+    /// See [`Body::abandon`].
+    unsafe fn abandon(this: FibreRef) {
+        // SAFETY: the runtime's reference, which is never given up.
+        let (block, scope) = unsafe { (this.as_ref(), this.cast::<Self>().as_ref().scope) };
+        // A scope has to wait: others may still use what the fibre has borrowed from it.
+        if scope.is_some() || block.completion.is_done() {
+            return;
+        }
+        // SAFETY: the stage was the fibre's, which will never run again.
+        unsafe {
+            std::mem::forget(Self::replace(this, Stage::Empty));
+            Self::finish(this, Err(Box::new(Abandoned)));
+        }
     }
 
     /// Publishes the result, and tells the scope.

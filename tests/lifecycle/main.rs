@@ -4,6 +4,7 @@
 //! |------------|----------------------------------------------------------------|
 //! | `growing`  | processors that are added to a running cluster                 |
 //! | `pausing`  | stopping the world of a cluster, and letting it go on          |
+//! | `stopping` | the end of clusters, at their own pace and within limits       |
 
 #![allow(
     clippy::unwrap_used,
@@ -13,6 +14,7 @@
 
 mod growing;
 mod pausing;
+mod stopping;
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,24 +1,12 @@
 //! Idle processors sleep, and no wake-up is lost.
 
-use crate::support::{for_each_cluster, processor_counts, sockets, watched};
+use crate::support::{cpu_time_of, for_each_cluster, processor_counts, sockets, watched};
 use fibre::Cluster;
 use fibre::sync::Semaphore;
 use std::io::Read;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-
-/// Nanoseconds of CPU that the threads whose names begin with `prefix` have used.
-fn cpu_time_of(prefix: &str) -> u64 {
-    let used = |task: std::fs::DirEntry| {
-        let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
-        let figures = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
-        let used = figures.split(' ').next()?.parse::<u64>().ok()?;
-        name.starts_with(prefix).then_some(used)
-    };
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    tasks.filter_map(|task| used(task.ok()?)).sum()
-}
 
 /// Processors that have nothing to do use no CPU, also once they have done I/O.
 #[test]

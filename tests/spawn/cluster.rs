@@ -1,6 +1,6 @@
 //! Start and stop of clusters.
 
-use crate::support::{Latch, eventually, processor_counts, text_of, watched};
+use crate::support::{Latch, eventually, processor_counts, text_of, thread_exists, watched};
 use fibre::{Builder, Cluster};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,14 +12,6 @@ use std::time::Duration;
 /// A cluster with this many processors.
 fn cluster(processors: usize) -> Cluster {
     Cluster::builder().processors(processors).build().unwrap()
-}
-
-/// Whether a kernel thread of this process has this name.
-fn thread_exists(name: &str) -> bool {
-    let names = std::fs::read_dir("/proc/self/task").unwrap();
-    names
-        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok())
-        .any(|comm| comm.trim_end() == name)
 }
 
 /// Stopping finishes everything that is there, queued, running and blocked.

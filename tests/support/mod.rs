@@ -146,6 +146,26 @@ pub fn kernel_thread() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
+/// Whether a kernel thread of this process has this name.
+pub fn thread_exists(name: &str) -> bool {
+    let names = std::fs::read_dir("/proc/self/task").unwrap();
+    names
+        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok())
+        .any(|comm| comm.trim_end() == name)
+}
+
+/// Nanoseconds of CPU that the threads whose names begin with `prefix` have used.
+pub fn cpu_time_of(prefix: &str) -> u64 {
+    let used = |task: std::fs::DirEntry| {
+        let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+        let figures = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        let used = figures.split(' ').next()?.parse::<u64>().ok()?;
+        name.starts_with(prefix).then_some(used)
+    };
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    tasks.filter_map(|task| used(task.ok()?)).sum()
+}
+
 /// Opens once, for all that wait then or later.
 #[derive(Debug, Default)]
 pub struct Latch {

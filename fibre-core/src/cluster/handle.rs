@@ -5,12 +5,10 @@ use super::running::Running;
 use crate::fibre::Attributes;
 use crate::fork;
 use crate::join::JoinHandle;
-use crate::orders::Standing;
 use crate::processor::Processor;
 use crate::spawn::{Place, launch};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// A scheduling domain: processors that share work. Cloning gives another handle.
 ///
@@ -140,29 +138,6 @@ impl Cluster {
     #[must_use]
     pub fn live(&self) -> usize {
         usize::try_from(self.0.domain.live()).unwrap_or(usize::MAX)
-    }
-
-    /// Waits until all fibres have ended, and ends the processors. From now on only fibres
-    /// of this cluster can spawn here. Blocks the fibre (of another cluster), or the thread
-    /// if the caller is not a fibre.
-    ///
-    /// # Panics
-    ///
-    /// If called by a fibre of this cluster: it would wait for itself. And if this is the
-    /// default cluster, on which others rely.
-    pub fn stop(self) {
-        assert!(
-            !self.0.is_callers(),
-            "a cluster cannot be stopped by one of its own fibres"
-        );
-        assert!(
-            !self.0.permanent.load(Ordering::Relaxed),
-            "the default cluster cannot be stopped"
-        );
-        fork::die_if_forked("stopping a cluster");
-        self.0.close();
-        self.0.wait_for(Standing::Gone, None);
-        self.0.join_threads();
     }
 }
 

@@ -1,11 +1,15 @@
 //! Clusters: processors that share work, and their threads.
 //!
 //! ```text
-//!  running ── stop() or last handle dropped ──► draining ── no fibre left ──► over
+//!  running ── stop() or last handle dropped ──► draining ─── no fibre left ───► over
+//!                                  stop_within() │             ▲                ▲
+//!                                                └► cancelled ─┴─► abandoned ───┘
 //! ```
 //!
 //! A draining cluster finishes what it has; only its own fibres can spawn more. Then
-//! the processors end.
+//! the processors end. If that takes too long, all fibres are cancelled, and in the end
+//! those that are left are abandoned: they, and all that may be touched by who wakes them,
+//! stay where they are for ever.
 
 mod builder;
 mod halts;
@@ -16,6 +20,7 @@ mod pause;
 mod place;
 mod policies;
 mod running;
+mod stop;
 mod thread;
 
 pub use builder::ClusterBuilder;
@@ -24,3 +29,4 @@ pub use handle::Cluster;
 pub(crate) use lazy::LazyCluster;
 pub use pause::{PauseError, Paused};
 pub(crate) use place::{caller_place, try_caller_place};
+pub use stop::{StopError, StuckProcessor};

@@ -6,7 +6,7 @@ use crate::domain::Domain;
 use crate::fibre::ControlBlock;
 use crate::fork;
 use crate::orders::Standing;
-use crate::park::{park, park_until};
+use crate::park::{Shield, park, park_until};
 use crate::processor::{Processor, in_fibre};
 use crate::settings::Settings;
 use crate::topology::Places;
@@ -103,6 +103,8 @@ impl Running {
     /// deadline. Blocks the fibre, or the thread if the caller is not a fibre.
     pub fn wait_for(&self, standing: Standing, deadline: Option<Instant>) -> bool {
         let orders = &self.domain.orders;
+        // Who has been cancelled itself has limits all the same.
+        let _shield = Shield::raise();
         let limit = deadline.map_or(Limit::None, Limit::Deadline);
         // SAFETY: the waiter is claimed under the lock of the list that it is in, and
         // taken out by that or by `withdraw`.
@@ -113,13 +115,18 @@ impl Running {
                 |waiter| orders.withdraw(waiter),
             )
         };
-        !matches!(outcome, Outcome::TimedOut | Outcome::Cancelled)
+        outcome != Outcome::TimedOut
     }
 
-    /// Waits for the ends of threads whose processors have ended. Blocks the fibre (or
-    /// thread).
+    /// Waits for the ends of threads whose processors have ended; gives up the others.
+    /// Blocks the fibre (or thread).
     pub fn join_threads(&self) {
-        let threads = std::mem::take(&mut *self.threads.lock());
+        let stuck = self.domain.orders.not_at(Standing::Gone);
+        let threads = std::mem::take(&mut *self.threads.lock()).into_iter();
+        let ended = threads
+            .enumerate()
+            .filter(|(index, _)| !stuck.contains(index));
+        let threads: Vec<_> = ended.map(|(_, thread)| thread).collect();
         if !in_fibre() {
             return join(threads);
         }

@@ -45,9 +45,11 @@ fn run(domain: &Arc<Domain>, index: usize, epoch: Instant) {
     // Timers are to be as exact as the clock, not as the default slack of 50 µs.
     // SAFETY: plain numbers.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    let processor = Processor::new(Arc::clone(domain), index, epoch);
+    let processor = Box::new(Processor::new(Arc::clone(domain), index, epoch));
     let alive = AbortOnUnwind;
-    processor.run();
+    if !processor.run() {
+        Box::leak(processor);
+    }
     std::mem::forget(alive);
     drop(alternate_stack);
 }

@@ -13,8 +13,10 @@
 //! the fibre, and read by the winner of the fibre's waiter.
 
 pub mod memory;
+mod roster;
 mod state;
 
+pub use roster::{Hook, Roster};
 pub use state::{Left, RunState, Wake};
 
 use crate::cancel_group::{CancelGroup, Cancellable};
@@ -28,6 +30,7 @@ use crate::stack::Stack;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 use crate::waiter::Wakeable;
 use std::cell::{Cell, UnsafeCell};
+use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -42,6 +45,9 @@ pub struct Body {
     /// Ends a fibre that could not get a stack: drops the closure and publishes
     /// the reason. On any stack.
     pub fail: unsafe fn(FibreRef, crate::stack::StackError),
+    /// Makes its end known of a fibre that will never run again; what it has is left
+    /// where it is. On any stack.
+    pub abandon: unsafe fn(FibreRef),
     /// Moves the result to where the second argument points. After the end.
     pub take_result: unsafe fn(FibreRef, *mut ()),
     /// Drops the result. After the end, instead of taking it.
@@ -73,6 +79,8 @@ pub struct ControlBlock {
     pub locals: Locals,
     /// How many calls that it is in want no wait to be cancelled.
     pub shields: Cell<u32>,
+    /// The hook in the roster of started fibres.
+    roster: Hook,
     /// Its typed part.
     body: &'static Body,
     /// "It has ended."
@@ -140,6 +148,7 @@ impl ControlBlock {
             suspender: Cell::new(None),
             locals: Locals::new(),
             shields: Cell::new(0),
+            roster: Hook::new(),
             body,
             completion: Completion::new(),
             attributes,
@@ -183,6 +192,23 @@ impl ControlBlock {
     #[inline]
     pub fn home(&self) -> *const ReadyQueue {
         self.home.load(Ordering::Relaxed)
+    }
+
+    /// The member of a roster that this fibre is.
+    #[inline]
+    pub fn hook(this: FibreRef) -> NonNull<Hook> {
+        // SAFETY: within the block.
+        unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).roster) }
+    }
+
+    /// The fibre that this member of a roster is.
+    ///
+    /// # Safety
+    ///
+    /// `hook` came from [`hook`](Self::hook).
+    pub unsafe fn from_hook(hook: NonNull<Hook>) -> FibreRef {
+        // SAFETY: the block that it is a part of.
+        unsafe { hook.byte_sub(offset_of!(Self, roster)) }.cast()
     }
 
     /// Makes `home` the queue that the fibre goes to when woken. The owner only.

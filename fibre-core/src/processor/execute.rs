@@ -75,7 +75,7 @@ impl Processor {
     fn bind(&self, fibre: FibreRef, place: &mut Option<Context>) -> Result<(), StackError> {
         // SAFETY: as in `execute`.
         let block = unsafe { fibre.as_ref() };
-        if self.domain().is_cancelled() {
+        if self.domain().orders.are_to_cancel() {
             // It runs and is in no wait: there is nothing to queue.
             let _ = block.state.cancel();
         }
@@ -91,7 +91,7 @@ impl Processor {
         stack.set_owner(owner);
         // SAFETY: `enter` is called once, with a live block, by the first resume.
         *place = Some(unsafe { Context::new(stack, enter, owner) });
-        self.settle(block);
+        self.settle(fibre);
         Ok(())
     }
 
@@ -111,17 +111,39 @@ impl Processor {
         stack.set_owner(block);
         // SAFETY: `enter_refused` is called once, with a live block, by the first resume.
         *place = Some(unsafe { Context::new(stack, enter_refused, block) });
-        // SAFETY: as in `execute`.
-        self.settle(unsafe { fibre.as_ref() });
+        self.settle(fibre);
         Ok(())
     }
 
-    /// Makes a fibre that is about to start at home here.
+    /// Makes a fibre that is about to start at home here, as one that has started.
     #[inline]
-    fn settle(&self, block: &ControlBlock) {
+    fn settle(&self, fibre: FibreRef) {
+        // SAFETY: as in `execute`.
+        let block = unsafe { fibre.as_ref() };
         block.set_home(std::sync::Arc::as_ptr(self.ready()));
         self.ready().notice(block.link());
         self.domain().tally(self.index()).count_started();
+        let hook = ControlBlock::hook(fibre);
+        // SAFETY: the fibre has only now got its stack, and is taken out with it.
+        unsafe {
+            match &self.domain().roster {
+                None => self.roster.add(hook),
+                Some(shared) => shared.lock().add(hook),
+            }
+        }
+    }
+
+    /// Takes a fibre out of those that have started.
+    #[inline]
+    fn delist(&self, fibre: FibreRef) {
+        let hook = ControlBlock::hook(fibre);
+        // SAFETY: added when it got its stack, here, unless fibres move and share a roster.
+        unsafe {
+            match &self.domain().roster {
+                None => self.roster.remove(hook),
+                Some(shared) => shared.lock().remove(hook),
+            }
+        }
     }
 
     /// Ends a fibre that has run to its end.
@@ -129,6 +151,7 @@ impl Processor {
         // SAFETY: the context is the owner's, and nobody runs on its stack.
         let context = unsafe { (*fibre.as_ref().context.get()).take() };
         if let Some(context) = context {
+            self.delist(fibre);
             self.put_stack(context.into_stack());
         }
         self.domain().tally(self.index()).count_finished();

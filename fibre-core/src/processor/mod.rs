@@ -27,7 +27,7 @@ pub use informant::INFORMANT;
 use crate::current;
 use crate::domain::Domain;
 use crate::fibre::memory::BlockCache;
-use crate::fibre::{ControlBlock, FibreRef};
+use crate::fibre::{ControlBlock, FibreRef, Roster};
 use crate::queue::Popped;
 use crate::ready::ReadyQueue;
 use crate::stack::{StackCache, StackError};
@@ -74,6 +74,8 @@ pub struct Processor {
     stacks: StackCache,
     /// Memory of ended fibres.
     blocks: BlockCache,
+    /// Fibres that have started here, unless the domain has them all.
+    roster: Roster,
     /// Where the next fibre spawned here goes.
     turn: Cell<usize>,
     /// Switches left until the next service.
@@ -94,6 +96,8 @@ pub struct Processor {
     thief: Thief,
     /// Times in a row that the queue was not empty and gave nothing.
     refusals: Cell<u32>,
+    /// Whether it has cancelled its fibres.
+    cancelled: Cell<bool>,
     /// Whether it has been told to end, whatever it leaves.
     leaving: Cell<bool>,
     /// Why the fibre that is about to run was refused the stack it wanted.
@@ -113,6 +117,7 @@ impl Processor {
             timers: Timers::default(),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
             blocks: BlockCache::new(),
+            roster: Roster::new(),
             turn: Cell::new(index),
             // There may be orders already.
             until_service: Cell::new(0),
@@ -124,6 +129,7 @@ impl Processor {
             spin: Spin::new(domain.settings.spin),
             thief: Thief::new(index, &domain.settings),
             refusals: Cell::new(0),
+            cancelled: Cell::new(false),
             leaving: Cell::new(false),
             refusal: Cell::new(None),
             domain,
@@ -138,8 +144,10 @@ impl Processor {
         current::processor().cast()
     }
 
-    /// Runs fibres until the domain is over. Blocks the thread.
-    pub fn run(&self) {
+    /// Runs fibres until the domain is over. Blocks the thread. `false`: it has left fibres
+    /// where they are, and must stay where it is itself.
+    #[must_use]
+    pub fn run(&self) -> bool {
         current::set(Arc::as_ptr(&self.ready).cast(), ptr::from_ref(self).cast());
         let now = Instant::now();
         self.last_service.set(now);
@@ -151,9 +159,11 @@ impl Processor {
             }
         }
         current::set(ptr::null(), ptr::null());
+        let clean = !self.leaving.get() || self.leave_fibres();
         if let Some(halt) = self.ready.halt() {
             halt.retire();
         }
+        clean
     }
 
     /// The fibre for which another one has made way.

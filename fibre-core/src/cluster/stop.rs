@@ -1,0 +1,205 @@
+//! The end of a cluster: at its own pace, or within limits.
+
+use super::handle::Cluster;
+use super::running::Running;
+use crate::domain::LeftFibre;
+use crate::fibre::ControlBlock;
+use crate::fork;
+use crate::orders::Standing;
+use crate::report;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long processors have to leave their loops once all limits have passed: much longer
+/// than it takes one whose fibre switches now and then.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// How many fibres a report names.
+const NAMED: usize = 16;
+
+/// What a cluster has left behind that was stopped within limits. See
+/// [`Cluster::stop_within`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StopError {
+    /// Fibres that will never run again.
+    pub left: Vec<LeftFibre>,
+    /// Further fibres that were not found: those of stuck processors, and those that were
+    /// spawned too late.
+    pub unseen: usize,
+    /// Processors whose fibres do not switch, and go on.
+    pub stuck: Vec<StuckProcessor>,
+}
+
+/// A processor that could not be stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StuckProcessor {
+    /// Its number, as [`processor`](crate::processor()) gives it.
+    pub index: usize,
+    /// The kernel's number of its thread.
+    pub thread: i32,
+}
+
+impl fmt::Display for StopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.left.len() + self.unseen;
+        write!(f, "{count} fibres were left behind")?;
+        let mut before = ": ";
+        for fibre in self.left.iter().take(NAMED) {
+            write!(f, "{before}{}", fibre.id)?;
+            if let Some(name) = &fibre.name {
+                write!(f, " ({name:?})")?;
+            }
+            before = ", ";
+        }
+        if count > self.left.len().min(NAMED) && before == ", " {
+            f.write_str(" and others")?;
+        }
+        for StuckProcessor { index, thread } in &self.stuck {
+            write!(f, "; processor {index} (thread {thread}) does not stop")?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for StopError {}
+
+impl From<StopError> for io::Error {
+    fn from(error: StopError) -> Self {
+        Self::new(io::ErrorKind::TimedOut, error)
+    }
+}
+
+impl Cluster {
+    /// Waits until all fibres have ended, and ends the processors. From now on only fibres
+    /// of this cluster can spawn here. Blocks the fibre (of another cluster), or the thread
+    /// if the caller is not a fibre.
+    ///
+    /// # Panics
+    ///
+    /// If called by a fibre of this cluster: it would wait for itself. And if this is the
+    /// default cluster, on which others rely.
+    pub fn stop(self) {
+        self.0.refuse_to_stop();
+        self.0.close();
+        self.0.wait_for(Standing::Gone, None);
+        self.0.join_threads();
+    }
+
+    /// Stops the cluster in two steps and a third, come what may: *drains* it for a while,
+    /// as [`stop`](Self::stop) does; then *cancels* all fibres, also those that begin
+    /// later, and waits for another while; then *abandons* what is left. Blocks the fibre
+    /// (of another cluster), or the thread if the caller is not a fibre, for a fifth of a
+    /// second longer than the two at most.
+    ///
+    /// Cancelled fibres are expected to end by themselves: see
+    /// [`CancelToken`](crate::CancelToken). What is abandoned never runs again; it is not
+    /// dropped and not unwound, keeps its memory, its descriptors and the locks that it
+    /// has, and is told of here and on standard error. Waking it is legal and has no
+    /// effect; a join returns [`Abandoned`](crate::Abandoned), unless it is a scope's. A
+    /// processor whose fibre never switches keeps running it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let cluster = fibre_core::Cluster::builder().processors(1).build()?;
+    /// let waiting = cluster.spawn(|| fibre_core::sleep_cancellable(Duration::from_secs(3600)));
+    /// cluster.stop_within(Duration::from_millis(1), Duration::from_secs(60))?;
+    /// assert!(waiting.join().unwrap().is_err());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What was left behind.
+    ///
+    /// # Panics
+    ///
+    /// As [`stop`](Self::stop).
+    pub fn stop_within(self, drain: Duration, cancel: Duration) -> Result<(), StopError> {
+        let running = &self.0;
+        running.refuse_to_stop();
+        running.close();
+        let domain = &running.domain;
+        if !running.ends_within(drain) {
+            domain.orders.cancel();
+            domain.unpark_all();
+            if !running.ends_within(cancel) {
+                domain.orders.abandon();
+                domain.unpark_all();
+                let _ = running.ends_within(GRACE);
+            }
+        }
+        running.join_threads();
+        match running.left() {
+            None => Ok(()),
+            Some(error) => {
+                report::say(format_args!("cluster {:?}: {error}", running.name));
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Running {
+    /// Panics if the cluster cannot be stopped, or not by the caller.
+    fn refuse_to_stop(&self) {
+        assert!(
+            !self.is_callers(),
+            "a cluster cannot be stopped by one of its own fibres"
+        );
+        assert!(
+            !self.permanent.load(Ordering::Relaxed),
+            "the default cluster cannot be stopped"
+        );
+        fork::die_if_forked("stopping a cluster");
+    }
+
+    /// Waits until all processors have ended, for so long. Blocks the fibre (or thread).
+    fn ends_within(&self, limit: Duration) -> bool {
+        // A limit beyond the clock's range is none.
+        self.wait_for(Standing::Gone, Instant::now().checked_add(limit))
+    }
+
+    /// What was left behind, if anything was.
+    fn left(&self) -> Option<StopError> {
+        let domain = &self.domain;
+        let stuck = domain.orders.not_at(Standing::Gone);
+        let live = self.domain.live();
+        if live == 0 && stuck.is_empty() {
+            return None;
+        }
+        // Stuck processors may still use what nobody told them to leave.
+        std::mem::forget(Arc::clone(domain));
+        let mut left = std::mem::take(&mut *domain.left.lock());
+        if let Some(roster) = &domain.roster {
+            roster.lock().for_each(|hook| {
+                // SAFETY: fibres in the roster have their runtime's reference, and leave it
+                // under the lock before that is given up.
+                let fibre = unsafe { ControlBlock::from_hook(hook) };
+                // SAFETY: as above.
+                let block = unsafe { fibre.as_ref() };
+                left.push(LeftFibre::new(block, true));
+                if stuck.is_empty() {
+                    // SAFETY: nobody is there who could run it.
+                    unsafe { (block.body().abandon)(fibre) };
+                }
+            });
+        }
+        let thread = |index| domain.tally(index).thread().unwrap_or_default();
+        let stuck = stuck.into_iter().map(|index| StuckProcessor {
+            index,
+            thread: thread(index),
+        });
+        Some(StopError {
+            unseen: usize::try_from(live).map_or(0, |live| live.saturating_sub(left.len())),
+            left,
+            stuck: stuck.collect(),
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! The fibres that have started, and not ended, in an intrusive list.
+//!
+//! It is how a processor finds its fibres that wait somewhere: to cancel them, and to tell
+//! which are left. A fibre is added when it gets its stack and taken out when it gives that
+//! back, by the processor that runs it; so where started fibres stay with their processor,
+//! each has a roster that nobody else touches. Where they move, the cluster has
+//! one, behind a lock.
+
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+
+/// The hook of a fibre in a roster. Belongs to whoever the roster belongs to.
+#[derive(Debug)]
+pub struct Hook {
+    /// The one that was added before; null at the end.
+    next: Cell<*const Self>,
+    /// The one that was added after; null at the front.
+    previous: Cell<*const Self>,
+}
+
+impl Hook {
+    /// In no roster.
+    pub const fn new() -> Self {
+        Self {
+            next: Cell::new(ptr::null()),
+            previous: Cell::new(ptr::null()),
+        }
+    }
+}
+
+/// See the module text.
+#[derive(Debug)]
+pub struct Roster {
+    /// The one that was added last.
+    first: Cell<*const Hook>,
+}
+
+// SAFETY: a plain list, whose owner may change; hooks are touched by its owner only.
+unsafe impl Send for Roster {}
+
+impl Roster {
+    /// Nobody.
+    pub const fn new() -> Self {
+        Self {
+            first: Cell::new(ptr::null()),
+        }
+    }
+
+    /// Whether nobody is in it.
+    pub fn is_empty(&self) -> bool {
+        self.first.get().is_null()
+    }
+
+    /// Adds somebody.
+    ///
+    /// # Safety
+    ///
+    /// The hook is in no roster, and stays where it is until it is taken out.
+    #[inline]
+    pub unsafe fn add(&self, hook: NonNull<Hook>) {
+        let second = self.first.replace(hook.as_ptr());
+        // SAFETY: hooks in the list are alive, and so is the new one.
+        unsafe {
+            hook.as_ref().next.set(second);
+            hook.as_ref().previous.set(ptr::null());
+            if let Some(second) = second.as_ref() {
+                second.previous.set(hook.as_ptr());
+            }
+        }
+    }
+
+    /// Takes somebody out.
+    ///
+    /// # Safety
+    ///
+    /// The hook is in this roster.
+    #[inline]
+    pub unsafe fn remove(&self, hook: NonNull<Hook>) {
+        // SAFETY: hooks in the list are alive.
+        unsafe {
+            let (next, previous) = (hook.as_ref().next.get(), hook.as_ref().previous.get());
+            if let Some(next) = next.as_ref() {
+                next.previous.set(previous);
+            }
+            match previous.as_ref() {
+                Some(previous) => previous.next.set(next),
+                None => self.first.set(next),
+            }
+        }
+    }
+
+    /// Calls `f` for everybody, which must not change the roster.
+    pub fn for_each(&self, mut f: impl FnMut(NonNull<Hook>)) {
+        let mut at = self.first.get();
+        while let Some(hook) = NonNull::new(at.cast_mut()) {
+            // SAFETY: hooks in the list are alive.
+            at = unsafe { hook.as_ref() }.next.get();
+            f(hook);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The addresses of those in a roster, the last one first.
+    fn members(roster: &Roster) -> Vec<NonNull<Hook>> {
+        let mut members = Vec::new();
+        roster.for_each(|hook| members.push(hook));
+        members
+    }
+
+    #[test]
+    fn members_come_and_go_anywhere() {
+        let hooks: Vec<Hook> = (0..4).map(|_| Hook::new()).collect();
+        let at = |index: usize| NonNull::from(&hooks[index]);
+        let roster = Roster::new();
+        // SAFETY: each is in the roster when it is taken out, and not before.
+        unsafe {
+            (0..4).for_each(|index| roster.add(at(index)));
+            assert_eq!(members(&roster), [at(3), at(2), at(1), at(0)]);
+            roster.remove(at(2));
+            assert_eq!(members(&roster), [at(3), at(1), at(0)]);
+            roster.remove(at(3));
+            roster.remove(at(0));
+            assert_eq!(members(&roster), [at(1)]);
+            roster.add(at(0));
+            roster.remove(at(1));
+            assert_eq!(members(&roster), [at(0)]);
+            roster.remove(at(0));
+        }
+        assert!(roster.is_empty());
+    }
+}
