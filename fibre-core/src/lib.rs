@@ -156,6 +156,7 @@ pub use self::{
     processor::in_fibre,
     queue::{QueueKind, UnknownQueueKind},
     scope::{Scope, ScopedJoinHandle, scope},
+    short_lock::{ShortGuard, ShortLock},
     spawn::{Abandoned, SpawnError},
     stack::{StackClass, StackError, stack_statistics},
     stack_use::stack_used,
