@@ -10,7 +10,7 @@ mod support;
 
 use fibre_core::orders::{Orders, Standing};
 use fibre_core::parker::Parker;
-use fibre_core::queue::{Link, Popped, Pushed, StealQueue};
+use fibre_core::queue::{Link, Popped, Pushed, QueueKind, StealQueue};
 use fibre_core::waiter::{Outcome, ThreadParker, Waiter, Wakeable};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -55,7 +55,7 @@ fn world() -> Arc<World> {
     orders.add_processors(1);
     Arc::new(World {
         orders,
-        queue: StealQueue::new(),
+        queue: StealQueue::new(QueueKind::default()),
         parker: Parker::new(),
         memory: UnsafeCell::new(0),
     })
