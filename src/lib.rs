@@ -53,6 +53,8 @@ pub use fibre_core::{
 
 pub use fibre_core::{Destructor, JoinOnDrop, Key, LocalKey, fibre_local};
 
+pub use fibre_core::Interval;
+
 pub use fibre_core::{
     Abandoned, LeftFibre, PauseError, Paused, StopError, StuckProcessor, processor,
 };

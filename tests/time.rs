@@ -8,8 +8,8 @@
 
 mod support;
 
-use fibre::Cluster;
 use fibre::sync::{Condvar, Mutex, Semaphore};
+use fibre::{Cluster, Interval};
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -252,5 +252,106 @@ fn old_timers_are_forgotten() {
         }
         helper.join().unwrap();
         assert_eq!(semaphore.available(), 0);
+    });
+}
+
+/// Ticks stay at multiples of the period, though the fibre is late for each of them.
+#[test]
+fn intervals_do_not_drift() {
+    for_each_cluster(|_| {
+        let period = Duration::from_millis(3);
+        let start = Instant::now() + period;
+        let mut interval = Interval::starting_at(Some(start), period);
+        for tick in 0..30 {
+            let due = interval.tick();
+            assert!(Instant::now() >= due, "early");
+            assert_eq!(due, start + tick * period);
+            fibre::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+/// Ticks that were missed come at once, or are counted and forgotten; then all is as before.
+#[test]
+fn missed_ticks() {
+    for_each_cluster(|_| {
+        let period = Duration::from_micros(100);
+        let start = Instant::now();
+        let mut interval = Interval::starting_at(Some(start), period);
+        fibre::sleep(10 * period);
+        assert_eq!(interval.tick(), start);
+        assert_eq!(interval.tick(), start + period);
+        let missed = interval.skip_missed();
+        assert!(missed >= 8, "{missed}");
+        let due = interval.tick();
+        let ticks = u32::try_from(missed).unwrap() + 2;
+        assert_eq!(due, start + ticks * period);
+        let mut calm = Interval::new(Duration::from_secs(3600));
+        assert_eq!(calm.skip_missed(), 0);
+    });
+}
+
+/// The same from threads; and ticks beyond the clock's range never come.
+#[test]
+fn intervals_at_the_edges() {
+    watched(|| {
+        let mut interval = Interval::new(Duration::from_micros(50));
+        let first = interval.tick();
+        assert_eq!(interval.tick(), first + Duration::from_micros(50));
+        let mut endless = Interval::starting_at(Some(Instant::now()), Duration::MAX);
+        let _ = endless.tick();
+        assert_eq!(endless.skip_missed(), 0);
+        let payload = std::panic::catch_unwind(|| Interval::new(Duration::ZERO)).unwrap_err();
+        assert!(support::text_of(&*payload).contains("no time at all"));
+    });
+}
+
+/// Thousands of deadlines have passed when the processor sees to them, and a fibre that is ready all the
+/// time runs in between.
+#[test]
+fn many_deadlines_at_once_starve_nobody() {
+    watched(|| {
+        const SLEEPERS: usize = 20_000;
+        let cluster = Cluster::builder()
+            .processors(1)
+            .stack_size(32 * 1024)
+            .build()
+            .unwrap();
+        let awake = Arc::new(AtomicUsize::new(0));
+        let begun = Arc::new(AtomicUsize::new(0));
+        let time = Duration::from_millis(400);
+        for _ in 0..SLEEPERS {
+            let (awake, begun) = (Arc::clone(&awake), Arc::clone(&begun));
+            cluster.spawn(move || {
+                let due = Instant::now() + time;
+                begun.fetch_add(1, Ordering::SeqCst);
+                fibre::sleep_until(Some(due));
+                assert!(Instant::now() >= due);
+                awake.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        let counts = (Arc::clone(&awake), Arc::clone(&begun));
+        let witness = cluster.spawn(move || {
+            while counts.1.load(Ordering::SeqCst) < SLEEPERS {
+                fibre::yield_now();
+            }
+            // The processor is busy until all are due.
+            thread::sleep(time);
+            // How many wake up between two runs of this fibre.
+            let (mut before, mut most) = (counts.0.load(Ordering::SeqCst), 0);
+            while before < SLEEPERS {
+                fibre::yield_now();
+                let now = counts.0.load(Ordering::SeqCst);
+                most = most.max(now - before);
+                before = now;
+            }
+            most
+        });
+        let most = witness.join().unwrap();
+        assert!(
+            most <= SLEEPERS / 10,
+            "{most} of {SLEEPERS} ran between two runs of another"
+        );
+        cluster.stop();
     });
 }

@@ -27,6 +27,7 @@
 //! | `placement`, `steal` | where new fibres go; whom an idle processor helps |
 //! | `processor` | the run loop |
 //! | `park`, `cancel`, `local` | the park side: `park_until`, `yield_now`, `sleep`; cancellation; fibre-locals |
+//! | `interval` | ticks without drift |
 //! | `children`, `join`, `spawn`, `cluster`, `scope`, `builder`, `big_stack`, `blocking` | what users call |
 
 pub mod sync;
@@ -95,6 +96,8 @@ mod fibre;
 #[cfg(not(loom))]
 mod fork;
 #[cfg(not(loom))]
+mod interval;
+#[cfg(not(loom))]
 mod join;
 #[cfg(not(loom))]
 mod limit;
@@ -145,6 +148,7 @@ pub use self::{
     },
     domain::LeftFibre,
     fork::{is_forked_child, unblock_signals},
+    interval::Interval,
     join::{JoinHandle, JoinOnDrop, Result},
     local::LocalKey,
     local_table::{Destructor, Key},

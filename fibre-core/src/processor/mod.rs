@@ -32,7 +32,7 @@ use crate::queue::Popped;
 use crate::ready::ReadyQueue;
 use crate::stack::{StackCache, StackError};
 use crate::steal::{Mood, Thief};
-use crate::timer::Timers;
+use crate::timer::{BATCH, Timers};
 use slice::Slice;
 use spin::Spin;
 use std::cell::Cell;
@@ -265,9 +265,10 @@ impl Processor {
             return false;
         }
         let now = Instant::now();
+        let switches = self.service_interval.get();
         self.adapt_interval(now - self.last_service.replace(now));
         self.poll_events();
-        self.timers.fire(now);
+        self.fire_timers(now, switches);
         self.stacks.decay(now, &self.domain.stacks);
         self.help_others();
         true
@@ -290,6 +291,15 @@ impl Processor {
         if let Some(fibre) = self.take_background() {
             // SAFETY: just taken out.
             unsafe { self.ready.push_now(ControlBlock::node(fibre)) };
+        }
+    }
+
+    /// Wakes those whose time is up, a batch of them at most, and no more than there have
+    /// been `switches` since the last ones; the next batch comes after as many.
+    fn fire_timers(&self, now: Instant, switches: u32) {
+        if self.timers.fire(now, switches.min(BATCH)) {
+            let soon = self.until_service.get().min(BATCH);
+            self.until_service.set(soon);
         }
     }
 

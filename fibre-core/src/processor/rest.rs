@@ -19,6 +19,7 @@
 
 use super::Processor;
 use crate::steal::Mood;
+use crate::timer::BATCH;
 use std::time::{Duration, Instant};
 
 /// Refusals after which the thread gives its CPU to the producer it waits for.
@@ -91,7 +92,7 @@ impl Processor {
         self.until_service.set(if obeys { 0 } else { interval });
         self.note_busy(now);
         if deadline.is_some() {
-            self.timers.fire(now);
+            self.fire_timers(now, BATCH);
             self.stacks.decay(now, &self.domain.stacks);
         }
     }
