@@ -101,7 +101,8 @@ impl Cluster {
     /// [`CancelToken`](crate::CancelToken). What is abandoned never runs again; it is not
     /// dropped and not unwound, keeps its memory, its descriptors and the locks that it
     /// has, and is told of here and on standard error. Waking it is legal and has no
-    /// effect; a join returns [`Abandoned`](crate::Abandoned), unless it is a scope's. A
+    /// effect; a permit, signal or event that is handed to it while it waits in line with
+    /// others is lost. A join returns [`Abandoned`](crate::Abandoned), unless it is a scope's. A
     /// processor whose fibre never switches keeps running it.
     ///
     /// ```
