@@ -61,7 +61,9 @@ pub use fibre_core::{
 
 pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, stack_used};
 
-pub use fibre_core::{Placement, Priority, StealOrder, Stealing, UnknownPolicy, spawn_now};
+pub use fibre_core::{
+    Placement, Priority, StealOrder, Stealing, UnknownPolicy, migrate_to, spawn_now,
+};
 
 /// The machine: its CPUs, the caches they share, and the memory next to them.
 pub mod topology {

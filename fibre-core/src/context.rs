@@ -23,6 +23,8 @@ pub enum Action {
     Yield,
     /// Queue it before the others.
     MakeWay,
+    /// Queue it in another cluster.
+    Migrate,
     /// Leave it to whoever wakes it.
     Park,
     /// Take its stack back: the computation has ended.

@@ -27,6 +27,8 @@ use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 pub struct Tally {
     /// Fibres spawned by fibres of this processor.
     spawned: AtomicU64,
+    /// Services that the processor has done.
+    services: AtomicU64,
     /// Fibres that started on this processor.
     started: AtomicU64,
     /// Fibres that ended on this processor.
@@ -46,6 +48,7 @@ impl Default for Tally {
     fn default() -> Self {
         Self {
             spawned: AtomicU64::new(0),
+            services: AtomicU64::new(0),
             started: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             busy_since: AtomicU64::new(RESTING),
@@ -60,6 +63,16 @@ impl Tally {
     #[inline]
     fn count_spawned(&self) -> u64 {
         self.spawner.load(Ordering::Relaxed) | bump(&self.spawned)
+    }
+
+    /// Counts one more service.
+    pub fn count_service(&self) {
+        bump(&self.services);
+    }
+
+    /// How many services there were: who switches does one every 200 µs or so.
+    pub fn services(&self) -> u64 {
+        self.services.load(Ordering::Relaxed)
     }
 
     /// Counts one more fibre that has started here.

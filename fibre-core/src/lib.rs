@@ -145,6 +145,7 @@ pub use self::{
     },
     cluster::{
         Cluster, ClusterBuilder, PauseError, Paused, StopError, StuckProcessor, halt_of_caller,
+        migrate_to,
     },
     domain::LeftFibre,
     fork::{is_forked_child, unblock_signals},

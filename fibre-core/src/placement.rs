@@ -67,7 +67,12 @@ impl Domain {
     /// As for [`place`](Self::place).
     #[inline]
     pub unsafe fn push_out(&self, node: NonNull<Link>, spawner: Option<usize>, turn: usize) {
-        let suits = |idle| spawner.is_none_or(|spawner| !self.is_overfull(idle, spawner));
+        // Where started fibres move, where they began says little.
+        let spawner = spawner.filter(|_| !self.settings.moves_started);
+        let needs_help = |spawner: usize| self.queues()[spawner].has_shared();
+        let suits = |idle| {
+            spawner.is_none_or(|spawner| needs_help(spawner) || !self.is_overfull(idle, spawner))
+        };
         for _ in 0..self.processors() {
             let Some(idle) = self.commons.idle.claim_if(turn, suits) else {
                 break;
@@ -85,7 +90,7 @@ impl Domain {
         // SAFETY: passed on.
         unsafe { self.queues()[stays.unwrap_or(turn)].push_shared(node) };
         // Somebody may have become idle since, and have looked too early.
-        let suits = |idle| stays.is_none() || suits(idle);
+        let suits = |idle| stays.is_none_or(|spawner| !self.is_overfull(idle, spawner));
         if let Some(idle) = self.commons.idle.claim_if(turn, suits) {
             self.queues()[idle].unpark();
         }
@@ -96,7 +101,7 @@ impl Domain {
     #[cold]
     fn is_overfull(&self, idle: usize, spawner: usize) -> bool {
         let bound = self.tally(spawner).residents() + OVERFULL;
-        self.tally(idle).residents() > bound && !self.queues()[spawner].has_shared()
+        self.tally(idle).residents() > bound
     }
 
     /// Whether a new fibre had better stay with its spawner: there are idle processors, and
@@ -104,5 +109,55 @@ impl Domain {
     #[inline]
     fn keeps(&self, spawner: usize) -> bool {
         self.commons.idle.is_any() && !self.queues()[spawner].has_shared()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Popped;
+    use crate::settings::Settings;
+
+    /// Where a fibre goes that processor 0 spawns while processor 1 sleeps, on which so many
+    /// fibres live.
+    fn place(residents: u64, backlog: bool) -> Option<usize> {
+        let settings = Settings::from_environment();
+        let domain = Domain::new(2, settings);
+        (0..residents).for_each(|_| domain.tally(1).count_started());
+        let [first, second] = [Link::new(), Link::new()];
+        if backlog {
+            // SAFETY: the link is in no queue, and is taken out before it goes.
+            unsafe { domain.queues()[0].push_shared(NonNull::from(&first)) };
+        }
+        domain.commons.idle.enter(1);
+        assert!(domain.queues()[1].arm());
+        // SAFETY: as above.
+        unsafe { domain.push_out(NonNull::from(&second), Some(0), 1) };
+        let woken = !domain.commons.idle.is_any();
+        let node = Popped::Node(NonNull::from(&second));
+        let mut found = None;
+        for (index, queue) in domain.queues().iter().enumerate() {
+            for _ in 0..2 {
+                found = found.or((queue.steal() == node).then_some(index));
+            }
+        }
+        assert_eq!(woken, found == Some(1), "who is woken gets it");
+        found
+    }
+
+    #[test]
+    fn an_idle_processor_gets_the_new_fibre() {
+        assert_eq!(place(0, false), Some(1));
+        assert_eq!(place(OVERFULL, false), Some(1));
+    }
+
+    #[test]
+    fn a_quiet_server_spreads_its_fibres() {
+        assert_eq!(place(OVERFULL + 1, false), Some(0));
+    }
+
+    #[test]
+    fn a_spawner_with_a_backlog_needs_help() {
+        assert_eq!(place(OVERFULL + 1, true), Some(1));
     }
 }

@@ -97,6 +97,41 @@ impl Settings {
     }
 }
 
+/// How started fibres move in a cluster whose builder has allowed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moves {
+    /// Not at all.
+    Never,
+    /// When others steal them.
+    Stolen,
+    /// At each wake-up.
+    Forced,
+}
+
+impl Moves {
+    /// What the environment asks for.
+    ///
+    /// # Panics
+    ///
+    /// If it is nonsense.
+    pub fn from_environment() -> Self {
+        variable("FIBRE_MOVES", "never, stolen or forced").unwrap_or(Self::Stolen)
+    }
+}
+
+impl FromStr for Moves {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "never" => Ok(Self::Never),
+            "stolen" => Ok(Self::Stolen),
+            "forced" => Ok(Self::Forced),
+            _ => Err(()),
+        }
+    }
+}
+
 /// A value that is 0 or 1.
 struct Switch(bool);
 

@@ -6,16 +6,22 @@
 //! woken has: what it is woken for. A thief that took that would draw all fibres which are
 //! spawned at about the same time to its own processor, where they then stay; so it leaves
 //! it alone, unless the owner is so long in coming that the thief has lost its patience.
-//! Only fibres that have not started are taken; they stay with the processor that starts
-//! them.
+//! By default only fibres that have not started are taken; they stay with the processor that
+//! starts them. Where started fibres move, a stolen one goes home when it yields or blocks,
+//! unless the policy is sticky.
 
 use crate::domain::Domain;
 use crate::fibre::{ControlBlock, FibreRef};
-use crate::policy::StealOrder;
+use crate::policy::{StealOrder, Stealing};
 use crate::queue::Popped;
 use crate::settings::Settings;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long an owner does no service that is stuck: several times the distance of services.
+const STUCK: Duration = Duration::from_millis(1);
 
 /// A processor that steals. For its own thread only.
 #[derive(Debug)]
@@ -24,6 +30,9 @@ pub struct Thief {
     index: usize,
     /// The state of its random choices; never zero.
     random: Cell<u64>,
+    /// When it has found others with a fibre that it left alone, and how many services they
+    /// had done.
+    looks: RefCell<Vec<Option<(Instant, u64)>>>,
 }
 
 /// How far a thief goes.
@@ -46,11 +55,19 @@ impl Thief {
         Self {
             index,
             random: Cell::new(mixed | 1),
+            looks: RefCell::default(),
         }
     }
 
     /// Takes one fibre from another processor. At most one attempt per victim.
     pub fn steal(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+        // What a stuck owner shares may come back to it again and again, so this comes first.
+        self.steal_lone(domain)
+            .or_else(|| self.steal_shared(domain, mood))
+    }
+
+    /// Takes what its owner shares with others.
+    fn steal_shared(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
         match domain.settings.steal_order {
             StealOrder::LongestBusy => self.steal_from_longest_busy(domain, mood),
             StealOrder::Ring => self.steal_in_ring(domain, mood, self.index + 1),
@@ -74,7 +91,7 @@ impl Thief {
         let mut tried = None;
         for _ in 1..domain.processors() {
             let (since, victim) = self.longest_busy_after(domain, mood, tried)?;
-            let stolen = take_from(domain, victim);
+            let stolen = self.take_from(domain, victim);
             if stolen.is_some() {
                 return stolen;
             }
@@ -126,7 +143,63 @@ impl Thief {
             return None;
         }
         busy_since(domain, victim, mood)?;
-        take_from(domain, victim)
+        self.take_from(domain, victim)
+    }
+
+    /// Takes the oldest of a victim's fibres that may be taken. One that has started is at home
+    /// here from then on, if that is the policy.
+    fn take_from(&self, domain: &Domain, victim: usize) -> Option<FibreRef> {
+        let queue = &domain.queues()[victim];
+        let length = queue.length();
+        let Popped::Node(node) = queue.steal() else {
+            return None;
+        };
+        // SAFETY: ready queues hold fibres only.
+        let fibre = unsafe { ControlBlock::from_node(node) };
+        if let Stealing::Sticky { threshold } = domain.settings.stealing
+            && domain.settings.moves_started
+            && length >= threshold
+        {
+            // SAFETY: just taken out, so it is ours.
+            unsafe { fibre.as_ref() }.set_home(Arc::as_ptr(&domain.queues()[self.index]));
+        }
+        Some(fibre)
+    }
+
+    /// Takes the fibre that an owner has made ready last, and that thieves leave alone, if the
+    /// owner has not come to any other one for long.
+    fn steal_lone(&self, domain: &Domain) -> Option<FibreRef> {
+        if !domain.settings.moves_started || domain.settings.steal_order == StealOrder::Never {
+            return None;
+        }
+        let mut looks = self.looks.borrow_mut();
+        looks.resize(domain.processors(), None);
+        let others = (0..domain.processors()).filter(|index| *index != self.index);
+        for victim in others.filter(|&index| domain.queues()[index].has_lone()) {
+            let (now, services) = (Instant::now(), domain.tally(victim).services());
+            match looks[victim] {
+                Some((then, before)) if before == services => {
+                    if now - then >= STUCK
+                        && let Some(node) = domain.queues()[victim].take_lone()
+                    {
+                        // SAFETY: ready queues hold fibres only.
+                        return Some(unsafe { ControlBlock::from_node(node) });
+                    }
+                }
+                _ => looks[victim] = Some((now, services)),
+            }
+        }
+        None
+    }
+
+    /// When to look again, if there is something that may be taken then.
+    pub fn next_look(&self, domain: &Domain) -> Option<Instant> {
+        let others = domain.queues().iter().enumerate();
+        let mut others = others.filter(|(index, _)| *index != self.index);
+        let worth_it = domain.settings.moves_started
+            && domain.settings.steal_order != StealOrder::Never
+            && others.any(|(_, queue)| queue.has_lone());
+        worth_it.then(|| Instant::now() + STUCK)
     }
 
     /// The next random number. Source: Marsaglia, "Xorshift RNGs" (2003).
@@ -146,15 +219,6 @@ impl Thief {
 fn busy_since(domain: &Domain, processor: usize, mood: Mood) -> Option<u64> {
     let waking = (mood == Mood::Impatient).then_some(u64::MAX);
     domain.tally(processor).busy_since().or(waking)
-}
-
-/// Takes the oldest of a victim's fibres that may be taken.
-fn take_from(domain: &Domain, victim: usize) -> Option<FibreRef> {
-    match domain.queues()[victim].steal() {
-        // SAFETY: ready queues hold fibres only.
-        Popped::Node(node) => Some(unsafe { ControlBlock::from_node(node) }),
-        Popped::Empty | Popped::InFlight => None,
-    }
 }
 
 #[cfg(test)]

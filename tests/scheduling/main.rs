@@ -3,6 +3,7 @@
 //! | file        | what it is about                                              |
 //! |-------------|---------------------------------------------------------------|
 //! | `fairness`  | fibres that yield starve nobody                               |
+//! | `moving`    | started fibres that move                                      |
 //! | `placement` | which processor runs a fibre                                  |
 //! | `policies`  | what each policy promises                                     |
 //! | `waking`    | idle processors sleep, and no wake-up is lost                 |
@@ -14,6 +15,7 @@
 )]
 
 mod fairness;
+mod moving;
 mod placement;
 mod policies;
 mod waking;

@@ -319,38 +319,3 @@ fn now_makes_trees() {
         });
     }
 }
-
-/// How many of 200 fibres, spawned one at a time by one fibre, come to live on each processor.
-fn residents(processors: usize) -> Vec<usize> {
-    within(plain(processors), move |_| {
-        let latch = Latch::new();
-        let fibres: Vec<_> = (0..200)
-            .map(|_| {
-                let latch = Arc::clone(&latch);
-                let fibre = fibre::spawn(move || {
-                    latch.wait();
-                    fibre::processor().unwrap()
-                });
-                fibre::sleep(Duration::from_micros(300));
-                fibre
-            })
-            .collect();
-        latch.open();
-        let mut counts = vec![0; processors];
-        for fibre in fibres {
-            counts[fibre.join().unwrap()] += 1;
-        }
-        counts
-    })
-}
-
-/// The fibres of a quiet server do not all meet on the processors other than the spawner's.
-/// (On a loaded machine it is hardly quiet, so there are several attempts.)
-#[test]
-fn a_quiet_server_spreads_its_fibres() {
-    for processors in [2, 4] {
-        let fewest = |_| residents(processors).into_iter().min();
-        let tried: Vec<_> = (0..10).map(fewest).take_while(|f| *f < Some(10)).collect();
-        assert!(tried.len() < 10, "on some processor there were {tried:?}");
-    }
-}

@@ -52,7 +52,8 @@ pub fn any_cluster() -> ClusterBuilder {
     unsafe {
         match moves.as_deref() {
             Err(_) | Ok("never") => builder,
-            Ok("started" | "forced") => builder.force_migration(),
+            Ok("started") => builder.move_started_fibres(),
+            Ok("forced") => builder.force_migration(),
             Ok(other) => panic!("FIBRE_TEST_MOVES cannot be {other:?}"),
         }
     }

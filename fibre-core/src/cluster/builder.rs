@@ -3,7 +3,7 @@
 use super::running::Running;
 use crate::policy::StealOrder;
 use crate::processor::INFORMANT;
-use crate::settings::{Settings, variable};
+use crate::settings::{Moves, Settings, variable};
 use crate::stack::{install_overflow_report, round_size};
 use crate::topology::{CpuSet, Pinning, Places, default_processors};
 use std::io;
@@ -101,8 +101,14 @@ impl ClusterBuilder {
         self
     }
 
-    /// Makes every wake-up and yield of a started fibre land on another processor:
-    /// the worst case for code that keeps the address of a thread-local.
+    /// Lets started fibres move between the processors of the cluster, and to other clusters
+    /// that allow it: yielding and woken fibres may then be stolen, too, and
+    /// [`migrate_to`](crate::migrate_to) works. Default: off; a fibre stays on the kernel
+    /// thread on which it has started.
+    ///
+    /// The environment variable `FIBRE_MOVES` says more about clusters for which this was
+    /// called, and about no others: `never` undoes it, `forced` is
+    /// [`force_migration`](Self::force_migration). Default: `stolen`.
     ///
     /// # Safety
     ///
@@ -110,6 +116,20 @@ impl ClusterBuilder {
     /// thread across a call that may block or yield: borrows of `thread_local!`
     /// values, `std::sync` guards, anything that is not `Send`. This binds all
     /// code that runs in it, dependencies included.
+    #[must_use]
+    pub unsafe fn move_started_fibres(mut self) -> Self {
+        let moves = Moves::from_environment();
+        self.settings.moves_started = moves != Moves::Never;
+        self.settings.force_migration |= moves == Moves::Forced;
+        self
+    }
+
+    /// Makes every wake-up and yield of a started fibre land on another processor:
+    /// the worst case for code that keeps the address of a thread-local.
+    ///
+    /// # Safety
+    ///
+    /// As for [`move_started_fibres`](Self::move_started_fibres), which this implies.
     #[must_use]
     pub unsafe fn force_migration(mut self) -> Self {
         self.settings.force_migration = true;

@@ -40,6 +40,7 @@ impl Processor {
         let queue_it = match action {
             Action::Yield => true,
             Action::MakeWay => return self.put_next(fibre),
+            Action::Migrate => return self.send_off(fibre),
             Action::Park => block.state.left() == Left::WokenEarly,
             Action::Exit => return self.bury(fibre),
         };
@@ -61,6 +62,32 @@ impl Processor {
     pub fn put_stack(&self, stack: Stack) {
         stack.set_owner(ptr::null());
         self.stacks.put(stack, &self.domain().stacks);
+    }
+
+    /// Queues a fibre in the cluster it moves to, which has counted it already.
+    #[cold]
+    fn send_off(&self, fibre: FibreRef) {
+        let Some(destination) = self.destination.take() else {
+            unreachable!("a fibre left for nowhere")
+        };
+        self.delist(fibre);
+        // SAFETY: it ran here, hence is in no queue, and is still ours; it has just been taken
+        // out of the roster here.
+        unsafe {
+            if let Some(shared) = &destination.roster {
+                shared.lock().add(ControlBlock::hook(fibre));
+            }
+            destination.commons.stage(ControlBlock::node(fibre));
+        }
+        self.count_gone();
+    }
+
+    /// Counts a fibre that is not in this cluster any more.
+    fn count_gone(&self) {
+        self.domain().tally(self.index()).count_finished();
+        if let Some(limit) = &self.domain().limit {
+            limit.leave();
+        }
     }
 
     /// Queues a fibre that has made way for another one.
@@ -154,10 +181,7 @@ impl Processor {
             self.delist(fibre);
             self.put_stack(context.into_stack());
         }
-        self.domain().tally(self.index()).count_finished();
-        if let Some(limit) = &self.domain().limit {
-            limit.leave();
-        }
+        self.count_gone();
         // SAFETY: the runtime's reference keeps it alive.
         unsafe { fibre.as_ref() }.leave_group();
         // SAFETY: the runtime's reference; the body has disposed of closure and result

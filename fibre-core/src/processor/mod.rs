@@ -54,7 +54,6 @@ const STAGED_AT_ONCE: usize = 8;
 
 /// See the module text. Only its own thread has one; others see its ready queue
 /// and its tally, by way of the domain.
-#[derive(Debug)]
 pub struct Processor {
     /// Its place in the domain.
     index: usize,
@@ -66,6 +65,8 @@ pub struct Processor {
     running: Cell<Option<FibreRef>>,
     /// The fibre to run next, whatever is in the queue.
     successor: Cell<Option<FibreRef>>,
+    /// Where the fibre goes that is about to leave the cluster.
+    destination: Cell<Option<Arc<Domain>>>,
     /// Whether all that it runs is at home here from then on (forced migration).
     adopts: bool,
     /// Deadlines of fibres that wait here.
@@ -113,6 +114,7 @@ impl Processor {
             ready: Arc::clone(&domain.queues()[index]),
             running: Cell::new(None),
             successor: Cell::new(None),
+            destination: Cell::new(None),
             adopts: domain.settings.force_migration,
             timers: Timers::default(),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
@@ -270,6 +272,7 @@ impl Processor {
         self.poll_events();
         self.fire_timers(now, switches);
         self.stacks.decay(now, &self.domain.stacks);
+        self.domain.tally(self.index).count_service();
         self.help_others();
         true
     }
@@ -325,7 +328,14 @@ impl Processor {
         if now - self.last_service.get() >= SERVICE_PERIOD {
             self.until_service.set(0);
         }
+        // Who was to run next has waited for long enough to be worth a wake-up.
+        self.ready.offer_lone();
         self.slice.is_over_at(now)
+    }
+
+    /// Notes where the running fibre goes, which leaves the cluster next.
+    pub fn set_destination(&self, destination: Arc<Domain>) {
+        self.destination.set(Some(destination));
     }
 
     /// Counts that a fibre makes way for `successor`, which runs next. `true`: fibres have
@@ -440,5 +450,13 @@ impl Processor {
             self.until_service.set(left - 1);
         }
         nobody
+    }
+}
+
+impl std::fmt::Debug for Processor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Processor")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
     }
 }

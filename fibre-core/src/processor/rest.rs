@@ -69,7 +69,14 @@ impl Processor {
         }
         self.refusals.set(0);
         let decay = self.stacks.decay_due(&self.domain.stacks);
-        let deadline = self.timers.next().into_iter().chain(decay).min();
+        let look = self.thief.next_look(&self.domain);
+        let deadline = self
+            .timers
+            .next()
+            .into_iter()
+            .chain(decay)
+            .chain(look)
+            .min();
         let before = Instant::now();
         self.domain.tally(self.index).set_resting();
         self.ready.sleep(deadline);

@@ -1,0 +1,189 @@
+//! Started fibres that move: stolen by others, and to other clusters.
+
+use crate::support::{Latch, eventually, kernel_thread, let_others_block, watched};
+use fibre::sync::Semaphore;
+use fibre::{Builder, Cluster, ClusterBuilder, QueueKind, StealOrder, Stealing};
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// A builder of clusters that move started fibres, whatever the environment wants.
+fn moving(processors: usize) -> ClusterBuilder {
+    let builder = Cluster::builder().processors(processors).sharing(false);
+    let builder = builder.steal_order(StealOrder::LongestBusy);
+    // SAFETY: the fibres of this file keep nothing across a wait that belongs to a kernel
+    // thread.
+    unsafe { builder.move_started_fibres() }
+}
+
+/// Runs `body` as a fibre of such a cluster and stops it.
+fn within(builder: ClusterBuilder, body: impl FnOnce(&Cluster) + Send + 'static) {
+    watched(|| {
+        let cluster = builder.build().unwrap();
+        let inside = cluster.clone();
+        cluster.spawn(move || body(&inside)).join().unwrap();
+        cluster.stop();
+    });
+}
+
+/// Clusters that move fibres in different ways.
+fn manners(processors: usize) -> [ClusterBuilder; 6] {
+    let new = || moving(processors);
+    [
+        new(),
+        new().stealing(Stealing::Sticky { threshold: 2 }),
+        new().steal_order(StealOrder::Ring),
+        new().steal_order(StealOrder::Random),
+        new().sharing(true),
+        new().queue(QueueKind::Stub),
+    ]
+}
+
+/// Started fibres that a busy processor has woken, or left in its queue, are taken by the
+/// others, though these are busy with fibres that yield all the time; also a single one.
+#[test]
+fn the_woken_are_transferred() {
+    for processors in [2, 4] {
+        for (count, builder) in [1, 30].into_iter().flat_map(|count| {
+            manners(processors)
+                .into_iter()
+                .map(move |builder| (count, builder))
+        }) {
+            within(builder, move |_| {
+                let (ran, stop) = (
+                    Arc::new(AtomicUsize::new(0)),
+                    Arc::new(AtomicBool::new(false)),
+                );
+                let latch = Latch::new();
+                for _ in 0..count {
+                    let (ran, latch) = (Arc::clone(&ran), Arc::clone(&latch));
+                    fibre::spawn(move || {
+                        latch.wait();
+                        ran.fetch_add(1, Ordering::SeqCst);
+                    });
+                }
+                for _ in 0..2 * processors {
+                    let stop = Arc::clone(&stop);
+                    fibre::spawn(move || {
+                        while !stop.load(Ordering::SeqCst) {
+                            fibre::yield_now();
+                        }
+                    });
+                }
+                let_others_block();
+                latch.open();
+                let deadline = Instant::now() + Duration::from_secs(30);
+                while ran.load(Ordering::SeqCst) < count {
+                    assert!(Instant::now() < deadline, "nobody took the work");
+                    std::hint::spin_loop();
+                }
+                stop.store(true, Ordering::SeqCst);
+            });
+        }
+    }
+}
+
+/// Fibres that wake each other, yield, and sleep come through, in every manner.
+#[test]
+fn crowds_come_through() {
+    for processors in [1, 2, 4, 16] {
+        for builder in manners(processors) {
+            within(builder, |_| {
+                let semaphore = Arc::new(Semaphore::new(1));
+                let fibres: Vec<_> = (0..16)
+                    .map(|me| {
+                        let semaphore = Arc::clone(&semaphore);
+                        let builder = if me % 4 == 0 {
+                            Builder::new().background()
+                        } else {
+                            Builder::new().priority(fibre::Priority::ALL[me % 3])
+                        };
+                        let body = move || {
+                            for round in 0..60 {
+                                semaphore.acquire();
+                                fibre::yield_now();
+                                semaphore.release();
+                                if round % 20 == me {
+                                    fibre::sleep(Duration::from_micros(50));
+                                }
+                            }
+                        };
+                        builder.spawn(body).unwrap()
+                    })
+                    .collect();
+                fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+            });
+        }
+    }
+}
+
+/// A fibre goes to and fro between two clusters; it stays who it is, and is counted where
+/// it is.
+#[test]
+fn fibres_migrate() {
+    for kind in QueueKind::ALL {
+        watched(|| {
+            let [here, there] = [2, 1].map(|processors| moving(processors).queue(kind));
+            let (here, there) = (here.build().unwrap(), there.build().unwrap());
+            let both = [there.clone(), here.clone()];
+            let travel = move || {
+                let number = fibre::id();
+                let mut threads = HashSet::new();
+                for trip in 0..10 {
+                    let before = kernel_thread();
+                    let target = &both[trip % 2];
+                    fibre::migrate_to(target).unwrap();
+                    assert_ne!(kernel_thread(), before);
+                    threads.insert(kernel_thread());
+                    fibre::sleep(Duration::from_micros(50));
+                    assert!(target.live() >= 1);
+                    assert_eq!(fibre::id(), number);
+                    assert_eq!(fibre::name().as_deref(), Some("traveller"));
+                    assert_eq!(fibre::spawn(|| 7).join().unwrap(), 7);
+                    fibre::migrate_to(target).unwrap();
+                }
+                threads.len()
+            };
+            let travellers: Vec<_> = (0..8)
+                .map(|_| {
+                    let travel = travel.clone();
+                    let builder = Builder::new().name("traveller");
+                    builder.spawn_in(&here, travel).unwrap()
+                })
+                .collect();
+            for traveller in travellers {
+                assert!(traveller.join().unwrap() >= 2);
+            }
+            let witnesses = [here.clone(), there.clone()];
+            here.stop();
+            there.stop();
+            assert_eq!(witnesses.map(|cluster| cluster.live()), [0, 0]);
+        });
+    }
+}
+
+/// Who may not move, or has nowhere to go, is told so, and stays.
+#[test]
+fn some_may_not_migrate() {
+    watched(|| {
+        let refusal = |target: &Cluster| fibre::migrate_to(target).unwrap_err().kind();
+        let (free, gone) = (moving(1).build().unwrap(), moving(1).build().unwrap());
+        let bound = Cluster::builder().processors(1).build().unwrap();
+        let stopped = gone.clone();
+        gone.stop();
+        assert_eq!(refusal(&free), ErrorKind::Unsupported, "a thread");
+        let target = free.clone();
+        let from_bound = bound.spawn(move || refusal(&target)).join().unwrap();
+        assert_eq!(from_bound, ErrorKind::Unsupported);
+        let target = bound.clone();
+        let to_bound = free.spawn(move || refusal(&target)).join().unwrap();
+        assert_eq!(to_bound, ErrorKind::Unsupported);
+        let nowhere = free.spawn(move || (refusal(&stopped), fibre::in_fibre()));
+        assert!(nowhere.join().unwrap().1);
+        eventually(|| (free.live(), bound.live()) == (0, 0));
+        free.stop();
+        bound.stop();
+    });
+}
