@@ -1,7 +1,7 @@
 //! Which processor runs a fibre.
 
 use crate::support::{Latch, any_cluster, kernel_thread, processor_counts, run_in, watched};
-use fibre::{Cluster, StealOrder};
+use fibre::{Cluster, Placement, StealOrder};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -96,7 +96,8 @@ fn started_fibres_stay() {
 #[test]
 fn idle_processors_share_the_newborn() {
     watched(|| {
-        let cluster = Cluster::builder().processors(4).build().unwrap();
+        let builder = Cluster::builder().placement(Placement::Push).sharing(false);
+        let cluster = builder.processors(4).build().unwrap();
         let latch = Latch::new();
         let fibres: Vec<_> = (0..60)
             .map(|_| {

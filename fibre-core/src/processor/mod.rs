@@ -154,11 +154,11 @@ impl Processor {
         let now = Instant::now();
         self.last_service.set(now);
         self.note_busy(now);
-        while let Some(fibre) = self.next() {
+        let mut next = self.next();
+        // One call, into which the whole of a switch is inlined.
+        while let Some(fibre) = next {
             self.execute(fibre);
-            while let Some(successor) = self.take_successor() {
-                self.execute(successor);
-            }
+            next = self.take_successor().or_else(|| self.next());
         }
         current::set(ptr::null(), ptr::null());
         let clean = !self.leaving.get() || self.leave_fibres();
