@@ -113,7 +113,7 @@ impl Builder {
 
     /// The fibre's name in reports. Default: none.
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.0.name = Some(name.into().into_boxed_str());
+        self.0.set_name(name.into().into_boxed_str());
         self
     }
 
@@ -121,7 +121,7 @@ impl Builder {
     /// Default: the cluster's. One that cannot be had is an error at the join, or, if the last
     /// attempt to have one has failed, at the spawn.
     pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.0.stack_size = Some(bytes);
+        self.0.set_stack_size(bytes);
         self
     }
 
@@ -137,7 +137,7 @@ impl Builder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn cancel_token(mut self, token: &CancelToken) -> Self {
-        self.0.group = Some(token.group());
+        self.0.set_group(token.group());
         self
     }
 
@@ -175,7 +175,7 @@ impl Builder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn on_processor(mut self, processor: usize) -> Self {
-        self.0.processor = Some(processor);
+        self.0.set_processor(processor);
         self
     }
 
@@ -277,8 +277,7 @@ pub fn name() -> Option<String> {
     // SAFETY: the running fibre's own block.
     unsafe { fibre.as_ref() }
         .attributes
-        .name
-        .as_deref()
+        .name()
         .map(str::to_owned)
 }
 

@@ -148,7 +148,7 @@ impl LeftFibre {
     pub fn new(block: &ControlBlock, started: bool) -> Self {
         Self {
             id: block.id(),
-            name: block.attributes.name.as_deref().map(str::to_owned),
+            name: block.attributes.name().map(str::to_owned),
             started,
         }
     }

@@ -199,7 +199,7 @@ impl<T> JoinHandle<T> {
     /// The fibre's name, if it was given one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.block().attributes.name.as_deref()
+        self.block().attributes.name()
     }
 
     /// See [`join`](Self::join), Panics.

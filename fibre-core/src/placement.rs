@@ -33,7 +33,7 @@ impl Domain {
         let block = unsafe { fibre.as_ref() };
         // SAFETY: passed on, all along.
         unsafe {
-            match (block.attributes.processor, self.settings.placement) {
+            match (block.attributes.processor(), self.settings.placement) {
                 (Some(processor), _) => self.queues()[processor].push_inbox(node),
                 _ if block.link().level() == Level::Background => {
                     self.commons.push_background(node);

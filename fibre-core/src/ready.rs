@@ -249,7 +249,7 @@ impl ReadyQueue {
     }
 
     /// Takes the next fibre. The owner only.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&self) -> Option<NonNull<Link>> {
         if !self.inbox.is_empty() {
             self.empty_inbox();
@@ -257,19 +257,31 @@ impl ReadyQueue {
         if !self.is_plain() {
             return self.pop_by_rules();
         }
-        let local = self.normal();
-        if !self.shared.has_no_normal() && (self.shared_next.get() || local.is_empty()) {
-            self.shared_next.set(false);
-            // SAFETY: this thread is the owner.
-            if let Popped::Node(node) = unsafe { self.shared.pop_own(Level::Normal) } {
-                return Some(node);
-            }
+        if !self.shared.has_no_normal()
+            && let Some(node) = self.pop_shared_in_turn()
+        {
+            return Some(node);
         }
         self.shared_next.set(true);
-        local.pop()
+        self.normal().pop()
+    }
+
+    /// Takes a fibre that may run elsewhere, if it is the turn of those.
+    #[inline(never)]
+    fn pop_shared_in_turn(&self) -> Option<NonNull<Link>> {
+        if !self.shared_next.get() && !self.normal().is_empty() {
+            return None;
+        }
+        self.shared_next.set(false);
+        // SAFETY: this thread is the owner.
+        match unsafe { self.shared.pop_own(Level::Normal) } {
+            Popped::Node(node) => Some(node),
+            Popped::Empty | Popped::InFlight => None,
+        }
     }
 
     /// Moves what others made ready behind what we made ready.
+    #[inline(never)]
     fn empty_inbox(&self) {
         // SAFETY: the owner is the only consumer of its inbox.
         while let Popped::Node(node) = unsafe { self.inbox.pop() } {

@@ -11,11 +11,12 @@ use crate::domain::Domain;
 use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, StackTime, memory};
 use crate::fork;
 use crate::join::{JoinHandle, Result};
+use crate::limit::Limit;
 use crate::park;
 use crate::processor::Processor;
 use crate::quiet::drop_quietly;
 use crate::report;
-use crate::stack::{Stack, StackError, class_of, is_scarce, put_cold};
+use crate::stack::{Stack, StackError, is_scarce, put_cold};
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -261,7 +262,7 @@ impl Place<'_> {
         time: StackTime,
     ) -> std::result::Result<Option<Stack>, StackError> {
         let default = self.domain().settings.stack_size;
-        let class = class_of(attributes.stack_size.unwrap_or(default));
+        let class = attributes.stack_class(default);
         if time == StackTime::FirstRunUnlessScarce && !is_scarce(class) {
             return Ok(None);
         }
@@ -293,7 +294,7 @@ impl Place<'_> {
 
     /// Refuses attributes that cannot be had here.
     pub fn check(&self, attributes: &Attributes) -> io::Result<()> {
-        match attributes.processor {
+        match attributes.processor() {
             Some(processor) if processor >= self.domain().processors() => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!("the cluster has no processor {processor}"),
@@ -365,6 +366,20 @@ fn admit(
     attributes: &Attributes,
 ) -> std::result::Result<(u64, Option<Stack>), SpawnError> {
     let limit = place.domain().limit.as_ref();
+    if limit.is_none() && attributes.stack_time == StackTime::FirstRun {
+        let id = place.register().ok_or(SpawnError::Stopped)?;
+        return Ok((id, None));
+    }
+    admit_with_care(place, attributes, limit)
+}
+
+/// The part of [`admit`] for clusters with a limit, and fibres that may want a stack now.
+#[cold]
+fn admit_with_care(
+    place: &Place<'_>,
+    attributes: &Attributes,
+    limit: Option<&Limit>,
+) -> std::result::Result<(u64, Option<Stack>), SpawnError> {
     if let Some(limit) = limit {
         limit.admit().map_err(SpawnError::TooManyFibres)?;
     }

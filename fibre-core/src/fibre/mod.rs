@@ -26,7 +26,7 @@ use crate::local_table::Locals;
 use crate::policy::Priority;
 use crate::queue::{Level, Link};
 use crate::ready::ReadyQueue;
-use crate::stack::Stack;
+use crate::stack::{Stack, class_of};
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 use crate::waiter::Wakeable;
 use std::cell::{Cell, UnsafeCell};
@@ -103,29 +103,87 @@ pub enum StackTime {
     Spawn,
 }
 
-/// What a user may choose for a fibre.
+/// What a user may choose for a fibre. Every fibre carries it, and nearly all carry the
+/// defaults, so it is small: what is rarely chosen lies in an allocation of its own.
 #[derive(Debug, Clone, Default)]
 pub struct Attributes {
-    /// Its name in reports.
-    pub name: Option<Box<str>>,
-    /// Usable bytes of its stack; `None` for the cluster's default.
-    pub stack_size: Option<usize>,
+    /// What few fibres have.
+    rare: Option<Box<Rare>>,
+    /// The processor that it stays on; `None` for any.
+    processor: Option<u32>,
+    /// The class of its stack; `None` for the cluster's.
+    class: Option<u8>,
     /// When it gets its stack.
     pub stack_time: StackTime,
-    /// With whom it is cancelled.
-    pub group: Option<Arc<CancelGroup<ControlBlock>>>,
     /// Which of the ready fibres runs first.
     pub priority: Priority,
     /// Whether it runs only if nothing else is found, whatever its priority.
     pub background: bool,
-    /// The processor that it stays on; `None` for any.
-    pub processor: Option<usize>,
+}
+
+/// What few fibres have.
+#[derive(Debug, Clone, Default)]
+struct Rare {
+    /// Its name in reports.
+    name: Option<Box<str>>,
+    /// With whom it is cancelled.
+    group: Option<Arc<CancelGroup<ControlBlock>>>,
 }
 
 impl Attributes {
+    /// What few fibres have, made if this one has none of it yet.
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Its name in reports.
+    pub fn name(&self) -> Option<&str> {
+        self.rare.as_ref()?.name.as_deref()
+    }
+
+    /// Gives it a name.
+    pub fn set_name(&mut self, name: Box<str>) {
+        self.rare().name = Some(name);
+    }
+
+    /// With whom it is cancelled.
+    #[inline]
+    pub fn group(&self) -> Option<&Arc<CancelGroup<ControlBlock>>> {
+        self.rare.as_ref()?.group.as_ref()
+    }
+
+    /// Has it cancelled with others.
+    pub fn set_group(&mut self, group: Arc<CancelGroup<ControlBlock>>) {
+        self.rare().group = Some(group);
+    }
+
+    /// The class of its stack, in a cluster where fibres have stacks of so many bytes.
+    #[inline]
+    pub fn stack_class(&self, default: usize) -> usize {
+        self.class.map_or_else(|| class_of(default), usize::from)
+    }
+
+    /// Gives it a stack of at least so many usable bytes.
+    pub fn set_stack_size(&mut self, bytes: usize) {
+        // There are fewer classes than a pointer has bits.
+        self.class = Some(class_of(bytes) as u8);
+    }
+
+    /// The processor that it stays on; `None` for any.
+    #[inline]
+    pub fn processor(&self) -> Option<usize> {
+        self.processor.map(|processor| processor as usize)
+    }
+
+    /// Has it stay on a processor.
+    pub fn set_processor(&mut self, processor: usize) {
+        // No cluster has so many that the last one could be meant.
+        self.processor = Some(u32::try_from(processor).unwrap_or(u32::MAX));
+    }
+
     /// The level of the ready queues that the fibre belongs to.
     #[inline]
-    fn level(&self) -> Level {
+    pub fn level(&self) -> Level {
         match self.priority {
             _ if self.background => Level::Background,
             Priority::High => Level::High,
@@ -139,7 +197,7 @@ impl ControlBlock {
     /// The block of a fibre that has not started, with two references.
     pub fn new(body: &'static Body, attributes: Attributes, id: u64) -> Self {
         Self {
-            link: Link::with(attributes.level(), attributes.processor.is_some()),
+            link: Link::with(attributes.level(), attributes.processor().is_some()),
             state: RunState::new(),
             references: AtomicU32::new(2),
             home: AtomicPtr::new(ptr::null_mut()),
@@ -252,7 +310,7 @@ impl ControlBlock {
     #[inline]
     pub unsafe fn join_group(this: FibreRef) {
         // SAFETY: the fibre is new, hence alive.
-        if let Some(group) = unsafe { &this.as_ref().attributes.group } {
+        if let Some(group) = unsafe { this.as_ref() }.attributes.group() {
             // SAFETY: passed on.
             unsafe { group.join(this) };
         }
@@ -261,7 +319,7 @@ impl ControlBlock {
     /// Undoes [`join_group`](Self::join_group), while the runtime's reference is there.
     #[inline]
     pub fn leave_group(&self) {
-        if let Some(group) = &self.attributes.group {
+        if let Some(group) = self.attributes.group() {
             group.leave(NonNull::from(self));
         }
     }

@@ -106,8 +106,8 @@ impl Processor {
             // It runs and is in no wait: there is nothing to queue.
             let _ = block.state.cancel();
         }
-        let wish = block.attributes.stack_size;
-        let class = class_of(wish.unwrap_or(self.domain().settings.stack_size));
+        let default = self.domain().settings.stack_size;
+        let class = block.attributes.stack_class(default);
         // SAFETY: as in `execute`.
         let reserved = unsafe { (*block.reserved.get()).take() };
         let stack = match reserved {

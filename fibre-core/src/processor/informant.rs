@@ -26,6 +26,6 @@ unsafe fn describe(fibre: *const (), tell: &mut dyn FnMut(Fibre<'_>)) {
     let block = unsafe { &*fibre.cast::<ControlBlock>() };
     tell(Fibre {
         id: block.id(),
-        name: block.attributes.name.as_deref(),
+        name: block.attributes.name(),
     });
 }

@@ -98,7 +98,8 @@ impl Processor {
         let interval = self.service_interval.get();
         self.until_service.set(if obeys { 0 } else { interval });
         self.note_busy(now);
-        if deadline.is_some() {
+        // Nothing else can be due: it was the earliest.
+        if deadline.is_some_and(|deadline| deadline <= now) {
             self.fire_timers(now, BATCH);
             self.stacks.decay(now, &self.domain.stacks);
         }
