@@ -9,9 +9,10 @@
 //! are there.
 
 use crate::commons::Commons;
-use crate::fibre::{ControlBlock, Roster};
+use crate::fibre::{ControlBlock, FibreRef, Roster};
 use crate::limit::Limit;
 use crate::orders::Orders;
+use crate::queue::Popped;
 use crate::ready::ReadyQueue;
 use crate::settings::Settings;
 use crate::stack::Depot;
@@ -351,6 +352,35 @@ impl Domain {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_closed() && self.live() == 0
+    }
+
+    /// Takes out what is queued at a processor and for all, and returns those that have not
+    /// begun. What somebody is half-way through queueing or taking is not seen.
+    ///
+    /// # Safety
+    ///
+    /// This thread is the processor; or that has ended, which the caller has seen under the
+    /// lock of the orders, and nobody else does this meanwhile. No fibre that has begun and is
+    /// queued will run again.
+    pub unsafe fn take_unstarted(&self, processor: usize) -> Vec<FibreRef> {
+        let ready = &self.queues[processor];
+        let node = |popped| match popped {
+            Popped::Node(node) => Some(node),
+            Popped::Empty | Popped::InFlight => None,
+        };
+        let next = || {
+            ready
+                .pop()
+                .or_else(|| ready.pop_background())
+                .or_else(|| node(self.commons.pop_staged()))
+                .or_else(|| node(self.commons.pop_background()))
+        };
+        std::iter::from_fn(next)
+            // SAFETY: ready queues hold fibres only.
+            .map(|node| unsafe { ControlBlock::from_node(node) })
+            // SAFETY: just taken out, so it is ours.
+            .filter(|fibre| unsafe { (*fibre.as_ref().context.get()).is_none() })
+            .collect()
     }
 
     /// Wakes every processor.

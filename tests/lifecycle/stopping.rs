@@ -7,7 +7,7 @@ use crate::support::{
     thread_exists, watched,
 };
 use fibre::sync::{Condvar, Mutex, Semaphore};
-use fibre::{Abandoned, Builder, Cluster, StopError};
+use fibre::{Abandoned, Builder, Cluster, Priority, StopError};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -326,6 +326,68 @@ fn who_has_not_begun_is_left() {
         drop(paused);
         assert!(!dropped.load(Ordering::SeqCst));
     });
+}
+
+/// Whatever queue a fibre is in that has not begun, it is found.
+#[test]
+fn whoever_waits_in_a_queue_is_left() {
+    watched(|| {
+        let cluster = cluster(2);
+        let paused = cluster.pause().unwrap();
+        let mut builders = vec![Builder::new(), Builder::new().background()];
+        let priorities = [Priority::High, Priority::Low];
+        builders.extend(priorities.map(|priority| Builder::new().priority(priority)));
+        let pinned = builders.clone().into_iter().map(|it| it.on_processor(1));
+        builders.extend(pinned.collect::<Vec<_>>());
+        let fibres: Vec<_> = builders
+            .into_iter()
+            .map(|builder| builder.spawn_in(&cluster, || ()).unwrap())
+            .collect();
+        let error = cluster.stop_within(NOW, NOW).unwrap_err();
+        let ids: Vec<_> = fibres.iter().map(fibre::JoinHandle::id).collect();
+        names_exactly(&error, &ids);
+        for fibre in fibres {
+            assert!(fibre.join().unwrap_err().is::<Abandoned>());
+        }
+        drop(paused);
+    });
+}
+
+/// Joins end of all fibres of clusters that are abandoned while these are being stolen.
+#[test]
+fn nobody_is_lost_in_a_thief_s_hands() {
+    for round in 0..200 {
+        watched(|| {
+            let mut builder = Cluster::builder().processors(4);
+            if round % 2 == 1 {
+                // SAFETY: the fibres below keep nothing.
+                builder = unsafe { builder.move_started_fibres() };
+            }
+            let cluster = builder.build().unwrap();
+            let fibres: Vec<_> = (0..1500)
+                .map(|index| {
+                    cluster.spawn(move || {
+                        if index % 16 == 0 {
+                            fibre::yield_now();
+                            thread::yield_now();
+                        }
+                    })
+                })
+                .collect();
+            let outcome = cluster.stop_within(NOW, NOW);
+            let stuck = outcome.as_ref().is_err_and(|error| !error.stuck.is_empty());
+            if !stuck {
+                assert_eq!(outcome.map_or_else(|error| error.unseen, |()| 0), 0);
+                for fibre in fibres {
+                    assert!(
+                        fibre
+                            .join()
+                            .map_or_else(|it| it.is::<Abandoned>(), |()| true)
+                    );
+                }
+            }
+        });
+    }
 }
 
 /// A processor whose fibre never switches keeps its thread until it does; the others end.

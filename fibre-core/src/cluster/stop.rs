@@ -6,6 +6,7 @@ use crate::domain::LeftFibre;
 use crate::fibre::ControlBlock;
 use crate::fork;
 use crate::orders::Standing;
+use crate::park::sleep;
 use crate::report;
 use std::error::Error;
 use std::fmt;
@@ -17,6 +18,9 @@ use std::time::{Duration, Instant};
 /// How long processors have to leave their loops once all limits have passed: much longer
 /// than it takes one whose fibre switches now and then.
 const GRACE: Duration = Duration::from_millis(200);
+
+/// How long is waited for fibres that somebody is half-way through queueing, at most.
+const HALFWAY: Duration = Duration::from_millis(50);
 
 /// How many fibres a report names.
 const NAMED: usize = 16;
@@ -94,7 +98,7 @@ impl Cluster {
     /// Stops the cluster in two steps and a third, come what may: *drains* it for a while,
     /// as [`stop`](Self::stop) does; then *cancels* all fibres, also those that begin
     /// later, and waits for another while; then *abandons* what is left. Blocks the fibre
-    /// (of another cluster), or the thread if the caller is not a fibre, for a fifth of a
+    /// (of another cluster), or the thread if the caller is not a fibre, for a quarter of a
     /// second longer than the two at most.
     ///
     /// Cancelled fibres are expected to end by themselves: see
@@ -177,8 +181,27 @@ impl Running {
         }
         // Stuck processors may still use what nobody told them to leave.
         std::mem::forget(Arc::clone(domain));
-        let mut left = std::mem::take(&mut *domain.left.lock());
-        if let Some(roster) = &domain.roster {
+        let mut left = self.leave_started(stuck.is_empty());
+        let live = usize::try_from(live).unwrap_or(usize::MAX);
+        self.leave_unstarted(&stuck, live.saturating_sub(left.len()));
+        left.append(&mut domain.left.lock());
+        let thread = |index| domain.tally(index).thread().unwrap_or_default();
+        let stuck = stuck.into_iter().map(|index| StuckProcessor {
+            index,
+            thread: thread(index),
+        });
+        Some(StopError {
+            unseen: live.saturating_sub(left.len()),
+            left,
+            stuck: stuck.collect(),
+        })
+    }
+
+    /// Notes the started fibres that may move, which the processors leave to us; with
+    /// `for_good` nobody is there any more who could run them, and who waits is told.
+    fn leave_started(&self, for_good: bool) -> Vec<LeftFibre> {
+        let mut left = Vec::new();
+        if let Some(roster) = &self.domain.roster {
             roster.lock().for_each(|hook| {
                 // SAFETY: fibres in the roster have their runtime's reference, and leave it
                 // under the lock before that is given up.
@@ -186,21 +209,44 @@ impl Running {
                 // SAFETY: as above.
                 let block = unsafe { fibre.as_ref() };
                 left.push(LeftFibre::new(block, true));
-                if stuck.is_empty() {
+                if for_good {
                     // SAFETY: nobody is there who could run it.
                     unsafe { (block.body().abandon)(fibre) };
                 }
             });
         }
-        let thread = |index| domain.tally(index).thread().unwrap_or_default();
-        let stuck = stuck.into_iter().map(|index| StuckProcessor {
-            index,
-            thread: thread(index),
-        });
-        Some(StopError {
-            unseen: usize::try_from(live).map_or(0, |live| live.saturating_sub(left.len())),
-            left,
-            stuck: stuck.collect(),
-        })
+        left
+    }
+
+    /// Notes the fibres that have not begun and that no processor has found: what was being
+    /// stolen or queued when it left, or has been queued since. Looks again for a while until
+    /// `expected` of those that processors could note are noted.
+    fn leave_unstarted(&self, stuck: &[usize], expected: usize) {
+        let domain = &self.domain;
+        let patience = Instant::now() + HALFWAY;
+        loop {
+            // Held meanwhile: one at a time looks.
+            let mut left = domain.left.lock();
+            let gone = (0..domain.processors()).filter(|index| !stuck.contains(index));
+            // SAFETY: these have ended, as the orders have said.
+            let found = gone.flat_map(|index| unsafe { domain.take_unstarted(index) });
+            let found: Vec<_> = found.collect();
+            // SAFETY: alive for ever, as nobody will run it and give up its reference.
+            left.extend(
+                found
+                    .iter()
+                    .map(|it| LeftFibre::new(unsafe { it.as_ref() }, false)),
+            );
+            let enough = left.len() >= expected || !stuck.is_empty();
+            drop(left);
+            for fibre in found {
+                // SAFETY: as above; it never runs.
+                unsafe { (fibre.as_ref().body().abandon)(fibre) };
+            }
+            if enough || Instant::now() >= patience {
+                return;
+            }
+            sleep(Duration::from_micros(50));
+        }
     }
 }

@@ -7,8 +7,6 @@
 use super::Processor;
 use crate::domain::LeftFibre;
 use crate::fibre::{ControlBlock, Roster};
-use crate::queue::{Link, Popped};
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,32 +41,13 @@ impl Processor {
         }
     }
 
-    /// Takes any fibre that is ready here or for all.
-    fn take_any(&self) -> Option<NonNull<Link>> {
-        let commons = &self.domain.commons;
-        let node = |popped| match popped {
-            Popped::Node(node) => Some(node),
-            _ => None,
-        };
-        self.ready
-            .pop()
-            .or_else(|| node(commons.pop_staged()))
-            .or_else(|| node(commons.pop_background()))
-    }
-
     /// Leaves all fibres where they are, tells who waits for their ends, and notes which
     /// they are. `true`: there were none. They never run again.
     #[cold]
     pub(super) fn leave_fibres(&self) -> bool {
-        let mut left = Vec::new();
-        while let Some(node) = self.take_any() {
-            // SAFETY: ready queues hold fibres only, and this one is ours now.
-            let fibre = unsafe { ControlBlock::from_node(node) };
-            // SAFETY: as above.
-            if unsafe { (*fibre.as_ref().context.get()).is_none() } {
-                left.push((fibre, false));
-            }
-        }
+        // SAFETY: this thread is the processor; it is about to end, and so are the others.
+        let unstarted = unsafe { self.domain.take_unstarted(self.index) };
+        let mut left: Vec<_> = unstarted.into_iter().map(|it| (it, false)).collect();
         // Those that move are not ours to tell of; who stops the cluster does.
         if self.domain.roster.is_none() {
             self.roster.for_each(|hook| {
