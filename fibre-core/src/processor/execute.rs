@@ -77,6 +77,10 @@ impl Processor {
             if let Some(shared) = &destination.roster {
                 shared.lock().add(ControlBlock::hook(fibre));
             }
+            if destination.orders.are_to_cancel() {
+                // Those who cancel the roster may have done so: as in `bind`.
+                let _ = fibre.as_ref().state.cancel();
+            }
             destination.commons.stage(ControlBlock::node(fibre));
         }
         self.count_gone();
