@@ -9,6 +9,7 @@ use super::size::{CLASSES, PAGE};
 use super::slab::Stack;
 use super::system::{self, Advice, PIECES, Piece};
 use corosensei::stack::Stack as _;
+use rustix::io::Errno;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes at the top of a warm stack that keep their pages: what nearly every fibre touches.
@@ -57,7 +58,27 @@ fn each(stacks: &[Stack], advice: Advice, part: impl Fn(&Stack) -> Piece) {
         }
         // SAFETY: whoever has a stack has it for himself, and nobody runs on it; nothing on it
         // is read again before it is written, but the owner's address, which is null.
-        let _ = unsafe { system::advise_each(&pieces[..stacks.len()], advice) };
+        let done = unsafe { system::advise_each(&pieces[..stacks.len()], advice) };
+        if done.is_err() && advice == Advice::Release {
+            stacks
+                .iter()
+                .zip(&pieces)
+                .for_each(|(stack, piece)| release_locked(stack, *piece));
+        }
+    }
+}
+
+/// Gives a part of a stack back that the process may have locked since its slab was made. Locked
+/// pages do not go, and what is on them would stay; so the slab is unlocked.
+#[cold]
+fn release_locked(stack: &Stack, piece: Piece) {
+    // SAFETY: as in `each`; who is on the slab's other stacks does not notice.
+    unsafe {
+        if system::advise(piece, Advice::Release) == Err(Errno::INVAL)
+            && system::unlock(stack.slab.whole()).is_ok()
+        {
+            let _ = system::advise(piece, Advice::Release);
+        }
     }
 }
 
