@@ -376,10 +376,17 @@ fn nothing_is_left() {
     }
     eventually(|| entries("/proc/self/task") <= before.0);
     assert_eq!(entries("/proc/self/fd"), before.1, "descriptors are left");
+    let on_stacks = || {
+        fibre::stack_statistics()
+            .iter()
+            .map(|it| it.in_use)
+            .sum::<usize>()
+    };
+    eventually(|| 0 == on_stacks());
     let grown = memory().saturating_sub(before.2);
     println!("{count} shutdowns, the slowest in {slowest:?}, memory grown by {grown} kB");
-    // The more rounds, the larger the largest crowd, whose memory is kept. A stack or a
-    // cluster that each round left would be eight kilobytes of it or more.
+    // The more rounds, the larger the largest crowd, whose memory is kept. In the full count, a
+    // cluster that each round left would be more than that.
     assert!(
         grown < (16 << 10) + 4 * count,
         "{grown} kB of memory are left"

@@ -15,9 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 ///
 /// For recursion of unknown depth, and for foreign code that needs megabytes, in a program whose
 /// fibres have small stacks. Works from fibres and from plain threads; `f` may do all that the
-/// caller may, blocking the fibre included. The stack comes from the processor's cache, so the
-/// call takes about 20 ns if a stack of this size has just been used, and otherwise a system
-/// call and page faults. Blocks nothing by itself.
+/// caller may, blocking the fibre included. A stack of at most 4 MiB comes from the processor's
+/// cache, so the call takes about 20 ns if one of this size has just been used; otherwise it
+/// takes system calls and page faults. Blocks nothing by itself.
 ///
 /// ```
 /// fn depth(list: u64) -> u64 {
