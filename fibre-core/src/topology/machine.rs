@@ -128,6 +128,15 @@ impl Topology {
         Self::new(cpus.iter().map(Cpu::alone).collect(), Vec::new())
     }
 
+    /// The machine with these CPUs, too; nothing is known about those that it does not have.
+    pub(super) fn with(mut self, cpus: &CpuSet) -> Self {
+        let unknown = cpus.iter().filter(|&cpu| self.cpu(cpu).is_none());
+        let unknown: Vec<Cpu> = unknown.map(Cpu::alone).collect();
+        self.cpus.extend(unknown);
+        self.cpus.sort_by_key(|cpu| cpu.number);
+        Self::new(self.cpus, self.nodes)
+    }
+
     /// The online CPUs, by ascending number. At least one.
     #[must_use]
     pub fn cpus(&self) -> &[Cpu] {

@@ -3,7 +3,9 @@
 //! Containers hide some of these files, kernels differ in which they have, and virtual
 //! machines put odd things into them. So each piece of information has a fallback of its
 //! own, and none is an error: a file that is missing or makes no sense says nothing, a
-//! list that leaves out the CPU it belongs to is not believed. Only online CPUs count.
+//! list that leaves out the CPU it belongs to is not believed. Only online CPUs count, and those
+//! of the caller's affinity mask: containers that number their CPUs anew in these files do not in
+//! the mask. Nothing is known about CPUs that only the mask has.
 //!
 //! | what | file | else |
 //! |---|---|---|
@@ -32,14 +34,12 @@ impl Topology {
     /// ```
     #[must_use]
     pub fn of_machine() -> Self {
-        Self::from_sys(Path::new(ROOT)).unwrap_or_else(|| {
-            let allowed = CpuSet::of_thread().unwrap_or_default();
-            Self::flat(&if allowed.is_empty() {
-                [0].into_iter().collect()
-            } else {
-                allowed
-            })
-        })
+        let allowed = CpuSet::of_thread().unwrap_or_default();
+        match Self::from_sys(Path::new(ROOT)) {
+            Some(machine) => machine.with(&allowed),
+            None if allowed.is_empty() => Self::flat(&[0].into_iter().collect()),
+            None => Self::flat(&allowed),
+        }
     }
 
     /// The same from a copy of that folder; `None` if no CPU is found in it.

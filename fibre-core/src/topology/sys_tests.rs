@@ -201,3 +201,20 @@ fn this_machine_has_the_cpus_that_this_thread_runs_on() {
     assert!(!allowed.is_empty());
     assert_eq!(machine.cpu_set().intersection(&allowed), allowed);
 }
+
+/// A container whose files tell of other CPUs than the affinity mask has: all of the mask's are
+/// there, and what is told of the others stays.
+#[test]
+fn renumbered_cpus_are_still_there() {
+    let sys = Sys::new("renumbered");
+    sys.file("cpu/online", "0-1");
+    sys.cpu(0, "0-1", "0-1", "0-1", "0-1");
+    sys.cpu(1, "0-1", "0-1", "0-1", "0-1");
+    let machine = sys.read().with(&"1,8-9".parse().unwrap());
+    assert_eq!(machine.cpu_set().to_string(), "0-1,8-9");
+    assert_eq!(machine.distance(0, 1), Proximity::SameCore);
+    assert_eq!(machine.distance(8, 9), Proximity::SameNode);
+    let shares = machine.shares(&"8-9".parse().unwrap(), 2);
+    assert_eq!(shares.len(), 1);
+    assert_eq!((shares[0].cpus.len(), shares[0].processors), (2, 2));
+}
