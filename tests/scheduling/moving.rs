@@ -164,6 +164,63 @@ fn fibres_migrate() {
     }
 }
 
+/// Fibres that arrive while their new cluster is being stopped are cancelled with the others.
+#[test]
+fn who_arrives_late_is_cancelled() {
+    for round in 0..60 {
+        watched(|| {
+            let [here, there] = [(); 2].map(|()| moving(1).build().unwrap());
+            let travellers: Vec<_> = (0..4)
+                .map(|_| {
+                    let there = there.clone();
+                    here.spawn(move || {
+                        if fibre::migrate_to(&there).is_ok() {
+                            let night = Duration::from_secs(3600);
+                            assert!(fibre::sleep_cancellable(night).is_err());
+                        }
+                    })
+                })
+                .collect();
+            std::thread::sleep(Duration::from_micros(10 * (round % 12)));
+            let patience = Duration::from_secs(20);
+            there.stop_within(Duration::ZERO, patience).unwrap();
+            travellers
+                .into_iter()
+                .for_each(|fibre| fibre.join().unwrap());
+            here.stop();
+        });
+    }
+}
+
+/// Fibres that arrive when nobody is left who could run them are joined all the same.
+#[test]
+fn who_arrives_too_late_is_left_behind() {
+    for round in 0..60 {
+        watched(|| {
+            let [here, there] = [(); 2].map(|()| moving(1).build().unwrap());
+            let travellers: Vec<_> = (0..4)
+                .map(|_| {
+                    let there = there.clone();
+                    here.spawn(move || {
+                        if fibre::migrate_to(&there).is_ok() {
+                            fibre::sleep(Duration::from_secs(3600));
+                        }
+                    })
+                })
+                .collect();
+            std::thread::sleep(Duration::from_micros(10 * (round % 12)));
+            let stopped = there.stop_within(Duration::ZERO, Duration::ZERO);
+            let left = travellers
+                .into_iter()
+                .filter_map(|fibre| fibre.join().err());
+            let left = left.map(|payload| assert!(payload.is::<fibre::Abandoned>()));
+            let told = stopped.map_or_else(|error| error.left.len() + error.unseen, |()| 0);
+            assert_eq!(left.count(), told);
+            here.stop();
+        });
+    }
+}
+
 /// Who may not move, or has nowhere to go, is told so, and stays.
 #[test]
 fn some_may_not_migrate() {

@@ -202,7 +202,12 @@ impl Running {
     fn leave_started(&self, for_good: bool) -> Vec<LeftFibre> {
         let mut left = Vec::new();
         if let Some(roster) = &self.domain.roster {
-            roster.lock().for_each(|hook| {
+            let roster = roster.lock();
+            if for_good {
+                // Who is still on the way here is told by whoever sends it.
+                roster.leave();
+            }
+            roster.for_each(|hook| {
                 // SAFETY: fibres in the roster have their runtime's reference, and leave it
                 // under the lock before that is given up.
                 let fibre = unsafe { ControlBlock::from_hook(hook) };

@@ -33,6 +33,8 @@ impl Hook {
 pub struct Roster {
     /// The one that was added last.
     first: Cell<*const Hook>,
+    /// Whether nobody is there any more to run who is in it, or comes.
+    left: Cell<bool>,
 }
 
 // SAFETY: a plain list, whose owner may change; hooks are touched by its owner only.
@@ -43,7 +45,18 @@ impl Roster {
     pub const fn new() -> Self {
         Self {
             first: Cell::new(ptr::null()),
+            left: Cell::new(false),
         }
+    }
+
+    /// Notes that nobody is there any more to run who is in it, or comes.
+    pub fn leave(&self) {
+        self.left.set(true);
+    }
+
+    /// Whether [`leave`](Self::leave) was called.
+    pub fn is_left(&self) -> bool {
+        self.left.get()
     }
 
     /// Whether nobody is in it.

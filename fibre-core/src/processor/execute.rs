@@ -64,7 +64,8 @@ impl Processor {
         self.stacks.put(stack, &self.domain().stacks);
     }
 
-    /// Queues a fibre in the cluster it moves to, which has counted it already.
+    /// Queues a fibre in the cluster it moves to, which has counted it already. That one may
+    /// have been told to cancel, or to leave, its fibres since.
     #[cold]
     fn send_off(&self, fibre: FibreRef) {
         let Some(destination) = self.destination.take() else {
@@ -74,14 +75,20 @@ impl Processor {
         // SAFETY: it ran here, hence is in no queue, and is still ours; it has just been taken
         // out of the roster here.
         unsafe {
-            if let Some(shared) = &destination.roster {
-                shared.lock().add(ControlBlock::hook(fibre));
-            }
+            let left_behind = destination.roster.as_ref().is_some_and(|shared| {
+                let roster = shared.lock();
+                roster.add(ControlBlock::hook(fibre));
+                roster.is_left()
+            });
             if destination.orders.are_to_cancel() {
                 // Those who cancel the roster may have done so: as in `bind`.
                 let _ = fibre.as_ref().state.cancel();
             }
-            destination.commons.stage(ControlBlock::node(fibre));
+            if left_behind {
+                (fibre.as_ref().body().abandon)(fibre);
+            } else {
+                destination.commons.stage(ControlBlock::node(fibre));
+            }
         }
         self.count_gone();
     }
