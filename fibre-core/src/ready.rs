@@ -49,6 +49,8 @@ pub struct ReadyQueue {
     /// Where started fibres move: the youngest one that the owner made ready. Thieves leave
     /// it alone, unless the owner is stuck. Filled by the owner only.
     lone: AtomicPtr<Link>,
+    /// The turn at which it was filled. The owner only.
+    lone_since: Cell<u32>,
     /// Fibres made ready by others that must run here.
     inbox: BasicQueue,
     /// Fibres that may run elsewhere.
@@ -78,7 +80,7 @@ struct Rules {
     counting: bool,
 }
 
-// SAFETY: `local`, `shared_next` and `turn` are touched by the owner's thread only, which
+// SAFETY: `local`, `shared_next`, `turn` and `lone_since` are touched by the owner's thread only, which
 // every method that does so demands; the rest is made for any thread.
 unsafe impl Send for ReadyQueue {}
 // SAFETY: as above.
@@ -99,6 +101,7 @@ impl ReadyQueue {
             plain: AtomicBool::new(!rules.moves_started && !rules.sharing),
             turn: Cell::new(0),
             lone: AtomicPtr::new(ptr::null_mut()),
+            lone_since: Cell::new(0),
             inbox: BasicQueue::new(settings.queue),
             shared: LogicalQueue::new(settings.queue),
             length: AtomicUsize::new(0),

@@ -20,6 +20,9 @@ use crate::sync::Ordering;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
+/// Pops by the owner after which a fibre in `lone` is no longer the last one.
+const LONE_TURNS: u32 = 8;
+
 impl ReadyQueue {
     /// Queues a started fibre that is at home at `home`, from `here`, the queue of this
     /// thread or null.
@@ -83,6 +86,7 @@ impl ReadyQueue {
     ///
     /// `node` is in no queue and is the caller's to queue.
     unsafe fn push_lone(&self, node: NonNull<Link>) {
+        self.lone_since.set(self.turn.get());
         if self.lone.load(Ordering::Relaxed).is_null() {
             // Only the owner fills it.
             self.lone.store(node.as_ptr(), Ordering::Release);
@@ -144,11 +148,17 @@ impl ReadyQueue {
             Popped::Node(node) => Some(node),
             Popped::Empty | Popped::InFlight => None,
         };
+        // It is the youngest, but not for ever.
+        if turn.wrapping_sub(self.lone_since.get()) >= LONE_TURNS
+            && let Some(node) = lone()
+        {
+            return Some(node);
+        }
         // Parity alone would be the same at each 64th turn, when the lowest level leads.
-        match (turn ^ turn >> 6) % 8 {
-            0 => lone().or_else(local).or_else(shared),
-            odd if odd % 2 == 1 => local().or_else(shared).or_else(lone),
-            _ => shared().or_else(local).or_else(lone),
+        if (turn ^ turn >> 6) % 2 == 1 {
+            local().or_else(shared).or_else(lone)
+        } else {
+            shared().or_else(local).or_else(lone)
         }
     }
 
