@@ -14,6 +14,7 @@
 use crate::idle::IdleSet;
 use crate::parker::{Halt, Parker};
 use crate::queue::{Link, LogicalQueue, Popped, QueueKind};
+use crate::sync::{AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
@@ -30,6 +31,8 @@ pub struct Commons {
     staging: LogicalQueue,
     /// See the module text.
     background: LogicalQueue,
+    /// Who is asked first to come for the next fibre of these queues. A hint.
+    next: AtomicUsize,
 }
 
 /// How one processor sleeps, and is woken.
@@ -49,6 +52,7 @@ impl Commons {
             sleepers: (0..processors).map(|_| CachePadded::default()).collect(),
             staging: LogicalQueue::new(kind),
             background: LogicalQueue::new(kind),
+            next: AtomicUsize::new(0),
         }
     }
 
@@ -67,7 +71,7 @@ impl Commons {
     pub unsafe fn stage(&self, node: NonNull<Link>) {
         // SAFETY: passed on. Nobody sleeps in this queue.
         let _ = unsafe { self.staging.push(node) };
-        self.wake_one(0);
+        self.wake_next();
     }
 
     /// The same for a fibre that runs only if nothing else is found.
@@ -78,7 +82,7 @@ impl Commons {
     pub unsafe fn push_background(&self, node: NonNull<Link>) {
         // SAFETY: passed on. Nobody sleeps in this queue.
         let _ = unsafe { self.background.push(node) };
-        self.wake_one(0);
+        self.wake_next();
     }
 
     /// Takes a fibre that any processor may take.
@@ -101,6 +105,16 @@ impl Commons {
     #[must_use]
     pub fn has_work(&self) -> bool {
         !(self.staging.is_empty() && self.background.is_empty())
+    }
+
+    /// Wakes one of those who have nothing to do, if there are any, in turn: where fibres
+    /// stay with the processor that starts them, they would else all live on the first one.
+    fn wake_next(&self) {
+        if let Some(idle) = self.idle.claim(self.next.load(Ordering::Relaxed)) {
+            let next = (idle + 1) % self.sleepers.len();
+            self.next.store(next, Ordering::Relaxed);
+            self.sleeper(idle).unpark();
+        }
     }
 
     /// Wakes one of those who have nothing to do, if there are any; the first one from

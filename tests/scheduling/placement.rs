@@ -92,27 +92,33 @@ fn started_fibres_stay() {
     }
 }
 
-/// Fibres that are born one at a time, while all processors are idle, do not all meet on one.
+/// Fibres that are born one at a time, while all processors are idle, do not all meet on one,
+/// wherever they wait until they begin.
 #[test]
 fn idle_processors_share_the_newborn() {
-    watched(|| {
-        let builder = Cluster::builder().placement(Placement::Push).sharing(false);
-        let cluster = builder.processors(4).build().unwrap();
-        let latch = Latch::new();
-        let fibres: Vec<_> = (0..60)
-            .map(|_| {
-                thread::sleep(Duration::from_millis(2));
-                let latch = Arc::clone(&latch);
-                cluster.spawn(move || {
-                    latch.wait();
-                    kernel_thread()
+    let places = Placement::ALL.map(|placement| (placement, false));
+    for (placement, sharing) in places.into_iter().chain([(Placement::Push, true)]) {
+        watched(|| {
+            let builder = Cluster::builder().placement(placement).sharing(sharing);
+            let builder = builder.steal_order(StealOrder::LongestBusy);
+            let cluster = builder.processors(4).build().unwrap();
+            let latch = Latch::new();
+            let fibres: Vec<_> = (0..60)
+                .map(|_| {
+                    thread::sleep(Duration::from_millis(2));
+                    let latch = Arc::clone(&latch);
+                    cluster.spawn(move || {
+                        latch.wait();
+                        kernel_thread()
+                    })
                 })
-            })
-            .collect();
-        latch.open();
-        let homes = fibres.into_iter().map(|fibre| fibre.join().unwrap());
-        let homes: HashSet<_> = homes.collect();
-        assert!(homes.len() >= 3, "all are on {homes:?}");
-        cluster.stop();
-    });
+                .collect();
+            latch.open();
+            let homes = fibres.into_iter().map(|fibre| fibre.join().unwrap());
+            let homes: HashSet<_> = homes.collect();
+            let placed = if sharing { "shared" } else { "placed" };
+            assert!(homes.len() >= 3, "{placed} by {placement}: {homes:?}");
+            cluster.stop();
+        });
+    }
 }

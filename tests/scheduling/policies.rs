@@ -319,3 +319,41 @@ fn now_makes_trees() {
         });
     }
 }
+
+/// What a busy processor takes out of the staging queue is not lost behind a fibre that goes on
+/// for long: others may take it from there.
+#[test]
+fn what_is_taken_for_all_stays_for_all() {
+    for builder in [
+        plain(2).placement(Placement::Staging),
+        plain(2).sharing(true),
+    ] {
+        let came = within(builder, |_| {
+            let stop = Arc::new(AtomicBool::new(false));
+            for _ in 0..4 {
+                let stop = Arc::clone(&stop);
+                fibre::spawn(move || {
+                    while !stop.load(Ordering::SeqCst) {
+                        fibre::yield_now();
+                    }
+                });
+            }
+            let deadline = Instant::now() + Duration::from_secs(20);
+            let came = (0..100).all(|_| {
+                let there = Arc::new(AtomicBool::new(false));
+                let told = Arc::clone(&there);
+                let waits = fibre::spawn(move || {
+                    while !told.load(Ordering::SeqCst) && Instant::now() < deadline {
+                        thread::yield_now();
+                    }
+                    told.load(Ordering::SeqCst)
+                });
+                fibre::spawn(move || there.store(true, Ordering::SeqCst));
+                waits.join().unwrap()
+            });
+            stop.store(true, Ordering::SeqCst);
+            came
+        });
+        assert!(came, "it was kept by a processor that does not come to it");
+    }
+}

@@ -231,7 +231,12 @@ impl Processor {
         let own = self.ready.pop_background();
         // SAFETY: ready queues hold fibres only.
         own.map(|node| unsafe { ControlBlock::from_node(node) })
-            .or_else(|| self.adopt(self.domain.commons.pop_background()))
+            .or_else(|| self.take_common_background())
+    }
+
+    /// Takes a fibre of the background that has started nowhere, or may move.
+    fn take_common_background(&self) -> Option<FibreRef> {
+        self.adopt(self.domain.commons.pop_background())
     }
 
     /// Makes a fibre from a queue of the whole cluster one that is at home here.
@@ -278,22 +283,25 @@ impl Processor {
     }
 
     /// Takes some of what others have behind what is here, so that nothing starves though all
-    /// processors are busy with their own.
+    /// processors are busy with their own. Others may still take it from here: the next fibre
+    /// may run for long.
     fn help_others(&self) {
-        for _ in 0..STAGED_AT_ONCE {
-            let Some(fibre) = self.take_staged() else {
-                break;
-            };
+        if let Some(node) = self.ready.pop_background() {
             // SAFETY: just taken out.
-            unsafe { self.ready.push_local(ControlBlock::node(fibre)) };
+            unsafe { self.ready.push_now(node) };
         }
         if let Some(fibre) = self.thief.steal(&self.domain, Mood::Patient) {
             // SAFETY: just taken from another's queue.
             unsafe { self.ready.push_shared(ControlBlock::node(fibre)) };
         }
-        if let Some(fibre) = self.take_background() {
+        if self.domain.commons.idle.is_any() {
+            // Who is idle comes for what is there for all.
+            return;
+        }
+        let staged = std::iter::from_fn(|| self.take_staged()).take(STAGED_AT_ONCE);
+        for fibre in staged.chain(self.take_common_background()) {
             // SAFETY: just taken out.
-            unsafe { self.ready.push_now(ControlBlock::node(fibre)) };
+            unsafe { self.ready.push_shared(ControlBlock::node(fibre)) };
         }
     }
 
