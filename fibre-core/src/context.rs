@@ -42,7 +42,7 @@ impl Suspender {
     /// # Safety
     ///
     /// Called on the stack that this suspender was made for.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn suspend(self, action: Action) -> *const () {
         // SAFETY: the yielder lies at the root of the stack we are on.
         unsafe { self.0.as_ref() }.suspend(action)
@@ -72,7 +72,7 @@ impl Context {
     }
 
     /// Runs the computation until it suspends or ends.
-    #[inline]
+    #[inline(always)]
     pub fn resume(&mut self, input: *const ()) -> Action {
         match self.0.resume(input) {
             CoroutineResult::Yield(action) => action,

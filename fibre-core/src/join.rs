@@ -70,6 +70,7 @@ impl<T> JoinHandle<T> {
     /// # Panics
     ///
     /// If a fibre joins itself: it would wait for ever.
+    #[inline]
     pub fn join(self) -> Result<T> {
         self.refuse_self();
         if !self.is_finished() {
@@ -79,7 +80,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// The part of [`join`](Self::join) that waits.
-    #[inline(never)]
+    #[inline]
     fn wait_for_end(&self) {
         // SAFETY: a completion takes its waiter out before it claims it.
         let _ = unsafe { park(|waiter| self.block().completion.publish(waiter)) };

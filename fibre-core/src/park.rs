@@ -5,6 +5,10 @@
 //! blocks the fibre; from any other thread, the thread. This is the only place
 //! that knows the difference, so everything above works from everywhere.
 //!
+//! Whatever leaves the stack is inlined into its caller, as far as it goes: each function that
+//! returns after a switch returns to where the CPU does not expect it, which costs more than
+//! the switch.
+//!
 //! A fibre that waits in a destructor during unwinding switches like any other,
 //! but is never moved to another kernel thread meanwhile, because std counts
 //! panics per thread (see docs/decisions/0004).
@@ -35,6 +39,7 @@ pub type Resume = waiter::Resume<ControlBlock>;
 /// # Safety
 ///
 /// As for [`park_until`].
+#[inline(always)]
 pub unsafe fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
     // SAFETY: passed on.
     unsafe { park_until(Limit::None, publish, |_| {}) }
@@ -56,7 +61,7 @@ pub unsafe fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
 /// claimed it and nobody can reach it. If it returns `true`, whoever reaches it does so
 /// under a lock (or by a word of equal power) under which it is taken out before, or
 /// by, its claim or by `withdraw`; and whoever claims it resumes it.
-#[inline]
+#[inline(always)]
 pub unsafe fn park_until(
     limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
@@ -76,7 +81,7 @@ pub fn running() -> Option<FibreRef> {
 }
 
 /// See [`park_until`].
-#[inline]
+#[inline(always)]
 fn park_fibre(
     fibre: FibreRef,
     limit: Limit,
@@ -121,7 +126,7 @@ fn leave_until(block: &ControlBlock, waiter: &Waiter, deadline: Instant) {
 }
 
 /// Leaves the stack until the waiter's winner resumes.
-#[inline]
+#[inline(always)]
 fn leave(block: &ControlBlock) {
     if block.state.stay() {
         return;
@@ -130,21 +135,32 @@ fn leave(block: &ControlBlock) {
 }
 
 /// Switches to the processor.
-#[inline]
+#[inline(always)]
 pub fn suspend(block: &ControlBlock, action: Action) {
     // Also true while another fibre of this thread unwinds; staying here is harmless.
-    let unwinding = current::panicking();
-    if unwinding {
-        block.link().set_unwinding(true);
-        // SAFETY: this thread is a processor, since a fibre runs on it.
-        block.set_home(Arc::as_ptr(unsafe { (*Processor::current()).ready() }));
+    if current::panicking() {
+        suspend_tied(block, action);
+    } else {
+        switch(block, action);
     }
+}
+
+/// [`suspend`] for a fibre that unwinds: it stays on its kernel thread meanwhile.
+#[cold]
+fn suspend_tied(block: &ControlBlock, action: Action) {
+    block.link().set_unwinding(true);
+    // SAFETY: this thread is a processor, since a fibre runs on it.
+    block.set_home(Arc::as_ptr(unsafe { (*Processor::current()).ready() }));
+    switch(block, action);
+    block.link().set_unwinding(false);
+}
+
+/// Leaves the stack.
+#[inline(always)]
+fn switch(block: &ControlBlock, action: Action) {
     if let Some(suspender) = block.suspender.get() {
         // SAFETY: the running fibre's own suspender.
         unsafe { suspender.suspend(action) };
-    }
-    if unwinding {
-        block.link().set_unwinding(false);
     }
 }
 
@@ -205,7 +221,7 @@ impl Drop for AbortOnUnwind {
 /// .join()
 /// .unwrap();
 /// ```
-#[inline]
+#[inline(always)]
 pub fn yield_now() {
     let processor = Processor::current();
     if processor.is_null() {
