@@ -38,6 +38,8 @@ pub(crate) struct Peer {
     program: PathBuf,
     /// What it can be asked for.
     workloads: Vec<String>,
+    /// Variables of its environment.
+    environment: Vec<(String, String)>,
 }
 
 /// One repetition to be made.
@@ -66,11 +68,25 @@ impl Peer {
             .args(job.parameters.split_whitespace())
             .arg(format!("processors={}", job.processors))
             .arg(format!("seconds={}", job.seconds))
+            .envs(self.environment.iter().cloned())
             .stdin(Stdio::null())
             .pinned(&cores.measured(job.processors));
         let limit = PATIENCE + Duration::from_secs_f64(job.seconds);
         let output = process::output_within(&mut command, limit)?;
         serde_json::from_str(&output).context("reading a repetition's result")
+    }
+
+    /// The same program under another name, with such variables in its environment.
+    pub(crate) fn variant(&self, name: &str, environment: &[(&str, &str)]) -> Self {
+        Self {
+            name: name.into(),
+            program: self.program.clone(),
+            workloads: self.workloads.clone(),
+            environment: environment
+                .iter()
+                .map(|&(variable, value)| (variable.into(), value.into()))
+                .collect(),
+        }
     }
 
     /// A program that says itself what it offers.
@@ -88,6 +104,7 @@ impl Peer {
             name: name.into(),
             program,
             workloads,
+            environment: Vec::new(),
         })
     }
 }

@@ -35,6 +35,7 @@ fn tiny(workload: &str) -> (&'static [&'static str], &'static [&'static str]) {
             &["fibres=20", "passes=2"],
             &["first_ns", "mappings", "rss_bytes"],
         ),
+        "migrate" => (&["fibres=20", "hops=3"], &[]),
         "skynet" => (&["leaves=100"], &[]),
         "sleep" => (
             &["micros=100", "count=3"],
@@ -103,7 +104,7 @@ fn check(path: &str, workloads: &[&str]) -> anyhow::Result<()> {
 
 #[test]
 fn fibre() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["pipe"]].concat();
+    let workloads = [COMMON, &["migrate", "pipe"]].concat();
     check(env!("CARGO_BIN_EXE_peer-fibre"), &workloads)
 }
 

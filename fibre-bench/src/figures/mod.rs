@@ -5,6 +5,7 @@
 //! under each figure. The same command draws further points on a larger machine.
 
 mod locks;
+mod queues;
 mod sweep;
 mod web;
 
@@ -18,6 +19,11 @@ pub(crate) use sweep::Sweep;
 
 /// Every figure that today's code can fill, in the order of the thesis.
 static FIGURES: &[Benchmark] = &[
+    Benchmark {
+        name: "4.1",
+        about: "queues: two clusters between which fibres migrate 10 times, by kind of ready queue",
+        run: queues::migration,
+    },
     Benchmark {
         name: "4.2",
         about: "yield before read: web server throughput with and without, pipeline depth 1 and 4",

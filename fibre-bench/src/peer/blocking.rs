@@ -22,6 +22,14 @@ pub(crate) trait Blocking: 'static {
     ) -> anyhow::Result<T>;
     /// Starts a fibre; panics if there cannot be one more.
     fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Self::Join<T>;
+    /// Starts a fibre whose end is waited for soon, child first where the runtime can do
+    /// that. Such a child may not be stolen, so several processors get `spawn`.
+    fn fork<T: Send + 'static>(
+        _processors: usize,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> Self::Join<T> {
+        Self::spawn(body)
+    }
     /// Waits for the end of a fibre; its panic goes on in the caller.
     fn join<T: Send + 'static>(join: Self::Join<T>) -> T;
     /// Lets the others run.

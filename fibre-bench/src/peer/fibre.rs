@@ -10,7 +10,9 @@ use ::fibre::{Builder, Cluster, JoinHandle};
 use super::blocking::{Blocking, Lock, Semaphore, Stacked, Turns};
 use super::pipes::{PipeLine, Pipes};
 use super::protocol::Workload;
-use super::workloads::{blocked, contend, lock, pingpong, skynet, sleep, spawning, unit, yielding};
+use super::workloads::{
+    blocked, contend, lock, migrate, pingpong, skynet, sleep, spawning, unit, yielding,
+};
 
 /// What this peer is measured with.
 pub fn workloads() -> Vec<Workload> {
@@ -23,6 +25,7 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("mutex", lock::blocking::<Fibre>),
         Workload::new("contend", contend::blocking::<Fibre>),
         Workload::new("work", unit::plain),
+        Workload::new("migrate", migrate::round_trips),
         Workload::new("blocked", blocked::blocking::<Fibre>),
         Workload::new("skynet", skynet::blocking::<Fibre>),
         Workload::new("sleep", sleep::blocking::<Fibre>),
@@ -52,11 +55,22 @@ impl Blocking for Fibre {
         ::fibre::spawn(body)
     }
 
+    fn fork<T: Send + 'static>(
+        processors: usize,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        match processors {
+            1 => ::fibre::spawn_now(body),
+            _ => ::fibre::spawn(body),
+        }
+    }
+
     fn join<T: Send + 'static>(join: JoinHandle<T>) -> T {
         join.join()
             .unwrap_or_else(|cause| panic::resume_unwind(cause))
     }
 
+    #[inline]
     fn yield_now() {
         ::fibre::yield_now();
     }

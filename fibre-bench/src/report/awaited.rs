@@ -17,11 +17,6 @@ const AWAITED: &[Awaited] = &[
         waits_for: "channels",
     },
     Awaited {
-        figure: "thesis figure 4.1: two clusters, fibres that migrate 10 times, queue variants",
-        to_reach: "a plot",
-        waits_for: "migration between clusters and the queue variants",
-    },
-    Awaited {
         figure: "thesis figure 4.4: pollers and pipeline depth",
         to_reach: "a plot",
         waits_for: "further pollers",
