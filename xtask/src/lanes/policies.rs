@@ -32,6 +32,7 @@ const CHOICES: &[(&str, &[&str])] = &[
 
 /// The files of tests that hold under every policy.
 const SUITES: &[&str] = &[
+    "cancel",
     "migration",
     "net",
     "panics",
