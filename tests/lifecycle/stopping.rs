@@ -390,6 +390,52 @@ fn nobody_is_lost_in_a_thief_s_hands() {
     }
 }
 
+/// Of fibres that move between two clusters while these are stopped, none is lost on the way.
+#[test]
+fn nobody_is_lost_between_clusters() {
+    let seed = Random::seed();
+    let mut random = Random::new(seed);
+    for _ in 0..100 {
+        watched(|| {
+            let clusters = [0, 1].map(|_| {
+                let builder = Cluster::builder().processors(1 + random.below(3));
+                // SAFETY: the fibres below keep nothing.
+                unsafe { builder.move_started_fibres() }.build().unwrap()
+            });
+            let fibres: Vec<_> = (0..random.below(150))
+                .map(|index| {
+                    let (clusters, mut random) = (clusters.clone(), random.split());
+                    clusters[index % 2].clone().spawn(move || {
+                        for _ in 0..random.below(30) {
+                            let _ = fibre::migrate_to(&clusters[random.below(2)]);
+                            fibre::sleep(Duration::from_micros(random.below(100) as u64));
+                        }
+                    })
+                })
+                .collect();
+            thread::scope(|scope| {
+                for cluster in clusters {
+                    let [wait, drain, cancel] = [1500, 1000, 1000]
+                        .map(|most| Duration::from_micros(random.below(most) as u64));
+                    scope.spawn(move || {
+                        thread::sleep(wait);
+                        if let Err(error) = cluster.stop_within(drain, cancel) {
+                            assert!(error.stuck.is_empty(), "{error}");
+                        }
+                    });
+                }
+            });
+            for fibre in fibres {
+                assert!(
+                    fibre
+                        .join()
+                        .map_or_else(|it| it.is::<Abandoned>(), |()| true)
+                );
+            }
+        });
+    }
+}
+
 /// A processor whose fibre never switches keeps its thread until it does; the others end.
 #[test]
 fn stuck_processors_are_told() {

@@ -3,7 +3,7 @@
 use super::handle::Cluster;
 use super::running::Running;
 use crate::domain::LeftFibre;
-use crate::fibre::ControlBlock;
+use crate::fibre::{ControlBlock, FibreRef};
 use crate::fork;
 use crate::orders::Standing;
 use crate::park::sleep;
@@ -181,10 +181,20 @@ impl Running {
         }
         // Stuck processors may still use what nobody told them to leave.
         std::mem::forget(Arc::clone(domain));
-        let mut left = self.leave_started(stuck.is_empty());
         let live = usize::try_from(live).unwrap_or(usize::MAX);
-        self.leave_unstarted(&stuck, live.saturating_sub(left.len()));
-        left.append(&mut domain.left.lock());
+        let patience = Instant::now() + HALFWAY;
+        let left = loop {
+            self.leave_unstarted(&stuck);
+            let mut left = self.leave_started(stuck.is_empty());
+            let mut told = domain.left.lock();
+            let all = left.len() + told.len() >= live;
+            if all || !stuck.is_empty() || Instant::now() >= patience {
+                left.append(&mut told);
+                break left;
+            }
+            drop(told);
+            sleep(Duration::from_micros(50));
+        };
         let thread = |index| domain.tally(index).thread().unwrap_or_default();
         let stuck = stuck.into_iter().map(|index| StuckProcessor {
             index,
@@ -224,34 +234,22 @@ impl Running {
     }
 
     /// Notes the fibres that have not begun and that no processor has found: what was being
-    /// stolen or queued when it left, or has been queued since. Looks again for a while until
-    /// `expected` of those that processors could note are noted.
-    fn leave_unstarted(&self, stuck: &[usize], expected: usize) {
+    /// stolen or queued when it left, or has been queued since.
+    fn leave_unstarted(&self, stuck: &[usize]) {
         let domain = &self.domain;
-        let patience = Instant::now() + HALFWAY;
-        loop {
-            // Held meanwhile: one at a time looks.
-            let mut left = domain.left.lock();
-            let gone = (0..domain.processors()).filter(|index| !stuck.contains(index));
-            // SAFETY: these have ended, as the orders have said.
-            let found = gone.flat_map(|index| unsafe { domain.take_unstarted(index) });
-            let found: Vec<_> = found.collect();
-            // SAFETY: alive for ever, as nobody will run it and give up its reference.
-            left.extend(
-                found
-                    .iter()
-                    .map(|it| LeftFibre::new(unsafe { it.as_ref() }, false)),
-            );
-            let enough = left.len() >= expected || !stuck.is_empty();
-            drop(left);
-            for fibre in found {
-                // SAFETY: as above; it never runs.
-                unsafe { (fibre.as_ref().body().abandon)(fibre) };
-            }
-            if enough || Instant::now() >= patience {
-                return;
-            }
-            sleep(Duration::from_micros(50));
+        // Held meanwhile: one at a time looks.
+        let mut told = domain.left.lock();
+        let gone = (0..domain.processors()).filter(|index| !stuck.contains(index));
+        // SAFETY: these have ended, as the orders have said.
+        let found = gone.flat_map(|index| unsafe { domain.take_unstarted(index) });
+        let found: Vec<_> = found.collect();
+        // SAFETY: alive for ever, as nobody will run it and give up its reference.
+        let describe = |fibre: &FibreRef| LeftFibre::new(unsafe { fibre.as_ref() }, false);
+        told.extend(found.iter().map(describe));
+        drop(told);
+        for fibre in found {
+            // SAFETY: as above; it never runs.
+            unsafe { (fibre.as_ref().body().abandon)(fibre) };
         }
     }
 }

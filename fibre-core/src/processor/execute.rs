@@ -88,15 +88,18 @@ impl Processor {
             let left_behind = destination.roster.as_ref().is_some_and(|shared| {
                 let roster = shared.lock();
                 roster.add(ControlBlock::hook(fibre));
+                if roster.is_left() {
+                    // Under the lock: who has stopped the cluster may look again, and a fibre
+                    // that has been told of is told of once.
+                    (fibre.as_ref().body().abandon)(fibre);
+                }
                 roster.is_left()
             });
             if destination.orders.are_to_cancel() {
                 // Those who cancel the roster may have done so: as in `bind`.
                 let _ = fibre.as_ref().state.cancel();
             }
-            if left_behind {
-                (fibre.as_ref().body().abandon)(fibre);
-            } else {
+            if !left_behind {
                 destination.commons.stage(ControlBlock::node(fibre));
             }
         }
