@@ -66,6 +66,8 @@ pub struct ControlBlock {
     pub state: RunState<ControlBlock>,
     /// References to this allocation.
     references: AtomicU32,
+    /// How many calls that it is in want no wait to be cancelled.
+    pub shields: Cell<u32>,
     /// The ready queue it goes to when woken; set at each dispatch.
     home: AtomicPtr<ReadyQueue>,
     /// Its stack and the computation on it; `None` before the first run and after
@@ -77,8 +79,6 @@ pub struct ControlBlock {
     pub suspender: Cell<Option<Suspender>>,
     /// Its fibre-local values.
     pub locals: Locals,
-    /// How many calls that it is in want no wait to be cancelled.
-    pub shields: Cell<u32>,
     /// The hook in the roster of started fibres.
     roster: Hook,
     /// Its typed part.
@@ -109,10 +109,10 @@ pub enum StackTime {
 pub struct Attributes {
     /// What few fibres have.
     rare: Option<Box<Rare>>,
-    /// The processor that it stays on; `None` for any.
-    processor: Option<u32>,
-    /// The class of its stack; `None` for the cluster's.
-    class: Option<u8>,
+    /// The processor that it stays on, plus one; zero for any.
+    processor: u16,
+    /// The class of its stack, plus one; zero for the cluster's.
+    class: u8,
     /// When it gets its stack.
     pub stack_time: StackTime,
     /// Which of the ready fibres runs first.
@@ -160,25 +160,28 @@ impl Attributes {
     /// The class of its stack, in a cluster where fibres have stacks of so many bytes.
     #[inline]
     pub fn stack_class(&self, default: usize) -> usize {
-        self.class.map_or_else(|| class_of(default), usize::from)
+        match self.class {
+            0 => class_of(default),
+            class => usize::from(class) - 1,
+        }
     }
 
     /// Gives it a stack of at least so many usable bytes.
     pub fn set_stack_size(&mut self, bytes: usize) {
         // There are fewer classes than a pointer has bits.
-        self.class = Some(class_of(bytes) as u8);
+        self.class = class_of(bytes) as u8 + 1;
     }
 
     /// The processor that it stays on; `None` for any.
     #[inline]
     pub fn processor(&self) -> Option<usize> {
-        self.processor.map(|processor| processor as usize)
+        usize::from(self.processor).checked_sub(1)
     }
 
     /// Has it stay on a processor.
     pub fn set_processor(&mut self, processor: usize) {
         // No cluster has so many that the last one could be meant.
-        self.processor = Some(u32::try_from(processor).unwrap_or(u32::MAX));
+        self.processor = u16::try_from(processor.saturating_add(1)).unwrap_or(u16::MAX);
     }
 
     /// The level of the ready queues that the fibre belongs to.
@@ -382,5 +385,37 @@ impl Wakeable for ControlBlock {
                 Self::enqueue(this);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fibre that returns nothing much has to fit into three cache lines with its closure,
+    /// result and scope: a fourth one costs a batch of spawns a third.
+    #[test]
+    fn a_block_leaves_room_in_three_lines() {
+        let rest = 3 * size_of::<usize>();
+        assert!(
+            size_of::<ControlBlock>() + rest <= 192,
+            "{}",
+            size_of::<ControlBlock>()
+        );
+    }
+
+    #[test]
+    fn attributes_come_back_as_they_were_chosen() {
+        let mut attributes = Attributes::default();
+        assert_eq!((attributes.processor(), attributes.name()), (None, None));
+        assert_eq!(attributes.stack_class(1 << 18), class_of(1 << 18));
+        attributes.set_processor(0);
+        attributes.set_stack_size(1);
+        attributes.set_name("name".into());
+        assert_eq!(attributes.processor(), Some(0));
+        assert_eq!(attributes.stack_class(1 << 18), 0);
+        assert_eq!(attributes.name(), Some("name"));
+        attributes.set_processor(usize::MAX);
+        assert!(attributes.processor() > Some(60_000));
     }
 }

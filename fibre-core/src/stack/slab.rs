@@ -120,10 +120,8 @@ impl Slab {
 
     /// A stack. Whoever asks has seen to it that it is nobody else's.
     pub(super) fn stack(&'static self, index: usize) -> Stack {
-        let limit = self.guard(index).start;
         Stack {
             base: NonZeroUsize::new(self.base(index)).unwrap_or(NonZeroUsize::MIN),
-            limit: NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN),
             slab: self,
         }
     }
@@ -187,13 +185,12 @@ pub(super) fn find(address: usize) -> Option<(&'static Slab, usize)> {
     Some((slab, slab.index_of(address)))
 }
 
-/// A stack, owned.
+/// A stack, owned. Every fibre has one in its control block, so it holds only what cannot be
+/// found out.
 #[derive(Debug)]
 pub struct Stack {
     /// One past the highest usable byte; 16-byte aligned.
     base: NonZeroUsize,
-    /// The lowest byte, which belongs to the guard.
-    limit: NonZeroUsize,
     /// Where it lies.
     pub(super) slab: &'static Slab,
 }
@@ -214,7 +211,8 @@ impl Stack {
     /// The addresses whose touching is an overflow.
     #[must_use]
     pub fn guard(&self) -> std::ops::Range<usize> {
-        self.limit.get()..self.limit.get() + GUARD_SIZE
+        let guard = self.slab.guard(self.slab.index_of(self.base.get() - 1));
+        guard.start..guard.start + guard.length
     }
 
     /// Notes who is on it, for overflow reports; null for nobody.
@@ -226,14 +224,15 @@ impl Stack {
     }
 }
 
-// SAFETY: base and limit bound memory that belongs to this value alone, stay the
+// SAFETY: base and the guard's start bound memory that belongs to this value alone, stay the
 // same for its life, and are aligned to 16: pages, colours and nameplates are.
 unsafe impl corosensei::stack::Stack for Stack {
     fn base(&self) -> StackPointer {
         self.base
     }
 
+    /// The lowest byte, which belongs to the guard.
     fn limit(&self) -> StackPointer {
-        self.limit
+        StackPointer::new(self.guard().start).unwrap_or(StackPointer::MIN)
     }
 }
