@@ -1,9 +1,9 @@
 //! `test`: the tests in every build that matters.
 //!
-//! Debug first, with everything in the workspace. Then the behaviour suite in release and with fat
-//! link-time optimisation, where the compiler keeps thread-local addresses over calls and debug
-//! builds hide it. `tests/migration.rs`, part of all three, is where every wake lands on another
-//! processor.
+//! Debug first, with everything in the workspace. Then the behaviour suite in release, and those
+//! parts of it in which fibres wait and move also with fat link-time optimisation, where the
+//! compiler keeps thread-local addresses over calls and debug builds hide it.
+//! `tests/migration.rs`, part of all three, is where every wake lands on another processor.
 
 use anyhow::Result;
 use clap::Args;
@@ -11,6 +11,24 @@ use std::process::Command;
 
 use crate::steps::Steps;
 use crate::workspace::cargo;
+
+/// The suites that are also built with link-time optimisation, which takes longer for each than to
+/// run them: those in which fibres wait, and may go on elsewhere.
+const OPTIMISED: &[&str] = &[
+    "cancel",
+    "lifecycle",
+    "local",
+    "migration",
+    "net",
+    "panics",
+    "pipe",
+    "regressions",
+    "scheduling",
+    "spawn",
+    "stress",
+    "sync",
+    "time",
+];
 
 /// How much to test.
 #[derive(Args, Default)]
@@ -52,10 +70,11 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         "test: behaviour, release",
         cargo(["test", "--release", "--package", "fibre"]),
     )?;
-    tests(
-        "test: behaviour, lto",
-        cargo(["test", "--profile", "lto", "--package", "fibre", "--tests"]),
-    )?;
+    let mut optimised = cargo(["test", "--profile", "lto", "--package", "fibre"]);
+    for suite in OPTIMISED {
+        optimised.args(["--test", suite]);
+    }
+    tests("test: behaviour, lto", optimised)?;
     steps.run(
         "test: examples build, release",
         cargo(["build", "--release", "--examples"]),
