@@ -49,8 +49,7 @@ impl Processor {
         }
     }
 
-    /// The part of [`act`](Self::act) that is apart, so that a switch takes two tests and no jump
-    /// through a table, which costs more than all the rest where it is not predicted.
+    /// The part of [`act`](Self::act) that no yield and no wait comes by.
     #[inline(never)]
     fn act_rarely(&self, fibre: FibreRef, action: Action) {
         match action {
