@@ -74,7 +74,9 @@ pub mod topology {
 
 /// What fibres and threads wait on.
 pub mod sync {
-    pub use fibre_sync::{Condvar, Mutex, MutexGuard, Semaphore};
+    pub use fibre_sync::{
+        Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, OnceState, Semaphore,
+    };
 }
 
 pub use fibre_io::net;

@@ -2,6 +2,7 @@
 
 use crate::cancel::CancelToken;
 use crate::cluster::{Cluster, caller_place, try_caller_place};
+use crate::current;
 use crate::fibre::{Attributes, StackTime};
 use crate::join::JoinHandle;
 use crate::policy::Priority;
@@ -268,6 +269,20 @@ impl Builder {
 pub fn id() -> Option<u64> {
     // SAFETY: the running fibre's own block.
     crate::park::running().map(|fibre| unsafe { fibre.as_ref() }.id())
+}
+
+/// The number of the calling fibre, or of the calling thread if that is not one. No other fibre or
+/// thread of this process has or had the same, and none has zero: what a lock keeps that wants
+/// to know who has it.
+///
+/// ```
+/// let here = fibre_core::caller_id();
+/// assert_eq!(here, fibre_core::caller_id());
+/// assert_ne!(here, fibre_core::spawn(fibre_core::caller_id).join().unwrap());
+/// ```
+#[must_use]
+pub fn caller_id() -> u64 {
+    id().unwrap_or_else(current::thread_number)
 }
 
 /// The name of the calling fibre, if it is one and has one.

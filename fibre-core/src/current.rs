@@ -11,6 +11,7 @@
 use std::arch::asm;
 use std::cell::Cell;
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a kernel thread is to the runtime. Untyped: the types lie above this module.
 struct Current {
@@ -20,6 +21,8 @@ struct Current {
     processor: Cell<*const ()>,
     /// Its own fibre-local values; null if it has none.
     locals: Cell<*const ()>,
+    /// Its number; zero until somebody asks.
+    number: Cell<u64>,
 }
 
 /// Calls a function when the thread ends.
@@ -40,6 +43,7 @@ thread_local! {
             ready: Cell::new(ptr::null()),
             processor: Cell::new(ptr::null()),
             locals: Cell::new(ptr::null()),
+            number: Cell::new(0),
         }
     };
 
@@ -97,6 +101,20 @@ pub fn set_locals(locals: *const (), at_end: fn()) {
     CURRENT.with(|current| current.locals.set(locals));
     let _ = AT_END.try_with(|end| end.0.set(Some(at_end)));
     opaque();
+}
+
+/// This thread's number, below all numbers of fibres. No other thread has or had it.
+#[inline(never)]
+pub fn thread_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = CURRENT.with(|current| {
+        if current.number.get() == 0 {
+            current.number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        current.number.get()
+    });
+    opaque();
+    number
 }
 
 /// Something that may touch any memory, as far as LLVM knows.

@@ -138,7 +138,7 @@ mod topology;
 pub use self::{
     big_stack::on_big_stack,
     blocking::blocking,
-    builder::{Builder, id, name, processor, spawn, spawn_now},
+    builder::{Builder, caller_id, id, name, processor, spawn, spawn_now},
     cancel::{
         CancelToken, Cancelled, cancellation_point, is_cancelled, shield, sleep_cancellable,
         yield_cancellable, yield_point_cancellable,

@@ -32,7 +32,7 @@
 use crate::sync::{AtomicU32, Futex, Ordering};
 use std::marker::PhantomPinned;
 use std::ptr::NonNull;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Nobody has won yet.
 const WAITING: u32 = 0;
@@ -74,6 +74,13 @@ impl Limit {
     #[must_use]
     pub fn of(deadline: Option<Instant>) -> Self {
         deadline.map_or(Self::Cancellation, Self::Deadline)
+    }
+
+    /// Cancellation, and the moment that comes after `timeout`, unless that is beyond the
+    /// clock's range.
+    #[must_use]
+    pub fn after(timeout: Duration) -> Self {
+        Self::of(Instant::now().checked_add(timeout))
     }
 
     /// When the wait ends at the latest.

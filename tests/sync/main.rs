@@ -8,11 +8,14 @@
 
 mod condvar;
 mod mutex;
+mod once;
 mod semaphore;
 
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
@@ -35,4 +38,9 @@ pub fn crowd(fibres: usize, threads: usize, body: impl Fn(usize) + Send + Sync +
     for thread in threads {
         fibre::blocking(|| thread.join()).unwrap();
     }
+}
+
+/// The payload of the panic of `f`, if it panics.
+pub fn caught<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
+    catch_unwind(AssertUnwindSafe(f))
 }

@@ -1,0 +1,106 @@
+//! A value that is made when it is first used, for fibres.
+//!
+//! Semantics are those of `std::sync::LazyLock`: its closure is called once, so if that panics
+//! there will never be a value, and every use panics.
+
+use crate::once_lock::OnceLock;
+use std::cell::Cell;
+use std::fmt;
+use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
+/// A value that its first user makes, for all. Later uses cost one load.
+///
+/// ```
+/// use fibre_sync::LazyLock;
+///
+/// static TABLE: LazyLock<Vec<u32>> = LazyLock::new(|| (0..10).map(|i| i * i).collect());
+///
+/// let squares = fibre_core::spawn(|| TABLE[3]);
+/// assert_eq!((squares.join().unwrap(), TABLE.len()), (9, 10));
+/// ```
+pub struct LazyLock<T, F = fn() -> T> {
+    cell: OnceLock<T>,
+    /// Taken by the one that makes the value.
+    init: Cell<Option<F>>,
+}
+
+// SAFETY: the closure is touched by the one that initialises the cell only, wherever it runs.
+unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
+
+impl<T: UnwindSafe, F: UnwindSafe> UnwindSafe for LazyLock<T, F> {}
+impl<T: RefUnwindSafe + UnwindSafe, F: UnwindSafe> RefUnwindSafe for LazyLock<T, F> {}
+
+impl<T, F: FnOnce() -> T> LazyLock<T, F> {
+    /// A value that `init` will make.
+    #[cfg(not(loom))]
+    pub const fn new(init: F) -> Self {
+        Self {
+            cell: OnceLock::new(),
+            init: Cell::new(Some(init)),
+        }
+    }
+
+    /// A value that `init` will make.
+    #[cfg(loom)]
+    pub fn new(init: F) -> Self {
+        Self {
+            cell: OnceLock::new(),
+            init: Cell::new(Some(init)),
+        }
+    }
+
+    /// The value, which is made if it is not there. While another one makes it, blocks the fibre,
+    /// or the thread if the caller is not a fibre. The same as a dereference, but visible.
+    ///
+    /// # Panics
+    ///
+    /// If the closure panics or has panicked; and if it uses the value that it makes.
+    #[inline]
+    pub fn force(this: &Self) -> &T {
+        this.cell.get_or_init(|| match this.init.take() {
+            Some(init) => init(),
+            None => panic!("the `LazyLock` is poisoned: its closure has panicked"),
+        })
+    }
+}
+
+impl<T, F> LazyLock<T, F> {
+    /// The value, if it has been made. Blocks nothing.
+    ///
+    /// ```
+    /// use fibre_sync::LazyLock;
+    ///
+    /// let lazy = LazyLock::new(|| 1);
+    /// assert_eq!((LazyLock::get(&lazy), *lazy, LazyLock::get(&lazy)), (None, 1, Some(&1)));
+    /// ```
+    #[inline]
+    pub fn get(this: &Self) -> Option<&T> {
+        this.cell.get()
+    }
+}
+
+impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        Self::force(self)
+    }
+}
+
+impl<T: Default> Default for LazyLock<T> {
+    fn default() -> Self {
+        Self::new(T::default)
+    }
+}
+
+impl<T: fmt::Debug, F> fmt::Debug for LazyLock<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut tuple = f.debug_tuple("LazyLock");
+        match self.cell.get() {
+            Some(value) => tuple.field(value).finish(),
+            None => tuple.field(&format_args!("<no value>")).finish(),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! What happens once, for fibres.
+//!
+//! Semantics are those of `std::sync::Once`, poisoning included: an initialiser that panics leaves
+//! things half done, which nobody can tell from the outside, so all later calls panic as well,
+//! unless they say that they can cope ([`Once::call_once_force`]). Those who wait meanwhile are
+//! woken, and do the same as if they had come later.
+//!
+//! What differs from std: those who wait block their fibre and not the thread, so the initialiser
+//! may block too; and who initialises something in the course of its own initialisation is told so
+//! by a panic instead of waiting for itself. States, list and lock are one word: see `once_word`.
+
+use crate::once_word::{LockedWord, Node, OnceWord, Progress};
+use fibre_core::{Cancelled, Limit, Outcome, caller_id, cancellation_point};
+use std::cell::Cell;
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::time::{Duration, Instant};
+
+/// Runs a closure once in the life of this object, whoever comes first. Eight bytes, all zero
+/// at first.
+///
+/// ```
+/// use fibre_sync::Once;
+///
+/// static START: Once = Once::new();
+///
+/// fibre_core::scope(|scope| {
+///     for _ in 0..10 {
+///         scope.spawn(|| START.call_once(|| println!("once")));
+///     }
+/// });
+/// assert!(START.is_completed());
+/// ```
+pub struct Once {
+    word: OnceWord,
+}
+
+impl UnwindSafe for Once {}
+impl RefUnwindSafe for Once {}
+
+/// What an initialiser is told by [`Once::call_once_force`].
+#[derive(Debug)]
+pub struct OnceState {
+    poisoned: bool,
+    /// How it ends if the closure returns.
+    end: Cell<Progress>,
+}
+
+impl OnceState {
+    /// Whether an earlier initialiser has panicked.
+    ///
+    /// ```
+    /// let once = fibre_sync::Once::new();
+    /// once.call_once_force(|state| assert!(!state.is_poisoned()));
+    /// ```
+    #[must_use]
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned
+    }
+
+    /// Lets the next one try, though the closure returns.
+    pub(crate) fn fail(&self) {
+        self.end.set(Progress::Incomplete);
+    }
+}
+
+/// What one who wants to initialise finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// It has happened.
+    Complete,
+    /// It has been left half done, and the caller cannot cope.
+    Poisoned,
+    /// The caller is at it already.
+    OwnCall,
+    /// The caller is to do it now.
+    Turn {
+        /// An earlier one has panicked.
+        poisoned: bool,
+    },
+    /// Somebody else is at it.
+    Busy,
+}
+
+impl Once {
+    /// It has not happened.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            word: OnceWord::new(),
+        }
+    }
+
+    /// It has not happened.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            word: OnceWord::new(),
+        }
+    }
+
+    /// Calls `init`, unless that has been done, and returns when it has been done, by whomever.
+    /// While another one is at it, blocks the fibre, or the thread if the caller is not a fibre.
+    /// Afterwards it costs one load. It does not notice cancellation; `init` does.
+    ///
+    /// # Panics
+    ///
+    /// If `init` panics, which poisons the object; if the object is poisoned; and if the caller
+    /// is within `init` of this object already.
+    #[inline]
+    pub fn call_once(&self, init: impl FnOnce()) {
+        if !self.is_completed() {
+            let mut init = Some(init);
+            self.call(false, &mut |_| call(&mut init, |init| init()));
+        }
+    }
+
+    /// Like [`call_once`](Self::call_once), but tries again if the object is poisoned, and tells
+    /// the closure.
+    ///
+    /// ```
+    /// let once = fibre_sync::Once::new();
+    /// let failed = std::panic::catch_unwind(|| once.call_once(|| panic!("no luck")));
+    /// assert!(failed.is_err());
+    /// once.call_once_force(|state| assert!(state.is_poisoned()));
+    /// once.call_once(|| unreachable!("it has happened"));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `init` panics, and if the caller is within `init` of this object already.
+    #[inline]
+    pub fn call_once_force(&self, init: impl FnOnce(&OnceState)) {
+        if !self.is_completed() {
+            let mut init = Some(init);
+            self.call(true, &mut |state| call(&mut init, |init| init(state)));
+        }
+    }
+
+    /// Whether it has happened. Who sees that sees what the closure did. Blocks nothing.
+    #[inline]
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        self.word.progress() == Progress::Complete
+    }
+
+    /// Waits until it has happened, by somebody else's doing. Blocks the fibre, or the thread if the
+    /// caller is not a fibre.
+    ///
+    /// # Panics
+    ///
+    /// If the object is poisoned, or the caller is within the closure.
+    pub fn wait(&self) {
+        // Without a limit this cannot fail.
+        self.wait_within(Limit::None, false);
+    }
+
+    /// Like [`wait`](Self::wait), but waits on while the object is poisoned, for one who can cope.
+    ///
+    /// # Panics
+    ///
+    /// If the caller is within the closure.
+    pub fn wait_force(&self) {
+        self.wait_within(Limit::None, true);
+    }
+
+    /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let once = fibre_sync::Once::new();
+    /// assert!(!once.wait_timeout(Duration::from_millis(1)));
+    /// once.call_once(|| ());
+    /// assert!(once.wait_timeout(Duration::ZERO));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`wait`](Self::wait).
+    #[must_use = "`false` means that it has not happened"]
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        self.wait_within(Limit::after(timeout), false)
+    }
+
+    /// Like [`wait`](Self::wait), but gives up at `deadline`, or when the fibre is cancelled.
+    ///
+    /// # Panics
+    ///
+    /// As [`wait`](Self::wait).
+    #[must_use = "`false` means that it has not happened"]
+    pub fn wait_until(&self, deadline: Instant) -> bool {
+        self.wait_within(Limit::Deadline(deadline), false)
+    }
+
+    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then it had not happened.
+    ///
+    /// # Panics
+    ///
+    /// As [`wait`](Self::wait).
+    pub fn wait_cancellable(&self) -> Result<(), Cancelled> {
+        cancellation_point()?;
+        match self.wait_within(Limit::Cancellation, false) {
+            true => Ok(()),
+            false => Err(Cancelled),
+        }
+    }
+
+    /// Initialises, or waits for whoever does.
+    #[cold]
+    pub(crate) fn call(&self, ignore_poison: bool, init: &mut dyn FnMut(&OnceState)) {
+        let me = caller_id();
+        let node = Node::initialising(me);
+        loop {
+            let mut found = Found::Complete;
+            let enter = |word: &mut LockedWord<'_>| {
+                found = enter(word, &node, me, ignore_poison);
+                found == Found::Busy
+            };
+            let _ = self.word.wait(Limit::None, enter);
+            match found {
+                Found::Complete => return,
+                Found::Busy => {}
+                Found::Turn { poisoned } => return self.run(poisoned, init),
+                Found::Poisoned => panic_poisoned(),
+                Found::OwnCall => panic_own_call(),
+            }
+        }
+    }
+
+    /// Runs the closure, as the one whose turn it is.
+    fn run(&self, poisoned: bool, init: &mut dyn FnMut(&OnceState)) {
+        let mut finish = Finish {
+            word: &self.word,
+            end: Progress::Poisoned,
+        };
+        let state = OnceState {
+            poisoned,
+            end: Cell::new(Progress::Complete),
+        };
+        init(&state);
+        finish.end = state.end.get();
+    }
+
+    /// Waits until it has happened; `false`: the limit came first.
+    pub(crate) fn wait_within(&self, limit: Limit, ignore_poison: bool) -> bool {
+        let mut me = None;
+        while !self.is_completed() {
+            let mut found = Found::Complete;
+            let me = *me.get_or_insert_with(caller_id);
+            let look = |word: &mut LockedWord<'_>| {
+                found = match word.progress() {
+                    Progress::Poisoned if !ignore_poison => Found::Poisoned,
+                    _ if word.is_run_by(me) => Found::OwnCall,
+                    _ => Found::Busy,
+                };
+                found == Found::Busy
+            };
+            match self.word.wait(limit, look) {
+                Outcome::TimedOut | Outcome::Cancelled => return self.is_completed(),
+                Outcome::NotParked | Outcome::Woken(_) => {}
+            }
+            match found {
+                Found::Poisoned => panic_poisoned(),
+                Found::OwnCall => panic_own_call(),
+                Found::Complete | Found::Busy | Found::Turn { .. } => {}
+            }
+        }
+        true
+    }
+}
+
+/// What one who wants to initialise finds, and enters if it is its turn.
+fn enter(word: &mut LockedWord<'_>, node: &Node, me: u64, ignore_poison: bool) -> Found {
+    match word.progress() {
+        Progress::Complete => Found::Complete,
+        Progress::Running if word.is_run_by(me) => Found::OwnCall,
+        Progress::Running => Found::Busy,
+        Progress::Poisoned if !ignore_poison => Found::Poisoned,
+        progress @ (Progress::Poisoned | Progress::Incomplete) => {
+            word.begin(node);
+            Found::Turn {
+                poisoned: progress == Progress::Poisoned,
+            }
+        }
+    }
+}
+
+/// Calls a closure that is called once.
+fn call<F, R>(closure: &mut Option<F>, call: impl FnOnce(F) -> R) -> R {
+    match closure.take() {
+        Some(closure) => call(closure),
+        None => unreachable!("a turn comes once"),
+    }
+}
+
+#[cold]
+fn panic_poisoned() -> ! {
+    panic!("the `Once` is poisoned: its initialiser has panicked")
+}
+
+#[cold]
+fn panic_own_call() -> ! {
+    panic!("the initialiser of a `Once` waits for itself: it uses what it is to initialise")
+}
+
+/// Ends an initialisation, also one that unwinds.
+struct Finish<'a> {
+    word: &'a OnceWord,
+    end: Progress,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        if let Some(word) = self.word.lock() {
+            word.finish(self.end).resume();
+        }
+    }
+}
+
+impl Default for Once {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Once").field(&self.word.progress()).finish()
+    }
+}

@@ -1,0 +1,300 @@
+//! The one word of a [`Once`](crate::Once): how far it is, and who waits for it.
+//!
+//! ```text
+//!   bits 63 … 3                    bit 2    bits 1 … 0
+//!   the node that came last, or 0  LOCKED   INCOMPLETE | POISONED | RUNNING | COMPLETE
+//! ```
+//!
+//! Nodes lie in the frames of those who wait and of the one that initialises. They form a list
+//! that is changed under the `LOCKED` bit only, a lock that is held for a few instructions, as a
+//! [`ShortLock`](fibre_core::ShortLock) is. All this together is one word, so that an object that
+//! is used once costs eight bytes for ever, all of them zero at first.
+//!
+//! Invariants:
+//!
+//! 1. A node is in the list from a push under the lock until it is taken out under the lock, and
+//!    alive all the while. Wakers claim under the lock, too.
+//! 2. While the state is `RUNNING`, the initialiser's own node is in the list, and says who it is.
+//! 3. `COMPLETE` is the last value, without a node and without the lock.
+//! 4. The store that ends an initialisation is its last touch of the word: those whom it claimed
+//!    form a chain of their own, whose nodes live until they are resumed.
+//!
+//! # Memory ordering
+//!
+//! The lock is taken with acquire and given back with release. `COMPLETE` is stored with release
+//! and read with acquire: who sees it sees what the initialiser did.
+
+use fibre_core::sync::{AtomicPtr, Ordering, SPIN_LIMIT, nap, spin_hint, thread_yield};
+use fibre_core::{Limit, Outcome, Resume, Waiter, park_until};
+use std::cell::Cell;
+use std::ptr;
+
+/// The bits of the state.
+const STATE: usize = 3;
+/// Whether somebody has the lock.
+const LOCKED: usize = 4;
+/// How often one who finds the lock taken gives its CPU away before it naps.
+const YIELDS: u32 = 32;
+
+/// How far an initialisation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Nobody has begun.
+    Incomplete = 0,
+    /// Whoever began has panicked.
+    Poisoned = 1,
+    /// Somebody is at it.
+    Running = 2,
+    /// It has happened.
+    Complete = 3,
+}
+
+/// Somebody in the list, in its own frame. Aligned, so that the low bits of its address are free.
+#[repr(align(8))]
+pub struct Node {
+    /// Who came before, or null.
+    next: Cell<*const Node>,
+    /// Whom to wake; null for the initialiser.
+    waiter: Cell<*const Waiter>,
+    /// How to wake it, once claimed.
+    resume: Cell<Option<Resume>>,
+    /// Whether it is in the list.
+    linked: Cell<bool>,
+    /// The number of the fibre or thread that initialises; 0 for one who waits.
+    initialiser: u64,
+}
+
+impl Node {
+    /// A node in no list, of one that waits.
+    const fn waiting() -> Self {
+        Self::initialising(0)
+    }
+
+    /// A node in no list, of the one that initialises.
+    pub const fn initialising(initialiser: u64) -> Self {
+        Self {
+            next: Cell::new(ptr::null()),
+            waiter: Cell::new(ptr::null()),
+            resume: Cell::new(None),
+            linked: Cell::new(false),
+            initialiser,
+        }
+    }
+}
+
+/// The word. See the module text.
+#[derive(Debug)]
+pub struct OnceWord(AtomicPtr<Node>);
+
+/// The state of a word.
+fn progress(word: *const Node) -> Progress {
+    match word.addr() & STATE {
+        0 => Progress::Incomplete,
+        1 => Progress::Poisoned,
+        2 => Progress::Running,
+        _ => Progress::Complete,
+    }
+}
+
+/// The first node of a word, or null.
+fn first(word: *const Node) -> *const Node {
+    word.map_addr(|word| word & !(STATE | LOCKED))
+}
+
+impl OnceWord {
+    /// Nobody has begun.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// Nobody has begun.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// How far it is; acquires what a complete initialisation has written.
+    #[inline]
+    pub fn progress(&self) -> Progress {
+        progress(self.0.load(Ordering::Acquire))
+    }
+
+    /// Takes the lock; `None`: complete, so there is nothing left to do.
+    pub fn lock(&self) -> Option<LockedWord<'_>> {
+        let mut yields = 0;
+        loop {
+            for _ in 0..SPIN_LIMIT {
+                let seen = self.0.load(Ordering::Acquire);
+                if progress(seen) == Progress::Complete {
+                    return None;
+                }
+                if seen.addr() & LOCKED == 0 && self.take(seen) {
+                    return Some(LockedWord { word: self, seen });
+                }
+                spin_hint();
+            }
+            if yields < YIELDS {
+                yields += 1;
+                thread_yield();
+            } else {
+                nap();
+            }
+        }
+    }
+
+    /// Sets the lock bit, if the word is still as it was seen.
+    fn take(&self, seen: *mut Node) -> bool {
+        let taken = seen.map_addr(|word| word | LOCKED);
+        self.0
+            .compare_exchange(seen, taken, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Waits for a change of the state, unless it is complete or `must_wait`, which is asked under
+    /// the lock and does not panic, says that there is no need to ([`Outcome::NotParked`]).
+    pub fn wait(
+        &self,
+        limit: Limit,
+        must_wait: impl FnOnce(&mut LockedWord<'_>) -> bool,
+    ) -> Outcome {
+        let node = Node::waiting();
+        let publish = |waiter: &Waiter| {
+            let Some(mut word) = self.lock() else {
+                return false;
+            };
+            let waits = must_wait(&mut word);
+            if waits {
+                node.waiter.set(waiter);
+                word.push(&node);
+            }
+            waits
+        };
+        let withdraw = |_: &Waiter| {
+            // Complete: whoever completed it has taken all nodes out.
+            if let Some(mut word) = self.lock() {
+                word.remove(&node);
+            }
+        };
+        // SAFETY: the waiter is reached by its node only, under the lock; who claims takes the
+        // node out, and so does `withdraw`. `Claimed::resume` resumes it.
+        unsafe { park_until(limit, publish, withdraw) }
+    }
+}
+
+/// The right to change the list and the state; given back when dropped.
+#[derive(Debug)]
+pub struct LockedWord<'a> {
+    word: &'a OnceWord,
+    /// What the word will be, without the lock bit.
+    seen: *mut Node,
+}
+
+impl LockedWord<'_> {
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        progress(self.seen)
+    }
+
+    /// Whether the fibre or thread with this number is at it.
+    pub fn is_run_by(&self, number: u64) -> bool {
+        let mut next = first(self.seen);
+        // SAFETY: in the list, hence alive.
+        while let Some(node) = unsafe { next.as_ref() } {
+            if node.initialiser == number {
+                return true;
+            }
+            next = node.next.get();
+        }
+        false
+    }
+
+    /// Enters that the owner of `node` is at it. The node stays put until [`finish`](Self::finish).
+    pub fn begin(&mut self, node: &Node) {
+        self.push(node);
+        self.set(Progress::Running);
+    }
+
+    /// Enters how it ended, and takes all others out who have not given up.
+    pub fn finish(mut self, end: Progress) -> Claimed {
+        let mut claimed = Claimed(ptr::null());
+        let mut next = first(self.seen);
+        // SAFETY: in the list, hence alive; so is its waiter.
+        while let Some(node) = unsafe { next.as_ref() } {
+            next = node.next.get();
+            node.linked.set(false);
+            // SAFETY: as above.
+            let waiter = unsafe { node.waiter.get().as_ref() };
+            if let Some(resume) = waiter.and_then(|waiter| waiter.claim(0)) {
+                node.resume.set(Some(resume));
+                node.next.set(claimed.0);
+                claimed.0 = node;
+            }
+        }
+        self.seen = ptr::null_mut();
+        self.set(end);
+        claimed
+    }
+
+    /// Changes the state.
+    fn set(&mut self, progress: Progress) {
+        self.seen = self.seen.map_addr(|word| word & !STATE | progress as usize);
+    }
+
+    /// Makes `node` the first one, or none.
+    fn set_first(&mut self, node: *const Node) {
+        let state = self.progress() as usize;
+        self.seen = node.cast_mut().map_addr(|node| node | state);
+    }
+
+    /// Puts a node in, which stays put until it is out again.
+    fn push(&mut self, node: &Node) {
+        node.next.set(first(self.seen));
+        node.linked.set(true);
+        self.set_first(node);
+    }
+
+    /// Takes a node out, if it is in.
+    fn remove(&mut self, gone: &Node) {
+        if !gone.linked.replace(false) {
+            return;
+        }
+        let behind = gone.next.get();
+        let mut node = first(self.seen);
+        if ptr::eq(node, gone) {
+            return self.set_first(behind);
+        }
+        // SAFETY: in the list, hence alive.
+        while let Some(this) = unsafe { node.as_ref() } {
+            node = this.next.get();
+            if ptr::eq(node, gone) {
+                return this.next.set(behind);
+            }
+        }
+    }
+}
+
+impl Drop for LockedWord<'_> {
+    fn drop(&mut self) {
+        self.word.0.store(self.seen, Ordering::Release);
+    }
+}
+
+/// Those who have been claimed and wait for their resume, the one that came first in front.
+#[must_use = "they sleep until they are resumed"]
+#[derive(Debug)]
+pub struct Claimed(*const Node);
+
+impl Claimed {
+    /// Lets all of them go on.
+    pub fn resume(self) {
+        let mut next = self.0;
+        // SAFETY: claimed and not resumed yet, so its frame does not end.
+        while let Some(node) = unsafe { next.as_ref() } {
+            next = node.next.get();
+            if let Some(resume) = node.resume.take() {
+                resume.resume();
+            }
+        }
+    }
+}
