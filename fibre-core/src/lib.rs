@@ -10,6 +10,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `sync`, `short_lock`, `report`, `quiet` | atomics, real or loom's; a lock; words on standard error; destructors that panic |
+//! | `model`, `frame`, `park_model`, `short_lock_model` | for models only |
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
 //! | `waiter`, `completion` | the wake side: the first waker wins |
@@ -30,6 +31,10 @@
 //! | `interval` | ticks without drift |
 //! | `children`, `join`, `spawn`, `cluster`, `scope`, `builder`, `big_stack`, `blocking` | what users call |
 
+#[cfg(loom)]
+mod frame;
+#[cfg(loom)]
+pub mod model;
 pub mod sync;
 
 #[cfg(loom)]
@@ -72,6 +77,11 @@ mod waiter;
 #[cfg(loom)]
 #[path = "fibre/state.rs"]
 pub mod state;
+
+#[cfg(loom)]
+mod park_model;
+#[cfg(loom)]
+mod short_lock_model;
 
 #[cfg(not(loom))]
 mod big_stack;
@@ -169,5 +179,14 @@ pub use self::{
         Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Pinning, Proximity, Topology,
         default_processors,
     },
+    waiter::{Limit, Outcome},
+};
+#[cfg(loom)]
+pub use self::{
+    park_model::{
+        Cancelled, Resume, Waiter, caller_id, cancellation_point, may_spin, park, park_until,
+        yield_now, yield_point,
+    },
+    short_lock_model::{ShortGuard, ShortLock},
     waiter::{Limit, Outcome},
 };

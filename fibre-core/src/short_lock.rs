@@ -99,6 +99,13 @@ impl<T> ShortLock<T> {
     }
 }
 
+#[cfg(loom)]
+impl<T> crate::sync::EndOfFrame for ShortLock<T> {
+    fn end_of_frame(&mut self) {
+        self.taken.end_of_frame();
+    }
+}
+
 impl<T: fmt::Debug> fmt::Debug for ShortLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut tuple = f.debug_tuple("ShortLock");

@@ -2,7 +2,9 @@
 //!
 //! Everything that takes part in a lock-free protocol names its atomics,
 //! cells, locks and futexes through this module, so that the models in
-//! `tests/loom_*.rs` run the shipped code and not a copy of it.
+//! `tests/loom_*.rs` run the shipped code and not a copy of it. It also has what lets
+//! models look into shipped code: a [`Framed`] value says when its frame ends, and
+//! [`planted`] is where a model puts a fault that it must find.
 
 #[cfg(not(loom))]
 pub use self::real::*;
@@ -14,9 +16,7 @@ pub use std::sync::atomic::{
 #[cfg(loom)]
 pub use self::model::*;
 #[cfg(loom)]
-pub use loom::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-};
+pub use loom::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// A barrier for two: see `light_barrier`. `false`: the kernel refused it.
 pub type HeavyBarrier = fn() -> bool;
@@ -31,11 +31,50 @@ pub const SPIN_LIMIT: u32 = 1;
 #[cfg(not(loom))]
 mod real {
     use rustix::thread::{MembarrierCommand, futex, membarrier};
+    use std::ops::Deref;
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
     use std::time::{Duration, Instant};
 
     pub use parking_lot::{Mutex, MutexGuard};
+    pub use std::cell::Cell;
+
+    /// Whether a model has planted this fault, which it names: nobody has, outside of
+    /// models, and the question costs nothing.
+    #[inline(always)]
+    #[must_use]
+    pub const fn planted(_fault: &'static str) -> bool {
+        false
+    }
+
+    /// Whether so much time has passed since then.
+    #[inline]
+    #[must_use]
+    pub fn has_passed(time: Duration, since: Instant) -> bool {
+        since.elapsed() >= time
+    }
+
+    /// Something in the frame of one who waits, which others reach by its address: a model
+    /// notices if they do so after the frame has ended. Here it is just the value.
+    #[derive(Debug)]
+    pub struct Framed<T>(T);
+
+    impl<T> Framed<T> {
+        /// The value, in the caller's frame.
+        #[inline(always)]
+        pub const fn new(value: T) -> Self {
+            Self(value)
+        }
+    }
+
+    impl<T> Deref for Framed<T> {
+        type Target = T;
+
+        #[inline(always)]
+        fn deref(&self) -> &T {
+            &self.0
+        }
+    }
 
     /// A load that takes part in the total order of sequentially consistent operations:
     /// after a sequentially consistent read-modify-write of another word, of two
@@ -158,9 +197,17 @@ fn futex_wake(word: *const u32) -> libc::c_long {
 #[cfg(loom)]
 mod model {
     use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
+    pub use crate::frame::{AtomicBool, EndOfFrame, Framed};
+    pub use crate::model::planted;
+    pub use loom::cell::Cell;
     pub use loom::sync::MutexGuard;
+
+    /// Time flies in models: whatever has a beginning has lasted long enough.
+    pub fn has_passed(_time: Duration, _since: Instant) -> bool {
+        true
+    }
 
     /// loom knows no total order of loads; a read-modify-write that changes nothing is
     /// in the order of its word, which is what matters here.

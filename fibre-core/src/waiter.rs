@@ -138,6 +138,13 @@ unsafe impl<F> Send for Waiter<F> {}
 // SAFETY: as above.
 unsafe impl<F> Sync for Waiter<F> {}
 
+#[cfg(loom)]
+impl<F> crate::sync::EndOfFrame for Waiter<F> {
+    fn end_of_frame(&mut self) {
+        self.outcome.end_of_frame();
+    }
+}
+
 impl<F: Wakeable> Waiter<F> {
     /// A wait of this fibre.
     #[must_use]
@@ -206,13 +213,6 @@ impl<F: Wakeable> Waiter<F> {
     #[must_use]
     pub fn is_claimed(&self) -> bool {
         self.outcome.load(Ordering::Relaxed) != WAITING
-    }
-
-    /// Tells the model that the waiting side's frame ends here: an access that does not
-    /// happen before this is a use after free.
-    #[cfg(loom)]
-    pub fn end_of_frame(&mut self) {
-        self.outcome.with_mut(|_| ());
     }
 
     /// Whether it was not a waker who has won. After the resume has been consumed, or as

@@ -2,7 +2,7 @@
 //! compete for.
 //!
 //! The main thread of a model is the fibre and its processor. Whoever may queue the fibre
-//! opens its gate, once; the fibre's frame ends with [`Waiter::end_of_frame`], after which
+//! opens its gate, once; the fibre's frame ends with [`EndOfFrame`], after which
 //! loom lets nobody touch the waiter. Everything is leaked: the planted bugs are for loom to
 //! find, and no real ones.
 //!
@@ -10,14 +10,12 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-mod support;
-
+use fibre_core::model::{self, finds_bug};
 use fibre_core::state::{Left, RunState, Wake};
-use fibre_core::sync::{Futex, Mutex};
+use fibre_core::sync::{EndOfFrame, Futex, Mutex};
 use fibre_core::waiter::{Outcome, Waiter, Wakeable};
 use loom::thread;
 use std::ptr::NonNull;
-use support::finds_bug;
 
 /// A fibre, as far as cancellation goes.
 struct Fibre {
@@ -156,7 +154,7 @@ fn start<R: 'static>(
 /// A waker and a canceller compete for one wait, and one of them wins.
 #[test]
 fn a_waker_or_the_canceller_wins() {
-    support::check(|| {
+    model::check(|| {
         let (fibre, list) = (Fibre::new(), List::new());
         let canceller = start(fibre, list, |fibre, _| fibre.cancel());
         let waker = start(fibre, list, |_, list| list.wake());
@@ -172,7 +170,7 @@ fn a_waker_or_the_canceller_wins() {
 /// A waker, a deadline and a canceller.
 #[test]
 fn three_compete() {
-    support::check(|| {
+    model::check(|| {
         let (fibre, list) = (Fibre::new(), List::new());
         let canceller = start(fibre, list, |fibre, _| fibre.cancel());
         let waker = start(fibre, list, |_, list| list.wake());
@@ -187,7 +185,7 @@ fn three_compete() {
 /// Two cancellers: the second one has nothing to do.
 #[test]
 fn cancelling_twice_is_cancelling_once() {
-    support::check(|| {
+    model::check(|| {
         let (fibre, list) = (Fibre::new(), List::new());
         let cancellers = [(); 2].map(|()| start(fibre, list, |fibre, _| fibre.cancel()));
         assert_eq!(wait(fibre, list, true), Outcome::Cancelled);
@@ -212,7 +210,7 @@ fn two_waits(told: bool) {
 /// No cancellation is lost, and none comes where it is not wanted.
 #[test]
 fn the_next_wait_is_cancelled() {
-    support::check(|| two_waits(true));
+    model::check(|| two_waits(true));
 }
 
 /// Planted: the fibre waits without saying by what waiter.

@@ -5,14 +5,12 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-mod support;
-
+use fibre_core::model::{self, finds_bug};
 use fibre_core::queue::ConsumerLock;
 use fibre_core::sync::{HeavyBarrier, heavy_barrier};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use support::finds_bug;
 
 /// Something that one at a time may change, and that loom watches for races.
 struct Guarded {
@@ -72,26 +70,26 @@ fn beside_the_owner(barrier: Option<HeavyBarrier>, other: fn(&Guarded) -> u32, t
 /// made the lock its own once more.
 #[test]
 fn owner_and_thief_take_turns() {
-    support::check(|| beside_the_owner(heavy_barrier(), |guarded| guarded.steal(1), 3));
-    support::check(|| beside_the_owner(heavy_barrier(), |guarded| guarded.steal(2), 4));
+    model::check(|| beside_the_owner(heavy_barrier(), |guarded| guarded.steal(1), 3));
+    model::check(|| beside_the_owner(heavy_barrier(), |guarded| guarded.steal(2), 4));
 }
 
 /// Without a barrier everybody takes the lock.
 #[test]
 fn without_a_barrier_they_take_turns_too() {
-    support::check(|| beside_the_owner(None, |guarded| guarded.steal(2), 2));
+    model::check(|| beside_the_owner(None, |guarded| guarded.steal(2), 2));
 }
 
 /// A barrier that is refused lets no thief in before the owner has noticed.
 #[test]
 fn a_refused_barrier_keeps_thieves_out() {
-    support::check(|| beside_the_owner(Some(|| false), |guarded| guarded.steal(2), 2));
+    model::check(|| beside_the_owner(Some(|| false), |guarded| guarded.steal(2), 2));
 }
 
 /// A thief that was refused the barrier gets its turn once the owner has been there.
 #[test]
 fn the_owner_makes_up_for_a_refused_barrier() {
-    support::check(|| {
+    model::check(|| {
         let guarded = Guarded::new(Some(|| false));
         assert_eq!(guarded.own(1), 1);
         assert_eq!(guarded.steal(1), 0, "nothing proves that the owner is out");
@@ -103,7 +101,7 @@ fn the_owner_makes_up_for_a_refused_barrier() {
 /// Two thieves and the owner.
 #[test]
 fn two_thieves_take_turns() {
-    support::check(|| {
+    model::check(|| {
         let two = |guarded: &Guarded| guarded.steal(1);
         let guarded = Guarded::new(heavy_barrier());
         let thieves = [0, 1].map(|_| {

@@ -5,17 +5,16 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-mod support;
-
 use fibre_core::completion::Completion;
+use fibre_core::model::{self, finds_bug};
 use fibre_core::state::{Left, RunState, Wake};
+use fibre_core::sync::EndOfFrame;
 use fibre_core::waiter::{Outcome, ThreadParker, Waiter, Wakeable};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use std::ptr::NonNull;
-use support::finds_bug;
 
 /// A fibre, as far as parking goes: a state word and a stack that loom watches.
 struct Fibre {
@@ -66,7 +65,7 @@ fn park_and_wake(leave_first: bool) {
 /// The stack is resumed once, by one processor, after it has been left.
 #[test]
 fn a_fibre_is_resumed_once_after_it_left() {
-    support::check(|| park_and_wake(true));
+    model::check(|| park_and_wake(true));
 }
 
 /// Planted: the state says "parked" before the stack has been left.
@@ -128,7 +127,7 @@ fn two_wakers(losers_keep_quiet: bool) {
 /// The first waker wins, the other does nothing.
 #[test]
 fn the_first_waker_wins() {
-    support::check(|| two_wakers(true));
+    model::check(|| two_wakers(true));
 }
 
 /// Planted: the loser goes on as if it had won.
@@ -198,7 +197,7 @@ fn finish_and_wait(until_resumed: bool) {
 /// A patient waiter is woken, and touched by nobody afterwards.
 #[test]
 fn a_patient_waiter_is_woken() {
-    support::check(|| finish_and_wait(true));
+    model::check(|| finish_and_wait(true));
 }
 
 /// Planted: it goes on as soon as it sees the outcome, when the finisher is not done yet.
@@ -210,7 +209,7 @@ fn planted_impatience_is_found() {
 /// A waiter that withdraws is touched by nobody afterwards.
 #[test]
 fn a_withdrawn_waiter_is_let_go() {
-    support::check(|| finish_and_time_out(true));
+    model::check(|| finish_and_time_out(true));
 }
 
 /// Planted: the frame ends without withdrawing.

@@ -5,14 +5,12 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-mod support;
-
 use fibre_core::commons::Commons;
+use fibre_core::model::{self, finds_bug};
 use fibre_core::queue::{Level, Link, LogicalQueue, Popped, Pushed, QueueKind};
 use loom::sync::Arc;
 use loom::thread;
 use std::ptr::NonNull;
-use support::finds_bug;
 
 /// Processors 0, who sleeps, and 1, who is busy.
 struct Domain {
@@ -170,8 +168,8 @@ fn one_attempt(give: fn(&Domain), planted: Planted) {
 /// Work pushed to a processor that goes to sleep wakes it.
 #[test]
 fn a_wake_up_is_not_lost() {
-    support::check(|| until_served(wake));
-    support::check(|| one_attempt(wake, Planted::Nothing));
+    model::check(|| until_served(wake));
+    model::check(|| one_attempt(wake, Planted::Nothing));
 }
 
 /// Planted: check, then sleep, without the mark in the queue.
@@ -183,8 +181,8 @@ fn planted_check_then_sleep_is_found() {
 /// Work pushed to a busy processor reaches one that goes idle meanwhile.
 #[test]
 fn work_at_a_busy_processor_is_not_overlooked() {
-    support::check(|| until_served(place));
-    support::check(|| one_attempt(place, Planted::Nothing));
+    model::check(|| until_served(place));
+    model::check(|| one_attempt(place, Planted::Nothing));
 }
 
 /// Planted: no second look after the announcement.
@@ -202,16 +200,16 @@ fn planted_forgotten_sleeper_is_found() {
 /// So does the first fibre of a priority that its queue has not known before.
 #[test]
 fn a_new_level_wakes_the_sleeper() {
-    support::check(|| until_served(wake_urgently));
-    support::check(|| one_attempt(wake_urgently, Planted::Nothing));
+    model::check(|| until_served(wake_urgently));
+    model::check(|| one_attempt(wake_urgently, Planted::Nothing));
 }
 
 /// What is staged, or in the background, reaches a processor that goes idle meanwhile.
 #[test]
 fn what_is_for_all_is_not_overlooked() {
     for give in [stage, push_background] {
-        support::check(move || until_served(give));
-        support::check(move || one_attempt(give, Planted::Nothing));
+        model::check(move || until_served(give));
+        model::check(move || one_attempt(give, Planted::Nothing));
     }
 }
 

@@ -6,17 +6,16 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-mod support;
-
+use fibre_core::model::{check, finds_bug};
 use fibre_core::orders::{Orders, Standing};
 use fibre_core::parker::Parker;
 use fibre_core::queue::{Link, Popped, Pushed, QueueKind, StealQueue};
+use fibre_core::sync::EndOfFrame;
 use fibre_core::waiter::{Outcome, ThreadParker, Waiter, Wakeable};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use std::ptr::NonNull;
-use support::{check, finds_bug};
 
 /// Nobody: only threads wait in these models.
 struct Nobody;

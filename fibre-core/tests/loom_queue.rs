@@ -5,14 +5,12 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-mod support;
-
+use fibre_core::model::{self, finds_bug};
 use fibre_core::queue::{BasicQueue, Link, Popped, Pushed, QueueKind, StealQueue};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use std::ptr::NonNull;
-use support::finds_bug;
 
 /// A node with a payload that loom watches for races.
 #[repr(C)]
@@ -57,7 +55,7 @@ const LOCK_FREE: [QueueKind; 2] = [QueueKind::Nemesis, QueueKind::Stub];
 /// Checks a model for all kinds.
 fn check_all(model: fn(QueueKind)) {
     for kind in QueueKind::ALL {
-        support::check(move || model(kind));
+        model::check(move || model(kind));
     }
 }
 

@@ -5,13 +5,11 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-mod support;
-
+use fibre_core::model::{self, finds_bug};
 use fibre_core::short_lock::ShortLock;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use support::finds_bug;
 
 /// A number that loom watches for races, behind the lock.
 type Guarded = ShortLock<Arc<Number>>;
@@ -63,7 +61,7 @@ fn two_change(other: fn(&Guarded)) {
 /// One holder at a time, which sees what the one before did.
 #[test]
 fn holders_follow_each_other() {
-    support::check(|| two_change(change));
+    model::check(|| two_change(change));
 }
 
 /// Planted: the lock is given back before the work is done.

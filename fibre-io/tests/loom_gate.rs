@@ -6,14 +6,11 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-#[path = "../../fibre-core/tests/support/mod.rs"]
-mod support;
-
+use fibre_core::model::{self, finds_bug};
 use fibre_io::gate_word::{Delivered, GateWord, News, Snapshot};
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
-use support::finds_bug;
 
 /// A socket: bytes in the kernel, the gate's word, and its list.
 struct Socket {
@@ -174,13 +171,13 @@ fn two_readers() {
 /// An edge is never lost, whenever it comes.
 #[test]
 fn an_edge_is_not_lost() {
-    support::check(|| one_reader(Planted::Nothing));
+    model::check(|| one_reader(Planted::Nothing));
 }
 
 /// Two readers of one socket both get what came for them.
 #[test]
 fn two_readers_are_both_served() {
-    support::check(two_readers);
+    model::check(two_readers);
 }
 
 /// Planted: a late reader clears the flag of an edge that it has not seen.

@@ -5,6 +5,7 @@
 
 use crate::mutex::MutexGuard;
 use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::sync::planted;
 use fibre_core::{Cancelled, Limit, Outcome, cancellation_point};
 use std::time::Instant;
 
@@ -42,8 +43,23 @@ enum Waited {
     InVain,
 }
 
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Condvar {
+    fn end_of_frame(&mut self) {
+        self.waiting.end_of_frame();
+    }
+}
+
 impl Condvar {
     /// A condition variable that nobody waits on.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A condition variable that nobody waits on.
+    #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -83,7 +99,15 @@ impl Condvar {
 
     /// The common part.
     fn wait_within<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, limit: Limit) -> Waited {
-        let unlock = || guard.unlock_for_wait();
+        let early = planted("condvar: the mutex is unlocked before the list is entered");
+        if early {
+            guard.unlock_for_wait();
+        }
+        let unlock = || {
+            if !early {
+                guard.unlock_for_wait();
+            }
+        };
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe { wait(&self.waiting, |list| list, limit, |_| true, unlock) };
         guard.relock();

@@ -29,12 +29,12 @@
 //! without lifetimes, as C needs it, has to mind who may free it meanwhile.)
 
 use crate::wait_list::{Locked, Place, WaitList, wait_at};
+use fibre_core::sync::{AtomicU32, Ordering, has_passed};
 use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, may_spin, yield_point};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Nobody has it.
@@ -96,6 +96,21 @@ struct Queue {
     impatient: bool,
 }
 
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for RawMutex {
+    fn end_of_frame(&mut self) {
+        self.word.end_of_frame();
+        self.queue.end_of_frame();
+    }
+}
+
+#[cfg(loom)]
+impl<T> fibre_core::sync::EndOfFrame for Mutex<T> {
+    fn end_of_frame(&mut self) {
+        self.raw.end_of_frame();
+    }
+}
+
 impl RawMutex {
     /// Takes the lock if it is free.
     #[inline]
@@ -135,7 +150,7 @@ impl RawMutex {
         let mut place = Place::Last;
         let mut since = None;
         loop {
-            let impatient = since.is_some_and(|since: Instant| since.elapsed() >= PATIENCE);
+            let impatient = since.is_some_and(|since| has_passed(PATIENCE, since));
             let enter = |queue: &mut Queue| {
                 let wait = self.word.swap(CONTENDED, Ordering::Acquire) != FREE;
                 queue.impatient |= wait && impatient;
@@ -192,6 +207,16 @@ impl RawMutex {
 
 impl<T> Mutex<T> {
     /// A free mutex that holds `value`.
+    #[cfg(loom)]
+    pub fn new(value: T) -> Self {
+        Self {
+            raw: RawMutex::default(),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// A free mutex that holds `value`.
+    #[cfg(not(loom))]
     pub const fn new(value: T) -> Self {
         let queue = Queue {
             waiting: WaitList::new(),

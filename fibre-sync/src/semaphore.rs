@@ -6,6 +6,7 @@
 //! cancellation, or the release wins is decided by the waiter's outcome, so no permit is lost.
 
 use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::sync::planted;
 use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
 use std::time::Instant;
 
@@ -42,8 +43,28 @@ impl State {
     }
 }
 
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Semaphore {
+    fn end_of_frame(&mut self) {
+        self.state.end_of_frame();
+    }
+}
+
 impl Semaphore {
     /// A semaphore with `permits` permits.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new(permits: usize) -> Self {
+        Self {
+            state: Locked::new(State {
+                permits,
+                waiting: WaitList::new(),
+            }),
+        }
+    }
+
+    /// A semaphore with `permits` permits.
+    #[cfg(not(loom))]
     #[must_use]
     pub const fn new(permits: usize) -> Self {
         Self {
@@ -109,10 +130,12 @@ impl Semaphore {
     pub fn release(&self) {
         let mut state = self.state.lock();
         let first = state.waiting.claim_first(0);
-        if first.is_none() {
+        if first.is_none() || planted("semaphore: a permit is handed over and counted") {
             state.permits += 1;
         }
-        drop(state);
+        if !planted("semaphore: the lock is given back after the resume") {
+            drop(state);
+        }
         if let Some(first) = first {
             first.resume();
         }

@@ -9,8 +9,8 @@
 //! A node is in the list from [`wait`]'s publication until a waker pops it or the
 //! withdrawal after a deadline or a cancellation removes it.
 
+use fibre_core::sync::{Cell, Framed, planted};
 use fibre_core::{Limit, Outcome, Resume, ShortLock, Waiter, park_until};
-use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
 /// What protects a list and the state that goes with it.
@@ -31,13 +31,23 @@ struct Node {
 
 impl Node {
     /// A node that is in no list.
-    const fn new() -> Self {
+    fn new() -> Self {
         Self {
             waiter: Cell::new(ptr::null()),
             before: Cell::new(ptr::null()),
             behind: Cell::new(ptr::null()),
             linked: Cell::new(false),
         }
+    }
+}
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Node {
+    fn end_of_frame(&mut self) {
+        self.waiter.end_of_frame();
+        self.before.end_of_frame();
+        self.behind.end_of_frame();
+        self.linked.end_of_frame();
     }
 }
 
@@ -96,6 +106,9 @@ impl WaitList {
             // SAFETY: a linked node's waiter is alive, too.
             if let Some(resume) = unsafe { (*node.waiter.get()).claim(token) } {
                 return Some(resume);
+            }
+            if planted("wait list: a waker that loses its claim goes") {
+                return None;
             }
         }
     }
@@ -189,7 +202,7 @@ pub unsafe fn wait_at<S>(
     enter: impl FnOnce(&mut S) -> bool,
     after: impl FnOnce(),
 ) -> Outcome {
-    let node = Node::new();
+    let node = Framed::new(Node::new());
     let publish = |waiter: &Waiter| {
         let mut state = locked.lock();
         if !enter(&mut state) {
@@ -203,7 +216,7 @@ pub unsafe fn wait_at<S>(
     let withdraw = |_: &Waiter| {
         let mut state = locked.lock();
         // A waker may have popped it, and lost the claim.
-        if node.linked.get() {
+        if node.linked.get() && !planted("wait list: who gives up stays in it") {
             list(&mut state).unlink(&node);
         }
     };

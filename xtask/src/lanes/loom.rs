@@ -14,7 +14,7 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, add_rustflags, cargo};
 
 /// The crates that must have models.
-const MODELLED: [&str; 2] = ["fibre-core", "fibre-io"];
+const MODELLED: [&str; 3] = ["fibre-core", "fibre-io", "fibre-sync"];
 
 /// How far to search.
 #[derive(Args)]

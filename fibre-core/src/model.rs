@@ -1,0 +1,139 @@
+//! Running models, planting faults in shipped code, and objects for models to use.
+//!
+//! A model that cannot fail proves nothing. So each property has a twin with a planted bug, which
+//! the model must find. Where the bug is one of the model's own code, [`finds_bug`] runs it. Where it
+//! is to be one of shipped code, that code asks [`planted`], with a name for the fault, whether to go wrong
+//! here, and [`finds_planted`] runs the model with that fault:
+//!
+//! ```text
+//!   if !planted("semaphore: a release wakes nobody") {     // shipped code
+//!       first.resume();
+//!   }
+//!
+//!   /// Planted: who waits sleeps for ever.                // the model
+//!   #[test]
+//!   fn planted_forgotten_waiter_is_found() {
+//!       finds_planted("semaphore: a release wakes nobody", || acquire_and_release());
+//!   }
+//! ```
+//!
+//! All threads of one model run on one kernel thread, so a fault is planted for a kernel thread, and
+//! models beside it do not notice.
+
+use loom::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+pub use crate::frame::Shared;
+
+/// Checks `model` under every schedule within the bound of preemptions
+/// (`LOOM_MAX_PREEMPTIONS`, two by default).
+pub fn check(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.check(model);
+}
+
+/// Checks that `model`, which has a bug, fails under some schedule.
+///
+/// # Panics
+///
+/// If it does not.
+pub fn finds_bug(model: impl Fn() + Send + Sync + 'static) {
+    let found = catch_unwind(AssertUnwindSafe(|| check(model)));
+    assert!(found.is_err(), "the planted bug was not found");
+}
+
+/// Checks that `model` fails under some schedule if the shipped code has `fault`.
+///
+/// # Panics
+///
+/// If it does not, or if no code has asked for that fault.
+pub fn finds_planted(fault: &'static str, model: impl Fn() + Send + Sync + 'static) {
+    let here = thread::current().id();
+    faults().push(Fault {
+        name: fault,
+        thread: here,
+        met: false,
+    });
+    let found = catch_unwind(AssertUnwindSafe(|| check(model)));
+    let mut faults = faults();
+    let met = faults.iter().any(|fault| fault.thread == here && fault.met);
+    faults.retain(|fault| fault.thread != here);
+    drop(faults);
+    assert!(
+        met,
+        "the model does not come to where this could be: {fault}"
+    );
+    assert!(found.is_err(), "the planted fault was not found: {fault}");
+}
+
+/// Whether the model that asks has planted this fault.
+pub fn planted(name: &'static str) -> bool {
+    let here = thread::current().id();
+    let mut faults = faults();
+    let fault = faults
+        .iter_mut()
+        .find(|fault| fault.thread == here && fault.name == name);
+    fault.map(|fault| fault.met = true).is_some()
+}
+
+/// A fault that some model has planted.
+#[derive(Debug)]
+struct Fault {
+    /// What shipped code calls it.
+    name: &'static str,
+    /// Where the model runs.
+    thread: ThreadId,
+    /// Whether anybody has asked for it.
+    met: bool,
+}
+
+/// All planted faults.
+fn faults() -> MutexGuard<'static, Vec<Fault>> {
+    static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
+    FAULTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number that loom watches for races: what a lock is to guard.
+#[derive(Debug)]
+pub struct Watched(UnsafeCell<u32>);
+
+// SAFETY: loom checks that accesses do not overlap.
+unsafe impl Sync for Watched {}
+// SAFETY: as above.
+unsafe impl Send for Watched {}
+
+impl Default for Watched {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl Watched {
+    /// This number.
+    #[must_use]
+    pub fn new(number: u32) -> Self {
+        Self(UnsafeCell::new(number))
+    }
+
+    /// Replaces it.
+    pub fn set(&self, number: u32) {
+        // SAFETY: loom checks it.
+        self.0.with_mut(|old| unsafe { *old = number });
+    }
+
+    /// Counts one up.
+    pub fn count(&self) {
+        // SAFETY: loom checks it.
+        self.0.with_mut(|number| unsafe { *number += 1 });
+    }
+
+    /// Reads it.
+    #[must_use]
+    pub fn get(&self) -> u32 {
+        // SAFETY: loom checks it.
+        self.0.with(|number| unsafe { *number })
+    }
+}

@@ -1,0 +1,103 @@
+//! The park side in models: who waits is always a thread of the model.
+//!
+//! It has the names of `park` and `cancel`, as far as other crates' models need them. A wait with a
+//! limit gives up as soon as it has begun, unless it has been won by then. Since loom delays a
+//! thread for as long as it likes, that is every moment at which a deadline or a canceller can come,
+//! and an order in which the waker comes first is among them.
+//!
+//! The waiter's frame ends with the call. Who touches the waiter later, or a list's node that lies in
+//! a [`Framed`], is caught by loom.
+
+use crate::sync::Framed;
+use crate::waiter::{self, Limit, Outcome, ThreadParker, Wakeable};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ptr::NonNull;
+
+/// There are no fibres in models.
+#[derive(Debug)]
+pub enum NoFibre {}
+
+impl Wakeable for NoFibre {
+    unsafe fn resume(_: NonNull<Self>) {
+        unreachable!("only threads wait in models");
+    }
+}
+
+/// One wait of one thread.
+pub type Waiter = waiter::Waiter<NoFibre>;
+
+/// The right and the duty of a wait's winner.
+pub type Resume = waiter::Resume<NoFibre>;
+
+/// Waits until somebody claims the waiter and resumes.
+///
+/// # Safety
+///
+/// As for [`park_until`].
+pub unsafe fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { park_until(Limit::None, publish, |_| {}) }
+}
+
+/// [`park`] with a limit, which comes at any moment.
+///
+/// # Safety
+///
+/// As outside of models; loom checks most of it.
+pub unsafe fn park_until(
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    // Wakers use its futex for a moment after it has changed; the kernel copes with that.
+    let parker: &ThreadParker = Box::leak(Box::new(ThreadParker::new()));
+    let waiter = Framed::new(Waiter::for_thread(parker));
+    if !publish(&waiter) {
+        return Outcome::NotParked;
+    }
+    let gave_up = match limit {
+        Limit::None => None,
+        Limit::Cancellation => waiter.cancel(),
+        Limit::Deadline(_) => waiter.time_out(),
+    };
+    match gave_up {
+        Some(_own) => withdraw(&waiter),
+        None => parker.park(),
+    }
+    waiter.outcome()
+}
+
+/// Lets other threads of the model run.
+pub fn yield_now() {
+    loom::thread::yield_now();
+}
+
+/// loom switches threads by itself.
+pub fn yield_point() {}
+
+/// Nobody spins in a model: it repeats states.
+#[must_use]
+pub fn may_spin() -> bool {
+    false
+}
+
+/// A number of the calling thread.
+#[must_use]
+pub fn caller_id() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    loom::thread::current().id().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What calls fail with that have been cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cancelled;
+
+/// Threads are not cancelled before they wait.
+///
+/// # Errors
+///
+/// None, in models.
+pub fn cancellation_point() -> Result<(), Cancelled> {
+    Ok(())
+}

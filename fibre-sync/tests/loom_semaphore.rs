@@ -1,0 +1,117 @@
+//! Models of the semaphore, and of the wait list below it: permits are neither lost nor doubled,
+//! whoever gives up.
+//!
+//! Run by `cargo xtask loom`. A wait with a deadline may give up at any moment here.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
+
+use fibre_core::model::{Shared, check, finds_planted};
+use fibre_sync::Semaphore;
+use loom::thread;
+use std::time::Instant;
+
+/// One releases, the other acquires and then frees the semaphore.
+fn hand_over_and_free() {
+    let permits = Shared::new(Semaphore::new(0));
+    let releaser = thread::spawn(move || permits.release());
+    permits.acquire();
+    permits.free();
+    releaser.join().unwrap();
+}
+
+/// A release touches nothing once the permit can be another's.
+#[test]
+fn who_acquires_may_free() {
+    check(hand_over_and_free);
+}
+
+/// Planted: who was resumed frees the lock that is then given back.
+#[test]
+fn planted_late_unlock_is_found() {
+    finds_planted(
+        "semaphore: the lock is given back after the resume",
+        hand_over_and_free,
+    );
+}
+
+/// One acquires with a deadline while a permit comes: it is either acquired or there.
+fn acquire_or_give_up() {
+    let permits = Shared::new(Semaphore::new(0));
+    let releaser = thread::spawn(move || permits.release());
+    let acquired = permits.acquire_until(Instant::now());
+    releaser.join().unwrap();
+    assert_eq!(permits.available() + usize::from(acquired), 1);
+    permits.free();
+}
+
+/// A permit is with one who waits, or in the count.
+#[test]
+fn a_deadline_loses_no_permit() {
+    check(acquire_or_give_up);
+}
+
+/// Planted: two have one permit.
+#[test]
+fn planted_doubled_permit_is_found() {
+    finds_planted(
+        "semaphore: a permit is handed over and counted",
+        acquire_or_give_up,
+    );
+}
+
+/// Planted: the release finds a node whose frame has ended.
+#[test]
+fn planted_node_that_stays_is_found() {
+    finds_planted("wait list: who gives up stays in it", acquire_or_give_up);
+}
+
+/// One waits with a deadline and one without, for the same permit. The patient one gets it,
+/// from whomever.
+fn impatient_and_patient() {
+    let permits = Shared::new(Semaphore::new(0));
+    let impatient = thread::spawn(move || {
+        if permits.acquire_until(Instant::now()) {
+            permits.release();
+        }
+    });
+    let patient = thread::spawn(move || permits.acquire());
+    permits.release();
+    impatient.join().unwrap();
+    patient.join().unwrap();
+    assert_eq!(permits.available(), 0);
+    permits.free();
+}
+
+/// Who gives up lets the permit go to the next.
+#[test]
+fn the_next_one_gets_what_was_given_up() {
+    check(impatient_and_patient);
+}
+
+/// Planted: the permit is counted while somebody waits, who sleeps for ever.
+#[test]
+fn planted_waker_that_goes_is_found() {
+    finds_planted(
+        "wait list: a waker that loses its claim goes",
+        impatient_and_patient,
+    );
+}
+
+/// Two wait for two permits, and a third one barges in.
+#[test]
+fn each_permit_wakes_one() {
+    check(|| {
+        let permits = Shared::new(Semaphore::new(0));
+        let acquirers = [(); 2].map(|()| thread::spawn(move || permits.acquire()));
+        permits.release();
+        if permits.try_acquire() {
+            permits.release();
+        }
+        permits.release();
+        for acquirer in acquirers {
+            acquirer.join().unwrap();
+        }
+        assert_eq!(permits.available(), 0);
+        permits.free();
+    });
+}
