@@ -50,6 +50,9 @@ pub(crate) struct Options {
     /// Measure only these subjects.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// Of subjects that have variants, measure only these beside the usual one.
+    #[arg(long, value_delimiter = ',')]
+    variants: Vec<String>,
     /// Measure one more web server: it prints `listening on ADDRESS` and ends on SIGTERM.
     #[arg(long, value_name = "NAME=COMMAND", value_parser = parse_also)]
     also: Vec<(String, String)>,
@@ -179,6 +182,7 @@ impl Options {
                 repetitions: self.repetitions,
                 connections: self.connections,
                 only: self.only,
+                variants: self.variants,
                 effort: if self.quick { Effort::Quick } else { effort },
             },
             cores: Cores::observe()?,

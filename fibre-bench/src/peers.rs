@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
-use std::{env, fs, io};
+use std::{env, fs, io, iter};
 
 use anyhow::{Context as _, bail};
 use fibre_bench::measure::Sample;
@@ -32,14 +32,25 @@ const OURS: &[&str] = &[
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A runtime and its program.
+#[derive(Clone)]
 pub(crate) struct Peer {
     /// What tables call it.
     pub(crate) name: String,
     program: PathBuf,
     /// What it can be asked for.
-    workloads: Vec<String>,
+    workloads: Vec<Offer>,
+    /// The variant it is asked for, in the workloads that have it.
+    variant: Option<String>,
     /// Variables of its environment.
     environment: Vec<(String, String)>,
+}
+
+/// A workload of a peer.
+#[derive(Clone, Debug, PartialEq)]
+struct Offer {
+    name: String,
+    /// Other ways in which it can be run.
+    variants: Vec<String>,
 }
 
 /// One repetition to be made.
@@ -57,7 +68,33 @@ pub(crate) struct Job<'a> {
 impl Peer {
     /// Whether it has a workload.
     pub(crate) fn offers(&self, workload: &str) -> bool {
-        self.workloads.iter().any(|name| name == workload)
+        self.offer(workload).is_some()
+    }
+
+    /// This peer, and then it in each variant of a workload, as `fibre, baton`; nobody where
+    /// it does not offer the workload.
+    pub(crate) fn with_variants(&self, workload: &str) -> Vec<Self> {
+        let Some(offer) = self.offer(workload) else {
+            return Vec::new();
+        };
+        let variants = offer.variants.iter().map(|variant| Self {
+            name: format!("{}, {variant}", self.name),
+            variant: Some(variant.clone()),
+            ..self.clone()
+        });
+        iter::once(self.clone()).chain(variants).collect()
+    }
+
+    /// The variant in which it runs a workload, where that is not the usual one.
+    fn variant_of(&self, workload: &str) -> Option<&String> {
+        let variant = self.variant.as_ref()?;
+        let variants = &self.offer(workload)?.variants;
+        variants.contains(variant).then_some(variant)
+    }
+
+    /// What it says of a workload, if it has it.
+    fn offer(&self, workload: &str) -> Option<&Offer> {
+        self.workloads.iter().find(|offer| offer.name == workload)
     }
 
     /// One repetition, in a process of its own on the first cores.
@@ -66,6 +103,10 @@ impl Peer {
         command
             .arg(job.workload)
             .args(job.parameters.split_whitespace())
+            .args(
+                self.variant_of(job.workload)
+                    .map(|name| format!("variant={name}")),
+            )
             .arg(format!("processors={}", job.processors))
             .arg(format!("seconds={}", job.seconds))
             .envs(self.environment.iter().cloned())
@@ -80,12 +121,11 @@ impl Peer {
     pub(crate) fn variant(&self, name: &str, environment: &[(&str, &str)]) -> Self {
         Self {
             name: name.into(),
-            program: self.program.clone(),
-            workloads: self.workloads.clone(),
             environment: environment
                 .iter()
                 .map(|&(variable, value)| (variable.into(), value.into()))
                 .collect(),
+            ..self.clone()
         }
     }
 
@@ -98,13 +138,25 @@ impl Peer {
         let workloads = output
             .with_context(|| format!("asking {} for its workloads", program.display()))?
             .lines()
-            .map(str::to_owned)
+            .filter_map(Offer::parse)
             .collect();
         Ok(Self {
             name: name.into(),
             program,
             workloads,
+            variant: None,
             environment: Vec::new(),
+        })
+    }
+}
+
+impl Offer {
+    /// Reads a line of the list: a workload and its variants.
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        Some(Self {
+            name: words.next()?,
+            variants: words.collect(),
         })
     }
 }
@@ -225,4 +277,41 @@ fn newest(directory: &Path) -> anyhow::Result<SystemTime> {
         newest = newest.max(modified(&entry?.path()));
     }
     Ok(newest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A peer that has listed this.
+    fn peer(list: &str) -> Peer {
+        Peer {
+            name: "go".into(),
+            program: PathBuf::new(),
+            workloads: list.lines().filter_map(Offer::parse).collect(),
+            variant: None,
+            environment: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn variants_are_subjects_of_their_own() {
+        let peer = peer("yield\ncontend fifo  unfair\n");
+        let names = |workload| {
+            let subjects = peer.with_variants(workload).into_iter();
+            subjects.map(|peer| peer.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("yield"), ["go"]);
+        assert_eq!(names("contend"), ["go", "go, fifo", "go, unfair"]);
+        assert!(names("spawn").is_empty());
+    }
+
+    #[test]
+    fn a_workload_without_the_variant_is_run_as_usual() {
+        let peer = peer("work\ncontend fifo");
+        let fifo = &peer.with_variants("contend")[1];
+        assert_eq!(fifo.variant_of("contend").map(String::as_str), Some("fifo"));
+        assert_eq!(fifo.variant_of("work"), None);
+        assert_eq!(peer.variant_of("contend"), None);
+    }
 }

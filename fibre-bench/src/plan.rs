@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) connections: Vec<usize>,
     /// Names of the subjects to measure; empty for all.
     pub(crate) only: Vec<String>,
+    /// Names of the variants to measure; empty for all.
+    pub(crate) variants: Vec<String>,
     /// How thorough to be.
     pub(crate) effort: Effort,
 }
@@ -109,8 +111,12 @@ impl Plan {
     /// Whether a subject is to be measured; a variant, as `fibre, read at once`, goes with
     /// the subject it is one of.
     pub(crate) fn wants(&self, subject: &str) -> bool {
-        let (of, _) = subject.split_once(',').unwrap_or((subject, ""));
-        self.only.is_empty() || self.only.iter().any(|name| name == of)
+        let among =
+            |names: &[String], name| names.is_empty() || names.iter().any(|one| one == name);
+        match subject.split_once(", ") {
+            None => among(&self.only, subject),
+            Some((of, variant)) => among(&self.only, of) && among(&self.variants, variant),
+        }
     }
 }
 
@@ -120,5 +126,30 @@ pub(crate) fn progress(steps: usize) -> ProgressBar {
     match ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} (about {eta} left)") {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_goes_with_its_subject_unless_others_are_named() {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        let wants = |only: &str, variants: &str, subject: &str| {
+            let plan = Plan {
+                seconds: None,
+                repetitions: None,
+                connections: Vec::new(),
+                only: words(only),
+                variants: words(variants),
+                effort: Effort::Full,
+            };
+            plan.wants(subject)
+        };
+        assert!(wants("", "", "go") && wants("", "", "fibre, baton"));
+        assert!(wants("fibre", "", "fibre, baton") && !wants("go", "", "fibre, baton"));
+        assert!(wants("", "baton", "fibre, baton") && !wants("", "spin", "fibre, baton"));
+        assert!(wants("", "baton", "go"));
     }
 }

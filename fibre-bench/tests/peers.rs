@@ -1,6 +1,6 @@
 //! Every peer program speaks the protocol: it lists its workloads, each of them
-//! runs on one processor and on two and prints its figures, and what it does
-//! not understand it refuses.
+//! and of their variants runs on one processor and on two and prints its figures,
+//! and what it does not understand it refuses.
 
 use std::process::{Command, Output};
 
@@ -50,10 +50,17 @@ fn ask(path: &str, words: &[&str]) -> anyhow::Result<Output> {
     Ok(Command::new(path).args(words).output()?)
 }
 
-/// Runs one workload and looks at its figures.
-fn check_workload(path: &str, workload: &str, processors: &str) -> anyhow::Result<()> {
+/// Runs one workload, perhaps in a variant, and looks at its figures.
+fn check_workload(
+    path: &str,
+    workload: &str,
+    variant: Option<&str>,
+    processors: &str,
+) -> anyhow::Result<()> {
     let (keys, values) = tiny(workload);
-    let words = [&[workload, processors, "seconds=0.01"], keys].concat();
+    let variant = variant.map(|name| format!("variant={name}"));
+    let variant: Vec<&str> = variant.iter().map(String::as_str).collect();
+    let words = [&[workload, processors, "seconds=0.01"], keys, &variant].concat();
     let output = ask(path, &words)?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}: {errors}", output.status);
@@ -81,20 +88,32 @@ fn check(path: &str, workloads: &[&str]) -> anyhow::Result<()> {
     let output = ask(path, &[])?;
     ensure!(output.status.success(), "it does not list its workloads");
     let text = String::from_utf8(output.stdout)?;
-    let mut listed: Vec<_> = text.lines().collect();
+    let lists: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let mut listed: Vec<&str> = lists.iter().map(|words| words[0]).collect();
     let mut expected = workloads.to_vec();
     listed.sort_unstable();
     expected.sort_unstable();
     assert_eq!(listed, expected);
 
-    for workload in workloads {
-        for processors in ["processors=1", "processors=2"] {
-            check_workload(path, workload, processors)
-                .with_context(|| format!("{path} {workload} {processors}"))?;
+    for words in &lists {
+        let variants = words[1..].iter().map(|&variant| Some(variant));
+        for variant in std::iter::once(None).chain(variants) {
+            for processors in ["processors=1", "processors=2"] {
+                check_workload(path, words[0], variant, processors)
+                    .with_context(|| format!("{path} {} {variant:?} {processors}", words[0]))?;
+            }
         }
     }
 
-    for words in [&["no-such-workload"] as &[_], &["work", "no-such-key=1"]] {
+    let refused: [&[&str]; 3] = [
+        &["no-such-workload"],
+        &["work", "no-such-key=1"],
+        &["work", "variant=no-such-variant"],
+    ];
+    for words in refused {
         let output = ask(path, words)?;
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         assert!(output.stdout.is_empty() && !output.stderr.is_empty());

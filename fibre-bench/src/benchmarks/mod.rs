@@ -39,14 +39,14 @@ static BENCHMARKS: &[Benchmark] = &[
         run: |run| micro::run(&families::PINGPONG, run),
     },
     Benchmark {
-        name: families::LOCK.name,
-        about: "a mutex alone and contended, with fairness",
-        run: |run| micro::run(&families::LOCK, run),
+        name: families::MUTEX.name,
+        about: "a mutex alone, of every kind, and contended with nothing to do",
+        run: |run| micro::run(&families::MUTEX, run),
     },
     Benchmark {
-        name: families::CONTENTION.name,
-        about: "algorithm 1 of the thesis: throughput, share of the ideal, fairness",
-        run: |run| micro::run(&families::CONTENTION, run),
+        name: families::LOCKS.name,
+        about: "algorithm 1 of the thesis with every kind of mutex: throughput, share of the ideal, fairness",
+        run: |run| micro::run(&families::LOCKS, run),
     },
     Benchmark {
         name: families::BLOCKED.name,

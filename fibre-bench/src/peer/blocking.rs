@@ -10,8 +10,6 @@ pub(crate) trait Blocking: 'static {
     type Semaphore: Semaphore;
     /// Its mutex and condition variable.
     type Turns: Turns;
-    /// Its mutex alone.
-    type Lock: Lock;
 
     /// Starts the runtime with so many processors and runs `body` as a fibre
     /// there. The runtime is stopped if that went well, and otherwise left as it

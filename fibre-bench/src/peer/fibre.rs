@@ -10,27 +10,29 @@ use ::fibre::{Builder, Cluster, JoinHandle};
 use super::blocking::{Blocking, Lock, Semaphore, Stacked, Turns};
 use super::pipes::{PipeLine, Pipes};
 use super::protocol::Workload;
-use super::workloads::{
-    blocked, contend, lock, migrate, pingpong, skynet, sleep, spawning, unit, yielding,
-};
+use super::workloads::mutexes::{self, Kind};
+use super::workloads::{blocked, migrate, pingpong, skynet, sleep, spawning, unit, yielding};
 
 /// What this peer is measured with.
 pub fn workloads() -> Vec<Workload> {
-    vec![
+    let mut workloads = vec![
         Workload::new("yield", yielding::blocking::<Fibre>),
         Workload::new("spawn", spawning::blocking::<Fibre>),
         Workload::new("semaphore", pingpong::semaphores::<Fibre>),
         Workload::new("condvar", pingpong::turns::<Fibre>),
         Workload::new("pipe", pingpong::lines::<Fibre, PipeLine<FibrePipes>>),
-        Workload::new("mutex", lock::blocking::<Fibre>),
-        Workload::new("contend", contend::blocking::<Fibre>),
         Workload::new("work", unit::plain),
         Workload::new("migrate", migrate::round_trips),
         Workload::new("blocked", blocked::blocking::<Fibre>),
         Workload::new("skynet", skynet::blocking::<Fibre>),
         Workload::new("sleep", sleep::blocking::<Fibre>),
-    ]
+    ];
+    workloads.extend(mutexes::workloads::<Fibre, Mutex<()>>(MUTEXES));
+    workloads
 }
+
+/// The kinds of mutex that one can choose; without a choice it is `Mutex`.
+const MUTEXES: &[Kind] = &[];
 
 /// Our fibres.
 struct Fibre;
@@ -39,7 +41,6 @@ impl Blocking for Fibre {
     type Join<T: Send + 'static> = JoinHandle<T>;
     type Semaphore = ::fibre::sync::Semaphore;
     type Turns = FibreTurns;
-    type Lock = Mutex<()>;
 
     fn enter<T: Send + 'static>(
         processors: usize,

@@ -10,23 +10,23 @@ use ::may::sync::{Condvar, Mutex, Semphore};
 
 use super::blocking::{Blocking, Line, Lock, Semaphore, Stacked, Turns};
 use super::protocol::Workload;
-use super::workloads::{blocked, contend, lock, pingpong, skynet, sleep, spawning, unit, yielding};
+use super::workloads::{blocked, mutexes, pingpong, skynet, sleep, spawning, unit, yielding};
 
 /// What this peer is measured with.
 pub fn workloads() -> Vec<Workload> {
-    vec![
+    let mut workloads = vec![
         Workload::new("yield", yielding::blocking::<May>),
         Workload::new("spawn", spawning::blocking::<May>),
         Workload::new("semaphore", pingpong::semaphores::<May>),
         Workload::new("condvar", pingpong::turns::<May>),
         Workload::new("channel", pingpong::lines::<May, MayLine>),
-        Workload::new("mutex", lock::blocking::<May>),
-        Workload::new("contend", contend::blocking::<May>),
         Workload::new("work", unit::plain),
         Workload::new("blocked", blocked::blocking::<May>),
         Workload::new("skynet", skynet::blocking::<May>),
         Workload::new("sleep", sleep::blocking::<May>),
-    ]
+    ];
+    workloads.extend(mutexes::workloads::<May, Mutex<()>>(&[]));
+    workloads
 }
 
 /// may's coroutines.
@@ -36,7 +36,6 @@ impl Blocking for May {
     type Join<T: Send + 'static> = JoinHandle<T>;
     type Semaphore = Semphore;
     type Turns = MayTurns;
-    type Lock = Mutex<()>;
 
     fn enter<T: Send + 'static>(
         processors: usize,

@@ -1,12 +1,13 @@
 //! The peer protocol: how a peer program is asked, and how it answers.
 //!
-//! `PEER` prints the names of its workloads, one a line. `PEER WORKLOAD
-//! key=value…` runs one repetition and prints its [`Sample`] as one line of JSON.
-//! Every workload takes the keys `processors` (how many kernel threads may run
-//! fibres) and `seconds` (how long the measured part should take); what else it
-//! takes, its [`Parameters`] say. What cannot be understood is refused with exit
-//! code 2, before anything runs; what fails has exit code 1. Either prints a
-//! message on standard error.
+//! `PEER` prints the names of its workloads, one a line, each with the variants
+//! in which it can be run beside the usual one. `PEER WORKLOAD key=value…` runs one
+//! repetition and prints its [`Sample`] as one line of JSON. Every workload takes
+//! the keys `processors` (how many kernel threads may run fibres), `seconds` (how
+//! long the measured part should take) and `variant`; what else it takes, its
+//! [`Parameters`] say. What cannot be understood is refused with exit code 2,
+//! before anything runs; what fails has exit code 1. Either prints a message on
+//! standard error.
 
 use std::any::Any;
 use std::io::{self, Write as _};
@@ -28,6 +29,8 @@ pub struct Workload {
     name: &'static str,
     /// Reads its parameters and makes the repetition ready.
     prepare: Box<Prepare>,
+    /// The same in other ways, by their names.
+    variants: Vec<(&'static str, Box<Prepare>)>,
 }
 
 /// Takes what it needs from the command line.
@@ -44,12 +47,49 @@ impl Workload {
     ) -> Self {
         Self {
             name,
-            prepare: Box::new(move |arguments| {
-                let parameters = P::read(arguments)?;
-                Ok(Box::new(move || run(parameters)))
-            }),
+            prepare: prepared(run),
+            variants: Vec::new(),
         }
     }
+
+    /// This workload, which in a variant of this name is run like that.
+    pub(crate) fn variant<P: Parameters>(
+        mut self,
+        name: &'static str,
+        run: fn(P) -> anyhow::Result<Sample>,
+    ) -> Self {
+        self.variants.push((name, prepared(run)));
+        self
+    }
+
+    /// How it is listed: its name and those of its variants.
+    fn listed(&self) -> String {
+        let variants = self.variants.iter().map(|&(name, _)| format!(" {name}"));
+        std::iter::once(self.name.into()).chain(variants).collect()
+    }
+
+    /// What makes this variant ready, or the usual way.
+    fn way(&self, variant: Option<&str>) -> Result<&Prepare, Refusal> {
+        let Some(variant) = variant else {
+            return Ok(&self.prepare);
+        };
+        let found = self.variants.iter().find(|&&(name, _)| name == variant);
+        match found {
+            Some((_, prepare)) => Ok(prepare),
+            None => Err(Refusal(format!(
+                "`{}` has no variant `{variant}`",
+                self.name
+            ))),
+        }
+    }
+}
+
+/// Reads parameters for `run`.
+fn prepared<P: Parameters>(run: fn(P) -> anyhow::Result<Sample>) -> Box<Prepare> {
+    Box::new(move |arguments| {
+        let parameters = P::read(arguments)?;
+        Ok(Box::new(move || run(parameters)))
+    })
 }
 
 /// What a workload can be told.
@@ -86,6 +126,8 @@ pub(crate) struct Arguments {
     pub(crate) processors: usize,
     /// The value of `seconds`, if given.
     seconds: Option<f64>,
+    /// The value of `variant`, if given.
+    variant: Option<String>,
     /// All others.
     others: Vec<(String, String)>,
 }
@@ -100,6 +142,7 @@ impl Arguments {
         let mut arguments = Self {
             processors: 1,
             seconds: None,
+            variant: None,
             others: words.iter().map(split).collect::<Result<_, _>>()?,
         };
         let processors = arguments.count("processors", 1)?;
@@ -108,6 +151,7 @@ impl Arguments {
         arguments.seconds = arguments.take("seconds", "a length of time", |&seconds: &f64| {
             seconds.is_finite() && seconds >= 0.0
         })?;
+        arguments.variant = arguments.take("variant", "a name", |_| true)?;
         Ok(arguments)
     }
 
@@ -215,13 +259,14 @@ fn answer(workloads: &[Workload], words: &[String]) -> Result<String, Failure> {
     let Some((name, words)) = words.split_first() else {
         return Ok(workloads
             .iter()
-            .map(|workload| format!("{}\n", workload.name))
+            .map(|workload| workload.listed() + "\n")
             .collect());
     };
     let workload = workloads.iter().find(|workload| workload.name == name);
     let workload = workload.ok_or_else(|| Refusal(format!("there is no workload `{name}`")))?;
     let mut arguments = Arguments::parse(words)?;
-    let repetition = (workload.prepare)(&mut arguments)?;
+    let prepare = workload.way(arguments.variant.as_deref())?;
+    let repetition = prepare(&mut arguments)?;
     arguments.finish()?;
     let sample = panic::catch_unwind(AssertUnwindSafe(repetition))
         .unwrap_or_else(|cause| Err(anyhow!("it panicked: {}", message(&*cause))))?;
@@ -272,15 +317,29 @@ mod tests {
         })
     }
 
+    /// Returns ten times as many.
+    fn loud(told: Echo) -> anyhow::Result<Sample> {
+        let fibres = 10 * told.fibres;
+        echo(Echo { fibres, ..told })
+    }
+
     /// What a peer with this workload answers to a line.
     fn asked(line: &str) -> Result<String, Failure> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        answer(&[Workload::new("echo", echo)], &words)
+        let workload = Workload::new("echo", echo).variant("loud", loud);
+        answer(&[workload], &words)
     }
 
     #[test]
     fn without_arguments_it_lists_its_workloads() {
-        assert!(asked("").is_ok_and(|text| text == "echo\n"));
+        assert!(asked("").is_ok_and(|text| text == "echo loud\n"));
+    }
+
+    #[test]
+    fn a_variant_is_run_where_it_is_asked_for() {
+        let operations = |line| asked(line).is_ok_and(|text| text.contains(r#""operations":20,"#));
+        assert!(operations("echo variant=loud fibres=2"));
+        assert!(!operations("echo fibres=2"));
     }
 
     #[test]
@@ -307,6 +366,8 @@ mod tests {
             "echo seconds=-1",
             "echo seconds=inf",
             "echo batch=1",
+            "echo variant=silent",
+            "echo variant=loud variant=loud",
         ] {
             assert!(matches!(asked(line), Err(Failure::Refused(_))), "{line}");
         }

@@ -8,6 +8,13 @@ use crate::series::Series;
 /// Whose figures have to reach something.
 pub(crate) const OURS: &str = "fibre";
 
+/// Whether a subject is ours, or ours in a variant, as `fibre, baton`.
+pub(crate) fn is_ours(subject: &str) -> bool {
+    subject
+        .strip_prefix(OURS)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
+}
+
 /// The figure that stands for all repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

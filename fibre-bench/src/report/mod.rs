@@ -17,7 +17,7 @@ use serde::Serialize;
 
 pub(crate) use awaited::list as awaited;
 pub(crate) use goal::{Better, Goal, Verdict};
-pub(crate) use measurement::{Measurement, OURS, Read};
+pub(crate) use measurement::{Measurement, OURS, Read, is_ours};
 
 use crate::machine::Machine;
 use crate::plot::Plot;
@@ -106,6 +106,12 @@ impl Report {
     /// What stands for a measurement's goal; `None` where it has none.
     pub(crate) fn verdict(&self, ours: &Measurement) -> Option<Verdict> {
         scorecard::verdict(ours, &self.measurements)
+    }
+
+    /// The peer with the best figure beside one of ours, and how many times better ours is.
+    pub(crate) fn best_peer(&self, ours: &Measurement) -> Option<(&Measurement, f64)> {
+        let best = scorecard::best_peer(ours, &self.measurements)?;
+        Some((best, scorecard::advantage(ours, best)))
     }
 
     /// The verdict as a cell of a table; empty where there is no goal.

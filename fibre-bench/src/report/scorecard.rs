@@ -5,7 +5,7 @@ use comfy_table::Table;
 
 use super::format::{self, figure, ratio};
 use super::goal::{Bar, Better, Verdict};
-use super::measurement::{Measurement, OURS};
+use super::measurement::{Measurement, OURS, is_ours};
 
 /// How the table is read.
 pub(super) const LEGEND: &str = "\
@@ -81,15 +81,15 @@ pub(super) fn table(all: &[Measurement]) -> Table {
 }
 
 /// The peer with the best figure in the same row.
-fn best_peer<'a>(ours: &Measurement, all: &'a [Measurement]) -> Option<&'a Measurement> {
+pub(super) fn best_peer<'a>(ours: &Measurement, all: &'a [Measurement]) -> Option<&'a Measurement> {
     all.iter()
-        .filter(|one| one.subject != OURS && !FLOORS.contains(&one.subject.as_str()))
+        .filter(|one| !is_ours(&one.subject) && !FLOORS.contains(&one.subject.as_str()))
         .filter(|one| one.compares_with(ours) && one.figure().is_finite())
         .min_by(|a, b| advantage(ours, a).total_cmp(&advantage(ours, b)))
 }
 
 /// How many times better ours is than theirs.
-fn advantage(ours: &Measurement, theirs: &Measurement) -> f64 {
+pub(super) fn advantage(ours: &Measurement, theirs: &Measurement) -> f64 {
     match ours.better {
         Better::Lower => theirs.figure() / ours.figure(),
         Better::Higher => ours.figure() / theirs.figure(),
@@ -124,6 +124,7 @@ mod tests {
             measured("may", Better::Lower, &[20.0]),
             measured("tokio", Better::Lower, &[15.0]),
             measured("corosensei", Better::Lower, &[1.0]),
+            measured("fibre, spinning", Better::Lower, &[2.0]),
         ];
         let best = best_peer(&ours, &all).map(|peer| peer.subject.as_str());
         assert_eq!(best, Some("tokio"));

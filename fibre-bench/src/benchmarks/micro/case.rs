@@ -13,7 +13,18 @@ pub(crate) struct Family {
     pub(crate) name: &'static str,
     /// What it measures and what to know when reading it.
     pub(crate) about: &'static str,
+    /// How its tables are laid out.
+    pub(crate) layout: Layout,
     pub(crate) cases: &'static [Case],
+}
+
+/// What the rows of a family's tables are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Every subject of every case, with all that can be said of it.
+    Cases,
+    /// The subjects; a column is a case.
+    Subjects,
 }
 
 /// One thing to measure, by every peer that can.
@@ -30,6 +41,8 @@ pub(crate) struct Case {
     pub(crate) seconds: f64,
     /// Usual number of repetitions.
     pub(crate) repetitions: usize,
+    /// Whether a peer is measured in each of its variants, too.
+    pub(crate) variants: bool,
     /// Peers left out, because they take minutes or fail at this size.
     pub(crate) without: &'static [&'static str],
     /// What is read from a repetition; ratios are of the first.
@@ -77,6 +90,7 @@ impl Case {
             processors: 1,
             seconds: 0.1,
             repetitions: REPETITIONS,
+            variants: false,
             without: &[],
             metrics: &[Metric::CPU],
         }
@@ -98,6 +112,14 @@ impl Case {
     /// This case with parameters of the workload.
     pub(crate) const fn with(self, parameters: &'static str) -> Self {
         Self { parameters, ..self }
+    }
+
+    /// This case with the variants of every peer.
+    pub(crate) const fn with_variants(self) -> Self {
+        Self {
+            variants: true,
+            ..self
+        }
     }
 
     /// This case with other things to read.
@@ -123,17 +145,20 @@ impl Case {
         }
     }
 
-    /// Whether a peer is measured.
-    pub(super) fn concerns(&self, peer: &Peer, plan: &Plan) -> bool {
-        peer.offers(self.workload)
-            && plan.wants(&peer.name)
-            && !self.without.contains(&peer.name.as_str())
+    /// Who is measured.
+    pub(super) fn subjects(&self, peers: &[Peer], plan: &Plan) -> Vec<Peer> {
+        let variants = if self.variants { usize::MAX } else { 1 };
+        peers
+            .iter()
+            .flat_map(|peer| peer.with_variants(self.workload).into_iter().take(variants))
+            .filter(|peer| plan.wants(&peer.name))
+            .filter(|peer| !self.without.contains(&peer.name.as_str()))
+            .collect()
     }
 
-    /// How many repetitions all peers make.
+    /// How many repetitions all subjects make.
     pub(super) fn steps(&self, peers: &[Peer], plan: &Plan) -> usize {
-        let rows = peers.iter().filter(|peer| self.concerns(peer, plan));
-        rows.count() * plan.repetitions(self.repetitions)
+        self.subjects(peers, plan).len() * plan.repetitions(self.repetitions)
     }
 
     /// Whether both fit into one table.

@@ -6,6 +6,7 @@
 //! they take as long as asked and reports the last round.
 
 mod case;
+mod subjects;
 mod table;
 
 use indicatif::ProgressBar;
@@ -17,11 +18,11 @@ use crate::process::Cores;
 use crate::report::{Measurement, OURS, Report};
 use crate::series::Series;
 
-pub(crate) use case::{Case, Family, From, Metric};
+pub(crate) use case::{Case, Family, From, Layout, Metric};
 
 /// A peer and its readings, one series for each metric.
-struct Row<'a> {
-    peer: &'a Peer,
+struct Row {
+    peer: Peer,
     readings: Vec<Series>,
 }
 
@@ -60,7 +61,10 @@ pub(crate) fn run(family: &Family, run: &mut Run) -> anyhow::Result<()> {
         add(family, case, &rows, report);
     }
     bar.finish_and_clear();
-    table::print(family, report);
+    match family.layout {
+        Layout::Cases => table::print(family, report),
+        Layout::Subjects => subjects::print(family, report),
+    }
     table::draw(family, report)
 }
 
@@ -76,15 +80,13 @@ struct Turns<'a> {
 impl Turns<'_> {
     /// Lets the peers take turns. One that fails is a fault and gets no further
     /// turn.
-    fn take<'p>(&self, peers: &'p [Peer], report: &mut Report) -> Vec<Row<'p>> {
-        let mut rows: Vec<Row<'p>> = peers
-            .iter()
-            .filter(|peer| self.case.concerns(peer, self.plan))
-            .map(|peer| Row {
-                peer,
-                readings: vec![Series::default(); self.case.metrics.len()],
-            })
-            .collect();
+    fn take(&self, peers: &[Peer], report: &mut Report) -> Vec<Row> {
+        let row = |peer| Row {
+            peer,
+            readings: vec![Series::default(); self.case.metrics.len()],
+        };
+        let subjects = self.case.subjects(peers, self.plan);
+        let mut rows: Vec<Row> = subjects.into_iter().map(row).collect();
         for _ in 0..self.plan.repetitions(self.case.repetitions) {
             rows.retain_mut(|row| {
                 let what = format!("{} {}: {}", self.family.name, self.case.name, row.peer.name);
@@ -101,7 +103,7 @@ impl Turns<'_> {
     }
 
     /// One repetition of one peer.
-    fn measure(&self, row: &mut Row<'_>) -> anyhow::Result<()> {
+    fn measure(&self, row: &mut Row) -> anyhow::Result<()> {
         let case = self.case;
         let parameters = if self.plan.is_quick() && !case.quick.is_empty() {
             case.quick
@@ -117,7 +119,7 @@ impl Turns<'_> {
         let shape = ideal::Shape::of(&job);
         let wants_unit = case.metrics.iter().any(|metric| metric.from == From::Ideal);
         let unit_ns = if wants_unit {
-            ideal::unit_ns(row.peer, self.cores)?
+            ideal::unit_ns(&row.peer, self.cores)?
         } else {
             f64::NAN
         };
@@ -130,7 +132,7 @@ impl Turns<'_> {
 }
 
 /// Hands the readings of a case to the report.
-fn add(family: &Family, case: &Case, rows: &[Row<'_>], report: &mut Report) {
+fn add(family: &Family, case: &Case, rows: &[Row], report: &mut Report) {
     for row in rows {
         for (metric, readings) in case.metrics.iter().zip(&row.readings) {
             report.add(Measurement {

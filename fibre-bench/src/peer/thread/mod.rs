@@ -1,6 +1,6 @@
 //! Kernel threads: std's, with its mutex and condition variable and the
 //! semaphore of the C library. Where there are to be very many, those of the C
-//! library alone.
+//! library alone. Variants lock the mutex of parking_lot and of the C library.
 
 mod posix;
 
@@ -15,25 +15,32 @@ use anyhow::Context as _;
 use super::blocking::{Blocking, Lock, Stacked, Turns};
 use super::pipes::{PipeLine, Pipes};
 use super::protocol::Workload;
-use super::workloads::{blocked, contend, lock, pingpong, skynet, sleep, spawning, unit, yielding};
-use posix::{PosixSemaphore, PosixThread};
+use super::workloads::mutexes::{self, Kind};
+use super::workloads::{blocked, pingpong, skynet, sleep, spawning, unit, yielding};
+use posix::{PosixMutex, PosixSemaphore, PosixThread};
 
 /// What this peer is measured with.
 pub fn workloads() -> Vec<Workload> {
-    vec![
+    let mut workloads = vec![
         Workload::new("yield", yielding::blocking::<Thread>),
         Workload::new("spawn", spawning::blocking::<Thread>),
         Workload::new("semaphore", pingpong::semaphores::<Thread>),
         Workload::new("condvar", pingpong::turns::<Thread>),
         Workload::new("pipe", pingpong::lines::<Thread, PipeLine<StdPipes>>),
-        Workload::new("mutex", lock::blocking::<Thread>),
-        Workload::new("contend", contend::blocking::<Thread>),
         Workload::new("work", unit::plain),
         Workload::new("blocked", blocked::blocking::<Thread>),
         Workload::new("skynet", skynet::blocking::<Thread>),
         Workload::new("sleep", sleep::blocking::<Thread>),
-    ]
+    ];
+    workloads.extend(mutexes::workloads::<Thread, Mutex<()>>(MUTEXES));
+    workloads
 }
+
+/// What threads lock who do not lock std's mutex.
+const MUTEXES: &[Kind] = &[
+    Kind::of::<Thread, parking_lot::Mutex<()>>("parking_lot"),
+    Kind::of::<Thread, PosixMutex>("pthread"),
+];
 
 /// Stack of a thread: small, as for a thread per connection.
 pub(super) const STACK: usize = 64 << 10;
@@ -46,7 +53,6 @@ impl Blocking for Thread {
     type Join<T: Send + 'static> = JoinHandle<T>;
     type Semaphore = PosixSemaphore;
     type Turns = StdTurns;
-    type Lock = Mutex<()>;
 
     fn enter<T: Send + 'static>(
         _processors: usize,
@@ -142,6 +148,17 @@ impl Lock for Mutex<()> {
 
     fn locked(&self, section: impl FnOnce()) {
         let _held = self.lock().unwrap_or_else(PoisonError::into_inner);
+        section();
+    }
+}
+
+impl Lock for parking_lot::Mutex<()> {
+    fn free() -> Self {
+        Self::new(())
+    }
+
+    fn locked(&self, section: impl FnOnce()) {
+        let _held = self.lock();
         section();
     }
 }

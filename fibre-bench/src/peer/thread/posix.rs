@@ -1,10 +1,12 @@
-//! The semaphore and the bare threads of the C library.
+//! The semaphore, the mutex and the bare threads of the C library.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::{io, mem, ptr};
 
-use crate::peer::blocking::Semaphore;
+use crossbeam_utils::CachePadded;
+
+use crate::peer::blocking::{Lock, Semaphore};
 
 /// `sem_t`, boxed because it must not move.
 pub(in crate::peer) struct PosixSemaphore(Box<UnsafeCell<libc::sem_t>>);
@@ -32,6 +34,31 @@ impl Semaphore for PosixSemaphore {
     fn release(&self) {
         // SAFETY: as in `acquire`.
         unsafe { libc::sem_post(self.0.get()) };
+    }
+}
+
+/// `pthread_mutex_t` of the default kind, boxed because it must not move, on a cache
+/// line of its own.
+pub(in crate::peer) struct PosixMutex(Box<CachePadded<UnsafeCell<libc::pthread_mutex_t>>>);
+
+// SAFETY: a `pthread_mutex_t` is made to be used by several threads at once, and
+// nothing else gives access to the cell.
+unsafe impl Send for PosixMutex {}
+// SAFETY: as above.
+unsafe impl Sync for PosixMutex {}
+
+impl Lock for PosixMutex {
+    fn free() -> Self {
+        let mutex = UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER);
+        Self(Box::new(CachePadded::new(mutex)))
+    }
+
+    fn locked(&self, section: impl FnOnce()) {
+        // SAFETY: the mutex is initialised and stays where it is while `self` lives.
+        unsafe { libc::pthread_mutex_lock(self.0.get()) };
+        section();
+        // SAFETY: as above, and this thread has locked it.
+        unsafe { libc::pthread_mutex_unlock(self.0.get()) };
     }
 }
 

@@ -22,7 +22,7 @@ use anyhow::{Context as _, anyhow};
 use crossbeam_utils::CachePadded;
 
 use crate::measure::{Sample, Stopwatch};
-use crate::peer::blocking::{Blocking, Lock as _};
+use crate::peer::blocking::{Blocking, Lock};
 use crate::peer::fairness;
 use crate::peer::protocol::{Arguments, Parameters, Refusal};
 use crate::peer::work::work;
@@ -180,15 +180,15 @@ impl Drop for Contender {
 }
 
 /// The contest of fibres.
-pub(crate) fn blocking<B: Blocking>(asked: Contention) -> anyhow::Result<Sample> {
+pub(crate) fn blocking<B: Blocking, L: Lock>(asked: Contention) -> anyhow::Result<Sample> {
     B::enter(asked.processors, move || {
         let contest = Contest::new(asked);
         let locks: Arc<[_]> = (0..asked.locks)
-            .map(|_| CachePadded::new(B::Lock::free()))
+            .map(|_| CachePadded::new(L::free()))
             .collect();
         let start = |index| {
             let (contender, locks) = (contest.contender(index), Arc::clone(&locks));
-            B::spawn(move || contend::<B>(contender, &locks))
+            B::spawn(move || contend(contender, &locks))
         };
         let joins: Vec<_> = (0..asked.threads).map(start).collect();
         let referee = contest.begin()?;
@@ -198,7 +198,7 @@ pub(crate) fn blocking<B: Blocking>(asked: Contention) -> anyhow::Result<Sample>
 }
 
 /// The life of a contender.
-fn contend<B: Blocking>(mut contender: Contender, locks: &[CachePadded<B::Lock>]) {
+fn contend<L: Lock>(mut contender: Contender, locks: &[CachePadded<L>]) {
     while contender.goes_on() {
         contender.work_free();
         let lock = contender.choose(locks);

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use crate::measure::{Sample, Stopwatch};
-use crate::peer::blocking::{Blocking, Lock as _};
+use crate::peer::blocking::{Blocking, Lock};
 use crate::peer::calibrate::calibrate;
 use crate::peer::protocol::Basic;
 
@@ -11,9 +11,9 @@ use crate::peer::protocol::Basic;
 pub(crate) const FEWEST: u64 = 10_000;
 
 /// Locks and unlocks of one fibre.
-pub(crate) fn blocking<B: Blocking>(asked: Basic) -> anyhow::Result<Sample> {
+pub(crate) fn blocking<B: Blocking, L: Lock>(asked: Basic) -> anyhow::Result<Sample> {
     B::enter(asked.processors, move || {
-        let lock = B::Lock::free();
+        let lock = L::free();
         let lock = black_box(&lock);
         calibrate(asked.seconds, FEWEST, |operations| {
             let watch = Stopwatch::start()?;

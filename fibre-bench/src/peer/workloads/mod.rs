@@ -5,6 +5,7 @@ pub(crate) mod blocked;
 pub(crate) mod contend;
 pub(crate) mod lock;
 pub(crate) mod migrate;
+pub(crate) mod mutexes;
 pub(crate) mod pingpong;
 pub(crate) mod skynet;
 pub(crate) mod sleep;
