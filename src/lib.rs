@@ -75,7 +75,8 @@ pub mod topology {
 /// What fibres and threads wait on.
 pub mod sync {
     pub use fibre_sync::{
-        Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, OnceState, Semaphore,
+        AutoEvent, Barrier, BarrierWaitResult, Condvar, Event, LazyLock, Mutex, MutexGuard,
+        Notified, Notify, Once, OnceLock, OnceState, Semaphore, WaitGroup, WaitGroupGuard,
     };
 }
 

@@ -188,6 +188,19 @@ impl<F: Wakeable> Waiter<F> {
         Resume { target }
     }
 
+    /// What [`claim`](Self::claim) returned, for one who claims many first and resumes them
+    /// later.
+    ///
+    /// # Safety
+    ///
+    /// The caller has won this waiter, and has resumed nobody for it.
+    #[inline]
+    pub unsafe fn claimed(&self) -> Resume<F> {
+        Resume {
+            target: self.target,
+        }
+    }
+
     /// Tries to end this wait because its deadline has passed.
     pub fn time_out(&self) -> Option<Resume<F>> {
         self.decide(TIMED_OUT)

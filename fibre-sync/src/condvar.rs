@@ -130,23 +130,15 @@ impl Condvar {
 
     /// Wakes the one that has waited longest, if any. Blocks nothing.
     pub fn notify_one(&self) {
-        self.notify();
+        let first = self.waiting.lock().claim_first(0);
+        if let Some(first) = first {
+            first.resume();
+        }
     }
 
     /// Wakes all that wait now. Blocks nothing.
     pub fn notify_all(&self) {
-        // Those that come meanwhile stand behind, and are not meant.
-        let waiting = self.waiting.lock().len();
-        for _ in 0..waiting {
-            if !self.notify() {
-                break;
-            }
-        }
-    }
-
-    /// Wakes one; `false`: nobody waits.
-    fn notify(&self) -> bool {
-        let first = self.waiting.lock().claim_first(0);
-        first.map(|first| first.resume()).is_some()
+        let all = self.waiting.lock().claim_all(0);
+        all.resume();
     }
 }

@@ -1,23 +1,32 @@
-//! What fibres and threads wait on: [`Mutex`], [`Condvar`], [`Semaphore`], [`Once`] and its kin.
+//! What fibres and threads wait on: [`Mutex`], [`Condvar`], [`Semaphore`], [`Barrier`],
+//! [`Event`] and [`AutoEvent`], [`WaitGroup`], [`Notify`], [`Once`] and its kin.
 //!
 //! All of them block the fibre when called by a fibre, and the thread when called by
 //! any other thread; fibres and threads may share one object. Each blocking call
 //! has a form with a deadline. Nearly all are made of one [`WaitList`] under one short lock
 //! and of [`fibre_core::park_until`]; this crate mentions no file descriptor.
 
+mod barrier;
 mod condvar;
+mod event;
 mod lazy_lock;
 mod mutex;
+mod notify;
 mod once;
 mod once_lock;
 mod once_word;
 mod semaphore;
+mod wait_group;
 mod wait_list;
 
+pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::Condvar;
+pub use event::{AutoEvent, Event};
 pub use lazy_lock::LazyLock;
 pub use mutex::{Mutex, MutexGuard};
+pub use notify::{Notified, Notify};
 pub use once::{Once, OnceState};
 pub use once_lock::OnceLock;
 pub use semaphore::Semaphore;
-pub use wait_list::{Locked, Place, WaitList, wait, wait_at};
+pub use wait_group::{WaitGroup, WaitGroupGuard};
+pub use wait_list::{Claimed, Locked, Place, WaitList, wait, wait_at, wait_or_leave};

@@ -113,6 +113,37 @@ impl WaitList {
         }
     }
 
+    /// Takes out all that wait and have not given up meanwhile. Resume them after the lock is
+    /// released.
+    pub fn claim_all(&mut self, token: u32) -> Claimed {
+        let mut next = std::mem::replace(&mut self.head, ptr::null());
+        self.tail = ptr::null();
+        self.length = 0;
+        let mut claimed = Claimed {
+            first: ptr::null(),
+            length: 0,
+        };
+        let mut last: *const Node = ptr::null();
+        // SAFETY: all were in the list, hence are alive; we are under its lock.
+        while let Some(node) = unsafe { next.as_ref() } {
+            next = node.behind.get();
+            node.linked.set(false);
+            // SAFETY: a linked node's waiter is alive, too.
+            if unsafe { (*node.waiter.get()).claim(token) }.is_none() {
+                continue;
+            }
+            node.behind.set(ptr::null());
+            // SAFETY: claimed and not resumed, hence alive.
+            match unsafe { last.as_ref() } {
+                Some(last) => last.behind.set(node),
+                None => claimed.first = node,
+            }
+            last = node;
+            claimed.length += 1;
+        }
+        claimed
+    }
+
     /// Puts a node in, which stays put until it is out again.
     fn insert(&mut self, node: &Node, waiter: &Waiter, place: Place) {
         let (before, behind) = match place {
@@ -153,6 +184,42 @@ impl WaitList {
         }
         node.linked.set(false);
         self.length -= 1;
+    }
+}
+
+/// Those that [`WaitList::claim_all`] has claimed: a chain through their frames. They sleep until
+/// [`resume`](Self::resume) is called, which needs no lock and touches nothing but these frames.
+#[must_use = "they sleep until they are resumed"]
+#[derive(Debug)]
+pub struct Claimed {
+    /// The one that has waited longest.
+    first: *const Node,
+    /// How many they are.
+    length: usize,
+}
+
+impl Claimed {
+    /// How many they are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether nobody had to be claimed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Lets all of them go on, in the order in which they came. Blocks nothing.
+    pub fn resume(self) {
+        let mut next = self.first;
+        // SAFETY: claimed and not resumed, hence alive.
+        while let Some(node) = unsafe { next.as_ref() } {
+            next = node.behind.get();
+            // SAFETY: as above, and it is resumed once. Its frame may be gone from here on.
+            unsafe { (*node.waiter.get()).claimed() }.resume();
+        }
     }
 }
 
@@ -202,6 +269,29 @@ pub unsafe fn wait_at<S>(
     enter: impl FnOnce(&mut S) -> bool,
     after: impl FnOnce(),
 ) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { wait_or_leave(place, locked, list, limit, enter, after, |_, _| ()) }
+}
+
+/// [`wait_at`], with something to do when the wait ends by its limit.
+///
+/// `leave` is called under the lock, after the caller has been taken out of the list. Its second
+/// argument says by whom: `true`, by itself just now; `false`, by a waker before, which then lost
+/// the claim.
+///
+/// # Safety
+///
+/// As for [`wait`].
+#[inline]
+pub unsafe fn wait_or_leave<S>(
+    place: Place,
+    locked: &Locked<S>,
+    list: impl Fn(&mut S) -> &mut WaitList,
+    limit: Limit,
+    enter: impl FnOnce(&mut S) -> bool,
+    after: impl FnOnce(),
+    leave: impl FnOnce(&mut S, bool),
+) -> Outcome {
     let node = Framed::new(Node::new());
     let publish = |waiter: &Waiter| {
         let mut state = locked.lock();
@@ -216,9 +306,11 @@ pub unsafe fn wait_at<S>(
     let withdraw = |_: &Waiter| {
         let mut state = locked.lock();
         // A waker may have popped it, and lost the claim.
-        if node.linked.get() && !planted("wait list: who gives up stays in it") {
+        let linked = node.linked.get();
+        if linked && !planted("wait list: who gives up stays in it") {
             list(&mut state).unlink(&node);
         }
+        leave(&mut state, linked);
     };
     // SAFETY: the waiter is reached by its node only, under the lock; a waker takes the
     // node out before it claims, and `withdraw` takes it out if nobody has claimed.

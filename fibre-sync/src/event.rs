@@ -1,0 +1,271 @@
+//! Events: something has happened, and who waits for it goes on.
+//!
+//! An [`Event`] stays set until it is reset by hand, and lets everybody pass meanwhile. An
+//! [`AutoEvent`] is reset by the one that it lets pass, so each `set` releases one. They are two
+//! types, because nobody wants to read up which kind an event is in order to know what `set` does.
+//!
+//! Both are set under the list's lock: an event that is set has nobody waiting. A set event is
+//! handed over like a semaphore's permit: whether a waiter's deadline, its cancellation or the
+//! `set` wins is decided by the waiter's outcome, so the next one gets what somebody who gave up
+//! did not take, and if nobody waits the event stays set.
+//!
+//! The lock is given back before anybody is resumed, and that is the last touch: whoever goes on
+//! may free the event.
+
+use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
+use std::time::{Duration, Instant};
+
+/// What either kind's lock protects.
+#[derive(Debug, Default)]
+struct State {
+    /// Whether it has happened. If so, nobody waits.
+    set: bool,
+    waiting: WaitList,
+}
+
+impl State {
+    /// It has not happened, and nobody waits.
+    #[cfg(not(loom))]
+    const fn new() -> Self {
+        Self {
+            set: false,
+            waiting: WaitList::new(),
+        }
+    }
+}
+
+/// Waits until `passes` of the state. `false`: the limit came first.
+fn wait_for(state: &Locked<State>, limit: Limit, passes: fn(&mut State) -> bool) -> bool {
+    yield_point();
+    // SAFETY: the list is borrowed with the lock, and nobody replaces it.
+    let outcome = unsafe {
+        wait(
+            state,
+            |state| &mut state.waiting,
+            limit,
+            |state| !passes(state),
+            || (),
+        )
+    };
+    matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
+}
+
+/// An event that, once set, lets everybody pass until it is reset.
+///
+/// ```
+/// use fibre_sync::Event;
+///
+/// let ready = Event::new();
+/// fibre_core::scope(|scope| {
+///     for _ in 0..3 {
+///         scope.spawn(|| ready.wait());
+///     }
+///     ready.set();
+/// });
+/// assert!(ready.is_set());
+/// ready.reset();
+/// assert!(!ready.try_wait());
+/// ```
+#[derive(Debug, Default)]
+pub struct Event {
+    state: Locked<State>,
+}
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Event {
+    fn end_of_frame(&mut self) {
+        self.state.end_of_frame();
+    }
+}
+
+impl Event {
+    /// An event that is not set.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An event that is not set.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            state: Locked::new(State::new()),
+        }
+    }
+
+    /// Sets the event. All that wait now go on, even if it is reset at once. Blocks nothing.
+    pub fn set(&self) {
+        let mut state = self.state.lock();
+        state.set = true;
+        let all = state.waiting.claim_all(0);
+        drop(state);
+        all.resume();
+    }
+
+    /// Undoes [`set`](Self::set); says whether the event was set. Blocks nothing.
+    pub fn reset(&self) -> bool {
+        std::mem::take(&mut self.state.lock().set)
+    }
+
+    /// Whether the event is set at this moment.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.state.lock().set
+    }
+
+    /// Waits until the event is set. Blocks the fibre, or the thread if the caller is not a
+    /// fibre.
+    pub fn wait(&self) {
+        // Without a limit this cannot fail.
+        self.wait_within(Limit::None);
+    }
+
+    /// Whether [`wait`](Self::wait) would not block: the same as [`is_set`](Self::is_set).
+    #[must_use = "`false` means that the event is not set"]
+    pub fn try_wait(&self) -> bool {
+        self.is_set()
+    }
+
+    /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled;
+    /// says whether the event was set. If it is already, this is always `true`.
+    #[must_use = "`false` means that the event has not been set"]
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        self.wait_within(Limit::after(timeout))
+    }
+
+    /// Like [`wait_timeout`](Self::wait_timeout), with the moment at which to give up.
+    #[must_use = "`false` means that the event has not been set"]
+    pub fn wait_until(&self, deadline: Instant) -> bool {
+        self.wait_within(Limit::Deadline(deadline))
+    }
+
+    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`].
+    pub fn wait_cancellable(&self) -> Result<(), Cancelled> {
+        cancellation_point()?;
+        let came = self.wait_within(Limit::Cancellation);
+        came.then_some(()).ok_or(Cancelled)
+    }
+
+    /// The common part.
+    fn wait_within(&self, limit: Limit) -> bool {
+        wait_for(&self.state, limit, |state| state.set)
+    }
+}
+
+/// An event that lets one pass each time it is set, and is reset by whoever that is.
+///
+/// Setting it twice while nobody waits is setting it once; that is the difference to a
+/// [`Semaphore`](crate::Semaphore), which counts.
+///
+/// ```
+/// use fibre_sync::AutoEvent;
+///
+/// let work = AutoEvent::new();
+/// work.set();
+/// work.set();
+/// work.wait();
+/// assert!(!work.try_wait());
+/// ```
+#[derive(Debug, Default)]
+pub struct AutoEvent {
+    state: Locked<State>,
+}
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for AutoEvent {
+    fn end_of_frame(&mut self) {
+        self.state.end_of_frame();
+    }
+}
+
+impl AutoEvent {
+    /// An event that is not set.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An event that is not set.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            state: Locked::new(State::new()),
+        }
+    }
+
+    /// Lets the one go on that has waited longest; if nobody waits, the event stays set for the
+    /// next one to come. Blocks nothing.
+    pub fn set(&self) {
+        let mut state = self.state.lock();
+        let first = state.waiting.claim_first(0);
+        state.set |= first.is_none();
+        drop(state);
+        if let Some(first) = first {
+            first.resume();
+        }
+    }
+
+    /// Undoes a [`set`](Self::set) that nobody has taken; says whether there was one. Blocks
+    /// nothing.
+    pub fn reset(&self) -> bool {
+        std::mem::take(&mut self.state.lock().set)
+    }
+
+    /// Whether the event is set at this moment. Does not reset it.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.state.lock().set
+    }
+
+    /// Waits until the event is set, and resets it. Blocks the fibre, or the thread if the caller
+    /// is not a fibre. First come, first served.
+    pub fn wait(&self) {
+        // Without a limit this cannot fail.
+        self.wait_within(Limit::None);
+    }
+
+    /// Resets the event if it is set, and says whether it was. Blocks nothing.
+    #[must_use = "`false` means that the event was not set"]
+    pub fn try_wait(&self) -> bool {
+        self.reset()
+    }
+
+    /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled;
+    /// says whether the event was the caller's. A timeout of nothing, and a cancelled fibre, try
+    /// once.
+    #[must_use = "`false` means that the event has not been set"]
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        self.wait_within(Limit::after(timeout))
+    }
+
+    /// Like [`wait_timeout`](Self::wait_timeout), with the moment at which to give up.
+    #[must_use = "`false` means that the event has not been set"]
+    pub fn wait_until(&self, deadline: Instant) -> bool {
+        self.wait_within(Limit::Deadline(deadline))
+    }
+
+    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then the event has not been reset.
+    pub fn wait_cancellable(&self) -> Result<(), Cancelled> {
+        cancellation_point()?;
+        let came = self.wait_within(Limit::Cancellation);
+        came.then_some(()).ok_or(Cancelled)
+    }
+
+    /// The common part.
+    fn wait_within(&self, limit: Limit) -> bool {
+        wait_for(&self.state, limit, |state| std::mem::take(&mut state.set))
+    }
+}

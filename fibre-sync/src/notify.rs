@@ -1,0 +1,214 @@
+//! Notifications without a mutex, in the manner of tokio's `Notify`.
+//!
+//! `notify_one` wakes the one that has waited longest, or leaves one permit for the next to come.
+//! `notify_waiters` wakes those that wait now and leaves nothing. That alone would be of little
+//! use to who looks at a condition first and then waits: a notification in between would be
+//! lost. So a wait may begin before it blocks: [`Notify::notified`] takes the number of
+//! broadcasts so far, and a wait from there passes if there has been another one.
+//!
+//! The lock is given back before anybody is resumed, and that is the last touch: whoever goes on
+//! may free the object.
+
+use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
+use std::time::{Duration, Instant};
+
+/// Wakes one or all that wait; one notification is kept for who comes late.
+///
+/// ```
+/// use fibre_sync::Notify;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// let (closed, changed) = (AtomicBool::new(false), Notify::new());
+/// fibre_core::scope(|scope| {
+///     scope.spawn(|| loop {
+///         let notified = changed.notified();
+///         if closed.load(Ordering::Acquire) {
+///             break;
+///         }
+///         notified.wait();
+///     });
+///     closed.store(true, Ordering::Release);
+///     changed.notify_waiters();
+/// });
+/// ```
+#[derive(Debug, Default)]
+pub struct Notify {
+    state: Locked<State>,
+}
+
+/// What the lock protects.
+#[derive(Debug, Default)]
+struct State {
+    /// Whether a notification is kept. If so, nobody waits.
+    permit: bool,
+    /// How often all were notified, wrapping around.
+    broadcasts: usize,
+    waiting: WaitList,
+}
+
+impl State {
+    /// Whether one who has seen so many broadcasts need not wait. Takes the permit only if there
+    /// was no broadcast.
+    fn passes(&mut self, seen: usize) -> bool {
+        self.broadcasts != seen || std::mem::take(&mut self.permit)
+    }
+}
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Notify {
+    fn end_of_frame(&mut self) {
+        self.state.end_of_frame();
+    }
+}
+
+impl Notify {
+    /// Nobody waits, and no notification is kept.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Nobody waits, and no notification is kept.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            state: Locked::new(State {
+                permit: false,
+                broadcasts: 0,
+                waiting: WaitList::new(),
+            }),
+        }
+    }
+
+    /// Wakes the one that has waited longest; if nobody waits, the next one to wait passes. At
+    /// most one notification is kept. Blocks nothing.
+    pub fn notify_one(&self) {
+        let mut state = self.state.lock();
+        let first = state.waiting.claim_first(0);
+        state.permit |= first.is_none();
+        drop(state);
+        if let Some(first) = first {
+            first.resume();
+        }
+    }
+
+    /// Wakes all that wait now, and those whose [`Notified`] was made before. Keeps nothing
+    /// for others. Blocks nothing.
+    pub fn notify_waiters(&self) {
+        let mut state = self.state.lock();
+        state.broadcasts = state.broadcasts.wrapping_add(1);
+        let all = state.waiting.claim_all(0);
+        drop(state);
+        all.resume();
+    }
+
+    /// Begins a wait, which will not miss a [`notify_waiters`](Self::notify_waiters) from here on.
+    pub fn notified(&self) -> Notified<'_> {
+        Notified {
+            notify: self,
+            seen: self.state.lock().broadcasts,
+        }
+    }
+
+    /// Waits for a notification. Blocks the fibre, or the thread if the caller is not a fibre.
+    pub fn wait(&self) {
+        self.notified().wait();
+    }
+
+    /// Takes the kept notification, if there is one. Blocks nothing.
+    #[must_use = "`false` means that no notification was kept"]
+    pub fn try_wait(&self) -> bool {
+        std::mem::take(&mut self.state.lock().permit)
+    }
+
+    /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled;
+    /// says whether a notification came. A timeout of nothing, and a cancelled fibre, take a
+    /// kept one.
+    #[must_use = "`false` means that no notification came"]
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        self.notified().wait_timeout(timeout)
+    }
+
+    /// Like [`wait_timeout`](Self::wait_timeout), with the moment at which to give up.
+    #[must_use = "`false` means that no notification came"]
+    pub fn wait_until(&self, deadline: Instant) -> bool {
+        self.notified().wait_until(deadline)
+    }
+
+    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then no notification has been consumed.
+    pub fn wait_cancellable(&self) -> Result<(), Cancelled> {
+        self.notified().wait_cancellable()
+    }
+}
+
+/// A wait that has begun and does not block yet; see [`Notify::notified`].
+///
+/// Dropping it loses nothing: what [`Notify::notify_one`] brings is not kept in here.
+#[must_use = "it does not wait by itself"]
+#[derive(Debug)]
+pub struct Notified<'a> {
+    notify: &'a Notify,
+    /// How many broadcasts there had been.
+    seen: usize,
+}
+
+impl Notified<'_> {
+    /// Waits for a notification. Blocks the fibre, or the thread if the caller is not a fibre.
+    pub fn wait(self) {
+        // Without a limit this cannot fail.
+        self.wait_within(Limit::None);
+    }
+
+    /// Whether a notification has come, which is taken if it was meant for one. Blocks nothing.
+    #[must_use = "`false` means that no notification has come"]
+    pub fn try_wait(self) -> bool {
+        self.notify.state.lock().passes(self.seen)
+    }
+
+    /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled;
+    /// says whether a notification came.
+    #[must_use = "`false` means that no notification came"]
+    pub fn wait_timeout(self, timeout: Duration) -> bool {
+        self.wait_within(Limit::after(timeout))
+    }
+
+    /// Like [`wait_timeout`](Self::wait_timeout), with the moment at which to give up.
+    #[must_use = "`false` means that no notification came"]
+    pub fn wait_until(self, deadline: Instant) -> bool {
+        self.wait_within(Limit::Deadline(deadline))
+    }
+
+    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then no notification has been consumed.
+    pub fn wait_cancellable(self) -> Result<(), Cancelled> {
+        cancellation_point()?;
+        let came = self.wait_within(Limit::Cancellation);
+        came.then_some(()).ok_or(Cancelled)
+    }
+
+    /// The common part.
+    fn wait_within(self, limit: Limit) -> bool {
+        yield_point();
+        // SAFETY: the list is in the notify, which is borrowed, and nobody replaces it.
+        let outcome = unsafe {
+            wait(
+                &self.notify.state,
+                |state| &mut state.waiting,
+                limit,
+                |state| !state.passes(self.seen),
+                || (),
+            )
+        };
+        matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
+    }
+}

@@ -1,0 +1,202 @@
+//! A wait group: waits until a number of jobs are done.
+//!
+//! It is a count, in Go's style, and not a token to be cloned and dropped, as crossbeam has it:
+//! a count needs no allocation, lies in a frame or in a static, can be used again, and is what
+//! other languages can wrap. The safety of the other style, where nothing can be counted twice
+//! or forgotten in a panic, is had from [`WaitGroup::guard`]. Misuse that the count shows is a panic.
+//!
+//! Whoever brings the count to zero claims all that wait, gives the lock back and then resumes
+//! them. That is its last touch: whoever has waited may free the group.
+
+use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
+use std::time::{Duration, Instant};
+
+/// Waits until as many jobs have been done as were added.
+///
+/// Add a job before you start it, not within it: a `wait` that comes first finds nothing to wait
+/// for. A group can be used again.
+///
+/// ```
+/// use fibre_sync::WaitGroup;
+/// use std::sync::Arc;
+///
+/// let group = Arc::new(WaitGroup::new());
+/// for _ in 0..3 {
+///     group.add(1);
+///     let group = Arc::clone(&group);
+///     fibre_core::spawn(move || {
+///         // … the job
+///         group.done();
+///     });
+/// }
+/// group.wait();
+/// ```
+#[derive(Debug, Default)]
+pub struct WaitGroup {
+    state: Locked<State>,
+}
+
+/// What the lock protects.
+#[derive(Debug, Default)]
+struct State {
+    /// Jobs that are not done. If there are none, nobody waits.
+    count: usize,
+    waiting: WaitList,
+}
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for WaitGroup {
+    fn end_of_frame(&mut self) {
+        self.state.end_of_frame();
+    }
+}
+
+impl WaitGroup {
+    /// A group without jobs.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A group without jobs.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            state: Locked::new(State {
+                count: 0,
+                waiting: WaitList::new(),
+            }),
+        }
+    }
+
+    /// Adds `jobs` jobs. Blocks nothing.
+    ///
+    /// # Panics
+    ///
+    /// When there would be more than `usize::MAX` jobs.
+    pub fn add(&self, jobs: usize) {
+        let mut state = self.state.lock();
+        let sum = state.count.checked_add(jobs);
+        state.count = sum.unwrap_or(state.count);
+        drop(state);
+        assert!(
+            sum.is_some(),
+            "a wait group with more jobs than it can count"
+        );
+    }
+
+    /// One job is done; if it was the last one, all that wait go on. Blocks nothing; any thread.
+    ///
+    /// # Panics
+    ///
+    /// When no job is left: `done` was called more often than jobs were added.
+    pub fn done(&self) {
+        let mut state = self.state.lock();
+        let left = state.count.checked_sub(1);
+        state.count = left.unwrap_or(0);
+        let all = (left == Some(0)).then(|| state.waiting.claim_all(0));
+        drop(state);
+        assert!(
+            left.is_some(),
+            "a wait group of which more was done than was added"
+        );
+        if let Some(all) = all {
+            all.resume();
+        }
+    }
+
+    /// Adds a job that is done when the guard is dropped, be it by a panic.
+    ///
+    /// ```
+    /// let group = fibre_sync::WaitGroup::new();
+    /// fibre_core::scope(|scope| {
+    ///     let job = group.guard();
+    ///     scope.spawn(move || drop(job));
+    ///     group.wait();
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`add`](Self::add).
+    #[must_use = "the job is done when the guard is dropped"]
+    pub fn guard(&self) -> WaitGroupGuard<'_> {
+        self.add(1);
+        WaitGroupGuard { group: self }
+    }
+
+    /// How many jobs are not done at this moment.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.state.lock().count
+    }
+
+    /// Waits until no job is left. Blocks the fibre, or the thread if the caller is not a
+    /// fibre. Jobs that are added after the last one was done do not hold it up.
+    pub fn wait(&self) {
+        // Without a limit this cannot fail.
+        self.wait_within(Limit::None);
+    }
+
+    /// Whether no job is left, so that [`wait`](Self::wait) would not block.
+    #[must_use = "`false` means that jobs are left"]
+    pub fn try_wait(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled;
+    /// says whether all was done. If no job is left, this is always `true`.
+    #[must_use = "`false` means that jobs are left"]
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        self.wait_within(Limit::after(timeout))
+    }
+
+    /// Like [`wait_timeout`](Self::wait_timeout), with the moment at which to give up.
+    #[must_use = "`false` means that jobs are left"]
+    pub fn wait_until(&self, deadline: Instant) -> bool {
+        self.wait_within(Limit::Deadline(deadline))
+    }
+
+    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`].
+    pub fn wait_cancellable(&self) -> Result<(), Cancelled> {
+        cancellation_point()?;
+        let done = self.wait_within(Limit::Cancellation);
+        done.then_some(()).ok_or(Cancelled)
+    }
+
+    /// The common part.
+    fn wait_within(&self, limit: Limit) -> bool {
+        yield_point();
+        // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
+        let outcome = unsafe {
+            wait(
+                &self.state,
+                |state| &mut state.waiting,
+                limit,
+                |state| state.count > 0,
+                || (),
+            )
+        };
+        matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
+    }
+}
+
+/// One job of a [`WaitGroup`]; dropping it says that it is done.
+#[must_use = "the job is done when the guard is dropped"]
+#[derive(Debug)]
+pub struct WaitGroupGuard<'a> {
+    group: &'a WaitGroup,
+}
+
+impl Drop for WaitGroupGuard<'_> {
+    fn drop(&mut self) {
+        self.group.done();
+    }
+}
