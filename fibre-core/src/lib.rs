@@ -10,7 +10,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `sync`, `short_lock`, `report`, `quiet` | atomics, real or loom's; a lock; words on standard error; destructors that panic |
-//! | `model`, `frame`, `park_model`, `short_lock_model` | for models only |
+//! | `model`, `memory_model`, `park_model`, `short_lock_model` | for models only |
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
 //! | `waiter`, `completion` | the wake side: the first waker wins |
@@ -32,7 +32,7 @@
 //! | `children`, `join`, `spawn`, `cluster`, `scope`, `builder`, `big_stack`, `blocking` | what users call |
 
 #[cfg(loom)]
-mod frame;
+mod memory_model;
 #[cfg(loom)]
 pub mod model;
 pub mod sync;

@@ -25,7 +25,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-pub use crate::frame::Shared;
+pub use crate::memory_model::{Shared, expecting_panics};
 
 /// Checks `model` under every schedule within the bound of preemptions
 /// (`LOOM_MAX_PREEMPTIONS`, two by default).

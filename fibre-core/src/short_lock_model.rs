@@ -4,51 +4,61 @@
 //! models of its own. This one keeps what those who use it rely on: who has the value is alone
 //! and sees what the one before did, and giving it back is the last touch of the memory.
 
-use crate::frame::EndOfFrame;
+use crate::memory_model::{EndOfFrame, has_failed};
 use loom::cell::UnsafeCell;
 use loom::sync::{Mutex, MutexGuard};
+use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
 /// The lock, around what it protects.
 #[derive(Debug, Default)]
 pub struct ShortLock<T> {
     /// Does the work.
-    lock: Mutex<T>,
+    lock: Mutex<()>,
     /// Read by holders, written when the memory ends.
     memory: UnsafeCell<()>,
+    /// Touched by the holder only.
+    value: std::cell::UnsafeCell<T>,
 }
 
-// SAFETY: the lock gives the value to one thread at a time, and loom watches the other field.
+// SAFETY: the lock gives the value to one thread at a time, and loom watches the memory.
 unsafe impl<T: Send> Sync for ShortLock<T> {}
 
-#[allow(clippy::unwrap_used, reason = "a poisoned model has failed already")]
 impl<T> ShortLock<T> {
     /// A free lock.
     #[must_use]
     pub fn new(value: T) -> Self {
         Self {
-            lock: Mutex::new(value),
+            lock: Mutex::new(()),
             memory: UnsafeCell::new(()),
+            value: std::cell::UnsafeCell::new(value),
         }
     }
 
     /// Takes the lock. Blocks the thread while somebody has it.
     pub fn lock(&self) -> ShortGuard<'_, T> {
-        self.guard(self.lock.lock().unwrap())
+        let held = (!has_failed()).then(|| self.lock.lock().ok()).flatten();
+        self.guard(held)
     }
 
     /// Takes the lock, unless somebody has it.
     pub fn try_lock(&self) -> Option<ShortGuard<'_, T>> {
-        self.lock.try_lock().ok().map(|guard| self.guard(guard))
+        if has_failed() {
+            return Some(self.guard(None));
+        }
+        let held = self.lock.try_lock().ok()?;
+        Some(self.guard(Some(held)))
     }
 
-    /// The lock has just been taken.
-    fn guard<'a>(&'a self, guard: MutexGuard<'a, T>) -> ShortGuard<'a, T> {
-        self.memory.with(|_| ());
-        ShortGuard {
-            memory: &self.memory,
-            guard,
-        }
+    /// The lock has just been taken, or the model has failed.
+    fn guard<'a>(&'a self, held: Option<MutexGuard<'a, ()>>) -> ShortGuard<'a, T> {
+        let guard = ShortGuard {
+            lock: self,
+            held: ManuallyDrop::new(held),
+        };
+        guard.touch();
+        guard
     }
 }
 
@@ -60,33 +70,49 @@ impl<T> EndOfFrame for ShortLock<T> {
 
 /// The right to the value; gives the lock back when dropped.
 #[must_use = "the lock is given back at once"]
-#[derive(Debug)]
 pub struct ShortGuard<'a, T> {
-    /// See [`ShortLock`].
-    memory: &'a UnsafeCell<()>,
-    /// Dropped after that has been read.
-    guard: MutexGuard<'a, T>,
+    lock: &'a ShortLock<T>,
+    /// Not dropped if the model has failed.
+    held: ManuallyDrop<Option<MutexGuard<'a, ()>>>,
+}
+
+impl<T> ShortGuard<'_, T> {
+    /// Tells loom that the memory is used.
+    fn touch(&self) {
+        if !has_failed() {
+            self.lock.memory.with(|_| ());
+        }
+    }
 }
 
 impl<T> Deref for ShortGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.guard
+        // SAFETY: the lock is ours, or nobody else runs any more.
+        unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T> DerefMut for ShortGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        &mut self.guard
+        // SAFETY: as in `deref`.
+        unsafe { &mut *self.lock.value.get() }
     }
 }
 
 impl<T> Drop for ShortGuard<'_, T> {
     fn drop(&mut self) {
-        // A model that has failed has nothing more to find out.
-        if !std::thread::panicking() {
-            self.memory.with(|_| ());
+        if !has_failed() {
+            self.touch();
+            // SAFETY: dropped here only.
+            unsafe { ManuallyDrop::drop(&mut self.held) };
         }
+    }
+}
+
+impl<T> fmt::Debug for ShortGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ShortGuard")
     }
 }

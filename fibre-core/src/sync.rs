@@ -15,8 +15,6 @@ pub use std::sync::atomic::{
 
 #[cfg(loom)]
 pub use self::model::*;
-#[cfg(loom)]
-pub use loom::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// A barrier for two: see `light_barrier`. `false`: the kernel refused it.
 pub type HeavyBarrier = fn() -> bool;
@@ -196,13 +194,16 @@ fn futex_wake(word: *const u32) -> libc::c_long {
 
 #[cfg(loom)]
 mod model {
-    use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+    use crate::memory_model::has_failed;
     use std::time::{Duration, Instant};
 
-    pub use crate::frame::{AtomicBool, EndOfFrame, Framed};
+    pub use crate::memory_model::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Cell, EndOfFrame,
+        Framed,
+    };
     pub use crate::model::planted;
-    pub use loom::cell::Cell;
     pub use loom::sync::MutexGuard;
+    pub use loom::sync::atomic::Ordering;
 
     /// Time flies in models: whatever has a beginning has lasted long enough.
     pub fn has_passed(_time: Duration, _since: Instant) -> bool {
@@ -294,16 +295,25 @@ mod model {
 
         /// Reads the word.
         pub fn load(&self) -> u32 {
+            if has_failed() {
+                return u32::MAX;
+            }
             *self.word.lock().unwrap()
         }
 
         /// Replaces the word; returns the old value.
         pub fn swap(&self, value: u32) -> u32 {
+            if has_failed() {
+                return u32::MAX;
+            }
             std::mem::replace(&mut self.word.lock().unwrap(), value)
         }
 
         /// Replaces `from` by `to`; says whether the word was `from`.
         pub fn exchange(&self, from: u32, to: u32) -> bool {
+            if has_failed() {
+                return true;
+            }
             let mut word = self.word.lock().unwrap();
             let same = *word == from;
             if same {
@@ -314,6 +324,9 @@ mod model {
 
         /// Sleeps while the word is `expected`; models have no clock.
         pub fn wait(&self, expected: u32, _deadline: Option<Instant>) {
+            if has_failed() {
+                return;
+            }
             let mut word = self.word.lock().unwrap();
             while *word == expected {
                 word = self.changed.wait(word).unwrap();
@@ -322,8 +335,10 @@ mod model {
 
         /// Wakes one thread that sleeps on the word.
         pub fn wake_one(this: *const Self) {
-            // SAFETY: models keep the word alive until all threads ended.
-            unsafe { (*this).changed.notify_one() };
+            if !has_failed() {
+                // SAFETY: models keep the word alive until all threads ended.
+                unsafe { (*this).changed.notify_one() };
+            }
         }
     }
 }

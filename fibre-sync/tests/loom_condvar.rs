@@ -1,0 +1,132 @@
+//! Models of the condition variable: no notification is lost, or swallowed by one who gives up.
+//!
+//! Run by `cargo xtask loom`. A wait with a deadline may give up at any moment here.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
+
+use fibre_core::model::{Shared, check, finds_planted};
+use fibre_core::sync::EndOfFrame;
+use fibre_sync::{Condvar, Mutex};
+use loom::thread;
+use std::time::Instant;
+
+/// A condition: whether something is there.
+#[derive(Default)]
+struct Condition {
+    there: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl EndOfFrame for Condition {
+    fn end_of_frame(&mut self) {
+        self.there.end_of_frame();
+        self.changed.end_of_frame();
+    }
+}
+
+/// What the threads of a model share.
+fn condition() -> Shared<Condition> {
+    Shared::new(Condition::default())
+}
+
+/// Waits until it is there.
+fn wait(condition: Shared<Condition>) {
+    let mut there = condition.there.lock();
+    while !*there {
+        condition.changed.wait(&mut there);
+    }
+}
+
+/// One waits, the other one makes it true.
+fn wait_and_notify() {
+    let condition = condition();
+    let waiter = thread::spawn(move || wait(condition));
+    *condition.there.lock() = true;
+    condition.changed.notify_one();
+    waiter.join().unwrap();
+    condition.free();
+}
+
+/// Who looks and waits misses no change.
+#[test]
+fn no_notification_is_lost() {
+    check(wait_and_notify);
+}
+
+/// Planted: between looking and waiting it changes, and nobody is there to be told.
+#[test]
+fn planted_gap_before_waiting_is_found() {
+    finds_planted(
+        "condvar: the mutex is unlocked before the list is entered",
+        wait_and_notify,
+    );
+}
+
+/// Who is notified frees the condition variable: the notification comes after it has begun to
+/// wait, since the mutex is held until then.
+fn notify_and_free() {
+    let condition = condition();
+    let mut there = condition.there.lock();
+    let notifier = thread::spawn(move || {
+        drop(condition.there.lock());
+        condition.changed.notify_one();
+    });
+    condition.changed.wait(&mut there);
+    drop(there);
+    condition.free();
+    notifier.join().unwrap();
+}
+
+/// A notification touches nothing once the one that waits can go on.
+#[test]
+fn who_is_notified_may_free() {
+    check(notify_and_free);
+}
+
+/// One gives up at some moment, and passes on what it was told; the other waits for ever. Both
+/// are told of one change.
+fn one_gives_up() {
+    let condition = condition();
+    let impatient = thread::spawn(move || {
+        let mut there = condition.there.lock();
+        if !*there && condition.changed.wait_until(&mut there, Instant::now()) {
+            condition.changed.notify_one();
+        }
+    });
+    let patient = thread::spawn(move || wait(condition));
+    *condition.there.lock() = true;
+    condition.changed.notify_one();
+    impatient.join().unwrap();
+    patient.join().unwrap();
+    condition.free();
+}
+
+/// Whoever gives up has not taken the notification along.
+#[test]
+fn a_deadline_swallows_no_notification() {
+    check(one_gives_up);
+}
+
+/// Planted: the notification finds one that gives up, and reaches nobody.
+#[test]
+fn planted_swallowed_notification_is_found() {
+    finds_planted("wait list: a waker that loses its claim goes", one_gives_up);
+}
+
+/// Two wait for one change.
+fn notify_all() {
+    let condition = condition();
+    let waiters = [(); 2].map(|()| thread::spawn(move || wait(condition)));
+    *condition.there.lock() = true;
+    condition.changed.notify_all();
+    for waiter in waiters {
+        waiter.join().unwrap();
+    }
+    condition.free();
+}
+
+/// All who wait are told.
+#[test]
+fn all_are_notified() {
+    check(notify_all);
+}
