@@ -12,6 +12,7 @@
 //! been taken out of the list, or it has not.
 
 use crate::wait_list::{Claimed, Locked, Place, WaitList, wait_or_leave};
+use fibre_core::sync::planted;
 use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -151,9 +152,16 @@ impl Barrier {
         let counted = Cell::new(true);
         let enter = |state: &mut State| {
             others = state.open();
+            if planted("barrier: the lock is given back after the resume") {
+                others.take().map(Self::lead);
+                return false;
+            }
             others.is_none()
         };
-        let leave = |_: &mut State, taken_back: bool| counted.set(!taken_back);
+        let leave = |_: &mut State, taken_back: bool| {
+            let taken_back = taken_back || planted("barrier: who was counted gives up");
+            counted.set(!taken_back);
+        };
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait_or_leave(

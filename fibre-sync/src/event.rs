@@ -13,6 +13,7 @@
 //! may free the event.
 
 use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::sync::planted;
 use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
 use std::time::{Duration, Instant};
 
@@ -99,10 +100,15 @@ impl Event {
     /// Sets the event. All that wait now go on, even if it is reset at once. Blocks nothing.
     pub fn set(&self) {
         let mut state = self.state.lock();
-        state.set = true;
+        state.set = !planted("event: those that wait are claimed before it is set");
         let all = state.waiting.claim_all(0);
-        drop(state);
+        if !planted("event: the lock is given back after the resume") {
+            drop(state);
+        }
         all.resume();
+        if planted("event: those that wait are claimed before it is set") {
+            self.state.lock().set = true;
+        }
     }
 
     /// Undoes [`set`](Self::set); says whether the event was set. Blocks nothing.
@@ -207,7 +213,7 @@ impl AutoEvent {
     pub fn set(&self) {
         let mut state = self.state.lock();
         let first = state.waiting.claim_first(0);
-        state.set |= first.is_none();
+        state.set |= first.is_none() || planted("event: it is handed over and stays set");
         drop(state);
         if let Some(first) = first {
             first.resume();

@@ -10,6 +10,7 @@
 //! may free the object.
 
 use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::sync::planted;
 use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
 use std::time::{Duration, Instant};
 
@@ -88,7 +89,7 @@ impl Notify {
     pub fn notify_one(&self) {
         let mut state = self.state.lock();
         let first = state.waiting.claim_first(0);
-        state.permit |= first.is_none();
+        state.permit |= first.is_none() || planted("notify: one is woken and one is kept");
         drop(state);
         if let Some(first) = first {
             first.resume();
@@ -99,7 +100,9 @@ impl Notify {
     /// for others. Blocks nothing.
     pub fn notify_waiters(&self) {
         let mut state = self.state.lock();
-        state.broadcasts = state.broadcasts.wrapping_add(1);
+        if !planted("notify: a broadcast is not counted") {
+            state.broadcasts = state.broadcasts.wrapping_add(1);
+        }
         let all = state.waiting.claim_all(0);
         drop(state);
         all.resume();

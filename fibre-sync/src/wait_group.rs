@@ -9,6 +9,7 @@
 //! them. That is its last touch: whoever has waited may free the group.
 
 use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::sync::planted;
 use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
 use std::time::{Duration, Instant};
 
@@ -98,7 +99,9 @@ impl WaitGroup {
         let left = state.count.checked_sub(1);
         state.count = left.unwrap_or(0);
         let all = (left == Some(0)).then(|| state.waiting.claim_all(0));
-        drop(state);
+        if !planted("wait group: the lock is given back after the resume") {
+            drop(state);
+        }
         assert!(
             left.is_some(),
             "a wait group of which more was done than was added"
@@ -180,7 +183,7 @@ impl WaitGroup {
                 &self.state,
                 |state| &mut state.waiting,
                 limit,
-                |state| state.count > 0,
+                |state| state.count > 0 || planted("wait group: who finds all done waits"),
                 || (),
             )
         };

@@ -219,6 +219,9 @@ impl Claimed {
             next = node.behind.get();
             // SAFETY: as above, and it is resumed once. Its frame may be gone from here on.
             unsafe { (*node.waiter.get()).claimed() }.resume();
+            if planted("wait list: a chain is followed through a frame that was let go") {
+                next = node.behind.get();
+            }
         }
     }
 }
