@@ -25,8 +25,10 @@ pub enum Action {
     MakeWay,
     /// Queue it in another cluster.
     Migrate,
-    /// Leave it to whoever wakes it.
+    /// Leave it to whoever wakes it, which may have happened.
     Park,
+    /// Leave it to whoever wakes it and queues it here, which may have happened.
+    ParkAtHome,
     /// Take its stack back: the computation has ended.
     Exit,
 }

@@ -67,10 +67,32 @@ pub unsafe fn park_until(
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    match running() {
-        Some(fibre) => park_fibre(fibre, limit, publish, withdraw),
+    // SAFETY: not null means that this thread is that processor.
+    let here = unsafe { Processor::current().as_ref() };
+    match here.and_then(|here| Some((here, here.running()?))) {
+        Some((here, fibre)) if limit == Limit::None && here.keeps_fibres() => {
+            park_at_home(fibre, publish)
+        }
+        Some((_, fibre)) => park_fibre(fibre, limit, publish, withdraw),
         None => park_thread(limit.deadline(), publish, withdraw),
     }
+}
+
+/// [`park_until`] for a wait that only wakers end, of a fibre that stays on its processor.
+#[inline(always)]
+fn park_at_home(fibre: FibreRef, publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
+    let waiter = Waiter::at_home(fibre);
+    let waiter = std::hint::black_box(&waiter);
+    let unwound = AbortOnUnwind;
+    let outcome = if publish(waiter) {
+        // SAFETY: the running fibre's own block.
+        suspend(unsafe { fibre.as_ref() }, Action::ParkAtHome);
+        waiter.outcome()
+    } else {
+        Outcome::NotParked
+    };
+    std::mem::forget(unwound);
+    outcome
 }
 
 /// The fibre that the caller is.

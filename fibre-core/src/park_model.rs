@@ -21,6 +21,10 @@ impl Wakeable for NoFibre {
     unsafe fn resume(_: NonNull<Self>) {
         unreachable!("only threads wait in models");
     }
+
+    unsafe fn resume_at_home(_: NonNull<Self>) {
+        unreachable!("only threads wait in models");
+    }
 }
 
 /// One wait of one thread.

@@ -228,6 +228,8 @@ mod tests {
     struct Nobody;
     impl Wakeable for Nobody {
         unsafe fn resume(_: NonNull<Self>) {}
+
+        unsafe fn resume_at_home(_: NonNull<Self>) {}
     }
 
     #[test]

@@ -23,6 +23,11 @@
 //!    merely seeing the outcome. So the winner may touch the waiter until it
 //!    resumes; [`Resume`] therefore carries a copy of all that it needs.
 //!
+//! **At home.** A waker must not let a fibre run before its stack has been left, which takes a word
+//! that both change. It takes none if the fibre can only run on the processor that it waits on,
+//! which takes it from its queue after it has left its stack: so a wait that only wakers end, of
+//! a fibre that stays, is ended by queueing the fibre there.
+//!
 //! # Memory ordering
 //!
 //! The outcome is written with release and read with acquire; what else the
@@ -102,6 +107,13 @@ pub trait Wakeable {
     ///
     /// `this` waits, and the caller has won its waiter.
     unsafe fn resume(this: NonNull<Self>);
+
+    /// Lets the one who waits at home go on. Called once per wait, by the winner.
+    ///
+    /// # Safety
+    ///
+    /// `this` waits at home, and the caller has won its waiter.
+    unsafe fn resume_at_home(this: NonNull<Self>);
 }
 
 /// Who waits, as a copy that outlives the waiter.
@@ -109,6 +121,8 @@ pub trait Wakeable {
 enum Target<F> {
     /// A fibre, by its control block.
     Fibre(NonNull<F>),
+    /// A fibre that waits at home.
+    AtHome(NonNull<F>),
     /// A kernel thread, by the word it sleeps on.
     Thread(NonNull<ThreadParker>),
 }
@@ -150,6 +164,13 @@ impl<F: Wakeable> Waiter<F> {
     #[must_use]
     pub fn for_fibre(fibre: NonNull<F>) -> Self {
         Self::new(Target::Fibre(fibre))
+    }
+
+    /// A wait of this fibre at home, see the module text: it has no [`Limit`].
+    #[inline]
+    #[must_use]
+    pub fn at_home(fibre: NonNull<F>) -> Self {
+        Self::new(Target::AtHome(fibre))
     }
 
     /// A wait of the thread that owns `parker`.
@@ -196,9 +217,8 @@ impl<F: Wakeable> Waiter<F> {
     /// The caller has won this waiter, and has resumed nobody for it.
     #[inline]
     pub unsafe fn claimed(&self) -> Resume<F> {
-        Resume {
-            target: self.target,
-        }
+        let target = self.target;
+        Resume { target }
     }
 
     /// Tries to end this wait because its deadline has passed.
@@ -264,6 +284,8 @@ impl<F: Wakeable> Resume<F> {
         match self.target {
             // SAFETY: we have won its waiter, so it waits for us (invariant 2).
             Target::Fibre(fibre) => unsafe { F::resume(fibre) },
+            // SAFETY: the same.
+            Target::AtHome(fibre) => unsafe { F::resume_at_home(fibre) },
             // SAFETY: the same; the thread leaves its frame only after this.
             Target::Thread(parker) => unsafe { ThreadParker::unpark(parker) },
         }

@@ -62,6 +62,10 @@ impl Wakeable for Fibre {
             this.enqueue();
         }
     }
+
+    unsafe fn resume_at_home(_: NonNull<Self>) {
+        unreachable!("who can be cancelled does not wait at home");
+    }
 }
 
 /// A list with room for one waiter.

@@ -81,6 +81,10 @@ impl Wakeable for NoFibre {
     unsafe fn resume(_: NonNull<Self>) {
         unreachable!("no fibre waits in this model");
     }
+
+    unsafe fn resume_at_home(_: NonNull<Self>) {
+        unreachable!("no fibre waits in this model");
+    }
 }
 
 /// The frame of a waiting thread.

@@ -22,6 +22,8 @@ struct Nobody;
 
 impl Wakeable for Nobody {
     unsafe fn resume(_: NonNull<Self>) {}
+
+    unsafe fn resume_at_home(_: NonNull<Self>) {}
 }
 
 /// One processor of a cluster.

@@ -39,6 +39,8 @@ pub struct Barrier {
 struct State {
     /// How many have to come. None is as good as one.
     parties: usize,
+    /// How many have come to the present round.
+    arrived: usize,
     /// Those that have come.
     waiting: WaitList,
 }
@@ -46,8 +48,11 @@ struct State {
 impl State {
     /// Claims those that have come, if the caller is the last one.
     fn open(&mut self) -> Option<Claimed> {
-        let complete = self.waiting.len() + 1 >= self.parties;
-        complete.then(|| self.waiting.claim_all(0))
+        if self.arrived + 1 < self.parties {
+            return None;
+        }
+        self.arrived = 0;
+        Some(self.waiting.claim_all(0))
     }
 }
 
@@ -80,6 +85,7 @@ impl Barrier {
         Self {
             state: Locked::new(State {
                 parties,
+                arrived: 0,
                 waiting: WaitList::new(),
             }),
         }
@@ -92,6 +98,7 @@ impl Barrier {
         Self {
             state: Locked::new(State {
                 parties,
+                arrived: 0,
                 waiting: WaitList::new(),
             }),
         }
@@ -142,7 +149,7 @@ impl Barrier {
     /// How many have come to the present round.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.state.lock().waiting.len()
+        self.state.lock().arrived
     }
 
     /// The common part.
@@ -156,9 +163,11 @@ impl Barrier {
                 others.take().map(Self::lead);
                 return false;
             }
+            state.arrived += usize::from(others.is_none());
             others.is_none()
         };
-        let leave = |_: &mut State, taken_back: bool| {
+        let leave = |state: &mut State, taken_back: bool| {
+            state.arrived -= usize::from(taken_back);
             let taken_back = taken_back || planted("barrier: who was counted gives up");
             counted.set(!taken_back);
         };

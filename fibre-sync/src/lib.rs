@@ -29,4 +29,6 @@ pub use once::{Once, OnceState};
 pub use once_lock::OnceLock;
 pub use semaphore::Semaphore;
 pub use wait_group::{WaitGroup, WaitGroupGuard};
-pub use wait_list::{Claimed, Locked, Place, WaitList, wait, wait_at, wait_or_leave};
+pub use wait_list::{
+    Claimed, Locked, Node, Place, WaitList, wait, wait_at, wait_or_leave, wait_under,
+};

@@ -10,33 +10,75 @@
 //! withdrawal after a deadline or a cancellation removes it.
 
 use fibre_core::sync::{Cell, Framed, planted};
-use fibre_core::{Limit, Outcome, Resume, ShortLock, Waiter, park_until};
-use std::ptr::{self, NonNull};
+use fibre_core::{Limit, Outcome, Resume, ShortGuard, ShortLock, Waiter, park_until};
+use std::fmt;
+use std::ptr;
 
 /// What protects a list and the state that goes with it.
 pub type Locked<S> = ShortLock<S>;
 
 /// One who waits, in its own frame.
-#[derive(Debug)]
-struct Node {
-    /// Whom to wake; null before the node is in the list.
+pub struct Node {
+    /// Whom to wake. Written when the node enters a list.
     waiter: Cell<*const Waiter>,
-    /// The one that has waited a little longer.
+    /// The one that has waited a little longer; for the first one, the last one.
     before: Cell<*const Node>,
-    /// The one that has waited a little less.
+    /// The one that has waited a little less; for the last one, the first one.
     behind: Cell<*const Node>,
     /// Whether the node is in a list.
     linked: Cell<bool>,
+    /// Whether those who have this list's lock are the only ones that can end the wait.
+    alone: Cell<bool>,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("linked", &self.linked)
+            .field("alone", &self.alone)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Node {
     /// A node that is in no list.
-    fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             waiter: Cell::new(ptr::null()),
             before: Cell::new(ptr::null()),
             behind: Cell::new(ptr::null()),
             linked: Cell::new(false),
+            alone: Cell::new(false),
+        }
+    }
+
+    /// Whether it is in a list. Under that list's lock.
+    #[must_use]
+    pub fn is_linked(&self) -> bool {
+        self.linked.get()
+    }
+
+    /// Tries to end the wait, for the holder of the list's lock who has just taken it out.
+    ///
+    /// # Safety
+    ///
+    /// The node has been in the list until now.
+    unsafe fn claim(&self, token: u32) -> Option<Resume> {
+        // SAFETY: a listed node's waiter is alive; if it is alone, nobody but us can reach it.
+        unsafe {
+            let waiter = &*self.waiter.get();
+            if self.alone.get() {
+                Some(waiter.claim_alone(token))
+            } else {
+                waiter.claim(token)
+            }
         }
     }
 }
@@ -48,18 +90,15 @@ impl fibre_core::sync::EndOfFrame for Node {
         self.before.end_of_frame();
         self.behind.end_of_frame();
         self.linked.end_of_frame();
+        self.alone.end_of_frame();
     }
 }
 
-/// The list. See the module text.
+/// The list, a ring. See the module text. Empty, it is all zeros.
 #[derive(Debug)]
 pub struct WaitList {
-    /// The one that has waited longest.
-    head: *const Node,
-    /// The one that has waited least.
-    tail: *const Node,
-    /// How many wait.
-    length: usize,
+    /// The one that has waited longest; null if nobody waits.
+    first: *const Node,
 }
 
 // SAFETY: nodes are touched under the list's lock only, and stay alive while in it.
@@ -75,36 +114,27 @@ impl WaitList {
     /// An empty list.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            head: ptr::null(),
-            tail: ptr::null(),
-            length: 0,
-        }
+        Self { first: ptr::null() }
     }
 
     /// Whether nobody waits.
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
-    /// How many wait.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.length
+        self.first.is_null()
     }
 
     /// Takes out the one that has waited longest and who has not given
     /// up meanwhile. Resume it after the lock is released.
+    #[inline]
     #[must_use]
     pub fn claim_first(&mut self, token: u32) -> Option<Resume> {
         loop {
-            let first = NonNull::new(self.head.cast_mut())?;
             // SAFETY: in the list, hence alive; we are under its lock.
-            let node = unsafe { first.as_ref() };
+            let node = unsafe { self.first.as_ref()? };
             self.unlink(node);
-            // SAFETY: a linked node's waiter is alive, too.
-            if let Some(resume) = unsafe { (*node.waiter.get()).claim(token) } {
+            // SAFETY: just taken out.
+            if let Some(resume) = unsafe { node.claim(token) } {
                 return Some(resume);
             }
             if planted("wait list: a waker that loses its claim goes") {
@@ -113,114 +143,110 @@ impl WaitList {
         }
     }
 
-    /// Takes out all that wait and have not given up meanwhile. Resume them after the lock is
-    /// released.
+    /// Takes out all who have not given up, to be resumed after the lock is released.
     pub fn claim_all(&mut self, token: u32) -> Claimed {
-        let mut next = std::mem::replace(&mut self.head, ptr::null());
-        self.tail = ptr::null();
-        self.length = 0;
         let mut claimed = Claimed {
             first: ptr::null(),
-            length: 0,
+            last: ptr::null(),
         };
-        let mut last: *const Node = ptr::null();
-        // SAFETY: all were in the list, hence are alive; we are under its lock.
-        while let Some(node) = unsafe { next.as_ref() } {
-            next = node.behind.get();
-            node.linked.set(false);
-            // SAFETY: a linked node's waiter is alive, too.
-            if unsafe { (*node.waiter.get()).claim(token) }.is_none() {
-                continue;
+        // SAFETY: as in `claim_first`; who has been claimed stays until it is resumed.
+        while let Some(node) = unsafe { self.first.as_ref() } {
+            self.unlink(node);
+            // SAFETY: just taken out.
+            if unsafe { node.claim(token) }.is_some() {
+                claimed.append(node);
             }
-            node.behind.set(ptr::null());
-            // SAFETY: claimed and not resumed, hence alive.
-            match unsafe { last.as_ref() } {
-                Some(last) => last.behind.set(node),
-                None => claimed.first = node,
-            }
-            last = node;
-            claimed.length += 1;
         }
         claimed
     }
 
     /// Puts a node in, which stays put until it is out again.
-    fn insert(&mut self, node: &Node, waiter: &Waiter, place: Place) {
-        let (before, behind) = match place {
-            Place::Last => (self.tail, ptr::null()),
-            Place::First => (ptr::null(), self.head),
-        };
+    pub fn insert(&mut self, node: &Node, waiter: *const Waiter, place: Place) {
         node.waiter.set(waiter);
-        node.before.set(before);
-        node.behind.set(behind);
         node.linked.set(true);
         // SAFETY: neighbours are in the list, hence alive.
-        unsafe {
-            match before.as_ref() {
-                Some(before) => before.behind.set(node),
-                None => self.head = node,
-            }
-            match behind.as_ref() {
-                Some(behind) => behind.before.set(node),
-                None => self.tail = node,
-            }
+        let Some(first) = (unsafe { self.first.as_ref() }) else {
+            node.before.set(node);
+            node.behind.set(node);
+            self.first = node;
+            return;
+        };
+        let last = first.before.get();
+        node.before.set(last);
+        node.behind.set(first);
+        first.before.set(node);
+        // SAFETY: as above.
+        unsafe { (*last).behind.set(node) };
+        if place == Place::First {
+            self.first = node;
         }
-        self.length += 1;
     }
 
     /// Takes a node out of the list, wherever it stands.
-    fn unlink(&mut self, node: &Node) {
+    pub fn unlink(&mut self, node: &Node) {
         let (before, behind) = (node.before.get(), node.behind.get());
+        node.linked.set(false);
+        if ptr::eq(behind, node) {
+            self.first = ptr::null();
+            return;
+        }
         // SAFETY: neighbours of a linked node are linked, hence alive.
         unsafe {
-            match before.as_ref() {
-                Some(before) => before.behind.set(behind),
-                None => self.head = behind,
-            }
-            match behind.as_ref() {
-                Some(behind) => behind.before.set(before),
-                None => self.tail = before,
-            }
+            (*before).behind.set(behind);
+            (*behind).before.set(before);
         }
-        node.linked.set(false);
-        self.length -= 1;
+        if ptr::eq(self.first, node) {
+            self.first = behind;
+        }
     }
 }
 
-/// Those that [`WaitList::claim_all`] has claimed: a chain through their frames. They sleep until
-/// [`resume`](Self::resume) is called, which needs no lock and touches nothing but these frames.
-#[must_use = "they sleep until they are resumed"]
+/// Those whom [`WaitList::claim_all`] took out: a chain through their frames. It lets all of
+/// them go on when it is dropped, and touches the list no more.
+#[must_use = "dropping it under the lock wakes all under the lock"]
 #[derive(Debug)]
 pub struct Claimed {
-    /// The one that has waited longest.
+    /// The next to be resumed; null if there is none.
     first: *const Node,
-    /// How many they are.
-    length: usize,
+    /// The last one, if there is a first.
+    last: *const Node,
 }
 
 impl Claimed {
-    /// How many they are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.length
-    }
-
-    /// Whether nobody had to be claimed.
+    /// Whether there is nobody.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.length == 0
+        self.first.is_null()
     }
 
     /// Lets all of them go on, in the order in which they came. Blocks nothing.
     pub fn resume(self) {
-        let mut next = self.first;
+        drop(self);
+    }
+
+    /// One more.
+    fn append(&mut self, node: &Node) {
+        node.behind.set(ptr::null());
         // SAFETY: claimed and not resumed, hence alive.
-        while let Some(node) = unsafe { next.as_ref() } {
-            next = node.behind.get();
-            // SAFETY: as above, and it is resumed once. Its frame may be gone from here on.
-            unsafe { (*node.waiter.get()).claimed() }.resume();
-            if planted("wait list: a chain is followed through a frame that was let go") {
-                next = node.behind.get();
+        match unsafe { self.last.as_ref() } {
+            Some(last) => last.behind.set(node),
+            None => self.first = node,
+        }
+        self.last = node;
+    }
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        // SAFETY: claimed and not resumed, hence alive; what follows it is read before it is
+        // resumed, which we do for the claim that `claim_all` made.
+        unsafe {
+            while let Some(node) = self.first.as_ref() {
+                self.first = node.behind.get();
+                (*node.waiter.get()).claimed().resume();
+                if planted("wait list: a chain is followed through a frame that was let go") {
+                    self.first = node.behind.get();
+                }
             }
         }
     }
@@ -295,27 +321,133 @@ pub unsafe fn wait_or_leave<S>(
     after: impl FnOnce(),
     leave: impl FnOnce(&mut S, bool),
 ) -> Outcome {
+    let lock = || locked.lock();
+    let list = |state: &mut ShortGuard<'_, S>| ptr::from_mut(list(state));
+    let enter = |state: &mut ShortGuard<'_, S>| enter(state);
+    let leave = |state: &mut ShortGuard<'_, S>, linked| leave(state, linked);
+    // SAFETY: passed on.
+    unsafe { wait_under(place, lock, list, limit, enter, after, leave) }
+}
+
+/// [`wait_or_leave`] under a lock of another kind, whose guards `lock` makes.
+///
+/// # Safety
+///
+/// As for [`wait`]; `list` yields what the guard gives access to.
+#[inline]
+pub unsafe fn wait_under<G>(
+    place: Place,
+    lock: impl Fn() -> G,
+    list: impl Fn(&mut G) -> *mut WaitList,
+    limit: Limit,
+    enter: impl FnOnce(&mut G) -> bool,
+    after: impl FnOnce(),
+    leave: impl FnOnce(&mut G, bool),
+) -> Outcome {
     let node = Framed::new(Node::new());
+    // With a limit, others than wakers can end the wait.
+    node.alone.set(limit == Limit::None);
     let publish = |waiter: &Waiter| {
-        let mut state = locked.lock();
-        if !enter(&mut state) {
+        let mut guard = lock();
+        if !enter(&mut guard) {
             return false;
         }
-        list(&mut state).insert(&node, waiter, place);
-        drop(state);
+        // SAFETY: the guard's.
+        unsafe { (*list(&mut guard)).insert(&node, waiter, place) };
+        drop(guard);
         after();
         true
     };
     let withdraw = |_: &Waiter| {
-        let mut state = locked.lock();
+        let mut guard = lock();
         // A waker may have popped it, and lost the claim.
         let linked = node.linked.get();
         if linked && !planted("wait list: who gives up stays in it") {
-            list(&mut state).unlink(&node);
+            // SAFETY: the guard's.
+            unsafe { (*list(&mut guard)).unlink(&node) };
         }
-        leave(&mut state, linked);
+        leave(&mut guard, linked);
     };
     // SAFETY: the waiter is reached by its node only, under the lock; a waker takes the
     // node out before it claims, and `withdraw` takes it out if nobody has claimed.
     unsafe { park_until(limit, publish, withdraw) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::thread;
+
+    /// Threads that wait, in the order in which they came, and what woke each.
+    fn waiting(
+        list: &Arc<Locked<WaitList>>,
+        place: Place,
+        number: usize,
+    ) -> Vec<thread::JoinHandle<u32>> {
+        (0..number)
+            .map(|_| {
+                let (entered, has_entered) = std::sync::mpsc::channel();
+                let list = Arc::clone(list);
+                let thread = thread::spawn(move || {
+                    let after = || entered.send(()).unwrap();
+                    // SAFETY: the list stays, and the tests resume whom they claim.
+                    let outcome =
+                        unsafe { wait_at(place, &list, |list| list, Limit::None, |_| true, after) };
+                    match outcome {
+                        Outcome::Woken(token) => token,
+                        other => panic!("{other:?}"),
+                    }
+                });
+                has_entered.recv().unwrap();
+                thread
+            })
+            .collect()
+    }
+
+    #[test]
+    fn they_come_out_at_either_end_as_they_were_put_in() {
+        for (place, expected) in [(Place::Last, [0, 1, 2]), (Place::First, [2, 1, 0])] {
+            let list = Arc::new(Locked::new(WaitList::new()));
+            let threads = waiting(&list, place, 3);
+            for token in expected {
+                let first = list.lock().claim_first(token);
+                first.unwrap().resume();
+            }
+            assert!(list.lock().claim_first(0).is_none());
+            let seen: Vec<_> = threads.into_iter().map(|one| one.join().unwrap()).collect();
+            assert_eq!(seen, [0, 1, 2]);
+        }
+    }
+
+    #[test]
+    fn all_are_claimed_at_once_and_resumed_later() {
+        let list = Arc::new(Locked::new(WaitList::new()));
+        let threads = waiting(&list, Place::Last, 5);
+        let all = list.lock().claim_all(7);
+        assert!(list.lock().is_empty() && !all.is_empty());
+        drop(list);
+        all.resume();
+        for one in threads {
+            assert_eq!(one.join().unwrap(), 7);
+        }
+    }
+
+    #[test]
+    fn nodes_leave_from_anywhere() {
+        let (nodes, mut list) = (
+            std::array::from_fn::<_, 4, _>(|_| Node::new()),
+            WaitList::new(),
+        );
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
+            for node in &nodes {
+                list.insert(node, ptr::null(), Place::Last);
+            }
+            for (left, index) in order.into_iter().enumerate() {
+                assert!(!list.is_empty() && nodes[index].is_linked(), "{left}");
+                list.unlink(&nodes[index]);
+            }
+            assert!(list.is_empty());
+        }
+    }
 }

@@ -386,6 +386,12 @@ impl Wakeable for ControlBlock {
             }
         }
     }
+
+    #[inline]
+    unsafe fn resume_at_home(this: NonNull<Self>) {
+        // SAFETY: the fibre waits for us, at home.
+        unsafe { Self::enqueue(this) };
+    }
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ impl Processor {
         let block = unsafe { fibre.as_ref() };
         let queue_it = match action {
             Action::Yield => true,
+            // Whoever wakes it queues it, here and nowhere else.
+            Action::ParkAtHome => false,
             Action::Park => block.state.left() == Left::WokenEarly,
             rarer => return self.act_rarely(fibre, rarer),
         };
@@ -56,7 +58,7 @@ impl Processor {
             Action::Exit => self.bury(fibre),
             Action::MakeWay => self.put_next(fibre),
             Action::Migrate => self.send_off(fibre),
-            Action::Yield | Action::Park => unreachable!("done by the caller"),
+            Action::Yield | Action::Park | Action::ParkAtHome => unreachable!("done by the caller"),
         }
     }
 

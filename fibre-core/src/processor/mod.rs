@@ -69,6 +69,8 @@ pub struct Processor {
     destination: Cell<Option<Arc<Domain>>>,
     /// Whether all that it runs is at home here from then on (forced migration).
     adopts: bool,
+    /// Whether fibres that have started here stay.
+    keeps: bool,
     /// Deadlines of fibres that wait here.
     timers: Timers<ControlBlock>,
     /// Stacks of ended fibres.
@@ -116,6 +118,7 @@ impl Processor {
             successor: Cell::new(None),
             destination: Cell::new(None),
             adopts: domain.settings.force_migration,
+            keeps: !domain.settings.moves_started,
             timers: Timers::default(),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
             blocks: BlockCache::new(),
@@ -446,6 +449,12 @@ impl Processor {
     #[inline]
     pub fn running(&self) -> Option<FibreRef> {
         self.running.get()
+    }
+
+    /// Whether fibres that have started here run nowhere else.
+    #[inline]
+    pub fn keeps_fibres(&self) -> bool {
+        self.keeps
     }
 
     /// Whether a fibre that yields would come back at once. Counts as a switch,
