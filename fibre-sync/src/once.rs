@@ -69,10 +69,8 @@ impl OnceState {
 enum Found {
     /// It has happened.
     Complete,
-    /// It has been left half done, and the caller cannot cope.
-    Poisoned,
-    /// The caller is at it already.
-    OwnCall,
+    /// It cannot go on.
+    Refused(Refusal),
     /// The caller is to do it now.
     Turn {
         /// An earlier one has panicked.
@@ -80,6 +78,28 @@ enum Found {
     },
     /// Somebody else is at it.
     Busy,
+}
+
+/// Why a call cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It has been left half done, and the caller cannot cope.
+    Poisoned,
+    /// The caller is at it already.
+    OwnCall,
+}
+
+impl Refusal {
+    /// Tells the caller.
+    #[cold]
+    pub(crate) fn panic(self) -> ! {
+        match self {
+            Self::Poisoned => panic!("the `Once` is poisoned: its initialiser has panicked"),
+            Self::OwnCall => {
+                panic!("an initialiser waits for itself: it uses what it is to initialise")
+            }
+        }
+    }
 }
 
 impl Once {
@@ -113,7 +133,8 @@ impl Once {
     pub fn call_once(&self, init: impl FnOnce()) {
         if !self.is_completed() {
             let mut init = Some(init);
-            self.call(false, &mut |_| call(&mut init, |init| init()));
+            let called = self.call(false, &mut |_| call(&mut init, |init| init()));
+            called.unwrap_or_else(|refusal| refusal.panic());
         }
     }
 
@@ -135,7 +156,8 @@ impl Once {
     pub fn call_once_force(&self, init: impl FnOnce(&OnceState)) {
         if !self.is_completed() {
             let mut init = Some(init);
-            self.call(true, &mut |state| call(&mut init, |init| init(state)));
+            let called = self.call(true, &mut |state| call(&mut init, |init| init(state)));
+            called.unwrap_or_else(|refusal| refusal.panic());
         }
     }
 
@@ -214,7 +236,11 @@ impl Once {
 
     /// Initialises, or waits for whoever does.
     #[cold]
-    pub(crate) fn call(&self, ignore_poison: bool, init: &mut dyn FnMut(&OnceState)) {
+    pub(crate) fn call(
+        &self,
+        ignore_poison: bool,
+        init: &mut dyn FnMut(&OnceState),
+    ) -> Result<(), Refusal> {
         let me = caller_id();
         let node = Node::initialising(me);
         loop {
@@ -225,11 +251,13 @@ impl Once {
             };
             let _ = self.word.wait(Limit::None, enter);
             match found {
-                Found::Complete => return,
+                Found::Complete => return Ok(()),
                 Found::Busy => {}
-                Found::Turn { poisoned } => return self.run(poisoned, init),
-                Found::Poisoned => panic_poisoned(),
-                Found::OwnCall => panic_own_call(),
+                Found::Turn { poisoned } => {
+                    self.run(poisoned, init);
+                    return Ok(());
+                }
+                Found::Refused(refusal) => return Err(refusal),
             }
         }
     }
@@ -256,8 +284,8 @@ impl Once {
             let me = *me.get_or_insert_with(caller_id);
             let look = |word: &mut LockedWord<'_>| {
                 found = match word.progress() {
-                    Progress::Poisoned if !ignore_poison => Found::Poisoned,
-                    _ if word.is_run_by(me) => Found::OwnCall,
+                    Progress::Poisoned if !ignore_poison => Found::Refused(Refusal::Poisoned),
+                    _ if word.is_run_by(me) => Found::Refused(Refusal::OwnCall),
                     _ => Found::Busy,
                 };
                 found == Found::Busy
@@ -266,10 +294,8 @@ impl Once {
                 Outcome::TimedOut | Outcome::Cancelled => return self.is_completed(),
                 Outcome::NotParked | Outcome::Woken(_) => {}
             }
-            match found {
-                Found::Poisoned => panic_poisoned(),
-                Found::OwnCall => panic_own_call(),
-                Found::Complete | Found::Busy | Found::Turn { .. } => {}
+            if let Found::Refused(refusal) = found {
+                refusal.panic();
             }
         }
         true
@@ -280,9 +306,9 @@ impl Once {
 fn enter(word: &mut LockedWord<'_>, node: &Node, me: u64, ignore_poison: bool) -> Found {
     match word.progress() {
         Progress::Complete => Found::Complete,
-        Progress::Running if word.is_run_by(me) => Found::OwnCall,
+        Progress::Running if word.is_run_by(me) => Found::Refused(Refusal::OwnCall),
         Progress::Running => Found::Busy,
-        Progress::Poisoned if !ignore_poison => Found::Poisoned,
+        Progress::Poisoned if !ignore_poison => Found::Refused(Refusal::Poisoned),
         progress @ (Progress::Poisoned | Progress::Incomplete) => {
             word.begin(node);
             Found::Turn {
@@ -298,16 +324,6 @@ fn call<F, R>(closure: &mut Option<F>, call: impl FnOnce(F) -> R) -> R {
         Some(closure) => call(closure),
         None => unreachable!("a turn comes once"),
     }
-}
-
-#[cold]
-fn panic_poisoned() -> ! {
-    panic!("the `Once` is poisoned: its initialiser has panicked")
-}
-
-#[cold]
-fn panic_own_call() -> ! {
-    panic!("the initialiser of a `Once` waits for itself: it uses what it is to initialise")
 }
 
 /// Ends an initialisation, also one that unwinds.

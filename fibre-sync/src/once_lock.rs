@@ -151,7 +151,8 @@ impl<T> OnceLock<T> {
             }
             None => unreachable!("a turn comes once"),
         };
-        self.once.call(true, &mut write);
+        let called = self.once.call(true, &mut write);
+        called.unwrap_or_else(|refusal| refusal.panic());
         match failure {
             Some(error) => Err(error),
             // SAFETY: the call returns when it is complete, or when our own turn has failed.
