@@ -16,6 +16,7 @@ mod once;
 mod once_lock;
 mod once_word;
 mod semaphore;
+mod turn;
 mod wait_group;
 mod wait_list;
 

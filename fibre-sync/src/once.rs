@@ -10,6 +10,7 @@
 //! by a panic instead of waiting for itself. States, list and lock are one word: see `once_word`.
 
 use crate::once_word::{LockedWord, Node, OnceWord, Progress};
+use fibre_core::sync::Framed;
 use fibre_core::{Cancelled, Limit, Outcome, caller_id, cancellation_point};
 use std::cell::Cell;
 use std::fmt;
@@ -37,6 +38,13 @@ pub struct Once {
 
 impl UnwindSafe for Once {}
 impl RefUnwindSafe for Once {}
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Once {
+    fn end_of_frame(&mut self) {
+        self.word.end_of_frame();
+    }
+}
 
 /// What an initialiser is told by [`Once::call_once_force`].
 #[derive(Debug)]
@@ -242,7 +250,7 @@ impl Once {
         init: &mut dyn FnMut(&OnceState),
     ) -> Result<(), Refusal> {
         let me = caller_id();
-        let node = Node::initialising(me);
+        let node = Framed::new(Node::initialising(me));
         loop {
             let mut found = Found::Complete;
             let enter = |word: &mut LockedWord<'_>| {

@@ -40,6 +40,13 @@ unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 impl<T: UnwindSafe> UnwindSafe for OnceLock<T> {}
 impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
 
+#[cfg(loom)]
+impl<T> fibre_core::sync::EndOfFrame for OnceLock<T> {
+    fn end_of_frame(&mut self) {
+        self.once.end_of_frame();
+    }
+}
+
 impl<T> OnceLock<T> {
     /// Without a value.
     #[cfg(not(loom))]

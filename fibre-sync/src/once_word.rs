@@ -24,9 +24,11 @@
 //! The lock is taken with acquire and given back with release. `COMPLETE` is stored with release
 //! and read with acquire: who sees it sees what the initialiser did.
 
-use fibre_core::sync::{AtomicPtr, Ordering, SPIN_LIMIT, nap, spin_hint, thread_yield};
+use crate::turn::{Turn, Turned};
+use fibre_core::sync::{
+    AtomicPtr, Cell, Framed, Ordering, SPIN_LIMIT, nap, planted, spin_hint, thread_yield,
+};
 use fibre_core::{Limit, Outcome, Resume, Waiter, park_until};
-use std::cell::Cell;
 use std::ptr;
 
 /// The bits of the state.
@@ -66,12 +68,12 @@ pub struct Node {
 
 impl Node {
     /// A node in no list, of one that waits.
-    const fn waiting() -> Self {
+    fn waiting() -> Self {
         Self::initialising(0)
     }
 
     /// A node in no list, of the one that initialises.
-    pub const fn initialising(initialiser: u64) -> Self {
+    pub fn initialising(initialiser: u64) -> Self {
         Self {
             next: Cell::new(ptr::null()),
             waiter: Cell::new(ptr::null()),
@@ -82,9 +84,25 @@ impl Node {
     }
 }
 
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Node {
+    fn end_of_frame(&mut self) {
+        self.next.end_of_frame();
+        self.waiter.end_of_frame();
+        self.linked.end_of_frame();
+    }
+}
+
 /// The word. See the module text.
 #[derive(Debug)]
-pub struct OnceWord(AtomicPtr<Node>);
+pub struct OnceWord(AtomicPtr<Node>, Turn);
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for OnceWord {
+    fn end_of_frame(&mut self) {
+        self.0.end_of_frame();
+    }
+}
 
 /// The state of a word.
 fn progress(word: *const Node) -> Progress {
@@ -105,13 +123,13 @@ impl OnceWord {
     /// Nobody has begun.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
+        Self(AtomicPtr::new(ptr::null_mut()), Turn::new())
     }
 
     /// Nobody has begun.
     #[cfg(loom)]
     pub fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
+        Self(AtomicPtr::new(ptr::null_mut()), Turn::new())
     }
 
     /// How far it is; acquires what a complete initialisation has written.
@@ -122,6 +140,7 @@ impl OnceWord {
 
     /// Takes the lock; `None`: complete, so there is nothing left to do.
     pub fn lock(&self) -> Option<LockedWord<'_>> {
+        let turn = self.1.take();
         let mut yields = 0;
         loop {
             for _ in 0..SPIN_LIMIT {
@@ -130,7 +149,11 @@ impl OnceWord {
                     return None;
                 }
                 if seen.addr() & LOCKED == 0 && self.take(seen) {
-                    return Some(LockedWord { word: self, seen });
+                    return Some(LockedWord {
+                        word: self,
+                        seen,
+                        _turn: turn,
+                    });
                 }
                 spin_hint();
             }
@@ -158,7 +181,7 @@ impl OnceWord {
         limit: Limit,
         must_wait: impl FnOnce(&mut LockedWord<'_>) -> bool,
     ) -> Outcome {
-        let node = Node::waiting();
+        let node = Framed::new(Node::waiting());
         let publish = |waiter: &Waiter| {
             let Some(mut word) = self.lock() else {
                 return false;
@@ -188,6 +211,8 @@ pub struct LockedWord<'a> {
     word: &'a OnceWord,
     /// What the word will be, without the lock bit.
     seen: *mut Node,
+    /// Given up after the lock bit.
+    _turn: Turned,
 }
 
 impl LockedWord<'_> {
@@ -212,11 +237,19 @@ impl LockedWord<'_> {
     /// Enters that the owner of `node` is at it. The node stays put until [`finish`](Self::finish).
     pub fn begin(&mut self, node: &Node) {
         self.push(node);
-        self.set(Progress::Running);
+        if !planted("once: who initialises does not say so") {
+            self.set(Progress::Running);
+        }
     }
 
     /// Enters how it ended, and takes all others out who have not given up.
     pub fn finish(mut self, end: Progress) -> Claimed {
+        if planted("once: the state is stored before the lock is given back") {
+            let seen = self
+                .seen
+                .map_addr(|word| word & !STATE | LOCKED | end as usize);
+            self.word.0.store(seen, Ordering::Release);
+        }
         let mut claimed = Claimed(ptr::null());
         let mut next = first(self.seen);
         // SAFETY: in the list, hence alive; so is its waiter.
@@ -256,7 +289,7 @@ impl LockedWord<'_> {
 
     /// Takes a node out, if it is in.
     fn remove(&mut self, gone: &Node) {
-        if !gone.linked.replace(false) {
+        if !gone.linked.replace(false) || planted("once: who gives up stays in the list") {
             return;
         }
         let behind = gone.next.get();
@@ -276,7 +309,11 @@ impl LockedWord<'_> {
 
 impl Drop for LockedWord<'_> {
     fn drop(&mut self) {
-        self.word.0.store(self.seen, Ordering::Release);
+        let order = match planted("once: the word is given back without release") {
+            true => Ordering::Relaxed,
+            false => Ordering::Release,
+        };
+        self.word.0.store(self.seen, order);
     }
 }
 
@@ -292,8 +329,12 @@ impl Claimed {
         // SAFETY: claimed and not resumed yet, so its frame does not end.
         while let Some(node) = unsafe { next.as_ref() } {
             next = node.next.get();
-            if let Some(resume) = node.resume.take() {
+            let resume = node.resume.take();
+            if let Some(resume) = resume.filter(|_| !planted("once: nobody is woken")) {
                 resume.resume();
+            }
+            if planted("once: the chain is read after the resume") {
+                next = node.next.get();
             }
         }
     }
