@@ -80,6 +80,14 @@ pub mod sync {
     };
 }
 
+/// Channels: values go from senders to receivers, any number of both; [`select!`] chooses one of
+/// several operations.
+pub mod channel {
+    pub use fibre_sync::channel::*;
+}
+
+pub use fibre_sync::select;
+
 pub use fibre_io::net;
 
 /// Pipes, after `std::io`.

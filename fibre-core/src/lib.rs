@@ -164,7 +164,8 @@ pub use self::{
     local::LocalKey,
     local_table::{Destructor, Key},
     park::{
-        Resume, Waiter, may_spin, park, park_until, sleep, sleep_until, yield_now, yield_point,
+        Resume, Waiter, may_spin, park, park_among, park_until, sleep, sleep_until, yield_now,
+        yield_point,
     },
     parker::Halt,
     policy::{Placement, Priority, StealOrder, Stealing, UnknownPolicy},
@@ -184,8 +185,8 @@ pub use self::{
 #[cfg(loom)]
 pub use self::{
     park_model::{
-        Cancelled, Resume, Waiter, caller_id, cancellation_point, may_spin, park, park_until,
-        yield_now, yield_point,
+        Cancelled, Resume, Waiter, caller_id, cancellation_point, may_spin, park, park_among,
+        park_until, yield_now, yield_point,
     },
     short_lock_model::{ShortGuard, ShortLock},
     waiter::{Limit, Outcome},

@@ -265,7 +265,7 @@ impl<T> EndOfFrame for Cell<T> {
 
 /// Something in the frame of one who waits, which others reach by its address.
 #[derive(Debug)]
-pub struct Framed<T: EndOfFrame + 'static>(*mut T);
+pub struct Framed<T: EndOfFrame>(*mut T);
 
 impl<T: EndOfFrame> Framed<T> {
     /// The value, whose frame is the caller's.

@@ -67,26 +67,58 @@ pub unsafe fn park_until(
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
+    park_here::<false>(limit, publish, withdraw)
+}
+
+/// [`park_until`] for a waiter that is published in several places: `withdraw` is called however
+/// the wait ends, since a waker takes the waiter out of only one of them.
+///
+/// # Safety
+///
+/// As for [`park_until`]; `withdraw` takes the waiter out of all places where it may still be.
+#[inline(always)]
+pub unsafe fn park_among(
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    park_here::<true>(limit, publish, withdraw)
+}
+
+/// The common part; `AMONG` several places, or in one.
+#[inline(always)]
+fn park_here<const AMONG: bool>(
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
     // SAFETY: not null means that this thread is that processor.
     let here = unsafe { Processor::current().as_ref() };
     match here.and_then(|here| Some((here, here.running()?))) {
         Some((here, fibre)) if limit == Limit::None && here.keeps_fibres() => {
-            park_at_home(fibre, publish)
+            park_at_home::<AMONG>(fibre, publish, withdraw)
         }
-        Some((_, fibre)) => park_fibre(fibre, limit, publish, withdraw),
-        None => park_thread(limit.deadline(), publish, withdraw),
+        Some((_, fibre)) => park_fibre::<AMONG>(fibre, limit, publish, withdraw),
+        None => park_thread::<AMONG>(limit.deadline(), publish, withdraw),
     }
 }
 
-/// [`park_until`] for a wait that only wakers end, of a fibre that stays on its processor.
+/// [`park_here`] for a wait that only wakers end, of a fibre that stays on its processor.
 #[inline(always)]
-fn park_at_home(fibre: FibreRef, publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
+fn park_at_home<const AMONG: bool>(
+    fibre: FibreRef,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
     let waiter = Waiter::at_home(fibre);
     let waiter = std::hint::black_box(&waiter);
     let unwound = AbortOnUnwind;
     let outcome = if publish(waiter) {
         // SAFETY: the running fibre's own block.
         suspend(unsafe { fibre.as_ref() }, Action::ParkAtHome);
+        if AMONG {
+            withdraw(waiter);
+        }
         waiter.outcome()
     } else {
         Outcome::NotParked
@@ -102,9 +134,9 @@ pub fn running() -> Option<FibreRef> {
     unsafe { Processor::current().as_ref() }.and_then(Processor::running)
 }
 
-/// See [`park_until`].
+/// See [`park_here`].
 #[inline(always)]
-fn park_fibre(
+fn park_fibre<const AMONG: bool>(
     fibre: FibreRef,
     limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
@@ -127,7 +159,7 @@ fn park_fibre(
         Limit::Deadline(deadline) => leave_until(block, waiter, deadline),
     }
     let outcome = waiter.outcome();
-    if matches!(outcome, Outcome::TimedOut | Outcome::Cancelled) {
+    if AMONG || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled) {
         withdraw(waiter);
     }
     std::mem::forget(unwound);
@@ -186,8 +218,8 @@ fn switch(block: &ControlBlock, action: Action) {
     }
 }
 
-/// See [`park_until`].
-fn park_thread(
+/// See [`park_here`].
+fn park_thread<const AMONG: bool>(
     deadline: Option<Instant>,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
@@ -212,7 +244,7 @@ fn park_thread(
     } else {
         Outcome::NotParked
     };
-    if outcome == Outcome::TimedOut {
+    if published && (AMONG || outcome == Outcome::TimedOut) {
         withdraw(&waiter);
     }
     std::mem::forget(unwound);

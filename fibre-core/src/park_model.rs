@@ -53,6 +53,32 @@ pub unsafe fn park_until(
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
+    park_here(limit, publish, |waiter| {
+        if waiter.has_given_up() {
+            withdraw(waiter);
+        }
+    })
+}
+
+/// [`park_until`] for a waiter in several places: `withdraw` is called in any case.
+///
+/// # Safety
+///
+/// As outside of models; loom checks most of it.
+pub unsafe fn park_among(
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    park_here(limit, publish, withdraw)
+}
+
+/// The common part.
+fn park_here(
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
     // Wakers use its futex for a moment after it has changed; the kernel copes with that.
     let parker: &ThreadParker = Box::leak(Box::new(ThreadParker::new()));
     let waiter = Framed::new(Waiter::for_thread(parker));
@@ -64,10 +90,10 @@ pub unsafe fn park_until(
         Limit::Cancellation => waiter.cancel(),
         Limit::Deadline(_) => waiter.time_out(),
     };
-    match gave_up {
-        Some(_own) => withdraw(&waiter),
-        None => parker.park(),
+    if gave_up.is_none() {
+        parker.park();
     }
+    withdraw(&waiter);
     waiter.outcome()
 }
 

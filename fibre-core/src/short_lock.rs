@@ -70,6 +70,13 @@ impl<T> ShortLock<T> {
         self.take().then(|| ShortGuard::new(self))
     }
 
+    /// Where the value is: for a holder that has the lock by a guard which it cannot get at.
+    #[inline]
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut T {
+        self.value.get()
+    }
+
     /// Tries once.
     #[inline]
     fn take(&self) -> bool {

@@ -51,6 +51,12 @@ impl<T> ShortLock<T> {
         Some(self.guard(Some(held)))
     }
 
+    /// Where the value is: for a holder that has the lock by a guard which it cannot get at.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut T {
+        self.value.get()
+    }
+
     /// The lock has just been taken, or the model has failed.
     fn guard<'a>(&'a self, held: Option<MutexGuard<'a, ()>>) -> ShortGuard<'a, T> {
         let guard = ShortGuard {

@@ -7,6 +7,7 @@
 //! and of [`fibre_core::park_until`]; this crate mentions no file descriptor.
 
 mod barrier;
+pub mod channel;
 mod condvar;
 mod event;
 mod lazy_lock;

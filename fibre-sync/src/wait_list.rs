@@ -25,6 +25,8 @@ pub struct Node {
     before: Cell<*const Node>,
     /// The one that has waited a little less; for the last one, the first one.
     behind: Cell<*const Node>,
+    /// What wakers may look at before they resume it.
+    shown: Cell<*const ()>,
     /// Whether the node is in a list.
     linked: Cell<bool>,
     /// Whether those who have this list's lock are the only ones that can end the wait.
@@ -54,6 +56,7 @@ impl Node {
             waiter: Cell::new(ptr::null()),
             before: Cell::new(ptr::null()),
             behind: Cell::new(ptr::null()),
+            shown: Cell::new(ptr::null()),
             linked: Cell::new(false),
             alone: Cell::new(false),
         }
@@ -63,6 +66,22 @@ impl Node {
     #[must_use]
     pub fn is_linked(&self) -> bool {
         self.linked.get()
+    }
+
+    /// Lets wakers see something of the one who waits ([`WaitList::claim_first_showing`]). It is
+    /// said before the node enters a list.
+    pub fn show<T>(&self, shown: *const T) {
+        self.shown.set(shown.cast());
+    }
+
+    /// Says that the wait ends by a claim from the list that the node enters next, and by
+    /// nothing else: a claim is cheaper then.
+    ///
+    /// # Safety
+    ///
+    /// It is so: the wait has no limit, and its waiter stands in no other list.
+    pub unsafe fn set_alone(&self, alone: bool) {
+        self.alone.set(alone);
     }
 
     /// Tries to end the wait, for the holder of the list's lock who has just taken it out.
@@ -89,6 +108,7 @@ impl fibre_core::sync::EndOfFrame for Node {
         self.waiter.end_of_frame();
         self.before.end_of_frame();
         self.behind.end_of_frame();
+        self.shown.end_of_frame();
         self.linked.end_of_frame();
         self.alone.end_of_frame();
     }
@@ -139,6 +159,25 @@ impl WaitList {
             }
             if planted("wait list: a waker that loses its claim goes") {
                 return None;
+            }
+        }
+    }
+
+    /// [`claim_first`](Self::claim_first) with a token that follows from what the one who waits
+    /// shows, which is returned, too: until it is resumed, that is as it was.
+    #[inline]
+    pub fn claim_first_showing(
+        &mut self,
+        token: impl Fn(*const ()) -> u32,
+    ) -> Option<(Resume, *const ())> {
+        loop {
+            // SAFETY: in the list, hence alive; we are under its lock.
+            let node = unsafe { self.first.as_ref()? };
+            self.unlink(node);
+            let shown = node.shown.get();
+            // SAFETY: just taken out.
+            if let Some(resume) = unsafe { node.claim(token(shown)) } {
+                return Some((resume, shown));
             }
         }
     }

@@ -7,11 +7,15 @@
 )]
 
 mod barrier;
+mod channel;
+mod channel_stress;
+mod channel_waits;
 mod condvar;
 mod event;
 mod mutex;
 mod notify;
 mod once;
+mod select;
 mod semaphore;
 mod wait_group;
 

@@ -1,0 +1,123 @@
+//! A channel for one value: an answer, say.
+//!
+//! It is a channel with room for one value whose sending end is used up by sending, so that
+//! it never blocks.
+
+use super::errors::{RecvCancellableError, RecvError, RecvTimeoutError, SendError, TryRecvError};
+use super::receiver::Receiver;
+use super::sender::Sender;
+use std::time::{Duration, Instant};
+
+/// The sending end of a channel for one value. Dropping it closes the channel.
+///
+/// ```
+/// let (sender, receiver) = fibre_sync::channel::oneshot::<u32>();
+/// drop(sender);
+/// assert!(receiver.recv().is_err());
+/// ```
+#[derive(Debug)]
+pub struct OneshotSender<T>(Sender<T>);
+
+/// The receiving end of a channel for one value. As a [`Receiver`] ([`AsRef`]) it takes part in
+/// a [selection](super::Select).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let (sender, receiver) = fibre_sync::channel::oneshot();
+/// assert!(receiver.recv_timeout(Duration::ZERO).is_err());
+/// sender.send(42).unwrap();
+/// assert_eq!(receiver.recv_timeout(Duration::ZERO), Ok(42));
+/// ```
+#[derive(Debug)]
+pub struct OneshotReceiver<T>(Receiver<T>);
+
+impl<T> OneshotSender<T> {
+    /// One end.
+    pub(super) fn new(sender: Sender<T>) -> Self {
+        Self(sender)
+    }
+
+    /// Sends the value. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`], with the value, if nobody can receive it any more.
+    pub fn send(self, value: T) -> Result<(), SendError<T>> {
+        // There is room for it.
+        let sent = self.0.try_send(value);
+        sent.map_err(|error| SendError(error.into_inner()))
+    }
+
+    /// Whether nobody can receive the value any more.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+impl<T> OneshotReceiver<T> {
+    /// One end.
+    pub(super) fn new(receiver: Receiver<T>) -> Self {
+        Self(receiver)
+    }
+
+    /// Receives the value. Blocks the fibre, or the thread if the caller is not a fibre, until
+    /// it is sent.
+    ///
+    /// # Errors
+    ///
+    /// [`RecvError`] if it will not be sent.
+    pub fn recv(self) -> Result<T, RecvError> {
+        self.0.recv()
+    }
+
+    /// Receives the value if it has been sent. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`TryRecvError`]; also if the value has been received already.
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        self.0.try_recv()
+    }
+
+    /// Like [`recv`](Self::recv), but gives up after `timeout`, or when the fibre is cancelled. A
+    /// `timeout` of zero, and a cancelled fibre, try once.
+    ///
+    /// # Errors
+    ///
+    /// [`RecvTimeoutError`]; also if the value has been received already.
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        self.0.recv_timeout(timeout)
+    }
+
+    /// Like [`recv`](Self::recv), but gives up at `deadline`, or when the fibre is cancelled. A
+    /// deadline in the past, and a cancelled fibre, try once.
+    ///
+    /// # Errors
+    ///
+    /// [`RecvTimeoutError`]; also if the value has been received already.
+    pub fn recv_until(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
+        self.0.recv_until(deadline)
+    }
+
+    /// Like [`recv`](Self::recv), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`RecvCancellableError`]; also if the value has been received already.
+    pub fn recv_cancellable(&self) -> Result<T, RecvCancellableError> {
+        self.0.recv_cancellable()
+    }
+
+    /// Refuses the value: who sends gets it back, unless it has been sent already.
+    pub fn close(&self) {
+        self.0.close();
+    }
+}
+
+impl<T> AsRef<Receiver<T>> for OneshotReceiver<T> {
+    fn as_ref(&self) -> &Receiver<T> {
+        &self.0
+    }
+}

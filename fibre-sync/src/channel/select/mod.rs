@@ -1,0 +1,251 @@
+//! Selecting one of several operations of several channels.
+//!
+//! [`Select`] is for a number of them that is known at run time only. Where it is known, the
+//! macro [`select!`](crate::select) reads better and allocates nothing.
+
+mod arm;
+mod choose;
+mod macros;
+
+pub use arm::{RecvArm, SendArm};
+pub use macros::{PATIENT, Patience, after, select_among, until};
+
+use super::errors::{RecvError, SelectTimeoutError, SendError, TrySelectError};
+use super::receiver::Receiver;
+use super::sender::Sender;
+use arm::{Arm, Operation, Way, typed};
+use choose::{choose, choose_now};
+use fibre_core::{Cancelled, Limit, Outcome, cancellation_point};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// A number of operations, one of which is to be carried out: the one that can be, or becomes
+/// so, first. If several can be carried out, which one it is differs from time to time, so
+/// that none is kept from its turn by the others.
+///
+/// What is to be sent is handed in with its operation, and stays in the selection until it is
+/// chosen, [taken back](Self::take_back), or dropped with the selection. A selection may be
+/// used again and again; an operation that has sent its value is left out from then on.
+///
+/// ```
+/// use fibre_sync::channel::{Select, unbounded};
+///
+/// let channels: Vec<_> = (0..3).map(|_| unbounded()).collect();
+/// for (i, (sender, _)) in channels.iter().enumerate() {
+///     sender.send(10 * i).unwrap();
+/// }
+///
+/// let mut select = Select::new();
+/// for (_, receiver) in &channels {
+///     select.recv(receiver);
+/// }
+/// let mut sum = 0;
+/// while let Ok(chosen) = select.try_select() {
+///     let (_, receiver) = &channels[chosen.index()];
+///     sum += chosen.recv(receiver).unwrap();
+/// }
+/// assert_eq!(sum, 30);
+/// ```
+#[derive(Default)]
+pub struct Select<'a> {
+    arms: Vec<Box<dyn Arm + 'a>>,
+}
+
+/// What a selection has come to. The operation has been carried out; here is its result.
+#[must_use = "a value that was received is dropped"]
+pub struct SelectedOperation<'s> {
+    index: usize,
+    arm: &'s dyn Arm,
+}
+
+impl<'a> Select<'a> {
+    /// No operation yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds receiving from this channel. Returns the index of the operation: they count from 0.
+    pub fn recv<T>(&mut self, receiver: &'a Receiver<T>) -> usize {
+        self.add(RecvArm::new(receiver).0)
+    }
+
+    /// Adds sending this value into this channel. Returns the index of the operation.
+    pub fn send<T>(&mut self, sender: &'a Sender<T>, value: T) -> usize {
+        self.add(SendArm::new(sender, value).0)
+    }
+
+    /// One more.
+    fn add<T>(&mut self, arm: Operation<'a, T>) -> usize {
+        self.arms.push(Box::new(arm));
+        self.arms.len() - 1
+    }
+
+    /// Takes back the value of an operation that sends, which is left out from then on; `None`:
+    /// it has been sent.
+    ///
+    /// ```
+    /// use fibre_sync::channel::{Select, bounded, unbounded};
+    ///
+    /// let ((full, _receiver), (answers, receiver)) = (bounded(0), unbounded());
+    /// answers.send(2).unwrap();
+    /// let mut select = Select::new();
+    /// let sending = select.send(&full, String::from("unsent"));
+    /// select.recv(&receiver);
+    /// assert_eq!(select.select().recv(&receiver), Ok(2));
+    /// assert_eq!(select.take_back(sending, &full).unwrap(), "unsent");
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the operation of this index is not one that sends into this channel.
+    pub fn take_back<T>(&mut self, index: usize, sender: &Sender<T>) -> Option<T> {
+        typed(&*self.arms[index], sender.channel(), Way::In).take()
+    }
+
+    /// Waits until an operation can be carried out, and does so. Blocks the fibre, or the thread
+    /// if the caller is not a fibre.
+    ///
+    /// # Panics
+    ///
+    /// If there is no operation that is not left out: it would wait for ever.
+    pub fn select(&mut self) -> SelectedOperation<'_> {
+        assert!(
+            self.arms.iter().any(|arm| !arm.is_spent()),
+            "a selection without operations would wait for ever"
+        );
+        let _ = self.choose(Limit::None);
+        match self.chosen() {
+            Some(chosen) => chosen,
+            None => unreachable!("a selection without a limit ends by one of its operations"),
+        }
+    }
+
+    /// Carries out an operation that can be. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`TrySelectError`] if there is none.
+    pub fn try_select(&mut self) -> Result<SelectedOperation<'_>, TrySelectError> {
+        choose_now(&self.ready());
+        self.chosen().ok_or(TrySelectError)
+    }
+
+    /// Like [`select`](Self::select), but gives up after `timeout`, or when the fibre is
+    /// cancelled. A `timeout` of zero, and a cancelled fibre, try once.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectTimeoutError`]; then nothing has been carried out.
+    pub fn select_timeout(
+        &mut self,
+        timeout: Duration,
+    ) -> Result<SelectedOperation<'_>, SelectTimeoutError> {
+        self.select_within(Limit::after(timeout))
+    }
+
+    /// Like [`select`](Self::select), but gives up at `deadline`, or when the fibre is cancelled.
+    /// A deadline in the past, and a cancelled fibre, try once.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectTimeoutError`]; then nothing has been carried out.
+    pub fn select_until(
+        &mut self,
+        deadline: Instant,
+    ) -> Result<SelectedOperation<'_>, SelectTimeoutError> {
+        self.select_within(Limit::Deadline(deadline))
+    }
+
+    /// Like [`select`](Self::select), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then nothing has been carried out.
+    pub fn select_cancellable(&mut self) -> Result<SelectedOperation<'_>, Cancelled> {
+        cancellation_point()?;
+        self.select_within(Limit::Cancellation)
+            .map_err(|_| Cancelled)
+    }
+
+    /// The common part.
+    fn select_within(&mut self, limit: Limit) -> Result<SelectedOperation<'_>, SelectTimeoutError> {
+        let outcome = self.choose(limit);
+        self.chosen().ok_or(match outcome {
+            Outcome::Cancelled => SelectTimeoutError::Cancelled,
+            _ => SelectTimeoutError::TimedOut,
+        })
+    }
+
+    /// Chooses among those that are not left out.
+    fn choose(&mut self, limit: Limit) -> Outcome {
+        choose(&mut self.ready(), limit)
+    }
+
+    /// Those that are not left out, ready for another selection.
+    fn ready(&mut self) -> Vec<&dyn Arm> {
+        self.arms.iter().for_each(|arm| arm.reset());
+        let arms = self.arms.iter().map(|arm| &**arm as &dyn Arm);
+        arms.filter(|arm| !arm.is_spent()).collect()
+    }
+
+    /// The chosen one.
+    fn chosen(&self) -> Option<SelectedOperation<'_>> {
+        let index = self.arms.iter().position(|arm| arm.is_chosen())?;
+        let arm = &*self.arms[index];
+        Some(SelectedOperation { index, arm })
+    }
+}
+
+impl SelectedOperation<'_> {
+    /// Which one it is: the index that it was added with.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// What has been received from this channel, which is that of the operation.
+    ///
+    /// # Errors
+    ///
+    /// [`RecvError`] if the channel is closed and empty.
+    ///
+    /// # Panics
+    ///
+    /// If the operation is not one that receives from this channel.
+    pub fn recv<T>(self, receiver: &Receiver<T>) -> Result<T, RecvError> {
+        let arm = typed(self.arm, receiver.channel(), Way::Out);
+        arm.take().ok_or(RecvError)
+    }
+
+    /// What has become of the value that was to be sent into this channel, which is that of the
+    /// operation.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`], with the value, if the channel is closed.
+    ///
+    /// # Panics
+    ///
+    /// If the operation is not one that sends into this channel.
+    pub fn send<T>(self, sender: &Sender<T>) -> Result<(), SendError<T>> {
+        let arm = typed(self.arm, sender.channel(), Way::In);
+        arm.take().map_or(Ok(()), |value| Err(SendError(value)))
+    }
+}
+
+impl fmt::Debug for SelectedOperation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SelectedOperation")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Select<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Select")
+            .field("operations", &self.arms.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! The sending end of a channel.
+
+use super::errors::{SendCancellableError, SendError, SendTimeoutError, TrySendError};
+use super::shared::{Channel, Failed};
+use super::state::Offered;
+use fibre_core::sync::Ordering;
+use fibre_core::{Limit, cancellation_point};
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The sending end of a channel; clones send into the same one. When the last of them is
+/// dropped, the channel closes: receivers get what is in it, and then an error.
+///
+/// ```
+/// let (sender, receiver) = fibre_sync::channel::bounded(2);
+/// for i in 0..3 {
+///     let sender = sender.clone();
+///     fibre_core::spawn(move || sender.send(i).unwrap());
+/// }
+/// drop(sender);
+/// assert_eq!(receiver.iter().sum::<i32>(), 3);
+/// ```
+pub struct Sender<T> {
+    channel: Arc<Channel<T>>,
+}
+
+impl<T> Sender<T> {
+    /// A handle, already counted.
+    pub(super) fn new(channel: Arc<Channel<T>>) -> Self {
+        Self { channel }
+    }
+
+    /// The channel itself.
+    pub(super) fn channel(&self) -> &Arc<Channel<T>> {
+        &self.channel
+    }
+
+    /// Sends a value. Blocks the fibre, or the thread if the caller is not a fibre, while the
+    /// channel is full; a rendezvous channel is full until somebody receives. Into an
+    /// unbounded channel it never blocks.
+    ///
+    /// Other fibres of the processor may run before it returns even if there is room (see
+    /// [`fibre_core::yield_point`]).
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`], with the value, if the channel is closed or is closed meanwhile.
+    #[inline]
+    pub fn send(&self, value: T) -> Result<(), SendError<T>> {
+        let sent = self.channel.send(value, Limit::None);
+        // Without a limit, it fails for no other reason.
+        sent.map_err(|(value, _closed)| SendError(value))
+    }
+
+    /// Sends a value if there is room, or somebody who waits for one. Blocks nothing.
+    ///
+    /// ```
+    /// use fibre_sync::channel::{TrySendError, bounded};
+    ///
+    /// let (sender, receiver) = bounded(1);
+    /// assert!(sender.try_send(1).is_ok());
+    /// assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
+    /// drop(receiver);
+    /// assert_eq!(sender.try_send(3), Err(TrySendError::Closed(3)));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`TrySendError`], with the value.
+    #[inline]
+    pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
+        let mut value = Some(value);
+        let offered = self.channel.offer(&mut value);
+        match (value, offered) {
+            (None, _) => Ok(()),
+            (Some(value), Offered::Closed) => Err(TrySendError::Closed(value)),
+            (Some(value), _) => Err(TrySendError::Full(value)),
+        }
+    }
+
+    /// Like [`send`](Self::send), but gives up after `timeout`, or when the fibre is cancelled.
+    /// A `timeout` of zero, and a cancelled fibre, try once.
+    ///
+    /// # Errors
+    ///
+    /// [`SendTimeoutError`], with the value.
+    pub fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
+        self.send_within(value, Limit::after(timeout))
+    }
+
+    /// Like [`send`](Self::send), but gives up at `deadline`, or when the fibre is cancelled. A
+    /// deadline in the past, and a cancelled fibre, try once.
+    ///
+    /// # Errors
+    ///
+    /// [`SendTimeoutError`], with the value.
+    pub fn send_until(&self, value: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
+        self.send_within(value, Limit::Deadline(deadline))
+    }
+
+    /// Like [`send`](Self::send), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`SendCancellableError`], with the value.
+    pub fn send_cancellable(&self, value: T) -> Result<(), SendCancellableError<T>> {
+        if cancellation_point().is_err() {
+            return Err(SendCancellableError::Cancelled(value));
+        }
+        let sent = self.channel.send(value, Limit::Cancellation);
+        sent.map_err(|(value, failed)| match failed {
+            Failed::Closed => SendCancellableError::Closed(value),
+            Failed::Cancelled | Failed::TimedOut => SendCancellableError::Cancelled(value),
+        })
+    }
+
+    /// The common part of those with a deadline.
+    fn send_within(&self, value: T, limit: Limit) -> Result<(), SendTimeoutError<T>> {
+        let sent = self.channel.send(value, limit);
+        sent.map_err(|(value, failed)| match failed {
+            Failed::TimedOut => SendTimeoutError::TimedOut(value),
+            Failed::Cancelled => SendTimeoutError::Cancelled(value),
+            Failed::Closed => SendTimeoutError::Closed(value),
+        })
+    }
+
+    /// Whether both send into the same channel.
+    #[must_use]
+    pub fn same_channel(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.channel, &other.channel)
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        self.channel.senders.fetch_add(1, Ordering::Relaxed);
+        Self::new(Arc::clone(&self.channel))
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        if self.channel.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.channel.close();
+        }
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.channel.describe("Sender", f)
+    }
+}
+
+impl<T> UnwindSafe for Sender<T> {}
+impl<T> RefUnwindSafe for Sender<T> {}
+
+super::ends::what_both_ends_tell!(Sender);
