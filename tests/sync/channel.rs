@@ -226,15 +226,15 @@ fn values_go_with_the_receivers() {
 #[test]
 fn drops_may_panic_and_use_the_channel() {
     let count = Arc::new(AtomicUsize::new(0));
-    let (sender, receiver) = unbounded();
+    let (sender, receiver) = unbounded::<OnDrop<Box<dyn FnMut() + Send>>>();
     for i in 0..20 {
-        let (count, sender, other) = (Arc::clone(&count), sender.clone(), receiver.clone());
-        let counted = OnDrop(move || {
-            assert!(sender.is_closed() && other.len() < 20);
+        let (count, own, other) = (Arc::clone(&count), sender.clone(), receiver.clone());
+        let counted: Box<dyn FnMut() + Send> = Box::new(move || {
+            assert!(own.is_closed() && other.len() < 20);
             count.fetch_add(1, Ordering::SeqCst);
             assert_ne!(i, 3, "the third");
         });
-        sender.send(counted).unwrap();
+        sender.send(OnDrop(counted)).unwrap();
     }
     sender.close();
     // They keep handles themselves, so one receives them.

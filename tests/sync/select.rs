@@ -87,7 +87,7 @@ fn a_waiting_selection_sends() {
                 }
             });
             let_others_block();
-            (0..capacity).for_each(|_| drop(from_two.recv()));
+            (0..capacity).for_each(|_| assert_eq!(from_two.recv(), Ok("before")));
             assert_eq!(from_two.recv(), Ok("two"));
             assert_eq!(fibre::blocking(|| waits.join()).unwrap(), (2, Ok(())));
             assert_eq!(from_one.try_iter().count(), capacity);

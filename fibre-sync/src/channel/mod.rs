@@ -3,7 +3,7 @@
 //! * [`bounded`]: room for so many values; who sends into a full one waits.
 //! * [`unbounded`]: room for any number; sending never waits.
 //! * [`rendezvous`]: no room; a value goes from hand to hand, when both have come.
-//! * [`oneshot`]: for one value.
+//! * [`oneshot()`]: for one value.
 //!
 //! Each value is received once, in the order in which they were sent, and those who wait are
 //! served in the order in which they came. Values go directly from hand to hand when somebody
