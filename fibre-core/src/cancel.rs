@@ -17,42 +17,15 @@
 //! How the canceller and the wakers of one wait agree is told in `fibre/state.rs`.
 
 use crate::cancel_group::CancelGroup;
+use crate::cancelled::Cancelled;
 use crate::context::Action;
 use crate::current;
 use crate::fibre::ControlBlock;
 use crate::park::{Shield, doze, running, suspend, yield_now};
 use crate::processor::Processor;
 use crate::waiter::{Limit, Outcome};
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// What calls fail with in a fibre that has been cancelled. As an [`io::Error`] it is
-/// `ECANCELED`.
-///
-/// ```
-/// use std::io;
-///
-/// let error = io::Error::from(fibre_core::Cancelled);
-/// assert_eq!(error.raw_os_error(), Some(libc::ECANCELED));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cancelled;
-
-impl fmt::Display for Cancelled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the fibre has been cancelled")
-    }
-}
-
-impl std::error::Error for Cancelled {}
-
-impl From<Cancelled> for io::Error {
-    fn from(_: Cancelled) -> Self {
-        Self::from_raw_os_error(libc::ECANCELED)
-    }
-}
 
 /// Cancels, as often as one likes, all fibres that were spawned with it
 /// ([`Builder::cancel_token`](crate::Builder::cancel_token)). Clones are the same token.

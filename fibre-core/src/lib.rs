@@ -14,7 +14,7 @@
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
 //! | `waiter`, `completion` | the wake side: the first waker wins |
-//! | `cancel_group`, `local_table` | who is cancelled together; values by key |
+//! | `cancelled`, `cancel_group`, `local_table` | what calls fail with, who is cancelled together; values by key |
 //! | `parker`, `idle` | how processors sleep, and who does |
 //! | `orders` | what a cluster's handles ask of its processors |
 //! | `fork` | what becomes of all this in a forked child |
@@ -36,6 +36,8 @@ mod memory_model;
 #[cfg(loom)]
 pub mod model;
 pub mod sync;
+
+mod cancelled;
 
 #[cfg(loom)]
 pub mod commons;
@@ -144,13 +146,14 @@ mod timer;
 #[cfg(not(loom))]
 mod topology;
 
+pub use self::cancelled::Cancelled;
 #[cfg(not(loom))]
 pub use self::{
     big_stack::on_big_stack,
     blocking::blocking,
     builder::{Builder, caller_id, id, name, processor, spawn, spawn_now},
     cancel::{
-        CancelToken, Cancelled, cancellation_point, is_cancelled, shield, sleep_cancellable,
+        CancelToken, cancellation_point, is_cancelled, shield, sleep_cancellable,
         yield_cancellable, yield_point_cancellable,
     },
     cluster::{
@@ -185,8 +188,8 @@ pub use self::{
 #[cfg(loom)]
 pub use self::{
     park_model::{
-        Cancelled, Resume, Waiter, caller_id, cancellation_point, may_spin, park, park_among,
-        park_until, yield_now, yield_point,
+        Resume, Waiter, caller_id, cancellation_point, may_spin, park, park_among, park_until,
+        yield_now, yield_point,
     },
     short_lock_model::{ShortGuard, ShortLock},
     waiter::{Limit, Outcome},

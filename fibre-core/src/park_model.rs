@@ -8,6 +8,7 @@
 //! The waiter's frame ends with the call. Who touches the waiter later, or a list's node that lies in
 //! a [`Framed`], is caught by loom.
 
+use crate::cancelled::Cancelled;
 use crate::sync::Framed;
 use crate::waiter::{self, Limit, Outcome, ThreadParker, Wakeable};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -118,10 +119,6 @@ pub fn caller_id() -> u64 {
     loom::thread::current().id().hash(&mut hasher);
     hasher.finish()
 }
-
-/// What calls fail with that have been cancelled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cancelled;
 
 /// Threads are not cancelled before they wait.
 ///
