@@ -78,6 +78,13 @@ pub mod sync {
         AutoEvent, Barrier, BarrierWaitResult, Condvar, Event, LazyLock, Mutex, MutexGuard,
         Notified, Notify, Once, OnceLock, OnceState, Semaphore, WaitGroup, WaitGroupGuard,
     };
+
+    /// The kinds of lock that a mutex may have, over the whole barging spectrum.
+    pub mod lock {
+        pub use fibre_sync::lock::{
+            Barging, Baton, DefaultLock, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning,
+        };
+    }
 }
 
 /// Channels: values go from senders to receivers, any number of both; [`select!`] chooses one of

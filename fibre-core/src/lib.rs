@@ -167,8 +167,8 @@ pub use self::{
     local::LocalKey,
     local_table::{Destructor, Key},
     park::{
-        Resume, Waiter, may_spin, park, park_among, park_until, sleep, sleep_until, yield_now,
-        yield_point,
+        Resume, Waiter, may_spin, may_spin_briefly, park, park_among, park_until, resume_in_place,
+        sleep, sleep_until, yield_now, yield_point,
     },
     parker::Halt,
     policy::{Placement, Priority, StealOrder, Stealing, UnknownPolicy},
@@ -188,8 +188,8 @@ pub use self::{
 #[cfg(loom)]
 pub use self::{
     park_model::{
-        Resume, Waiter, caller_id, cancellation_point, may_spin, park, park_among, park_until,
-        yield_now, yield_point,
+        Resume, Waiter, caller_id, cancellation_point, is_cancelled, may_spin, may_spin_briefly,
+        park, park_among, park_until, resume_in_place, yield_now, yield_point,
     },
     short_lock_model::{ShortGuard, ShortLock},
     waiter::{Limit, Outcome},

@@ -20,8 +20,9 @@ use crate::fork;
 use crate::processor::Processor;
 use crate::report;
 use crate::timer::Entry;
+use crate::topology::default_processors;
 use crate::waiter::{self, Limit, Outcome, ThreadParker};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 /// One wait of one fibre or thread.
@@ -299,11 +300,7 @@ pub fn make_way(processor: &Processor, successor: FibreRef) {
     let Some(fibre) = processor.running() else {
         unreachable!("only a fibre can make way")
     };
-    let action = if processor.make_way(successor) {
-        Action::Yield
-    } else {
-        Action::MakeWay
-    };
+    let action = processor.change_places(successor);
     // SAFETY: the running fibre's own block.
     suspend(unsafe { fibre.as_ref() }, action);
 }
@@ -348,6 +345,42 @@ pub fn yield_point() {
 pub fn may_spin() -> bool {
     // SAFETY: not null means that this thread is that processor.
     unsafe { Processor::current().as_ref() }.is_some_and(Processor::may_spin)
+}
+
+/// Whether it can pay to spin for less time than blocking takes: others can run meanwhile.
+#[inline]
+#[must_use]
+pub fn may_spin_briefly() -> bool {
+    // SAFETY: not null means that this thread is that processor.
+    match unsafe { Processor::current().as_ref() } {
+        Some(here) => here.domain().spins(),
+        None => *SEVERAL,
+    }
+}
+
+/// Whether there are several CPUs for this process.
+static SEVERAL: LazyLock<bool> = LazyLock::new(|| default_processors() > 1);
+
+/// Lets the one that `resume` is for run next on this processor, instead of the caller, which is
+/// queued before the others. Where it may not run here, or the caller may not leave its stack
+/// without harm, the former is merely resumed. Blocks nothing.
+pub fn resume_in_place(resume: Resume) {
+    // SAFETY: not null means that this thread is that processor.
+    let here = unsafe { Processor::current().as_ref() };
+    let Some((here, fibre)) = here.and_then(|here| Some((here, here.running()?))) else {
+        return resume.resume();
+    };
+    if current::panicking() {
+        return resume.resume();
+    }
+    match resume.successor(|successor| here.is_home_of(successor)) {
+        Err(resume) => resume.resume(),
+        Ok(successor) => {
+            let action = here.change_places(successor);
+            // SAFETY: the running fibre's own block.
+            suspend(unsafe { fibre.as_ref() }, action);
+        }
+    }
 }
 
 /// Blocks the fibre (or the thread, if the caller is not a fibre) for at least

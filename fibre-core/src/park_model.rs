@@ -112,6 +112,23 @@ pub fn may_spin() -> bool {
     false
 }
 
+/// See [`may_spin`].
+#[must_use]
+pub fn may_spin_briefly() -> bool {
+    false
+}
+
+/// Threads have no place to give.
+pub fn resume_in_place(resume: Resume) {
+    resume.resume();
+}
+
+/// Threads are not cancelled outside of waits.
+#[must_use]
+pub fn is_cancelled() -> bool {
+    false
+}
+
 /// A number of the calling thread.
 #[must_use]
 pub fn caller_id() -> u64 {

@@ -5,23 +5,17 @@
 //! read-modify-write to take it, and a plain store to give it back. A lock that wakes
 //! sleepers needs a second read-modify-write, by which it finds out whether there are any.
 //!
-//! Nobody sleeps on this one until woken. Who finds it taken looks again for a short spin,
-//! then gives its CPU to others, of whom the holder may be one that has lost its own, and
-//! then naps. So a holder that is not run for long costs others little CPU time, and
-//! delays them by a nap at most after it has gone on.
+//! Nobody sleeps on this one until woken: see [`Patience`].
 //!
 //! # Memory ordering
 //!
 //! Taken with acquire, given back with release.
 
-use crate::sync::{AtomicBool, Ordering, SPIN_LIMIT, nap, spin_hint, thread_yield};
+use crate::sync::{AtomicBool, Ordering, Patience};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-
-/// How often one who waits gives its CPU away before it naps.
-const YIELDS: u32 = 32;
 
 /// The lock, around what it protects. See the module text.
 #[derive(Default)]
@@ -88,20 +82,9 @@ impl<T> ShortLock<T> {
     /// The part of [`lock`](Self::lock) for a lock that somebody has.
     #[cold]
     fn lock_contended(&self) {
-        let mut yields = 0;
-        loop {
-            for _ in 0..SPIN_LIMIT {
-                if !self.taken.load(Ordering::Relaxed) && self.take() {
-                    return;
-                }
-                spin_hint();
-            }
-            if yields < YIELDS {
-                yields += 1;
-                thread_yield();
-            } else {
-                nap();
-            }
+        let mut patience = Patience::new();
+        while self.taken.load(Ordering::Relaxed) || !self.take() {
+            patience.wait();
         }
     }
 }

@@ -19,6 +19,51 @@ pub use self::model::*;
 /// A barrier for two: see `light_barrier`. `false`: the kernel refused it.
 pub type HeavyBarrier = fn() -> bool;
 
+/// How often one who waits gives its CPU away before it naps.
+const YIELDS: u32 = 32;
+
+/// Waiting for one who has something for a few instructions only: a short spin, then the CPU is
+/// given to others, of whom that one may be one that has lost its own, and then naps. So
+/// who does not get to run for long costs others little CPU time, and delays them by a nap at most.
+#[derive(Debug)]
+pub struct Patience {
+    looks: u32,
+    yields: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Patience {
+    /// The beginning of a wait.
+    #[inline]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            looks: 0,
+            yields: 0,
+        }
+    }
+
+    /// Waits between two looks. Blocks the thread.
+    pub fn wait(&mut self) {
+        self.looks += 1;
+        if self.looks < SPIN_LIMIT {
+            spin_hint();
+        } else if self.yields < YIELDS {
+            self.looks = 0;
+            self.yields += 1;
+            thread_yield();
+        } else {
+            self.looks = 0;
+            nap();
+        }
+    }
+}
+
 /// Spins this many times on a window of a few instructions before giving up.
 #[cfg(not(loom))]
 pub const SPIN_LIMIT: u32 = 128;

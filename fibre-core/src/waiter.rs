@@ -290,6 +290,19 @@ impl<F: Wakeable> Resume<F> {
             Target::Thread(parker) => unsafe { ThreadParker::unpark(parker) },
         }
     }
+
+    /// The fibre, to be run next instead of being queued, if it waits at home and `here` is that.
+    ///
+    /// # Errors
+    ///
+    /// The right, to be used otherwise.
+    #[inline]
+    pub fn successor(self, here: impl FnOnce(NonNull<F>) -> bool) -> Result<NonNull<F>, Self> {
+        match self.target {
+            Target::AtHome(fibre) if here(fibre) => Ok(fibre),
+            Target::AtHome(_) | Target::Fibre(_) | Target::Thread(_) => Err(self),
+        }
+    }
 }
 
 /// The word that a waiting kernel thread sleeps on, in its own frame.

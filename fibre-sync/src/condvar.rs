@@ -3,11 +3,12 @@
 //! Who waits enters the list while it still holds the mutex, and unlocks it only
 //! then; so a notification by somebody who has held the mutex since finds it.
 
+use crate::lock::RawLock;
 use crate::mutex::MutexGuard;
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::sync::planted;
 use fibre_core::{Cancelled, Limit, Outcome, cancellation_point};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Waits for a condition on a value in a [`Mutex`](crate::Mutex).
 ///
@@ -69,15 +70,28 @@ impl Condvar {
 
     /// Unlocks the guard's mutex, waits for a notification, and locks it again.
     /// Blocks the fibre, or the thread if the caller is not a fibre.
-    pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
+    pub fn wait<T: ?Sized, L: RawLock>(&self, guard: &mut MutexGuard<'_, T, L>) {
         let _ = self.wait_within(guard, Limit::None);
     }
 
     /// Like [`wait`](Self::wait), but gives up at `deadline`, or when the fibre is cancelled.
     /// `false`: that came before a notification. The mutex is locked again in any case, which may take
     /// longer.
-    pub fn wait_until<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, deadline: Instant) -> bool {
+    pub fn wait_until<T: ?Sized, L: RawLock>(
+        &self,
+        guard: &mut MutexGuard<'_, T, L>,
+        deadline: Instant,
+    ) -> bool {
         self.wait_within(guard, Limit::Deadline(deadline)) == Waited::Notified
+    }
+
+    /// Like [`wait_until`](Self::wait_until), for so long.
+    pub fn wait_timeout<T: ?Sized, L: RawLock>(
+        &self,
+        guard: &mut MutexGuard<'_, T, L>,
+        timeout: Duration,
+    ) -> bool {
+        self.wait_within(guard, Limit::after(timeout)) == Waited::Notified
     }
 
     /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
@@ -86,9 +100,9 @@ impl Condvar {
     /// # Errors
     ///
     /// [`Cancelled`]; then no notification has been consumed.
-    pub fn wait_cancellable<T: ?Sized>(
+    pub fn wait_cancellable<T: ?Sized, L: RawLock>(
         &self,
-        guard: &mut MutexGuard<'_, T>,
+        guard: &mut MutexGuard<'_, T, L>,
     ) -> Result<(), Cancelled> {
         cancellation_point()?;
         match self.wait_within(guard, Limit::Cancellation) {
@@ -98,7 +112,11 @@ impl Condvar {
     }
 
     /// The common part.
-    fn wait_within<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, limit: Limit) -> Waited {
+    fn wait_within<T: ?Sized, L: RawLock>(
+        &self,
+        guard: &mut MutexGuard<'_, T, L>,
+        limit: Limit,
+    ) -> Waited {
         let early = planted("condvar: the mutex is unlocked before the list is entered");
         if early {
             guard.unlock_for_wait();
@@ -118,14 +136,60 @@ impl Condvar {
     }
 
     /// Waits until `condition` is false of the value. Blocks the fibre (or thread).
-    pub fn wait_while<T: ?Sized>(
+    pub fn wait_while<T: ?Sized, L: RawLock>(
         &self,
-        guard: &mut MutexGuard<'_, T>,
+        guard: &mut MutexGuard<'_, T, L>,
         mut condition: impl FnMut(&mut T) -> bool,
     ) {
         while condition(guard) {
             self.wait(guard);
         }
+    }
+
+    /// Like [`wait_while`](Self::wait_while), but gives up at `deadline`, or when the fibre is
+    /// cancelled. Says whether `condition` is false.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use fibre_sync::{Condvar, Mutex};
+    ///
+    /// let (number, changed) = (Mutex::new(0), Condvar::new());
+    /// let mut guard = number.lock();
+    /// assert!(!changed.wait_while_until(&mut guard, Instant::now(), |number| *number == 0));
+    /// assert!(changed.wait_while_until(&mut guard, Instant::now(), |number| *number == 1));
+    /// ```
+    pub fn wait_while_until<T: ?Sized, L: RawLock>(
+        &self,
+        guard: &mut MutexGuard<'_, T, L>,
+        deadline: Instant,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> bool {
+        self.wait_while_within(guard, Limit::Deadline(deadline), condition)
+    }
+
+    /// Like [`wait_while_until`](Self::wait_while_until), for so long.
+    pub fn wait_while_timeout<T: ?Sized, L: RawLock>(
+        &self,
+        guard: &mut MutexGuard<'_, T, L>,
+        timeout: Duration,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> bool {
+        self.wait_while_within(guard, Limit::after(timeout), condition)
+    }
+
+    /// The common part.
+    fn wait_while_within<T: ?Sized, L: RawLock>(
+        &self,
+        guard: &mut MutexGuard<'_, T, L>,
+        limit: Limit,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> bool {
+        while condition(guard) {
+            if self.wait_within(guard, limit) == Waited::InVain {
+                return !condition(guard);
+            }
+        }
+        true
     }
 
     /// Wakes the one that has waited longest, if any. Blocks nothing.

@@ -11,6 +11,7 @@ pub mod channel;
 mod condvar;
 mod event;
 mod lazy_lock;
+pub mod lock;
 mod mutex;
 mod notify;
 mod once;

@@ -1,48 +1,19 @@
-//! A mutex that blocks fibres.
+//! A mutex that blocks fibres: a value behind a [`RawLock`].
 //!
-//! One word says whether it is free, held, or held with others waiting; the others
-//! stand in a [`WaitList`]. Unlocking frees the word and wakes the one that has waited
-//! longest, who competes with whoever comes by (*blocking with barging*, thesis section
-//! 3.3): a running fibre that needs the lock need not wait for a sleeping one to wake up.
+//! What it does when contended is the lock's matter (see [`lock`](crate::lock)). This file has
+//! what all of them need: the value, the guard and the bounds.
 //!
-//! Barging alone starves. Who was woken in vain waits in front of the others, and once
-//! it has waited for [`PATIENCE`] in all, it asks for the baton: the next unlock does not
-//! free the word but hands it over (as Go's mutex does).
-//!
-//! A fibre that finds what it locks free would never leave its processor, and those it
-//! woke there would starve; so locking is a point at which it lets them run from time to
-//! time ([`yield_point`]). And one that finds the mutex taken spins for a moment before
-//! it blocks, if its processor has nothing else to do: else all fibres of a processor end
-//! up waiting behind another one that runs and barges, and the processor sleeps.
-//!
-//! Who waits always marks the word `CONTENDED` before it sleeps, and acquires it as
-//! `CONTENDED`, because there may be more of its kind; a woken one that finds the
-//! mutex taken marks it again. So the holder of a mutex that somebody waits for
-//! always finds the mark, except while a woken one is on its way, who then is the
-//! one to mark it.
-//!
-//! # Memory ordering
-//!
-//! Acquire on taking the word, release on freeing it. A contended unlock frees the word
-//! or hands it over under the list's lock; a hand-over travels by the waiter's claim.
-//! The guard's borrow of the mutex keeps both alive until the unlock is done. (A lock
-//! without lifetimes, as C needs it, has to mind who may free it meanwhile.)
+//! There is no poisoning, as in `parking_lot`: a panic unwinds a fibre through its guards, which unlock. Poisoning makes every
+//! user decide what to do about a panic elsewhere, and nearly all decide to panic as well or to ignore it; the
+//! panic itself reaches whoever joins the fibre.
 
-use crate::wait_list::{Locked, Place, WaitList, wait_at};
-use fibre_core::sync::{AtomicU32, Ordering, has_passed};
-use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, may_spin, yield_point};
+use crate::lock::{DefaultLock, RawLock};
+use fibre_core::{Cancelled, Limit, cancellation_point};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
-
-/// Nobody has it.
-const FREE: u32 = 0;
-/// Somebody has it.
-const HELD: u32 = 1;
-/// Somebody has it, and somebody may wait for it.
-const CONTENDED: u32 = 2;
 
 /// Mutual exclusion for fibres and threads. There is no poisoning: after a panic of
 /// the holder the mutex is simply free.
@@ -58,150 +29,33 @@ const CONTENDED: u32 = 2;
 /// });
 /// assert_eq!(*counter.lock(), 10);
 /// ```
+///
+/// The second parameter says what it does when contended. The default is fast and starves nobody for
+/// long; the others are for those who have measured:
+///
+/// ```
+/// use fibre_sync::Mutex;
+/// use fibre_sync::lock::Baton;
+///
+/// let queue = Mutex::<_, Baton>::with_lock(vec![1, 2]);
+/// queue.lock().push(3);
+/// assert_eq!(queue.into_inner(), [1, 2, 3]);
+/// ```
 #[derive(Default)]
-pub struct Mutex<T: ?Sized> {
-    raw: RawMutex,
+pub struct Mutex<T: ?Sized, L: RawLock = DefaultLock> {
+    lock: L,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: the lock hands the value from one fibre or thread to the next.
-unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
+unsafe impl<T: ?Sized + Send, L: RawLock> Send for Mutex<T, L> {}
 // SAFETY: as above; sharing the mutex gives exclusive access only.
-unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
-
-/// How long a waiter lets others go first.
-const PATIENCE: Duration = Duration::from_millis(1);
-
-/// The last and longest of the pauses in a spin, in `spin_loop` hints. The sum of all is
-/// about as long as blocking and being woken take.
-const LONGEST_PAUSE: u32 = 64;
-
-/// What a waiter is woken with: the word is free, come and get it.
-const FREED: u32 = 0;
-/// What a waiter is woken with: the word is yours.
-const HANDED: u32 = 1;
-
-/// The lock without a value.
-#[derive(Debug, Default)]
-struct RawMutex {
-    word: AtomicU32,
-    queue: Locked<Queue>,
-}
-
-/// Those who wait.
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: WaitList,
-    /// Whether the first one has asked for the baton.
-    impatient: bool,
-}
+unsafe impl<T: ?Sized + Send, L: RawLock> Sync for Mutex<T, L> {}
 
 #[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for RawMutex {
+impl<T, L: RawLock + fibre_core::sync::EndOfFrame> fibre_core::sync::EndOfFrame for Mutex<T, L> {
     fn end_of_frame(&mut self) {
-        self.word.end_of_frame();
-        self.queue.end_of_frame();
-    }
-}
-
-#[cfg(loom)]
-impl<T> fibre_core::sync::EndOfFrame for Mutex<T> {
-    fn end_of_frame(&mut self) {
-        self.raw.end_of_frame();
-    }
-}
-
-impl RawMutex {
-    /// Takes the lock if it is free.
-    #[inline]
-    fn try_lock(&self) -> bool {
-        self.word
-            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
-    }
-
-    /// Takes the lock; `false`: the limit came first.
-    #[inline]
-    fn lock_within(&self, limit: Limit) -> bool {
-        yield_point();
-        self.try_lock() || self.lock_contended(limit)
-    }
-
-    /// Tries for a moment, less and less often: who looks takes the word's cache line from
-    /// the holder, and whoever gets the lock at once takes it all the way over.
-    fn spin(&self) -> bool {
-        let mut pause = 1;
-        while pause <= LONGEST_PAUSE && may_spin() {
-            (0..pause).for_each(|_| std::hint::spin_loop());
-            if self.word.load(Ordering::Relaxed) == FREE && self.try_lock() {
-                return true;
-            }
-            pause *= 2;
-        }
-        false
-    }
-
-    /// Waits for the lock.
-    #[cold]
-    fn lock_contended(&self, limit: Limit) -> bool {
-        if self.spin() {
-            return true;
-        }
-        let mut place = Place::Last;
-        let mut since = None;
-        loop {
-            let impatient = since.is_some_and(|since| has_passed(PATIENCE, since));
-            let enter = |queue: &mut Queue| {
-                let wait = self.word.swap(CONTENDED, Ordering::Acquire) != FREE;
-                queue.impatient |= wait && impatient;
-                wait
-            };
-            since = since.or_else(|| Some(Instant::now()));
-            // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
-            let outcome = unsafe {
-                wait_at(
-                    place,
-                    &self.queue,
-                    |queue| &mut queue.waiting,
-                    limit,
-                    enter,
-                    || (),
-                )
-            };
-            match outcome {
-                Outcome::NotParked | Outcome::Woken(HANDED) => return true,
-                Outcome::TimedOut | Outcome::Cancelled => return false,
-                Outcome::Woken(_freed) => place = Place::First,
-            }
-        }
-    }
-
-    /// Gives the lock back.
-    #[inline]
-    fn unlock(&self) {
-        let alone = self
-            .word
-            .compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed);
-        if alone.is_err() {
-            self.unlock_contended();
-        }
-    }
-
-    /// Frees the word, or hands it over, and lets the one go on that has waited longest.
-    #[cold]
-    fn unlock_contended(&self) {
-        let mut queue = self.queue.lock();
-        let hand_over = std::mem::take(&mut queue.impatient);
-        let first = queue
-            .waiting
-            .claim_first(if hand_over { HANDED } else { FREED });
-        if !hand_over || first.is_none() {
-            self.word.store(FREE, Ordering::Release);
-        }
-        drop(queue);
-        if let Some(first) = first {
-            first.resume();
-        }
+        self.lock.end_of_frame();
     }
 }
 
@@ -209,25 +63,31 @@ impl<T> Mutex<T> {
     /// A free mutex that holds `value`.
     #[cfg(loom)]
     pub fn new(value: T) -> Self {
-        Self {
-            raw: RawMutex::default(),
-            value: UnsafeCell::new(value),
-        }
+        Self::with_lock(value)
     }
 
     /// A free mutex that holds `value`.
     #[cfg(not(loom))]
     pub const fn new(value: T) -> Self {
-        let queue = Queue {
-            waiting: WaitList::new(),
-            impatient: false,
-        };
-        let raw = RawMutex {
-            word: AtomicU32::new(FREE),
-            queue: Locked::new(queue),
-        };
+        Self::with_lock(value)
+    }
+}
+
+impl<T, L: RawLock> Mutex<T, L> {
+    /// A free mutex that holds `value`, with a lock of any kind.
+    #[cfg(loom)]
+    pub fn with_lock(value: T) -> Self {
         Self {
-            raw,
+            lock: L::default(),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// A free mutex that holds `value`, with a lock of any kind.
+    #[cfg(not(loom))]
+    pub const fn with_lock(value: T) -> Self {
+        Self {
+            lock: L::FREE,
             value: UnsafeCell::new(value),
         }
     }
@@ -238,7 +98,7 @@ impl<T> Mutex<T> {
     }
 }
 
-impl<T: ?Sized> Mutex<T> {
+impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     /// Waits until the mutex is the caller's. Blocks the fibre, or the thread if the
     /// caller is not a fibre. Locking a mutex that one holds waits for ever.
     ///
@@ -246,24 +106,40 @@ impl<T: ?Sized> Mutex<T> {
     /// (see [`fibre_core::yield_point`]). So do not call it with a lock of `std` held
     /// that those could want: they would block the kernel thread.
     #[inline]
-    pub fn lock(&self) -> MutexGuard<'_, T> {
+    pub fn lock(&self) -> MutexGuard<'_, T, L> {
         // Without a limit this cannot fail.
-        self.raw.lock_within(Limit::None);
+        self.lock.lock_within(Limit::None);
         self.guard()
     }
 
     /// Takes the mutex if it is free. Blocks nothing.
     #[inline]
-    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.raw.try_lock().then(|| self.guard())
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T, L>> {
+        self.lock.try_lock().then(|| self.guard())
+    }
+
+    /// Like [`lock`](Self::lock), but gives up after `timeout`, or when the fibre is
+    /// cancelled. It tries once in any case.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let mutex = fibre_sync::Mutex::new(0);
+    /// let held = mutex.lock();
+    /// assert!(mutex.lock_timeout(Duration::from_millis(1)).is_none());
+    /// drop(held);
+    /// assert!(mutex.lock_timeout(Duration::ZERO).is_some());
+    /// ```
+    pub fn lock_timeout(&self, timeout: Duration) -> Option<MutexGuard<'_, T, L>> {
+        let limit = Limit::after(timeout);
+        self.lock.lock_within(limit).then(|| self.guard())
     }
 
     /// Like [`lock`](Self::lock), but gives up at `deadline`, or when the fibre is
     /// cancelled. A deadline in the past, and a cancelled fibre, try once.
-    pub fn lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T>> {
-        self.raw
-            .lock_within(Limit::Deadline(deadline))
-            .then(|| self.guard())
+    pub fn lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T, L>> {
+        let limit = Limit::Deadline(deadline);
+        self.lock.lock_within(limit).then(|| self.guard())
     }
 
     /// Like [`lock`](Self::lock), but ends when the fibre is cancelled. A thread cannot be.
@@ -282,12 +158,18 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     ///
     /// [`Cancelled`]; then the mutex is not the caller's.
-    pub fn lock_cancellable(&self) -> Result<MutexGuard<'_, T>, Cancelled> {
+    pub fn lock_cancellable(&self) -> Result<MutexGuard<'_, T, L>, Cancelled> {
         cancellation_point()?;
-        match self.raw.lock_within(Limit::Cancellation) {
+        match self.lock.lock_within(Limit::Cancellation) {
             true => Ok(self.guard()),
             false => Err(Cancelled),
         }
+    }
+
+    /// Whether somebody has the mutex at this moment.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.lock.is_locked()
     }
 
     /// The value, without locking: the borrow shows that nobody else has the mutex.
@@ -297,7 +179,7 @@ impl<T: ?Sized> Mutex<T> {
 
     /// The proof of a lock that has just been taken.
     #[inline]
-    fn guard(&self) -> MutexGuard<'_, T> {
+    fn guard(&self) -> MutexGuard<'_, T, L> {
         MutexGuard {
             mutex: self,
             _not_send: PhantomData,
@@ -305,7 +187,13 @@ impl<T: ?Sized> Mutex<T> {
     }
 }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
+impl<T> From<T> for Mutex<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug, L: RawLock> fmt::Debug for Mutex<T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.try_lock() {
             Some(value) => f.debug_tuple("Mutex").field(&&*value).finish(),
@@ -315,30 +203,53 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
 }
 
 /// Access to a locked [`Mutex`]'s value; dropping it unlocks.
+///
+/// It is unlocked by the fibre or thread that locked, so it is not `Send`:
+///
+/// ```compile_fail
+/// let mutex = fibre_sync::Mutex::new(0);
+/// let guard = mutex.lock();
+/// fibre_core::scope(|scope| {
+///     scope.spawn(move || drop(guard));
+/// });
+/// ```
+///
+/// And it is `Sync` for values that are, only; a shared guard is a shared value:
+///
+/// ```compile_fail
+/// let mutex = fibre_sync::Mutex::new(std::cell::Cell::new(0));
+/// let guard = mutex.lock();
+/// fibre_core::scope(|scope| {
+///     scope.spawn(|| guard.set(1));
+/// });
+/// ```
 #[must_use = "the mutex is unlocked when the guard is dropped"]
-pub struct MutexGuard<'a, T: ?Sized> {
-    mutex: &'a Mutex<T>,
+pub struct MutexGuard<'a, T: ?Sized, L: RawLock = DefaultLock> {
+    mutex: &'a Mutex<T, L>,
     /// A guard is unlocked by the fibre that locked.
     _not_send: PhantomData<*const ()>,
 }
 
 // SAFETY: a shared guard gives shared access to the value.
-unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
+unsafe impl<T: ?Sized + Sync, L: RawLock> Sync for MutexGuard<'_, T, L> {}
 
-impl<'a, T: ?Sized> MutexGuard<'a, T> {
+impl<T: ?Sized, L: RawLock> MutexGuard<'_, T, L> {
     /// Unlocks, runs nothing of the caller, and leaves a guard that must be relocked
     /// before it is used; for the condition variable.
+    #[inline]
     pub(crate) fn unlock_for_wait(&self) {
-        self.mutex.raw.unlock();
+        // SAFETY: the guard says that the lock is ours.
+        unsafe { self.mutex.lock.unlock() };
     }
 
     /// Undoes [`unlock_for_wait`](Self::unlock_for_wait).
+    #[inline]
     pub(crate) fn relock(&self) {
-        self.mutex.raw.lock_within(Limit::None);
+        self.mutex.lock.lock_within(Limit::None);
     }
 }
 
-impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+impl<T: ?Sized, L: RawLock> Deref for MutexGuard<'_, T, L> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -347,22 +258,29 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+impl<T: ?Sized, L: RawLock> DerefMut for MutexGuard<'_, T, L> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the lock is ours.
         unsafe { &mut *self.mutex.value.get() }
     }
 }
 
-impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+impl<T: ?Sized, L: RawLock> Drop for MutexGuard<'_, T, L> {
     #[inline]
     fn drop(&mut self) {
-        self.mutex.raw.unlock();
+        // SAFETY: the guard says that the lock is ours.
+        unsafe { self.mutex.lock.unlock() };
     }
 }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+impl<T: ?Sized + fmt::Debug, L: RawLock> fmt::Debug for MutexGuard<'_, T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display, L: RawLock> fmt::Display for MutexGuard<'_, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&**self, f)
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 use std::{io, panic};
 
 use ::fibre::io::{PipeReader, PipeWriter};
+use ::fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
 use ::fibre::sync::{Condvar, Mutex};
 use ::fibre::{Builder, Cluster, JoinHandle};
 
@@ -32,7 +33,14 @@ pub fn workloads() -> Vec<Workload> {
 }
 
 /// The kinds of mutex that one can choose; without a choice it is `Mutex`.
-const MUTEXES: &[Kind] = &[];
+const MUTEXES: &[Kind] = &[
+    Kind::of::<Fibre, Mutex<(), Barging>>("barging"),
+    Kind::of::<Fibre, Mutex<(), SpinThenBlock>>("spin-block"),
+    Kind::of::<Fibre, Mutex<(), Baton>>("baton"),
+    Kind::of::<Fibre, Mutex<(), Spinning>>("spin"),
+    Kind::of::<Fibre, Mutex<(), Hybrid>>("hybrid"),
+    Kind::of::<Fibre, Mutex<(), Exchange>>("exchange"),
+];
 
 /// Our fibres.
 struct Fibre;
@@ -153,9 +161,9 @@ impl Pipes for FibrePipes {
     }
 }
 
-impl Lock for Mutex<()> {
+impl<L: RawLock + 'static> Lock for Mutex<(), L> {
     fn free() -> Self {
-        Self::new(())
+        Self::with_lock(())
     }
 
     fn locked(&self, section: impl FnOnce()) {

@@ -24,6 +24,7 @@ mod spin;
 pub use execute::in_fibre;
 pub use informant::INFORMANT;
 
+use crate::context::Action;
 use crate::current;
 use crate::domain::Domain;
 use crate::fibre::memory::BlockCache;
@@ -349,16 +350,23 @@ impl Processor {
         self.destination.set(Some(destination));
     }
 
-    /// Counts that a fibre makes way for `successor`, which runs next. `true`: fibres have
-    /// done so for so long that it should go behind the others.
+    /// Has `successor`, which is in no queue, run next, and says how the running fibre makes
+    /// way: it goes behind the others once fibres have done so for long.
     #[inline]
-    pub fn make_way(&self, successor: FibreRef) -> bool {
+    pub fn change_places(&self, successor: FibreRef) -> Action {
         self.successor.set(Some(successor));
-        let over = self.stretch.count() && self.stretch.is_over_at(Instant::now());
-        if over {
+        if self.stretch.count() && self.stretch.is_over_at(Instant::now()) {
             self.stretch.restart();
+            return Action::Yield;
         }
-        over
+        Action::MakeWay
+    }
+
+    /// Whether a fibre that waits at home does so here.
+    #[inline]
+    pub fn is_home_of(&self, fibre: FibreRef) -> bool {
+        // SAFETY: who asks is about to wake it, so it waits and is alive.
+        ptr::eq(unsafe { fibre.as_ref() }.home(), Arc::as_ptr(&self.ready))
     }
 
     /// Whether this thread does best to spin for what another processor is about to do:

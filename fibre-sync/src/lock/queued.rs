@@ -1,0 +1,244 @@
+//! Locks whose waiters block, in a list.
+//!
+//! Who unlocks frees the word and wakes the one that has waited longest, who competes with whoever
+//! comes by (*blocking with barging*, thesis section 3.3): a running fibre that needs the lock need not
+//! wait for a sleeping one to wake up. Who was woken in vain waits in front of the others, and
+//! in the [`Hybrid`] it asks for the baton once it has waited for [`PATIENCE`] in all: the next unlock does
+//! not free the word but hands it over (as Go's mutex does). A [`Baton`] is always handed over.
+//!
+//! Who waits marks the word before it sleeps; a woken one that finds the lock taken marks it again.
+//! So the holder of a lock that somebody waits for always finds the mark, except while a woken one is on
+//! its way, who then is the one to mark it. One at a time is woken, so that a busy lock has one
+//! who competes for it and not a herd.
+//!
+//! A fibre that finds what it locks free would never leave its processor, and those it woke there would
+//! starve; so locking is a point at which it lets them run from time to time
+//! ([`yield_point`]).
+
+use super::RawLock;
+use super::attempt::attempt;
+use super::word::LockWord;
+use crate::wait_list::{Place, wait_under};
+use fibre_core::sync::{has_passed, planted};
+use fibre_core::{Limit, Outcome, resume_in_place, yield_point};
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::{Duration, Instant};
+
+/// How long a waiter of a [`Hybrid`] lets others go first.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// What a waiter is woken with: the word is free, come and get it.
+const FREED: u32 = 0;
+/// What a waiter is woken with: the word is yours.
+const HANDED: u32 = 1;
+
+/// What becomes of a lock that somebody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandOver {
+    /// It is freed.
+    Never,
+    /// It is freed, unless the first one has waited for long.
+    Late,
+    /// It is handed over.
+    Always,
+    /// It is handed over, and the processor goes with it.
+    InPlace,
+}
+
+/// A place in the spectrum. See the table in [`lock`](crate::lock).
+pub trait Manner: Send + Sync + 'static {
+    /// What it is called in benchmarks.
+    const NAME: &'static str;
+    /// Whether who finds the lock taken tries for a moment before it blocks.
+    const SPINS: bool;
+    /// What becomes of a lock that somebody waits for.
+    const HAND_OVER: HandOver;
+}
+
+/// Declares a manner and its lock.
+macro_rules! manner {
+    ($(#[$doc:meta])* $lock:ident, $manner:ident, $name:literal, $spins:literal, $hand_over:ident) => {
+        #[doc = concat!("The manner of a [`", stringify!($lock), "`] lock.")]
+        #[derive(Debug, Clone, Copy)]
+        pub enum $manner {}
+
+        impl Manner for $manner {
+            const NAME: &'static str = $name;
+            const SPINS: bool = $spins;
+            const HAND_OVER: HandOver = HandOver::$hand_over;
+        }
+
+        $(#[$doc])*
+        pub type $lock = Queued<$manner>;
+    };
+}
+
+manner!(
+    /// Blocking with barging: who finds it taken blocks, and an unlock frees it and wakes one.
+    Barging,
+    BargingManner,
+    "barging",
+    false,
+    Never
+);
+manner!(
+    /// As [`Barging`], but tries for a moment before it blocks.
+    SpinThenBlock,
+    SpinThenBlockManner,
+    "spin-block",
+    true,
+    Never
+);
+manner!(
+    /// As [`SpinThenBlock`], but who has waited for a millisecond is handed the lock.
+    Hybrid,
+    HybridManner,
+    "hybrid",
+    true,
+    Late
+);
+manner!(
+    /// Baton passing: an unlock hands it to the one that has waited longest. Fair, and slow when
+    /// contended: nobody has the lock while the next one wakes up.
+    Baton,
+    BatonManner,
+    "baton",
+    false,
+    Always
+);
+manner!(
+    /// Combine and exchange: an unlock hands the lock over, and lets the next one run at once on this processor, if
+    /// it may; whoever unlocked is queued. So the lock's data stay in one processor's caches, and
+    /// an unlock is a yield.
+    Exchange,
+    ExchangeManner,
+    "exchange",
+    false,
+    InPlace
+);
+
+/// A lock with a list of waiters, in some manner. Sixteen bytes, all zeros when free.
+pub struct Queued<M: Manner> {
+    word: LockWord,
+    _manner: PhantomData<M>,
+}
+
+impl<M: Manner> Default for Queued<M> {
+    fn default() -> Self {
+        Self {
+            word: LockWord::new(),
+            _manner: PhantomData,
+        }
+    }
+}
+
+impl<M: Manner> fmt::Debug for Queued<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple(M::NAME).field(&self.word).finish()
+    }
+}
+
+#[cfg(loom)]
+impl<M: Manner> fibre_core::sync::EndOfFrame for Queued<M> {
+    fn end_of_frame(&mut self) {
+        self.word.end_of_frame();
+    }
+}
+
+// SAFETY: `LockWord` gives `HELD` to one at a time; see there for the last touch.
+unsafe impl<M: Manner> RawLock for Queued<M> {
+    #[cfg(not(loom))]
+    const FREE: Self = Self {
+        word: LockWord::new(),
+        _manner: PhantomData,
+    };
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.word.try_lock()
+    }
+
+    #[inline]
+    fn lock_within(&self, limit: Limit) -> bool {
+        yield_point();
+        self.word.try_lock() || self.lock_contended(limit)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        if !self.word.unlock_alone() {
+            self.unlock_contended();
+        }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.word.is_held()
+    }
+}
+
+impl<M: Manner> Queued<M> {
+    /// Waits for the lock.
+    #[cold]
+    fn lock_contended(&self, limit: Limit) -> bool {
+        if M::SPINS && attempt(&self.word, || self.word.try_lock()) {
+            return true;
+        }
+        let mut place = Place::Last;
+        let since = (M::HAND_OVER == HandOver::Late).then(Instant::now);
+        let mut urgent = false;
+        loop {
+            // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
+            let outcome = unsafe {
+                wait_under(
+                    place,
+                    || self.word.list(),
+                    |list| list.waiting(),
+                    limit,
+                    |list| !list.lock_or_announce(urgent),
+                    || (),
+                    |_, _| (),
+                )
+            };
+            match outcome {
+                Outcome::NotParked | Outcome::Woken(HANDED) => return true,
+                Outcome::TimedOut | Outcome::Cancelled => return false,
+                Outcome::Woken(_freed) => place = Place::First,
+            }
+            urgent = since.is_some_and(|since| has_passed(PATIENCE, since));
+            if M::SPINS && !urgent && attempt(&self.word, || self.word.try_lock_woken()) {
+                return true;
+            }
+        }
+    }
+
+    /// Frees the word, or hands it over, and lets the one go on that has waited longest.
+    #[cold]
+    fn unlock_contended(&self) {
+        let mut list = self.word.list();
+        let hands_over = match M::HAND_OVER {
+            HandOver::Never => false,
+            HandOver::Late => list.is_urgent(),
+            HandOver::Always | HandOver::InPlace => true,
+        };
+        let token = if hands_over { HANDED } else { FREED };
+        let Some(first) = list.waiting().claim_first(token) else {
+            return list.free();
+        };
+        if planted("mutex: the waiter is resumed before the word is left") {
+            first.resume();
+            return list.free();
+        }
+        if hands_over {
+            list.hand_over();
+        } else {
+            list.free();
+        }
+        if M::HAND_OVER == HandOver::InPlace {
+            resume_in_place(first);
+        } else {
+            first.resume();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A lock whose waiters never block.
+//!
+//! Test and test-and-set: who finds it taken looks until it is free. A fibre lets the others of its
+//! processor run after each short spin, as the holder may be one of them; a thread
+//! gives its CPU away. Nothing is fair here, and who waits for long burns CPU time all the while: it is the
+//! end of the spectrum, for comparison and for sections of a few instructions among few.
+
+use super::RawLock;
+use fibre_core::sync::{AtomicBool, Ordering, SPIN_LIMIT, spin_hint};
+use fibre_core::{Limit, is_cancelled, yield_now, yield_point};
+use std::time::Instant;
+
+/// See the module text.
+#[derive(Debug, Default)]
+pub struct Spinning {
+    held: AtomicBool,
+}
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Spinning {
+    fn end_of_frame(&mut self) {
+        self.held.end_of_frame();
+    }
+}
+
+impl Spinning {
+    /// Looks for a short time, and takes it if it is free.
+    fn spin(&self) -> bool {
+        for _ in 0..SPIN_LIMIT {
+            if !self.held.load(Ordering::Relaxed) && self.try_lock() {
+                return true;
+            }
+            spin_hint();
+        }
+        false
+    }
+}
+
+/// Whether the limit has come.
+fn is_over(limit: Limit) -> bool {
+    match limit {
+        Limit::None => false,
+        Limit::Cancellation => is_cancelled(),
+        Limit::Deadline(deadline) => is_cancelled() || Instant::now() >= deadline,
+    }
+}
+
+// SAFETY: the word is set by one exchange at a time, with acquire, and cleared by one store, with
+// release, which is the last touch.
+unsafe impl RawLock for Spinning {
+    #[cfg(not(loom))]
+    const FREE: Self = Self {
+        held: AtomicBool::new(false),
+    };
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.held
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    #[inline]
+    fn lock_within(&self, limit: Limit) -> bool {
+        yield_point();
+        if self.try_lock() {
+            return true;
+        }
+        while !self.spin() {
+            if is_over(limit) {
+                return false;
+            }
+            yield_now();
+        }
+        true
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        self.held.store(false, Ordering::Release);
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.held.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,258 @@
+//! The one word of a lock that keeps a list of those who wait for it.
+//!
+//! ```text
+//!   bits 31 … 4   bit 3    bit 2   bit 1     bit 0
+//!   unlocks       URGENT   LIST    WAITING   HELD
+//! ```
+//!
+//! * **HELD**: somebody has the lock.
+//! * **WAITING**: somebody is in the list, or was. Who unlocks has to look.
+//! * **LIST**: somebody has the list, which is a lock of its own, held for a few instructions.
+//! * **URGENT**: the first one in the list wants the lock handed over.
+//! * **unlocks**: how often it has been given back, so that who looks twice sees how busy it is.
+//!
+//! The holder of `HELD` and `LIST` is alone with the word: others set `WAITING` with `LIST` only,
+//! and take the lock only if it is free. So an unlock ends by one store, which gives back lock and list
+//! together, and after which it touches nothing of them.
+//!
+//! # Memory ordering
+//!
+//! `HELD` and `LIST` are taken with acquire and given back with release. Whatever changes the word
+//! otherwise is a read-modify-write, and so carries on the release of the last unlock.
+
+use crate::turn::{Turn, Turned};
+use crate::wait_list::WaitList;
+use fibre_core::sync::{AtomicU32, Ordering, Patience};
+use std::cell::UnsafeCell;
+use std::fmt;
+
+/// See the module text.
+const HELD: u32 = 1;
+const WAITING: u32 = 1 << 1;
+const LIST: u32 = 1 << 2;
+const URGENT: u32 = 1 << 3;
+const UNLOCK: u32 = 1 << 4;
+/// What one unlock keeps of the word.
+const UNLOCKS: u32 = !(UNLOCK - 1);
+
+/// The word and the list. See the module text. Free and with nobody waiting, it is all zeros.
+pub struct LockWord {
+    word: AtomicU32,
+    /// Touched by the holder of `LIST`.
+    list: UnsafeCell<WaitList>,
+    turn: Turn,
+}
+
+// SAFETY: `LIST` gives the list to one thread at a time.
+unsafe impl Sync for LockWord {}
+// SAFETY: the list may be touched by any thread that has the word to itself.
+unsafe impl Send for LockWord {}
+
+impl fmt::Debug for LockWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word.load(Ordering::Relaxed);
+        f.debug_struct("LockWord")
+            .field("held", &(word & HELD != 0))
+            .field("waiting", &(word & WAITING != 0))
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for LockWord {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for LockWord {
+    fn end_of_frame(&mut self) {
+        self.word.end_of_frame();
+    }
+}
+
+impl LockWord {
+    /// Free.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            word: AtomicU32::new(0),
+            list: UnsafeCell::new(WaitList::new()),
+            turn: Turn::new(),
+        }
+    }
+
+    /// Free.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            word: AtomicU32::new(0),
+            list: UnsafeCell::new(WaitList::new()),
+            turn: Turn::new(),
+        }
+    }
+
+    /// Takes the lock if it is free.
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        self.try_lock_as(HELD)
+    }
+
+    /// [`try_lock`](Self::try_lock) for one who has been woken, and who may have left others
+    /// in the list.
+    #[inline]
+    pub fn try_lock_woken(&self) -> bool {
+        self.try_lock_as(HELD | WAITING)
+    }
+
+    /// The common part.
+    #[inline]
+    fn try_lock_as(&self, bits: u32) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & HELD == 0 {
+            match self.exchange(word, word | bits, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Gives the lock back if nobody is in the list. `false`: it is the caller's still.
+    #[inline]
+    pub fn unlock_alone(&self) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & WAITING == 0 {
+            match self.exchange(word, (word & !HELD).wrapping_add(UNLOCK), Ordering::Release) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Whether somebody has the lock.
+    #[inline]
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & HELD != 0
+    }
+
+    /// How often it has been given back, modulo 2²⁸.
+    #[inline]
+    #[must_use]
+    pub fn unlocks(&self) -> u32 {
+        self.word.load(Ordering::Relaxed) / UNLOCK
+    }
+
+    /// Takes the list. Blocks the thread for the few instructions that others have it.
+    #[inline]
+    pub fn list(&self) -> ListGuard<'_> {
+        let turn = self.turn.take();
+        let mut patience = Patience::new();
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            if word & LIST == 0 && self.exchange(word, word | LIST, Ordering::Acquire).is_ok() {
+                return ListGuard {
+                    lock: self,
+                    last: None,
+                    _turn: turn,
+                };
+            }
+            patience.wait();
+        }
+    }
+
+    /// Replaces the word.
+    #[inline]
+    fn exchange(&self, word: u32, next: u32, success: Ordering) -> Result<u32, u32> {
+        self.word
+            .compare_exchange(word, next, success, Ordering::Relaxed)
+    }
+}
+
+/// The right to the list of those who wait; given back when dropped.
+#[derive(Debug)]
+#[must_use = "the list is given back at once"]
+pub struct ListGuard<'a> {
+    lock: &'a LockWord,
+    /// What becomes of the word if the caller has the lock, too, and gives both back.
+    last: Option<u32>,
+    /// Given up after the list.
+    _turn: Turned,
+}
+
+impl ListGuard<'_> {
+    /// The list.
+    #[inline]
+    pub fn waiting(&mut self) -> &mut WaitList {
+        // SAFETY: it is ours.
+        unsafe { &mut *self.lock.list.get() }
+    }
+
+    /// Takes the lock if it is free (`true`); else says that somebody waits for it, and urgently.
+    #[inline]
+    pub fn lock_or_announce(&mut self, urgent: bool) -> bool {
+        let more = if self.waiting().is_empty() {
+            0
+        } else {
+            WAITING
+        };
+        let announced = WAITING | if urgent { URGENT } else { 0 };
+        let mut word = self.lock.word.load(Ordering::Relaxed);
+        loop {
+            let free = word & HELD == 0;
+            let next = word | if free { HELD | more } else { announced };
+            match self.lock.exchange(word, next, Ordering::Acquire) {
+                Ok(_) => return free,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Whether somebody wants the lock handed over.
+    #[inline]
+    #[must_use]
+    pub fn is_urgent(&self) -> bool {
+        self.lock.word.load(Ordering::Relaxed) & URGENT != 0
+    }
+
+    /// Gives back the lock, which is the caller's, and the list. Those in the list stay; the next unlock
+    /// looks after them only if somebody announces himself before.
+    #[inline]
+    pub fn free(self) {
+        let word = self.lock.word.load(Ordering::Relaxed) & UNLOCKS;
+        self.leave(word.wrapping_add(UNLOCK));
+    }
+
+    /// Gives back the list alone: the lock, which was the caller's, goes to somebody who has been
+    /// claimed.
+    #[inline]
+    pub fn hand_over(mut self) {
+        let more = if self.waiting().is_empty() {
+            0
+        } else {
+            WAITING
+        };
+        let word = self.lock.word.load(Ordering::Relaxed) & UNLOCKS;
+        self.leave(word.wrapping_add(UNLOCK) | HELD | more);
+    }
+
+    /// Gives back lock and list by making the word this.
+    #[inline]
+    fn leave(mut self, word: u32) {
+        self.last = Some(word);
+    }
+}
+
+impl Drop for ListGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        match self.last {
+            Some(word) => self.lock.word.store(word, Ordering::Release),
+            None => _ = self.lock.word.fetch_and(!LIST, Ordering::Release),
+        }
+    }
+}
