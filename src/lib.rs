@@ -75,8 +75,9 @@ pub mod topology {
 /// What fibres and threads wait on.
 pub mod sync {
     pub use fibre_sync::{
-        AutoEvent, Barrier, BarrierWaitResult, Condvar, Event, LazyLock, Mutex, MutexGuard,
-        Notified, Notify, Once, OnceLock, OnceState, Semaphore, WaitGroup, WaitGroupGuard,
+        AutoEvent, Barrier, BarrierWaitResult, BinarySemaphore, Condvar, Event, LazyLock, Mutex,
+        MutexGuard, Notified, Notify, Once, OnceLock, OnceState, Semaphore, SemaphorePermit,
+        WaitGroup, WaitGroupGuard,
     };
 
     /// The kinds of lock that a mutex may have, over the whole barging spectrum.

@@ -7,6 +7,7 @@
 //! and of [`fibre_core::park_until`]; this crate mentions no file descriptor.
 
 mod barrier;
+mod binary_semaphore;
 pub mod channel;
 mod condvar;
 mod event;
@@ -17,12 +18,14 @@ mod notify;
 mod once;
 mod once_lock;
 mod once_word;
+mod permit;
 mod semaphore;
 mod turn;
 mod wait_group;
 mod wait_list;
 
 pub use barrier::{Barrier, BarrierWaitResult};
+pub use binary_semaphore::BinarySemaphore;
 pub use condvar::Condvar;
 pub use event::{AutoEvent, Event};
 pub use lazy_lock::LazyLock;
@@ -30,6 +33,7 @@ pub use mutex::{Mutex, MutexGuard};
 pub use notify::{Notified, Notify};
 pub use once::{Once, OnceState};
 pub use once_lock::OnceLock;
+pub use permit::SemaphorePermit;
 pub use semaphore::Semaphore;
 pub use wait_group::{WaitGroup, WaitGroupGuard};
 pub use wait_list::{

@@ -184,10 +184,7 @@ impl WaitList {
 
     /// Takes out all who have not given up, to be resumed after the lock is released.
     pub fn claim_all(&mut self, token: u32) -> Claimed {
-        let mut claimed = Claimed {
-            first: ptr::null(),
-            last: ptr::null(),
-        };
+        let mut claimed = Claimed::none();
         // SAFETY: as in `claim_first`; who has been claimed stays until it is resumed.
         while let Some(node) = unsafe { self.first.as_ref() } {
             self.unlink(node);
@@ -199,10 +196,37 @@ impl WaitList {
         claimed
     }
 
+    /// What the one shows that has waited longest: null, unless it entered by
+    /// [`Place::LastShowing`].
+    #[must_use]
+    pub fn first_shows(&self) -> Option<*const ()> {
+        // SAFETY: in the list, hence alive; we are under its lock.
+        unsafe { self.first.as_ref() }.map(|first| first.shown.get())
+    }
+
+    /// Takes out the one that has waited longest, if any, and adds it to `claimed` unless it has
+    /// given up; says whether it did.
+    pub fn claim_first_of_many(&mut self, token: u32, claimed: &mut Claimed) -> bool {
+        // SAFETY: as in `claim_first`; who has been claimed stays until it is resumed.
+        let Some(node) = (unsafe { self.first.as_ref() }) else {
+            return false;
+        };
+        self.unlink(node);
+        // SAFETY: just taken out.
+        let won = unsafe { node.claim(token) }.is_some();
+        if won {
+            claimed.append(node);
+        }
+        won
+    }
+
     /// Puts a node in, which stays put until it is out again.
     pub fn insert(&mut self, node: &Node, waiter: *const Waiter, place: Place) {
         node.waiter.set(waiter);
         node.linked.set(true);
+        if let Place::LastShowing(shown) = place {
+            node.shown.set(shown);
+        }
         // SAFETY: neighbours are in the list, hence alive.
         let Some(first) = (unsafe { self.first.as_ref() }) else {
             node.before.set(node);
@@ -252,6 +276,14 @@ pub struct Claimed {
 }
 
 impl Claimed {
+    /// Nobody.
+    pub const fn none() -> Self {
+        Self {
+            first: ptr::null(),
+            last: ptr::null(),
+        }
+    }
+
     /// Whether there is nobody.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -296,6 +328,8 @@ impl Drop for Claimed {
 pub enum Place {
     /// Behind all others: who has just come.
     Last,
+    /// The same, for one who lets wakers see this ([`WaitList::first_shows`]).
+    LastShowing(*const ()),
     /// Before all others: who had its turn, and was woken in vain.
     First,
 }
@@ -424,11 +458,13 @@ mod tests {
         place: Place,
         number: usize,
     ) -> Vec<thread::JoinHandle<u32>> {
+        let last = place == Place::Last;
         (0..number)
             .map(|_| {
                 let (entered, has_entered) = std::sync::mpsc::channel();
                 let list = Arc::clone(list);
                 let thread = thread::spawn(move || {
+                    let place = if last { Place::Last } else { Place::First };
                     let after = || entered.send(()).unwrap();
                     // SAFETY: the list stays, and the tests resume whom they claim.
                     let outcome =

@@ -115,3 +115,49 @@ fn each_permit_wakes_one() {
         permits.free();
     });
 }
+
+/// One asks for two permits with a deadline while there is one, and another one for the one that
+/// it was saved with.
+fn large_and_small() {
+    let permits = Shared::new(Semaphore::new(0));
+    let large = thread::spawn(move || {
+        if permits.acquire_many_until(2, Instant::now()) {
+            permits.release_many(2);
+        }
+    });
+    let small = thread::spawn(move || permits.acquire());
+    permits.release();
+    large.join().unwrap();
+    small.join().unwrap();
+    assert_eq!(permits.available(), 0);
+    permits.free();
+}
+
+/// Who gives up leaves what was saved to the next one.
+#[test]
+fn saved_permits_are_passed_on() {
+    check(large_and_small);
+}
+
+/// Planted: the small one sleeps for ever beside a permit.
+#[test]
+fn planted_hoard_is_found() {
+    finds_planted(
+        "semaphore: who gives up keeps what was saved for it",
+        large_and_small,
+    );
+}
+
+/// A release that serves two at once, of whom one frees the semaphore.
+#[test]
+fn a_large_release_serves_all() {
+    check(|| {
+        let permits = Shared::new(Semaphore::new(0));
+        let large = thread::spawn(move || permits.acquire_many(2));
+        let releaser = thread::spawn(move || permits.release_many(3));
+        permits.acquire();
+        large.join().unwrap();
+        permits.free();
+        releaser.join().unwrap();
+    });
+}

@@ -1,0 +1,104 @@
+//! A semaphore with one permit at most.
+//!
+//! It is a counting semaphore whose releases saturate: one that finds the permit there brings
+//! none. Its neighbours are two:
+//!
+//! * a mutex, whose lock belongs to somebody, and is given back by that one; this permit belongs
+//!   to nobody, so one fibre may release what another one acquires, and an interrupt-like
+//!   "there is something to do" can be told any number of times;
+//! * an [`AutoEvent`](crate::AutoEvent), which is the same thing seen as an event; this one is
+//!   strictly first come, first served.
+
+use crate::semaphore::Semaphore;
+use fibre_core::{Cancelled, Limit, cancellation_point};
+use std::time::{Duration, Instant};
+
+/// A semaphore that has its permit or has not: releasing twice is releasing once.
+///
+/// ```
+/// let work = fibre_sync::BinarySemaphore::new(false);
+/// work.release();
+/// work.release();
+/// work.acquire();
+/// assert!(!work.try_acquire());
+/// ```
+#[derive(Debug, Default)]
+pub struct BinarySemaphore {
+    /// Never with more than one.
+    permit: Semaphore,
+}
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for BinarySemaphore {
+    fn end_of_frame(&mut self) {
+        self.permit.end_of_frame();
+    }
+}
+
+impl BinarySemaphore {
+    /// A semaphore with its permit, or without.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new(available: bool) -> Self {
+        Self {
+            permit: Semaphore::new(available as usize),
+        }
+    }
+
+    /// A semaphore with its permit, or without.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new(available: bool) -> Self {
+        Self {
+            permit: Semaphore::new(available.into()),
+        }
+    }
+
+    /// Waits for the permit and takes it. Blocks the fibre, or the thread if the caller is not a
+    /// fibre.
+    pub fn acquire(&self) {
+        self.permit.acquire();
+    }
+
+    /// Takes the permit if it is there. Blocks nothing.
+    #[must_use = "`false` means that there is no permit"]
+    pub fn try_acquire(&self) -> bool {
+        self.permit.try_acquire()
+    }
+
+    /// Like [`acquire`](Self::acquire), but gives up after `timeout`, or when the fibre is
+    /// cancelled; says whether the permit is the caller's.
+    #[must_use = "`false` means that there is no permit"]
+    pub fn acquire_timeout(&self, timeout: Duration) -> bool {
+        self.permit.acquire_within(Limit::after(timeout))
+    }
+
+    /// Like [`acquire`](Self::acquire), but gives up at `deadline`, or when the fibre is
+    /// cancelled; says whether the permit is the caller's.
+    #[must_use = "`false` means that there is no permit"]
+    pub fn acquire_until(&self, deadline: Instant) -> bool {
+        self.permit.acquire_within(Limit::Deadline(deadline))
+    }
+
+    /// Like [`acquire`](Self::acquire), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then the permit has not been taken.
+    pub fn acquire_cancellable(&self) -> Result<(), Cancelled> {
+        cancellation_point()?;
+        self.permit.acquire_cancellable()
+    }
+
+    /// Gives the permit to the one that has waited longest, or sees to it that it is there. Says
+    /// whether it was not there already. Blocks nothing; any thread.
+    pub fn release(&self) -> bool {
+        self.permit.try_release_many(1, 1).is_ok()
+    }
+
+    /// Whether the permit is there at this moment.
+    #[must_use]
+    pub fn is_available(&self) -> bool {
+        self.permit.available() > 0
+    }
+}

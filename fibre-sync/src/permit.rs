@@ -1,0 +1,108 @@
+//! Permits that come back by themselves.
+
+use crate::semaphore::Semaphore;
+use fibre_core::{Cancelled, Limit, cancellation_point};
+use std::time::{Duration, Instant};
+
+/// Permits of a [`Semaphore`], which are released when this is dropped. It may be sent to another
+/// fibre or thread.
+#[must_use = "the permits are released when this is dropped"]
+#[derive(Debug)]
+pub struct SemaphorePermit<'a> {
+    semaphore: &'a Semaphore,
+    count: usize,
+}
+
+impl SemaphorePermit<'_> {
+    /// How many they are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Keeps the permits from coming back: there are so many fewer from now on, until somebody
+    /// calls [`Semaphore::release`].
+    ///
+    /// ```
+    /// let permits = fibre_sync::Semaphore::new(2);
+    /// permits.permit().forget();
+    /// assert_eq!(permits.available(), 1);
+    /// ```
+    pub fn forget(mut self) {
+        self.count = 0;
+    }
+}
+
+impl Drop for SemaphorePermit<'_> {
+    fn drop(&mut self) {
+        match self.count {
+            0 => {}
+            1 => self.semaphore.release(),
+            count => self.semaphore.release_many(count),
+        }
+    }
+}
+
+impl Semaphore {
+    /// [`acquire`](Self::acquire), for a permit that comes back by itself.
+    ///
+    /// ```
+    /// let connections = fibre_sync::Semaphore::new(100);
+    /// {
+    ///     let _permit = connections.permit();
+    ///     assert_eq!(connections.available(), 99);
+    /// }
+    /// assert_eq!(connections.available(), 100);
+    /// ```
+    pub fn permit(&self) -> SemaphorePermit<'_> {
+        self.permits(1)
+    }
+
+    /// [`acquire_many`](Self::acquire_many), for permits that come back by themselves.
+    pub fn permits(&self, count: usize) -> SemaphorePermit<'_> {
+        self.acquire_many(count);
+        self.guard(count)
+    }
+
+    /// [`try_acquire_many`](Self::try_acquire_many), for permits that come back by themselves.
+    pub fn try_permits(&self, count: usize) -> Option<SemaphorePermit<'_>> {
+        self.try_acquire_many(count).then(|| self.guard(count))
+    }
+
+    /// [`acquire_many_timeout`](Self::acquire_many_timeout), for permits that come back by
+    /// themselves.
+    pub fn permits_timeout(&self, count: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
+        self.permits_within(count, Limit::after(timeout))
+    }
+
+    /// [`acquire_many_until`](Self::acquire_many_until), for permits that come back by themselves.
+    pub fn permits_until(&self, count: usize, deadline: Instant) -> Option<SemaphorePermit<'_>> {
+        self.permits_within(count, Limit::Deadline(deadline))
+    }
+
+    /// [`acquire_many_cancellable`](Self::acquire_many_cancellable), for permits that come back by
+    /// themselves.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then no permit has been taken.
+    pub fn permits_cancellable(&self, count: usize) -> Result<SemaphorePermit<'_>, Cancelled> {
+        cancellation_point()?;
+        self.permits_within(count, Limit::Cancellation)
+            .ok_or(Cancelled)
+    }
+
+    /// The common part.
+    fn permits_within(&self, count: usize, limit: Limit) -> Option<SemaphorePermit<'_>> {
+        self.acquire_many_within(count, limit)
+            .then(|| self.guard(count))
+    }
+
+    /// For permits that have just been taken.
+    fn guard(&self, count: usize) -> SemaphorePermit<'_> {
+        SemaphorePermit {
+            semaphore: self,
+            count,
+        }
+    }
+}
