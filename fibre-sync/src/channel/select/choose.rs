@@ -15,6 +15,7 @@
 //! the waiter's frame ends.
 
 use super::arm::Arm;
+use fibre_core::sync::planted;
 use fibre_core::{Limit, Outcome, Waiter, park_among, yield_point};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -29,7 +30,8 @@ pub(crate) fn choose(arms: &mut [&dyn Arm], limit: Limit) -> Outcome {
     let arms = &*arms;
     let start = turn(arms.len());
     let publish = |waiter: &Waiter| publish(arms, start, waiter);
-    let withdraw = |_: &Waiter| arms.iter().for_each(|arm| arm.leave());
+    let stays = planted("select: an arm stays in its line");
+    let withdraw = |_: &Waiter| arms.iter().skip(stays.into()).for_each(|arm| arm.leave());
     // SAFETY: the waiter is reached by the arms' places only, each under its channel's lock; if
     // `publish` returns `false`, none has entered; and all have left after `withdraw`.
     let outcome = unsafe { park_among(limit, publish, withdraw) };
@@ -58,10 +60,9 @@ fn publish(arms: &[&dyn Arm], start: usize, waiter: &Waiter) -> bool {
     }
     let (later, sooner) = arms.split_at(start);
     // SAFETY: all locks are held.
-    let ready = sooner
-        .iter()
-        .chain(later)
-        .any(|arm| unsafe { arm.attempt() });
+    let ready = sooner.iter().chain(later).any(|arm| {
+        !planted("select: nobody looks again under the locks") && unsafe { arm.attempt() }
+    });
     if !ready {
         for (arm, token) in arms.iter().zip(0..) {
             // SAFETY: all locks are held; the arms stay where they are until `withdraw`.
@@ -77,7 +78,12 @@ fn publish(arms: &[&dyn Arm], start: usize, waiter: &Waiter) -> bool {
 fn turn(arms: usize) -> usize {
     /// How many selections there have been, more or less: nobody minds one that is lost.
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let count = COUNT.load(Ordering::Relaxed);
+    // Whatever a model does has to repeat.
+    let count = if cfg!(loom) {
+        0
+    } else {
+        COUNT.load(Ordering::Relaxed)
+    };
     COUNT.store(count.wrapping_add(1), Ordering::Relaxed);
     let fraction = u64::from(count.wrapping_mul(0x9e37_79b9));
     // Below `arms`, hence in the range of `usize`.
