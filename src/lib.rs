@@ -76,8 +76,8 @@ pub mod topology {
 pub mod sync {
     pub use fibre_sync::{
         AutoEvent, Barrier, BarrierWaitResult, BinarySemaphore, Condvar, Event, LazyLock, Mutex,
-        MutexGuard, Notified, Notify, Once, OnceLock, OnceState, Semaphore, SemaphorePermit,
-        WaitGroup, WaitGroupGuard,
+        MutexGuard, Notified, Notify, Once, OnceLock, OnceState, RwLock, RwLockReadGuard,
+        RwLockWriteGuard, Semaphore, SemaphorePermit, WaitGroup, WaitGroupGuard,
     };
 
     /// The kinds of lock that a mutex may have, over the whole barging spectrum.

@@ -1,5 +1,5 @@
-//! What fibres and threads wait on: [`Mutex`], [`Condvar`], [`Semaphore`], [`Barrier`],
-//! [`Event`] and [`AutoEvent`], [`WaitGroup`], [`Notify`], [`Once`] and its kin.
+//! What fibres and threads wait on: [`Mutex`], [`RwLock`], [`Condvar`], [`Semaphore`],
+//! [`Barrier`], [`Event`] and [`AutoEvent`], [`WaitGroup`], [`Notify`], [`Once`] and its kin.
 //!
 //! All of them block the fibre when called by a fibre, and the thread when called by
 //! any other thread; fibres and threads may share one object. Each blocking call
@@ -19,6 +19,9 @@ mod once;
 mod once_lock;
 mod once_word;
 mod permit;
+mod raw_rw_lock;
+mod rw_lock;
+mod rw_word;
 mod semaphore;
 mod turn;
 mod wait_group;
@@ -34,6 +37,8 @@ pub use notify::{Notified, Notify};
 pub use once::{Once, OnceState};
 pub use once_lock::OnceLock;
 pub use permit::SemaphorePermit;
+pub use raw_rw_lock::RawRwLock;
+pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::Semaphore;
 pub use wait_group::{WaitGroup, WaitGroupGuard};
 pub use wait_list::{

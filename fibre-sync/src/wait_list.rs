@@ -273,6 +273,8 @@ pub struct Claimed {
     first: *const Node,
     /// The last one, if there is a first.
     last: *const Node,
+    /// How many were claimed.
+    length: usize,
 }
 
 impl Claimed {
@@ -281,6 +283,7 @@ impl Claimed {
         Self {
             first: ptr::null(),
             last: ptr::null(),
+            length: 0,
         }
     }
 
@@ -288,6 +291,12 @@ impl Claimed {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_null()
+    }
+
+    /// How many they are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.length
     }
 
     /// Lets all of them go on, in the order in which they came. Blocks nothing.
@@ -304,6 +313,7 @@ impl Claimed {
             None => self.first = node,
         }
         self.last = node;
+        self.length += 1;
     }
 }
 

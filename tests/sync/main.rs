@@ -15,6 +15,7 @@ mod event;
 mod mutex;
 mod notify;
 mod once;
+mod rw_lock;
 mod select;
 mod semaphore;
 mod wait_group;

@@ -1,0 +1,303 @@
+//! A read-write lock around a value.
+//!
+//! Guards over [`RawRwLock`], which tells how it works. There is no poisoning, as for the
+//! [`Mutex`](crate::Mutex): after a panic of a writer the lock is simply free.
+
+use crate::raw_rw_lock::RawRwLock;
+use fibre_core::{Cancelled, Limit, cancellation_point};
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::time::{Duration, Instant};
+
+/// A value that many may read at once, or one may change. For fibres and threads.
+///
+/// Neither side starves: who comes while somebody waits stands behind, and readers and writers take
+/// turns (see [`RawRwLock`]). So a fibre that reads must not read again before it is done: a writer
+/// that came in between waits for the first reading, and the second one for that writer. There is no way
+/// from reading to writing but to let go; from writing to reading there is
+/// [`RwLockWriteGuard::downgrade`].
+///
+/// Readers on several processors share one counter, and so a cache line; what is read for a few
+/// nanoseconds by all of them is not made faster by it than by a mutex.
+///
+/// ```
+/// use fibre_sync::RwLock;
+///
+/// let table = RwLock::new(vec![1]);
+/// fibre_core::scope(|scope| {
+///     scope.spawn(|| table.write().push(2));
+///     for _ in 0..3 {
+///         scope.spawn(|| assert!(!table.read().is_empty()));
+///     }
+/// });
+/// assert_eq!(*table.read(), [1, 2]);
+/// ```
+#[derive(Default)]
+pub struct RwLock<T: ?Sized> {
+    raw: RawRwLock,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the lock hands the value from one fibre or thread to the next.
+unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
+// SAFETY: as above; and readers share the value.
+unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
+
+#[cfg(loom)]
+impl<T> fibre_core::sync::EndOfFrame for RwLock<T> {
+    fn end_of_frame(&mut self) {
+        self.raw.end_of_frame();
+    }
+}
+
+impl<T> RwLock<T> {
+    /// A free lock that holds `value`.
+    #[cfg(loom)]
+    pub fn new(value: T) -> Self {
+        Self {
+            raw: RawRwLock::new(),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// A free lock that holds `value`.
+    #[cfg(not(loom))]
+    pub const fn new(value: T) -> Self {
+        Self {
+            raw: RawRwLock::new(),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Takes the value out.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized> RwLock<T> {
+    /// Waits until the caller may read. Blocks the fibre, or the thread if the caller is not a
+    /// fibre. One who reads already may wait for ever.
+    ///
+    /// Like [`Mutex::lock`](crate::Mutex::lock), it may let other fibres run even if the lock is free.
+    #[inline]
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        // Without a limit this cannot fail.
+        let _taken = self.raw.read(Limit::None);
+        RwLockReadGuard::new(self)
+    }
+
+    /// Takes the lock for reading, unless a writer has it or waits for it. Blocks nothing.
+    #[inline]
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        self.raw.try_read().then(|| RwLockReadGuard::new(self))
+    }
+
+    /// Like [`read`](Self::read), but gives up after `timeout`, or when the fibre is cancelled. A
+    /// timeout of nothing, and a cancelled fibre, try once.
+    pub fn read_timeout(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
+        self.read_within(Limit::after(timeout))
+    }
+
+    /// Like [`read_timeout`](Self::read_timeout), with the moment at which to give up.
+    pub fn read_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
+        self.read_within(Limit::Deadline(deadline))
+    }
+
+    /// Like [`read`](Self::read), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then the lock is not the caller's.
+    pub fn read_cancellable(&self) -> Result<RwLockReadGuard<'_, T>, Cancelled> {
+        cancellation_point()?;
+        self.read_within(Limit::Cancellation).ok_or(Cancelled)
+    }
+
+    /// The common part.
+    fn read_within(&self, limit: Limit) -> Option<RwLockReadGuard<'_, T>> {
+        self.raw.read(limit).then(|| RwLockReadGuard::new(self))
+    }
+
+    /// Waits until the caller may change the value. Blocks the fibre, or the thread if the caller is not a
+    /// fibre. One who has the lock already waits for ever.
+    ///
+    /// Like [`Mutex::lock`](crate::Mutex::lock), it may let other fibres run even if the lock is free.
+    #[inline]
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        // Without a limit this cannot fail.
+        let _taken = self.raw.write(Limit::None);
+        RwLockWriteGuard::new(self)
+    }
+
+    /// Takes the lock for writing, if nobody has it. Blocks nothing.
+    #[inline]
+    pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+        self.raw.try_write().then(|| RwLockWriteGuard::new(self))
+    }
+
+    /// Like [`write`](Self::write), but gives up after `timeout`, or when the fibre is cancelled. A
+    /// timeout of nothing, and a cancelled fibre, try once.
+    pub fn write_timeout(&self, timeout: Duration) -> Option<RwLockWriteGuard<'_, T>> {
+        self.write_within(Limit::after(timeout))
+    }
+
+    /// Like [`write_timeout`](Self::write_timeout), with the moment at which to give up.
+    pub fn write_until(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {
+        self.write_within(Limit::Deadline(deadline))
+    }
+
+    /// Like [`write`](Self::write), but ends when the fibre is cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`]; then the lock is not the caller's.
+    pub fn write_cancellable(&self) -> Result<RwLockWriteGuard<'_, T>, Cancelled> {
+        cancellation_point()?;
+        self.write_within(Limit::Cancellation).ok_or(Cancelled)
+    }
+
+    /// The common part.
+    fn write_within(&self, limit: Limit) -> Option<RwLockWriteGuard<'_, T>> {
+        self.raw.write(limit).then(|| RwLockWriteGuard::new(self))
+    }
+
+    /// The value, without locking: the borrow shows that nobody else has the lock.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.try_read() {
+            Some(value) => f.debug_tuple("RwLock").field(&&*value).finish(),
+            None => f.write_str("RwLock(<locked>)"),
+        }
+    }
+}
+
+impl<T> From<T> for RwLock<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+/// Shared access to a [`RwLock`]'s value; dropping it ends the reading.
+#[must_use = "the lock is given back when the guard is dropped"]
+pub struct RwLockReadGuard<'a, T: ?Sized> {
+    lock: &'a RwLock<T>,
+    /// A guard is dropped by the fibre that made it.
+    _not_send: PhantomData<*const ()>,
+}
+
+// SAFETY: a shared guard gives shared access to the value.
+unsafe impl<T: ?Sized + Sync> Sync for RwLockReadGuard<'_, T> {}
+
+impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
+    /// The proof of a lock that has just been taken.
+    #[inline]
+    fn new(lock: &'a RwLock<T>) -> Self {
+        Self {
+            lock,
+            _not_send: PhantomData,
+        }
+    }
+}
+
+impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: nobody writes while we read.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this guard's reading.
+        unsafe { self.lock.raw.unlock_read() };
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// Exclusive access to a [`RwLock`]'s value; dropping it ends the writing.
+#[must_use = "the lock is given back when the guard is dropped"]
+pub struct RwLockWriteGuard<'a, T: ?Sized> {
+    lock: &'a RwLock<T>,
+    /// A guard is dropped by the fibre that made it.
+    _not_send: PhantomData<*const ()>,
+}
+
+// SAFETY: a shared guard gives shared access to the value.
+unsafe impl<T: ?Sized + Sync> Sync for RwLockWriteGuard<'_, T> {}
+
+impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
+    /// The proof of a lock that has just been taken.
+    #[inline]
+    fn new(lock: &'a RwLock<T>) -> Self {
+        Self {
+            lock,
+            _not_send: PhantomData,
+        }
+    }
+
+    /// Turns the writing into a reading, without anybody writing in between. Readers that wait come
+    /// in at once. Blocks nothing.
+    ///
+    /// ```
+    /// use fibre_sync::{RwLock, RwLockWriteGuard};
+    ///
+    /// let lock = RwLock::new(1);
+    /// let mut guard = lock.write();
+    /// *guard = 2;
+    /// let guard = RwLockWriteGuard::downgrade(guard);
+    /// assert_eq!(*guard + *lock.read(), 4);
+    /// ```
+    pub fn downgrade(guard: Self) -> RwLockReadGuard<'a, T> {
+        let lock = guard.lock;
+        std::mem::forget(guard);
+        // SAFETY: the writing was the guard's; what it becomes is the new one's.
+        unsafe { lock.raw.downgrade() };
+        RwLockReadGuard::new(lock)
+    }
+}
+
+impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: nobody else has the lock.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: nobody else has the lock.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this guard's writing.
+        unsafe { self.lock.raw.unlock_write() };
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}

@@ -1,0 +1,285 @@
+//! The word of a read-write lock: who has it, and whether somebody waits for it.
+//!
+//! ```text
+//!   bit 0    WRITER   a writer has it
+//!   bit 1    QUEUED   somebody waits; whoever comes waits, too
+//!   bit 2 …  READER   counts the readers that have it
+//! ```
+//!
+//! Invariants:
+//!
+//! 1. Never both a writer and readers.
+//! 2. While it is `QUEUED`, somebody has it. So it is never free for one who overtakes.
+//! 3. `QUEUED` is set and cleared under the lock of the queue. Without that lock, a `QUEUED` word
+//!    changes only by readers that go and are not the last one.
+//!
+//! # Memory ordering
+//!
+//! Taking acquires, giving back releases. Readers that go form a release sequence, so a writer
+//! that takes the free word has acquired from all of them. Who hands the word over has it, reads
+//! it with acquire first, and releases by the store; whoever gets it so, acquires by its claim,
+//! which comes after that reading.
+
+use fibre_core::sync::{AtomicU32, Ordering, planted};
+
+/// A writer has it.
+const WRITER: u32 = 1;
+/// Somebody waits.
+const QUEUED: u32 = 2;
+/// One reader.
+const READER: u32 = 4;
+/// No reader comes by itself when so many are there; half of the count is left for those that
+/// are let in together.
+const FULL: u32 = 1 << 31;
+
+/// What one is to do who gives the lock back.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Return {
+    /// Nothing: it is given back.
+    Done,
+    /// It is still the caller's: pass it on, under the queue's lock.
+    PassOn,
+}
+
+/// What one found who came under the queue's lock.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// The lock is the caller's.
+    Taken,
+    /// The caller is to wait.
+    Queued,
+}
+
+/// The word. See the module text.
+#[derive(Debug, Default)]
+pub struct RwWord(AtomicU32);
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for RwWord {
+    fn end_of_frame(&mut self) {
+        self.0.end_of_frame();
+    }
+}
+
+impl RwWord {
+    /// Nobody has it.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Whether nobody has it.
+    pub fn is_free(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether a writer has it. Acquires what the last one that gave it back has released.
+    pub fn is_written(&self) -> bool {
+        self.0.load(Ordering::Acquire) & WRITER != 0
+    }
+
+    /// Whether somebody waits.
+    pub fn has_queue(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & QUEUED != 0
+    }
+
+    /// How many readers have it.
+    pub fn readers(&self) -> usize {
+        (self.0.load(Ordering::Relaxed) / READER) as usize
+    }
+
+    /// Whether there are too many readers for another one.
+    pub fn is_full(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= FULL
+    }
+
+    /// One reader more, unless it has to wait.
+    #[inline]
+    pub fn try_read(&self) -> bool {
+        let mut now = self.0.load(Ordering::Relaxed);
+        while now & (WRITER | QUEUED) == 0 && now < FULL {
+            match self.exchange(now, now + READER, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(seen) => now = seen,
+            }
+        }
+        false
+    }
+
+    /// A writer, if nobody has it.
+    #[inline]
+    pub fn try_write(&self) -> bool {
+        self.0
+            .compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// One reader less, unless it is the last one and somebody waits.
+    #[inline]
+    pub fn end_read(&self) -> Return {
+        let mut now = self.0.load(Ordering::Relaxed);
+        while now != READER | QUEUED {
+            match self.exchange(now, now - READER, Ordering::Release) {
+                Ok(_) => return Return::Done,
+                Err(seen) => now = seen,
+            }
+        }
+        Return::PassOn
+    }
+
+    /// No writer any more, unless somebody waits.
+    #[inline]
+    pub fn end_write(&self) -> Return {
+        self.leave_to(0)
+    }
+
+    /// A reader instead of a writer, unless somebody waits.
+    #[inline]
+    pub fn downgrade(&self) -> Return {
+        self.leave_to(READER)
+    }
+
+    /// What the writer that goes leaves behind, if nobody waits.
+    #[inline]
+    fn leave_to(&self, next: u32) -> Return {
+        match self
+            .0
+            .compare_exchange(WRITER, next, Ordering::Release, Ordering::Relaxed)
+        {
+            Ok(_) => Return::Done,
+            Err(_) => Return::PassOn,
+        }
+    }
+
+    /// A reader comes under the queue's lock.
+    pub fn read_or_queue(&self) -> Entry {
+        loop {
+            if self.try_read() {
+                return Entry::Taken;
+            }
+            if self.queue_if(|now| now & (WRITER | QUEUED) != 0) {
+                return Entry::Queued;
+            }
+        }
+    }
+
+    /// A writer comes under the queue's lock.
+    pub fn write_or_queue(&self) -> Entry {
+        loop {
+            if self.try_write() {
+                return Entry::Taken;
+            }
+            if self.queue_if(|now| now != 0) {
+                return Entry::Queued;
+            }
+        }
+    }
+
+    /// Notes that somebody waits, if that is so.
+    fn queue_if(&self, waits: impl Fn(u32) -> bool) -> bool {
+        let now = self.0.load(Ordering::Relaxed);
+        if planted("read-write lock: who waits leaves no mark") {
+            return waits(now);
+        }
+        waits(now) && self.exchange(now, now | QUEUED, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether its only holder is to pass it on. Under the queue's lock, for that holder: those that
+    /// give up may have changed this.
+    pub fn is_to_be_passed_on(&self) -> bool {
+        let now = self.0.load(Ordering::Acquire);
+        now == WRITER | QUEUED || now == READER | QUEUED
+    }
+
+    /// From its only holder to a writer. Under the queue's lock, as all that follow.
+    pub fn hand_to_writer(&self, others_wait: bool) {
+        self.hand_over(WRITER, others_wait);
+    }
+
+    /// From its only holder to so many readers.
+    pub fn hand_to_readers(&self, readers: usize, others_wait: bool) {
+        self.hand_over(count_of(readers), others_wait);
+    }
+
+    /// The common part.
+    fn hand_over(&self, next: u32, others_wait: bool) {
+        let queued = if others_wait { QUEUED } else { 0 };
+        self.0.store(next | queued, Ordering::Release);
+    }
+
+    /// Nobody waits any more; so many readers that did join those that have it.
+    pub fn let_in(&self, readers: usize) {
+        let mut now = self.0.load(Ordering::Relaxed);
+        loop {
+            let next = (now & !QUEUED) + count_of(readers);
+            match self.exchange(now, next, Ordering::AcqRel) {
+                Ok(_) => return,
+                Err(seen) => now = seen,
+            }
+        }
+    }
+
+    /// Nobody waits any more.
+    pub fn nobody_waits(&self) {
+        self.0.fetch_and(!QUEUED, Ordering::Relaxed);
+    }
+
+    /// A weak compare-and-swap.
+    #[inline]
+    fn exchange(&self, from: u32, to: u32, success: Ordering) -> Result<u32, u32> {
+        self.0
+            .compare_exchange_weak(from, to, success, Ordering::Relaxed)
+    }
+}
+
+/// So many readers, as the word counts them.
+fn count_of(readers: usize) -> u32 {
+    u32::try_from(readers).unwrap_or(u32::MAX / READER) * READER
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_share_and_writers_do_not() {
+        let word = RwWord::new();
+        assert!(word.try_read() && word.try_read() && !word.try_write());
+        assert_eq!(word.readers(), 2);
+        assert_eq!([word.end_read(), word.end_read()], [Return::Done; 2]);
+        assert!(word.is_free() && word.try_write());
+        assert!(!word.try_read() && !word.try_write() && word.is_written());
+        assert_eq!(word.downgrade(), Return::Done);
+        assert!(word.try_read() && !word.is_written());
+    }
+
+    #[test]
+    fn a_queue_keeps_others_out_until_it_is_passed_on() {
+        let word = RwWord::new();
+        assert!(word.try_read() && word.try_read());
+        assert_eq!(word.write_or_queue(), Entry::Queued);
+        assert!(!word.try_read() && word.has_queue());
+        assert_eq!(word.read_or_queue(), Entry::Queued);
+        assert_eq!(word.end_read(), Return::Done);
+        assert_eq!(word.end_read(), Return::PassOn);
+        assert!(word.is_to_be_passed_on());
+        word.hand_to_writer(true);
+        assert_eq!(word.end_write(), Return::PassOn);
+        word.hand_to_readers(1, false);
+        assert!(word.try_read());
+        assert_eq!(word.write_or_queue(), Entry::Queued);
+        word.let_in(3);
+        assert_eq!(word.readers(), 5);
+        assert!(!word.has_queue());
+    }
+
+    #[test]
+    fn it_is_full_long_before_the_count_overflows() {
+        let word = RwWord(AtomicU32::new(FULL));
+        assert!(word.is_full() && !word.try_read());
+        word.let_in(1 << 20);
+        assert_eq!(word.end_read(), Return::Done);
+    }
+}
