@@ -13,7 +13,7 @@ use std::{env, fs, io, iter};
 use anyhow::{Context as _, bail};
 use fibre_bench::measure::Sample;
 
-use crate::process::{self, Cores, Pinned as _, programs};
+use crate::process::{self, Cores, Pinned as _, programs, valgrind};
 use crate::report::Report;
 
 /// Runtimes with a program of this crate, ours first.
@@ -30,6 +30,9 @@ const OURS: &[&str] = &[
 /// How much longer than asked for a repetition may take before it counts as
 /// hung.
 const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Operations whose instructions are counted.
+const COUNTED: u64 = 50_000;
 
 /// A runtime and its program.
 #[derive(Clone)]
@@ -99,6 +102,36 @@ impl Peer {
 
     /// One repetition, in a process of its own on the first cores.
     pub(crate) fn measure(&self, job: &Job<'_>, cores: &Cores) -> anyhow::Result<Sample> {
+        let mut command = self.command(job);
+        command
+            .stdin(Stdio::null())
+            .pinned(&cores.measured(job.processors));
+        let limit = PATIENCE + Duration::from_secs_f64(job.seconds);
+        let output = process::output_within(&mut command, limit)?;
+        serde_json::from_str(&output).context("reading a repetition's result")
+    }
+
+    /// How many instructions an operation of a workload takes that can be told the number of
+    /// its `operations`. `None` for programs that valgrind does not run, or do not know that.
+    pub(crate) fn instructions(&self, job: &Job<'_>) -> anyhow::Result<Option<f64>> {
+        if FOREIGN.iter().any(|foreign| self.name == foreign.name) {
+            return Ok(None);
+        }
+        let count = |operations: u64| {
+            let mut command = self.command(&Job {
+                seconds: 0.0,
+                ..*job
+            });
+            command.arg(format!("operations={operations}"));
+            valgrind::instructions(&command, PATIENCE)
+        };
+        // What it takes to start and to end cancels.
+        let few = count(COUNTED)?;
+        Ok(Some((count(2 * COUNTED)? - few) / COUNTED as f64))
+    }
+
+    /// What makes one repetition.
+    fn command(&self, job: &Job<'_>) -> Command {
         let mut command = Command::new(&self.program);
         command
             .arg(job.workload)
@@ -109,12 +142,8 @@ impl Peer {
             )
             .arg(format!("processors={}", job.processors))
             .arg(format!("seconds={}", job.seconds))
-            .envs(self.environment.iter().cloned())
-            .stdin(Stdio::null())
-            .pinned(&cores.measured(job.processors));
-        let limit = PATIENCE + Duration::from_secs_f64(job.seconds);
-        let output = process::output_within(&mut command, limit)?;
-        serde_json::from_str(&output).context("reading a repetition's result")
+            .envs(self.environment.iter().cloned());
+        command
     }
 
     /// The same program under another name, with such variables in its environment.

@@ -15,6 +15,7 @@ const COMMON: &[&str] = &[
     "condvar",
     "mutex",
     "contend",
+    "wait",
     "work",
     "blocked",
     "skynet",
@@ -29,6 +30,18 @@ fn tiny(workload: &str) -> (&'static [&'static str], &'static [&'static str]) {
         "contend" => (
             &["threads=3", "locks=2", "held=5", "free=10"],
             &["cv", "jain"],
+        ),
+        "wait" => (
+            &["crowd=3", "held=5", "yields=2", "pause=1"],
+            &[
+                "acquired",
+                "cv",
+                "gap_us_max",
+                "jain",
+                "wait_us_max",
+                "wait_us_median",
+                "wait_us_p99",
+            ],
         ),
         "work" => (&["units=10"], &[]),
         "blocked" => (

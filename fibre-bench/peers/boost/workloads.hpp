@@ -21,6 +21,8 @@ Sample channel(const Settings& settings);
 Sample mutex(const Settings& settings);
 /// Contended locking, with fairness.
 Sample contend(const Settings& settings);
+/// Waiting for a mutex while others contend for it.
+Sample wait(const Settings& settings);
 /// A unit of work.
 Sample work(const Settings& settings);
 /// Many blocked fibres, with their memory.

@@ -38,6 +38,7 @@ var workloads = []workload{
 	{"pipe", nil, pipes},
 	{"mutex", nil, mutexes},
 	{"contend", contendKeys, contends},
+	{"wait", waitKeys, waits},
 	{"work", []key{{"units", 1000, 1}}, works},
 	{"blocked", []key{{"fibres", 20000, 1}, {"passes", 1, 1}}, blockeds},
 	{"skynet", []key{{"leaves", 100000, 1}}, skynets},

@@ -49,6 +49,11 @@ static BENCHMARKS: &[Benchmark] = &[
         run: |run| micro::run(&families::LOCKS, run),
     },
     Benchmark {
+        name: families::WAIT.name,
+        about: "how long one waits for a mutex that fifty take again and again",
+        run: |run| micro::run(&families::WAIT, run),
+    },
+    Benchmark {
         name: families::BLOCKED.name,
         about: "20,000 and 1,000,000 fibres blocked at once: time, memory, mappings",
         run: |run| micro::run(&families::BLOCKED, run),

@@ -19,8 +19,10 @@ pub fn workloads() -> Vec<Workload> {
     let mut workloads = vec![
         Workload::new("yield", yielding::blocking::<Fibre>),
         Workload::new("spawn", spawning::blocking::<Fibre>),
-        Workload::new("semaphore", pingpong::semaphores::<Fibre>),
-        Workload::new("condvar", pingpong::turns::<Fibre>),
+        Workload::new("semaphore", pingpong::semaphores::<Fibre>)
+            .variant("moving", pingpong::semaphores::<Moving>),
+        Workload::new("condvar", pingpong::turns::<Fibre>)
+            .variant("moving", pingpong::turns::<Moving>),
         Workload::new("pipe", pingpong::lines::<Fibre, PipeLine<FibrePipes>>),
         Workload::new("work", unit::plain),
         Workload::new("migrate", migrate::round_trips),
@@ -32,7 +34,7 @@ pub fn workloads() -> Vec<Workload> {
     workloads
 }
 
-/// The kinds of mutex that one can choose; without a choice it is `Mutex`.
+/// The kinds of mutex that one can choose, and the usual one where started fibres move.
 const MUTEXES: &[Kind] = &[
     Kind::of::<Fibre, Mutex<(), Barging>>("barging"),
     Kind::of::<Fibre, Mutex<(), SpinThenBlock>>("spin-block"),
@@ -40,12 +42,19 @@ const MUTEXES: &[Kind] = &[
     Kind::of::<Fibre, Mutex<(), Spinning>>("spin"),
     Kind::of::<Fibre, Mutex<(), Hybrid>>("hybrid"),
     Kind::of::<Fibre, Mutex<(), Exchange>>("exchange"),
+    Kind::of::<Moving, Mutex<()>>("moving"),
 ];
 
-/// Our fibres.
-struct Fibre;
+/// Our fibres, in a cluster that moves started fibres or in one that does not.
+struct Fibres<const MOVING: bool>;
 
-impl Blocking for Fibre {
+/// Our fibres as one gets them: once started they stay.
+type Fibre = Fibres<false>;
+
+/// Our fibres where started ones move too.
+type Moving = Fibres<true>;
+
+impl<const MOVING: bool> Blocking for Fibres<MOVING> {
     type Join<T: Send + 'static> = JoinHandle<T>;
     type Semaphore = ::fibre::sync::Semaphore;
     type Turns = FibreTurns;
@@ -54,7 +63,13 @@ impl Blocking for Fibre {
         processors: usize,
         body: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
     ) -> anyhow::Result<T> {
-        let cluster = Cluster::builder().processors(processors).build()?;
+        let mut builder = Cluster::builder().processors(processors);
+        if MOVING {
+            // SAFETY: the workloads keep no address of a thread-local variable, and no
+            // borrow of one, while they block.
+            builder = unsafe { builder.move_started_fibres() };
+        }
+        let cluster = builder.build()?;
         let value = Self::join(cluster.spawn(body))?;
         cluster.stop();
         Ok(value)
@@ -89,7 +104,7 @@ impl Blocking for Fibre {
     }
 }
 
-impl Stacked for Fibre {
+impl<const MOVING: bool> Stacked for Fibres<MOVING> {
     type SizedJoin = JoinHandle<()>;
 
     fn spawn_sized(

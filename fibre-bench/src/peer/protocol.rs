@@ -134,7 +134,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Splits the words and takes what every workload takes.
-    fn parse(words: &[String]) -> Result<Self, Refusal> {
+    pub(crate) fn parse(words: &[String]) -> Result<Self, Refusal> {
         let split = |word: &String| match word.split_once('=') {
             Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
             None => Err(Refusal(format!("`{word}` is not key=value"))),

@@ -7,6 +7,7 @@ mod load;
 pub(crate) mod programs;
 mod server;
 pub(crate) mod strace;
+pub(crate) mod valgrind;
 pub(crate) mod wrk;
 
 pub(crate) use command::{installed, output_within};

@@ -24,6 +24,8 @@ pub(crate) enum Read {
     /// The middle reading: where the run of things differs from repetition to
     /// repetition, as with two processors, the best one is luck.
     Median,
+    /// The worst reading: of what must not happen even once.
+    Worst,
 }
 
 /// One measured thing: every reading, and how to read them.
@@ -55,6 +57,7 @@ impl Measurement {
         match self.read {
             Read::Best => self.best(),
             Read::Median => self.readings.median(),
+            Read::Worst => self.worst(),
         }
     }
 
@@ -63,6 +66,14 @@ impl Measurement {
         match self.better {
             Better::Lower => self.readings.minimum(),
             Better::Higher => self.readings.maximum(),
+        }
+    }
+
+    /// The worst reading.
+    fn worst(&self) -> f64 {
+        match self.better {
+            Better::Lower => self.readings.maximum(),
+            Better::Higher => self.readings.minimum(),
         }
     }
 

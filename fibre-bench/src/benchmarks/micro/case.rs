@@ -56,6 +56,8 @@ pub(crate) struct Metric {
     pub(crate) unit: &'static str,
     pub(crate) better: Better,
     pub(crate) from: From,
+    /// Which reading stands for all, where it is not what is usual for the case.
+    pub(crate) read: Option<Read>,
     pub(crate) goal: Option<Goal>,
 }
 
@@ -68,6 +70,8 @@ pub(crate) enum From {
     Wall,
     /// Million operations a second on the wall.
     Rate,
+    /// Instructions in user space per operation, counted once.
+    Instructions,
     /// A value the peer reports beside the times.
     Value(&'static str),
     /// The rate of algorithm 1 as a percentage of what the machine's units of
@@ -109,6 +113,11 @@ impl Case {
         }
     }
 
+    /// This case on so many processors.
+    pub(crate) const fn on(self, processors: usize) -> Self {
+        Self { processors, ..self }
+    }
+
     /// This case with parameters of the workload.
     pub(crate) const fn with(self, parameters: &'static str) -> Self {
         Self { parameters, ..self }
@@ -136,12 +145,12 @@ impl Case {
         }
     }
 
-    /// Which reading stands for all repetitions.
-    pub(super) fn read(&self) -> Read {
-        if self.processors == 1 {
-            Read::Best
-        } else {
-            Read::Median
+    /// Which reading of a metric stands for all repetitions.
+    pub(super) fn read(&self, metric: &Metric) -> Read {
+        match metric.read {
+            Some(read) => read,
+            None if self.processors == 1 => Read::Best,
+            None => Read::Median,
         }
     }
 
@@ -163,13 +172,13 @@ impl Case {
 
     /// Whether both fit into one table.
     pub(super) fn same_columns(&self, other: &Self) -> bool {
-        let names = |case: &Self| {
+        let columns = |case: &Self| {
             case.metrics
                 .iter()
-                .map(|metric| metric.name)
+                .map(|metric| (metric.name, case.read(metric)))
                 .collect::<Vec<_>>()
         };
-        names(self) == names(other) && self.read() == other.read()
+        columns(self) == columns(other)
     }
 
     /// What tables, files and other cases know it by.
@@ -185,6 +194,9 @@ impl Metric {
     pub(crate) const WALL: Self = Self::new("wall time", "ns", Better::Lower, From::Wall);
     /// Operations a second.
     pub(crate) const RATE: Self = Self::new("throughput", "M/s", Better::Higher, From::Rate);
+    /// Instructions in user space.
+    pub(crate) const INSTRUCTIONS: Self =
+        Self::new("instructions", "count", Better::Lower, From::Instructions);
     /// Jain's index over the operations of each participant.
     pub(crate) const JAIN: Self = Self::new("Jain", "index", Better::Higher, From::Value("jain"));
 
@@ -200,7 +212,16 @@ impl Metric {
             unit,
             better,
             from,
+            read: None,
             goal: None,
+        }
+    }
+
+    /// This metric, for all readings of which this one stands.
+    pub(crate) const fn read_as(self, read: Read) -> Self {
+        Self {
+            read: Some(read),
+            ..self
         }
     }
 
@@ -212,16 +233,30 @@ impl Metric {
         }
     }
 
-    /// Its reading of a repetition; `unit_ns` is what a unit of work costs.
-    pub(crate) fn read(&self, sample: &Sample, shape: Option<ideal::Shape>, unit_ns: f64) -> f64 {
+    /// Its reading of a repetition.
+    pub(super) fn reading(&self, seen: &Seen) -> f64 {
+        let Seen { sample, .. } = seen;
         match self.from {
             From::Cpu => sample.cpu_ns,
             From::Wall => sample.wall_ns,
             From::Rate => 1e3 / sample.wall_ns,
             From::Value(name) => sample.values.get(name).copied().unwrap_or(f64::NAN),
-            From::Ideal => shape.map_or(f64::NAN, |shape| {
-                100.0 * shape.ideal_ns(unit_ns) / sample.wall_ns
+            From::Instructions => seen.instructions,
+            From::Ideal => seen.shape.map_or(f64::NAN, |shape| {
+                100.0 * shape.ideal_ns(seen.unit_ns) / sample.wall_ns
             }),
         }
     }
+}
+
+/// What is known of a repetition.
+pub(super) struct Seen {
+    /// What the peer measured.
+    pub(super) sample: Sample,
+    /// What bounds its rate, in algorithm 1.
+    pub(super) shape: Option<ideal::Shape>,
+    /// What a unit of work costs, if anybody asks for the ideal.
+    pub(super) unit_ns: f64,
+    /// Instructions per operation, if anybody asks for them.
+    pub(super) instructions: f64,
 }

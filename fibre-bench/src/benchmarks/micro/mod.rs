@@ -14,10 +14,11 @@ use indicatif::ProgressBar;
 use super::ideal;
 use crate::peers::{Job, Peer};
 use crate::plan::{self, Plan, Run};
-use crate::process::Cores;
+use crate::process::{Cores, valgrind};
 use crate::report::{Measurement, OURS, Report};
 use crate::series::Series;
 
+use case::Seen;
 pub(crate) use case::{Case, Family, From, Layout, Metric};
 
 /// A peer and its readings, one series for each metric.
@@ -116,18 +117,34 @@ impl Turns<'_> {
             processors: case.processors,
             seconds: self.plan.seconds(case.seconds),
         };
-        let shape = ideal::Shape::of(&job);
-        let wants_unit = case.metrics.iter().any(|metric| metric.from == From::Ideal);
-        let unit_ns = if wants_unit {
-            ideal::unit_ns(&row.peer, self.cores)?
-        } else {
-            f64::NAN
+        let wants = |from| case.metrics.iter().any(|metric| metric.from == from);
+        let seen = Seen {
+            unit_ns: match wants(From::Ideal) {
+                true => ideal::unit_ns(&row.peer, self.cores)?,
+                false => f64::NAN,
+            },
+            instructions: match wants(From::Instructions) {
+                true => self.instructions(row, &job)?,
+                false => f64::NAN,
+            },
+            shape: ideal::Shape::of(&job),
+            sample: row.peer.measure(&job, self.cores)?,
         };
-        let sample = row.peer.measure(&job, self.cores)?;
         for (metric, readings) in case.metrics.iter().zip(&mut row.readings) {
-            readings.push(metric.read(&sample, shape, unit_ns));
+            readings.push(metric.reading(&seen));
         }
         Ok(())
+    }
+
+    /// Instructions per operation: counted at the first repetition, because each would give the
+    /// same; of all but our usual one only where things are measured in earnest.
+    fn instructions(&self, row: &Row, job: &Job<'_>) -> anyhow::Result<f64> {
+        let repeated = row.readings.iter().any(|readings| readings.len() > 0);
+        let left_out = self.plan.is_quick() && row.peer.name != OURS;
+        if repeated || left_out || !valgrind::installed() {
+            return Ok(f64::NAN);
+        }
+        Ok(row.peer.instructions(job)?.unwrap_or(f64::NAN))
     }
 }
 
@@ -142,7 +159,7 @@ fn add(family: &Family, case: &Case, rows: &[Row], report: &mut Report) {
                 metric: metric.name,
                 unit: metric.unit,
                 better: metric.better,
-                read: case.read(),
+                read: case.read(metric),
                 goal: metric.goal.filter(|_| row.peer.name == OURS),
                 readings: readings.clone(),
             });

@@ -58,11 +58,13 @@ impl<'a> Column<'a> {
     /// What the cells mean.
     fn legend(&self) -> String {
         let in_words = |metric: &Metric| format!("{}, {}", metric.name, metric.unit);
-        let main = in_words(&self.case.metrics[0]);
-        let read = match self.case.read() {
+        let main = &self.case.metrics[0];
+        let read = match self.case.read(main) {
             Read::Best => "the best",
             Read::Median => "the median",
+            Read::Worst => "the worst",
         };
+        let main = in_words(main);
         let count = self.rows.iter().map(|row| row.readings.len()).max();
         let mut text = format!(
             "{main}: {read} of {} repetitions ± half of (largest − smallest) / median",
@@ -169,6 +171,10 @@ fn figures(columns: &[Column<'_>], report: &Report) -> comfy_table::Table {
 fn comparison(columns: &[Column<'_>], report: &Report) -> Option<(String, comfy_table::Table)> {
     let mut table = table(columns, Some("least"));
     let mut compared = false;
+    let exception = |column: &Column<'_>| column.case.read(&column.case.metrics[0]) == Read::Worst;
+    if columns.iter().any(exception) {
+        return None; // a single reading that may be a disturbance
+    }
     for subject in subjects(columns).iter().filter(|subject| is_ours(subject)) {
         let times = |column: &Column<'_>| {
             let best = column.best_peer(subject, report);

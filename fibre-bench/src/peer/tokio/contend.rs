@@ -10,21 +10,39 @@ use tokio::sync::Mutex;
 use super::{Choice, run};
 use crate::measure::{Sample, Stopwatch};
 use crate::peer::calibrate::calibrate;
-use crate::peer::protocol::Basic;
 use crate::peer::workloads::contend::{self, Contender, Contention, Contest};
-use crate::peer::workloads::lock::FEWEST;
+use crate::peer::workloads::lock::{Alone, Sleeper};
 
 /// Locks and unlocks of one task.
-pub(super) fn alone<C: Choice>(asked: Basic) -> anyhow::Result<Sample> {
+pub(super) fn alone<C: Choice>(asked: Alone) -> anyhow::Result<Sample> {
+    let _sleeper = Sleeper::start()?;
     let runtime = C::start(asked.processors)?;
     let lock = Arc::new(Mutex::new(()));
-    calibrate(asked.seconds, FEWEST, |operations| {
+    calibrate(asked.seconds, asked.operations, |operations| {
         let lock = Arc::clone(&lock);
         run(&runtime, async move {
             let lock = black_box(&*lock);
             let watch = Stopwatch::start()?;
             for _ in 0..operations {
                 drop(lock.lock().await);
+            }
+            Ok(watch.stop(operations)?)
+        })
+    })
+}
+
+/// The same of one task that never waits.
+pub(super) fn tries<C: Choice>(asked: Alone) -> anyhow::Result<Sample> {
+    let _sleeper = Sleeper::start()?;
+    let runtime = C::start(asked.processors)?;
+    let lock = Arc::new(Mutex::new(()));
+    calibrate(asked.seconds, asked.operations, |operations| {
+        let lock = Arc::clone(&lock);
+        run(&runtime, async move {
+            let lock = black_box(&*lock);
+            let watch = Stopwatch::start()?;
+            for _ in 0..operations {
+                drop(lock.try_lock()?);
             }
             Ok(watch.stop(operations)?)
         })

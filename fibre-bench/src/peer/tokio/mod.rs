@@ -14,6 +14,7 @@ mod pingpong;
 mod skynet;
 mod sleep;
 mod spawning;
+mod wait;
 mod yielding;
 
 use std::io;
@@ -66,8 +67,9 @@ pub fn workloads<C: Choice>() -> Vec<Workload> {
         Workload::new("condvar", pingpong::turns::<C>),
         Workload::new("channel", pingpong::channels::<C>),
         Workload::new("pipe", pingpong::pipes::<C>),
-        Workload::new("mutex", contend::alone::<C>),
+        Workload::new("mutex", contend::alone::<C>).variant("try_lock", contend::tries::<C>),
         Workload::new("contend", contend::tasks::<C>),
+        Workload::new("wait", wait::tasks::<C>),
         Workload::new("work", unit::plain),
         Workload::new("blocked", blocked::tasks::<C>),
         Workload::new("skynet", skynet::tasks::<C>),

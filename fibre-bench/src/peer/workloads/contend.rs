@@ -36,15 +36,15 @@ pub(crate) struct Contention {
     /// Kernel threads for fibres.
     pub(crate) processors: usize,
     /// Wall time of what counts.
-    seconds: f64,
+    pub(super) seconds: f64,
     /// Fibres that contend.
     pub(crate) threads: usize,
     /// Mutexes they contend for.
     pub(crate) locks: usize,
     /// Units of work under a mutex.
-    held: u64,
+    pub(super) held: u64,
     /// Units of work without.
-    free: u64,
+    pub(super) free: u64,
 }
 
 impl Parameters for Contention {
@@ -119,6 +119,11 @@ impl Contest {
             .context("starting the referee")
     }
 
+    /// Whether it is not over.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.over.load(Ordering::Relaxed)
+    }
+
     /// Lets the time of the contest pass, and evaluates what happened.
     fn direct(&self) -> anyhow::Result<Sample> {
         thread::sleep(Duration::try_from_secs_f64(WARM_UP * self.asked.seconds)?);
@@ -144,7 +149,7 @@ impl Contest {
 impl Contender {
     /// Whether there is a next iteration.
     pub(crate) fn goes_on(&self) -> bool {
-        !self.contest.over.load(Ordering::Relaxed)
+        self.contest.goes_on()
     }
 
     /// Does the work that needs no mutex.

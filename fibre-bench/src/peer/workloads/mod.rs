@@ -11,4 +11,5 @@ pub(crate) mod skynet;
 pub(crate) mod sleep;
 pub(crate) mod spawning;
 pub(crate) mod unit;
+pub(crate) mod wait;
 pub(crate) mod yielding;
