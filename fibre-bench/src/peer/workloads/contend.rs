@@ -30,6 +30,10 @@ use crate::peer::work::work;
 /// Length of the warm-up, as a share of what counts.
 const WARM_UP: f64 = 0.1;
 
+/// How many times its length a contest may last, at most, until somebody has had a turn: on a
+/// busy machine a short one may otherwise be over before.
+const EXTENSIONS: usize = 100;
+
 /// What the workload can be told.
 #[derive(Clone, Copy)]
 pub(crate) struct Contention {
@@ -129,10 +133,17 @@ impl Contest {
         thread::sleep(Duration::try_from_secs_f64(WARM_UP * self.asked.seconds)?);
         let before = self.counts();
         let watch = Stopwatch::start()?;
-        thread::sleep(Duration::try_from_secs_f64(self.asked.seconds)?);
-        let after = self.counts();
-        let pairs = before.iter().zip(&after);
-        let counts: Vec<u64> = pairs.map(|(before, after)| after - before).collect();
+        let length = Duration::try_from_secs_f64(self.asked.seconds)?;
+        let mut counts = Vec::new();
+        for _ in 0..EXTENSIONS {
+            thread::sleep(length);
+            let after = self.counts();
+            let pairs = before.iter().zip(&after);
+            counts = pairs.map(|(before, after)| after - before).collect();
+            if counts.iter().any(|&count| count > 0) {
+                break;
+            }
+        }
         let fairness = fairness::jain(&counts).zip(fairness::variation(&counts));
         let (jain, cv) = fairness.context("not one iteration ended in time")?;
         let sample = watch.stop(counts.iter().sum())?;
