@@ -24,6 +24,7 @@ const OURS: &[&str] = &[
     "tokio-worker",
     "thread",
     "crossbeam",
+    "flume",
     "corosensei",
 ];
 

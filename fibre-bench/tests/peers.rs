@@ -136,31 +136,31 @@ fn check(path: &str, workloads: &[&str]) -> anyhow::Result<()> {
 
 #[test]
 fn fibre() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["migrate", "pipe"]].concat();
+    let workloads = [COMMON, &["channel", "migrate", "pipe", "stream"]].concat();
     check(env!("CARGO_BIN_EXE_peer-fibre"), &workloads)
 }
 
 #[test]
 fn may() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["channel"]].concat();
+    let workloads = [COMMON, &["channel", "stream"]].concat();
     check(env!("CARGO_BIN_EXE_peer-may"), &workloads)
 }
 
 #[test]
 fn thread() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["pipe"]].concat();
+    let workloads = [COMMON, &["channel", "pipe", "stream"]].concat();
     check(env!("CARGO_BIN_EXE_peer-thread"), &workloads)
 }
 
 #[test]
 fn tokio() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["channel", "pipe"]].concat();
+    let workloads = [COMMON, &["channel", "pipe", "stream"]].concat();
     check(env!("CARGO_BIN_EXE_peer-tokio"), &workloads)
 }
 
 #[test]
 fn tokio_worker() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["channel", "pipe"]].concat();
+    let workloads = [COMMON, &["channel", "pipe", "stream"]].concat();
     check(env!("CARGO_BIN_EXE_peer-tokio-worker"), &workloads)
 }
 
@@ -176,6 +176,14 @@ fn corosensei() -> anyhow::Result<()> {
 fn crossbeam() -> anyhow::Result<()> {
     check(
         env!("CARGO_BIN_EXE_peer-crossbeam"),
-        &["spawn", "semaphore", "channel", "work"],
+        &["spawn", "semaphore", "channel", "stream", "work"],
+    )
+}
+
+#[test]
+fn flume() -> anyhow::Result<()> {
+    check(
+        env!("CARGO_BIN_EXE_peer-flume"),
+        &["channel", "stream", "work"],
     )
 }

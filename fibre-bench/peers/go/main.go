@@ -35,6 +35,7 @@ var workloads = []workload{
 	{"semaphore", nil, semaphores},
 	{"condvar", nil, condvars},
 	{"channel", nil, channels},
+	{"stream", streamKeys, streams},
 	{"pipe", nil, pipes},
 	{"mutex", nil, mutexes},
 	{"contend", contendKeys, contends},

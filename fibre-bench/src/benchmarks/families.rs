@@ -85,8 +85,7 @@ pub(crate) const SPAWN: Family = Family {
 pub(crate) const PINGPONG: Family = Family {
     name: "pingpong",
     about: "A round trip between two fibres: two wakes, two blocks. Peers without a semaphore of their own use the \
-            nearest thing; `channel` shows what the peers' channels cost until ours exist. `fibre, moving` is ours in a \
-            cluster that moves started fibres.",
+            nearest thing. `fibre, moving` is ours in a cluster that moves started fibres.",
     layout: Layout::Subjects,
     cases: &[
         Case::cpu("semaphore", "semaphore").metrics(&[
@@ -105,7 +104,13 @@ pub(crate) const PINGPONG: Family = Family {
             )),
             Metric::WALL,
         ]),
-        Case::cpu("channel", "channel").metrics(&[Metric::CPU, Metric::WALL]),
+        Case::cpu("channel", "channel").metrics(&[
+            Metric::CPU.goal(Goal::scaled(
+                110.0,
+                &[("may", 276.0), ("tokio", 220.0), ("go", 309.0)],
+            )),
+            Metric::WALL,
+        ]),
         Case::cpu("pipe", "pipe").metrics(&[
             Metric::CPU.goal(Goal::scaled(1150.0, &[("thread", 6430.0)])),
             Metric::WALL,
@@ -130,12 +135,74 @@ pub(crate) const PINGPONG: Family = Family {
                 )),
                 Metric::CPU,
             ]),
-        Case::wall("channel", "channel").metrics(&[Metric::WALL, Metric::CPU]),
+        Case::wall("channel", "channel").with_variants().metrics(&[
+            Metric::WALL.goal(Goal::scaled(
+                250.0,
+                &[("may", 280.0), ("tokio", 381.0), ("go", 264.0)],
+            )),
+            Metric::CPU,
+        ]),
         Case::wall("pipe", "pipe").metrics(&[
             Metric::WALL.goal(Goal::times_of("thread", 1.0)),
             Metric::CPU,
         ]),
     ],
+};
+
+/// A case of `stream` on one processor (`cpu`) or two (`wall`), without those peers, beside that one.
+macro_rules! stream {
+    ($form:ident $metrics:tt, $name:literal, $parameters:literal, [$($without:literal),*]) => {
+        Case {
+            without: &["corosensei", "tokio-worker", $($without),*],
+            ..Case::$form($name, "stream").with($parameters).metrics(&$metrics)
+        }
+    };
+}
+
+/// Each shape of a stream, with these figures read of it.
+macro_rules! streams {
+    ($form:ident $metrics:tt) => {
+        [
+            stream!($form $metrics, "1 to 1, no room, a number", "room=0", ["tokio", "may"]),
+            stream!($form $metrics, "1 to 1, room for 1, a number", "room=1", ["may"]),
+            stream!($form $metrics, "1 to 1, room for 128, a number", "room=128", ["may"]),
+            stream!($form $metrics, "1 to 1, any number", "", ["go"]),
+            stream!($form $metrics, "4 to 1, room for 128, a number", "senders=4 room=128", ["may"]),
+            stream!($form $metrics, "4 to 1, any number", "senders=4", ["go"]),
+            stream!(
+                $form $metrics,
+                "4 to 4, room for 128, a number",
+                "senders=4 receivers=4 room=128",
+                ["may", "tokio", "thread"]
+            ),
+            stream!(
+                $form $metrics,
+                "4 to 4, any number",
+                "senders=4 receivers=4",
+                ["go", "tokio", "thread"]
+            ),
+        ]
+    };
+}
+
+/// What a number may cost at most: what it costs in crossbeam's channel.
+const BESIDE: Goal = Goal::times_of("crossbeam", 1.0);
+
+/// On one processor, and on two.
+const STREAMS: [[Case; 8]; 2] = [
+    streams!(cpu[Metric::CPU.goal(BESIDE)]),
+    streams!(wall[Metric::WALL.goal(BESIDE), Metric::CPU]),
+];
+
+/// Numbers that go through one channel.
+pub(crate) const STREAM: Family = Family {
+    name: "stream",
+    about: "Numbers that go through one channel, from one or four senders to one or four receivers, with no room, with \
+            room for 1 or 128, or for any number: what a number costs, with all waits and wakes. The channels of \
+            crossbeam, flume and std block kernel threads. Go has no channel without a bound, may has no other; those of \
+            tokio and std have one receiver, and tokio's always have room for one.",
+    layout: Layout::Subjects,
+    cases: STREAMS.as_flattened(),
 };
 
 /// Locks: alone, and with others who want them too.

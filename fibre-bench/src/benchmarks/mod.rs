@@ -39,6 +39,11 @@ static BENCHMARKS: &[Benchmark] = &[
         run: |run| micro::run(&families::PINGPONG, run),
     },
     Benchmark {
+        name: families::STREAM.name,
+        about: "numbers through one channel: from one or many, to one or many, with and without room",
+        run: |run| micro::run(&families::STREAM, run),
+    },
+    Benchmark {
         name: families::MUTEX.name,
         about: "a mutex alone, of every kind, and contended with nothing to do",
         run: |run| micro::run(&families::MUTEX, run),

@@ -2,15 +2,15 @@
 //! to offer: channels, a parker, scoped threads.
 
 use anyhow::anyhow;
-use crossbeam_channel::{Receiver, Sender};
 use crossbeam_utils::sync::{Parker, Unparker};
 use crossbeam_utils::thread::{self, Scope, ScopedJoinHandle};
 
-use super::blocking::{Blocking as _, Line};
+use super::blocking::Blocking as _;
 use super::calibrate::calibrate;
 use super::protocol::{Basic, Workload};
 use super::thread::{STACK, Thread};
-use super::workloads::{pingpong, spawning::Spawns, unit};
+use super::wires::{CrossbeamWire, WireLine};
+use super::workloads::{pingpong, spawning::Spawns, stream, unit};
 use crate::measure::{Sample, Stopwatch};
 
 /// What this peer is measured with.
@@ -18,7 +18,11 @@ pub fn workloads() -> Vec<Workload> {
     vec![
         Workload::new("spawn", spawns),
         Workload::new("semaphore", parkers),
-        Workload::new("channel", pingpong::lines::<Thread, CrossbeamLine>),
+        Workload::new(
+            "channel",
+            pingpong::lines::<Thread, WireLine<CrossbeamWire>>,
+        ),
+        Workload::new("stream", stream::blocking::<Thread, CrossbeamWire>),
         Workload::new("work", unit::plain),
     ]
 }
@@ -75,36 +79,4 @@ fn parkers(asked: Basic) -> anyhow::Result<Sample> {
 fn acquire_release(here: &Parker, wake_there: &Unparker) {
     here.park();
     wake_there.unpark();
-}
-
-/// crossbeam's channel with room for one.
-struct CrossbeamLine {
-    /// To the other end.
-    sender: Sender<u64>,
-    /// From the other end.
-    receiver: Receiver<u64>,
-}
-
-impl Line for CrossbeamLine {
-    fn ends() -> (Self, Self) {
-        let (there, from_here) = crossbeam_channel::bounded(1);
-        let (back, from_there) = crossbeam_channel::bounded(1);
-        let near = Self {
-            sender: there,
-            receiver: from_there,
-        };
-        let far = Self {
-            sender: back,
-            receiver: from_here,
-        };
-        (near, far)
-    }
-
-    fn send(&self, number: u64) -> anyhow::Result<()> {
-        Ok(self.sender.send(number)?)
-    }
-
-    fn receive(&self) -> anyhow::Result<u64> {
-        Ok(self.receiver.recv()?)
-    }
 }

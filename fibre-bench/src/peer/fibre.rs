@@ -11,8 +11,11 @@ use ::fibre::{Builder, Cluster, JoinHandle};
 use super::blocking::{Blocking, Lock, Semaphore, Stacked, Turns};
 use super::pipes::{PipeLine, Pipes};
 use super::protocol::Workload;
+use super::wires::{FibreWire, WireLine};
 use super::workloads::mutexes::{self, Kind};
-use super::workloads::{blocked, migrate, pingpong, skynet, sleep, spawning, unit, yielding};
+use super::workloads::{
+    blocked, migrate, pingpong, skynet, sleep, spawning, stream, unit, yielding,
+};
 
 /// What this peer is measured with.
 pub fn workloads() -> Vec<Workload> {
@@ -23,6 +26,9 @@ pub fn workloads() -> Vec<Workload> {
             .variant("moving", pingpong::semaphores::<Moving>),
         Workload::new("condvar", pingpong::turns::<Fibre>)
             .variant("moving", pingpong::turns::<Moving>),
+        Workload::new("channel", pingpong::lines::<Fibre, WireLine<FibreWire>>)
+            .variant("moving", pingpong::lines::<Moving, WireLine<FibreWire>>),
+        Workload::new("stream", stream::blocking::<Fibre, FibreWire>),
         Workload::new("pipe", pingpong::lines::<Fibre, PipeLine<FibrePipes>>),
         Workload::new("work", unit::plain),
         Workload::new("migrate", migrate::round_trips),

@@ -10,7 +10,10 @@ use ::may::sync::{Condvar, Mutex, Semphore};
 
 use super::blocking::{Blocking, Line, Lock, Semaphore, Stacked, Turns};
 use super::protocol::Workload;
-use super::workloads::{blocked, mutexes, pingpong, skynet, sleep, spawning, unit, yielding};
+use super::wires::MayWire;
+use super::workloads::{
+    blocked, mutexes, pingpong, skynet, sleep, spawning, stream, unit, yielding,
+};
 
 /// What this peer is measured with.
 pub fn workloads() -> Vec<Workload> {
@@ -20,6 +23,7 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("semaphore", pingpong::semaphores::<May>),
         Workload::new("condvar", pingpong::turns::<May>),
         Workload::new("channel", pingpong::lines::<May, MayLine>),
+        Workload::new("stream", stream::blocking::<May, MayWire>),
         Workload::new("work", unit::plain),
         Workload::new("blocked", blocked::blocking::<May>),
         Workload::new("skynet", skynet::blocking::<May>),

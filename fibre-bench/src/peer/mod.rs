@@ -20,12 +20,14 @@ pub mod corosensei;
 pub mod crossbeam;
 mod fairness;
 pub mod fibre;
+pub mod flume;
 pub mod may;
 mod memory;
 mod pipes;
 mod protocol;
 pub mod thread;
 pub mod tokio;
+mod wires;
 mod work;
 mod workloads;
 

@@ -18,6 +18,7 @@ const NAMED: &[(&str, RGBColor)] = &[
     ("go", RGBColor(230, 159, 0)),
     ("boost", RGBColor(204, 121, 167)),
     ("crossbeam", RGBColor(90, 60, 160)),
+    ("flume", RGBColor(160, 140, 0)),
 ];
 
 /// Colours of subjects without one of their own, in turn.

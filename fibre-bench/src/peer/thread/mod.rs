@@ -15,8 +15,9 @@ use anyhow::Context as _;
 use super::blocking::{Blocking, Lock, Stacked, Turns};
 use super::pipes::{PipeLine, Pipes};
 use super::protocol::Workload;
+use super::wires::{StdWire, WireLine};
 use super::workloads::mutexes::{self, Kind};
-use super::workloads::{blocked, pingpong, skynet, sleep, spawning, unit, yielding};
+use super::workloads::{blocked, pingpong, skynet, sleep, spawning, stream, unit, yielding};
 use posix::{PosixMutex, PosixSemaphore, PosixThread};
 
 /// What this peer is measured with.
@@ -26,6 +27,8 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("spawn", spawning::blocking::<Thread>),
         Workload::new("semaphore", pingpong::semaphores::<Thread>),
         Workload::new("condvar", pingpong::turns::<Thread>),
+        Workload::new("channel", pingpong::lines::<Thread, WireLine<StdWire>>),
+        Workload::new("stream", stream::blocking::<Thread, StdWire>),
         Workload::new("pipe", pingpong::lines::<Thread, PipeLine<StdPipes>>),
         Workload::new("work", unit::plain),
         Workload::new("blocked", blocked::blocking::<Thread>),

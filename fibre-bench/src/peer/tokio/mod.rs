@@ -14,6 +14,7 @@ mod pingpong;
 mod skynet;
 mod sleep;
 mod spawning;
+mod stream;
 mod wait;
 mod yielding;
 
@@ -66,6 +67,7 @@ pub fn workloads<C: Choice>() -> Vec<Workload> {
         Workload::new("semaphore", pingpong::permits::<C>),
         Workload::new("condvar", pingpong::turns::<C>),
         Workload::new("channel", pingpong::channels::<C>),
+        Workload::new("stream", stream::tasks::<C>),
         Workload::new("pipe", pingpong::pipes::<C>),
         Workload::new("mutex", contend::alone::<C>).variant("try_lock", contend::tries::<C>),
         Workload::new("contend", contend::tasks::<C>),

@@ -10,6 +10,7 @@ pub(crate) mod pingpong;
 pub(crate) mod skynet;
 pub(crate) mod sleep;
 pub(crate) mod spawning;
+pub(crate) mod stream;
 pub(crate) mod unit;
 pub(crate) mod wait;
 pub(crate) mod yielding;
