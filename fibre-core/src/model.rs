@@ -21,7 +21,7 @@
 //! models beside it do not notice.
 
 use loom::cell::UnsafeCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -51,22 +51,55 @@ pub fn finds_bug(model: impl Fn() + Send + Sync + 'static) {
 ///
 /// If it does not, or if no code has asked for that fault.
 pub fn finds_planted(fault: &'static str, model: impl Fn() + Send + Sync + 'static) {
+    finds_planted_with(&[], fault, model);
+}
+
+/// [`finds_planted`], with variants of shipped code as in [`check_with`].
+///
+/// # Panics
+///
+/// As [`finds_planted`].
+pub fn finds_planted_with(
+    variants: &[&'static str],
+    fault: &'static str,
+    model: impl Fn() + Send + Sync + 'static,
+) {
+    let asked: Vec<_> = variants.iter().copied().chain([fault]).collect();
+    let found = with_planted(&asked, || check(model));
+    assert!(found.is_err(), "the planted fault was not found: {fault}");
+}
+
+/// [`check`], with shipped code that does something in another way, which is right as well: it
+/// asks for these variants as it does for faults.
+///
+/// # Panics
+///
+/// If the model fails, or no code has asked for a variant.
+pub fn check_with(variants: &[&'static str], model: impl Fn() + Send + Sync + 'static) {
+    if let Err(failure) = with_planted(variants, || check(model)) {
+        resume_unwind(failure);
+    }
+}
+
+/// Runs a model with these planted.
+fn with_planted(names: &[&'static str], model: impl FnOnce()) -> thread::Result<()> {
     let here = thread::current().id();
-    faults().push(Fault {
-        name: fault,
+    let planted = names.iter().map(|&name| Fault {
+        name,
         thread: here,
         met: false,
     });
-    let found = catch_unwind(AssertUnwindSafe(|| check(model)));
-    let mut faults = faults();
-    let met = faults.iter().any(|fault| fault.thread == here && fault.met);
-    faults.retain(|fault| fault.thread != here);
-    drop(faults);
+    faults().extend(planted);
+    let result = catch_unwind(AssertUnwindSafe(model));
+    let missed: Vec<_> = faults()
+        .extract_if(.., |fault| fault.thread == here)
+        .filter_map(|fault| (!fault.met).then_some(fault.name))
+        .collect();
     assert!(
-        met,
-        "the model does not come to where this could be: {fault}"
+        missed.is_empty(),
+        "the model does not come to where this could be: {missed:?}"
     );
-    assert!(found.is_err(), "the planted fault was not found: {fault}");
+    result
 }
 
 /// Whether the model that asks has planted this fault.

@@ -194,7 +194,11 @@ impl Condvar {
 
     /// Wakes the one that has waited longest, if any. Blocks nothing.
     pub fn notify_one(&self) {
-        let first = self.waiting.lock().claim_first(0);
+        let mut waiting = self.waiting.lock();
+        let first = waiting.claim_first(0);
+        if !planted("condvar: the lock is given back after the resume") {
+            drop(waiting);
+        }
         if let Some(first) = first {
             first.resume();
         }

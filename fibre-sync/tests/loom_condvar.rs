@@ -83,6 +83,15 @@ fn who_is_notified_may_free() {
     check(notify_and_free);
 }
 
+/// Planted: who was notified frees the lock that is then given back.
+#[test]
+fn planted_late_unlock_is_found() {
+    finds_planted(
+        "condvar: the lock is given back after the resume",
+        notify_and_free,
+    );
+}
+
 /// One gives up at some moment, and passes on what it was told; the other waits for ever. Both
 /// are told of one change.
 fn one_gives_up() {

@@ -230,7 +230,7 @@ impl<M: Manner> Queued<M> {
             first.resume();
             return list.free();
         }
-        if hands_over {
+        if hands_over && !planted("mutex: what is handed over is free, too") {
             list.hand_over();
         } else {
             list.free();
@@ -239,6 +239,9 @@ impl<M: Manner> Queued<M> {
             resume_in_place(first);
         } else {
             first.resume();
+        }
+        if planted("mutex: an unlock looks back") {
+            let _ = self.is_locked();
         }
     }
 }

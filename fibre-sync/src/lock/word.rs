@@ -22,7 +22,7 @@
 
 use crate::turn::{Turn, Turned};
 use crate::wait_list::WaitList;
-use fibre_core::sync::{AtomicU32, Ordering, Patience};
+use fibre_core::sync::{AtomicU32, Ordering, Patience, planted};
 use std::cell::UnsafeCell;
 use std::fmt;
 
@@ -195,7 +195,8 @@ impl ListGuard<'_> {
     /// Takes the lock if it is free (`true`); else says that somebody waits for it, and urgently.
     #[inline]
     pub fn lock_or_announce(&mut self, urgent: bool) -> bool {
-        let more = if self.waiting().is_empty() {
+        let forgets = planted("mutex: who was woken forgets those behind it");
+        let more = if self.waiting().is_empty() || forgets {
             0
         } else {
             WAITING
@@ -250,9 +251,13 @@ impl ListGuard<'_> {
 impl Drop for ListGuard<'_> {
     #[inline]
     fn drop(&mut self) {
+        let release = match planted("mutex: the list is given back without release") {
+            true => Ordering::Relaxed,
+            false => Ordering::Release,
+        };
         match self.last {
-            Some(word) => self.lock.word.store(word, Ordering::Release),
-            None => _ = self.lock.word.fetch_and(!LIST, Ordering::Release),
+            Some(word) => self.lock.word.store(word, release),
+            None => _ = self.lock.word.fetch_and(!LIST, release),
         }
     }
 }
