@@ -17,45 +17,15 @@
 
 mod attempt;
 mod queued;
+mod raw_lock;
 mod spinning;
 mod word;
 
 pub use queued::{Barging, Baton, Exchange, Hybrid, Manner, Queued, SpinThenBlock};
+pub use raw_lock::RawLock;
 pub use spinning::Spinning;
 pub use word::{ListGuard, LockWord};
-
-use fibre_core::Limit;
 
 /// The lock of a [`Mutex`](crate::Mutex) unless another one is asked for; see
 /// docs/decisions/0016.
 pub type DefaultLock = Hybrid;
-
-/// A lock without a value, for fibres and threads.
-///
-/// # Safety
-///
-/// From an acquisition that succeeded until `unlock`, no other one succeeds; the unlock
-/// happens before the next acquisition; and it touches nothing of the lock once another one can
-/// have succeeded.
-pub unsafe trait RawLock: Default + Send + Sync {
-    /// A free lock, all zeros.
-    #[cfg(not(loom))]
-    const FREE: Self;
-
-    /// Takes the lock if it is free. Blocks nothing.
-    fn try_lock(&self) -> bool;
-
-    /// Takes the lock; `false`: the limit came first, and the lock is not the caller's. It tries
-    /// once in any case. Blocks the fibre, or the thread if the caller is not a fibre.
-    fn lock_within(&self, limit: Limit) -> bool;
-
-    /// Gives the lock back.
-    ///
-    /// # Safety
-    ///
-    /// The lock is the caller's.
-    unsafe fn unlock(&self);
-
-    /// Whether somebody has the lock at this moment.
-    fn is_locked(&self) -> bool;
-}

@@ -15,8 +15,8 @@
 //! starve; so locking is a point at which it lets them run from time to time
 //! ([`yield_point`]).
 
-use super::RawLock;
 use super::attempt::attempt;
+use super::raw_lock::RawLock;
 use super::word::LockWord;
 use crate::wait_list::{Place, wait_under};
 use fibre_core::sync::{has_passed, planted};

@@ -5,7 +5,7 @@
 //! gives its CPU away. Nothing is fair here, and who waits for long burns CPU time all the while: it is the
 //! end of the spectrum, for comparison and for sections of a few instructions among few.
 
-use super::RawLock;
+use super::raw_lock::RawLock;
 use fibre_core::sync::{AtomicBool, Ordering, SPIN_LIMIT, spin_hint};
 use fibre_core::{Limit, is_cancelled, yield_now, yield_point};
 use std::time::Instant;
