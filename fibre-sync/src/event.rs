@@ -52,7 +52,7 @@ fn wait_for(state: &Locked<State>, limit: Limit, passes: fn(&mut State) -> bool)
     matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
 }
 
-/// An event that, once set, lets everybody pass until it is reset.
+/// An event that, once set, lets everybody pass until it is reset. All zeros is one that is not set.
 ///
 /// ```
 /// use fibre_sync::Event;
@@ -165,7 +165,8 @@ impl Event {
     }
 }
 
-/// An event that lets one pass each time it is set, and is reset by whoever that is.
+/// An event that lets one pass each time it is set, and is reset by whoever that is. All zeros is
+/// one that is not set.
 ///
 /// Setting it twice while nobody waits is setting it once; that is the difference to a
 /// [`Semaphore`](crate::Semaphore), which counts.

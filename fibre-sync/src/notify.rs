@@ -14,7 +14,8 @@ use fibre_core::sync::planted;
 use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
 use std::time::{Duration, Instant};
 
-/// Wakes one or all that wait; one notification is kept for who comes late.
+/// Wakes one or all that wait; one notification is kept for who comes late. All zeros is a new
+/// one.
 ///
 /// ```
 /// use fibre_sync::Notify;
@@ -104,7 +105,9 @@ impl Notify {
             state.broadcasts = state.broadcasts.wrapping_add(1);
         }
         let all = state.waiting.claim_all(0);
-        drop(state);
+        if !planted("notify: the lock is given back after the broadcast") {
+            drop(state);
+        }
         all.resume();
     }
 

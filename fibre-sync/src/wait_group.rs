@@ -13,7 +13,7 @@ use fibre_core::sync::planted;
 use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
 use std::time::{Duration, Instant};
 
-/// Waits until as many jobs have been done as were added.
+/// Waits until as many jobs have been done as were added. All zeros is a group without jobs.
 ///
 /// Add a job before you start it, not within it: a `wait` that comes first finds nothing to wait
 /// for. A group can be used again.

@@ -77,3 +77,28 @@ fn who_waits_may_free() {
         notifier.join().unwrap();
     });
 }
+
+/// One tells all, the other one has begun to wait and frees the object as soon as it goes on.
+fn broadcast_and_free() {
+    let notify = Shared::new(Notify::new());
+    let notified = notify.get().notified();
+    let notifier = thread::spawn(move || notify.notify_waiters());
+    notified.wait();
+    notify.free();
+    notifier.join().unwrap();
+}
+
+/// A broadcast touches nothing once somebody can go on.
+#[test]
+fn who_hears_a_broadcast_may_free() {
+    check(broadcast_and_free);
+}
+
+/// Planted: who was resumed frees the lock that is then given back.
+#[test]
+fn planted_late_unlock_is_found() {
+    finds_planted(
+        "notify: the lock is given back after the broadcast",
+        broadcast_and_free,
+    );
+}

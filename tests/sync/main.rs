@@ -19,6 +19,7 @@ mod rw_lock;
 mod select;
 mod semaphore;
 mod wait_group;
+mod zeroed;
 
 #[path = "../support/mod.rs"]
 mod support;
