@@ -2,7 +2,7 @@
 //!
 //! Who cannot go on puts a [`Place`] into its frame and into one of the channel's two lists,
 //! under the lock under which it has seen that it cannot. All else is told in
-//! [`state`](super::state).
+//! [`state`](super::state); why there is a lock at all, in docs/decisions/0017.
 //!
 //! The channel closes when the last handle of one of its ends is dropped, or by a call. Its
 //! memory belongs to the handles of both ends, so whoever is in a call has it; that is why
