@@ -74,6 +74,7 @@ pub mod topology {
 
 /// What fibres and threads wait on.
 pub mod sync {
+    pub use fibre_sync::raw;
     pub use fibre_sync::{
         AutoEvent, Barrier, BarrierWaitResult, BinarySemaphore, Condvar, Event, LazyLock, Mutex,
         MutexGuard, Notified, Notify, Once, OnceLock, OnceState, RwLock, RwLockReadGuard,

@@ -153,7 +153,7 @@ impl Barrier {
     }
 
     /// The common part.
-    fn wait_within(&self, limit: Limit) -> Option<BarrierWaitResult> {
+    pub(crate) fn wait_within(&self, limit: Limit) -> Option<BarrierWaitResult> {
         yield_point();
         let mut others = None;
         let counted = Cell::new(true);

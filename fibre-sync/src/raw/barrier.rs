@@ -1,0 +1,80 @@
+//! A barrier as pthreads have it.
+
+use crate::raw::error::{Error, Result};
+use crate::raw::wait::Wait;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// `pthread_barrier_t`. See [`raw`](crate::raw). All zeros is one that has not been initialised:
+/// there is no barrier for nobody.
+///
+/// ```
+/// use fibre_sync::raw::{Barrier, Error, Wait};
+///
+/// static BARRIER: Barrier = Barrier::new(2);
+///
+/// let other = fibre_core::spawn(|| BARRIER.wait(Wait::FOREVER));
+/// let here = BARRIER.wait(Wait::FOREVER)?;
+/// assert_ne!(other.join().unwrap()?, here); // one of them is told that it is the one
+/// assert_eq!(BARRIER.destroy(), Ok(()));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug)]
+#[repr(C)]
+pub struct Barrier {
+    barrier: crate::Barrier,
+    destroyed: AtomicBool,
+}
+
+const _: () = assert!(size_of::<Barrier>() == 40 && align_of::<Barrier>() == 8);
+
+impl Barrier {
+    /// A barrier for so many parties. For none it is all zeros, and all its calls are invalid.
+    #[must_use]
+    pub const fn new(parties: u32) -> Self {
+        Self {
+            barrier: crate::Barrier::new(parties as usize),
+            destroyed: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits until all parties have come. `true` for one of them:
+    /// `PTHREAD_BARRIER_SERIAL_THREAD`. Blocks the fibre, or the thread if the caller is not a
+    /// fibre. Whoever returns may destroy the barrier at once.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`](Error::TimedOut) and [`Cancelled`](Error::Cancelled) as `wait` has it; then the
+    /// arrival has been taken back. [`Invalid`](Error::Invalid) if it is for nobody, or destroyed.
+    pub fn wait(&self, wait: Wait) -> Result<bool> {
+        self.check()?;
+        let mut is_serial = false;
+        wait.run(|limit| {
+            let result = self.barrier.wait_within(limit);
+            is_serial = result.is_some_and(|result| result.is_leader());
+            result.is_some()
+        })?;
+        Ok(is_serial)
+    }
+
+    /// Ends the use of the barrier. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](Error::Busy) if somebody waits, [`Invalid`](Error::Invalid) if it is for nobody, or destroyed.
+    pub fn destroy(&self) -> Result {
+        self.check()?;
+        if self.barrier.waiting() > 0 {
+            return Err(Error::Busy);
+        }
+        self.destroyed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// An error if it cannot be used.
+    fn check(&self) -> Result {
+        if self.destroyed.load(Ordering::Relaxed) || self.barrier.parties() == 0 {
+            return Err(Error::Invalid);
+        }
+        Ok(())
+    }
+}

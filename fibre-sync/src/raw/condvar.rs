@@ -1,0 +1,209 @@
+//! A condition variable as pthreads have it.
+//!
+//! Who waits enters the list while it still holds the mutex. Who is claimed touches the condition
+//! variable no more, so it may be destroyed right after a broadcast. That leaves those whose
+//! deadline came just then: the broadcast has taken them out and lost the claim, and they are about to
+//! look at the list once more, to leave it. So it is counted who is *inside*: not claimed, and not
+//! gone. Nobody in the list and somebody inside is such a one, for whom the destruction waits.
+//!
+//! A recursive mutex is unlocked by one level, as in glibc: locked twice, it stays locked
+//! during the wait, and nobody else gets it.
+
+use crate::raw::error::{Error, Result};
+use crate::raw::mutex::Mutex;
+use crate::raw::wait::Wait;
+use crate::wait_list::{Claimed, Locked, Place, WaitList, wait_or_leave};
+use fibre_core::{Limit, Outcome, sleep, yield_now};
+use std::time::Duration;
+
+/// How often a destruction yields to those who leave before it sleeps.
+const YIELDS: u32 = 32;
+
+/// `pthread_cond_t`. See [`raw`](crate::raw).
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use fibre_sync::raw::{Condvar, Error, Kind, Mutex, Wait};
+///
+/// static MUTEX: Mutex = Mutex::new(Kind::Normal);
+/// static CHANGED: Condvar = Condvar::new();
+/// static READY: AtomicBool = AtomicBool::new(false);
+///
+/// let waiting = fibre_core::spawn(|| {
+///     MUTEX.lock(Wait::FOREVER)?;
+///     while !READY.load(Ordering::Relaxed) {
+///         // SAFETY: locked above.
+///         unsafe { CHANGED.wait(&MUTEX, Wait::FOREVER)? };
+///     }
+///     // SAFETY: locked again.
+///     unsafe { MUTEX.unlock() }
+/// });
+/// MUTEX.lock(Wait::FOREVER)?;
+/// READY.store(true, Ordering::Relaxed);
+/// CHANGED.signal()?;
+/// // SAFETY: locked above.
+/// unsafe { MUTEX.unlock()? };
+/// waiting.join().unwrap()?;
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug)]
+#[repr(C)]
+pub struct Condvar {
+    state: Locked<State>,
+}
+
+const _: () = assert!(size_of::<Condvar>() == 24 && align_of::<Condvar>() == 8);
+
+/// What the lock protects.
+#[derive(Debug)]
+#[repr(C)]
+struct State {
+    waiting: WaitList,
+    /// Those who have entered, and have neither been claimed nor gone.
+    inside: u32,
+    destroyed: bool,
+}
+
+impl Default for Condvar {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Condvar {
+    /// A condition variable that nobody waits on: all zeros.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            state: Locked::new(State {
+                waiting: WaitList::new(),
+                inside: 0,
+                destroyed: false,
+            }),
+        }
+    }
+
+    /// Unlocks the mutex, waits for a signal, and locks the mutex again, in any case. Blocks the fibre, or the
+    /// thread if the caller is not a fibre.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`](Error::TimedOut) and [`Cancelled`](Error::Cancelled) as `wait` has it; then no
+    /// signal has been consumed. [`NotOwner`](Error::NotOwner) if the mutex is not the caller's and
+    /// checks that; [`Invalid`](Error::Invalid) if either is destroyed.
+    ///
+    /// # Safety
+    ///
+    /// The mutex is the caller's.
+    pub unsafe fn wait(&self, mutex: &Mutex, wait: Wait) -> Result {
+        mutex.check_owner()?;
+        let mut entered = false;
+        // SAFETY: passed on.
+        let waited = wait.run(|limit| unsafe { self.wait_within(mutex, limit, &mut entered) });
+        if !entered {
+            return waited.and(Err(Error::Invalid));
+        }
+        mutex.lock(Wait::FOREVER)?;
+        waited
+    }
+
+    /// Waits, with the mutex unlocked at the end if the wait took place.
+    ///
+    /// # Safety
+    ///
+    /// The mutex is the caller's.
+    unsafe fn wait_within(&self, mutex: &Mutex, limit: Limit, entered: &mut bool) -> bool {
+        let enter = |state: &mut State| {
+            *entered = !state.destroyed;
+            state.inside += u32::from(*entered);
+            *entered
+        };
+        // SAFETY: the caller's; if it knows its owner, that has been checked.
+        let unlock = || _ = unsafe { mutex.unlock() };
+        let leave = |state: &mut State, _| state.inside -= 1;
+        // SAFETY: the list stays in its place while somebody is inside.
+        let outcome = unsafe {
+            wait_or_leave(
+                Place::Last,
+                &self.state,
+                |state| &mut state.waiting,
+                limit,
+                enter,
+                unlock,
+                leave,
+            )
+        };
+        !matches!(outcome, Outcome::TimedOut | Outcome::Cancelled)
+    }
+
+    /// Wakes the one that has waited longest, if any. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](Error::Invalid) if destroyed.
+    pub fn signal(&self) -> Result {
+        let mut state = self.state.lock();
+        if state.destroyed {
+            return Err(Error::Invalid);
+        }
+        let first = state.waiting.claim_first(0);
+        state.inside -= u32::from(first.is_some());
+        drop(state);
+        if let Some(first) = first {
+            first.resume();
+        }
+        Ok(())
+    }
+
+    /// Wakes all that wait now. Blocks nothing. The condition variable may be destroyed at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](Error::Invalid) if destroyed.
+    pub fn broadcast(&self) -> Result {
+        let mut state = self.state.lock();
+        if state.destroyed {
+            return Err(Error::Invalid);
+        }
+        let mut all = Claimed::none();
+        while !state.waiting.is_empty() {
+            let won = state.waiting.claim_first_of_many(0, &mut all);
+            state.inside -= u32::from(won);
+        }
+        drop(state);
+        all.resume();
+        Ok(())
+    }
+
+    /// Ends the use of the condition variable. Blocks the fibre (or thread) for the moment that those
+    /// need to leave whose deadlines came together with the last broadcast.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](Error::Busy) if somebody waits, [`Invalid`](Error::Invalid) if destroyed.
+    pub fn destroy(&self) -> Result {
+        let mut yields = 0;
+        while !self.try_destroy()? {
+            if yields < YIELDS {
+                yields += 1;
+                yield_now();
+            } else {
+                sleep(Duration::from_micros(50));
+            }
+        }
+        Ok(())
+    }
+
+    /// Destroys it, unless somebody is about to leave.
+    fn try_destroy(&self) -> Result<bool> {
+        let mut state = self.state.lock();
+        if state.destroyed {
+            return Err(Error::Invalid);
+        }
+        if !state.waiting.is_empty() {
+            return Err(Error::Busy);
+        }
+        state.destroyed = state.inside == 0;
+        Ok(state.destroyed)
+    }
+}

@@ -1,0 +1,184 @@
+//! A read-write lock as pthreads have it.
+//!
+//! The lock is [`RawRwLock`]. Besides, it knows who writes, so that one who would wait for itself is
+//! told so, and that one call gives back either. Readers are counted and not known: one who reads and
+//! wants to write waits for ever, as with the C library.
+
+use crate::RawRwLock;
+use crate::raw::error::{Error, Result};
+use crate::raw::wait::Wait;
+use fibre_core::caller_id;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// In the place of the writer, once destroyed.
+const DESTROYED: u64 = u64::MAX;
+
+/// The most readers, far below what the lock can count.
+const MOST_READERS: usize = 1 << 28;
+
+/// `pthread_rwlock_t`. See [`raw`](crate::raw). Neither side starves: see
+/// [`RwLock`](crate::RwLock).
+///
+/// ```
+/// use fibre_sync::raw::{Error, RwLock, Wait};
+///
+/// static LOCK: RwLock = RwLock::new();
+///
+/// LOCK.read(Wait::FOREVER)?;
+/// assert_eq!(LOCK.try_read(), Ok(()));
+/// assert_eq!(LOCK.try_write(), Err(Error::Busy));
+/// // SAFETY: locked above, twice.
+/// unsafe {
+///     LOCK.unlock()?;
+///     LOCK.unlock()?;
+/// }
+/// LOCK.write(Wait::FOREVER)?;
+/// assert_eq!(LOCK.read(Wait::FOREVER), Err(Error::Deadlock));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct RwLock {
+    lock: RawRwLock,
+    /// The number of the one that writes; zero if nobody does. Written by that one alone.
+    writer: AtomicU64,
+}
+
+const _: () = assert!(size_of::<RwLock>() == 40 && align_of::<RwLock>() == 8);
+
+impl RwLock {
+    /// A free lock: all zeros.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            lock: RawRwLock::new(),
+            writer: AtomicU64::new(0),
+        }
+    }
+
+    /// Waits until the caller may read. Blocks the fibre, or the thread if the caller is not a
+    /// fibre.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`](Error::TimedOut) and [`Cancelled`](Error::Cancelled) as `wait` has it;
+    /// [`Deadlock`](Error::Deadlock) if the caller writes; [`Again`](Error::Again) with 2²⁸ readers;
+    /// [`Invalid`](Error::Invalid) if destroyed.
+    #[inline]
+    pub fn read(&self, wait: Wait) -> Result {
+        self.check(Error::Deadlock)?;
+        self.check_readers()?;
+        wait.run(|limit| self.lock.read(limit))
+    }
+
+    /// Lets the caller read, unless somebody writes or waits to write. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](Error::Busy); [`Again`](Error::Again) with 2²⁸ readers; [`Invalid`](Error::Invalid) if
+    /// destroyed.
+    #[inline]
+    pub fn try_read(&self) -> Result {
+        self.check(Error::Busy)?;
+        self.check_readers()?;
+        match self.lock.try_read() {
+            true => Ok(()),
+            false => Err(Error::Busy),
+        }
+    }
+
+    /// Waits until the caller may write. Blocks the fibre, or the thread if the caller is not a
+    /// fibre.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`](Error::TimedOut) and [`Cancelled`](Error::Cancelled) as `wait` has it;
+    /// [`Deadlock`](Error::Deadlock) if the caller writes; [`Invalid`](Error::Invalid) if
+    /// destroyed.
+    #[inline]
+    pub fn write(&self, wait: Wait) -> Result {
+        self.check(Error::Deadlock)?;
+        wait.run(|limit| self.lock.write(limit))?;
+        self.writer.store(caller_id(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Lets the caller write, if nobody reads or writes. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](Error::Busy); [`Invalid`](Error::Invalid) if destroyed.
+    #[inline]
+    pub fn try_write(&self) -> Result {
+        self.check(Error::Busy)?;
+        if !self.lock.try_write() {
+            return Err(Error::Busy);
+        }
+        self.writer.store(caller_id(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Gives back whichever the caller has. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`NotOwner`](Error::NotOwner) if somebody else writes, or nobody has it;
+    /// [`Invalid`](Error::Invalid) if destroyed.
+    ///
+    /// # Safety
+    ///
+    /// If somebody reads, the caller does.
+    #[inline]
+    pub unsafe fn unlock(&self) -> Result {
+        let writer = self.writer.load(Ordering::Relaxed);
+        if writer == DESTROYED {
+            return Err(Error::Invalid);
+        }
+        if writer == 0 && self.lock.readers() > 0 {
+            // SAFETY: somebody reads; the caller, as it says.
+            unsafe { self.lock.unlock_read() };
+            return Ok(());
+        }
+        if writer != caller_id() {
+            return Err(Error::NotOwner);
+        }
+        self.writer.store(0, Ordering::Relaxed);
+        // SAFETY: the caller writes.
+        unsafe { self.lock.unlock_write() };
+        Ok(())
+    }
+
+    /// Ends the use of the lock. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](Error::Busy) if somebody has it or waits for it, [`Invalid`](Error::Invalid) if destroyed.
+    pub fn destroy(&self) -> Result {
+        self.check(Error::Busy)?;
+        if self.lock.is_in_use() {
+            return Err(Error::Busy);
+        }
+        self.writer.store(DESTROYED, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// An error if it has been destroyed; `own`, if the caller writes.
+    #[inline]
+    fn check(&self, own: Error) -> Result {
+        match self.writer.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            DESTROYED => Err(Error::Invalid),
+            writer if writer == caller_id() => Err(own),
+            _ => Ok(()),
+        }
+    }
+
+    /// An error if there are as many readers as may be.
+    #[inline]
+    fn check_readers(&self) -> Result {
+        match self.lock.readers() < MOST_READERS {
+            true => Ok(()),
+            false => Err(Error::Again),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! How long a raw call waits.
+//!
+//! C gives deadlines as seconds and nanoseconds of a clock. They are converted when the call begins: to
+//! a distance from that clock's present, and to a moment of the monotonic clock. So a clock
+//! that is set while somebody waits does not change that wait.
+
+use crate::raw::error::{Error, Result};
+use fibre_core::{Limit, cancellation_point, is_cancelled, shield};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+
+/// Nanoseconds in a second.
+const SECOND: i64 = 1_000_000_000;
+
+/// The clock that a deadline is told by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// `CLOCK_MONOTONIC`.
+    Monotonic,
+    /// `CLOCK_REALTIME`.
+    Realtime,
+}
+
+/// Until when a call waits at most, and whether it notices that its fibre is cancelled.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use fibre_sync::raw::{Error, Semaphore, Wait};
+///
+/// let permits = Semaphore::new(1)?;
+/// permits.wait(Wait::FOREVER)?;
+/// let soon = Wait::until(Instant::now() + Duration::from_millis(1));
+/// assert_eq!(permits.wait(soon), Err(Error::TimedOut));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    deadline: Option<Instant>,
+    cancellable: bool,
+}
+
+impl Wait {
+    /// Without a deadline; cancellation is not noticed.
+    pub const FOREVER: Self = Self {
+        deadline: None,
+        cancellable: false,
+    };
+
+    /// Until this moment; cancellation is not noticed. If it has passed, the call tries once.
+    #[must_use]
+    pub const fn until(deadline: Instant) -> Self {
+        Self {
+            deadline: Some(deadline),
+            cancellable: false,
+        }
+    }
+
+    /// Until a clock shows this; cancellation is not noticed. If it has, the call tries once, and
+    /// a time that the clock will never show is no deadline.
+    ///
+    /// ```
+    /// use fibre_sync::raw::{Clock, Error, Wait};
+    ///
+    /// assert!(Wait::at(Clock::Monotonic, -1, 0).is_ok());
+    /// assert!(Wait::at(Clock::Realtime, i64::MAX, 0).is_ok());
+    /// assert_eq!(Wait::at(Clock::Realtime, 0, 1_000_000_000), Err(Error::Invalid));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if there are not 0 to 999 999 999 nanoseconds.
+    pub fn at(clock: Clock, seconds: i64, nanoseconds: i64) -> Result<Self> {
+        let now = clock_gettime(match clock {
+            Clock::Monotonic => ClockId::Monotonic,
+            Clock::Realtime => ClockId::Realtime,
+        });
+        let left = distance((now.tv_sec, now.tv_nsec), (seconds, nanoseconds))?;
+        Ok(Self {
+            deadline: Instant::now().checked_add(left),
+            cancellable: false,
+        })
+    }
+
+    /// The same, but it ends when the fibre is cancelled, as a call does that is a cancellation
+    /// point.
+    #[must_use]
+    pub const fn cancellable(self) -> Self {
+        Self {
+            cancellable: true,
+            ..self
+        }
+    }
+
+    /// Makes a call that waits until a limit, and says whether it succeeded.
+    #[inline]
+    pub(crate) fn run(self, call: impl FnOnce(Limit) -> bool) -> Result {
+        if self == Self::FOREVER {
+            // Without a limit it cannot fail.
+            call(Limit::None);
+            return Ok(());
+        }
+        self.run_limited(call)
+    }
+
+    /// The rest of [`run`](Self::run).
+    #[cold]
+    fn run_limited(self, call: impl FnOnce(Limit) -> bool) -> Result {
+        if !self.cancellable {
+            let limit = self.deadline.map_or(Limit::None, Limit::Deadline);
+            return match shield(|| call(limit)) {
+                true => Ok(()),
+                false => Err(Error::TimedOut),
+            };
+        }
+        cancellation_point().map_err(|_| Error::Cancelled)?;
+        match call(Limit::of(self.deadline)) {
+            true => Ok(()),
+            false if is_cancelled() => Err(Error::Cancelled),
+            false => Err(Error::TimedOut),
+        }
+    }
+}
+
+/// The time between two times of a clock; none if the second one is earlier.
+fn distance(now: (i64, i64), then: (i64, i64)) -> Result<Duration> {
+    if !(0..SECOND).contains(&then.1) {
+        return Err(Error::Invalid);
+    }
+    let nanoseconds =
+        |time: (i64, i64)| i128::from(time.0) * i128::from(SECOND) + i128::from(time.1);
+    let left = (nanoseconds(then) - nanoseconds(now)).max(0).unsigned_abs();
+    let second = u128::from(SECOND.unsigned_abs());
+    // At most the span of an `i64` of seconds, which fits.
+    let seconds = u64::try_from(left / second).unwrap_or(u64::MAX);
+    Ok(Duration::new(seconds, (left % second) as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that follow from a seed, the ends of their range among them.
+    fn numbers() -> impl Iterator<Item = i64> {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut count = 0;
+        std::iter::from_fn(move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            count += 1;
+            Some(match count % 7 {
+                0 => i64::MAX,
+                1 => i64::MIN,
+                2 => (state % 5) as i64 - 2,
+                3 => (state >> 1) as i64,
+                _ => state as i64 >> (state % 60),
+            })
+        })
+    }
+
+    /// A distance is what has to be added to get there, whatever the times are.
+    #[test]
+    fn distances_add_up() {
+        let mut numbers = numbers();
+        let mut next = || numbers.next().unwrap_or_default();
+        for _ in 0..100_000 {
+            let (now, then) = (next(), next());
+            let (start, end) = (next().rem_euclid(SECOND), next().rem_euclid(SECOND));
+            let left = distance((now, start), (then, end)).unwrap();
+            let expected =
+                (i128::from(then) - i128::from(now)) * i128::from(SECOND) + i128::from(end - start);
+            assert_eq!(left.as_nanos(), expected.max(0).unsigned_abs());
+        }
+    }
+
+    /// Nanoseconds are those of one second, whatever else is said.
+    #[test]
+    fn nanoseconds_are_checked() {
+        for (seconds, nanoseconds) in numbers().zip(numbers().skip(1)).take(10_000) {
+            let valid = (0..1_000_000_000).contains(&nanoseconds);
+            assert_eq!(distance((7, 7), (seconds, nanoseconds)).is_ok(), valid);
+            for clock in [Clock::Monotonic, Clock::Realtime] {
+                assert_eq!(Wait::at(clock, seconds, nanoseconds).is_ok(), valid);
+            }
+        }
+        for nanoseconds in [-1, 1_000_000_000, i64::MIN, i64::MAX] {
+            assert_eq!(distance((0, 0), (0, nanoseconds)), Err(Error::Invalid));
+        }
+    }
+}
