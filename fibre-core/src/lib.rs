@@ -189,7 +189,7 @@ pub use self::{
 pub use self::{
     park_model::{
         Resume, Waiter, caller_id, cancellation_point, is_cancelled, may_spin, may_spin_briefly,
-        park, park_among, park_until, resume_in_place, yield_now, yield_point,
+        park, park_among, park_until, resume_in_place, shield, sleep, yield_now, yield_point,
     },
     short_lock_model::{ShortGuard, ShortLock},
     waiter::{Limit, Outcome},

@@ -13,6 +13,7 @@ use crate::sync::Framed;
 use crate::waiter::{self, Limit, Outcome, ThreadParker, Wakeable};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ptr::NonNull;
+use std::time::Duration;
 
 /// There are no fibres in models.
 #[derive(Debug)]
@@ -127,6 +128,16 @@ pub fn resume_in_place(resume: Resume) {
 #[must_use]
 pub fn is_cancelled() -> bool {
     false
+}
+
+/// Time flies in models.
+pub fn sleep(_: Duration) {
+    yield_now();
+}
+
+/// Threads notice no cancellation anyway.
+pub fn shield<R>(f: impl FnOnce() -> R) -> R {
+    f()
 }
 
 /// A number of the calling thread.

@@ -19,7 +19,6 @@ mod once;
 mod once_lock;
 mod once_word;
 mod permit;
-#[cfg(not(loom))]
 pub mod raw;
 mod raw_rw_lock;
 mod rw_lock;

@@ -19,22 +19,32 @@
 //! Calls that wait are given a [`Wait`]: until when, and whether they notice that their fibre is
 //! cancelled. Fibres and threads mix in every role.
 
+#[cfg(not(loom))]
 mod barrier;
 mod condvar;
 mod error;
 mod mutex;
+#[cfg(not(loom))]
 mod once;
+#[cfg(not(loom))]
 mod rwlock;
+#[cfg(not(loom))]
 mod semaphore;
+#[cfg(not(loom))]
 mod spin;
 mod wait;
 
+#[cfg(not(loom))]
 pub use barrier::Barrier;
 pub use condvar::Condvar;
 pub use error::{Error, Result};
 pub use mutex::{Kind, Mutex};
+#[cfg(not(loom))]
 pub use once::Once;
+#[cfg(not(loom))]
 pub use rwlock::RwLock;
+#[cfg(not(loom))]
 pub use semaphore::Semaphore;
+#[cfg(not(loom))]
 pub use spin::Spin;
 pub use wait::{Clock, Wait};

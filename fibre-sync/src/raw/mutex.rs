@@ -9,7 +9,7 @@ use crate::lock::{DefaultLock, RawLock};
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
 use fibre_core::caller_id;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use fibre_core::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// What a mutex does when its owner locks it again, and who may unlock it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,18 @@ pub struct Mutex {
     kind: AtomicU8,
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Mutex>() == 32 && align_of::<Mutex>() == 8);
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Mutex {
+    fn end_of_frame(&mut self) {
+        self.lock.end_of_frame();
+        self.owner.end_of_frame();
+        self.depth.end_of_frame();
+        self.kind.end_of_frame();
+    }
+}
 
 impl Default for Mutex {
     fn default() -> Self {
@@ -61,6 +72,19 @@ impl Default for Mutex {
 
 impl Mutex {
     /// A free mutex. A normal one is all zeros.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            lock: DefaultLock::default(),
+            owner: AtomicU64::new(0),
+            depth: AtomicU32::new(0),
+            kind: AtomicU8::new(kind as u8),
+        }
+    }
+
+    /// A free mutex. A normal one is all zeros.
+    #[cfg(not(loom))]
     #[must_use]
     pub const fn new(kind: Kind) -> Self {
         Self {
