@@ -76,9 +76,10 @@ pub mod topology {
 pub mod sync {
     pub use fibre_sync::raw;
     pub use fibre_sync::{
-        AutoEvent, Barrier, BarrierWaitResult, BinarySemaphore, Condvar, Event, LazyLock, Mutex,
-        MutexGuard, Notified, Notify, Once, OnceLock, OnceState, RwLock, RwLockReadGuard,
-        RwLockWriteGuard, Semaphore, SemaphorePermit, WaitGroup, WaitGroupGuard,
+        AutoEvent, Barrier, BarrierWaitResult, BinarySemaphore, Condvar, ContendedPlace,
+        Contention, Event, LazyLock, Mutex, MutexGuard, Notified, Notify, Once, OnceLock,
+        OnceState, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit,
+        WaitGroup, WaitGroupGuard, contention, profile_contention,
     };
 
     /// The kinds of lock that a mutex may have, over the whole barging spectrum.

@@ -19,7 +19,7 @@
 //! | `orders` | what a cluster's handles ask of its processors |
 //! | `fork` | what becomes of all this in a forked child |
 //! | `policy` | the scheduler's choices, as values |
-//! | `settings`, `limit` | every choice as a value, and the environment variables |
+//! | `settings`, `switch`, `limit` | every choice as a value, and the environment variables |
 //! | `commons` | the queues that all processors of a cluster take from |
 //! | `current`, `ready` | this thread's processor; a processor's ready queue |
 //! | `fibre` | the control block, its run state, memory of ended fibres |
@@ -142,6 +142,8 @@ mod stack_use;
 #[cfg(not(loom))]
 mod steal;
 #[cfg(not(loom))]
+mod switch;
+#[cfg(not(loom))]
 mod timer;
 #[cfg(not(loom))]
 mod topology;
@@ -174,11 +176,13 @@ pub use self::{
     policy::{Placement, Priority, StealOrder, Stealing, UnknownPolicy},
     processor::in_fibre,
     queue::{QueueKind, UnknownQueueKind},
+    report::say,
     scope::{Scope, ScopedJoinHandle, scope},
     short_lock::{ShortGuard, ShortLock},
     spawn::{Abandoned, SpawnError},
     stack::{StackClass, StackError, stack_statistics},
     stack_use::stack_used,
+    switch::Switch,
     topology::{
         Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Pinning, Proximity, Topology,
         default_processors,

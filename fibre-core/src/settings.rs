@@ -70,7 +70,7 @@ impl Settings {
             stack_size: variable("FIBRE_STACK_SIZE", "a number of bytes")
                 .map_or(DEFAULT_STACK_SIZE, round_size),
             max_fibres: variable("FIBRE_MAX_FIBRES", "a positive number"),
-            wipe_stacks: variable("FIBRE_WIPE_STACKS", "0 or 1").is_some_and(|Switch(on)| on),
+            wipe_stacks: switch("FIBRE_WIPE_STACKS").unwrap_or(false),
             max_processors: variable("FIBRE_MAX_PROCESSORS", "a positive number")
                 .map_or(DEFAULT_MAX_PROCESSORS, NonZeroUsize::get),
             queue: policy("FIBRE_QUEUE"),
@@ -82,7 +82,7 @@ impl Settings {
             seed: variable("FIBRE_SEED", "a number"),
             neighbours: None,
             pinned_to: None,
-            sharing: variable::<Switch>("FIBRE_SHARING", "0 or 1").is_some_and(|on| on.0),
+            sharing: switch("FIBRE_SHARING").unwrap_or(false),
             moves_started: false,
             force_migration: false,
         }
@@ -164,6 +164,15 @@ where
         Ok(value) => value,
         Err(error) => panic!("{name}: {error}, not {text:?}"),
     }
+}
+
+/// How an environment variable that is 0 or 1 stands, if it is set.
+///
+/// # Panics
+///
+/// If it is something else.
+pub fn switch(name: &str) -> Option<bool> {
+    variable(name, "0 or 1").map(|Switch(on)| on)
 }
 
 /// The value of an environment variable, if it is set; `wanted` says what it must be.

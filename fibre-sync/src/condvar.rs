@@ -70,6 +70,7 @@ impl Condvar {
 
     /// Unlocks the guard's mutex, waits for a notification, and locks it again.
     /// Blocks the fibre, or the thread if the caller is not a fibre.
+    #[track_caller]
     pub fn wait<T: ?Sized, L: RawLock>(&self, guard: &mut MutexGuard<'_, T, L>) {
         let _ = self.wait_within(guard, Limit::None);
     }
@@ -77,6 +78,7 @@ impl Condvar {
     /// Like [`wait`](Self::wait), but gives up at `deadline`, or when the fibre is cancelled.
     /// `false`: that came before a notification. The mutex is locked again in any case, which may take
     /// longer.
+    #[track_caller]
     pub fn wait_until<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
@@ -86,6 +88,7 @@ impl Condvar {
     }
 
     /// Like [`wait_until`](Self::wait_until), for so long.
+    #[track_caller]
     pub fn wait_timeout<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
@@ -100,6 +103,7 @@ impl Condvar {
     /// # Errors
     ///
     /// [`Cancelled`]; then no notification has been consumed.
+    #[track_caller]
     pub fn wait_cancellable<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
@@ -112,6 +116,7 @@ impl Condvar {
     }
 
     /// The common part.
+    #[track_caller]
     fn wait_within<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
@@ -136,6 +141,7 @@ impl Condvar {
     }
 
     /// Waits until `condition` is false of the value. Blocks the fibre (or thread).
+    #[track_caller]
     pub fn wait_while<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
@@ -158,6 +164,7 @@ impl Condvar {
     /// assert!(!changed.wait_while_until(&mut guard, Instant::now(), |number| *number == 0));
     /// assert!(changed.wait_while_until(&mut guard, Instant::now(), |number| *number == 1));
     /// ```
+    #[track_caller]
     pub fn wait_while_until<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
@@ -168,6 +175,7 @@ impl Condvar {
     }
 
     /// Like [`wait_while_until`](Self::wait_while_until), for so long.
+    #[track_caller]
     pub fn wait_while_timeout<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
@@ -178,6 +186,7 @@ impl Condvar {
     }
 
     /// The common part.
+    #[track_caller]
     fn wait_while_within<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,

@@ -10,6 +10,11 @@ mod barrier;
 mod binary_semaphore;
 pub mod channel;
 mod condvar;
+#[cfg(not(loom))]
+mod contention;
+#[cfg(loom)]
+#[path = "contention_model.rs"]
+mod contention;
 mod event;
 mod lazy_lock;
 pub mod lock;
@@ -18,6 +23,7 @@ mod notify;
 mod once;
 mod once_lock;
 mod once_word;
+mod owner;
 mod permit;
 pub mod raw;
 mod raw_rw_lock;
@@ -31,6 +37,8 @@ mod wait_list;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use binary_semaphore::BinarySemaphore;
 pub use condvar::Condvar;
+#[cfg(not(loom))]
+pub use contention::{ContendedPlace, Contention, contention, profile_contention};
 pub use event::{AutoEvent, Event};
 pub use lazy_lock::LazyLock;
 pub use mutex::{Mutex, MutexGuard};

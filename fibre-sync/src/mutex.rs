@@ -8,6 +8,7 @@
 //! panic itself reaches whoever joins the fibre.
 
 use crate::lock::{DefaultLock, RawLock};
+use crate::owner::Owner;
 use fibre_core::{Cancelled, Limit, cancellation_point};
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -44,6 +45,8 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub struct Mutex<T: ?Sized, L: RawLock = DefaultLock> {
     lock: L,
+    /// Who has it, in builds that know.
+    owner: Owner,
     value: UnsafeCell<T>,
 }
 
@@ -79,6 +82,7 @@ impl<T, L: RawLock> Mutex<T, L> {
     pub fn with_lock(value: T) -> Self {
         Self {
             lock: L::default(),
+            owner: Owner::new(),
             value: UnsafeCell::new(value),
         }
     }
@@ -88,6 +92,7 @@ impl<T, L: RawLock> Mutex<T, L> {
     pub const fn with_lock(value: T) -> Self {
         Self {
             lock: L::FREE,
+            owner: Owner::new(),
             value: UnsafeCell::new(value),
         }
     }
@@ -100,13 +105,20 @@ impl<T, L: RawLock> Mutex<T, L> {
 
 impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     /// Waits until the mutex is the caller's. Blocks the fibre, or the thread if the
-    /// caller is not a fibre. Locking a mutex that one holds waits for ever.
+    /// caller is not a fibre. Locking a mutex that one holds waits for ever; in builds with debug
+    /// assertions it panics.
     ///
     /// Other fibres of the processor may run before it returns even if the mutex is free
     /// (see [`fibre_core::yield_point`]). So do not call it with a lock of `std` held
     /// that those could want: they would block the kernel thread.
+    ///
+    /// # Panics
+    ///
+    /// In builds with debug assertions, if the caller has the mutex.
     #[inline]
+    #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T, L> {
+        self.refuse_owner();
         // Without a limit this cannot fail.
         self.lock.lock_within(Limit::None);
         self.guard()
@@ -114,8 +126,12 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
 
     /// Takes the mutex if it is free. Blocks nothing.
     #[inline]
+    #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T, L>> {
-        self.lock.try_lock().then(|| self.guard())
+        match self.lock.try_lock() {
+            true => Some(self.guard()),
+            false => None,
+        }
     }
 
     /// Like [`lock`](Self::lock), but gives up after `timeout`, or when the fibre is
@@ -130,16 +146,24 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     /// drop(held);
     /// assert!(mutex.lock_timeout(Duration::ZERO).is_some());
     /// ```
+    #[track_caller]
     pub fn lock_timeout(&self, timeout: Duration) -> Option<MutexGuard<'_, T, L>> {
         let limit = Limit::after(timeout);
-        self.lock.lock_within(limit).then(|| self.guard())
+        match self.lock.lock_within(limit) {
+            true => Some(self.guard()),
+            false => None,
+        }
     }
 
     /// Like [`lock`](Self::lock), but gives up at `deadline`, or when the fibre is
     /// cancelled. A deadline in the past, and a cancelled fibre, try once.
+    #[track_caller]
     pub fn lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T, L>> {
         let limit = Limit::Deadline(deadline);
-        self.lock.lock_within(limit).then(|| self.guard())
+        match self.lock.lock_within(limit) {
+            true => Some(self.guard()),
+            false => None,
+        }
     }
 
     /// Like [`lock`](Self::lock), but ends when the fibre is cancelled. A thread cannot be.
@@ -158,7 +182,13 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     /// # Errors
     ///
     /// [`Cancelled`]; then the mutex is not the caller's.
+    ///
+    /// # Panics
+    ///
+    /// In builds with debug assertions, if the caller has the mutex.
+    #[track_caller]
     pub fn lock_cancellable(&self) -> Result<MutexGuard<'_, T, L>, Cancelled> {
+        self.refuse_owner();
         cancellation_point()?;
         match self.lock.lock_within(Limit::Cancellation) {
             true => Ok(self.guard()),
@@ -177,9 +207,19 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
         self.value.get_mut()
     }
 
+    /// Panics if the caller has the mutex, in builds that know.
+    #[inline]
+    #[track_caller]
+    fn refuse_owner(&self) {
+        let address = std::ptr::from_ref(self).cast();
+        self.owner.refuse_itself("mutex", address);
+    }
+
     /// The proof of a lock that has just been taken.
     #[inline]
+    #[track_caller]
     fn guard(&self) -> MutexGuard<'_, T, L> {
+        self.owner.take();
         MutexGuard {
             mutex: self,
             _not_send: PhantomData,
@@ -238,14 +278,17 @@ impl<T: ?Sized, L: RawLock> MutexGuard<'_, T, L> {
     /// before it is used; for the condition variable.
     #[inline]
     pub(crate) fn unlock_for_wait(&self) {
+        self.mutex.owner.leave();
         // SAFETY: the guard says that the lock is ours.
         unsafe { self.mutex.lock.unlock() };
     }
 
     /// Undoes [`unlock_for_wait`](Self::unlock_for_wait).
     #[inline]
+    #[track_caller]
     pub(crate) fn relock(&self) {
         self.mutex.lock.lock_within(Limit::None);
+        self.mutex.owner.take();
     }
 }
 
@@ -268,6 +311,7 @@ impl<T: ?Sized, L: RawLock> DerefMut for MutexGuard<'_, T, L> {
 impl<T: ?Sized, L: RawLock> Drop for MutexGuard<'_, T, L> {
     #[inline]
     fn drop(&mut self) {
+        self.mutex.owner.leave();
         // SAFETY: the guard says that the lock is ours.
         unsafe { self.mutex.lock.unlock() };
     }

@@ -26,6 +26,7 @@
 //! somebody who has not yet been resumed, and whom the lock therefore outlives. If all that
 //! waited have given up, the word is marked to have no queue and the giver begins anew.
 
+use crate::contention::{Contended, Ending};
 use crate::rw_word::{Entry, Return, RwWord};
 use crate::wait_list::{Claimed, Locked, Place, WaitList, wait_or_leave};
 use fibre_core::sync::planted;
@@ -135,6 +136,7 @@ impl RawRwLock {
     /// With 2²⁹ readers.
     #[inline]
     #[must_use = "`false` means that the lock has not been taken"]
+    #[track_caller]
     pub fn read(&self, limit: Limit) -> bool {
         yield_point();
         self.word.try_read() || self.read_contended(limit)
@@ -151,6 +153,7 @@ impl RawRwLock {
     /// the caller is not a fibre.
     #[inline]
     #[must_use = "`false` means that the lock has not been taken"]
+    #[track_caller]
     pub fn write(&self, limit: Limit) -> bool {
         yield_point();
         self.word.try_write() || self.write_contended(limit)
@@ -249,18 +252,32 @@ impl RawRwLock {
 
     /// Waits to read.
     #[cold]
+    #[track_caller]
     fn read_contended(&self, limit: Limit) -> bool {
         assert!(!self.word.is_full(), "a read-write lock with 2^29 readers");
+        let contended = Contended::begin();
         let enter = || self.word.read_or_queue();
-        self.spin(|| self.word.try_read()) || self.wait(|queue| &mut queue.readers, limit, enter)
+        let ending = match self.spin(|| self.word.try_read()) {
+            true => Ending::Taken,
+            false => self.wait(|queue| &mut queue.readers, limit, enter),
+        };
+        contended.end(ending);
+        ending != Ending::GaveUp
     }
 
     /// Waits to write.
     #[cold]
+    #[track_caller]
     fn write_contended(&self, limit: Limit) -> bool {
+        let contended = Contended::begin();
         let try_it = || self.word.is_free() && self.word.try_write();
         let enter = || self.word.write_or_queue();
-        self.spin(try_it) || self.wait(|queue| &mut queue.writers, limit, enter)
+        let ending = match self.spin(try_it) {
+            true => Ending::Taken,
+            false => self.wait(|queue| &mut queue.writers, limit, enter),
+        };
+        contended.end(ending);
+        ending != Ending::GaveUp
     }
 
     /// Waits in one of the lists, unless `enter` takes the lock.
@@ -269,7 +286,7 @@ impl RawRwLock {
         list: impl Fn(&mut Queue) -> &mut WaitList,
         limit: Limit,
         enter: impl FnOnce() -> Entry,
-    ) -> bool {
+    ) -> Ending {
         let mut let_in = None;
         let enter = |_: &mut Queue| enter() == Entry::Queued;
         let leave = |queue: &mut Queue, _| let_in = self.settle(queue);
@@ -277,7 +294,11 @@ impl RawRwLock {
         let outcome =
             unsafe { wait_or_leave(Place::Last, &self.queue, list, limit, enter, || (), leave) };
         let_in.into_iter().for_each(Claimed::resume);
-        matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
+        match outcome {
+            Outcome::NotParked => Ending::Taken,
+            Outcome::Woken(_) => Ending::HandedOver,
+            Outcome::TimedOut | Outcome::Cancelled => Ending::GaveUp,
+        }
     }
 
     /// After somebody has given up: makes the word what it would be if that one had not come.

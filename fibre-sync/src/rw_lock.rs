@@ -3,6 +3,7 @@
 //! Guards over [`RawRwLock`], which tells how it works. There is no poisoning, as for the
 //! [`Mutex`](crate::Mutex): after a panic of a writer the lock is simply free.
 
+use crate::owner::Owner;
 use crate::raw_rw_lock::RawRwLock;
 use fibre_core::{Cancelled, Limit, cancellation_point};
 use std::cell::UnsafeCell;
@@ -37,6 +38,8 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub struct RwLock<T: ?Sized> {
     raw: RawRwLock,
+    /// Who writes, in builds that know.
+    writer: Owner,
     value: UnsafeCell<T>,
 }
 
@@ -58,6 +61,7 @@ impl<T> RwLock<T> {
     pub fn new(value: T) -> Self {
         Self {
             raw: RawRwLock::new(),
+            writer: Owner::new(),
             value: UnsafeCell::new(value),
         }
     }
@@ -67,6 +71,7 @@ impl<T> RwLock<T> {
     pub const fn new(value: T) -> Self {
         Self {
             raw: RawRwLock::new(),
+            writer: Owner::new(),
             value: UnsafeCell::new(value),
         }
     }
@@ -83,7 +88,9 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// Like [`Mutex::lock`](crate::Mutex::lock), it may let other fibres run even if the lock is free.
     #[inline]
+    #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.refuse_writer();
         // Without a limit this cannot fail.
         let _taken = self.raw.read(Limit::None);
         RwLockReadGuard::new(self)
@@ -91,17 +98,20 @@ impl<T: ?Sized> RwLock<T> {
 
     /// Takes the lock for reading, unless a writer has it or waits for it. Blocks nothing.
     #[inline]
+    #[track_caller]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         self.raw.try_read().then(|| RwLockReadGuard::new(self))
     }
 
     /// Like [`read`](Self::read), but gives up after `timeout`, or when the fibre is cancelled. A
     /// timeout of nothing, and a cancelled fibre, try once.
+    #[track_caller]
     pub fn read_timeout(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
         self.read_within(Limit::after(timeout))
     }
 
     /// Like [`read_timeout`](Self::read_timeout), with the moment at which to give up.
+    #[track_caller]
     pub fn read_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
         self.read_within(Limit::Deadline(deadline))
     }
@@ -111,22 +121,28 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     ///
     /// [`Cancelled`]; then the lock is not the caller's.
+    #[track_caller]
     pub fn read_cancellable(&self) -> Result<RwLockReadGuard<'_, T>, Cancelled> {
+        self.refuse_writer();
         cancellation_point()?;
         self.read_within(Limit::Cancellation).ok_or(Cancelled)
     }
 
     /// The common part.
+    #[track_caller]
     fn read_within(&self, limit: Limit) -> Option<RwLockReadGuard<'_, T>> {
         self.raw.read(limit).then(|| RwLockReadGuard::new(self))
     }
 
     /// Waits until the caller may change the value. Blocks the fibre, or the thread if the caller is not a
-    /// fibre. One who has the lock already waits for ever.
+    /// fibre. One who has the lock already waits for ever, or panics in builds with debug assertions
+    /// if it writes.
     ///
     /// Like [`Mutex::lock`](crate::Mutex::lock), it may let other fibres run even if the lock is free.
     #[inline]
+    #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.refuse_writer();
         // Without a limit this cannot fail.
         let _taken = self.raw.write(Limit::None);
         RwLockWriteGuard::new(self)
@@ -134,17 +150,23 @@ impl<T: ?Sized> RwLock<T> {
 
     /// Takes the lock for writing, if nobody has it. Blocks nothing.
     #[inline]
+    #[track_caller]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
-        self.raw.try_write().then(|| RwLockWriteGuard::new(self))
+        match self.raw.try_write() {
+            true => Some(RwLockWriteGuard::new(self)),
+            false => None,
+        }
     }
 
     /// Like [`write`](Self::write), but gives up after `timeout`, or when the fibre is cancelled. A
     /// timeout of nothing, and a cancelled fibre, try once.
+    #[track_caller]
     pub fn write_timeout(&self, timeout: Duration) -> Option<RwLockWriteGuard<'_, T>> {
         self.write_within(Limit::after(timeout))
     }
 
     /// Like [`write_timeout`](Self::write_timeout), with the moment at which to give up.
+    #[track_caller]
     pub fn write_until(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {
         self.write_within(Limit::Deadline(deadline))
     }
@@ -154,14 +176,28 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     ///
     /// [`Cancelled`]; then the lock is not the caller's.
+    #[track_caller]
     pub fn write_cancellable(&self) -> Result<RwLockWriteGuard<'_, T>, Cancelled> {
+        self.refuse_writer();
         cancellation_point()?;
         self.write_within(Limit::Cancellation).ok_or(Cancelled)
     }
 
     /// The common part.
+    #[track_caller]
     fn write_within(&self, limit: Limit) -> Option<RwLockWriteGuard<'_, T>> {
-        self.raw.write(limit).then(|| RwLockWriteGuard::new(self))
+        match self.raw.write(limit) {
+            true => Some(RwLockWriteGuard::new(self)),
+            false => None,
+        }
+    }
+
+    /// Panics if the caller writes, in builds that know.
+    #[inline]
+    #[track_caller]
+    fn refuse_writer(&self) {
+        let address = std::ptr::from_ref(self).cast();
+        self.writer.refuse_itself("read-write lock", address);
     }
 
     /// The value, without locking: the borrow shows that nobody else has the lock.
@@ -244,7 +280,9 @@ unsafe impl<T: ?Sized + Sync> Sync for RwLockWriteGuard<'_, T> {}
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// The proof of a lock that has just been taken.
     #[inline]
+    #[track_caller]
     fn new(lock: &'a RwLock<T>) -> Self {
+        lock.writer.take();
         Self {
             lock,
             _not_send: PhantomData,
@@ -266,6 +304,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     pub fn downgrade(guard: Self) -> RwLockReadGuard<'a, T> {
         let lock = guard.lock;
         std::mem::forget(guard);
+        lock.writer.leave();
         // SAFETY: the writing was the guard's; what it becomes is the new one's.
         unsafe { lock.raw.downgrade() };
         RwLockReadGuard::new(lock)
@@ -291,6 +330,7 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
+        self.lock.writer.leave();
         // SAFETY: this guard's writing.
         unsafe { self.lock.raw.unlock_write() };
     }

@@ -11,6 +11,7 @@ mod channel;
 mod channel_stress;
 mod channel_waits;
 mod condvar;
+mod debugging;
 mod event;
 mod mutex;
 mod notify;

@@ -18,6 +18,7 @@
 use super::attempt::attempt;
 use super::raw_lock::RawLock;
 use super::word::LockWord;
+use crate::contention::{Contended, Ending};
 use crate::wait_list::{Place, wait_under};
 use fibre_core::sync::{has_passed, planted};
 use fibre_core::{Limit, Outcome, resume_in_place, yield_point};
@@ -160,6 +161,7 @@ unsafe impl<M: Manner> RawLock for Queued<M> {
     }
 
     #[inline]
+    #[track_caller]
     fn lock_within(&self, limit: Limit) -> bool {
         yield_point();
         self.word.try_lock() || self.lock_contended(limit)
@@ -179,11 +181,21 @@ unsafe impl<M: Manner> RawLock for Queued<M> {
 }
 
 impl<M: Manner> Queued<M> {
-    /// Waits for the lock.
+    /// Waits for the lock, and counts it where waits are watched.
     #[cold]
+    #[track_caller]
     fn lock_contended(&self, limit: Limit) -> bool {
+        let contended = Contended::begin();
+        let ending = self.await_lock(limit);
+        contended.end(ending);
+        ending != Ending::GaveUp
+    }
+
+    /// Waits for the lock.
+    #[inline]
+    fn await_lock(&self, limit: Limit) -> Ending {
         if M::SPINS && attempt(&self.word, || self.word.try_lock()) {
-            return true;
+            return Ending::Taken;
         }
         let mut place = Place::Last;
         let since = (M::HAND_OVER == HandOver::Late).then(Instant::now);
@@ -202,13 +214,14 @@ impl<M: Manner> Queued<M> {
                 )
             };
             match outcome {
-                Outcome::NotParked | Outcome::Woken(HANDED) => return true,
-                Outcome::TimedOut | Outcome::Cancelled => return false,
+                Outcome::NotParked => return Ending::Taken,
+                Outcome::Woken(HANDED) => return Ending::HandedOver,
+                Outcome::TimedOut | Outcome::Cancelled => return Ending::GaveUp,
                 Outcome::Woken(_freed) => place = Place::First,
             }
             urgent = since.is_some_and(|since| has_passed(PATIENCE, since));
             if M::SPINS && !urgent && attempt(&self.word, || self.word.try_lock_woken()) {
-                return true;
+                return Ending::Taken;
             }
         }
     }

@@ -19,6 +19,7 @@ pub unsafe trait RawLock: Default + Send + Sync {
 
     /// Takes the lock; `false`: the limit came first, and the lock is not the caller's. It tries
     /// once in any case. Blocks the fibre, or the thread if the caller is not a fibre.
+    #[track_caller]
     fn lock_within(&self, limit: Limit) -> bool;
 
     /// Gives the lock back.

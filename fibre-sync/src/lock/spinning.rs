@@ -6,6 +6,7 @@
 //! end of the spectrum, for comparison and for sections of a few instructions among few.
 
 use super::raw_lock::RawLock;
+use crate::contention::{Contended, Ending};
 use fibre_core::sync::{AtomicBool, Ordering, SPIN_LIMIT, spin_hint};
 use fibre_core::{Limit, is_cancelled, yield_now, yield_point};
 use std::time::Instant;
@@ -34,6 +35,23 @@ impl Spinning {
         }
         false
     }
+
+    /// Tries until it succeeds or the limit comes, and counts it where waits are watched.
+    #[cold]
+    #[track_caller]
+    fn lock_contended(&self, limit: Limit) -> bool {
+        let contended = Contended::begin();
+        let mut ending = Ending::Taken;
+        while !self.spin() {
+            if is_over(limit) {
+                ending = Ending::GaveUp;
+                break;
+            }
+            yield_now();
+        }
+        contended.end(ending);
+        ending == Ending::Taken
+    }
 }
 
 /// Whether the limit has come.
@@ -61,18 +79,10 @@ unsafe impl RawLock for Spinning {
     }
 
     #[inline]
+    #[track_caller]
     fn lock_within(&self, limit: Limit) -> bool {
         yield_point();
-        if self.try_lock() {
-            return true;
-        }
-        while !self.spin() {
-            if is_over(limit) {
-                return false;
-            }
-            yield_now();
-        }
-        true
+        self.try_lock() || self.lock_contended(limit)
     }
 
     #[inline]

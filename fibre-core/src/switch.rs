@@ -1,0 +1,98 @@
+//! Switches of the whole process, for those who look for a fault.
+//!
+//! A switch stands as an environment variable says until a call says otherwise. What it switches is off
+//! the fast paths, and asks by one relaxed load; the variable is read when it is first asked.
+
+use crate::settings::switch;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Nobody has asked yet.
+const UNKNOWN: u8 = 0;
+const OFF: u8 = 1;
+const ON: u8 = 2;
+
+/// See the module text.
+#[derive(Debug)]
+pub struct Switch {
+    state: AtomicU8,
+    /// The environment variable.
+    variable: &'static str,
+    /// How it stands if the variable is not set.
+    default: bool,
+    /// What is called when the process exits, if the variable has switched it on.
+    at_exit: Option<extern "C" fn()>,
+}
+
+impl Switch {
+    /// A switch that is off unless the variable is `1`.
+    #[must_use]
+    pub const fn new(variable: &'static str) -> Self {
+        Self {
+            state: AtomicU8::new(UNKNOWN),
+            variable,
+            default: false,
+            at_exit: None,
+        }
+    }
+
+    /// Has it on by default in builds with debug assertions.
+    #[must_use]
+    pub const fn on_in_debug_builds(mut self) -> Self {
+        self.default = cfg!(debug_assertions);
+        self
+    }
+
+    /// Calls `report` when the process exits, if the environment has switched it on. Other threads
+    /// may run meanwhile; and it may be a forked child that exits.
+    #[must_use]
+    pub const fn with_report(mut self, report: extern "C" fn()) -> Self {
+        self.at_exit = Some(report);
+        self
+    }
+
+    /// Whether it is on.
+    ///
+    /// # Panics
+    ///
+    /// When it is first asked, if the variable is neither `0` nor `1`.
+    #[inline]
+    pub fn is_on(&'static self) -> bool {
+        match self.state.load(Ordering::Relaxed) {
+            UNKNOWN => self.ask(),
+            state => state == ON,
+        }
+    }
+
+    /// Makes it stand like this from now on, whatever the environment says.
+    pub fn set(&self, on: bool) {
+        self.state.store(state(on), Ordering::Relaxed);
+    }
+
+    /// Reads the variable.
+    #[cold]
+    fn ask(&'static self) -> bool {
+        let told = switch(self.variable);
+        let on = told.unwrap_or(self.default);
+        let asked =
+            self.state
+                .compare_exchange(UNKNOWN, state(on), Ordering::Relaxed, Ordering::Relaxed);
+        match asked {
+            Err(now) => now == ON,
+            Ok(_) => {
+                if told == Some(true)
+                    && let Some(report) = self.at_exit
+                {
+                    // SAFETY: a function that does not unwind. Without room for it there is no
+                    // report.
+                    let _ = unsafe { libc::atexit(report) };
+                }
+                on
+            }
+        }
+    }
+}
+
+/// How a switch that is on, or off, stands.
+fn state(on: bool) -> u8 {
+    if on { ON } else { OFF }
+}
