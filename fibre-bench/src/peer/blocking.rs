@@ -8,8 +8,6 @@ pub(crate) trait Blocking: 'static {
     type Join<T: Send + 'static>: Send + 'static;
     /// Its counting semaphore.
     type Semaphore: Semaphore;
-    /// Its mutex and condition variable.
-    type Turns: Turns;
 
     /// Starts the runtime with so many processors and runs `body` as a fibre
     /// there. The runtime is stopped if that went well, and otherwise left as it

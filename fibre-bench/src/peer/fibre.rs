@@ -4,11 +4,13 @@ use std::time::Duration;
 use std::{io, panic};
 
 use ::fibre::io::{PipeReader, PipeWriter};
-use ::fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
-use ::fibre::sync::{Condvar, Mutex};
+use ::fibre::sync::lock::{
+    Barging, Baton, DefaultLock, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning,
+};
+use ::fibre::sync::{Condvar, Mutex, Semaphore};
 use ::fibre::{Builder, Cluster, JoinHandle};
 
-use super::blocking::{Blocking, Lock, Semaphore, Stacked, Turns};
+use super::blocking::{self, Blocking, Lock, Stacked, Turns};
 use super::pipes::{PipeLine, Pipes};
 use super::protocol::Workload;
 use super::wires::{FibreWire, WireLine};
@@ -24,8 +26,6 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("spawn", spawning::blocking::<Fibre>),
         Workload::new("semaphore", pingpong::semaphores::<Fibre>)
             .variant("moving", pingpong::semaphores::<Moving>),
-        Workload::new("condvar", pingpong::turns::<Fibre>)
-            .variant("moving", pingpong::turns::<Moving>),
         Workload::new("channel", pingpong::lines::<Fibre, WireLine<FibreWire>>)
             .variant("moving", pingpong::lines::<Moving, WireLine<FibreWire>>),
         Workload::new("stream", stream::blocking::<Fibre, FibreWire>),
@@ -36,20 +36,27 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("skynet", skynet::blocking::<Fibre>),
         Workload::new("sleep", sleep::blocking::<Fibre>),
     ];
-    workloads.extend(mutexes::workloads::<Fibre, Mutex<()>>(MUTEXES));
+    workloads.extend(mutexes::workloads::<Fibre, Mutex<()>, FibreTurns>(MUTEXES));
     workloads
 }
 
 /// The kinds of mutex that one can choose, and the usual one where started fibres move.
 const MUTEXES: &[Kind] = &[
-    Kind::of::<Fibre, Mutex<(), Barging>>("barging"),
-    Kind::of::<Fibre, Mutex<(), SpinThenBlock>>("spin-block"),
-    Kind::of::<Fibre, Mutex<(), Baton>>("baton"),
+    of::<Barging>("barging"),
+    of::<SpinThenBlock>("spin-block"),
+    of::<Baton>("baton"),
+    // No turns: who is woken spins while the other one, who has the lock, gets no CPU, on a busy
+    // machine for milliseconds at each round trip.
     Kind::of::<Fibre, Mutex<(), Spinning>>("spin"),
-    Kind::of::<Fibre, Mutex<(), Hybrid>>("hybrid"),
-    Kind::of::<Fibre, Mutex<(), Exchange>>("exchange"),
-    Kind::of::<Moving, Mutex<()>>("moving"),
+    of::<Hybrid>("hybrid"),
+    of::<Exchange>("exchange"),
+    Kind::of::<Moving, Mutex<()>>("moving").turns::<Moving, FibreTurns>(),
 ];
+
+/// The mutex over a lock, with turns.
+const fn of<L: RawLock + 'static>(name: &'static str) -> Kind {
+    Kind::of::<Fibre, Mutex<(), L>>(name).turns::<Fibre, FibreTurns<L>>()
+}
 
 /// Our fibres, in a cluster that moves started fibres or in one that does not.
 struct Fibres<const MOVING: bool>;
@@ -62,8 +69,7 @@ type Moving = Fibres<true>;
 
 impl<const MOVING: bool> Blocking for Fibres<MOVING> {
     type Join<T: Send + 'static> = JoinHandle<T>;
-    type Semaphore = ::fibre::sync::Semaphore;
-    type Turns = FibreTurns;
+    type Semaphore = Semaphore;
 
     fn enter<T: Send + 'static>(
         processors: usize,
@@ -130,7 +136,7 @@ impl<const MOVING: bool> Stacked for Fibres<MOVING> {
     }
 }
 
-impl Semaphore for ::fibre::sync::Semaphore {
+impl blocking::Semaphore for Semaphore {
     fn empty() -> Self {
         Self::new(0)
     }
@@ -145,17 +151,17 @@ impl Semaphore for ::fibre::sync::Semaphore {
 }
 
 /// Turns over our primitives.
-struct FibreTurns {
+struct FibreTurns<L: RawLock = DefaultLock> {
     /// Whose turn it is.
-    turn: Mutex<bool>,
+    turn: Mutex<bool, L>,
     /// Told when that changes.
     changed: Condvar,
 }
 
-impl Turns for FibreTurns {
+impl<L: RawLock + 'static> Turns for FibreTurns<L> {
     fn first() -> Self {
         Self {
-            turn: Mutex::new(false),
+            turn: Mutex::with_lock(false),
             changed: Condvar::new(),
         }
     }

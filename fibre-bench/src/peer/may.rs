@@ -21,7 +21,6 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("yield", yielding::blocking::<May>),
         Workload::new("spawn", spawning::blocking::<May>),
         Workload::new("semaphore", pingpong::semaphores::<May>),
-        Workload::new("condvar", pingpong::turns::<May>),
         Workload::new("channel", pingpong::lines::<May, MayLine>),
         Workload::new("stream", stream::blocking::<May, MayWire>),
         Workload::new("work", unit::plain),
@@ -29,7 +28,7 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("skynet", skynet::blocking::<May>),
         Workload::new("sleep", sleep::blocking::<May>),
     ];
-    workloads.extend(mutexes::workloads::<May, Mutex<()>>(&[]));
+    workloads.extend(mutexes::workloads::<May, Mutex<()>, MayTurns>(&[]));
     workloads
 }
 
@@ -39,7 +38,6 @@ struct May;
 impl Blocking for May {
     type Join<T: Send + 'static> = JoinHandle<T>;
     type Semaphore = Semphore;
-    type Turns = MayTurns;
 
     fn enter<T: Send + 'static>(
         processors: usize,

@@ -18,7 +18,7 @@ use super::protocol::Workload;
 use super::wires::{StdWire, WireLine};
 use super::workloads::mutexes::{self, Kind};
 use super::workloads::{blocked, pingpong, skynet, sleep, spawning, stream, unit, yielding};
-use posix::{PosixMutex, PosixSemaphore, PosixThread};
+use posix::{PosixMutex, PosixSemaphore, PosixThread, PosixTurns};
 
 /// What this peer is measured with.
 pub fn workloads() -> Vec<Workload> {
@@ -26,7 +26,6 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("yield", yielding::blocking::<Thread>),
         Workload::new("spawn", spawning::blocking::<Thread>),
         Workload::new("semaphore", pingpong::semaphores::<Thread>),
-        Workload::new("condvar", pingpong::turns::<Thread>),
         Workload::new("channel", pingpong::lines::<Thread, WireLine<StdWire>>),
         Workload::new("stream", stream::blocking::<Thread, StdWire>),
         Workload::new("pipe", pingpong::lines::<Thread, PipeLine<StdPipes>>),
@@ -35,14 +34,14 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("skynet", skynet::blocking::<Thread>),
         Workload::new("sleep", sleep::blocking::<Thread>),
     ];
-    workloads.extend(mutexes::workloads::<Thread, Mutex<()>>(MUTEXES));
+    workloads.extend(mutexes::workloads::<Thread, Mutex<()>, StdTurns>(MUTEXES));
     workloads
 }
 
 /// What threads lock who do not lock std's mutex.
 const MUTEXES: &[Kind] = &[
-    Kind::of::<Thread, parking_lot::Mutex<()>>("parking_lot"),
-    Kind::of::<Thread, PosixMutex>("pthread"),
+    Kind::of::<Thread, parking_lot::Mutex<()>>("parking_lot").turns::<Thread, ParkingLotTurns>(),
+    Kind::of::<Thread, PosixMutex>("pthread").turns::<Thread, PosixTurns>(),
 ];
 
 /// Stack of a thread: small, as for a thread per connection.
@@ -55,7 +54,6 @@ pub(super) struct Thread;
 impl Blocking for Thread {
     type Join<T: Send + 'static> = JoinHandle<T>;
     type Semaphore = PosixSemaphore;
-    type Turns = StdTurns;
 
     fn enter<T: Send + 'static>(
         _processors: usize,
@@ -138,6 +136,32 @@ impl Turns for StdTurns {
                 .changed
                 .wait(turn)
                 .unwrap_or_else(PoisonError::into_inner);
+        }
+        *turn = !player;
+        self.changed.notify_one();
+    }
+}
+
+/// Turns over parking_lot's primitives.
+struct ParkingLotTurns {
+    /// Whose turn it is.
+    turn: parking_lot::Mutex<bool>,
+    /// Told when that changes.
+    changed: parking_lot::Condvar,
+}
+
+impl Turns for ParkingLotTurns {
+    fn first() -> Self {
+        Self {
+            turn: parking_lot::Mutex::new(false),
+            changed: parking_lot::Condvar::new(),
+        }
+    }
+
+    fn take(&self, player: bool) {
+        let mut turn = self.turn.lock();
+        while *turn != player {
+            self.changed.wait(&mut turn);
         }
         *turn = !player;
         self.changed.notify_one();

@@ -1,4 +1,4 @@
-//! The semaphore, the mutex and the bare threads of the C library.
+//! The semaphore, the mutex, the condition variable and the bare threads of the C library.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -6,7 +6,7 @@ use std::{io, mem, ptr};
 
 use crossbeam_utils::CachePadded;
 
-use crate::peer::blocking::{Lock, Semaphore};
+use crate::peer::blocking::{Lock, Semaphore, Turns};
 
 /// `sem_t`, boxed because it must not move.
 pub(in crate::peer) struct PosixSemaphore(Box<UnsafeCell<libc::sem_t>>);
@@ -59,6 +59,48 @@ impl Lock for PosixMutex {
         section();
         // SAFETY: as above, and this thread has locked it.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) };
+    }
+}
+
+/// Turns over the primitives of the C library.
+pub(in crate::peer) struct PosixTurns {
+    /// Guards the turn.
+    mutex: PosixMutex,
+    /// Told when the turn changes; boxed because it must not move.
+    changed: Box<UnsafeCell<libc::pthread_cond_t>>,
+    /// Whose turn it is.
+    turn: UnsafeCell<bool>,
+}
+
+// SAFETY: the mutex guards the turn, and the condition variable is made to be used by
+// several threads at once.
+unsafe impl Send for PosixTurns {}
+// SAFETY: as above.
+unsafe impl Sync for PosixTurns {}
+
+impl Turns for PosixTurns {
+    fn first() -> Self {
+        Self {
+            mutex: PosixMutex::free(),
+            changed: Box::new(UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER)),
+            turn: UnsafeCell::new(false),
+        }
+    }
+
+    fn take(&self, player: bool) {
+        let changed = self.changed.get();
+        self.mutex.locked(|| {
+            let turn = self.turn.get();
+            // SAFETY: the mutex is locked, except while `pthread_cond_wait` waits, for which
+            // it gets the very mutex.
+            unsafe {
+                while turn.read() != player {
+                    libc::pthread_cond_wait(changed, self.mutex.0.get());
+                }
+                turn.write(!player);
+                libc::pthread_cond_signal(changed);
+            }
+        });
     }
 }
 

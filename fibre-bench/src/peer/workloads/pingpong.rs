@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::ensure;
 
 use crate::measure::{Sample, Stopwatch};
-use crate::peer::blocking::{Blocking, Line, Semaphore as _, Turns as _};
+use crate::peer::blocking::{Blocking, Line, Semaphore as _, Turns};
 use crate::peer::calibrate::calibrate;
 use crate::peer::protocol::Basic;
 
@@ -44,10 +44,10 @@ pub(crate) fn semaphores<B: Blocking>(asked: Basic) -> anyhow::Result<Sample> {
 }
 
 /// Round trips over a mutex and a condition variable.
-pub(crate) fn turns<B: Blocking>(asked: Basic) -> anyhow::Result<Sample> {
+pub(crate) fn turns<B: Blocking, T: Turns>(asked: Basic) -> anyhow::Result<Sample> {
     B::enter(asked.processors, move || {
         calibrate(asked.seconds, FEWEST, |operations| {
-            let turns = Arc::new(B::Turns::first());
+            let turns = Arc::new(T::first());
             let partner = Arc::clone(&turns);
             let join = B::spawn(move || (0..operations + 2).for_each(|_| partner.take(true)));
             turns.take(false); // the partner has started after the second turn
