@@ -13,6 +13,7 @@ mod channel_waits;
 mod condvar;
 mod debugging;
 mod event;
+mod last_touch;
 mod mutex;
 mod notify;
 mod once;
