@@ -169,8 +169,8 @@ pub use self::{
     local::LocalKey,
     local_table::{Destructor, Key},
     park::{
-        Resume, Waiter, may_spin, may_spin_briefly, park, park_among, park_until, resume_in_place,
-        sleep, sleep_until, yield_now, yield_point,
+        Resume, Waiter, may_spin, may_spin_briefly, others_rest, park, park_among, park_until,
+        resume_in_place, sleep, sleep_until, waits_at_rest, waits_here, yield_now, yield_point,
     },
     parker::Halt,
     policy::{Placement, Priority, StealOrder, Stealing, UnknownPolicy},
@@ -192,8 +192,9 @@ pub use self::{
 #[cfg(loom)]
 pub use self::{
     park_model::{
-        Resume, Waiter, caller_id, cancellation_point, is_cancelled, may_spin, may_spin_briefly,
-        park, park_among, park_until, resume_in_place, shield, sleep, yield_now, yield_point,
+        Resume, Waiter, caller_id, cancellation_point, in_fibre, is_cancelled, may_spin,
+        may_spin_briefly, others_rest, park, park_among, park_until, resume_in_place, shield,
+        sleep, waits_at_rest, waits_here, yield_now, yield_point,
     },
     short_lock_model::{ShortGuard, ShortLock},
     waiter::{Limit, Outcome},

@@ -18,7 +18,9 @@ use crate::current;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::fork;
 use crate::processor::Processor;
+use crate::ready::ReadyQueue;
 use crate::report;
+use crate::sync::Ordering;
 use crate::timer::Entry;
 use crate::topology::default_processors;
 use crate::waiter::{self, Limit, Outcome, ThreadParker};
@@ -360,6 +362,35 @@ pub fn may_spin_briefly() -> bool {
 
 /// Whether there are several CPUs for this process.
 static SEVERAL: LazyLock<bool> = LazyLock::new(|| default_processors() > 1);
+
+/// Whether another processor of the caller's cluster has nothing to do.
+#[inline]
+#[must_use]
+pub fn others_rest() -> bool {
+    // SAFETY: not null means that this thread is that processor.
+    unsafe { Processor::current().as_ref() }
+        .is_some_and(|here| here.domain().commons.resting.load(Ordering::Relaxed) != 0)
+}
+
+/// Whether the processor sleeps on which the one that waits would go on. Under the lock that gives access
+/// to the waiter.
+#[inline]
+#[must_use]
+pub fn waits_at_rest(waiter: &Waiter) -> bool {
+    waiter.fibre().is_some_and(|fibre| {
+        // SAFETY: it waits, as its waiter is in a list: so it is alive, and so is its home.
+        unsafe { fibre.as_ref().home().as_ref() }.is_some_and(ReadyQueue::is_resting)
+    })
+}
+
+/// Whether the one that waits would go on here.
+#[inline]
+#[must_use]
+pub fn waits_here(waiter: &Waiter) -> bool {
+    // SAFETY: not null means that this thread is that processor.
+    let here = unsafe { Processor::current().as_ref() };
+    here.is_some_and(|here| waiter.fibre().is_some_and(|fibre| here.is_home_of(fibre)))
+}
 
 /// Lets the one that `resume` is for run next on this processor, instead of the caller, which is
 /// queued before the others. Where it may not run here, or the caller may not leave its stack

@@ -119,6 +119,30 @@ pub fn may_spin_briefly() -> bool {
     false
 }
 
+/// See [`may_spin`].
+#[must_use]
+pub fn others_rest() -> bool {
+    false
+}
+
+/// See [`may_spin`].
+#[must_use]
+pub fn waits_at_rest(_: &Waiter) -> bool {
+    false
+}
+
+/// See [`may_spin`].
+#[must_use]
+pub fn waits_here(_: &Waiter) -> bool {
+    false
+}
+
+/// There are no fibres in models.
+#[must_use]
+pub fn in_fibre() -> bool {
+    false
+}
+
 /// Threads have no place to give.
 pub fn resume_in_place(resume: Resume) {
     resume.resume();

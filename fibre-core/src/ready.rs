@@ -51,6 +51,8 @@ pub struct ReadyQueue {
     lone: AtomicPtr<Link>,
     /// The turn at which it was filled. The owner only.
     lone_since: Cell<u32>,
+    /// Whether the owner has nothing to do, and sleeps or is about to. A hint.
+    resting: AtomicBool,
     /// Fibres made ready by others that must run here.
     inbox: BasicQueue,
     /// Fibres that may run elsewhere.
@@ -102,6 +104,7 @@ impl ReadyQueue {
             turn: Cell::new(0),
             lone: AtomicPtr::new(ptr::null_mut()),
             lone_since: Cell::new(0),
+            resting: AtomicBool::new(false),
             inbox: BasicQueue::new(settings.queue),
             shared: LogicalQueue::new(settings.queue),
             length: AtomicUsize::new(0),
@@ -334,6 +337,21 @@ impl ReadyQueue {
     #[must_use]
     pub fn arm(&self) -> bool {
         self.has_none_local() && self.inbox.arm() && self.shared.arm()
+    }
+
+    /// Says whether the owner has nothing to do. The owner only.
+    pub fn set_resting(&self, resting: bool) {
+        self.resting.store(resting, Ordering::Relaxed);
+        if resting {
+            self.commons.resting.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.commons.resting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the owner has nothing to do, and nobody has pushed anything here; a hint.
+    pub fn is_resting(&self) -> bool {
+        self.resting.load(Ordering::Relaxed) && self.inbox.is_empty()
     }
 
     /// Whether the owner sleeps, and nobody has pushed anything yet; a hint.

@@ -221,6 +221,15 @@ impl<F: Wakeable> Waiter<F> {
         Resume { target }
     }
 
+    /// The fibre that waits, if it is one.
+    #[inline]
+    pub fn fibre(&self) -> Option<NonNull<F>> {
+        match self.target {
+            Target::Fibre(fibre) | Target::AtHome(fibre) => Some(fibre),
+            Target::Thread(_) => None,
+        }
+    }
+
     /// Tries to end this wait because its deadline has passed.
     pub fn time_out(&self) -> Option<Resume<F>> {
         self.decide(TIMED_OUT)

@@ -182,6 +182,39 @@ impl WaitList {
         }
     }
 
+    /// Takes out the first one that is favoured, of so many that have waited longest, and has
+    /// not given up meanwhile; if there is none of these, the one that has waited longest. As
+    /// [`claim_first`](Self::claim_first).
+    #[must_use]
+    pub fn claim_favoured(
+        &mut self,
+        token: u32,
+        depth: usize,
+        favour: impl Fn(&Waiter) -> bool,
+    ) -> Option<Resume> {
+        let mut next = self.first;
+        for _ in 0..depth {
+            // SAFETY: in the list, hence alive; we are under its lock. So is its waiter.
+            let Some(node) = (unsafe { next.as_ref() }) else {
+                break;
+            };
+            next = node.behind.get();
+            // SAFETY: as above.
+            if favour(unsafe { &*node.waiter.get() }) {
+                self.unlink(node);
+                // SAFETY: just taken out.
+                if let Some(resume) = unsafe { node.claim(token) } {
+                    return Some(resume);
+                }
+                break;
+            }
+            if ptr::eq(next, self.first) {
+                break;
+            }
+        }
+        self.claim_first(token)
+    }
+
     /// Takes out all who have not given up, to be resumed after the lock is released.
     pub fn claim_all(&mut self, token: u32) -> Claimed {
         let mut claimed = Claimed::none();

@@ -28,12 +28,24 @@ const PATIENCE: u32 = 4;
 /// Refusals after which it even sleeps for a moment.
 const LONG_PATIENCE: u32 = 64;
 
+/// So many of those sleeps later, about a millisecond, it takes what others are being woken for: what it takes stays
+/// with it, so that it had better be late than lose the balance for good.
+const LONGER: u32 = 10;
+
 impl Processor {
     /// Sleeps until there may be work. `true`: it is all over.
     pub(super) fn rest(&self) -> bool {
         if self.leaving.get() {
             return true;
         }
+        self.ready.set_resting(true);
+        let over = self.rest_until_woken();
+        self.ready.set_resting(false);
+        over
+    }
+
+    /// See [`rest`](Self::rest).
+    fn rest_until_woken(&self) -> bool {
         // What it finds may be a push in flight: then the next rest does without.
         if self.refusals.get() == 0
             && self
@@ -115,7 +127,7 @@ impl Processor {
 
     /// How far it goes to find work: further once what should have come long ago has not.
     pub(super) fn mood(&self) -> Mood {
-        if self.refusals.get() > LONG_PATIENCE {
+        if self.refusals.get() > LONG_PATIENCE + LONGER {
             Mood::Impatient
         } else {
             Mood::Patient

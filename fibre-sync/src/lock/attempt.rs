@@ -1,57 +1,95 @@
 //! Trying for a moment, before one blocks.
 //!
 //! To block and be woken costs some hundred nanoseconds, and more if a processor goes to sleep; so
-//! who finds a lock taken tries for about as long. That pays if the lock is free for much of the time.
+//! who finds a lock taken tries for about as long: it looks again after pauses that get longer, since each
+//! look takes the lock's cache line from the holder. Whose processor has other fibres to run lets those go
+//! first, instead of trying for long: a fibre that yields stays ready and needs nobody to wake it.
 //!
-//! It does harm to a *busy* lock, which its holder takes again as soon as it has given it back: each look
-//! takes the lock's cache line from the holder, and if it succeeds, two processors pass lock and data to
-//! and fro at each turn, which is many times slower than one of them alone. The lock counts its
-//! unlocks; so who tries sees how often it was given back meanwhile. If that was more than once, it
-//! stays away for as long as a slice, if its processor has nothing else to do, and blocks otherwise.
+//! A hot lock ([`heat`](super::heat)) is let alone for as long as a slice, if the processor has nothing else to
+//! do; otherwise the fibre blocks.
 
+use super::heat::Heat;
 use super::word::LockWord;
-use fibre_core::{may_spin, may_spin_briefly};
+use fibre_core::{Limit, in_fibre, may_spin, may_spin_briefly, yield_now};
+use std::time::{Duration, Instant};
 
 /// The last of the pauses between two looks, each twice the one before, in `spin_loop` hints.
 const LONGEST_PAUSE: u32 = 8;
 
-/// A lock is busy that was given back so often while somebody tried.
-const BUSY: u32 = 2;
+/// The same for one whose processor has nothing else to do, and would go to sleep.
+const LONGEST_IDLE_PAUSE: u32 = 64;
 
-/// How long one stays away from a busy lock, in `spin_loop` hints, and between two looks for
-/// something else to do.
-const AWAY: u32 = 256;
+/// How often one lets others run before one blocks.
+const YIELDS: u32 = 2;
+
+/// How long one stays away from a hot lock. About as long as the slice of a fibre that holds it again and
+/// again.
+const AWAY: Duration = Duration::from_micros(20);
+
+/// Hints between two looks for something else to do.
 const GLANCE: u32 = 16;
 
-/// How often one comes back to a busy lock before one blocks.
+/// How often one comes back to a hot lock before one blocks.
 const RETURNS: u32 = 4;
 
-/// Waits for a moment until `take` succeeds in taking the lock, which is tried when it is free.
-pub fn attempt(word: &LockWord, take: impl Fn() -> bool) -> bool {
+/// Waits for a moment until `take` succeeds in taking the lock, which is tried when it is free. Who has
+/// a limit does not yield, and comes back once only.
+pub fn attempt(word: &LockWord, heat: &Heat, limit: Limit, take: impl Fn() -> bool) -> bool {
     if !may_spin_briefly() {
         return false;
     }
-    let before = word.unlocks();
-    let mut pause = 1;
-    while pause <= LONGEST_PAUSE {
-        rest(pause);
-        if !word.is_held() && take() {
+    let patient = limit == Limit::None;
+    let taken = || !word.is_held() && take();
+    let success = if heat.is_hot() {
+        let returns = if patient { RETURNS } else { 1 };
+        (0..returns).any(|_| stay_away() && taken())
+    } else {
+        let yields = if patient && in_fibre() { YIELDS } else { 0 };
+        try_and_yield(yields, taken)
+    };
+    if success {
+        heat.note(word.unlocks());
+    }
+    success
+}
+
+/// Tries for a moment, and again after each of so many yields.
+fn try_and_yield(yields: u32, taken: impl Fn() -> bool) -> bool {
+    for _ in 0..yields {
+        if spin(&taken) {
             return true;
         }
-        if word.unlocks().wrapping_sub(before) & 0x0fff_ffff >= BUSY {
-            return (0..RETURNS).any(|_| stay_away() && !word.is_held() && take());
+        if may_spin() {
+            return false;
+        }
+        yield_now();
+    }
+    spin(taken)
+}
+
+/// Looks again and again for a moment.
+fn spin(taken: impl Fn() -> bool) -> bool {
+    let mut pause = 1;
+    while pause <= LONGEST_PAUSE || pause <= LONGEST_IDLE_PAUSE && may_spin() {
+        rest(pause);
+        if taken() {
+            return true;
         }
         pause *= 2;
     }
     false
 }
 
-/// Lets a busy lock alone; `false`: there is something else to do.
+/// Lets a hot lock alone; `false`: there is something else to do.
 fn stay_away() -> bool {
-    (0..AWAY / GLANCE).all(|_| {
+    let since = Instant::now();
+    while since.elapsed() < AWAY {
         rest(GLANCE);
-        may_spin()
-    })
+        if !may_spin() {
+            return false;
+        }
+    }
+    true
 }
 
 /// Does nothing for so many hints.

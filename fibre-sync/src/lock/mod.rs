@@ -16,6 +16,7 @@
 //! What is made of a lock (mutex, guard, condition variable) is written once, over [`RawLock`].
 
 mod attempt;
+mod heat;
 mod queued;
 mod raw_lock;
 mod spinning;

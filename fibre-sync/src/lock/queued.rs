@@ -8,26 +8,37 @@
 //!
 //! Who waits marks the word before it sleeps; a woken one that finds the lock taken marks it again.
 //! So the holder of a lock that somebody waits for always finds the mark, except while a woken one is on
-//! its way, who then is the one to mark it. One at a time is woken, so that a busy lock has one
-//! who competes for it and not a herd.
+//! its way, who then is the one to mark it.
+//!
+//! An unlock wakes one, so that a busy lock has one who competes for it and not a herd; but two if it was a woken one
+//! that found the lock free, so that all who wait are soon awake when there is no need to wait. (With one
+//! at a time, few run for long and many wait for long.) If a processor has nothing to do, one of *its*
+//! fibres is woken, if it is among the first few; and one of the caller's processor if the lock is hot
+//! ([`heat`](super::heat)).
 //!
 //! A fibre that finds what it locks free would never leave its processor, and those it woke there would
 //! starve; so locking is a point at which it lets them run from time to time
 //! ([`yield_point`]).
 
 use super::attempt::attempt;
+use super::heat::Heat;
 use super::raw_lock::RawLock;
-use super::word::LockWord;
+use super::word::{ListGuard, LockWord};
 use crate::contention::{Contended, Ending};
 use crate::wait_list::{Place, wait_under};
 use fibre_core::sync::{has_passed, planted};
-use fibre_core::{Limit, Outcome, resume_in_place, yield_point};
+use fibre_core::{
+    Limit, Outcome, others_rest, resume_in_place, waits_at_rest, waits_here, yield_point,
+};
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 /// How long a waiter of a [`Hybrid`] lets others go first.
 const PATIENCE: Duration = Duration::from_millis(1);
+
+/// How many of those who have waited longest are looked at for one that is best woken.
+const DEPTH: usize = 8;
 
 /// What a waiter is woken with: the word is free, come and get it.
 const FREED: u32 = 0;
@@ -119,9 +130,11 @@ manner!(
     InPlace
 );
 
-/// A lock with a list of waiters, in some manner. Sixteen bytes, all zeros when free.
+/// A lock with a list of waiters, in some manner. All zeros when free.
 pub struct Queued<M: Manner> {
     word: LockWord,
+    /// Noted only by those that spin.
+    heat: Heat,
     _manner: PhantomData<M>,
 }
 
@@ -129,6 +142,7 @@ impl<M: Manner> Default for Queued<M> {
     fn default() -> Self {
         Self {
             word: LockWord::new(),
+            heat: Heat::default(),
             _manner: PhantomData,
         }
     }
@@ -144,6 +158,7 @@ impl<M: Manner> fmt::Debug for Queued<M> {
 impl<M: Manner> fibre_core::sync::EndOfFrame for Queued<M> {
     fn end_of_frame(&mut self) {
         self.word.end_of_frame();
+        self.heat.end_of_frame();
     }
 }
 
@@ -152,6 +167,7 @@ unsafe impl<M: Manner> RawLock for Queued<M> {
     #[cfg(not(loom))]
     const FREE: Self = Self {
         word: LockWord::new(),
+        heat: Heat::new(),
         _manner: PhantomData,
     };
 
@@ -194,7 +210,7 @@ impl<M: Manner> Queued<M> {
     /// Waits for the lock.
     #[inline]
     fn await_lock(&self, limit: Limit) -> Ending {
-        if M::SPINS && attempt(&self.word, || self.word.try_lock()) {
+        if M::SPINS && attempt(&self.word, &self.heat, limit, || self.word.try_lock()) {
             return Ending::Taken;
         }
         let mut place = Place::Last;
@@ -208,7 +224,7 @@ impl<M: Manner> Queued<M> {
                     || self.word.list(),
                     |list| list.waiting(),
                     limit,
-                    |list| !list.lock_or_announce(urgent),
+                    |list| !list.lock_or_announce(urgent, place == Place::First),
                     || (),
                     |_, _| (),
                 )
@@ -220,7 +236,8 @@ impl<M: Manner> Queued<M> {
                 Outcome::Woken(_freed) => place = Place::First,
             }
             urgent = since.is_some_and(|since| has_passed(PATIENCE, since));
-            if M::SPINS && !urgent && attempt(&self.word, || self.word.try_lock_woken()) {
+            let woken = || self.word.try_lock_woken();
+            if M::SPINS && !urgent && attempt(&self.word, &self.heat, limit, woken) {
                 return Ending::Taken;
             }
         }
@@ -235,23 +252,49 @@ impl<M: Manner> Queued<M> {
             HandOver::Late => list.is_urgent(),
             HandOver::Always | HandOver::InPlace => true,
         };
-        let token = if hands_over { HANDED } else { FREED };
-        let Some(first) = list.waiting().claim_first(token) else {
+        if !hands_over {
+            return self.free(list);
+        }
+        let Some(first) = list.waiting().claim_first(HANDED) else {
             return list.free();
         };
         if planted("mutex: the waiter is resumed before the word is left") {
             first.resume();
-            return list.free();
+            return list.hand_over();
         }
-        if hands_over && !planted("mutex: what is handed over is free, too") {
-            list.hand_over();
-        } else {
+        if planted("mutex: what is handed over is free, too") {
             list.free();
+        } else {
+            list.hand_over();
         }
         if M::HAND_OVER == HandOver::InPlace {
             resume_in_place(first);
         } else {
             first.resume();
+        }
+        if planted("mutex: an unlock looks back") {
+            let _ = self.is_locked();
+        }
+    }
+
+    /// Frees the word, and wakes one or two.
+    fn free(&self, mut list: ListGuard<'_>) {
+        let waiting = list.waiting();
+        let first = if M::SPINS && self.heat.is_hot() {
+            waiting.claim_favoured(FREED, DEPTH, waits_here)
+        } else if others_rest() {
+            waiting.claim_favoured(FREED, DEPTH, waits_at_rest)
+        } else {
+            waiting.claim_first(FREED)
+        };
+        let second = if list.is_keen() {
+            list.waiting().claim_first(FREED)
+        } else {
+            None
+        };
+        list.free();
+        for one in first.into_iter().chain(second) {
+            one.resume();
         }
         if planted("mutex: an unlock looks back") {
             let _ = self.is_locked();

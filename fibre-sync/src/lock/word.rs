@@ -1,14 +1,15 @@
 //! The one word of a lock that keeps a list of those who wait for it.
 //!
 //! ```text
-//!   bits 31 … 4   bit 3    bit 2   bit 1     bit 0
-//!   unlocks       URGENT   LIST    WAITING   HELD
+//!   bits 31 … 5   bit 4   bit 3    bit 2   bit 1     bit 0
+//!   unlocks       KEEN    URGENT   LIST    WAITING   HELD
 //! ```
 //!
 //! * **HELD**: somebody has the lock.
 //! * **WAITING**: somebody is in the list, or was. Who unlocks has to look.
 //! * **LIST**: somebody has the list, which is a lock of its own, held for a few instructions.
 //! * **URGENT**: the first one in the list wants the lock handed over.
+//! * **KEEN**: who has the lock was woken for it and found it free, so more of those who wait should be awake.
 //! * **unlocks**: how often it has been given back, so that who looks twice sees how busy it is.
 //!
 //! The holder of `HELD` and `LIST` is alone with the word: others set `WAITING` with `LIST` only,
@@ -31,9 +32,12 @@ const HELD: u32 = 1;
 const WAITING: u32 = 1 << 1;
 const LIST: u32 = 1 << 2;
 const URGENT: u32 = 1 << 3;
-const UNLOCK: u32 = 1 << 4;
-/// What one unlock keeps of the word.
+const KEEN: u32 = 1 << 4;
+const UNLOCK: u32 = 1 << 5;
+/// What an unlock keeps of the word.
 const UNLOCKS: u32 = !(UNLOCK - 1);
+/// The bits of [`LockWord::unlocks`].
+pub const UNLOCKS_MASK: u32 = UNLOCKS / UNLOCK;
 
 /// The word and the list. See the module text. Free and with nobody waiting, it is all zeros.
 pub struct LockWord {
@@ -140,7 +144,7 @@ impl LockWord {
         self.word.load(Ordering::Relaxed) & HELD != 0
     }
 
-    /// How often it has been given back, modulo 2²⁸.
+    /// How often it has been given back, modulo 2²⁷.
     #[inline]
     #[must_use]
     pub fn unlocks(&self) -> u32 {
@@ -192,14 +196,15 @@ impl ListGuard<'_> {
         unsafe { &mut *self.lock.list.get() }
     }
 
-    /// Takes the lock if it is free (`true`); else says that somebody waits for it, and urgently.
+    /// Takes the lock if it is free (`true`); else says that somebody waits for it, and urgently. `woken`: the caller
+    /// has been woken for it.
     #[inline]
-    pub fn lock_or_announce(&mut self, urgent: bool) -> bool {
+    pub fn lock_or_announce(&mut self, urgent: bool, woken: bool) -> bool {
         let forgets = planted("mutex: who was woken forgets those behind it");
-        let more = if self.waiting().is_empty() || forgets {
-            0
-        } else {
-            WAITING
+        let more = match (self.waiting().is_empty() || forgets, woken) {
+            (true, _) => 0,
+            (false, true) => WAITING | KEEN,
+            (false, false) => WAITING,
         };
         let announced = WAITING | if urgent { URGENT } else { 0 };
         let mut word = self.lock.word.load(Ordering::Relaxed);
@@ -211,6 +216,13 @@ impl ListGuard<'_> {
                 Err(now) => word = now,
             }
         }
+    }
+
+    /// Whether more of those who wait should be awake.
+    #[inline]
+    #[must_use]
+    pub fn is_keen(&self) -> bool {
+        self.lock.word.load(Ordering::Relaxed) & KEEN != 0
     }
 
     /// Whether somebody wants the lock handed over.

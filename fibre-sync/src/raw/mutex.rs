@@ -52,7 +52,7 @@ pub struct Mutex {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Mutex>() == 32 && align_of::<Mutex>() == 8);
+const _: () = assert!(size_of::<Mutex>() == 40 && align_of::<Mutex>() == 8);
 
 #[cfg(loom)]
 impl fibre_core::sync::EndOfFrame for Mutex {
