@@ -48,7 +48,7 @@ pub fn attempt(word: &LockWord, heat: &Heat, limit: Limit, take: impl Fn() -> bo
         try_and_yield(yields, taken)
     };
     if success {
-        heat.note(word.unlocks());
+        heat.note();
     }
     success
 }

@@ -13,7 +13,6 @@
 //!
 //! Hints only, written by the lock's holder: relaxed.
 
-use super::word::UNLOCKS_MASK;
 use fibre_core::sync::{AtomicU32, Ordering};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -30,22 +29,25 @@ const HOT: u32 = 4;
 /// See the module text. All zeros at first.
 #[derive(Debug, Default)]
 pub struct Heat {
-    /// How many times in a row it has been taken often, in the lowest bits; above them, how often it had
-    /// been unlocked then.
+    /// How often it has been given back since it was last taken after a spin.
+    turns: AtomicU32,
+    /// How many times in a row it has been taken often, in the lowest bits; above them, when it was last
+    /// taken after a spin, in [`ticks`].
     noted: AtomicU32,
-    /// When it was last taken after a spin, in [`ticks`].
-    when: AtomicU32,
 }
 
-/// The bits of the count of times in a row.
-const TIMES: u32 = 0x0f;
+/// The bits of the times in a row, of which [`HOT`] are the most.
+const TIMES: u32 = 0x07;
 
-/// The time since some moment, in units of 64 ns; it comes round after some minutes.
+/// The time since some moment, in units of 64 ns; it comes round after half a minute.
 fn ticks() -> u32 {
     static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
     // What does not fit is cut off.
-    (BEGINNING.elapsed().as_nanos() >> 6) as u32
+    (BEGINNING.elapsed().as_nanos() >> 6) as u32 & TICKS
 }
+
+/// The bits of what [`ticks`] returns.
+const TICKS: u32 = u32::MAX / (TIMES + 1);
 
 /// A length of time in these units.
 const fn in_ticks(time: Duration) -> u32 {
@@ -55,8 +57,8 @@ const fn in_ticks(time: Duration) -> u32 {
 #[cfg(loom)]
 impl fibre_core::sync::EndOfFrame for Heat {
     fn end_of_frame(&mut self) {
+        self.turns.end_of_frame();
         self.noted.end_of_frame();
-        self.when.end_of_frame();
     }
 }
 
@@ -65,54 +67,71 @@ impl Heat {
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self {
+            turns: AtomicU32::new(0),
             noted: AtomicU32::new(0),
-            when: AtomicU32::new(0),
         }
     }
 
     /// Whether the lock is hot.
     pub fn is_hot(&self) -> bool {
-        self.noted.load(Ordering::Relaxed) & TIMES >= HOT && self.age(ticks()) < in_ticks(LASTING)
+        let noted = self.noted.load(Ordering::Relaxed);
+        noted & TIMES >= HOT && age(noted, ticks()) < in_ticks(LASTING)
     }
 
-    /// It has just been taken after a spin, by the caller, and has been unlocked so often by now.
-    pub fn note(&self, unlocks: u32) {
-        self.note_at(ticks(), unlocks);
+    /// It is about to be given back. The holder only, so that this need not be a read-modify-write.
+    #[inline]
+    pub fn count_turn(&self) {
+        let turns = self.turns.load(Ordering::Relaxed);
+        self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// It has just been taken after a spin, by the caller.
+    pub fn note(&self) {
+        self.note_at(ticks());
     }
 
     /// [`note`](Self::note) at this moment.
-    fn note_at(&self, now: u32, unlocks: u32) {
+    fn note_at(&self, now: u32) {
+        let turns = self.turns.load(Ordering::Relaxed).max(1);
         let noted = self.noted.load(Ordering::Relaxed);
-        let turns = unlocks.wrapping_sub(noted / (TIMES + 1)) & UNLOCKS_MASK;
-        let age = self.age(now);
-        let quick = age / turns.max(1) < in_ticks(QUICK);
+        let age = age(noted, now);
+        let quick = age / turns < in_ticks(QUICK);
         let times = match noted & TIMES {
             times if quick && age < in_ticks(OFTEN) => (times + 1).min(HOT),
             times if quick && age < in_ticks(LASTING) => times,
             _ => 0,
         };
+        self.turns.store(0, Ordering::Relaxed);
         self.noted
-            .store(unlocks.wrapping_mul(TIMES + 1) | times, Ordering::Relaxed);
-        self.when.store(now, Ordering::Relaxed);
+            .store((now * (TIMES + 1)) | times, Ordering::Relaxed);
     }
+}
 
-    /// The time since it was last taken after a spin.
-    fn age(&self, now: u32) -> u32 {
-        now.wrapping_sub(self.when.load(Ordering::Relaxed))
-    }
+/// The time from what was noted until now.
+fn age(noted: u32, now: u32) -> u32 {
+    now.wrapping_sub(noted / (TIMES + 1)) & TICKS
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
-    /// A lock that is unlocked `turns` times between two spins, which are so far apart, `spins` times.
-    fn is_hot_after(turns: u32, apart: Duration, spins: u32) -> bool {
+    /// Gives it back so often, and takes it after a spin then.
+    fn turns(heat: &Heat, turns: u32, now: u32) {
+        (0..turns).for_each(|_| heat.count_turn());
+        heat.note_at(now);
+    }
+
+    /// A lock that is given back `turns` times between two spins, which are so far apart, `spins` times.
+    fn is_hot_after(turns_each: u32, apart: Duration, spins: u32) -> bool {
         let heat = Heat::new();
         let now = ticks();
         for spin in (0..spins).rev() {
-            let when = now.wrapping_sub(in_ticks(apart) * spin);
-            heat.note_at(when, (spins - spin) * turns);
+            turns(
+                &heat,
+                turns_each,
+                now.wrapping_sub(in_ticks(apart) * spin) & TICKS,
+            );
         }
         heat.is_hot()
     }
@@ -131,28 +150,12 @@ mod tests {
         let heat = Heat::new();
         let micros = |micros| in_ticks(Duration::from_micros(micros));
         let mut now = ticks();
-        let mut unlocks = 0;
-        for (apart, turns) in [(1, 10); 8].into_iter().chain([(20, 200); 100]) {
-            now = now.wrapping_add(micros(apart));
-            unlocks += turns;
-            heat.note_at(now, unlocks);
+        for (apart, given_back) in [(1, 10); 8].into_iter().chain([(20, 200); 100]) {
+            now = now.wrapping_add(micros(apart)) & TICKS;
+            turns(&heat, given_back, now);
         }
         assert_eq!(heat.noted.load(Ordering::Relaxed) & TIMES, HOT);
-        heat.note_at(now.wrapping_add(micros(60)), unlocks + 600);
+        turns(&heat, 600, now.wrapping_add(micros(60)) & TICKS);
         assert_eq!(heat.noted.load(Ordering::Relaxed) & TIMES, 0);
-    }
-
-    #[test]
-    fn a_count_that_comes_round_is_no_matter() {
-        let heat = Heat::new();
-        let now = ticks();
-        for spin in 0..=HOT {
-            let unlocks = (UNLOCKS_MASK - 20).wrapping_add(spin * 10) & UNLOCKS_MASK;
-            heat.note_at(
-                now.wrapping_add(spin * in_ticks(Duration::from_micros(1))),
-                unlocks,
-            );
-        }
-        assert_eq!(heat.noted.load(Ordering::Relaxed) & TIMES, HOT);
     }
 }

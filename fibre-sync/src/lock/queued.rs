@@ -185,6 +185,9 @@ unsafe impl<M: Manner> RawLock for Queued<M> {
 
     #[inline]
     unsafe fn unlock(&self) {
+        if M::SPINS {
+            self.heat.count_turn();
+        }
         if !self.word.unlock_alone() {
             self.unlock_contended();
         }

@@ -1,8 +1,8 @@
 //! The one word of a lock that keeps a list of those who wait for it.
 //!
 //! ```text
-//!   bits 31 … 5   bit 4   bit 3    bit 2   bit 1     bit 0
-//!   unlocks       KEEN    URGENT   LIST    WAITING   HELD
+//!   bit 4   bit 3    bit 2   bit 1     bit 0
+//!   KEEN    URGENT   LIST    WAITING   HELD
 //! ```
 //!
 //! * **HELD**: somebody has the lock.
@@ -10,7 +10,6 @@
 //! * **LIST**: somebody has the list, which is a lock of its own, held for a few instructions.
 //! * **URGENT**: the first one in the list wants the lock handed over.
 //! * **KEEN**: who has the lock was woken for it and found it free, so more of those who wait should be awake.
-//! * **unlocks**: how often it has been given back, so that who looks twice sees how busy it is.
 //!
 //! The holder of `HELD` and `LIST` is alone with the word: others set `WAITING` with `LIST` only,
 //! and take the lock only if it is free. So an unlock ends by one store, which gives back lock and list
@@ -33,11 +32,6 @@ const WAITING: u32 = 1 << 1;
 const LIST: u32 = 1 << 2;
 const URGENT: u32 = 1 << 3;
 const KEEN: u32 = 1 << 4;
-const UNLOCK: u32 = 1 << 5;
-/// What an unlock keeps of the word.
-const UNLOCKS: u32 = !(UNLOCK - 1);
-/// The bits of [`LockWord::unlocks`].
-pub const UNLOCKS_MASK: u32 = UNLOCKS / UNLOCK;
 
 /// The word and the list. See the module text. Free and with nobody waiting, it is all zeros.
 pub struct LockWord {
@@ -111,10 +105,18 @@ impl LockWord {
         self.try_lock_as(HELD | WAITING)
     }
 
-    /// The common part.
+    /// The common part. It begins with the usual case.
     #[inline]
     fn try_lock_as(&self, bits: u32) -> bool {
-        let mut word = self.word.load(Ordering::Relaxed);
+        match self.exchange(0, bits, Ordering::Acquire) {
+            Ok(_) => true,
+            Err(word) => word & HELD == 0 && self.try_lock_marked(word, bits),
+        }
+    }
+
+    /// The same for a word in which more is said.
+    #[cold]
+    fn try_lock_marked(&self, mut word: u32, bits: u32) -> bool {
         while word & HELD == 0 {
             match self.exchange(word, word | bits, Ordering::Acquire) {
                 Ok(_) => return true,
@@ -127,9 +129,17 @@ impl LockWord {
     /// Gives the lock back if nobody is in the list. `false`: it is the caller's still.
     #[inline]
     pub fn unlock_alone(&self) -> bool {
-        let mut word = self.word.load(Ordering::Relaxed);
+        match self.exchange(HELD, 0, Ordering::Release) {
+            Ok(_) => true,
+            Err(word) => word & WAITING == 0 && self.unlock_marked(word),
+        }
+    }
+
+    /// The same while somebody is about to enter the list.
+    #[cold]
+    fn unlock_marked(&self, mut word: u32) -> bool {
         while word & WAITING == 0 {
-            match self.exchange(word, (word & !HELD).wrapping_add(UNLOCK), Ordering::Release) {
+            match self.exchange(word, word & !HELD, Ordering::Release) {
                 Ok(_) => return true,
                 Err(now) => word = now,
             }
@@ -142,13 +152,6 @@ impl LockWord {
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.word.load(Ordering::Relaxed) & HELD != 0
-    }
-
-    /// How often it has been given back, modulo 2²⁷.
-    #[inline]
-    #[must_use]
-    pub fn unlocks(&self) -> u32 {
-        self.word.load(Ordering::Relaxed) / UNLOCK
     }
 
     /// Takes the list. Blocks the thread for the few instructions that others have it.
@@ -236,8 +239,7 @@ impl ListGuard<'_> {
     /// looks after them only if somebody announces himself before.
     #[inline]
     pub fn free(self) {
-        let word = self.lock.word.load(Ordering::Relaxed) & UNLOCKS;
-        self.leave(word.wrapping_add(UNLOCK));
+        self.leave(0);
     }
 
     /// Gives back the list alone: the lock, which was the caller's, goes to somebody who has been
@@ -249,8 +251,7 @@ impl ListGuard<'_> {
         } else {
             WAITING
         };
-        let word = self.lock.word.load(Ordering::Relaxed) & UNLOCKS;
-        self.leave(word.wrapping_add(UNLOCK) | HELD | more);
+        self.leave(HELD | more);
     }
 
     /// Gives back lock and list by making the word this.
