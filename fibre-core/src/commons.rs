@@ -25,8 +25,6 @@ use std::time::Instant;
 pub struct Commons {
     /// Who has nothing to do.
     pub idle: IdleSet,
-    /// How many processors have nothing to do, and sleep or are about to. A hint.
-    pub resting: AtomicUsize,
     /// How each processor that may ever be sleeps.
     sleepers: Box<[CachePadded<Sleeper>]>,
     /// See the module text.
@@ -51,7 +49,6 @@ impl Commons {
     pub fn new(processors: usize, kind: QueueKind) -> Self {
         Self {
             idle: IdleSet::new(processors),
-            resting: AtomicUsize::new(0),
             sleepers: (0..processors).map(|_| CachePadded::default()).collect(),
             staging: LogicalQueue::new(kind),
             background: LogicalQueue::new(kind),

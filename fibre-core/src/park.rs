@@ -20,7 +20,6 @@ use crate::fork;
 use crate::processor::Processor;
 use crate::ready::ReadyQueue;
 use crate::report;
-use crate::sync::Ordering;
 use crate::timer::Entry;
 use crate::topology::default_processors;
 use crate::waiter::{self, Limit, Outcome, ThreadParker};
@@ -368,8 +367,7 @@ static SEVERAL: LazyLock<bool> = LazyLock::new(|| default_processors() > 1);
 #[must_use]
 pub fn others_rest() -> bool {
     // SAFETY: not null means that this thread is that processor.
-    unsafe { Processor::current().as_ref() }
-        .is_some_and(|here| here.domain().commons.resting.load(Ordering::Relaxed) != 0)
+    unsafe { Processor::current().as_ref() }.is_some_and(Processor::others_rest)
 }
 
 /// Whether the processor sleeps on which the one that waits would go on. Under the lock that gives access

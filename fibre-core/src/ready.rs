@@ -342,11 +342,6 @@ impl ReadyQueue {
     /// Says whether the owner has nothing to do. The owner only.
     pub fn set_resting(&self, resting: bool) {
         self.resting.store(resting, Ordering::Relaxed);
-        if resting {
-            self.commons.resting.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.commons.resting.fetch_sub(1, Ordering::Relaxed);
-        }
     }
 
     /// Whether the owner has nothing to do, and nobody has pushed anything here; a hint.

@@ -459,6 +459,13 @@ impl Processor {
         self.running.get()
     }
 
+    /// Whether another processor of the cluster has nothing to do.
+    pub fn others_rest(&self) -> bool {
+        // This one does not rest.
+        let queues = self.domain.queues();
+        queues.iter().any(|queue| queue.is_resting())
+    }
+
     /// Whether fibres that have started here run nowhere else.
     #[inline]
     pub fn keeps_fibres(&self) -> bool {

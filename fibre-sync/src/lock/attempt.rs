@@ -19,6 +19,9 @@ const LONGEST_PAUSE: u32 = 8;
 /// The same for one whose processor has nothing else to do, and would go to sleep.
 const LONGEST_IDLE_PAUSE: u32 = 64;
 
+/// The longest pause after which a spin was short: the lock's turns are.
+const LONGEST_SHORT_PAUSE: u32 = 4;
+
 /// How often one lets others run before one blocks.
 const YIELDS: u32 = 2;
 
@@ -42,42 +45,41 @@ pub fn attempt(word: &LockWord, heat: &Heat, limit: Limit, take: impl Fn() -> bo
     let taken = || !word.is_held() && take();
     let success = if heat.is_hot() {
         let returns = if patient { RETURNS } else { 1 };
-        (0..returns).any(|_| stay_away() && taken())
+        let success = (0..returns).any(|_| stay_away() && taken());
+        success.then_some(true)
     } else {
         let yields = if patient && in_fibre() { YIELDS } else { 0 };
         try_and_yield(yields, taken)
     };
-    if success {
-        heat.note();
+    if let Some(short) = success {
+        heat.note(short);
     }
-    success
+    success.is_some()
 }
 
-/// Tries for a moment, and again after each of so many yields.
-fn try_and_yield(yields: u32, taken: impl Fn() -> bool) -> bool {
+/// Tries for a moment, and again after each of so many yields. Whether it was short, if it succeeded.
+fn try_and_yield(yields: u32, taken: impl Fn() -> bool) -> Option<bool> {
     for _ in 0..yields {
-        if spin(&taken) {
-            return true;
-        }
-        if may_spin() {
-            return false;
+        let success = spin(&taken);
+        if success.is_some() || may_spin() {
+            return success;
         }
         yield_now();
     }
     spin(taken)
 }
 
-/// Looks again and again for a moment.
-fn spin(taken: impl Fn() -> bool) -> bool {
+/// Looks again and again for a moment. Whether that was short, if it succeeded.
+fn spin(taken: impl Fn() -> bool) -> Option<bool> {
     let mut pause = 1;
     while pause <= LONGEST_PAUSE || pause <= LONGEST_IDLE_PAUSE && may_spin() {
         rest(pause);
         if taken() {
-            return true;
+            return Some(pause <= LONGEST_SHORT_PAUSE);
         }
         pause *= 2;
     }
-    false
+    None
 }
 
 /// Lets a hot lock alone; `false`: there is something else to do.

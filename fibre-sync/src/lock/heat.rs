@@ -3,7 +3,7 @@
 //! A lock whose holder takes it again as soon as it has given it back gains nothing from a second
 //! processor: the two pass the lock's cache line, and those of what it guards, to and fro at each turn, which
 //! takes longer than if one of them did all the turns. So a lock notes when it was last taken by one who had
-//! to spin for it. If that happens again and again within [`OFTEN`], and its turns are short ([`QUICK`]), it is
+//! to spin for it. If that happens again and again within [`OFTEN`], and the spins are short, as its turns must be then, it is
 //! *hot*, until nobody has had to spin for [`LASTING`]. Who comes to a hot lock stays away from it for longer than
 //! a turn takes (see [`attempt`](super::attempt)), and who unlocks it wakes those of its own processor
 //! first. So a hot lock stays with one processor for some ten microseconds, and then with another
@@ -19,22 +19,15 @@ use std::time::{Duration, Instant};
 
 /// It is taken often after a spin if the time in between is shorter.
 const OFTEN: Duration = Duration::from_micros(3);
-/// It has short turns if one takes less than this, with the time that the lock is free.
-const QUICK: Duration = Duration::from_nanos(500);
 /// How long it stays hot when nobody spins for it.
 const LASTING: Duration = Duration::from_micros(50);
 /// A lock is hot that was taken often so many times in a row.
 const HOT: u32 = 4;
 
-/// See the module text. All zeros at first.
+/// See the module text: how many times in a row it has been taken often, in the lowest bits; above them, when it
+/// was last taken after a spin, in [`ticks`]. All zeros at first.
 #[derive(Debug, Default)]
-pub struct Heat {
-    /// How often it has been given back since it was last taken after a spin.
-    turns: AtomicU32,
-    /// How many times in a row it has been taken often, in the lowest bits; above them, when it was last
-    /// taken after a spin, in [`ticks`].
-    noted: AtomicU32,
-}
+pub struct Heat(AtomicU32);
 
 /// The bits of the times in a row, of which [`HOT`] are the most.
 const TIMES: u32 = 0x07;
@@ -57,8 +50,7 @@ const fn in_ticks(time: Duration) -> u32 {
 #[cfg(loom)]
 impl fibre_core::sync::EndOfFrame for Heat {
     fn end_of_frame(&mut self) {
-        self.turns.end_of_frame();
-        self.noted.end_of_frame();
+        self.0.end_of_frame();
     }
 }
 
@@ -66,44 +58,30 @@ impl Heat {
     /// A cold lock's.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
-        Self {
-            turns: AtomicU32::new(0),
-            noted: AtomicU32::new(0),
-        }
+        Self(AtomicU32::new(0))
     }
 
     /// Whether the lock is hot.
     pub fn is_hot(&self) -> bool {
-        let noted = self.noted.load(Ordering::Relaxed);
+        let noted = self.0.load(Ordering::Relaxed);
         noted & TIMES >= HOT && age(noted, ticks()) < in_ticks(LASTING)
     }
 
-    /// It is about to be given back. The holder only, so that this need not be a read-modify-write.
-    #[inline]
-    pub fn count_turn(&self) {
-        let turns = self.turns.load(Ordering::Relaxed);
-        self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
-    }
-
-    /// It has just been taken after a spin, by the caller.
-    pub fn note(&self) {
-        self.note_at(ticks());
+    /// It has just been taken after a spin, which was short or not, by the caller.
+    pub fn note(&self, short: bool) {
+        self.note_at(ticks(), short);
     }
 
     /// [`note`](Self::note) at this moment.
-    fn note_at(&self, now: u32) {
-        let turns = self.turns.load(Ordering::Relaxed).max(1);
-        let noted = self.noted.load(Ordering::Relaxed);
+    fn note_at(&self, now: u32, short: bool) {
+        let noted = self.0.load(Ordering::Relaxed);
         let age = age(noted, now);
-        let quick = age / turns < in_ticks(QUICK);
         let times = match noted & TIMES {
-            times if quick && age < in_ticks(OFTEN) => (times + 1).min(HOT),
-            times if quick && age < in_ticks(LASTING) => times,
+            times if short && age < in_ticks(OFTEN) => (times + 1).min(HOT),
+            times if short && age < in_ticks(LASTING) => times,
             _ => 0,
         };
-        self.turns.store(0, Ordering::Relaxed);
-        self.noted
-            .store((now * (TIMES + 1)) | times, Ordering::Relaxed);
+        self.0.store((now * (TIMES + 1)) | times, Ordering::Relaxed);
     }
 }
 
@@ -116,22 +94,12 @@ fn age(noted: u32, now: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Gives it back so often, and takes it after a spin then.
-    fn turns(heat: &Heat, turns: u32, now: u32) {
-        (0..turns).for_each(|_| heat.count_turn());
-        heat.note_at(now);
-    }
-
-    /// A lock that is given back `turns` times between two spins, which are so far apart, `spins` times.
-    fn is_hot_after(turns_each: u32, apart: Duration, spins: u32) -> bool {
+    /// A lock that is taken after spins, which are so far apart, so many times.
+    fn is_hot_after(spins: u32, apart: Duration, short: bool) -> bool {
         let heat = Heat::new();
         let now = ticks();
         for spin in (0..spins).rev() {
-            turns(
-                &heat,
-                turns_each,
-                now.wrapping_sub(in_ticks(apart) * spin) & TICKS,
-            );
+            heat.note_at(now.wrapping_sub(in_ticks(apart) * spin) & TICKS, short);
         }
         heat.is_hot()
     }
@@ -139,10 +107,10 @@ mod tests {
     #[test]
     fn short_turns_that_are_fought_for_make_it_hot() {
         let (often, seldom) = (Duration::from_micros(1), Duration::from_micros(10));
-        assert!(is_hot_after(10, often, HOT + 1));
-        assert!(!is_hot_after(10, often, HOT - 1), "not often enough yet");
-        assert!(!is_hot_after(1, often, 100), "its turns are long");
-        assert!(!is_hot_after(100, seldom, 100), "seldom fought for");
+        assert!(is_hot_after(HOT + 1, often, true));
+        assert!(!is_hot_after(HOT - 1, often, true), "not often enough yet");
+        assert!(!is_hot_after(100, often, false), "its turns are long");
+        assert!(!is_hot_after(100, seldom, true), "seldom fought for");
     }
 
     #[test]
@@ -150,12 +118,12 @@ mod tests {
         let heat = Heat::new();
         let micros = |micros| in_ticks(Duration::from_micros(micros));
         let mut now = ticks();
-        for (apart, given_back) in [(1, 10); 8].into_iter().chain([(20, 200); 100]) {
+        for apart in [1; 8].into_iter().chain([20; 100]) {
             now = now.wrapping_add(micros(apart)) & TICKS;
-            turns(&heat, given_back, now);
+            heat.note_at(now, true);
         }
-        assert_eq!(heat.noted.load(Ordering::Relaxed) & TIMES, HOT);
-        turns(&heat, 600, now.wrapping_add(micros(60)) & TICKS);
-        assert_eq!(heat.noted.load(Ordering::Relaxed) & TIMES, 0);
+        assert_eq!(heat.0.load(Ordering::Relaxed) & TIMES, HOT);
+        heat.note_at(now.wrapping_add(micros(60)) & TICKS, true);
+        assert_eq!(heat.0.load(Ordering::Relaxed) & TIMES, 0);
     }
 }

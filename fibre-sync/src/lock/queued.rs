@@ -3,8 +3,9 @@
 //! Who unlocks frees the word and wakes the one that has waited longest, who competes with whoever
 //! comes by (*blocking with barging*, thesis section 3.3): a running fibre that needs the lock need not
 //! wait for a sleeping one to wake up. Who was woken in vain waits in front of the others, and
-//! in the [`Hybrid`] it asks for the baton once it has waited for [`PATIENCE`] in all: the next unlock does
-//! not free the word but hands it over (as Go's mutex does). A [`Baton`] is always handed over.
+//! in the [`Hybrid`] it asks for the baton [`PATIENCE`] later: the next unlock does
+//! not free the word but hands it over (as Go's mutex does, whose patience begins with the wait; then a lock
+//! that a thousand wait for is a baton, because all of them have waited for long). A [`Baton`] is always handed over.
 //!
 //! Who waits marks the word before it sleeps; a woken one that finds the lock taken marks it again.
 //! So the holder of a lock that somebody waits for always finds the mark, except while a woken one is on
@@ -34,7 +35,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-/// How long a waiter of a [`Hybrid`] lets others go first.
+/// How long a waiter of a [`Hybrid`] lets others go first once it has been woken in vain.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// How many of those who have waited longest are looked at for one that is best woken.
@@ -185,9 +186,6 @@ unsafe impl<M: Manner> RawLock for Queued<M> {
 
     #[inline]
     unsafe fn unlock(&self) {
-        if M::SPINS {
-            self.heat.count_turn();
-        }
         if !self.word.unlock_alone() {
             self.unlock_contended();
         }
@@ -217,7 +215,7 @@ impl<M: Manner> Queued<M> {
             return Ending::Taken;
         }
         let mut place = Place::Last;
-        let since = (M::HAND_OVER == HandOver::Late).then(Instant::now);
+        let mut since = None;
         let mut urgent = false;
         loop {
             // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
@@ -238,7 +236,9 @@ impl<M: Manner> Queued<M> {
                 Outcome::TimedOut | Outcome::Cancelled => return Ending::GaveUp,
                 Outcome::Woken(_freed) => place = Place::First,
             }
-            urgent = since.is_some_and(|since| has_passed(PATIENCE, since));
+            if M::HAND_OVER == HandOver::Late {
+                urgent = has_passed(PATIENCE, *since.get_or_insert_with(Instant::now));
+            }
             let woken = || self.word.try_lock_woken();
             if M::SPINS && !urgent && attempt(&self.word, &self.heat, limit, woken) {
                 return Ending::Taken;
