@@ -14,6 +14,7 @@
 //! | empty reads waited for data                                | `net/hints`                     |
 //! | of several waiters of an ended cluster one was woken       | `net/hints`                     |
 //! | a fibre that locked and yielded starved the others         | `sync/mutex`                    |
+//! | a lock that hands its processor over did so before a wait  | `sync/condvar`                  |
 //! | fibres born one at a time all met on one processor         | `scheduling/placement`          |
 //! | a refused closure was dropped outside any fibre            | `spawn/stacks`                  |
 //! | anybody could stop the default cluster                     | `spawn/cluster`                 |

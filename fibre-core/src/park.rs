@@ -392,7 +392,8 @@ pub fn waits_here(waiter: &Waiter) -> bool {
 
 /// Lets the one that `resume` is for run next on this processor, instead of the caller, which is
 /// queued before the others. Where it may not run here, or the caller may not leave its stack
-/// without harm, the former is merely resumed. Blocks nothing.
+/// without harm, the former is merely resumed. Blocks nothing; but it leaves the stack, so it is
+/// not for one whose waiter is published.
 pub fn resume_in_place(resume: Resume) {
     // SAFETY: not null means that this thread is that processor.
     let here = unsafe { Processor::current().as_ref() };

@@ -280,7 +280,7 @@ impl<T: ?Sized, L: RawLock> MutexGuard<'_, T, L> {
     pub(crate) fn unlock_for_wait(&self) {
         self.mutex.owner.leave();
         // SAFETY: the guard says that the lock is ours.
-        unsafe { self.mutex.lock.unlock() };
+        unsafe { self.mutex.lock.unlock_to_wait() };
     }
 
     /// Undoes [`unlock_for_wait`](Self::unlock_for_wait).

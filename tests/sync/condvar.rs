@@ -2,6 +2,7 @@
 
 use crate::crowd;
 use crate::support::{Latch, eventually, for_clusters, for_each_cluster, let_others_block};
+use fibre::sync::lock::Exchange;
 use fibre::sync::{Condvar, Mutex, Semaphore};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -162,5 +163,34 @@ fn objects_die_right_after_use() {
             drop(shared);
             latch.wait();
         }
+    });
+}
+
+/// Who waits can be notified as soon as it unlocks: so it must not let others run before it has
+/// left its stack for good, even if its mutex hands the processor over.
+#[test]
+fn a_mutex_that_hands_the_processor_over_lets_one_wait_first() {
+    /// Fibres that take turns.
+    const FIBRES: usize = 8;
+    for_each_cluster(|_| {
+        let shared = Arc::new((Mutex::<usize, Exchange>::with_lock(0), Condvar::new()));
+        let handles: Vec<_> = (0..FIBRES)
+            .map(|me| {
+                let shared = Arc::clone(&shared);
+                fibre::spawn(move || {
+                    for _ in 0..200 {
+                        let mut turn = shared.0.lock();
+                        shared.1.wait_while(&mut turn, |turn| *turn % FIBRES != me);
+                        *turn += 1;
+                        shared.1.notify_all();
+                        fibre::yield_now();
+                    }
+                })
+            })
+            .collect();
+        handles
+            .into_iter()
+            .for_each(|handle| handle.join().unwrap());
+        assert_eq!(*shared.0.lock(), 200 * FIBRES);
     });
 }

@@ -187,7 +187,14 @@ unsafe impl<M: Manner> RawLock for Queued<M> {
     #[inline]
     unsafe fn unlock(&self) {
         if !self.word.unlock_alone() {
-            self.unlock_contended();
+            self.unlock_contended(M::HAND_OVER == HandOver::InPlace);
+        }
+    }
+
+    #[inline]
+    unsafe fn unlock_to_wait(&self) {
+        if !self.word.unlock_alone() {
+            self.unlock_contended(false);
         }
     }
 
@@ -246,9 +253,10 @@ impl<M: Manner> Queued<M> {
         }
     }
 
-    /// Frees the word, or hands it over, and lets the one go on that has waited longest.
+    /// Frees the word, or hands it over, and lets the one go on that has waited longest: `in_place` of
+    /// the caller, or later.
     #[cold]
-    fn unlock_contended(&self) {
+    fn unlock_contended(&self, in_place: bool) {
         let mut list = self.word.list();
         let hands_over = match M::HAND_OVER {
             HandOver::Never => false,
@@ -270,7 +278,7 @@ impl<M: Manner> Queued<M> {
         } else {
             list.hand_over();
         }
-        if M::HAND_OVER == HandOver::InPlace {
+        if in_place {
             resume_in_place(first);
         } else {
             first.resume();

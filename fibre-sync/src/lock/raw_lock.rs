@@ -29,6 +29,17 @@ pub unsafe trait RawLock: Default + Send + Sync {
     /// The lock is the caller's.
     unsafe fn unlock(&self);
 
+    /// Gives the lock back for one who is about to wait and can be woken already: it leaves its
+    /// stack to wait, and not before.
+    ///
+    /// # Safety
+    ///
+    /// The lock is the caller's.
+    unsafe fn unlock_to_wait(&self) {
+        // SAFETY: passed on.
+        unsafe { self.unlock() };
+    }
+
     /// Whether somebody has the lock at this moment.
     fn is_locked(&self) -> bool;
 }
