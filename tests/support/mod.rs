@@ -34,8 +34,13 @@ use std::time::{Duration, Instant};
 /// Numbers of processors that everything is tried with: 1, 2 and 4, or what the list
 /// `FIBRE_TEST_PROCESSORS` says.
 pub fn processor_counts() -> Vec<usize> {
+    processor_counts_or("1,2,4")
+}
+
+/// [`processor_counts`] with another list by default.
+pub fn processor_counts_or(default: &str) -> Vec<usize> {
     let list = std::env::var("FIBRE_TEST_PROCESSORS");
-    let list = list.as_deref().unwrap_or("1,2,4");
+    let list = list.as_deref().unwrap_or(default);
     list.split(',')
         .map(|count| count.parse().unwrap())
         .collect()

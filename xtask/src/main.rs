@@ -42,7 +42,7 @@ enum Task {
     Loom(loom::Options),
     /// Behaviour tests under AddressSanitizer
     Sanitize,
-    /// Randomised stress test; prints its seed, takes it back through --seed
+    /// Randomised stress tests; prints the seed, takes it back through --seed
     Stress(stress::Options),
     /// The behaviour suite under every scheduling policy: every pair of values, or --all
     Policies(policies::Options),
@@ -67,7 +67,7 @@ impl Task {
             Self::Test(options) => test::run(steps, options),
             Self::Loom(options) => loom::run(workspace, steps, options),
             Self::Sanitize => sanitize::run(workspace, steps),
-            Self::Stress(options) => stress::run(workspace, steps, options),
+            Self::Stress(options) => stress::run(steps, options),
             Self::Policies(options) => policies::run(steps, options),
             Self::Bench(options) => bench::run(steps, options),
             Self::Instructions(options) => lanes::instructions::run(workspace, steps, options),

@@ -41,6 +41,7 @@ const SUITES: &[&str] = &[
     "spawn",
     "stress",
     "sync",
+    "sync_stress",
     "time",
 ];
 

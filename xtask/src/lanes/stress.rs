@@ -1,23 +1,23 @@
-//! `stress`: the randomised test, for longer than the test lane runs it.
+//! `stress`: the randomised tests, for longer than the test lane runs them.
 //!
 //! All its choices follow from one seed. The seed is printed in the command line; giving it back
 //! repeats the choices, if not the interleaving.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::Args;
 
 use crate::steps::Steps;
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::cargo;
 
-/// The file that holds the stress tests.
-const SUITE: &str = "tests/stress.rs";
+/// The suites: a mixture of everything, and everything that one can wait on by itself.
+const SUITES: [&str; 2] = ["stress", "sync_stress"];
 
 /// How long and from where.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Seconds per test
+    /// Seconds per test of the mixture, and for all of the other suite
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// The seed of a run to repeat
@@ -26,18 +26,17 @@ pub(crate) struct Options {
 }
 
 /// Runs the lane.
-pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
-    ensure!(
-        workspace.root().join(SUITE).is_file(),
-        "there is no {SUITE}"
-    );
+pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(seed_from_clock);
     steps.note(format!("seed {seed}; repeat with --seed {seed}"));
-    let mut command = cargo(["test", "--release", "--package", "fibre"]);
-    command.args(["--test", "stress", "--", "--nocapture"]);
-    command.env("FIBRE_SEED", seed.to_string());
-    command.env("FIBRE_STRESS_SECONDS", options.seconds.to_string());
-    steps.run_tests("stress", command, true)
+    for suite in SUITES {
+        let mut command = cargo(["test", "--release", "--package", "fibre"]);
+        command.args(["--test", suite, "--", "--nocapture"]);
+        command.env("FIBRE_SEED", seed.to_string());
+        command.env("FIBRE_STRESS_SECONDS", options.seconds.to_string());
+        steps.run_tests(&format!("stress: {suite}"), command, true)?;
+    }
+    Ok(())
 }
 
 /// A seed that differs from run to run.

@@ -27,6 +27,7 @@ const OPTIMISED: &[&str] = &[
     "spawn",
     "stress",
     "sync",
+    "sync_stress",
     "time",
 ];
 
