@@ -170,7 +170,8 @@ pub use self::{
     local_table::{Destructor, Key},
     park::{
         Resume, Waiter, may_spin, may_spin_briefly, others_rest, park, park_among, park_until,
-        resume_in_place, sleep, sleep_until, waits_at_rest, waits_here, yield_now, yield_point,
+        resume_first, resume_in_place, sleep, sleep_until, waits_at_rest, waits_here, yield_now,
+        yield_point,
     },
     parker::Halt,
     policy::{Placement, Priority, StealOrder, Stealing, UnknownPolicy},
@@ -193,8 +194,8 @@ pub use self::{
 pub use self::{
     park_model::{
         Resume, Waiter, caller_id, cancellation_point, in_fibre, is_cancelled, may_spin,
-        may_spin_briefly, others_rest, park, park_among, park_until, resume_in_place, shield,
-        sleep, waits_at_rest, waits_here, yield_now, yield_point,
+        may_spin_briefly, others_rest, park, park_among, park_until, resume_first, resume_in_place,
+        shield, sleep, waits_at_rest, waits_here, yield_now, yield_point,
     },
     short_lock_model::{ShortGuard, ShortLock},
     waiter::{Limit, Outcome},

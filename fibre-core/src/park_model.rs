@@ -143,6 +143,11 @@ pub fn in_fibre() -> bool {
     false
 }
 
+/// Threads have no queue.
+pub fn resume_first(resume: Resume) {
+    resume.resume();
+}
+
 /// Threads have no place to give.
 pub fn resume_in_place(resume: Resume) {
     resume.resume();

@@ -147,6 +147,24 @@ impl ReadyQueue {
         }
     }
 
+    /// [`push_woken`](Self::push_woken) for a fibre that stays there, before the others.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    pub unsafe fn push_woken_first(this: *const Self, node: NonNull<Link>) {
+        let here: *const Self = current::ready().cast();
+        // SAFETY: passed on; who pushes to another one's inbox owns the node until then.
+        unsafe {
+            if ptr::eq(here, this) {
+                (*this).push_next(node);
+            } else {
+                node.as_ref().hurry();
+                Self::push_by_rules(here, this, node);
+            }
+        }
+    }
+
     /// Queues a fibre that has just run here. The owner only.
     ///
     /// # Safety
@@ -292,7 +310,13 @@ impl ReadyQueue {
         // SAFETY: the owner is the only consumer of its inbox.
         while let Popped::Node(node) = unsafe { self.inbox.pop() } {
             // SAFETY: just taken out.
-            unsafe { self.push_local(node) };
+            unsafe {
+                if node.as_ref().take_hurry() {
+                    self.push_next(node);
+                } else {
+                    self.push_local(node);
+                }
+            }
         }
     }
 

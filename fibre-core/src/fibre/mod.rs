@@ -340,6 +340,16 @@ impl ControlBlock {
         }
     }
 
+    /// Lets a fibre that waits at home go on, before the others there.
+    ///
+    /// # Safety
+    ///
+    /// The caller has won its waiter, and does not resume it.
+    pub unsafe fn resume_first(this: FibreRef) {
+        // SAFETY: as in `enqueue`.
+        unsafe { ReadyQueue::push_woken_first(this.as_ref().home(), Self::node(this)) };
+    }
+
     /// Gives up one reference, and the allocation with the last one.
     ///
     /// # Safety

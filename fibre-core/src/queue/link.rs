@@ -1,6 +1,6 @@
 //! The hook by which a fibre hangs in a queue, and what queues must know of a fibre.
 
-use crate::sync::{AtomicPtr, AtomicU8, Ordering};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::ptr::{self, NonNull};
 
 /// Which of the basic queues of a logical one a node goes to. The order is that in which
@@ -51,6 +51,8 @@ pub struct Link {
     level: Level,
     /// What keeps it from being moved between processors: a set of the bits above.
     bonds: AtomicU8,
+    /// Whether it goes before the others once it arrives where it runs.
+    hurried: AtomicBool,
 }
 
 impl Link {
@@ -67,6 +69,7 @@ impl Link {
             next: AtomicPtr::new(ptr::null_mut()),
             level,
             bonds: AtomicU8::new(if affine { AFFINE } else { 0 }),
+            hurried: AtomicBool::new(false),
         }
     }
 
@@ -103,6 +106,21 @@ impl Link {
             others
         };
         self.bonds.store(bonds, Ordering::Relaxed);
+    }
+
+    /// Has it go before the others once it arrives where it runs.
+    pub fn hurry(&self) {
+        self.hurried.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it goes before the others; this once.
+    #[inline]
+    pub fn take_hurry(&self) -> bool {
+        let hurried = self.hurried.load(Ordering::Relaxed);
+        if hurried {
+            self.hurried.store(false, Ordering::Relaxed);
+        }
+        hurried
     }
 
     /// The node behind this one, if a producer has published it.

@@ -9,7 +9,7 @@
 //! | [`Spinning`] | tries again and again | frees it |
 //! | [`SpinThenBlock`] | tries for a moment, then blocks | frees it, and wakes one |
 //! | [`Barging`] | blocks | frees it, and wakes one |
-//! | [`Hybrid`] | tries for a moment, then blocks; asks for the baton after 1 ms | frees it and wakes one, or hands it over if asked to |
+//! | [`Hybrid`] | tries for a moment, then blocks; asks for the baton 1 ms after it was woken in vain | frees it and wakes one, or hands it over if asked to |
 //! | [`Baton`] | blocks | hands it over to the one that has waited longest |
 //! | [`Exchange`] | blocks | hands it over, and lets that one run at once in its place |
 //!

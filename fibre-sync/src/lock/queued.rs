@@ -29,7 +29,8 @@ use crate::contention::{Contended, Ending};
 use crate::wait_list::{Place, wait_under};
 use fibre_core::sync::{has_passed, planted};
 use fibre_core::{
-    Limit, Outcome, others_rest, resume_in_place, waits_at_rest, waits_here, yield_point,
+    Limit, Outcome, others_rest, resume_first, resume_in_place, waits_at_rest, waits_here,
+    yield_point,
 };
 use std::fmt;
 use std::marker::PhantomData;
@@ -104,7 +105,7 @@ manner!(
     Never
 );
 manner!(
-    /// As [`SpinThenBlock`], but who has waited for a millisecond is handed the lock.
+    /// As [`SpinThenBlock`], but who was woken in vain a millisecond ago is handed the lock.
     Hybrid,
     HybridManner,
     "hybrid",
@@ -278,10 +279,11 @@ impl<M: Manner> Queued<M> {
         } else {
             list.hand_over();
         }
-        if in_place {
-            resume_in_place(first);
-        } else {
-            first.resume();
+        match M::HAND_OVER {
+            HandOver::InPlace if in_place => resume_in_place(first),
+            // It has the lock, and should not wait behind those that want it.
+            HandOver::Late => resume_first(first),
+            HandOver::Never | HandOver::Always | HandOver::InPlace => first.resume(),
         }
         if planted("mutex: an unlock looks back") {
             let _ = self.is_locked();
