@@ -17,6 +17,9 @@ use std::ptr;
 /// What protects a list and the state that goes with it.
 pub type Locked<S> = ShortLock<S>;
 
+/// How often the first one in a list lets others be favoured.
+const MOST_FAVOURED: u8 = 8;
+
 /// One who waits, in its own frame.
 pub struct Node {
     /// Whom to wake. Written when the node enters a list.
@@ -31,6 +34,8 @@ pub struct Node {
     linked: Cell<bool>,
     /// Whether those who have this list's lock are the only ones that can end the wait.
     alone: Cell<bool>,
+    /// How often another one was favoured while it was the first.
+    passed_over: Cell<u8>,
 }
 
 impl Default for Node {
@@ -59,6 +64,7 @@ impl Node {
             shown: Cell::new(ptr::null()),
             linked: Cell::new(false),
             alone: Cell::new(false),
+            passed_over: Cell::new(0),
         }
     }
 
@@ -111,6 +117,7 @@ impl fibre_core::sync::EndOfFrame for Node {
         self.shown.end_of_frame();
         self.linked.end_of_frame();
         self.alone.end_of_frame();
+        self.passed_over.end_of_frame();
     }
 }
 
@@ -193,6 +200,11 @@ impl WaitList {
         favour: impl Fn(&Waiter) -> bool,
     ) -> Option<Resume> {
         let mut next = self.first;
+        // SAFETY: in the list, hence alive; we are under its lock.
+        let first = unsafe { next.as_ref()? };
+        if first.passed_over.get() == MOST_FAVOURED {
+            return self.claim_first(token);
+        }
         for _ in 0..depth {
             // SAFETY: in the list, hence alive; we are under its lock. So is its waiter.
             let Some(node) = (unsafe { next.as_ref() }) else {
@@ -201,6 +213,9 @@ impl WaitList {
             next = node.behind.get();
             // SAFETY: as above.
             if favour(unsafe { &*node.waiter.get() }) {
+                if !ptr::eq(node, first) {
+                    first.passed_over.set(first.passed_over.get() + 1);
+                }
                 self.unlink(node);
                 // SAFETY: just taken out.
                 if let Some(resume) = unsafe { node.claim(token) } {
