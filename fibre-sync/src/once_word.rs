@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   bits 63 … 3                    bit 2    bits 1 … 0
-//!   the node that came last, or 0  LOCKED   INCOMPLETE | POISONED | RUNNING | COMPLETE
+//!   the first node, or 0           LOCKED   INCOMPLETE | POISONED | RUNNING | COMPLETE
 //! ```
 //!
 //! Nodes lie in the frames of those who wait and of the one that initialises. They form a list
@@ -14,7 +14,8 @@
 //!
 //! 1. A node is in the list from a push under the lock until it is taken out under the lock, and
 //!    alive all the while. Wakers claim under the lock, too.
-//! 2. While the state is `RUNNING`, the initialiser's own node is in the list, and says who it is.
+//! 2. While the state is `RUNNING`, the initialiser's own node is the first of the list, and says
+//!    who it is; so nobody goes through those who wait to find out.
 //! 3. `COMPLETE` is the last value, without a node and without the lock.
 //! 4. The store that ends an initialisation is its last touch of the word: those whom it claimed
 //!    form a chain of their own, whose nodes live until they are resumed.
@@ -54,8 +55,10 @@ pub enum Progress {
 /// Somebody in the list, in its own frame. Aligned, so that the low bits of its address are free.
 #[repr(align(8))]
 pub struct Node {
-    /// Who came before, or null.
+    /// The next one, which came earlier; or null.
     next: Cell<*const Node>,
+    /// The one before, or null.
+    before: Cell<*const Node>,
     /// Whom to wake; null for the initialiser.
     waiter: Cell<*const Waiter>,
     /// How to wake it, once claimed.
@@ -76,6 +79,7 @@ impl Node {
     pub fn initialising(initialiser: u64) -> Self {
         Self {
             next: Cell::new(ptr::null()),
+            before: Cell::new(ptr::null()),
             waiter: Cell::new(ptr::null()),
             resume: Cell::new(None),
             linked: Cell::new(false),
@@ -88,6 +92,7 @@ impl Node {
 impl fibre_core::sync::EndOfFrame for Node {
     fn end_of_frame(&mut self) {
         self.next.end_of_frame();
+        self.before.end_of_frame();
         self.waiter.end_of_frame();
         self.linked.end_of_frame();
     }
@@ -223,20 +228,13 @@ impl LockedWord<'_> {
 
     /// Whether the fibre or thread with this number is at it.
     pub fn is_run_by(&self, number: u64) -> bool {
-        let mut next = first(self.seen);
         // SAFETY: in the list, hence alive.
-        while let Some(node) = unsafe { next.as_ref() } {
-            if node.initialiser == number {
-                return true;
-            }
-            next = node.next.get();
-        }
-        false
+        unsafe { first(self.seen).as_ref() }.is_some_and(|first| first.initialiser == number)
     }
 
     /// Enters that the owner of `node` is at it. The node stays put until [`finish`](Self::finish).
     pub fn begin(&mut self, node: &Node) {
-        self.push(node);
+        self.push_first(node);
         if !planted("once: who initialises does not say so") {
             self.set(Progress::Running);
         }
@@ -280,11 +278,40 @@ impl LockedWord<'_> {
         self.seen = node.cast_mut().map_addr(|node| node | state);
     }
 
-    /// Puts a node in, which stays put until it is out again.
+    /// Puts a node in, which stays put until it is out again: before those that came earlier, but
+    /// behind the one that initialises.
     fn push(&mut self, node: &Node) {
-        node.next.set(first(self.seen));
+        let first = first(self.seen);
+        // SAFETY: in the list, hence alive.
+        match unsafe { first.as_ref() } {
+            Some(at_it) if at_it.initialiser != 0 => self.put(node, first, at_it.next.get()),
+            _ => self.push_first(node),
+        }
+    }
+
+    /// Puts a node in before all others.
+    fn push_first(&mut self, node: &Node) {
+        self.put(node, ptr::null(), first(self.seen));
+    }
+
+    /// Puts a node in between two neighbours, each of them null if there is none.
+    fn put(&mut self, node: &Node, before: *const Node, behind: *const Node) {
         node.linked.set(true);
-        self.set_first(node);
+        self.join(before, node);
+        self.join(node, behind);
+    }
+
+    /// Makes two nodes neighbours; null is the end on that side.
+    fn join(&mut self, before: *const Node, behind: *const Node) {
+        // SAFETY: in the list or about to be, hence alive.
+        match unsafe { before.as_ref() } {
+            Some(before) => before.next.set(behind),
+            None => self.set_first(behind),
+        }
+        // SAFETY: as above.
+        if let Some(behind) = unsafe { behind.as_ref() } {
+            behind.before.set(before);
+        }
     }
 
     /// Takes a node out, if it is in.
@@ -292,18 +319,7 @@ impl LockedWord<'_> {
         if !gone.linked.replace(false) || planted("once: who gives up stays in the list") {
             return;
         }
-        let behind = gone.next.get();
-        let mut node = first(self.seen);
-        if ptr::eq(node, gone) {
-            return self.set_first(behind);
-        }
-        // SAFETY: in the list, hence alive.
-        while let Some(this) = unsafe { node.as_ref() } {
-            node = this.next.get();
-            if ptr::eq(node, gone) {
-                return this.next.set(behind);
-            }
-        }
+        self.join(gone.before.get(), gone.next.get());
     }
 }
 

@@ -244,3 +244,25 @@ fn forms_of_std() {
     assert_eq!(format!("{lazy:?}"), "LazyLock(\"made\")");
     assert_eq!(*LazyLock::<u32>::default(), 0);
 }
+
+/// However many wait for an initialiser, each comes and goes without looking at the others. (If
+/// it did, this would take minutes.)
+#[test]
+fn any_number_waits() {
+    const CROWD: usize = 40_000;
+    for_clusters(&[1], |_| {
+        let shared = Arc::new((Once::new(), AtomicUsize::new(0)));
+        let mut crowd = Vec::new();
+        shared.0.call_once(|| {
+            crowd.extend((0..CROWD).map(|_| {
+                let shared = Arc::clone(&shared);
+                fibre::spawn(move || {
+                    shared.1.fetch_add(1, Ordering::Relaxed);
+                    shared.0.call_once(|| unreachable!("it is being done"));
+                })
+            }));
+            eventually(|| shared.1.load(Ordering::Relaxed) == CROWD);
+        });
+        crowd.into_iter().for_each(|fibre| fibre.join().unwrap());
+    });
+}
