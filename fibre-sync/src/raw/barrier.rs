@@ -1,8 +1,13 @@
 //! A barrier as pthreads have it.
+//!
+//! Who is let go on touches the barrier no more, so any party may destroy it. That leaves those
+//! whose deadline came just then: the last party has counted them, and they are about to look at the
+//! barrier once more. So those are counted whose wait has a limit, from before it begins until they are
+//! done with the barrier, and a destruction waits for them.
 
 use crate::raw::error::{Error, Result};
-use crate::raw::wait::Wait;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::raw::wait::{Wait, until};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// `pthread_barrier_t`. See [`raw`](crate::raw). All zeros is one that has not been initialised:
 /// there is no barrier for nobody.
@@ -22,6 +27,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[repr(C)]
 pub struct Barrier {
     barrier: crate::Barrier,
+    /// Those whose wait has a limit. Left with release, which is their last touch.
+    limited: AtomicU32,
     destroyed: AtomicBool,
 }
 
@@ -33,6 +40,7 @@ impl Barrier {
     pub const fn new(parties: u32) -> Self {
         Self {
             barrier: crate::Barrier::new(parties as usize),
+            limited: AtomicU32::new(0),
             destroyed: AtomicBool::new(false),
         }
     }
@@ -47,6 +55,17 @@ impl Barrier {
     /// arrival has been taken back. [`Invalid`](Error::Invalid) if it is for nobody, or destroyed.
     pub fn wait(&self, wait: Wait) -> Result<bool> {
         self.check()?;
+        if wait == Wait::FOREVER {
+            return self.come(wait);
+        }
+        self.limited.fetch_add(1, Ordering::Relaxed);
+        let came = self.come(wait);
+        self.limited.fetch_sub(1, Ordering::Release);
+        came
+    }
+
+    /// The common part.
+    fn come(&self, wait: Wait) -> Result<bool> {
         let mut is_serial = false;
         wait.run(|limit| {
             let result = self.barrier.wait_within(limit);
@@ -56,16 +75,18 @@ impl Barrier {
         Ok(is_serial)
     }
 
-    /// Ends the use of the barrier. Blocks nothing.
+    /// Ends the use of the barrier. Blocks the fibre (or thread) for the moment that those need to
+    /// leave whose deadlines came together with the last party.
     ///
     /// # Errors
     ///
     /// [`Busy`](Error::Busy) if somebody waits, [`Invalid`](Error::Invalid) if it is for nobody, or destroyed.
     pub fn destroy(&self) -> Result {
         self.check()?;
-        if self.barrier.waiting() > 0 {
-            return Err(Error::Busy);
-        }
+        until(|| match self.barrier.waiting() {
+            0 => Ok(self.limited.load(Ordering::Acquire) == 0),
+            _ => Err(Error::Busy),
+        })?;
         self.destroyed.store(true, Ordering::Relaxed);
         Ok(())
     }

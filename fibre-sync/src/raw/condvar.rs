@@ -11,14 +11,10 @@
 
 use crate::raw::error::{Error, Result};
 use crate::raw::mutex::Mutex;
-use crate::raw::wait::Wait;
+use crate::raw::wait::{Wait, until};
 use crate::wait_list::{Claimed, Locked, Place, WaitList, wait_or_leave};
 use fibre_core::sync::planted;
-use fibre_core::{Limit, Outcome, sleep, yield_now};
-use std::time::Duration;
-
-/// How often a destruction yields to those who leave before it sleeps.
-const YIELDS: u32 = 32;
+use fibre_core::{Limit, Outcome};
 
 /// `pthread_cond_t`. See [`raw`](crate::raw).
 ///
@@ -205,16 +201,7 @@ impl Condvar {
     ///
     /// [`Busy`](Error::Busy) if somebody waits, [`Invalid`](Error::Invalid) if destroyed.
     pub fn destroy(&self) -> Result {
-        let mut yields = 0;
-        while !self.try_destroy()? {
-            if yields < YIELDS {
-                yields += 1;
-                yield_now();
-            } else {
-                sleep(Duration::from_micros(50));
-            }
-        }
-        Ok(())
+        until(|| self.try_destroy())
     }
 
     /// Destroys it, unless somebody is about to leave.

@@ -5,9 +5,12 @@
 //! that is set while somebody waits does not change that wait.
 
 use crate::raw::error::{Error, Result};
-use fibre_core::{Limit, cancellation_point, is_cancelled, shield};
+use fibre_core::{Limit, cancellation_point, is_cancelled, shield, sleep, yield_now};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
+
+/// How often a destruction yields to those who leave before it sleeps.
+const YIELDS: u32 = 32;
 
 /// Nanoseconds in a second.
 const SECOND: i64 = 1_000_000_000;
@@ -119,6 +122,21 @@ impl Wait {
             false => Err(Error::TimedOut),
         }
     }
+}
+
+/// Waits for those who are about to leave an object that is to be destroyed, until `gone` says that
+/// they have, or fails. Blocks the fibre, or the thread if the caller is not a fibre.
+pub(crate) fn until(gone: impl Fn() -> Result<bool>) -> Result {
+    let mut yields = 0;
+    while !gone()? {
+        if yields < YIELDS {
+            yields += 1;
+            yield_now();
+        } else {
+            sleep(Duration::from_micros(50));
+        }
+    }
+    Ok(())
 }
 
 /// The time between two times of a clock; none if the second one is earlier.
