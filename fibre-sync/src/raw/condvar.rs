@@ -138,7 +138,7 @@ impl Condvar {
             *entered
         };
         // SAFETY: the caller's; if it knows its owner, that has been checked.
-        let unlock = || _ = unsafe { mutex.unlock() };
+        let unlock = || _ = unsafe { mutex.unlock_to_wait() };
         let leave = |state: &mut State, _| state.inside -= 1;
         // SAFETY: the list stays in its place while somebody is inside.
         let outcome = unsafe {

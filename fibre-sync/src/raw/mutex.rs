@@ -143,11 +143,23 @@ impl Mutex {
     /// A normal mutex is locked, and the data that it guards is the caller's to give back.
     #[inline]
     pub unsafe fn unlock(&self) -> Result {
-        if self.kind()? != Kind::Normal && !self.leave()? {
-            return Ok(());
+        if self.kind()? == Kind::Normal || self.leave()? {
+            // SAFETY: the caller's, as it says or as has been checked.
+            unsafe { self.lock.unlock() };
         }
-        // SAFETY: the caller's, as it says or as has been checked.
-        unsafe { self.lock.unlock() };
+        Ok(())
+    }
+
+    /// [`unlock`](Self::unlock) for one who is about to wait and can be woken already.
+    ///
+    /// # Safety
+    ///
+    /// As for [`unlock`](Self::unlock).
+    pub(crate) unsafe fn unlock_to_wait(&self) -> Result {
+        if self.kind()? == Kind::Normal || self.leave()? {
+            // SAFETY: as in `unlock`.
+            unsafe { self.lock.unlock_to_wait() };
+        }
         Ok(())
     }
 
