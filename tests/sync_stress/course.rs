@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 /// How many tests share the time that `FIBRE_STRESS_SECONDS` grants.
-const TESTS: u32 = 9;
+const TESTS: u32 = 10;
 
 /// Turns of each role in one round, at most. What was lost shows when nobody is left who makes it
 /// good by chance, so short rounds find more than long ones.

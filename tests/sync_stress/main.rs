@@ -31,6 +31,7 @@ mod locks;
 mod onces;
 mod oneshots;
 mod passing;
+mod raws;
 mod round;
 mod rw_locks;
 mod selections;
