@@ -33,10 +33,9 @@ const CHOICES: &[(&str, &[&str])] = &[
 /// The files of tests that hold under every policy.
 const SUITES: &[&str] = &[
     "cancel",
+    "io",
     "migration",
-    "net",
     "panics",
-    "pipe",
     "scheduling",
     "spawn",
     "stress",

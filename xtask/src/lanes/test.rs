@@ -16,12 +16,11 @@ use crate::workspace::cargo;
 /// run them: those in which fibres wait, and may go on elsewhere.
 const OPTIMISED: &[&str] = &[
     "cancel",
+    "io",
     "lifecycle",
     "local",
     "migration",
-    "net",
     "panics",
-    "pipe",
     "regressions",
     "scheduling",
     "spawn",

@@ -1,4 +1,4 @@
-//! TCP sockets.
+//! Sockets, pipes and all other descriptors.
 //!
 //! | file          | what it is about                                            |
 //! |---------------|-------------------------------------------------------------|
@@ -10,6 +10,7 @@
 //! | `sharing`     | several fibres on one connection, clones                    |
 //! | `hints`       | when what is known about readiness misleads                 |
 //! | `close`       | closing what others wait for; numbers that are used again   |
+//! | `pipe`        | pipes: bytes, ends, closing, plain threads at the other end   |
 //! | `conversions` | from and to std, options, plain threads, several clusters   |
 
 #![allow(
@@ -24,6 +25,7 @@ mod connect;
 mod conversions;
 mod ends;
 mod hints;
+mod pipe;
 mod sharing;
 mod stream;
 mod timeouts;

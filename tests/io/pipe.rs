@@ -1,20 +1,11 @@
 //! Pipes: bytes, ends, closing, plain threads at the other end.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test fails by panicking"
-)]
-
-#[path = "support/mod.rs"]
-mod support;
-
+use crate::support::sockets::{read_noise, write_noise};
+use crate::support::{Random, for_each_cluster, let_others_block, watched};
 use fibre::io::{PipeReader, PipeWriter, pipe};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::sync::Arc;
 use std::thread;
-use support::sockets::{read_noise, write_noise};
-use support::{Random, for_each_cluster, let_others_block, watched};
 
 /// More than a pipe holds, in pieces of random sizes: both sides have to wait.
 #[test]
