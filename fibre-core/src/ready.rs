@@ -41,6 +41,8 @@ pub struct ReadyQueue {
     local: [Fifo; LEVELS],
     /// Whose turn it is when both `local` and `shared` have something. The owner only.
     shared_next: Cell<bool>,
+    /// How often the owner has taken something from `shared` lately. The owner only.
+    shared_turns: Cell<u32>,
     /// Whether the simple rules will do. A hint: who finds too late that they do not finds
     /// his fibre when it tries to sleep.
     plain: AtomicBool,
@@ -82,8 +84,8 @@ struct Rules {
     counting: bool,
 }
 
-// SAFETY: `local`, `shared_next`, `turn` and `lone_since` are touched by the owner's thread only, which
-// every method that does so demands; the rest is made for any thread.
+// SAFETY: `local`, `shared_next`, `shared_turns`, `turn` and `lone_since` are touched by the owner's
+// thread only, which every method that does so demands; the rest is made for any thread.
 unsafe impl Send for ReadyQueue {}
 // SAFETY: as above.
 unsafe impl Sync for ReadyQueue {}
@@ -100,6 +102,7 @@ impl ReadyQueue {
         Self {
             local: std::array::from_fn(|_| Fifo::new()),
             shared_next: Cell::new(false),
+            shared_turns: Cell::new(0),
             plain: AtomicBool::new(!rules.moves_started && !rules.sharing),
             turn: Cell::new(0),
             lone: AtomicPtr::new(ptr::null_mut()),
@@ -299,9 +302,25 @@ impl ReadyQueue {
         self.shared_next.set(false);
         // SAFETY: this thread is the owner.
         match unsafe { self.shared.pop_own(Level::Normal) } {
-            Popped::Node(node) => Some(node),
+            Popped::Node(node) => {
+                self.count_shared_turn();
+                Some(node)
+            }
             Popped::Empty | Popped::InFlight => None,
         }
+    }
+
+    /// Counts what the owner takes from `shared`.
+    #[inline]
+    fn count_shared_turn(&self) {
+        self.shared_turns
+            .set(self.shared_turns.get().wrapping_add(1));
+    }
+
+    /// How often the owner has taken something from `shared` since it asked last, while others
+    /// waited in `local`, perhaps. The owner only.
+    pub fn take_shared_turns(&self) -> u32 {
+        self.shared_turns.replace(0)
     }
 
     /// Moves what others made ready behind what we made ready.

@@ -12,8 +12,9 @@
 //! of caches on the performance of heaps", 1996).
 //!
 //! Due entries fire in batches of [`BATCH`] at most, and a busy processor fires no more of
-//! them than it has switched between fibres since: a million deadlines that pass at the
-//! same time delay nobody for longer than a few of them.
+//! them than started fibres have had turns since: the queue that these wait in does not grow
+//! by it, so a million deadlines that pass at the same time, of fibres that then run once,
+//! delay nobody for longer than a few of them.
 //!
 //! Each processor has a heap behind a lock of its own. The lock is there for the
 //! rare fibre that waits on one processor and goes on another (migration); else

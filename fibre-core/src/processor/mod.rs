@@ -84,6 +84,8 @@ pub struct Processor {
     turn: Cell<usize>,
     /// Switches left until the next service.
     until_service: Cell<u32>,
+    /// How many that were when they were set, less those that have been cut off since.
+    planned: Cell<u32>,
     /// Switches from one service to the next.
     service_interval: Cell<u32>,
     /// When the last service was.
@@ -127,6 +129,7 @@ impl Processor {
             turn: Cell::new(index),
             // There may be orders already.
             until_service: Cell::new(0),
+            planned: Cell::new(0),
             service_interval: Cell::new(SERVICE_INTERVAL),
             last_service: Cell::new(epoch),
             epoch,
@@ -276,10 +279,10 @@ impl Processor {
             return false;
         }
         let now = Instant::now();
-        let switches = self.service_interval.get();
+        let turns = self.turns_since_service();
         self.adapt_interval(now - self.last_service.replace(now));
         self.poll_events();
-        self.fire_timers(now, switches);
+        self.fire_timers(now, turns);
         self.stacks.decay(now, &self.domain.stacks);
         self.domain.tally(self.index).count_service();
         self.help_others();
@@ -309,12 +312,25 @@ impl Processor {
         }
     }
 
-    /// Wakes those whose time is up, a batch of them at most, and no more than there have
-    /// been `switches` since the last ones; the next batch comes after as many.
-    fn fire_timers(&self, now: Instant, switches: u32) {
-        if self.timers.fire(now, switches.min(BATCH)) {
-            let soon = self.until_service.get().min(BATCH);
-            self.until_service.set(soon);
+    /// How many of those who wait in the queue of started fibres have had their turn since the last
+    /// service. At least half of the switches since: if there were fewer, that queue was empty.
+    fn turns_since_service(&self) -> u32 {
+        let switches = self.planned.get() + 1;
+        let others = self.ready.take_shared_turns();
+        switches.saturating_sub(others).max(switches.div_ceil(2))
+    }
+
+    /// Decides on the next service.
+    fn plan_service(&self, switches: u32) {
+        self.planned.set(switches);
+        self.until_service.set(switches);
+    }
+
+    /// Wakes those whose time is up, a batch of them at most, and no more than have had their
+    /// `turns` since the last ones: the queue does not grow. The next batch comes soon.
+    fn fire_timers(&self, now: Instant, turns: u32) {
+        if self.timers.fire(now, turns.min(BATCH)) {
+            self.plan_service(self.until_service.get().min(BATCH));
         }
     }
 
@@ -338,7 +354,8 @@ impl Processor {
     fn end_slice(&self) -> bool {
         let now = Instant::now();
         if now - self.last_service.get() >= SERVICE_PERIOD {
-            self.until_service.set(0);
+            let left = self.until_service.replace(0);
+            self.planned.set(self.planned.get() - left);
         }
         // Who was to run next has waited for long enough to be worth a wake-up.
         self.ready.offer_lone();
@@ -388,7 +405,7 @@ impl Processor {
             interval
         };
         self.service_interval.set(next);
-        self.until_service.set(next);
+        self.plan_service(next);
     }
 
     /// What the processor shares with the others of its cluster.

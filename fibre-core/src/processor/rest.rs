@@ -108,7 +108,7 @@ impl Processor {
         // Whoever gives an order wakes us for it.
         let obeys = self.domain.orders.is_any();
         let interval = self.service_interval.get();
-        self.until_service.set(if obeys { 0 } else { interval });
+        self.plan_service(if obeys { 0 } else { interval });
         self.note_busy(now);
         // Nothing else can be due: it was the earliest.
         if deadline.is_some_and(|deadline| deadline <= now) {

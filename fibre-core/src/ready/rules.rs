@@ -145,7 +145,12 @@ impl ReadyQueue {
         let local = || self.local[level as usize].pop();
         // SAFETY: this thread is the owner.
         let shared = || match self.count_popped(unsafe { self.shared.pop_own(level) }) {
-            Popped::Node(node) => Some(node),
+            Popped::Node(node) => {
+                if !self.rules.moves_started {
+                    self.count_shared_turn();
+                }
+                Some(node)
+            }
             Popped::Empty | Popped::InFlight => None,
         };
         // It is the youngest, but not for ever.

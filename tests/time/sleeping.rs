@@ -1,13 +1,6 @@
-//! Sleeping and deadlines.
+//! Sleeping, deadlines of waits, and ticks.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test fails by panicking"
-)]
-
-mod support;
-
+use crate::support::{self, Random, eventually, for_clusters, for_each_cluster, sockets, watched};
 use fibre::sync::{Condvar, Mutex, Semaphore};
 use fibre::{Cluster, Interval};
 use std::io::Read;
@@ -15,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Random, eventually, for_clusters, for_each_cluster, sockets, watched};
 
 /// A sleep is never shorter than asked for, in fibres and in threads.
 #[test]
@@ -31,8 +23,8 @@ fn sleep_takes_at_least_as_long() {
     watched(check);
 }
 
-/// Sleeping takes about as long as asked for also where sockets are waited for, and not a whole
-/// number of milliseconds.
+/// Sleeping is not rounded up to a whole number of milliseconds where sockets are waited for: sooner
+/// or later a short sleep is over before the first one has passed.
 #[test]
 fn sleep_is_precise_beside_sockets() {
     for_clusters(&[1], |_| {
@@ -40,39 +32,53 @@ fn sleep_is_precise_beside_sockets() {
         let soon = Some(Duration::from_millis(1));
         near.set_read_timeout(soon).unwrap();
         (&near).read(&mut [0]).unwrap_err();
-        let mut times: Vec<_> = (0..50)
-            .map(|_| {
-                let before = Instant::now();
-                fibre::sleep(Duration::from_micros(100));
-                before.elapsed()
-            })
-            .collect();
-        times.sort();
-        assert!(times[25] < Duration::from_micros(700), "{:?}", times[25]);
+        eventually(|| {
+            let before = Instant::now();
+            fibre::sleep(Duration::from_micros(100));
+            before.elapsed() < Duration::from_millis(1)
+        });
     });
 }
 
-/// Sleepers wake up in the order of their deadlines.
+/// Sleepers wake up in the order of their deadlines. On one processor the order is exact;
+/// between processors nobody compares.
 #[test]
 fn sleepers_wake_in_order() {
-    for_each_cluster(|cluster| {
-        // On one processor the order is exact; between processors nobody compares.
-        let builder = Cluster::builder().processors(1);
-        let one = builder.build().unwrap();
+    watched(|| {
+        let order = with_all_asleep(200, |due, place| {
+            let place = place * 71 % 200;
+            fibre::sleep_until(Some(due + Duration::from_micros(100) * place));
+            place
+        });
+        assert!(order.is_sorted() && order.len() == 200, "{order:?}");
+    });
+}
+
+/// Runs `sleep` in so many fibres of one processor, with their numbers and a time of which it
+/// is certain that none of them saw it pass before all slept. Returns what `sleep` did, in the
+/// order in which they returned.
+fn with_all_asleep(fibres: u32, sleep: fn(Instant, u32) -> u32) -> Vec<u32> {
+    let mut lead = Duration::from_millis(5);
+    loop {
+        let cluster = Cluster::builder().processors(1).build().unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
-        let start = Instant::now() + Duration::from_millis(5);
-        for i in 0..200_u64 {
-            let (order, place) = (Arc::clone(&order), i * 71 % 200);
-            one.spawn(move || {
-                fibre::sleep_until(Some(start + Duration::from_micros(place * 100)));
-                order.lock().push(place);
+        let in_time = Arc::new(AtomicUsize::new(0));
+        let due = Instant::now() + lead;
+        for fibre in 0..fibres {
+            let (order, in_time) = (Arc::clone(&order), Arc::clone(&in_time));
+            cluster.spawn(move || {
+                in_time.fetch_add(usize::from(Instant::now() < due), Ordering::SeqCst);
+                let result = sleep(due, fibre);
+                order.lock().push(result);
             });
         }
-        fibre::blocking(move || one.stop());
-        let order = order.lock();
-        assert!(order.is_sorted() && order.len() == 200, "{order:?}");
-        assert!(cluster.processors() > 0);
-    });
+        cluster.stop();
+        if in_time.load(Ordering::SeqCst) == fibres as usize {
+            return std::mem::take(&mut order.lock());
+        }
+        // The machine is slow at the moment.
+        lead *= 2;
+    }
 }
 
 /// Ten thousand fibres sleep at once, each for a time of its own.
@@ -303,55 +309,5 @@ fn intervals_at_the_edges() {
         assert_eq!(endless.skip_missed(), 0);
         let payload = std::panic::catch_unwind(|| Interval::new(Duration::ZERO)).unwrap_err();
         assert!(support::text_of(&*payload).contains("no time at all"));
-    });
-}
-
-/// Thousands of deadlines have passed when the processor sees to them, and a fibre that is ready all the
-/// time runs in between.
-#[test]
-fn many_deadlines_at_once_starve_nobody() {
-    watched(|| {
-        const SLEEPERS: usize = 20_000;
-        let cluster = Cluster::builder()
-            .processors(1)
-            .stack_size(32 * 1024)
-            .build()
-            .unwrap();
-        let awake = Arc::new(AtomicUsize::new(0));
-        let begun = Arc::new(AtomicUsize::new(0));
-        let time = Duration::from_millis(400);
-        for _ in 0..SLEEPERS {
-            let (awake, begun) = (Arc::clone(&awake), Arc::clone(&begun));
-            cluster.spawn(move || {
-                let due = Instant::now() + time;
-                begun.fetch_add(1, Ordering::SeqCst);
-                fibre::sleep_until(Some(due));
-                assert!(Instant::now() >= due);
-                awake.fetch_add(1, Ordering::SeqCst);
-            });
-        }
-        let counts = (Arc::clone(&awake), Arc::clone(&begun));
-        let witness = cluster.spawn(move || {
-            while counts.1.load(Ordering::SeqCst) < SLEEPERS {
-                fibre::yield_now();
-            }
-            // The processor is busy until all are due.
-            thread::sleep(time);
-            // How many wake up between two runs of this fibre.
-            let (mut before, mut most) = (counts.0.load(Ordering::SeqCst), 0);
-            while before < SLEEPERS {
-                fibre::yield_now();
-                let now = counts.0.load(Ordering::SeqCst);
-                most = most.max(now - before);
-                before = now;
-            }
-            most
-        });
-        let most = witness.join().unwrap();
-        assert!(
-            most <= SLEEPERS / 10,
-            "{most} of {SLEEPERS} ran between two runs of another"
-        );
-        cluster.stop();
     });
 }
