@@ -4,17 +4,68 @@
 //! socket). An event wakes the one that has waited longest; who then finds more
 //! than it takes calls [`Gate::pass_on`] for the next one. Woken ones compete with
 //! newcomers, and wait again if they find nothing, in front of all others: at the
-//! end, one that is always woken in vain would never get anything.
+//! end, one that is always woken in vain would never get anything. When all are woken at
+//! once, they wait again at the end, one after the other, and so keep their order.
 
 use crate::gate_word::{Delivered, GateWord, News, Snapshot};
-use fibre_core::{Limit, Outcome};
+use crate::patience::{Clock, Patience};
+use fibre_core::{Cancelled, Limit, Outcome};
 use fibre_sync::{Locked, Place, WaitList, wait_at};
+use std::io;
+
+/// What one who waited is told: an event came.
+const EVENT: u32 = 0;
+/// What one who waited is told: all were woken.
+const ALL: u32 = 1;
 
 /// See the module text.
 #[derive(Debug, Default)]
 pub struct Gate {
+    /// What is known of the direction.
     word: GateWord,
+    /// Who waits for it.
     waiting: Locked<WaitList>,
+}
+
+/// One call's waits at a gate.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    /// How long it may wait.
+    clock: Clock<'a>,
+    /// Where it waits next.
+    place: Place,
+    /// Whether its time is over, so that it must not wait again.
+    over: bool,
+}
+
+impl<'a> Turn<'a> {
+    /// Of a call that has not waited yet.
+    #[inline]
+    pub fn new(patience: Patience<'a>) -> Self {
+        Self {
+            clock: Clock::new(patience),
+            place: Place::Last,
+            over: false,
+        }
+    }
+
+    /// Whether it has waited as long as it may.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Asks what to do about a call that would have blocked.
+    ///
+    /// # Errors
+    ///
+    /// `TimedOut` if it must not wait again.
+    pub fn in_vain(&self) -> io::Result<()> {
+        if self.over {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
+    }
 }
 
 impl Gate {
@@ -35,18 +86,31 @@ impl Gate {
         self.word.drained(seen, hangup_too)
     }
 
-    /// Waits until the direction may be ready or closed, or until the limit. Blocks the fibre
-    /// (or thread). Who gives up has consumed no event: the waker goes on to the next.
-    pub fn wait(&self, limit: Limit, place: Place) -> Outcome {
+    /// Waits until the direction may be ready or closed, or until the turn is over. Blocks the
+    /// fibre (or thread). Who gives up has consumed no event: the waker goes on to the next.
+    ///
+    /// # Errors
+    ///
+    /// If the fibre has been cancelled.
+    pub fn wait(&self, turn: &mut Turn<'_>) -> Result<(), Cancelled> {
+        let term = turn.clock.term();
         let enter = |list: &mut WaitList| {
-            let wait = self.word.begin_wait();
+            let wait = self.word.begin_wait() && turn.clock.is_current(term);
             if !wait && list.is_empty() {
                 self.word.no_waiters();
             }
             wait
         };
+        let limit = Limit::of(term.end);
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
-        unsafe { wait_at(place, &self.waiting, |list| list, limit, enter, || ()) }
+        match unsafe { wait_at(turn.place, &self.waiting, |list| list, limit, enter, || ()) } {
+            Outcome::Woken(ALL) => turn.place = Place::Last,
+            Outcome::Woken(_) => turn.place = Place::First,
+            Outcome::TimedOut => turn.over = true,
+            Outcome::Cancelled => return Err(Cancelled),
+            Outcome::NotParked => {}
+        }
+        Ok(())
     }
 
     /// Delivers an event and wakes one.
@@ -59,7 +123,14 @@ impl Gate {
     /// Lets all who wait try again.
     pub fn wake_all(&self) {
         if self.word.event(News::default()) == Delivered::Waiters {
-            while self.wake_one() {}
+            self.resume_all();
+        }
+    }
+
+    /// Lets all who wait look at their time limit again, which the caller has changed.
+    pub fn nudge(&self) {
+        if self.word.nudge() == Delivered::Waiters {
+            self.resume_all();
         }
     }
 
@@ -74,18 +145,29 @@ impl Gate {
     /// Closes the direction and wakes all.
     pub fn close(&self) {
         if self.word.close() == Delivered::Waiters {
-            while self.wake_one() {}
+            self.resume_all();
         }
     }
 
-    /// Wakes the one that has waited longest; `false`: nobody waits.
-    fn wake_one(&self) -> bool {
+    /// Wakes the one that has waited longest.
+    fn wake_one(&self) {
         let mut list = self.waiting.lock();
-        let first = list.claim_first(0);
+        let first = list.claim_first(EVENT);
         if list.is_empty() {
             self.word.no_waiters();
         }
         drop(list);
-        first.map(|first| first.resume()).is_some()
+        if let Some(first) = first {
+            first.resume();
+        }
+    }
+
+    /// Wakes all who wait.
+    fn resume_all(&self) {
+        let mut list = self.waiting.lock();
+        let all = list.claim_all(ALL);
+        self.word.no_waiters();
+        drop(list);
+        all.resume();
     }
 }

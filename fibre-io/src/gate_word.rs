@@ -161,6 +161,12 @@ impl GateWord {
         }
     }
 
+    /// Obliges the caller to let those who wait look at something again that it has changed
+    /// before: who begins to wait from now on sees the change.
+    pub fn nudge(&self) -> Delivered {
+        delivered(self.0.fetch_or(0, Ordering::AcqRel))
+    }
+
     /// Closes the direction: nobody may begin to wait any more.
     pub fn close(&self) -> Delivered {
         delivered(self.0.fetch_or(CLOSED, Ordering::AcqRel))

@@ -10,6 +10,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `patience` | how long a call may wait |
 //! | `gate_word`, `gate` | readiness of one direction, and who waits for it |
 //! | `epoll` | one epoll instance, as the kernel has it |
 //! | `table` | one slot per descriptor, found by its number |
@@ -30,6 +31,8 @@ pub mod gate_word;
 #[cfg(not(loom))]
 pub mod net;
 #[cfg(not(loom))]
+mod patience;
+#[cfg(not(loom))]
 pub mod pipe;
 #[cfg(not(loom))]
 mod poller;
@@ -42,5 +45,7 @@ mod transfer;
 
 #[cfg(not(loom))]
 pub use gate_word::Snapshot;
+#[cfg(not(loom))]
+pub use patience::{Patience, TimeLimit};
 #[cfg(not(loom))]
 pub use source::{Direction, Left, Source};

@@ -5,6 +5,7 @@
 //! a fibre that writes to a pipe without readers gets `BrokenPipe` and nothing else; a
 //! plain thread gets what the process has chosen, which in Rust programs is the same.
 
+use crate::patience::Patience;
 use crate::source::{Direction, Left, Source};
 use crate::transfer::{left, total, useful};
 use rustix::io::Errno;
@@ -56,7 +57,7 @@ impl PipeReader {
         mut take: impl FnMut(BorrowedFd<'_>) -> Result<usize, Errno>,
         wanted: usize,
     ) -> io::Result<usize> {
-        self.0.io(Direction::Read, None, |fd| {
+        self.0.io(Direction::Read, Patience::Endless, |fd| {
             let count = take(fd)?;
             Ok((count, left(count, wanted)))
         })
@@ -71,8 +72,9 @@ impl PipeWriter {
     ) -> io::Result<usize> {
         // A short write fills the pipe, but room for less than a piece is no event: only a
         // refused write says that there will be one.
-        self.0
-            .io(Direction::Write, None, |fd| Ok((put(fd)?, Left::More)))
+        self.0.io(Direction::Write, Patience::Endless, |fd| {
+            Ok((put(fd)?, Left::More))
+        })
     }
 }
 

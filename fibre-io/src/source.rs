@@ -1,19 +1,17 @@
 //! A descriptor that fibres can wait for, and the funnel that all I/O goes through.
 
 use crate::backoff;
-use crate::gate::Gate;
+use crate::gate::{Gate, Turn};
 use crate::gate_word::Snapshot;
+use crate::patience::Patience;
 use crate::poller::epoll_of_caller;
 use crate::table::Slot;
-use fibre_core::{
-    Cancelled, Limit, Outcome, cancellation_point, yield_cancellable, yield_point_cancellable,
-};
-use fibre_sync::Place;
+use fibre_core::{cancellation_point, yield_cancellable, yield_point_cancellable};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +90,10 @@ impl Source {
 
     /// The funnel: calls `operation` until it neither would block nor was interrupted,
     /// and waits for `direction` in between. Blocks the fibre, or the thread if the
-    /// caller is not a fibre; each wait for `timeout` at most.
+    /// caller is not a fibre, as long as `patience` allows.
+    ///
+    /// A call whose time is over has tried after that: it finds what came while its processor
+    /// did not look at its events.
     ///
     /// `operation` also says whether it left something ([`Left`]); if not, the next
     /// call waits for an event without trying first.
@@ -111,7 +112,7 @@ impl Source {
     pub fn io<T>(
         &self,
         direction: Direction,
-        timeout: Option<Duration>,
+        patience: Patience<'_>,
         mut operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
         let gate = self.gate(direction);
@@ -119,18 +120,15 @@ impl Source {
         if rested {
             yield_point_cancellable()?;
         }
-        let mut deadline = None;
-        let mut place = Place::Last;
+        let mut turn = Turn::new(patience);
         loop {
             let seen = gate.snapshot();
             if seen.is_closed() {
                 return Err(closed());
             }
             if self.slot.is_registered() {
-                if !seen.is_ready() {
-                    self.wait(gate, timeout, &mut deadline, place)?;
-                    // Who is woken in vain keeps its turn.
-                    place = Place::First;
+                if !seen.is_ready() && !turn.is_over() {
+                    gate.wait(&mut turn)?;
                     rested = true;
                     continue;
                 }
@@ -161,6 +159,7 @@ impl Source {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
                     gate.drained(seen, true);
+                    turn.in_vain()?;
                     self.register()?;
                 }
                 Err(errno) => {
@@ -169,20 +168,6 @@ impl Source {
                 }
             }
         }
-    }
-
-    /// Waits at the gate; the deadline counts from the first wait.
-    fn wait(
-        &self,
-        gate: &Gate,
-        timeout: Option<Duration>,
-        deadline: &mut Option<Instant>,
-        place: Place,
-    ) -> io::Result<()> {
-        if deadline.is_none() {
-            *deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        }
-        wait_at(gate, *deadline, place)
     }
 
     /// What is known about a direction now; for [`wait_ready`](Self::wait_ready).
@@ -206,11 +191,12 @@ impl Source {
         let gate = self.gate(direction);
         gate.drained(seen, true);
         self.register()?;
-        wait_at(gate, deadline, Place::Last)?;
+        let mut turn = Turn::new(deadline.map_or(Patience::Endless, Patience::Until));
+        gate.wait(&mut turn)?;
         if gate.snapshot().is_closed() {
             Err(closed())
         } else {
-            Ok(())
+            turn.in_vain()
         }
     }
 
@@ -232,6 +218,12 @@ impl Source {
         if let Some(epoll) = self.slot.deregister() {
             epoll.remove(self.as_fd());
         }
+    }
+
+    /// Lets all who wait for a direction look at their [`TimeLimit`](crate::TimeLimit) again,
+    /// whose deadline the caller has changed.
+    pub fn nudge(&self, direction: Direction) {
+        self.gate(direction).nudge();
     }
 
     /// Makes all calls that wait, and all later ones, fail with `ConnectionAborted`. The
@@ -258,15 +250,6 @@ impl Drop for Source {
             self.fd = None;
             backoff::descriptor_freed();
         }
-    }
-}
-
-/// Waits at a gate until the deadline or until the fibre is cancelled, and says which.
-fn wait_at(gate: &Gate, deadline: Option<Instant>, place: Place) -> io::Result<()> {
-    match gate.wait(Limit::of(deadline), place) {
-        Outcome::TimedOut => Err(io::ErrorKind::TimedOut.into()),
-        Outcome::Cancelled => Err(Cancelled.into()),
-        Outcome::Woken(_) | Outcome::NotParked => Ok(()),
     }
 }
 

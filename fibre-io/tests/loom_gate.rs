@@ -16,6 +16,8 @@ use loom::thread;
 struct Socket {
     /// What the kernel has.
     bytes: AtomicUsize,
+    /// The deadline of those who wait, as a number.
+    deadline: AtomicUsize,
     word: GateWord,
     /// How many wait, and how many of them have been woken.
     list: Mutex<(usize, usize)>,
@@ -30,12 +32,15 @@ enum Planted {
     ClearBlindly,
     /// Wait without asking whether an event has come.
     WaitBlindly,
+    /// Wait without asking whether the deadline is still the same.
+    KeepDeadline,
 }
 
 impl Socket {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             bytes: AtomicUsize::new(0),
+            deadline: AtomicUsize::new(0),
             word: GateWord::new(),
             list: Mutex::new((0, 0)),
             woken: Condvar::new(),
@@ -63,10 +68,25 @@ impl Socket {
         }
     }
 
+    /// The deadline changes.
+    fn set_deadline(&self, deadline: usize) {
+        self.deadline.store(deadline, Ordering::Relaxed);
+        if self.word.nudge() == Delivered::Waiters {
+            self.wake_one();
+        }
+    }
+
     /// The first part of `Gate::wait`; says whether the reader is now in the list.
     fn enter(&self, planted: Planted) -> bool {
+        self.enter_until(self.deadline.load(Ordering::Relaxed), planted)
+    }
+
+    /// The same, for one who knows the deadline already.
+    fn enter_until(&self, deadline: usize, planted: Planted) -> bool {
         let mut list = self.list.lock().unwrap();
-        let wait = self.word.begin_wait() || planted == Planted::WaitBlindly;
+        let ready = !self.word.begin_wait() && planted != Planted::WaitBlindly;
+        let same = self.deadline.load(Ordering::Relaxed) == deadline;
+        let wait = !ready && (same || planted == Planted::KeepDeadline);
         if wait {
             list.0 += 1;
         } else if list.0 == 0 {
@@ -166,6 +186,38 @@ fn two_readers() {
     socket.read();
     reader.join().unwrap();
     poller.join().unwrap();
+}
+
+/// A reader with nothing to read, and one who changes its deadline: if the reader goes to sleep
+/// until the old one, it is woken.
+fn changed_deadline(planted: Planted) {
+    let socket = Socket::new();
+    let _ = socket.word.drained(socket.word.snapshot(), true);
+    let setter = {
+        let socket = Arc::clone(&socket);
+        thread::spawn(move || socket.set_deadline(1))
+    };
+    let until = loop {
+        let deadline = socket.deadline.load(Ordering::Relaxed);
+        if socket.enter_until(deadline, planted) {
+            break deadline;
+        }
+    };
+    setter.join().unwrap();
+    let woken = socket.list.lock().unwrap().1 > 0;
+    assert!(until == 1 || woken, "asleep until an old deadline");
+}
+
+/// A new deadline reaches all who wait, whenever it comes.
+#[test]
+fn a_deadline_is_not_missed() {
+    model::check(|| changed_deadline(Planted::Nothing));
+}
+
+/// Planted: waiting although the deadline has changed since it was looked at.
+#[test]
+fn planted_old_deadline_is_found() {
+    finds_bug(|| changed_deadline(Planted::KeepDeadline));
 }
 
 /// An edge is never lost, whenever it comes.

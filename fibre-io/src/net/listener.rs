@@ -2,6 +2,7 @@
 
 use super::{SocketAddr, TcpStream, ToSocketAddrs, each_address, tcp_socket, to_std};
 use crate::backoff::Backoff;
+use crate::patience::Patience;
 use crate::source::{Direction, Left, Source};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
@@ -75,7 +76,7 @@ impl TcpListener {
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         self.backoff.pause();
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let accepted = self.source.io(Direction::Read, None, |fd| {
+        let accepted = self.source.io(Direction::Read, Patience::Endless, |fd| {
             loop {
                 match acceptfrom_with(fd, flags) {
                     // It was gone before we got to it; the next one may be there.

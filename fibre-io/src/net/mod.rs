@@ -2,7 +2,6 @@
 //! fibre. Differences: a time-out is reported as `TimedOut`, and there is `close`.
 
 mod listener;
-mod options;
 mod stream;
 
 pub use listener::{Incoming, TcpListener};

@@ -1,8 +1,8 @@
 //! A TCP connection.
 
-use super::options::Timeout;
 use super::{Shutdown, SocketAddr, ToSocketAddrs, each_address, tcp_socket, to_std};
 use crate::gate_word::Snapshot;
+use crate::patience::{Patience, TimeLimit};
 use crate::source::{Direction, Left, Source};
 use crate::transfer::{left, total, useful};
 use fibre_core::cancellation_point;
@@ -23,8 +23,10 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct TcpStream {
     source: Source,
-    read_timeout: Timeout,
-    write_timeout: Timeout,
+    /// How long reads wait.
+    reading: TimeLimit,
+    /// How long writes wait.
+    writing: TimeLimit,
 }
 
 impl TcpStream {
@@ -32,8 +34,8 @@ impl TcpStream {
     pub(super) fn from_source(source: Source) -> Self {
         Self {
             source,
-            read_timeout: Timeout::default(),
-            write_timeout: Timeout::default(),
+            reading: TimeLimit::default(),
+            writing: TimeLimit::default(),
         }
     }
 
@@ -143,8 +145,8 @@ impl TcpStream {
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             source: Source::from_nonblocking(self.source.as_fd().try_clone_to_owned()?)?,
-            read_timeout: self.read_timeout.duplicate(),
-            write_timeout: self.write_timeout.duplicate(),
+            reading: self.reading.duplicate(),
+            writing: self.writing.duplicate(),
         })
     }
 
@@ -154,7 +156,7 @@ impl TcpStream {
     ///
     /// None; the type is std's.
     pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
-        Ok(self.read_timeout.get())
+        Ok(self.reading.timeout())
     }
 
     /// The longest that a write waits; `None`, the default, is for ever.
@@ -163,7 +165,7 @@ impl TcpStream {
     ///
     /// None; the type is std's.
     pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
-        Ok(self.write_timeout.get())
+        Ok(self.writing.timeout())
     }
 
     /// Sets the longest that a read waits before it fails with `TimedOut`.
@@ -172,7 +174,7 @@ impl TcpStream {
     ///
     /// `InvalidInput` for a zero duration.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.read_timeout.set(timeout)
+        self.reading.set_timeout(timeout)
     }
 
     /// Sets the longest that a write waits before it fails with `TimedOut`.
@@ -181,7 +183,7 @@ impl TcpStream {
     ///
     /// `InvalidInput` for a zero duration.
     pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.write_timeout.set(timeout)
+        self.writing.set_timeout(timeout)
     }
 
     /// Whether small writes are sent at once (`TCP_NODELAY`).
@@ -220,7 +222,7 @@ impl TcpStream {
     /// As reading.
     pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.source
-            .io(Direction::Read, self.read_timeout.get(), |fd| {
+            .io(Direction::Read, Patience::Set(&self.reading), |fd| {
                 // What was seen is still there.
                 recv(fd, &mut *buffer, RecvFlags::PEEK | RecvFlags::DONTWAIT)
                     .map(|(count, _)| (count, Left::More))
@@ -248,7 +250,7 @@ impl Read for &TcpStream {
             return Ok(0);
         }
         self.source
-            .io(Direction::Read, self.read_timeout.get(), |fd| {
+            .io(Direction::Read, Patience::Set(&self.reading), |fd| {
                 let (count, _) = recv(fd, &mut *buffer, RecvFlags::DONTWAIT)?;
                 Ok((count, left(count, buffer.len())))
             })
@@ -261,7 +263,7 @@ impl Read for &TcpStream {
         let buffers = &mut buffers[window];
         let wanted = total(buffers);
         self.source
-            .io(Direction::Read, self.read_timeout.get(), |fd| {
+            .io(Direction::Read, Patience::Set(&self.reading), |fd| {
                 let mut nothing = RecvAncillaryBuffer::default();
                 let got = recvmsg(fd, buffers, &mut nothing, RecvFlags::DONTWAIT)?;
                 Ok((got.bytes, left(got.bytes, wanted)))
@@ -275,7 +277,7 @@ impl Write for &TcpStream {
             return Ok(0);
         }
         self.source
-            .io(Direction::Write, self.write_timeout.get(), |fd| {
+            .io(Direction::Write, Patience::Set(&self.writing), |fd| {
                 let count = send(fd, buffer, SEND)?;
                 Ok((count, left(count, buffer.len())))
             })
@@ -288,7 +290,7 @@ impl Write for &TcpStream {
         let buffers = &buffers[window];
         let wanted = total(buffers);
         self.source
-            .io(Direction::Write, self.write_timeout.get(), |fd| {
+            .io(Direction::Write, Patience::Set(&self.writing), |fd| {
                 let mut nothing = SendAncillaryBuffer::default();
                 let count = sendmsg(fd, buffers, &mut nothing, SEND)?;
                 Ok((count, left(count, wanted)))

@@ -1,0 +1,240 @@
+//! How long a call may wait.
+//!
+//! A [`TimeLimit`] lies in a socket, one for each direction, and has two parts, of which the
+//! earlier one counts. A *time-out*, as std has it, is how long each call may wait, from its
+//! first wait on; it is looked at when a call begins to wait. A *deadline*, as Go has it, is a
+//! moment for all calls, and concerns those that wait already, too.
+//!
+//! For that, who is about to wait looks at the deadline once more under the lock of the gate's
+//! list, after it has announced its wait in the gate's word; and who changes the deadline
+//! changes the word afterwards (`GateWord::nudge`). If the nudge comes second, it sees that
+//! somebody waits, and goes to the list; if it comes first, the new deadline is seen.
+//!
+//! # Memory ordering
+//!
+//! All is relaxed: what the deadline needs comes from the two read-modify-writes of the word.
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long one call may wait.
+#[derive(Debug, Clone, Copy)]
+pub enum Patience<'a> {
+    /// For ever.
+    Endless,
+    /// Until this moment. If it is past, the call tries once.
+    Until(Instant),
+    /// As long as its socket says, which may change meanwhile.
+    Set(&'a TimeLimit),
+}
+
+/// A time-out and a deadline that several fibres may read while one sets them.
+#[derive(Debug, Default)]
+pub struct TimeLimit {
+    /// Nanoseconds; zero for none.
+    timeout: AtomicU64,
+    /// Nanoseconds since [`origin`], and one; zero for none.
+    deadline: AtomicU64,
+}
+
+impl TimeLimit {
+    /// The time-out now.
+    pub fn timeout(&self) -> Option<Duration> {
+        match self.timeout.load(Ordering::Relaxed) {
+            0 => None,
+            nanoseconds => Some(Duration::from_nanos(nanoseconds)),
+        }
+    }
+
+    /// Sets the time-out.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for a zero duration, as in std.
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let nanoseconds = match timeout {
+            Some(timeout) => saturating_nanoseconds(not_zero(timeout)?),
+            None => 0,
+        };
+        self.timeout.store(nanoseconds, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The deadline now.
+    pub fn deadline(&self) -> Option<Instant> {
+        let nanoseconds = self.deadline.load(Ordering::Relaxed).checked_sub(1)?;
+        origin().checked_add(Duration::from_nanos(nanoseconds))
+    }
+
+    /// Sets the deadline. Those who wait already have to be told, by a nudge.
+    pub fn set_deadline(&self, deadline: Option<Instant>) {
+        let nanoseconds = deadline.map_or(0, |deadline| {
+            let later = deadline.saturating_duration_since(origin());
+            saturating_nanoseconds(later).saturating_add(1)
+        });
+        self.deadline.store(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// A copy for a duplicate.
+    pub fn duplicate(&self) -> Self {
+        let copy = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::Relaxed));
+        Self {
+            timeout: copy(&self.timeout),
+            deadline: copy(&self.deadline),
+        }
+    }
+}
+
+/// One call's patience while it lasts.
+#[derive(Debug)]
+pub struct Clock<'a> {
+    /// What the call was given.
+    patience: Patience<'a>,
+    /// When it first had to wait, if it has a time-out.
+    started: Option<Instant>,
+}
+
+/// Until when a wait lasts, and what that follows from.
+#[derive(Debug, Clone, Copy)]
+pub struct Term {
+    /// The end; `None` for never.
+    pub end: Option<Instant>,
+    /// The deadline's word.
+    deadline: u64,
+}
+
+impl<'a> Clock<'a> {
+    /// For a call that has not waited yet.
+    #[inline]
+    pub fn new(patience: Patience<'a>) -> Self {
+        Self {
+            patience,
+            started: None,
+        }
+    }
+
+    /// Until when the call may wait, as things are now.
+    pub fn term(&mut self) -> Term {
+        let (end, deadline) = match self.patience {
+            Patience::Endless => (None, 0),
+            Patience::Until(end) => (Some(end), 0),
+            Patience::Set(limit) => {
+                let deadline = limit.deadline.load(Ordering::Relaxed);
+                let moment = if deadline == 0 {
+                    None
+                } else {
+                    limit.deadline()
+                };
+                let by_timeout = limit.timeout().and_then(|timeout| {
+                    let started = *self.started.get_or_insert_with(Instant::now);
+                    started.checked_add(timeout)
+                });
+                (earlier(moment, by_timeout), deadline)
+            }
+        };
+        Term { end, deadline }
+    }
+
+    /// Whether the deadline is still the one that `term` follows from.
+    pub fn is_current(&self, term: Term) -> bool {
+        match self.patience {
+            Patience::Endless | Patience::Until(_) => true,
+            Patience::Set(limit) => limit.deadline.load(Ordering::Relaxed) == term.deadline,
+        }
+    }
+}
+
+/// The earlier one of two moments; none is later than all.
+fn earlier(left: Option<Instant>, right: Option<Instant>) -> Option<Instant> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.min(right)),
+        (left, right) => left.or(right),
+    }
+}
+
+/// A time-out that is none is an error, as in std.
+///
+/// # Errors
+///
+/// `InvalidInput` for a zero duration.
+pub fn not_zero(timeout: Duration) -> io::Result<Duration> {
+    if timeout.is_zero() {
+        let kind = io::ErrorKind::InvalidInput;
+        return Err(io::Error::new(kind, "a time-out of zero"));
+    }
+    Ok(timeout)
+}
+
+/// Nanoseconds; 584 years will do for the rest.
+fn saturating_nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What deadlines are counted from: a moment before the first of them was set.
+fn origin() -> Instant {
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    *ORIGIN.get_or_init(Instant::now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_are_kept_to_the_nanosecond() {
+        let limit = TimeLimit::default();
+        assert_eq!(limit.deadline(), None);
+        limit.set_deadline(Some(Instant::now()));
+        for later in [0, 1, 999, 1_000_000_007] {
+            let moment = Instant::now() + Duration::from_nanos(later);
+            limit.set_deadline(Some(moment));
+            assert_eq!(limit.deadline(), Some(moment));
+        }
+        limit.set_deadline(None);
+        assert_eq!(limit.deadline(), None);
+    }
+
+    #[test]
+    fn what_is_long_past_is_past() {
+        let limit = TimeLimit::default();
+        let now = Instant::now();
+        let _ = origin();
+        limit.set_deadline(now.checked_sub(Duration::from_secs(1)));
+        assert!(
+            limit
+                .deadline()
+                .is_some_and(|moment| moment <= Instant::now())
+        );
+    }
+
+    #[test]
+    fn the_earlier_one_counts() {
+        let limit = TimeLimit::default();
+        let term = || Clock::new(Patience::Set(&limit)).term().end;
+        assert_eq!(term(), None);
+        let soon = Instant::now() + Duration::from_secs(5);
+        limit.set_deadline(Some(soon));
+        limit.set_timeout(Some(Duration::from_secs(3600))).ok();
+        assert_eq!(term(), Some(soon));
+        limit.set_timeout(Some(Duration::from_nanos(1))).ok();
+        assert!(term().is_some_and(|end| end < soon));
+        limit.set_deadline(None);
+        limit.set_timeout(Some(Duration::MAX)).ok();
+        assert!(term().is_none_or(|end| end > soon));
+        assert!(limit.set_timeout(Some(Duration::ZERO)).is_err());
+    }
+
+    #[test]
+    fn a_time_out_counts_from_the_first_wait() {
+        let limit = TimeLimit::default();
+        limit.set_timeout(Some(Duration::from_secs(1))).ok();
+        let mut clock = Clock::new(Patience::Set(&limit));
+        let first = clock.term();
+        assert_eq!(clock.term().end, first.end);
+        assert!(clock.is_current(first));
+        limit.set_deadline(Some(Instant::now()));
+        assert!(!clock.is_current(first));
+    }
+}
