@@ -98,7 +98,18 @@ pub mod channel {
 
 pub use fibre_sync::select;
 
+/// TCP and UDP, after `std::net`.
+#[doc(inline)]
 pub use fibre_io::net;
+
+/// What `std::os` has: `fibre::os::unix::net` for `std::os::unix::net`.
+pub mod os {
+    /// What `std::os::unix` has.
+    pub mod unix {
+        #[doc(inline)]
+        pub use fibre_io::net::unix as net;
+    }
+}
 
 /// Pipes, after `std::io`.
 pub mod io {

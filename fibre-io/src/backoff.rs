@@ -6,6 +6,7 @@
 //! accept waits first: until a descriptor of ours is closed, or for a time that
 //! doubles from 1 ms to 100 ms, in case somebody else's is.
 
+use crate::patience::{Clock, Patience, earlier};
 use fibre_core::{Limit, is_cancelled};
 use fibre_sync::{Locked, WaitList, wait};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -31,15 +32,20 @@ static STARVED_COUNT: AtomicUsize = AtomicUsize::new(0);
 pub struct Backoff(AtomicU32);
 
 impl Backoff {
-    /// Waits, if the last accept found no descriptor. Blocks the fibre (or thread).
-    pub fn pause(&self) {
+    /// Waits, if the last accept found no descriptor, but no longer than `patience` allows.
+    /// Blocks the fibre (or thread).
+    pub fn pause(&self, patience: Patience<'_>) {
         let failures = self.0.load(Ordering::Relaxed);
         if failures == 0 {
             return;
         }
         let pause = (SHORTEST * (1 << (failures - 1).min(DOUBLINGS))).min(LONGEST);
         STARVED_COUNT.fetch_add(1, Ordering::SeqCst);
-        let limit = Limit::Deadline(Instant::now() + pause);
+        let end = earlier(
+            Some(Instant::now() + pause),
+            Clock::new(patience).term().end,
+        );
+        let limit = Limit::of(end);
         // SAFETY: the list is a static that nobody replaces.
         let _ = unsafe { wait(&STARVED, |list| list, limit, |_| true, || ()) };
         STARVED_COUNT.fetch_sub(1, Ordering::SeqCst);

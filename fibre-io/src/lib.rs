@@ -18,7 +18,7 @@
 //! | `source` | a descriptor with its slot; the funnel |
 //! | `backoff` | what accepting does when descriptors run out |
 //! | `transfer` | what every call that moves bytes has to work out |
-//! | `net` | TCP, after `std::net` |
+//! | `net` | TCP, UDP and Unix sockets, after std's |
 //! | `pipe` | pipes, after `std::io::pipe` |
 
 #[cfg(not(loom))]

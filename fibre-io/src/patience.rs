@@ -30,6 +30,15 @@ pub enum Patience<'a> {
     Set(&'a TimeLimit),
 }
 
+impl Patience<'_> {
+    /// For so long at most, from now on.
+    #[must_use]
+    pub fn within(timeout: Duration) -> Self {
+        let end = Instant::now().checked_add(timeout);
+        end.map_or(Self::Endless, Self::Until)
+    }
+}
+
 /// A time-out and a deadline that several fibres may read while one sets them.
 #[derive(Debug, Default)]
 pub struct TimeLimit {
@@ -147,7 +156,7 @@ impl<'a> Clock<'a> {
 }
 
 /// The earlier one of two moments; none is later than all.
-fn earlier(left: Option<Instant>, right: Option<Instant>) -> Option<Instant> {
+pub fn earlier(left: Option<Instant>, right: Option<Instant>) -> Option<Instant> {
     match (left, right) {
         (Some(left), Some(right)) => Some(left.min(right)),
         (left, right) => left.or(right),

@@ -67,14 +67,32 @@ impl Source {
         Ok(Self { fd: Some(fd), slot })
     }
 
+    /// A source of a duplicate: another number for the same thing, with a slot of its own.
+    ///
+    /// # Errors
+    ///
+    /// When there is no descriptor left.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Self::from_nonblocking(self.as_fd().try_clone_to_owned()?)
+    }
+
+    /// Gives the descriptor up, deregistered, and as non-blocking as it is.
+    #[must_use]
+    pub fn release(mut self) -> OwnedFd {
+        self.deregister();
+        match self.fd.take() {
+            Some(fd) => fd,
+            None => unreachable!("nobody else takes it"),
+        }
+    }
+
     /// Gives the descriptor up, deregistered, and blocking again.
     ///
     /// # Errors
     ///
     /// Those of `fcntl`.
-    pub fn into_fd(mut self) -> io::Result<OwnedFd> {
-        self.deregister();
-        let fd = self.fd.take().ok_or_else(closed)?;
+    pub fn into_fd(self) -> io::Result<OwnedFd> {
+        let fd = self.release();
         let flags = rustix::fs::fcntl_getfl(&fd)?;
         rustix::fs::fcntl_setfl(&fd, flags - rustix::fs::OFlags::NONBLOCK)?;
         Ok(fd)
@@ -224,6 +242,12 @@ impl Source {
     /// whose deadline the caller has changed.
     pub fn nudge(&self, direction: Direction) {
         self.gate(direction).nudge();
+    }
+
+    /// Lets all who wait for a direction try their calls again: the caller knows of something
+    /// that the kernel does not tell.
+    pub fn try_again(&self, direction: Direction) {
+        self.gate(direction).wake_all();
     }
 
     /// Makes all calls that wait, and all later ones, fail with `ConnectionAborted`. The

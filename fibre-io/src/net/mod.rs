@@ -1,30 +1,56 @@
-//! TCP, after `std::net`: the same names, the same meanings, but what blocks is the
-//! fibre. Differences: a time-out is reported as `TimedOut`, and there is `close`.
+//! TCP and UDP, after `std::net`, and in [`unix`] what `std::os::unix::net` has: the same names,
+//! the same meanings, but what blocks is the fibre.
+//!
+//! | what std has and this has not | because |
+//! |---|---|
+//! | `set_nonblocking` | a call that would block parks its fibre; with a deadline that is past, it tries once |
+//! | `WouldBlock` when a time-out is over | it is `TimedOut`, which can be told from other errors |
+//! | `From<OwnedFd>`, `FromRawFd`, `From` std's type | it is `TryFrom`: making a socket non-blocking can fail |
+//! | `only_v6`, `set_only_v6` of listeners | deprecated; it must be set before binding: [`TcpListener::builder`] |
+//! | `into_incoming`, `set_passcred` and others that are unstable | `socket2::SockRef::from(&socket)` sets every option |
+//!
+//! | what this has and std has not | |
+//! |---|---|
+//! | `close` | ends the calls of other fibres that wait |
+//! | `set_read_deadline`, `set_write_deadline` | one moment for many calls, also for those that wait already |
+//! | `connect_until`, `accept_until`, `accept_timeout` | the same for one call |
+//! | `connect_with`, `TcpListener::builder` | options that must be set before connecting or binding |
+//! | `split`, `into_split` | the directions as values; an owned writing half ends its direction |
+//!
+//! All calls can be made by any number of fibres and threads at the same time. Those that wait in
+//! one direction of one socket are woken one for each event, the one that has waited longest
+//! first. A fibre that has been cancelled gets `ECANCELED`.
 
-mod listener;
-mod stream;
+mod acceptor;
+mod endpoint;
+mod handles;
+mod split;
+mod tcp_listener;
+mod tcp_stream;
+mod udp;
+pub mod unix;
 
-pub use listener::{Incoming, TcpListener};
-pub use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, ToSocketAddrs};
-pub use stream::TcpStream;
+pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
+pub use std::net::{
+    AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6,
+    ToSocketAddrs,
+};
+pub use tcp_listener::{Incoming, TcpListener, TcpListenerBuilder};
+pub use tcp_stream::TcpStream;
+pub use udp::UdpSocket;
 
-use rustix::net::{AddressFamily, SocketAddrAny, SocketFlags, SocketType, ipproto, socket_with};
+use rustix::net::{AddressFamily, SocketAddrAny, SocketFlags, SocketType, socket_with};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
-/// A new non-blocking TCP socket for addresses of this kind.
-fn tcp_socket(address: &SocketAddr) -> io::Result<OwnedFd> {
+/// A new non-blocking socket of a kind for addresses of this family.
+fn internet_socket(address: &SocketAddr, kind: SocketType) -> io::Result<OwnedFd> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
     };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    Ok(socket_with(
-        family,
-        SocketType::STREAM,
-        flags,
-        Some(ipproto::TCP),
-    )?)
+    Ok(socket_with(family, kind, flags, None)?)
 }
 
 /// Tries `f` on each address until one succeeds; the last error otherwise.
@@ -46,4 +72,11 @@ fn each_address<T>(
 fn to_std(address: &SocketAddrAny) -> io::Result<SocketAddr> {
     SocketAddr::try_from(address.clone())
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not an internet address"))
+}
+
+/// The internet address that a socket is connected to.
+fn peer_of(socket: impl AsFd) -> io::Result<SocketAddr> {
+    rustix::net::getpeername(socket)?
+        .as_ref()
+        .map_or_else(|| Err(io::ErrorKind::NotConnected.into()), to_std)
 }

@@ -1,0 +1,217 @@
+//! What all sockets that carry bytes or messages have in common: a descriptor, and how long
+//! calls in either direction may wait.
+//!
+//! Two things differ between kinds of sockets and are told by the caller. *Drained*: a short read
+//! of a stream says that nothing is left, while a message says nothing about the next one.
+//! *Flags*: everything is sent without SIGPIPE, and without blocking the thread, even if a
+//! duplicate of the socket was made blocking.
+
+use super::Shutdown;
+use crate::patience::{Patience, TimeLimit};
+use crate::source::{Direction, Left, Source};
+use crate::transfer::{left, total, useful};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendFlags, recv, recvmsg,
+    send, sendmsg, sockopt,
+};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+/// How everything is sent.
+pub const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+
+/// How everything is received.
+pub const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
+
+/// See the module text.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// The socket.
+    pub source: Source,
+    /// How long calls wait that receive.
+    pub reading: TimeLimit,
+    /// How long calls wait that send.
+    pub writing: TimeLimit,
+}
+
+impl Endpoint {
+    /// On a socket that waits without limit.
+    pub fn new(source: Source) -> Self {
+        Self {
+            source,
+            reading: TimeLimit::default(),
+            writing: TimeLimit::default(),
+        }
+    }
+
+    /// On a socket of somebody else, which is made non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// As [`Source::new`].
+    pub fn adopt(fd: OwnedFd) -> io::Result<Self> {
+        Ok(Self::new(Source::new(fd)?))
+    }
+
+    /// On a socket that is known to be non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// As [`Source::from_nonblocking`].
+    pub fn from_nonblocking(fd: OwnedFd) -> io::Result<Self> {
+        Ok(Self::new(Source::from_nonblocking(fd)?))
+    }
+
+    /// A duplicate with a descriptor of its own and copies of the limits.
+    ///
+    /// # Errors
+    ///
+    /// When there is no descriptor left.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            source: self.source.try_clone()?,
+            reading: self.reading.duplicate(),
+            writing: self.writing.duplicate(),
+        })
+    }
+
+    /// The limit of a direction.
+    fn limit(&self, direction: Direction) -> &TimeLimit {
+        match direction {
+            Direction::Read => &self.reading,
+            Direction::Write => &self.writing,
+        }
+    }
+
+    /// Sets until when calls in a direction wait, those that do so already, too.
+    pub fn set_deadline(&self, direction: Direction, deadline: Option<Instant>) {
+        self.limit(direction).set_deadline(deadline);
+        self.source.nudge(direction);
+    }
+
+    /// Takes the error that the socket has noted.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        Ok(sockopt::socket_error(&self.source)?.err().map(Into::into))
+    }
+
+    /// Ends one direction or both, and lets those who wait there see it. (The kernel tells them of
+    /// most ends, but not of the sending end of a Unix stream without room.)
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        let how = match how {
+            Shutdown::Read => rustix::net::Shutdown::Read,
+            Shutdown::Write => rustix::net::Shutdown::Write,
+            Shutdown::Both => rustix::net::Shutdown::Both,
+        };
+        rustix::net::shutdown(&self.source, how)?;
+        if how != rustix::net::Shutdown::Read {
+            self.source.try_again(Direction::Write);
+        }
+        Ok(())
+    }
+
+    /// The funnel, for what receives.
+    #[inline]
+    pub fn receiving<T>(
+        &self,
+        operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
+    ) -> io::Result<T> {
+        let patience = Patience::Set(&self.reading);
+        self.source.io(Direction::Read, patience, operation)
+    }
+
+    /// The funnel, for what sends.
+    #[inline]
+    pub fn sending<T>(
+        &self,
+        operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
+    ) -> io::Result<T> {
+        let patience = Patience::Set(&self.writing);
+        self.source.io(Direction::Write, patience, operation)
+    }
+
+    /// Reads from a stream where a short read always means that it is drained.
+    #[inline]
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        self.receiving(|fd| {
+            let (count, _) = recv(fd, &mut *buffer, RECEIVE)?;
+            Ok((count, left(count, buffer.len())))
+        })
+    }
+
+    /// Reads from a stream whose peer may send descriptors.
+    #[inline]
+    pub fn read_with_descriptors(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.read_vectored(&mut [IoSliceMut::new(buffer)])
+    }
+
+    /// Reads from a stream into several buffers. If descriptors came with the bytes, which
+    /// are closed unseen, the read ended behind these, and a short one says nothing.
+    pub fn read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let Some(window) = useful(buffers) else {
+            return Ok(0);
+        };
+        let buffers = &mut buffers[window];
+        let wanted = total(buffers);
+        self.receiving(|fd| {
+            let mut nothing = RecvAncillaryBuffer::default();
+            let got = recvmsg(fd, buffers, &mut nothing, RECEIVE)?;
+            let rest = if got.flags.contains(ReturnFlags::CTRUNC) {
+                Left::More
+            } else {
+                left(got.bytes, wanted)
+            };
+            Ok((got.bytes, rest))
+        })
+    }
+
+    /// Writes to a stream.
+    #[inline]
+    pub fn write(&self, buffer: &[u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        self.sending(|fd| {
+            let count = send(fd, buffer, SEND)?;
+            Ok((count, left(count, buffer.len())))
+        })
+    }
+
+    /// Writes several buffers to a stream.
+    pub fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Some(window) = useful(buffers) else {
+            return Ok(0);
+        };
+        let buffers = &buffers[window];
+        let wanted = total(buffers);
+        self.sending(|fd| {
+            let mut nothing = SendAncillaryBuffer::default();
+            let count = sendmsg(fd, buffers, &mut nothing, SEND)?;
+            Ok((count, left(count, wanted)))
+        })
+    }
+
+    /// Receives a message, or what comes next in a stream without taking it, depending on the
+    /// flags. What was seen may still be there, and other messages.
+    pub fn receive(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+        self.receiving(|fd| {
+            let (count, _) = recv(fd, &mut *buffer, flags | RECEIVE)?;
+            Ok((count, Left::More))
+        })
+    }
+
+    /// Sends a message.
+    pub fn send(&self, buffer: &[u8]) -> io::Result<usize> {
+        self.sending(|fd| Ok((send(fd, buffer, SEND)?, Left::More)))
+    }
+}
+
+impl AsFd for Endpoint {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.source.as_fd()
+    }
+}

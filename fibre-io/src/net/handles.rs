@@ -1,0 +1,269 @@
+//! What is the same in every kind of socket, as macros: closing, limits of time, conversions,
+//! reading and writing. The types have a field `end` that does the work.
+
+/// Closing, duplicating, and the way from and to std.
+macro_rules! handle {
+    ($socket:ident, $std:ty, $end:ident) => {
+        impl $socket {
+            /// A second handle to the same socket, with a descriptor of its own and copies of
+            /// the time-outs and deadlines. Both get all events. Blocks nothing.
+            ///
+            /// # Errors
+            ///
+            /// When there is no descriptor left.
+            pub fn try_clone(&self) -> io::Result<Self> {
+                let end = self.end.try_clone()?;
+                Ok(Self { end })
+            }
+
+            /// Makes all calls that wait, and all later ones, fail with `ConnectionAborted`.
+            /// Clones go on. The descriptor is closed when this is dropped. Blocks nothing.
+            pub fn close(&self) {
+                self.end.source.close();
+            }
+
+            /// Takes the error that the socket has noted, if any. Blocks nothing.
+            ///
+            /// # Errors
+            ///
+            /// Those of `getsockopt`.
+            pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+                self.end.take_error()
+            }
+
+            /// The same socket for blocking threads. Clones share the mode: calls on them still
+            /// block only fibres, but for accepting.
+            ///
+            /// # Errors
+            ///
+            /// When it cannot be made blocking.
+            pub fn into_std(self) -> io::Result<$std> {
+                Ok(self.end.source.into_fd()?.into())
+            }
+        }
+
+        impl TryFrom<$std> for $socket {
+            type Error = io::Error;
+
+            /// Takes a socket over and makes it non-blocking, for all who share it.
+            fn try_from(socket: $std) -> io::Result<Self> {
+                OwnedFd::from(socket).try_into()
+            }
+        }
+
+        impl TryFrom<OwnedFd> for $socket {
+            type Error = io::Error;
+
+            /// Takes a socket over and makes it non-blocking, for all who share it.
+            fn try_from(fd: OwnedFd) -> io::Result<Self> {
+                let end = $end::adopt(fd)?;
+                Ok(Self { end })
+            }
+        }
+
+        impl From<$socket> for OwnedFd {
+            /// Gives the descriptor up, as non-blocking as it is;
+            #[doc = concat!("[`into_std`](", stringify!($socket), "::into_std) makes it blocking.")]
+            fn from(socket: $socket) -> Self {
+                socket.end.source.release()
+            }
+        }
+
+        impl AsFd for $socket {
+            fn as_fd(&self) -> BorrowedFd<'_> {
+                self.end.as_fd()
+            }
+        }
+
+        impl AsRawFd for $socket {
+            fn as_raw_fd(&self) -> RawFd {
+                self.end.as_fd().as_raw_fd()
+            }
+        }
+
+        impl IntoRawFd for $socket {
+            /// Gives the descriptor up, as non-blocking as it is.
+            fn into_raw_fd(self) -> RawFd {
+                OwnedFd::from(self).into_raw_fd()
+            }
+        }
+    };
+}
+
+/// Time-outs and deadlines of both directions.
+macro_rules! limits {
+    ($socket:ident) => {
+        impl $socket {
+            /// The longest that a call waits to receive; `None`, the default, is for ever.
+            ///
+            /// # Errors
+            ///
+            /// None; the type is std's.
+            pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
+                Ok(self.end.reading.timeout())
+            }
+
+            /// The longest that a call waits to send; `None`, the default, is for ever.
+            ///
+            /// # Errors
+            ///
+            /// None; the type is std's.
+            pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
+                Ok(self.end.writing.timeout())
+            }
+
+            /// Sets the longest that a call waits to receive before it fails with `TimedOut`.
+            /// Calls that wait already keep theirs. What comes later is received by later
+            /// calls. Blocks nothing.
+            ///
+            /// # Errors
+            ///
+            /// `InvalidInput` for a zero duration.
+            pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+                self.end.reading.set_timeout(timeout)
+            }
+
+            /// Sets the longest that a call waits to send before it fails with `TimedOut`. Calls
+            /// that wait already keep theirs. Blocks nothing.
+            ///
+            /// # Errors
+            ///
+            /// `InvalidInput` for a zero duration.
+            pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+                self.end.writing.set_timeout(timeout)
+            }
+
+            /// The moment at which calls stop waiting to receive; `None`, the default, is never.
+            #[must_use]
+            pub fn read_deadline(&self) -> Option<Instant> {
+                self.end.reading.deadline()
+            }
+
+            /// The moment at which calls stop waiting to send; `None`, the default, is never.
+            #[must_use]
+            pub fn write_deadline(&self) -> Option<Instant> {
+                self.end.writing.deadline()
+            }
+
+            /// Sets the moment at which calls that wait to receive fail with `TimedOut`: all
+            /// later calls, and those that wait already. If there is a time-out, too, the earlier
+            /// end counts. After the moment a call receives what is there and waits for nothing.
+            /// Blocks nothing.
+            ///
+            /// A request that must be there within ten seconds, in how many pieces it may come,
+            /// takes one deadline, where a time-out would begin anew with each piece. This is
+            /// what Go's `SetReadDeadline` does.
+            pub fn set_read_deadline(&self, deadline: Option<Instant>) {
+                self.end.set_deadline(Direction::Read, deadline);
+            }
+
+            /// Sets the moment at which calls that wait to send fail with `TimedOut`: all later
+            /// calls, and those that wait already. If there is a time-out, too, the earlier end
+            /// counts. After the moment a call sends what there is room for. Blocks nothing.
+            pub fn set_write_deadline(&self, deadline: Option<Instant>) {
+                self.end.set_deadline(Direction::Write, deadline);
+            }
+        }
+    };
+}
+
+/// Reading, writing and ending streams.
+macro_rules! stream {
+    ($stream:ident, $read:ident) => {
+        impl $stream {
+            /// Ends one direction or both. Who waits in it is woken: readers with the end,
+            /// writers with `BrokenPipe`. Blocks nothing.
+            ///
+            /// # Errors
+            ///
+            /// Those of `shutdown`.
+            pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+                self.end.shutdown(how)
+            }
+
+            /// Reads without taking: the next read sees the same bytes. Blocks as a read.
+            ///
+            /// # Errors
+            ///
+            /// As reading.
+            pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.end.receive(buffer, RecvFlags::PEEK)
+            }
+
+            /// Both directions, for two fibres of one scope. `&self` reads and writes, too; the
+            /// halves do one thing each. Dropping them does nothing.
+            pub fn split(&self) -> (ReadHalf<'_, Self>, WriteHalf<'_, Self>) {
+                split::borrow(self)
+            }
+
+            /// Both directions as values, for two fibres. Dropping the writing half ends its
+            /// direction, so that the peer reads the end. Without allocating a second descriptor.
+            #[must_use]
+            pub fn into_split(self) -> (OwnedReadHalf<Self>, OwnedWriteHalf<Self>) {
+                split::own(self)
+            }
+        }
+
+        impl split::Stream for $stream {
+            fn end_writing(&self) {
+                // It fails if the connection is broken, and the peer knows.
+                let _ = self.end.shutdown(Shutdown::Write);
+            }
+        }
+
+        impl Read for &$stream {
+            #[inline]
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.end.$read(buffer)
+            }
+
+            fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+                self.end.read_vectored(buffers)
+            }
+        }
+
+        impl Write for &$stream {
+            #[inline]
+            fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+                self.end.write(buffer)
+            }
+
+            fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+                self.end.write_vectored(buffers)
+            }
+
+            /// Does nothing: the stream has no buffer of its own.
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+
+        impl Read for $stream {
+            #[inline]
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                (&*self).read(buffer)
+            }
+
+            fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+                (&*self).read_vectored(buffers)
+            }
+        }
+
+        impl Write for $stream {
+            #[inline]
+            fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+                (&*self).write(buffer)
+            }
+
+            fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+                (&*self).write_vectored(buffers)
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(super) use {handle, limits, stream};

@@ -1,0 +1,233 @@
+//! A TCP socket that accepts connections.
+
+use super::acceptor::{Acceptor, BACKLOG};
+use super::handles::handle;
+use super::{SocketAddr, TcpStream, ToSocketAddrs, each_address, internet_socket, to_std};
+use crate::patience::Patience;
+use rustix::net::{SocketAddrAny, SocketType, sockopt};
+use std::io;
+use std::net as std_net;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+/// A TCP socket that accepts connections. See [`std::net::TcpListener`].
+///
+/// ```
+/// use std::io::{Read, Write};
+///
+/// let listener = fibre_io::net::TcpListener::bind("127.0.0.1:0")?;
+/// let address = listener.local_addr()?;
+/// let server = fibre_core::spawn(move || listener.accept()?.0.write_all(b"hello"));
+/// let mut text = String::new();
+/// fibre_io::net::TcpStream::connect(address)?.read_to_string(&mut text)?;
+/// server.join().unwrap()?;
+/// assert_eq!(text, "hello");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct TcpListener {
+    /// The socket and what accepting needs.
+    end: Acceptor,
+}
+
+handle!(TcpListener, std_net::TcpListener, Acceptor);
+
+/// A listener that is not there yet. See [`TcpListener::builder`].
+#[derive(Debug, Clone)]
+#[must_use = "it does nothing until it is bound"]
+pub struct TcpListenerBuilder {
+    /// See [`backlog`](Self::backlog).
+    backlog: u32,
+    /// See [`reuse_address`](Self::reuse_address).
+    reuse_address: bool,
+    /// See [`reuse_port`](Self::reuse_port).
+    reuse_port: bool,
+    /// See [`only_v6`](Self::only_v6).
+    only_v6: Option<bool>,
+}
+
+impl TcpListenerBuilder {
+    /// How many connections the kernel queues before they are accepted: 4096 by default, and at
+    /// most `net.core.somaxconn`.
+    pub fn backlog(mut self, connections: u32) -> Self {
+        self.backlog = connections;
+        self
+    }
+
+    /// Whether a port can be bound that connections of an earlier listener still use
+    /// (`SO_REUSEADDR`): yes, by default.
+    pub fn reuse_address(mut self, reuse: bool) -> Self {
+        self.reuse_address = reuse;
+        self
+    }
+
+    /// Whether several listeners of one user can be bound to the port, among which the kernel
+    /// spreads the connections (`SO_REUSEPORT`): no, by default.
+    pub fn reuse_port(mut self, reuse: bool) -> Self {
+        self.reuse_port = reuse;
+        self
+    }
+
+    /// Whether a listener on IPv6 leaves IPv4 alone (`IPV6_V6ONLY`): as the system has it, by
+    /// default. It means nothing for IPv4.
+    pub fn only_v6(mut self, only: bool) -> Self {
+        self.only_v6 = Some(only);
+        self
+    }
+
+    /// Binds to the first address that can be bound, and listens. Looking up a host *name*
+    /// blocks the thread.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls, for the last address tried.
+    pub fn bind(&self, addresses: impl ToSocketAddrs) -> io::Result<TcpListener> {
+        each_address(addresses, |address| self.bind_one(&address))
+    }
+
+    /// Binds to this address, and listens.
+    fn bind_one(&self, address: &SocketAddr) -> io::Result<TcpListener> {
+        let socket = internet_socket(address, SocketType::STREAM)?;
+        sockopt::set_socket_reuseaddr(&socket, self.reuse_address)?;
+        if self.reuse_port {
+            sockopt::set_socket_reuseport(&socket, true)?;
+        }
+        if let Some(only) = self.only_v6.filter(|_| address.is_ipv6()) {
+            sockopt::set_ipv6_v6only(&socket, only)?;
+        }
+        rustix::net::bind(&socket, address)?;
+        let backlog = i32::try_from(self.backlog).unwrap_or(i32::MAX);
+        rustix::net::listen(&socket, backlog)?;
+        let end = Acceptor::from_nonblocking(socket)?;
+        Ok(TcpListener { end })
+    }
+}
+
+impl TcpListener {
+    /// Binds to the first address that can be bound, with `SO_REUSEADDR`, and listens.
+    /// Looking up a host *name* blocks the thread.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls, for the last address tried.
+    pub fn bind(addresses: impl ToSocketAddrs) -> io::Result<Self> {
+        Self::builder().bind(addresses)
+    }
+
+    /// For a listener with options that have to be set before it is bound.
+    ///
+    /// ```
+    /// use fibre_io::net::TcpListener;
+    ///
+    /// let shared = TcpListener::builder().reuse_port(true);
+    /// let first = shared.bind("127.0.0.1:0")?;
+    /// let second = shared.bind(first.local_addr()?)?;
+    /// assert_eq!(first.local_addr()?, second.local_addr()?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn builder() -> TcpListenerBuilder {
+        TcpListenerBuilder {
+            backlog: BACKLOG,
+            reuse_address: true,
+            reuse_port: false,
+            only_v6: None,
+        }
+    }
+
+    /// Waits for a connection. Blocks the fibre, or the thread if the caller is not a
+    /// fibre. Several fibres may accept on one listener.
+    ///
+    /// # Errors
+    ///
+    /// Those of `accept`, except for connections that ended before they were accepted.
+    /// When the process is out of descriptors or memory, the error is returned at once,
+    /// and the next call waits for one to be freed, or a little, before it tries: a
+    /// loop that ignores errors does not spin. `ConnectionAborted` after
+    /// [`close`](Self::close).
+    pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        self.end.accept(Patience::Endless, accepted)
+    }
+
+    /// Waits for a connection for `timeout` at most; a connection that is there already is
+    /// accepted even if it is zero. Blocks the fibre (or thread).
+    ///
+    /// # Errors
+    ///
+    /// As [`accept`](Self::accept); `TimedOut`.
+    pub fn accept_timeout(&self, timeout: Duration) -> io::Result<(TcpStream, SocketAddr)> {
+        self.end.accept(Patience::within(timeout), accepted)
+    }
+
+    /// Waits for a connection until `deadline` at most; a connection that is there already is
+    /// accepted even if that is past. Blocks the fibre (or thread).
+    ///
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use std::time::Instant;
+    ///
+    /// let listener = fibre_io::net::TcpListener::bind("127.0.0.1:0")?;
+    /// let error = listener.accept_until(Instant::now()).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::TimedOut);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`accept`](Self::accept); `TimedOut`.
+    pub fn accept_until(&self, deadline: Instant) -> io::Result<(TcpStream, SocketAddr)> {
+        self.end.accept(Patience::Until(deadline), accepted)
+    }
+
+    /// The connections, one after the other, without end.
+    pub fn incoming(&self) -> Incoming<'_> {
+        Incoming(self)
+    }
+
+    /// The address it listens on.
+    ///
+    /// # Errors
+    ///
+    /// Those of `getsockname`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        to_std(&rustix::net::getsockname(&self.end)?)
+    }
+
+    /// How many routers the packets of accepted connections may pass (`IP_TTL`).
+    ///
+    /// # Errors
+    ///
+    /// Those of `getsockopt`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(sockopt::ip_ttl(&self.end)?)
+    }
+
+    /// Sets how many routers the packets of accepted connections may pass (`IP_TTL`).
+    ///
+    /// # Errors
+    ///
+    /// Those of `setsockopt`.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        Ok(sockopt::set_ip_ttl(&self.end, ttl)?)
+    }
+}
+
+/// A stream of what was accepted, and its peer's address.
+fn accepted(
+    source: crate::Source,
+    address: Option<SocketAddrAny>,
+) -> io::Result<(TcpStream, SocketAddr)> {
+    let address = address.ok_or(io::ErrorKind::InvalidData)?;
+    Ok((TcpStream::from_source(source), to_std(&address)?))
+}
+
+/// The connections of a listener. See [`TcpListener::incoming`].
+#[derive(Debug)]
+pub struct Incoming<'a>(&'a TcpListener);
+
+impl Iterator for Incoming<'_> {
+    type Item = io::Result<TcpStream>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.accept().map(|(stream, _)| stream))
+    }
+}

@@ -1,0 +1,255 @@
+//! A TCP connection.
+
+use super::endpoint::Endpoint;
+use super::handles::{handle, limits, stream};
+use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use super::{Shutdown, SocketAddr, ToSocketAddrs, each_address, internet_socket, to_std};
+use crate::gate_word::Snapshot;
+use crate::patience::not_zero;
+use crate::source::{Direction, Source};
+use fibre_core::cancellation_point;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SocketType, sockopt};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::net as std_net;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+/// A TCP connection. See [`std::net::TcpStream`]; `&TcpStream` reads and writes, too, so
+/// one fibre may read while another writes.
+///
+/// Writing to a connection whose peer is gone is an error and never a SIGPIPE. Several fibres
+/// that read, or write, take turns; each call's bytes are in one piece as far as one system call
+/// takes them.
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use std::time::{Duration, Instant};
+///
+/// let listener = fibre_io::net::TcpListener::bind("127.0.0.1:0")?;
+/// let mut client = fibre_io::net::TcpStream::connect(listener.local_addr()?)?;
+/// let (mut server, _) = listener.accept()?;
+/// client.write_all(b"GET /")?;
+///
+/// // The whole request within a second, in how many pieces it may come.
+/// server.set_read_deadline(Some(Instant::now() + Duration::from_secs(1)));
+/// let mut request = [0; 5];
+/// server.read_exact(&mut request)?;
+/// assert_eq!(&request, b"GET /");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// Options that have no method here are set by the `socket2` crate, which works on every type
+/// with a descriptor:
+///
+/// ```
+/// use socket2::{SockRef, TcpKeepalive};
+/// use std::time::Duration;
+///
+/// # let listener = fibre_io::net::TcpListener::bind("127.0.0.1:0")?;
+/// # let stream = fibre_io::net::TcpStream::connect(listener.local_addr()?)?;
+/// let socket = SockRef::from(&stream);
+/// socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(Duration::from_secs(30)))?;
+/// socket.set_recv_buffer_size(1 << 20)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct TcpStream {
+    /// The socket and its limits.
+    end: Endpoint,
+}
+
+handle!(TcpStream, std_net::TcpStream, Endpoint);
+limits!(TcpStream);
+stream!(TcpStream, read);
+
+impl TcpStream {
+    /// A stream on a connected socket.
+    pub(super) fn from_source(source: Source) -> Self {
+        Self {
+            end: Endpoint::new(source),
+        }
+    }
+
+    /// Connects to the first address that answers. Blocks the fibre, or the thread if the
+    /// caller is not a fibre. Looking up a host *name* blocks the thread.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls, for the last address tried.
+    pub fn connect(addresses: impl ToSocketAddrs) -> io::Result<Self> {
+        each_address(addresses, |address| Self::connect_within(&address, None))
+    }
+
+    /// Connects, waiting for `timeout` at most. Blocks the fibre (or thread).
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls; `TimedOut`; `InvalidInput` for a zero time-out.
+    pub fn connect_timeout(address: &SocketAddr, timeout: Duration) -> io::Result<Self> {
+        let end = Instant::now().checked_add(not_zero(timeout)?);
+        Self::connect_within(address, end)
+    }
+
+    /// Connects, waiting until `deadline` at most; one that is past leaves the time that
+    /// connecting takes without waiting. Blocks the fibre (or thread).
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls; `TimedOut`.
+    pub fn connect_until(address: &SocketAddr, deadline: Instant) -> io::Result<Self> {
+        Self::connect_within(address, Some(deadline))
+    }
+
+    /// Connects a socket that was made and set up elsewhere: bound to an address of this
+    /// machine, with options that have to be set before. Blocks the fibre (or thread).
+    ///
+    /// ```
+    /// use socket2::{Domain, Socket, Type};
+    /// use std::net::{Ipv4Addr, SocketAddr};
+    ///
+    /// let listener = fibre_io::net::TcpListener::bind("127.0.0.1:0")?;
+    /// let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    /// socket.bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), 0)).into())?;
+    /// let stream = fibre_io::net::TcpStream::connect_with(socket, &listener.local_addr()?)?;
+    /// assert_eq!(listener.accept()?.1, stream.local_addr()?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls.
+    pub fn connect_with(socket: impl Into<OwnedFd>, address: &SocketAddr) -> io::Result<Self> {
+        Self::connect_source(Source::new(socket.into())?, address, None)
+    }
+
+    /// Connects a new socket.
+    fn connect_within(address: &SocketAddr, end: Option<Instant>) -> io::Result<Self> {
+        cancellation_point()?;
+        let socket = internet_socket(address, SocketType::STREAM)?;
+        Self::connect_source(Source::from_nonblocking(socket)?, address, end)
+    }
+
+    /// Connects a socket.
+    fn connect_source(
+        source: Source,
+        address: &SocketAddr,
+        end: Option<Instant>,
+    ) -> io::Result<Self> {
+        let seen = source.snapshot(Direction::Write);
+        match rustix::net::connect(&source, address) {
+            Ok(()) => {}
+            Err(Errno::INPROGRESS | Errno::INTR) => Self::finish_connect(&source, seen, end)?,
+            Err(errno) => return Err(errno.into()),
+        }
+        Ok(Self::from_source(source))
+    }
+
+    /// Waits for the handshake and asks how it went. An event is a hint only, so a socket
+    /// without error and without peer is still on its way. Who waited in vain asks, too: the
+    /// event may not have been looked at.
+    fn finish_connect(source: &Source, mut seen: Snapshot, end: Option<Instant>) -> io::Result<()> {
+        loop {
+            let waited = source.wait_ready(Direction::Write, seen, end);
+            seen = source.snapshot(Direction::Write);
+            sockopt::socket_error(source)?.map_err(io::Error::from)?;
+            match rustix::net::getpeername(source) {
+                Err(Errno::NOTCONN) => waited?,
+                asked => return asked.map(drop).map_err(io::Error::from),
+            }
+        }
+    }
+
+    /// The address of the other end.
+    ///
+    /// # Errors
+    ///
+    /// Those of `getpeername`.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        super::peer_of(&self.end)
+    }
+
+    /// The address of this end.
+    ///
+    /// # Errors
+    ///
+    /// Those of `getsockname`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        to_std(&rustix::net::getsockname(&self.end)?)
+    }
+
+    /// Whether small writes are sent at once (`TCP_NODELAY`).
+    ///
+    /// # Errors
+    ///
+    /// Those of `getsockopt`.
+    pub fn nodelay(&self) -> io::Result<bool> {
+        Ok(sockopt::tcp_nodelay(&self.end)?)
+    }
+
+    /// Sets whether small writes are sent at once (`TCP_NODELAY`). They are not, by default.
+    ///
+    /// # Errors
+    ///
+    /// Those of `setsockopt`.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        Ok(sockopt::set_tcp_nodelay(&self.end, nodelay)?)
+    }
+
+    /// How many routers a packet may pass (`IP_TTL`).
+    ///
+    /// # Errors
+    ///
+    /// Those of `getsockopt`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(sockopt::ip_ttl(&self.end)?)
+    }
+
+    /// Sets how many routers a packet may pass (`IP_TTL`).
+    ///
+    /// # Errors
+    ///
+    /// Those of `setsockopt`.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        Ok(sockopt::set_ip_ttl(&self.end, ttl)?)
+    }
+
+    /// How long closing goes on sending what was written (`SO_LINGER`).
+    ///
+    /// # Errors
+    ///
+    /// Those of `getsockopt`.
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        Ok(sockopt::socket_linger(&self.end)?)
+    }
+
+    /// Sets how long closing goes on sending what was written (`SO_LINGER`): `None`, the
+    /// default, in the background; zero not at all, and the peer gets a reset. Any other time
+    /// blocks the *thread* that drops the stream for so long.
+    ///
+    /// # Errors
+    ///
+    /// Those of `setsockopt`.
+    pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
+        Ok(sockopt::set_socket_linger(&self.end, linger)?)
+    }
+
+    /// Whether acknowledgements are sent at once (`TCP_QUICKACK`).
+    ///
+    /// # Errors
+    ///
+    /// Those of `getsockopt`.
+    pub fn quickack(&self) -> io::Result<bool> {
+        Ok(sockopt::tcp_quickack(&self.end)?)
+    }
+
+    /// Sets whether acknowledgements are sent at once (`TCP_QUICKACK`), until the kernel
+    /// changes its mind.
+    ///
+    /// # Errors
+    ///
+    /// Those of `setsockopt`.
+    pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
+        Ok(sockopt::set_tcp_quickack(&self.end, quickack)?)
+    }
+}

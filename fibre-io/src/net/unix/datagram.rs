@@ -1,0 +1,236 @@
+//! A Unix socket for messages.
+
+use super::SocketAddr;
+use super::address::{
+    of_other_end, of_path, of_this_end, to_kernel, to_std, unix_pair, unix_socket,
+};
+use super::retry::Retry;
+use crate::net::Shutdown;
+use crate::net::endpoint::{Endpoint, RECEIVE, SEND};
+use crate::net::handles::{handle, limits};
+use crate::patience::Patience;
+use crate::source::{Direction, Left};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SocketAddrUnix, SocketType, recvfrom, sendto};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::net as std_net;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A Unix socket for messages. See [`std::os::unix::net::UnixDatagram`].
+///
+/// Messages are neither lost nor reordered: a sender waits while its receiver has as many as
+/// the system lets it have (`net.unix.max_dgram_qlen`). Connected senders are told by the kernel
+/// when there is room; those that are not, and use [`send_to`](Self::send_to), try again after
+/// pauses of up to 5 ms.
+///
+/// ```
+/// use fibre_io::net::unix::UnixDatagram;
+///
+/// let (left, right) = UnixDatagram::pair()?;
+/// let fibre = fibre_core::spawn(move || right.send(b"hello"));
+/// let mut buffer = [0; 16];
+/// assert_eq!(left.recv(&mut buffer)?, 5);
+/// fibre.join().unwrap()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct UnixDatagram {
+    /// The socket and its limits.
+    end: Endpoint,
+}
+
+handle!(UnixDatagram, std_net::UnixDatagram, Endpoint);
+limits!(UnixDatagram);
+
+impl UnixDatagram {
+    /// A socket without a name: it can send and be connected. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// When there is no descriptor left.
+    pub fn unbound() -> io::Result<Self> {
+        let end = Endpoint::from_nonblocking(unix_socket(SocketType::DGRAM)?)?;
+        Ok(Self { end })
+    }
+
+    /// A socket at a path. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls: `AddrInUse` if something is at the path.
+    pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::bind_kernel(&of_path(path.as_ref())?)
+    }
+
+    /// A socket at an address, which may be abstract. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls.
+    pub fn bind_addr(address: &SocketAddr) -> io::Result<Self> {
+        Self::bind_kernel(&to_kernel(address)?)
+    }
+
+    /// The common part.
+    fn bind_kernel(address: &SocketAddrUnix) -> io::Result<Self> {
+        let socket = unix_socket(SocketType::DGRAM)?;
+        rustix::net::bind(&socket, address)?;
+        let end = Endpoint::from_nonblocking(socket)?;
+        Ok(Self { end })
+    }
+
+    /// Two sockets that are connected to each other. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// When there is no descriptor left.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (left, right) = unix_pair(SocketType::DGRAM)?;
+        let (left, right) = (
+            Endpoint::from_nonblocking(left)?,
+            Endpoint::from_nonblocking(right)?,
+        );
+        Ok((Self { end: left }, Self { end: right }))
+    }
+
+    /// Sets whom [`send`](Self::send) sends to. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of `connect`.
+    pub fn connect(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        Ok(rustix::net::connect(&self.end, &of_path(path.as_ref())?)?)
+    }
+
+    /// Sets whom [`send`](Self::send) sends to. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of `connect`.
+    pub fn connect_addr(&self, address: &SocketAddr) -> io::Result<()> {
+        Ok(rustix::net::connect(&self.end, &to_kernel(address)?)?)
+    }
+
+    /// Waits for a message. What does not fit is lost. Blocks the fibre, or the thread if the
+    /// caller is not a fibre.
+    ///
+    /// # Errors
+    ///
+    /// Those of `recvfrom`; `TimedOut`; `ConnectionAborted` after [`close`](Self::close).
+    pub fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.receive_from(buffer, RECEIVE)
+    }
+
+    /// Waits for a message and leaves it there: the next call receives it again. Blocks the fibre
+    /// (or thread).
+    ///
+    /// # Errors
+    ///
+    /// As [`recv_from`](Self::recv_from).
+    pub fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.receive_from(buffer, RECEIVE | RecvFlags::PEEK)
+    }
+
+    /// The common part.
+    fn receive_from(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<(usize, SocketAddr)> {
+        let (length, from) = self.end.receiving(|fd| {
+            let (length, _, from) = recvfrom(fd, &mut *buffer, flags)?;
+            Ok(((length, from), Left::More))
+        })?;
+        Ok((length, to_std(from)?))
+    }
+
+    /// Waits for a message. What does not fit is lost. Blocks the fibre (or thread).
+    ///
+    /// # Errors
+    ///
+    /// As [`recv_from`](Self::recv_from).
+    pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.end.receive(buffer, RecvFlags::empty())
+    }
+
+    /// Waits for a message and leaves it there. Blocks the fibre (or thread).
+    ///
+    /// # Errors
+    ///
+    /// As [`recv_from`](Self::recv_from).
+    pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.end.receive(buffer, RecvFlags::PEEK)
+    }
+
+    /// Sends a message to the socket at a path. Blocks the fibre (or thread) while that has no
+    /// room; see the type.
+    ///
+    /// # Errors
+    ///
+    /// Those of `sendto`; `TimedOut`.
+    pub fn send_to(&self, buffer: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
+        self.send_to_kernel(buffer, &of_path(path.as_ref())?)
+    }
+
+    /// Sends a message to the socket at an address. Blocks the fibre (or thread) while that has no
+    /// room; see the type.
+    ///
+    /// # Errors
+    ///
+    /// Those of `sendto`; `TimedOut`.
+    pub fn send_to_addr(&self, buffer: &[u8], address: &SocketAddr) -> io::Result<usize> {
+        self.send_to_kernel(buffer, &to_kernel(address)?)
+    }
+
+    /// The common part. No event tells that another socket has room.
+    fn send_to_kernel(&self, buffer: &[u8], address: &SocketAddrUnix) -> io::Result<usize> {
+        let mut retry = Retry::new(Patience::Set(&self.end.writing));
+        loop {
+            let sent = self
+                .end
+                .sending(|fd| match sendto(fd, buffer, SEND, address) {
+                    Err(Errno::AGAIN) => Ok((None, Left::More)),
+                    sent => Ok((Some(sent?), Left::More)),
+                })?;
+            match sent {
+                Some(count) => return Ok(count),
+                None => retry.wait()?,
+            }
+        }
+    }
+
+    /// Sends a message to the socket it is connected to. Blocks the fibre (or thread) while that
+    /// has no room.
+    ///
+    /// # Errors
+    ///
+    /// Those of `send`; `TimedOut`.
+    pub fn send(&self, buffer: &[u8]) -> io::Result<usize> {
+        self.end.send(buffer)
+    }
+
+    /// Ends one direction or both. Who waits in it is woken. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of `shutdown`.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.end.shutdown(how)
+    }
+
+    /// The address it is bound to.
+    ///
+    /// # Errors
+    ///
+    /// Those of `getsockname`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        of_this_end(&self.end)
+    }
+
+    /// The address it is connected to.
+    ///
+    /// # Errors
+    ///
+    /// Those of `getpeername`.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        of_other_end(&self.end)
+    }
+}

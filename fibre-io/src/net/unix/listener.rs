@@ -1,0 +1,144 @@
+//! A Unix socket that accepts connections.
+
+use super::address::{of_path, of_this_end, to_kernel, to_std, unix_socket};
+use super::{SocketAddr, UnixStream};
+use crate::net::acceptor::{Acceptor, BACKLOG};
+use crate::net::handles::handle;
+use crate::patience::Patience;
+use crate::source::Source;
+use rustix::net::{SocketAddrAny, SocketAddrUnix, SocketType};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::net as std_net;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A Unix socket that accepts connections. See [`std::os::unix::net::UnixListener`].
+///
+/// ```
+/// use fibre_io::net::unix::{UnixListener, UnixStream};
+/// use std::io::{Read, Write};
+///
+/// let path = std::env::temp_dir().join(format!("fibre-doc-{}.socket", std::process::id()));
+/// let listener = UnixListener::bind(&path)?;
+/// let server = fibre_core::spawn(move || listener.accept()?.0.write_all(b"hello"));
+/// let mut text = String::new();
+/// UnixStream::connect(&path)?.read_to_string(&mut text)?;
+/// assert_eq!(text, "hello");
+/// server.join().unwrap()?;
+/// std::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// The file at its path stays when it is dropped, as std's does.
+#[derive(Debug)]
+pub struct UnixListener {
+    /// The socket and what accepting needs.
+    end: Acceptor,
+}
+
+handle!(UnixListener, std_net::UnixListener, Acceptor);
+
+impl UnixListener {
+    /// Makes a socket at a path, and listens. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls: `AddrInUse` if something is at the path.
+    pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::bind_kernel(&of_path(path.as_ref())?)
+    }
+
+    /// Binds to an address, which may be abstract, and listens. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls.
+    pub fn bind_addr(address: &SocketAddr) -> io::Result<Self> {
+        Self::bind_kernel(&to_kernel(address)?)
+    }
+
+    /// The common part.
+    fn bind_kernel(address: &SocketAddrUnix) -> io::Result<Self> {
+        let socket = unix_socket(SocketType::STREAM)?;
+        rustix::net::bind(&socket, address)?;
+        rustix::net::listen(&socket, BACKLOG.cast_signed())?;
+        let end = Acceptor::from_nonblocking(socket)?;
+        Ok(Self { end })
+    }
+
+    /// Waits for a connection. Blocks the fibre, or the thread if the caller is not a fibre.
+    /// Several fibres may accept on one listener.
+    ///
+    /// # Errors
+    ///
+    /// Those of `accept`, with a pause before the next call when the process is out of
+    /// descriptors or memory, as of [`TcpListener::accept`](crate::net::TcpListener::accept);
+    /// `ConnectionAborted` after [`close`](Self::close).
+    pub fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        self.end.accept(Patience::Endless, accepted)
+    }
+
+    /// Waits for a connection for `timeout` at most; a connection that is there already is
+    /// accepted even if it is zero. Blocks the fibre (or thread).
+    ///
+    /// # Errors
+    ///
+    /// As [`accept`](Self::accept); `TimedOut`.
+    pub fn accept_timeout(&self, timeout: Duration) -> io::Result<(UnixStream, SocketAddr)> {
+        self.end.accept(Patience::within(timeout), accepted)
+    }
+
+    /// Waits for a connection until `deadline` at most; a connection that is there already is
+    /// accepted even if that is past. Blocks the fibre (or thread).
+    ///
+    /// # Errors
+    ///
+    /// As [`accept`](Self::accept); `TimedOut`.
+    pub fn accept_until(&self, deadline: Instant) -> io::Result<(UnixStream, SocketAddr)> {
+        self.end.accept(Patience::Until(deadline), accepted)
+    }
+
+    /// The connections, one after the other, without end.
+    pub fn incoming(&self) -> Incoming<'_> {
+        Incoming(self)
+    }
+
+    /// The address it listens on.
+    ///
+    /// # Errors
+    ///
+    /// Those of `getsockname`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        of_this_end(&self.end)
+    }
+}
+
+/// A stream of what was accepted, and its peer's address.
+fn accepted(
+    source: Source,
+    address: Option<SocketAddrAny>,
+) -> io::Result<(UnixStream, SocketAddr)> {
+    Ok((UnixStream::from_source(source), to_std(address)?))
+}
+
+/// The connections of a listener. See [`UnixListener::incoming`].
+#[derive(Debug)]
+pub struct Incoming<'a>(&'a UnixListener);
+
+impl Iterator for Incoming<'_> {
+    type Item = io::Result<UnixStream>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.accept().map(|(stream, _)| stream))
+    }
+}
+
+impl<'a> IntoIterator for &'a UnixListener {
+    type Item = io::Result<UnixStream>;
+    type IntoIter = Incoming<'a>;
+
+    fn into_iter(self) -> Incoming<'a> {
+        self.incoming()
+    }
+}

@@ -1,0 +1,148 @@
+//! A Unix stream: a connection between processes of one machine.
+
+use super::address::{of_other_end, of_path, of_this_end, to_kernel, unix_pair, unix_socket};
+use super::credentials::peer_credentials;
+use super::retry::Retry;
+use super::{SocketAddr, UCred};
+use crate::net::Shutdown;
+use crate::net::endpoint::Endpoint;
+use crate::net::handles::{handle, limits, stream};
+use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use crate::patience::Patience;
+use crate::source::{Direction, Source};
+use fibre_core::cancellation_point;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SocketAddrUnix, SocketType};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::net as std_net;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A Unix stream. See [`std::os::unix::net::UnixStream`]; `&UnixStream` reads and writes, too.
+///
+/// ```
+/// use fibre_io::net::unix::UnixStream;
+/// use std::io::{Read, Write};
+///
+/// let (mut left, mut right) = UnixStream::pair()?;
+/// let fibre = fibre_core::spawn(move || right.write_all(b"hello"));
+/// let mut text = String::new();
+/// left.read_to_string(&mut text)?;
+/// assert_eq!(text, "hello");
+/// fibre.join().unwrap()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// Descriptors that a peer sends along with its bytes are closed unseen.
+///
+/// The kernel tells nobody when the *peer* ends its reading direction (`shutdown(Read)`) while
+/// this end waits for room to write: the fibre then waits until the peer closes, where a blocking
+/// thread would get `BrokenPipe` at once.
+#[derive(Debug)]
+pub struct UnixStream {
+    /// The socket and its limits.
+    end: Endpoint,
+}
+
+handle!(UnixStream, std_net::UnixStream, Endpoint);
+limits!(UnixStream);
+stream!(UnixStream, read_with_descriptors);
+
+impl UnixStream {
+    /// A stream on a connected socket.
+    pub(super) fn from_source(source: Source) -> Self {
+        Self {
+            end: Endpoint::new(source),
+        }
+    }
+
+    /// Connects to the listener at a path. Blocks the fibre, or the thread if the caller is not a
+    /// fibre, while the listener's queue is full.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls.
+    pub fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::connect_kernel(&of_path(path.as_ref())?)
+    }
+
+    /// Connects to the listener at an address, which may be abstract. Blocks the fibre (or thread)
+    /// while the listener's queue is full.
+    ///
+    /// ```
+    /// use fibre_io::net::unix::{SocketAddr, UnixListener, UnixStream};
+    /// use std::os::linux::net::SocketAddrExt;
+    ///
+    /// let name = format!("fibre-doc-{}", std::process::id());
+    /// let address = SocketAddr::from_abstract_name(name)?;
+    /// let listener = UnixListener::bind_addr(&address)?;
+    /// let client = UnixStream::connect_addr(&address)?;
+    /// let (server, _) = listener.accept()?;
+    /// assert_eq!(server.peer_cred()?.pid, Some(std::process::id().cast_signed()));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls.
+    pub fn connect_addr(address: &SocketAddr) -> io::Result<Self> {
+        Self::connect_kernel(&to_kernel(address)?)
+    }
+
+    /// The common part.
+    fn connect_kernel(address: &SocketAddrUnix) -> io::Result<Self> {
+        cancellation_point()?;
+        let socket = unix_socket(SocketType::STREAM)?;
+        let mut retry = Retry::new(Patience::Endless);
+        loop {
+            match rustix::net::connect(&socket, address) {
+                Ok(()) => return Ok(Self::from_source(Source::from_nonblocking(socket)?)),
+                Err(Errno::AGAIN) => retry.wait()?,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// Two streams that are connected to each other. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// When there is no descriptor left.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (left, right) = unix_pair(SocketType::STREAM)?;
+        let (left, right) = (
+            Source::from_nonblocking(left)?,
+            Source::from_nonblocking(right)?,
+        );
+        Ok((Self::from_source(left), Self::from_source(right)))
+    }
+
+    /// The address of this end.
+    ///
+    /// # Errors
+    ///
+    /// Those of `getsockname`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        of_this_end(&self.end)
+    }
+
+    /// The address of the other end.
+    ///
+    /// # Errors
+    ///
+    /// Those of `getpeername`.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        of_other_end(&self.end)
+    }
+
+    /// Who made the other end.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if the descriptor is that of something else.
+    pub fn peer_cred(&self) -> io::Result<UCred> {
+        peer_credentials(&self.end)
+    }
+}
