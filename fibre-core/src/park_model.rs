@@ -131,10 +131,10 @@ pub fn waits_at_rest(_: &Waiter) -> bool {
     false
 }
 
-/// See [`may_spin`].
+/// All who wait in a model are at home in one place.
 #[must_use]
 pub fn waits_here(_: &Waiter) -> bool {
-    false
+    true
 }
 
 /// There are no fibres in models.

@@ -230,6 +230,13 @@ impl WaitList {
         self.claim_first(token)
     }
 
+    /// Whether there is a first one, and it is like this.
+    #[must_use]
+    pub fn first_is(&self, like: impl FnOnce(&Waiter) -> bool) -> bool {
+        // SAFETY: in the list, hence alive; we are under its lock. So is its waiter.
+        unsafe { self.first.as_ref() }.is_some_and(|first| like(unsafe { &*first.waiter.get() }))
+    }
+
     /// Takes out all who have not given up, to be resumed after the lock is released.
     pub fn claim_all(&mut self, token: u32) -> Claimed {
         let mut claimed = Claimed::none();

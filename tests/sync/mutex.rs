@@ -130,3 +130,39 @@ fn holders_that_yield_starve_nobody() {
         assert!(holder.join().unwrap(), "the other one starves");
     });
 }
+
+/// Once one of many has run out of patience, all who waited behind it have their turn as well, and do not
+/// need to run out of it one after the other.
+#[test]
+fn patience_is_lost_together() {
+    const WAITERS: usize = 10;
+    for_clusters(&[1], |_| {
+        let mutex = Arc::new(Mutex::new(()));
+        let guard = mutex.lock();
+        let barged = Arc::new(AtomicUsize::new(0));
+        let waiters: Vec<_> = (0..WAITERS)
+            .map(|_| {
+                let (mutex, barged) = (Arc::clone(&mutex), Arc::clone(&barged));
+                fibre::spawn(move || {
+                    drop(mutex.lock());
+                    barged.load(Ordering::SeqCst)
+                })
+            })
+            .collect();
+        let_others_block();
+        drop(guard);
+        // Whoever has been woken finds it taken again.
+        while !waiters.iter().all(fibre::JoinHandle::is_finished) {
+            if let Some(_guard) = mutex.try_lock() {
+                barged.fetch_add(1, Ordering::SeqCst);
+                fibre::yield_now();
+            }
+            if mutex.is_locked() {
+                fibre::yield_now();
+            }
+        }
+        let seen: Vec<_> = waiters.into_iter().map(|one| one.join().unwrap()).collect();
+        let first = seen.iter().filter(|&&barged| barged == seen[0]).count();
+        assert!(first > WAITERS / 2, "{seen:?}");
+    });
+}

@@ -5,7 +5,8 @@
 //! wait for a sleeping one to wake up. Who was woken in vain waits in front of the others, and
 //! in the [`Hybrid`] it asks for the baton [`PATIENCE`] later: the next unlock does
 //! not free the word but hands it over (as Go's mutex does, whose patience begins with the wait; then a lock
-//! that a thousand wait for is a baton, because all of them have waited for long). A [`Baton`] is always handed over.
+//! that a thousand wait for is a baton, because all of them have waited for long). A round of those behind it
+//! get it in the same way. A [`Baton`] is always handed over.
 //!
 //! Who waits marks the word before it sleeps; a woken one that finds the lock taken marks it again.
 //! So the holder of a lock that somebody waits for always finds the mark, except while a woken one is on
@@ -38,6 +39,13 @@ use std::time::{Duration, Instant};
 
 /// How long a waiter of a [`Hybrid`] lets others go first once it has been woken in vain.
 const PATIENCE: Duration = Duration::from_millis(1);
+
+/// How many are handed the lock in a row once one of them has run out of patience: those behind it
+/// have waited for as long, and each would otherwise be woken in vain for a millisecond of its own.
+const ROUND: u32 = 64;
+
+/// For how many one counts whom another processor has to take over: nobody has the lock meanwhile.
+const FAR: u32 = 4;
 
 /// How many of those who have waited longest are looked at for one that is best woken.
 const DEPTH: usize = 8;
@@ -259,25 +267,30 @@ impl<M: Manner> Queued<M> {
     #[cold]
     fn unlock_contended(&self, in_place: bool) {
         let mut list = self.word.list();
-        let hands_over = match M::HAND_OVER {
-            HandOver::Never => false,
-            HandOver::Late => list.is_urgent(),
-            HandOver::Always | HandOver::InPlace => true,
+        let round = match M::HAND_OVER {
+            HandOver::Never => 0,
+            HandOver::Late => list.round(ROUND),
+            HandOver::Always | HandOver::InPlace => 1,
         };
-        if !hands_over {
+        if round == 0 {
             return self.free(list);
         }
         let Some(first) = list.waiting().claim_first(HANDED) else {
             return list.free();
         };
+        let cost = match list.waiting().first_is(waits_here) {
+            true => 1,
+            false => FAR,
+        };
+        let round = round.saturating_sub(cost);
         if planted("mutex: the waiter is resumed before the word is left") {
             first.resume();
-            return list.hand_over();
+            return list.hand_over(round);
         }
         if planted("mutex: what is handed over is free, too") {
             list.free();
         } else {
-            list.hand_over();
+            list.hand_over(round);
         }
         match M::HAND_OVER {
             HandOver::InPlace if in_place => resume_in_place(first),

@@ -1,14 +1,15 @@
 //! The one word of a lock that keeps a list of those who wait for it.
 //!
 //! ```text
-//!   bit 4   bit 3    bit 2   bit 1     bit 0
-//!   KEEN    URGENT   LIST    WAITING   HELD
+//!   bits 5..   bit 4   bit 3    bit 2   bit 1     bit 0
+//!   ROUND      KEEN    URGENT   LIST    WAITING   HELD
 //! ```
 //!
 //! * **HELD**: somebody has the lock.
 //! * **WAITING**: somebody is in the list, or was. Who unlocks has to look.
 //! * **LIST**: somebody has the list, which is a lock of its own, held for a few instructions.
 //! * **URGENT**: the first one in the list wants the lock handed over.
+//! * **ROUND**: how many more of those who wait are handed the lock, one after the other.
 //! * **KEEN**: who has the lock was woken for it and found it free, so more of those who wait should be awake.
 //!
 //! The holder of `HELD` and `LIST` is alone with the word: others set `WAITING` with `LIST` only,
@@ -32,6 +33,8 @@ const WAITING: u32 = 1 << 1;
 const LIST: u32 = 1 << 2;
 const URGENT: u32 = 1 << 3;
 const KEEN: u32 = 1 << 4;
+/// One of a round.
+const ROUND: u32 = 1 << 5;
 
 /// The word and the list. See the module text. Free and with nobody waiting, it is all zeros.
 pub struct LockWord {
@@ -228,11 +231,17 @@ impl ListGuard<'_> {
         self.lock.word.load(Ordering::Relaxed) & KEEN != 0
     }
 
-    /// Whether somebody wants the lock handed over.
+    /// How many are to be handed the lock one after the other: a whole round if the first one says that
+    /// it is urgent, else what is left of the last round.
     #[inline]
     #[must_use]
-    pub fn is_urgent(&self) -> bool {
-        self.lock.word.load(Ordering::Relaxed) & URGENT != 0
+    pub fn round(&self, whole: u32) -> u32 {
+        let word = self.lock.word.load(Ordering::Relaxed);
+        if word & URGENT != 0 {
+            whole
+        } else {
+            word / ROUND
+        }
     }
 
     /// Gives back the lock, which is the caller's, and the list. Those in the list stay; the next unlock
@@ -243,13 +252,13 @@ impl ListGuard<'_> {
     }
 
     /// Gives back the list alone: the lock, which was the caller's, goes to somebody who has been
-    /// claimed.
+    /// claimed. So many more are to be handed it after that.
     #[inline]
-    pub fn hand_over(mut self) {
+    pub fn hand_over(mut self, round: u32) {
         let more = if self.waiting().is_empty() {
             0
         } else {
-            WAITING
+            WAITING | (round * ROUND)
         };
         self.leave(HELD | more);
     }
