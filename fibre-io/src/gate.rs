@@ -9,12 +9,12 @@
 
 use crate::gate_word::{Delivered, GateWord, News, Snapshot};
 use crate::patience::{Clock, Patience};
-use fibre_core::{Cancelled, Limit, Outcome};
-use fibre_sync::{Locked, Place, WaitList, wait_at};
+use fibre_core::{Cancelled, Limit, Outcome, Waiter};
+use fibre_sync::{Locked, Node, Place, WaitList, wait_at};
 use std::io;
 
 /// What one who waited is told: an event came.
-const EVENT: u32 = 0;
+pub const EVENT: u32 = 0;
 /// What one who waited is told: all were woken.
 const ALL: u32 = 1;
 
@@ -113,6 +113,33 @@ impl Gate {
         Ok(())
     }
 
+    /// Puts one who waits among several gates into the list, unless an event has come since
+    /// `seen`; says whether it did. The node stays put until [`leave`](Self::leave).
+    pub fn enter(&self, node: &Node, waiter: &Waiter, seen: Snapshot) -> bool {
+        let mut list = self.waiting.lock();
+        let wait = self.word.begin_wait_since(seen);
+        if wait {
+            list.insert(node, waiter, Place::Last);
+        } else if list.is_empty() {
+            self.word.no_waiters();
+        }
+        wait
+    }
+
+    /// Sees to it that a node which has entered is not in the list; says whether a waker has
+    /// taken it out.
+    pub fn leave(&self, node: &Node) -> bool {
+        let mut list = self.waiting.lock();
+        let taken = !node.is_linked();
+        if !taken {
+            list.unlink(node);
+            if list.is_empty() {
+                self.word.no_waiters();
+            }
+        }
+        taken
+    }
+
     /// Delivers an event and wakes one.
     pub fn event(&self, news: News) {
         if self.word.event(news) == Delivered::Waiters {
@@ -163,7 +190,7 @@ impl Gate {
     }
 
     /// Wakes all who wait.
-    fn resume_all(&self) {
+    pub fn resume_all(&self) {
         let mut list = self.waiting.lock();
         let all = list.claim_all(ALL);
         self.word.no_waiters();

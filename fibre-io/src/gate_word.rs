@@ -24,7 +24,7 @@
 //!
 //! All changes are acquire-release read-modify-writes of the one word; loads acquire.
 
-use fibre_core::sync::{AtomicU64, Ordering};
+use fibre_core::sync::{AtomicU64, Ordering, planted};
 
 /// See the module text.
 const READY: u64 = 1;
@@ -177,6 +177,15 @@ impl GateWord {
     pub fn begin_wait(&self) -> bool {
         let before = self.0.fetch_or(WAITERS, Ordering::AcqRel);
         before & (READY | HANGUP | CLOSED) == 0
+    }
+
+    /// Announces a wait for an event that was not known when `seen` was taken, under the
+    /// list's lock: readiness of before does not count. `false`: do not wait.
+    #[must_use]
+    pub fn begin_wait_since(&self, seen: Snapshot) -> bool {
+        let before = self.0.fetch_or(WAITERS, Ordering::AcqRel);
+        let blind = planted("gates: nobody asks what has come since the look");
+        before & CLOSED == 0 && (blind || before / EPOCH == seen.0 / EPOCH)
     }
 
     /// Says, under the list's lock, that the list is empty.

@@ -12,12 +12,15 @@
 //! |---|---|
 //! | `patience` | how long a call may wait |
 //! | `gate_word`, `gate` | readiness of one direction, and who waits for it |
+//! | `gates` | waiting for several of them |
 //! | `epoll` | one epoll instance, as the kernel has it |
 //! | `table` | one slot per descriptor, found by its number |
 //! | `poller` | how a processor sleeps and hears of events |
 //! | `source` | a descriptor with its slot; the funnel |
 //! | `backoff` | what accepting does when descriptors run out |
 //! | `transfer` | what every call that moves bytes has to work out |
+//! | `readiness`, `poll` | waiting for several descriptors |
+//! | `pollable` | any descriptor that can be waited for |
 //! | `net` | TCP, UDP and Unix sockets, after std's |
 //! | `pipe` | pipes, after `std::io::pipe` |
 
@@ -27,15 +30,26 @@ mod backoff;
 mod epoll;
 #[cfg(not(loom))]
 mod gate;
+#[cfg(loom)]
+pub mod gate;
 pub mod gate_word;
 #[cfg(not(loom))]
-pub mod net;
+mod gates;
+#[cfg(loom)]
+pub mod gates;
 #[cfg(not(loom))]
+pub mod net;
 mod patience;
 #[cfg(not(loom))]
 pub mod pipe;
 #[cfg(not(loom))]
+pub mod poll;
+#[cfg(not(loom))]
+pub mod pollable;
+#[cfg(not(loom))]
 mod poller;
+#[cfg(not(loom))]
+mod readiness;
 #[cfg(not(loom))]
 mod source;
 #[cfg(not(loom))]
@@ -45,7 +59,6 @@ mod transfer;
 
 #[cfg(not(loom))]
 pub use gate_word::Snapshot;
-#[cfg(not(loom))]
 pub use patience::{Patience, TimeLimit};
 #[cfg(not(loom))]
 pub use source::{Direction, Left, Source};

@@ -31,11 +31,12 @@ pub enum Left {
     More,
 }
 
-/// An owned, non-blocking descriptor with its slot. Dropping it deregisters and closes.
+/// A non-blocking descriptor with its slot. Dropping it deregisters, and drops what has the
+/// descriptor: an owned one is closed.
 #[derive(Debug)]
-pub struct Source {
-    /// `None` only while `into_fd` takes it.
-    fd: Option<OwnedFd>,
+pub struct Source<F: AsFd = OwnedFd> {
+    /// What has the descriptor. `None` only after it has been taken out.
+    fd: Option<F>,
     /// The slot of the descriptor's number.
     slot: &'static Slot,
 }
@@ -61,8 +62,7 @@ impl Source {
     ///
     /// If the number is beyond four million.
     pub fn from_nonblocking(fd: OwnedFd) -> io::Result<Self> {
-        let slot = Slot::of(fd.as_raw_fd())
-            .ok_or_else(|| io::Error::other("a descriptor number beyond four million"))?;
+        let slot = slot_of(fd.as_fd())?;
         slot.acquire();
         Ok(Self { fd: Some(fd), slot })
     }
@@ -76,16 +76,6 @@ impl Source {
         Self::from_nonblocking(self.as_fd().try_clone_to_owned()?)
     }
 
-    /// Gives the descriptor up, deregistered, and as non-blocking as it is.
-    #[must_use]
-    pub fn release(mut self) -> OwnedFd {
-        self.deregister();
-        match self.fd.take() {
-            Some(fd) => fd,
-            None => unreachable!("nobody else takes it"),
-        }
-    }
-
     /// Gives the descriptor up, deregistered, and blocking again.
     ///
     /// # Errors
@@ -97,9 +87,47 @@ impl Source {
         rustix::fs::fcntl_setfl(&fd, flags - rustix::fs::OFlags::NONBLOCK)?;
         Ok(fd)
     }
+}
+
+impl<F: AsFd> Source<F> {
+    /// For whatever has a descriptor, and always the same one, that is non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if there is a source of this descriptor; if the number is beyond four
+    /// million.
+    pub fn sole(has_fd: F) -> io::Result<Self> {
+        let slot = slot_of(has_fd.as_fd())?;
+        if !slot.try_acquire() {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "another object of this runtime has the descriptor",
+            ));
+        }
+        let fd = Some(has_fd);
+        Ok(Self { fd, slot })
+    }
+
+    /// What has the descriptor.
+    pub fn get_ref(&self) -> &F {
+        match &self.fd {
+            Some(fd) => fd,
+            None => unreachable!("a source without its descriptor is being consumed"),
+        }
+    }
+
+    /// Gives up what has the descriptor, deregistered, and as non-blocking as it is.
+    #[must_use]
+    pub fn release(mut self) -> F {
+        self.let_go();
+        match self.fd.take() {
+            Some(fd) => fd,
+            None => unreachable!("nobody else has taken it out"),
+        }
+    }
 
     /// The gate of a direction.
-    fn gate(&self, direction: Direction) -> &'static Gate {
+    pub(crate) fn gate(&self, direction: Direction) -> &'static Gate {
         match direction {
             Direction::Read => &self.slot.read,
             Direction::Write => &self.slot.write,
@@ -219,23 +247,16 @@ impl Source {
     }
 
     /// Registers the descriptor with the caller's processor, unless it is registered.
-    fn register(&self) -> io::Result<()> {
-        if self.slot.is_registered() {
-            return Ok(());
-        }
-        let fd = self.as_fd();
-        self.slot.register(|generation| {
-            let epoll = epoll_of_caller(fd.as_raw_fd().unsigned_abs() as usize)?;
-            epoll.add(fd, generation)?;
-            Ok(epoll)
-        })
+    pub(crate) fn register(&self) -> io::Result<()> {
+        register(self.as_fd(), self.slot)
     }
 
-    /// Takes the descriptor out of epoll.
-    fn deregister(&self) {
+    /// Takes the descriptor out of epoll and leaves the slot to a later owner.
+    fn let_go(&self) {
         if let Some(epoll) = self.slot.deregister() {
             epoll.remove(self.as_fd());
         }
+        self.slot.release();
     }
 
     /// Lets all who wait for a direction look at their [`TimeLimit`](crate::TimeLimit) again,
@@ -258,27 +279,47 @@ impl Source {
     }
 }
 
-impl AsFd for Source {
+impl<F: AsFd> AsFd for Source<F> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.fd {
-            Some(fd) => fd.as_fd(),
-            None => unreachable!("a source without its descriptor is being consumed"),
-        }
+        self.get_ref().as_fd()
     }
 }
 
-impl Drop for Source {
+impl<F: AsFd> Drop for Source<F> {
     fn drop(&mut self) {
         if self.fd.is_some() {
-            self.deregister();
+            self.let_go();
             self.fd = None;
             backoff::descriptor_freed();
         }
     }
 }
 
+/// The slot of a descriptor.
+fn slot_of(fd: BorrowedFd<'_>) -> io::Result<&'static Slot> {
+    Slot::of(fd.as_raw_fd())
+        .ok_or_else(|| io::Error::other("a descriptor number beyond four million"))
+}
+
+/// Registers a descriptor, which has this slot and an owner, with the caller's processor, unless
+/// it is registered.
+///
+/// # Errors
+///
+/// Those of `epoll_ctl`, and if there is no processor to register it with.
+pub fn register(fd: BorrowedFd<'_>, slot: &Slot) -> io::Result<()> {
+    if slot.is_registered() {
+        return Ok(());
+    }
+    slot.register(|generation| {
+        let epoll = epoll_of_caller(fd.as_raw_fd().unsigned_abs() as usize)?;
+        epoll.add(fd, generation)?;
+        Ok(epoll)
+    })
+}
+
 /// What a call on a closed source fails with.
-fn closed() -> io::Error {
+pub fn closed() -> io::Error {
     io::Error::new(
         io::ErrorKind::ConnectionAborted,
         "the socket was closed by its owner",

@@ -30,6 +30,8 @@ pub struct Slot {
     pub write: Gate,
     /// How many owners the number has had.
     generation: AtomicU32,
+    /// Whether it has one now.
+    owned: AtomicBool,
     /// Whether `epoll` is set: a hint that spares the lock.
     registered: AtomicBool,
     /// The instance that the descriptor is registered with.
@@ -60,11 +62,32 @@ impl Slot {
 
     /// Makes the slot a new owner's. Returns its generation.
     pub fn acquire(&self) -> u32 {
+        self.owned.store(true, Ordering::Release);
         self.read.reset();
         self.write.reset();
         self.generation
             .fetch_add(1, Ordering::AcqRel)
             .wrapping_add(1)
+    }
+
+    /// [`acquire`](Self::acquire), unless it has an owner; says whether it had none.
+    #[must_use]
+    pub fn try_acquire(&self) -> bool {
+        let free = !self.owned.swap(true, Ordering::AcqRel);
+        if free {
+            self.acquire();
+        }
+        free
+    }
+
+    /// Says that the owner goes. The descriptor is still open.
+    pub fn release(&self) {
+        self.owned.store(false, Ordering::Release);
+    }
+
+    /// Whether somebody owns the number.
+    pub fn is_owned(&self) -> bool {
+        self.owned.load(Ordering::Acquire)
     }
 
     /// Whether `generation` is the present owner's.

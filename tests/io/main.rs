@@ -11,6 +11,8 @@
 //! | `hints`       | when what is known about readiness misleads                 |
 //! | `close`       | closing what others wait for; numbers that are used again   |
 //! | `pipe`        | pipes: bytes, ends, closing, plain threads at the other end   |
+//! | `pollable`    | timers, counters, terminals, children's ends, watches of files |
+//! | `poll`        | waiting for several descriptors                              |
 //! | `conversions` | from and to std, options, plain threads, several clusters   |
 
 #![allow(
@@ -26,6 +28,8 @@ mod conversions;
 mod ends;
 mod hints;
 mod pipe;
+mod poll;
+mod pollable;
 mod sharing;
 mod stream;
 mod timeouts;

@@ -1,0 +1,226 @@
+//! Waiting for several descriptors at once, after `poll(2)`: what is told is what is the case now,
+//! however often one asks.
+//!
+//! A descriptor that belongs to an object of this runtime has gates, and the call waits at them
+//! (`gates`). All others of a call are put into an epoll instance of that call's own, which is a
+//! descriptor with gates in turn. When the call ends, nothing of it is left anywhere.
+//!
+//! What is told is never an event, which only says when to look, but the answer of a `poll(2)` that
+//! does not wait. On a descriptor that cannot be waited for, like a file, that says at once that
+//! reads and writes do not block.
+
+use crate::gate::Gate;
+use crate::gates::await_any;
+use crate::readiness::Readiness as Flags;
+use crate::source::{Direction, Source, register};
+use crate::table::Slot;
+use fibre_core::{Limit, yield_point_cancellable};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd as KernelPollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+pub use crate::readiness::Readiness;
+
+/// A descriptor, what is asked about it, and the answer.
+#[derive(Debug, Clone, Copy)]
+pub struct PollFd<'a> {
+    /// The descriptor.
+    fd: BorrowedFd<'a>,
+    /// What is asked.
+    interest: Readiness,
+    /// What was the case at the end of the last call.
+    readiness: Readiness,
+}
+
+impl<'a> PollFd<'a> {
+    /// Asks about a descriptor: one of this runtime's objects, or any other.
+    pub fn new<F: AsFd + ?Sized>(fd: &'a F, interest: Readiness) -> Self {
+        Self {
+            fd: fd.as_fd(),
+            interest,
+            readiness: Readiness::NONE,
+        }
+    }
+
+    /// What is asked.
+    #[must_use]
+    pub fn interest(&self) -> Readiness {
+        self.interest
+    }
+
+    /// Asks for something else from now on.
+    pub fn set_interest(&mut self, interest: Readiness) {
+        self.interest = interest;
+    }
+
+    /// What was the case at the end of the last call: what was asked, and what is told unasked.
+    #[must_use]
+    pub fn readiness(&self) -> Readiness {
+        self.readiness
+    }
+
+    /// The slot of its number, if an object of this runtime has it.
+    fn slot(&self) -> Option<&'static Slot> {
+        Slot::of(self.fd.as_raw_fd()).filter(|slot| slot.is_owned())
+    }
+
+    /// The gates that tell of what is asked.
+    fn gates(&self) -> impl Iterator<Item = &'static Gate> {
+        let slot = self.slot();
+        let read = slot.filter(|_| self.interest.concerns_readers());
+        let write = slot.filter(|_| self.interest.intersects(Flags::WRITE));
+        let read = read.map(|slot| &slot.read);
+        read.into_iter().chain(write.map(|slot| &slot.write))
+    }
+}
+
+impl AsFd for PollFd<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd
+    }
+}
+
+/// Waits until something of what is asked is the case with one of the descriptors, or there is an
+/// error; says with how many. Blocks the fibre, or the thread if the caller is not a fibre.
+///
+/// Several fibres may wait for one descriptor, in this and other ways. All of them are told; who
+/// reads first has it.
+///
+/// ```
+/// use fibre_io::pipe::pipe;
+/// use fibre_io::poll::{PollFd, Readiness, poll};
+/// use std::io::Write;
+///
+/// let ((one, _writer), (other, mut writer)) = (pipe()?, pipe()?);
+/// let fibre = fibre_core::spawn(move || writer.write_all(b"now").map(|()| writer));
+/// let mut fds = [&one, &other].map(|end| PollFd::new(end, Readiness::READ));
+/// assert_eq!(poll(&mut fds)?, 1);
+/// assert!(fds[0].readiness().is_empty() && fds[1].readiness() == Readiness::READ);
+/// # drop(fibre.join());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// A descriptor that is closed meanwhile: if it is one of this runtime's objects, by their `close`, it is
+/// [`INVALID`](Readiness::INVALID) then; others must stay open.
+///
+/// # Errors
+///
+/// `ECANCELED` if the fibre has been cancelled, or is while it waits. `EINVAL` for more
+/// descriptors than the process may have. When descriptors or memory run out.
+pub fn poll(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
+    poll_within(fds, Limit::Cancellation)
+}
+
+/// [`poll`] that does not wait: 0 if nothing is the case. Blocks nothing.
+///
+/// # Errors
+///
+/// As [`poll`]'s, but for the cancellation.
+pub fn try_poll(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
+    look(fds)
+}
+
+/// [`poll`] that waits for `timeout` at most: then it returns 0. One of zero looks once.
+///
+/// # Errors
+///
+/// As [`poll`]'s.
+pub fn poll_timeout(fds: &mut [PollFd<'_>], timeout: Duration) -> io::Result<usize> {
+    poll_within(fds, Limit::after(timeout))
+}
+
+/// [`poll`] that waits until `deadline` at most: then it returns 0. A past one looks once.
+///
+/// # Errors
+///
+/// As [`poll`]'s.
+pub fn poll_until(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<usize> {
+    poll_within(fds, Limit::Deadline(deadline))
+}
+
+/// The common part.
+fn poll_within(fds: &mut [PollFd<'_>], limit: Limit) -> io::Result<usize> {
+    yield_point_cancellable()?;
+    let ready = look(fds)?;
+    if ready > 0 {
+        return Ok(ready);
+    }
+    let strangers = strangers(fds)?;
+    let mut gates: Vec<_> = fds.iter().flat_map(PollFd::gates).collect();
+    gates.extend(strangers.iter().map(|them| them.gate(Direction::Read)));
+    let mut ready = 0;
+    await_any(&gates, limit, || {
+        ready = look(fds)?;
+        if ready == 0 {
+            let owned = fds.iter().filter_map(|one| Some((one.fd, one.slot()?)));
+            for (fd, slot) in owned {
+                register(fd, slot).or_else(unless_never_ready)?;
+            }
+            strangers.as_ref().map_or(Ok(()), Source::register)?;
+        }
+        io::Result::Ok(ready > 0)
+    })?;
+    Ok(ready)
+}
+
+/// Asks the kernel what is the case.
+fn look(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
+    let asked = fds.iter().map(|one| {
+        let interest = PollFlags::from_bits_retain(one.interest.bits());
+        KernelPollFd::from_borrowed_fd(one.fd, interest)
+    });
+    let mut asked: Vec<_> = asked.collect();
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    rustix::io::retry_on_intr(|| rustix::event::poll(&mut asked, Some(&at_once)))?;
+    let answers: Vec<_> = asked.iter().map(KernelPollFd::revents).collect();
+    for (one, answer) in fds.iter_mut().zip(answers) {
+        let told = Readiness::from_bits(answer.bits()) & one.interest.and_unasked();
+        let closed = one.gates().any(|gate| gate.snapshot().is_closed());
+        one.readiness = if closed { Flags::INVALID } else { told };
+    }
+    Ok(fds.iter().filter(|one| !one.readiness.is_empty()).count())
+}
+
+/// The descriptors that have no gates, as one that has.
+fn strangers(fds: &[PollFd<'_>]) -> io::Result<Option<Source>> {
+    let mut strangers = fds.iter().filter(|one| one.slot().is_none()).peekable();
+    if strangers.peek().is_none() {
+        return Ok(None);
+    }
+    let all = epoll::create(CreateFlags::CLOEXEC)?;
+    for one in strangers {
+        let events = |bits: u16| EventFlags::from_bits_retain(bits.into());
+        let nothing = EventData::new_u64(0);
+        let added = match epoll::add(&all, one.fd, nothing, events(one.interest.bits())) {
+            Err(Errno::EXIST) => {
+                // Asked about more than once.
+                let same = fds.iter().filter(|other| is_same(one, other));
+                let every = same.fold(0, |bits, other| bits | other.interest.bits());
+                epoll::modify(&all, one.fd, nothing, events(every))
+            }
+            added => added,
+        };
+        added.map_err(io::Error::from).or_else(unless_never_ready)?;
+    }
+    Source::from_nonblocking(all).map(Some)
+}
+
+/// Whether two ask about one descriptor.
+fn is_same(one: &PollFd<'_>, other: &PollFd<'_>) -> bool {
+    one.fd.as_raw_fd() == other.fd.as_raw_fd()
+}
+
+/// What cannot be waited for will never be what it is not now.
+fn unless_never_ready(error: io::Error) -> io::Result<()> {
+    match Errno::from_io_error(&error) {
+        Some(Errno::PERM) => Ok(()),
+        _ => Err(error),
+    }
+}
