@@ -42,9 +42,10 @@
 //! blocks.
 
 pub use fibre_core::{
-    Builder, Cluster, ClusterBuilder, JoinHandle, QueueKind, Result, Scope, ScopedJoinHandle,
-    StackError, UnknownQueueKind, blocking, default_processors, id, in_fibre, is_forked_child,
-    name, scope, sleep, sleep_until, spawn, unblock_signals, yield_now,
+    BlockingPool, BlockingPoolBuilder, Builder, Cluster, ClusterBuilder, JoinHandle, QueueKind,
+    Result, Scope, ScopedJoinHandle, StackError, UnknownQueueKind, blocking, default_processors,
+    id, in_fibre, is_forked_child, name, scope, sleep, sleep_until, spawn, unblock_signals,
+    yield_now,
 };
 
 pub use fibre_core::{

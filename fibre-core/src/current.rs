@@ -23,6 +23,8 @@ struct Current {
     locals: Cell<*const ()>,
     /// Its number; zero until somebody asks.
     number: Cell<u64>,
+    /// Whether the runtime has started it to make calls that block.
+    own: Cell<bool>,
 }
 
 /// Calls a function when the thread ends.
@@ -44,6 +46,7 @@ thread_local! {
             processor: Cell::new(ptr::null()),
             locals: Cell::new(ptr::null()),
             number: Cell::new(0),
+            own: Cell::new(false),
         }
     };
 
@@ -115,6 +118,21 @@ pub fn thread_number() -> u64 {
     });
     opaque();
     number
+}
+
+/// Says that the runtime has started this thread, which is no processor.
+#[inline(never)]
+pub fn set_own() {
+    CURRENT.with(|current| current.own.set(true));
+    opaque();
+}
+
+/// Whether the runtime has started this thread, which may be a processor.
+#[inline(never)]
+pub fn is_own() -> bool {
+    let own = CURRENT.with(|current| current.own.get() || !current.processor.get().is_null());
+    opaque();
+    own
 }
 
 /// Something that may touch any memory, as far as LLVM knows.

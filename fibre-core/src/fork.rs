@@ -73,7 +73,7 @@ pub fn install() -> io::Result<()> {
 /// Called in the child before `fork` returns there.
 unsafe extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
-    if current::processor().is_null() {
+    if !current::is_own() {
         return;
     }
     current::set(ptr::null(), ptr::null());

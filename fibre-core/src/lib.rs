@@ -26,10 +26,10 @@
 //! | `timer`, `topology` | deadlines; the machine, and how many processors |
 //! | `domain` | what a cluster's processors share |
 //! | `placement`, `steal` | where new fibres go; whom an idle processor helps |
-//! | `processor` | the run loop |
+//! | `processor`, `own_thread` | the run loop; threads that the runtime starts |
 //! | `park`, `cancel`, `local` | the park side: `park_until`, `yield_now`, `sleep`; cancellation; fibre-locals |
 //! | `interval` | ticks without drift |
-//! | `children`, `join`, `spawn`, `cluster`, `scope`, `builder`, `big_stack`, `blocking` | what users call |
+//! | `children`, `join`, `spawn`, `cluster`, `scope`, `builder`, `big_stack`, `disk` | what users call |
 
 #[cfg(loom)]
 mod memory_model;
@@ -81,14 +81,16 @@ mod waiter;
 pub mod state;
 
 #[cfg(loom)]
+#[path = "disk/jobs.rs"]
+pub mod jobs;
+
+#[cfg(loom)]
 mod park_model;
 #[cfg(loom)]
 mod short_lock_model;
 
 #[cfg(not(loom))]
 mod big_stack;
-#[cfg(not(loom))]
-mod blocking;
 #[cfg(not(loom))]
 mod builder;
 #[cfg(not(loom))]
@@ -101,6 +103,8 @@ mod children;
 mod cluster;
 #[cfg(not(loom))]
 mod current;
+#[cfg(not(loom))]
+mod disk;
 #[cfg(not(loom))]
 mod domain;
 #[cfg(not(loom))]
@@ -117,6 +121,8 @@ mod limit;
 mod local;
 #[cfg(not(loom))]
 mod local_table;
+#[cfg(not(loom))]
+mod own_thread;
 #[cfg(not(loom))]
 mod park;
 #[cfg(not(loom))]
@@ -152,7 +158,6 @@ pub use self::cancelled::Cancelled;
 #[cfg(not(loom))]
 pub use self::{
     big_stack::on_big_stack,
-    blocking::blocking,
     builder::{Builder, caller_id, id, name, processor, spawn, spawn_now},
     cancel::{
         CancelToken, cancellation_point, is_cancelled, shield, sleep_cancellable,
@@ -162,6 +167,7 @@ pub use self::{
         Cluster, ClusterBuilder, PauseError, Paused, StopError, StuckProcessor, halt_of_caller,
         migrate_to,
     },
+    disk::{BlockingPool, BlockingPoolBuilder, blocking},
     domain::LeftFibre,
     fork::{is_forked_child, unblock_signals},
     interval::Interval,

@@ -27,7 +27,6 @@ mod thread;
 pub use builder::ClusterBuilder;
 pub use halts::halt_of_caller;
 pub use handle::Cluster;
-pub(crate) use lazy::LazyCluster;
 pub use migrate::migrate_to;
 pub use pause::{PauseError, Paused};
 pub(crate) use place::{caller_place, try_caller_place};

@@ -1,6 +1,6 @@
 //! What keeps a cluster going: its domain and its threads.
 
-use super::thread::{self, Confined, Gate};
+use super::thread::{self, Gate};
 use crate::completion::Completion;
 use crate::domain::Domain;
 use crate::fibre::ControlBlock;
@@ -71,8 +71,7 @@ impl Running {
         let gate = Gate::new();
         let mut threads = Vec::with_capacity(more);
         for index in before..before + more {
-            let confined = Confined::new(self.places.of(index));
-            match confined.and_then(|_here| self.start_thread(index, &gate)) {
+            match self.start_thread(index, &gate) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
                     gate.decide(false);
@@ -89,7 +88,8 @@ impl Running {
 
     /// Starts a processor's thread.
     fn start_thread(&self, index: usize, gate: &Arc<Gate>) -> io::Result<JoinHandle<()>> {
-        thread::start(&self.domain, index, self.epoch, &self.name, gate)
+        let cpus = self.places.of(index);
+        thread::start(&self.domain, index, self.epoch, &self.name, cpus, gate)
     }
 
     /// Closes the domain; from then on no processor is added.

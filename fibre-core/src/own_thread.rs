@@ -1,0 +1,116 @@
+//! Kernel threads that the runtime starts, and what they must not inherit.
+//!
+//! A new thread inherits the CPUs and the blocked signals of the one that starts it. The runtime's
+//! threads run where they are told, or else where the program may, and hear of no asynchronous
+//! signal: a handler must not run on a fibre's stack.
+
+use crate::processor::in_fibre;
+use crate::topology::CpuSet;
+use std::io;
+use std::thread;
+
+/// Starts a thread that runs on these CPUs, or else where the program may. Blocks the caller's thread
+/// meanwhile.
+///
+/// # Errors
+///
+/// The kernel's.
+pub fn start(
+    name: String,
+    cpus: Option<&CpuSet>,
+    body: impl FnOnce() + Send + 'static,
+) -> io::Result<thread::JoinHandle<()>> {
+    let _here = Confined::new(cpus)?;
+    let _quiet = SignalsBlocked::new();
+    thread::Builder::new().name(name).spawn(body)
+}
+
+/// Keeps the caller's thread to the CPUs of threads that it starts meanwhile, which
+/// inherit this: so even what the C library writes for them lies in the right node.
+struct Confined {
+    /// What to set back.
+    before: Option<CpuSet>,
+}
+
+impl Confined {
+    /// Goes to these CPUs. Without any, threads started by a processor, which may be
+    /// pinned, go where the program may.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses.
+    fn new(cpus: Option<&CpuSet>) -> io::Result<Self> {
+        let (before, program);
+        let cpus = match cpus {
+            Some(cpus) => cpus,
+            None if in_fibre() => {
+                program = CpuSet::of_program()?;
+                &program
+            }
+            None => return Ok(Self { before: None }),
+        };
+        before = CpuSet::of_thread()?;
+        let pinned = cpus.confine_thread();
+        pinned.map_err(|error| {
+            let words = format!("processors cannot run on the CPUs {cpus}: {error}");
+            io::Error::new(error.kind(), words)
+        })?;
+        Ok(Self {
+            before: Some(before),
+        })
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // It was possible before; if it no longer is, the kernel has moved us itself.
+            let _ = before.confine_thread();
+        }
+    }
+}
+
+/// Keeps asynchronous signals away from threads started meanwhile: a handler must
+/// not run on a fibre's stack.
+struct SignalsBlocked {
+    before: libc::sigset_t,
+}
+
+impl SignalsBlocked {
+    /// Blocks them on this thread.
+    fn new() -> Self {
+        // SAFETY: plain sets of bits, valid for the calls.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::sigfillset(&raw mut set);
+            for synchronous in [
+                libc::SIGSEGV,
+                libc::SIGBUS,
+                libc::SIGFPE,
+                libc::SIGILL,
+                libc::SIGTRAP,
+                libc::SIGSYS,
+                libc::SIGABRT,
+                libc::SIGPROF,
+            ] {
+                libc::sigdelset(&raw mut set, synchronous);
+            }
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, &raw mut before);
+            Self { before }
+        }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        // SAFETY: the mask that was there.
+        unsafe {
+            libc::pthread_sigmask(
+                libc::SIG_SETMASK,
+                &raw const self.before,
+                std::ptr::null_mut(),
+            )
+        };
+    }
+}
