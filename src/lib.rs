@@ -103,6 +103,10 @@ pub use fibre_sync::select;
 #[doc(inline)]
 pub use fibre_io::net;
 
+/// Files, after `std::fs`.
+#[doc(inline)]
+pub use fibre_io::fs;
+
 /// What `std::os` has: `fibre::os::unix::net` for `std::os::unix::net`.
 pub mod os {
     /// What `std::os::unix` has.

@@ -23,11 +23,14 @@
 //! | `pollable` | any descriptor that can be waited for |
 //! | `net` | TCP, UDP and Unix sockets, after std's |
 //! | `pipe` | pipes, after `std::io::pipe` |
+//! | `fs` | files, after `std::fs` |
 
 #[cfg(not(loom))]
 mod backoff;
 #[cfg(not(loom))]
 mod epoll;
+#[cfg(not(loom))]
+pub mod fs;
 #[cfg(not(loom))]
 mod gate;
 #[cfg(loom)]

@@ -1,4 +1,4 @@
-//! Sockets, pipes and all other descriptors.
+//! Sockets, pipes, files and all other descriptors.
 //!
 //! | file          | what it is about                                            |
 //! |---------------|-------------------------------------------------------------|
@@ -13,6 +13,8 @@
 //! | `pipe`        | pipes: bytes, ends, closing, plain threads at the other end   |
 //! | `pollable`    | timers, counters, terminals, children's ends, watches of files |
 //! | `poll`        | waiting for several descriptors                              |
+//! | `files`       | files, many at once, in place and elsewhere                  |
+//! | `names`       | what connections are made to: addresses and names           |
 //! | `conversions` | from and to std, options, plain threads, several clusters   |
 
 #![allow(
@@ -26,7 +28,9 @@ mod close;
 mod connect;
 mod conversions;
 mod ends;
+mod files;
 mod hints;
+mod names;
 mod pipe;
 mod poll;
 mod pollable;

@@ -123,10 +123,11 @@ fn the_pool_grows_with_demand() {
         let callers: Vec<_> = (0..40)
             .map(|_| {
                 let (pool, all_there) = (Arc::clone(&pool), Arc::clone(&all_there));
-                fibre::spawn(move || pool.run(|| drop(all_there.wait())))
+                fibre::spawn(move || pool.run(|| all_there.wait().is_leader()))
             })
             .collect();
-        callers.into_iter().for_each(|fibre| fibre.join().unwrap());
+        let leaders = callers.into_iter().filter_map(|fibre| fibre.join().ok());
+        assert_eq!(leaders.filter(|leads| *leads).count(), 1);
         assert_eq!(pool.threads(), 40);
     });
 }
@@ -173,7 +174,7 @@ fn the_pool_shrinks() {
             let all_there = Barrier::new(10);
             fibre::scope(|scope| {
                 for _ in 0..10 {
-                    scope.spawn(|| pool.run(|| drop(all_there.wait())));
+                    scope.spawn(|| pool.run(|| all_there.wait().is_leader()));
                 }
             });
             if idle == LONG {
@@ -352,8 +353,12 @@ fn the_environment_bounds() {
     }
     let output = spawn_child("bounded", &[("FIBRE_BLOCKING_THREADS", "1")]);
     assert!(output.status.success(), "{}", errors(&output));
-    for (name, value) in [("THREADS", "0"), ("THREADS", "many"), ("IDLE", "-1")] {
-        let output = spawn_child("bounded", &[(&format!("FIBRE_BLOCKING_{name}"), value)]);
+    for (name, value) in [
+        ("FIBRE_BLOCKING_THREADS", "0"),
+        ("FIBRE_BLOCKING_THREADS", "many"),
+        ("FIBRE_BLOCKING_IDLE", "-1"),
+    ] {
+        let output = spawn_child("bounded", &[(name, value)]);
         assert!(!output.status.success());
         assert!(errors(&output).contains("must be"), "{}", errors(&output));
     }

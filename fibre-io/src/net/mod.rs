@@ -24,16 +24,17 @@
 mod acceptor;
 mod endpoint;
 mod handles;
+mod resolve;
 mod split;
 mod tcp_listener;
 mod tcp_stream;
 mod udp;
 pub mod unix;
 
+pub use resolve::{Resolved, ToSocketAddrs, lookup_host, lookup_host_timeout, lookup_host_until};
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 pub use std::net::{
     AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6,
-    ToSocketAddrs,
 };
 pub use tcp_listener::{Incoming, TcpListener, TcpListenerBuilder};
 pub use tcp_stream::TcpStream;

@@ -76,7 +76,7 @@ impl TcpListenerBuilder {
     }
 
     /// Binds to the first address that can be bound, and listens. Looking up a host *name*
-    /// blocks the thread.
+    /// blocks the fibre (or thread).
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl TcpListenerBuilder {
 
 impl TcpListener {
     /// Binds to the first address that can be bound, with `SO_REUSEADDR`, and listens.
-    /// Looking up a host *name* blocks the thread.
+    /// Looking up a host *name* blocks the fibre (or thread).
     ///
     /// # Errors
     ///

@@ -72,7 +72,7 @@ impl TcpStream {
     }
 
     /// Connects to the first address that answers. Blocks the fibre, or the thread if the
-    /// caller is not a fibre. Looking up a host *name* blocks the thread.
+    /// caller is not a fibre. Looking up a host *name* blocks the fibre (or thread).
     ///
     /// # Errors
     ///

@@ -45,7 +45,7 @@ handle!(UdpSocket, std_net::UdpSocket, Endpoint);
 limits!(UdpSocket);
 
 impl UdpSocket {
-    /// Binds to the first address that can be bound. Looking up a host *name* blocks the thread.
+    /// Binds to the first address that can be bound. Looking up a host *name* blocks the fibre (or thread).
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl UdpSocket {
     }
 
     /// Sets whom [`send`](Self::send) sends to: the first address that works. Only what comes
-    /// from there is received from now on. Looking up a host *name* blocks the thread.
+    /// from there is received from now on. Looking up a host *name* blocks the fibre (or thread).
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl UdpSocket {
     }
 
     /// Sends a datagram to the first address. Blocks the fibre (or thread) while there is no room
-    /// in the socket's buffer. Looking up a host *name* blocks the thread.
+    /// in the socket's buffer. Looking up a host *name* blocks the fibre (or thread).
     ///
     /// # Errors
     ///

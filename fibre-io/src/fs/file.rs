@@ -1,0 +1,296 @@
+//! An open file.
+
+use super::in_place::{InPlace, checked};
+use super::{FileTimes, Metadata, Permissions, TryLockError};
+use fibre_core::{blocking, in_fibre};
+use std::fs;
+use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// An open file. See [`std::fs::File`]; `&File` reads, writes and seeks, too. Unless said otherwise, calls block the
+/// fibre, or the thread if the caller is no fibre.
+///
+/// A call costs some ten microseconds, as it is made on another thread; a read of cached
+/// pages less than one. For small pieces use [`std::io::BufReader`] and [`std::io::BufWriter`].
+///
+/// ```
+/// use std::io::{Read, Seek, Write};
+///
+/// let path = std::env::temp_dir().join(format!("fibre-file-{}", std::process::id()));
+/// let mut file = fibre_io::fs::OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+/// file.write_all(b"to be read again")?;
+/// file.rewind()?;
+/// let mut text = String::new();
+/// file.read_to_string(&mut text)?;
+/// assert_eq!(text, "to be read again");
+/// fibre_io::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct File {
+    file: fs::File,
+    in_place: InPlace,
+}
+
+/// Calls of [`std::fs::File`] that are just made elsewhere.
+macro_rules! elsewhere {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        ///
+        /// Those of the system calls.
+        pub fn $name(&self, $($argument: $type),*) -> $result {
+            blocking(|| self.file.$name($($argument),*))
+        }
+    )*};
+}
+
+impl File {
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    ///
+    /// Those of `open`.
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        blocking(|| fs::File::open(path)).map(Self::from)
+    }
+
+    /// Opens a file for writing, which is made or emptied.
+    ///
+    /// # Errors
+    ///
+    /// Those of `open`.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        blocking(|| fs::File::create(path)).map(Self::from)
+    }
+
+    /// Makes a file, which must not be there, for reading and writing.
+    ///
+    /// # Errors
+    ///
+    /// Those of `open`.
+    pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        blocking(|| fs::File::create_new(path)).map(Self::from)
+    }
+
+    elsewhere! {
+        /// Waits until contents and attributes are on the disk.
+        sync_all() -> io::Result<()>;
+        /// Waits until the contents are on the disk.
+        sync_data() -> io::Result<()>;
+        /// Cuts the file off, or extends it by zeros.
+        set_len(bytes: u64) -> io::Result<()>;
+        /// What is known of the file.
+        metadata() -> io::Result<Metadata>;
+        /// Changes who may do what with it.
+        set_permissions(permissions: Permissions) -> io::Result<()>;
+        /// Changes when it is said to have been used.
+        set_times(times: FileTimes) -> io::Result<()>;
+        /// Changes when it is said to have been changed.
+        set_modified(time: SystemTime) -> io::Result<()>;
+        /// Waits until nobody else has locked the file, and locks it. A thread of the pool waits, too.
+        lock() -> io::Result<()>;
+        /// Waits until nobody has locked the file for himself alone, and locks it together with others.
+        /// A thread of the pool waits, too.
+        lock_shared() -> io::Result<()>;
+        /// Locks the file unless somebody has.
+        try_lock() -> Result<(), TryLockError>;
+        /// Locks the file together with others unless somebody has it for himself alone.
+        try_lock_shared() -> Result<(), TryLockError>;
+        /// Ends the lock.
+        unlock() -> io::Result<()>;
+    }
+
+    /// A second handle to the same open file, with the same position. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// When there is no descriptor left.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        self.file.try_clone().map(Self::from)
+    }
+
+    /// The file as std's. Blocks nothing.
+    #[must_use]
+    pub fn into_std(self) -> fs::File {
+        self.file
+    }
+
+    /// Makes a call elsewhere that uses the file's position.
+    fn positioned<R: Send>(&self, call: impl FnOnce(&mut &fs::File) -> R + Send) -> R {
+        let _away = self.in_place.send_away();
+        blocking(|| call(&mut &self.file))
+    }
+}
+
+impl Read for &File {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut whole = [IoSliceMut::new(buffer)];
+        match self.in_place.read(self.file.as_fd(), &mut whole, None) {
+            Some(count) => Ok(count),
+            None => self.positioned(|file| file.read(buffer)),
+        }
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        match self.in_place.read(self.file.as_fd(), buffers, None) {
+            Some(count) => Ok(count),
+            None => self.positioned(|file| file.read_vectored(buffers)),
+        }
+    }
+
+    fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        self.positioned(|file| file.read_to_end(buffer))
+    }
+
+    fn read_to_string(&mut self, buffer: &mut String) -> io::Result<usize> {
+        self.positioned(|file| file.read_to_string(buffer))
+    }
+}
+
+impl Write for &File {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.positioned(|file| file.write(buffer))
+    }
+
+    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.positioned(|file| file.write_vectored(buffers))
+    }
+
+    fn write_all(&mut self, buffer: &[u8]) -> io::Result<()> {
+        self.positioned(|file| file.write_all(buffer))
+    }
+
+    /// Does nothing: the file has no buffer of its own.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for &File {
+    /// Only a seek from the end asks the file system, and blocks.
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let known = !matches!(to, SeekFrom::End(_)) && self.in_place.may_use_position();
+        match to {
+            SeekFrom::Start(offset) if known && in_fibre() => {
+                seek_in_place(self.file.as_fd(), rustix::fs::SeekFrom::Start(offset))
+            }
+            SeekFrom::Current(offset) if known && in_fibre() => {
+                seek_in_place(self.file.as_fd(), rustix::fs::SeekFrom::Current(offset))
+            }
+            _ => self.positioned(|file| file.seek(to)),
+        }
+    }
+}
+
+/// Sets the position, which is a number of the kernel's.
+fn seek_in_place(fd: BorrowedFd<'_>, to: rustix::fs::SeekFrom) -> io::Result<u64> {
+    Ok(rustix::fs::seek(fd, to)?)
+}
+
+impl FileExt for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let at = checked(offset)?;
+        let mut whole = [IoSliceMut::new(buffer)];
+        match self.in_place.read(self.file.as_fd(), &mut whole, at) {
+            Some(count) => Ok(count),
+            None => blocking(|| self.file.read_at(buffer, offset)),
+        }
+    }
+
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<usize> {
+        blocking(|| self.file.write_at(buffer, offset))
+    }
+
+    fn write_all_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        blocking(|| self.file.write_all_at(buffer, offset))
+    }
+}
+
+impl Read for File {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        (&*self).read_vectored(buffers)
+    }
+
+    fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        (&*self).read_to_end(buffer)
+    }
+
+    fn read_to_string(&mut self, buffer: &mut String) -> io::Result<usize> {
+        (&*self).read_to_string(buffer)
+    }
+}
+
+impl Write for File {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        (&*self).write(buffer)
+    }
+
+    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&*self).write_vectored(buffers)
+    }
+
+    fn write_all(&mut self, buffer: &[u8]) -> io::Result<()> {
+        (&*self).write_all(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&*self).flush()
+    }
+}
+
+impl Seek for File {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        (&*self).seek(to)
+    }
+}
+
+impl From<fs::File> for File {
+    fn from(file: fs::File) -> Self {
+        Self {
+            file,
+            in_place: InPlace::default(),
+        }
+    }
+}
+
+impl From<File> for fs::File {
+    fn from(file: File) -> Self {
+        file.into_std()
+    }
+}
+
+impl From<OwnedFd> for File {
+    fn from(fd: OwnedFd) -> Self {
+        fs::File::from(fd).into()
+    }
+}
+
+impl From<File> for OwnedFd {
+    fn from(file: File) -> Self {
+        file.into_std().into()
+    }
+}
+
+impl AsFd for File {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl AsRawFd for File {
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}
