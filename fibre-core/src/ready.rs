@@ -323,6 +323,12 @@ impl ReadyQueue {
         self.shared_turns.replace(0)
     }
 
+    /// Whether a fibre of normal priority is there that the owner made ready and that stays. The owner
+    /// only.
+    pub fn has_started(&self) -> bool {
+        !self.normal().is_empty()
+    }
+
     /// Moves what others made ready behind what we made ready.
     #[inline(never)]
     fn empty_inbox(&self) {

@@ -313,11 +313,15 @@ impl Processor {
     }
 
     /// How many of those who wait in the queue of started fibres have had their turn since the last
-    /// service. At least half of the switches since: if there were fewer, that queue was empty.
+    /// service; all switches count if nobody is there, who would have to wait for others.
     fn turns_since_service(&self) -> u32 {
         let switches = self.planned.get() + 1;
         let others = self.ready.take_shared_turns();
-        switches.saturating_sub(others).max(switches.div_ceil(2))
+        if self.ready.has_started() {
+            switches.saturating_sub(others)
+        } else {
+            switches
+        }
     }
 
     /// Decides on the next service.
