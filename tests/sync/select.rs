@@ -1,6 +1,7 @@
 //! Selecting one of several operations, by the macro and by value.
 
-use crate::support::{Drops, for_clusters, for_each_cluster, let_others_block};
+use crate::caught;
+use crate::support::{Drops, for_clusters, for_each_cluster, let_others_block, text_of, watched};
 use fibre::channel::{
     RecvError, Select, SelectTimeoutError, SendError, TrySelectError, bounded, oneshot, rendezvous,
     unbounded,
@@ -333,11 +334,33 @@ fn values_of_a_selection() {
     assert_eq!(drops.count(), 4);
 }
 
-/// Nothing to select is nothing to wait for.
+/// Nothing to select is nothing to wait for, in no form: neither at first nor when all that was to be
+/// sent has been.
 #[test]
-#[should_panic(expected = "would wait for ever")]
-fn an_empty_selection_panics() {
-    let _ = Select::new().select();
+fn a_selection_without_operations_panics() {
+    let check = || {
+        let (sender, _receiver) = bounded(1);
+        let mut used = Select::new();
+        used.send(&sender, 1);
+        let _ = used.select().send(&sender);
+        for mut select in [Select::new(), used] {
+            refuses(|| drop(select.select()));
+            refuses(|| drop(select.select_timeout(Duration::MAX)));
+            refuses(|| drop(select.select_timeout(Duration::ZERO)));
+            refuses(|| drop(select.select_until(Instant::now())));
+            refuses(|| drop(select.select_cancellable()));
+            assert_eq!(select.try_select().err(), Some(TrySelectError));
+        }
+    };
+    for_clusters(&[1], move |_| check());
+    watched(check);
+}
+
+/// Checks that `f` panics with the right words.
+#[track_caller]
+fn refuses(f: impl FnOnce()) {
+    let payload = caught(f).unwrap_err();
+    assert!(text_of(&*payload).contains("without operations"));
 }
 
 /// A result is asked for by the channel it came from.

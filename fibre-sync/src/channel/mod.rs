@@ -51,7 +51,9 @@ pub use sender::Sender;
 /// What the macro [`select!`](crate::select) is made of.
 #[doc(hidden)]
 pub mod arms {
-    pub use super::select::{PATIENT, Patience, RecvArm, SendArm, after, select_among, until};
+    pub use super::select::{
+        Candidate, PATIENT, Patience, RecvArm, SendArm, after, select_among, until,
+    };
 }
 
 use shared::Channel;

@@ -17,7 +17,7 @@ use std::cell::Cell;
 
 /// Which way the value goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub(crate) enum Way {
     /// Into the channel.
     In,
     /// Out of it.
@@ -46,7 +46,7 @@ pub(crate) struct Operation<'a, T> {
 }
 
 /// An arm, whatever its type of value is. All are used by the fibre or thread that selects.
-pub trait Arm {
+pub(crate) trait Arm {
     /// Which channel it is of: arms are sorted by it, and locks taken in that order.
     fn address(&self) -> usize;
     /// Which way its value goes.
@@ -243,6 +243,18 @@ impl<T> Arm for Operation<'_, T> {
     }
 }
 
+/// An arm among those of one selection. It borrows the arm for itself, as that can stand in its
+/// channel's line only once:
+///
+/// ```compile_fail,E0499
+/// use fibre_sync::channel::{arms, unbounded};
+///
+/// let (_sender, receiver) = unbounded::<u8>();
+/// let mut arm = arms::RecvArm::new(&receiver);
+/// arms::select_among([arm.candidate(), arm.candidate()], arms::Patience::None);
+/// ```
+pub struct Candidate<'s>(pub(crate) &'s dyn Arm);
+
 /// An arm of `select!` that receives.
 pub struct RecvArm<'a, T>(pub(crate) Operation<'a, T>);
 
@@ -253,8 +265,8 @@ impl<'a, T> RecvArm<'a, T> {
     }
 
     /// Itself, among others.
-    pub fn as_arm(&self) -> &dyn Arm {
-        &self.0
+    pub fn candidate(&mut self) -> Candidate<'_> {
+        Candidate(&self.0)
     }
 
     /// What has come of it, if it was chosen.
@@ -274,8 +286,8 @@ impl<'a, T> SendArm<'a, T> {
     }
 
     /// Itself, among others.
-    pub fn as_arm(&self) -> &dyn Arm {
-        &self.0
+    pub fn candidate(&mut self) -> Candidate<'_> {
+        Candidate(&self.0)
     }
 
     /// What has come of it, if it was chosen.

@@ -5,7 +5,7 @@
 //! arms live in one statement, which yields what has come of each, so that the bodies may do
 //! with the channels what they like.
 
-use super::arm::Arm;
+use super::arm::Candidate;
 use super::choose::{choose, choose_now};
 use fibre_core::{Limit, cancellation_point};
 use std::time::{Duration, Instant};
@@ -37,23 +37,24 @@ pub fn until(deadline: Instant) -> Patience {
 }
 
 /// Chooses one of the arms, which then has a result.
-pub fn select_among(arms: &mut [&dyn Arm], patience: Patience) {
+pub fn select_among<const ARMS: usize>(arms: [Candidate<'_>; ARMS], patience: Patience) {
+    let mut arms = arms.map(|candidate| candidate.0);
     match patience {
         Patience::None => {
-            choose_now(arms);
+            choose_now(&arms);
         }
         Patience::Within(limit) => {
-            let _ = choose(arms, limit);
+            let _ = choose(&mut arms, limit);
         }
         Patience::Cancellable => {
             if cancellation_point().is_ok() {
-                let _ = choose(arms, Limit::Cancellation);
+                let _ = choose(&mut arms, Limit::Cancellation);
             }
         }
     }
 }
 
-/// Carries out one of several operations of channels: the one that can be, or becomes so, first.
+/// Carries out one of several operations of channels, or of one: the one that can be, or becomes so, first.
 /// If several can be carried out, which one it is differs from time to time, so that none
 /// is kept from its turn by the others.
 ///
@@ -110,16 +111,16 @@ macro_rules! select {
 #[macro_export]
 macro_rules! select_arms {
     // How long to wait, and what then.
-    ([$($arms:tt)*] default => $body:expr $(,)?) => {
+    ([$($arms:tt)+] default => $body:expr $(,)?) => {
         $crate::select_arms!(@choose [$($arms)*] $crate::channel::arms::Patience::None, $body)
     };
-    ([$($arms:tt)*] timeout($duration:expr) => $body:expr $(,)?) => {
+    ([$($arms:tt)+] timeout($duration:expr) => $body:expr $(,)?) => {
         $crate::select_arms!(@choose [$($arms)*] $crate::channel::arms::after($duration), $body)
     };
-    ([$($arms:tt)*] until($deadline:expr) => $body:expr $(,)?) => {
+    ([$($arms:tt)+] until($deadline:expr) => $body:expr $(,)?) => {
         $crate::select_arms!(@choose [$($arms)*] $crate::channel::arms::until($deadline), $body)
     };
-    ([$($arms:tt)*] cancelled => $body:expr $(,)?) => {
+    ([$($arms:tt)+] cancelled => $body:expr $(,)?) => {
         $crate::select_arms!(@choose [$($arms)*] $crate::channel::arms::Patience::Cancellable, $body)
     };
     ([$($arms:tt)+]) => {
@@ -147,8 +148,8 @@ macro_rules! select_arms {
         $patience:expr, $otherwise:expr
     ) => {{
         let ($($arm,)*) = match ($($crate::select_arms!(@$way $($given)*),)*) {
-            ($($arm,)*) => {
-                $crate::channel::arms::select_among(&mut [$($arm.as_arm()),*], $patience);
+            ($(mut $arm,)*) => {
+                $crate::channel::arms::select_among([$($arm.candidate()),*], $patience);
                 ($($arm.result(),)*)
             }
         };

@@ -7,7 +7,7 @@ mod arm;
 mod choose;
 mod macros;
 
-pub use arm::{RecvArm, SendArm};
+pub use arm::{Candidate, RecvArm, SendArm};
 pub use macros::{PATIENT, Patience, after, select_among, until};
 
 use super::errors::{RecvError, SelectTimeoutError, SendError, TrySelectError};
@@ -25,7 +25,8 @@ use std::time::{Duration, Instant};
 ///
 /// What is to be sent is handed in with its operation, and stays in the selection until it is
 /// chosen, [taken back](Self::take_back), or dropped with the selection. A selection may be
-/// used again and again; an operation that has sent its value is left out from then on.
+/// used again and again; an operation that has sent its value is left out from then on. When
+/// none is left, there is nothing to wait for, and all calls panic that could.
 ///
 /// ```
 /// use fibre_sync::channel::{Select, unbounded};
@@ -108,12 +109,8 @@ impl<'a> Select<'a> {
     ///
     /// # Panics
     ///
-    /// If there is no operation that is not left out: it would wait for ever.
+    /// If all operations are left out, or there is none.
     pub fn select(&mut self) -> SelectedOperation<'_> {
-        assert!(
-            self.arms.iter().any(|arm| !arm.is_spent()),
-            "a selection without operations would wait for ever"
-        );
         let _ = self.choose(Limit::None);
         match self.chosen() {
             Some(chosen) => chosen,
@@ -125,7 +122,7 @@ impl<'a> Select<'a> {
     ///
     /// # Errors
     ///
-    /// [`TrySelectError`] if there is none.
+    /// [`TrySelectError`] if there is none, also if all are left out.
     pub fn try_select(&mut self) -> Result<SelectedOperation<'_>, TrySelectError> {
         choose_now(&self.ready());
         self.chosen().ok_or(TrySelectError)
@@ -137,6 +134,10 @@ impl<'a> Select<'a> {
     /// # Errors
     ///
     /// [`SelectTimeoutError`]; then nothing has been carried out.
+    ///
+    /// # Panics
+    ///
+    /// As [`select`](Self::select): it does not sleep for want of something to do.
     pub fn select_timeout(
         &mut self,
         timeout: Duration,
@@ -150,6 +151,10 @@ impl<'a> Select<'a> {
     /// # Errors
     ///
     /// [`SelectTimeoutError`]; then nothing has been carried out.
+    ///
+    /// # Panics
+    ///
+    /// As [`select`](Self::select): it does not sleep for want of something to do.
     pub fn select_until(
         &mut self,
         deadline: Instant,
@@ -162,6 +167,10 @@ impl<'a> Select<'a> {
     /// # Errors
     ///
     /// [`Cancelled`]; then nothing has been carried out.
+    ///
+    /// # Panics
+    ///
+    /// As [`select`](Self::select), but not if the fibre has been cancelled.
     pub fn select_cancellable(&mut self) -> Result<SelectedOperation<'_>, Cancelled> {
         cancellation_point()?;
         self.select_within(Limit::Cancellation)
@@ -179,7 +188,12 @@ impl<'a> Select<'a> {
 
     /// Chooses among those that are not left out.
     fn choose(&mut self, limit: Limit) -> Outcome {
-        choose(&mut self.ready(), limit)
+        let mut ready = self.ready();
+        assert!(
+            !ready.is_empty(),
+            "a selection without operations has nothing to wait for"
+        );
+        choose(&mut ready, limit)
     }
 
     /// Those that are not left out, ready for another selection.
