@@ -574,6 +574,39 @@ mod tests {
     }
 
     #[test]
+    fn the_first_one_is_passed_over_so_often_and_no_more() {
+        let number = 3 * usize::from(MOST_FAVOURED);
+        let list = Arc::new(Locked::new(WaitList::new()));
+        let threads = waiting(&list, Place::Last, number);
+        let mut all = Vec::new();
+        let mut node = list.lock().first;
+        for _ in 0..number {
+            // SAFETY: all of them wait until they are claimed below.
+            let waits = unsafe { &*node };
+            all.push(waits.waiter.get());
+            node = waits.behind.get();
+        }
+        // Every other one, and not the first one.
+        let place = |waiter: &Waiter| all.iter().position(|&one| ptr::eq(one, waiter));
+        let favour = |waiter: &Waiter| place(waiter).is_some_and(|place| place % 2 == 1);
+        let (mut passed_over, mut most) = (0, 0);
+        for _ in 0..number {
+            let mut locked = list.lock();
+            let first = locked.first;
+            let claimed = locked.claim_favoured(0, number, favour);
+            passed_over = match ptr::eq(locked.first, first) {
+                true => passed_over + 1,
+                false => 0,
+            };
+            drop(locked);
+            claimed.unwrap().resume();
+            most = passed_over.max(most);
+        }
+        assert_eq!(most, MOST_FAVOURED);
+        threads.into_iter().for_each(|one| _ = one.join().unwrap());
+    }
+
+    #[test]
     fn nodes_leave_from_anywhere() {
         let (nodes, mut list) = (
             std::array::from_fn::<_, 4, _>(|_| Node::new()),

@@ -1,12 +1,12 @@
 //! Models of the raw forms, as far as they are more than what they are made of: who destroys a
-//! condition variable waits for those who are about to leave it.
+//! condition variable, or a barrier, waits for those who are about to leave it.
 //!
 //! Run by `cargo xtask loom`. A wait with a deadline may give up at any moment here.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
 use fibre_core::model::{Shared, check, finds_planted};
-use fibre_sync::raw::{Condvar, Error, Kind, Mutex, Wait};
+use fibre_sync::raw::{Barrier, Condvar, Error, Kind, Mutex, Wait};
 use loom::thread;
 use std::time::Instant;
 
@@ -51,6 +51,45 @@ fn planted_hasty_destruction_is_found() {
     finds_planted(
         "raw condvar: a destruction waits for nobody inside",
         broadcast_and_destroy,
+    );
+}
+
+/// Two come to a barrier for a moment. If they meet, the one that came last destroys and frees it at
+/// once, while the deadline of the other one may just have come.
+fn meet_and_destroy() {
+    let barrier = Shared::new(Barrier::new(2));
+    let end = move || {
+        barrier.destroy().unwrap();
+        barrier.free();
+    };
+    let come = move || {
+        let came = barrier.wait(Wait::until(Instant::now()));
+        assert!(matches!(came, Ok(_) | Err(Error::TimedOut)), "{came:?}");
+        if came == Ok(true) {
+            end();
+        }
+        came.is_ok()
+    };
+    let other = thread::spawn(come);
+    let met = come();
+    assert_eq!(other.join().unwrap(), met);
+    if !met {
+        end();
+    }
+}
+
+/// Whoever has met the others may destroy the barrier.
+#[test]
+fn a_barrier_is_destroyed_when_all_have_left() {
+    check(meet_and_destroy);
+}
+
+/// Planted: one whose deadline came together with the last party looks at a barrier that is gone.
+#[test]
+fn planted_hasty_destruction_of_a_barrier_is_found() {
+    finds_planted(
+        "raw barrier: a destruction waits for nobody inside",
+        meet_and_destroy,
     );
 }
 

@@ -7,7 +7,7 @@
 
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::{Wait, until};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use fibre_core::sync::{AtomicBool, AtomicU32, Ordering, planted};
 
 /// `pthread_barrier_t`. See [`raw`](crate::raw). All zeros is one that has not been initialised:
 /// there is no barrier for nobody.
@@ -32,10 +32,32 @@ pub struct Barrier {
     destroyed: AtomicBool,
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Barrier>() == 40 && align_of::<Barrier>() == 8);
 
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Barrier {
+    fn end_of_frame(&mut self) {
+        self.barrier.end_of_frame();
+        self.limited.end_of_frame();
+        self.destroyed.end_of_frame();
+    }
+}
+
 impl Barrier {
+    /// A barrier for so many parties. For none all its calls are invalid.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new(parties: u32) -> Self {
+        Self {
+            barrier: crate::Barrier::new(parties as usize),
+            limited: AtomicU32::new(0),
+            destroyed: AtomicBool::new(false),
+        }
+    }
+
     /// A barrier for so many parties. For none it is all zeros, and all its calls are invalid.
+    #[cfg(not(loom))]
     #[must_use]
     pub const fn new(parties: u32) -> Self {
         Self {
@@ -55,7 +77,7 @@ impl Barrier {
     /// arrival has been taken back. [`Invalid`](Error::Invalid) if it is for nobody, or destroyed.
     pub fn wait(&self, wait: Wait) -> Result<bool> {
         self.check()?;
-        if wait == Wait::FOREVER {
+        if wait == Wait::FOREVER || planted("raw barrier: a destruction waits for nobody inside") {
             return self.come(wait);
         }
         self.limited.fetch_add(1, Ordering::Relaxed);

@@ -19,7 +19,6 @@
 //! Calls that wait are given a [`Wait`]: until when, and whether they notice that their fibre is
 //! cancelled. Fibres and threads mix in every role.
 
-#[cfg(not(loom))]
 mod barrier;
 mod condvar;
 mod error;
@@ -34,7 +33,6 @@ mod semaphore;
 mod spin;
 mod wait;
 
-#[cfg(not(loom))]
 pub use barrier::Barrier;
 pub use condvar::Condvar;
 pub use error::{Error, Result};
