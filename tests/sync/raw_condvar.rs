@@ -3,9 +3,11 @@
 use crate::support::{eventually, for_each_cluster, let_others_block};
 use crate::{crowd, freed_by_who_waits};
 use fibre::sync::raw::{Clock, Condvar, Error, Kind, Mutex, Wait};
+use std::cell::UnsafeCell;
 use std::mem::{MaybeUninit, zeroed};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// So long from now.
@@ -168,6 +170,82 @@ fn cancellation_is_noticed_if_asked_for() {
         }
         assert_eq!(shared.1.destroy(), Ok(()));
     });
+}
+
+/// What the C library says to a mutex that is destroyed while somebody waits for a condition with it,
+/// and once that one is done.
+fn destructions_by_the_c_library() -> [i32; 2] {
+    struct Pair(
+        UnsafeCell<libc::pthread_mutex_t>,
+        UnsafeCell<libc::pthread_cond_t>,
+    );
+    // SAFETY: made for sharing.
+    unsafe impl Sync for Pair {}
+    let pair = Pair(
+        UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
+        UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER),
+    );
+    let woken = AtomicBool::new(false);
+    let waits = AtomicBool::new(false);
+    let of = |pair: &Pair| (pair.0.get(), pair.1.get());
+    // SAFETY: they do not move; locked and unlocked in turn.
+    thread::scope(|scope| unsafe {
+        scope.spawn(|| {
+            let (mutex, condvar) = of(&pair);
+            libc::pthread_mutex_lock(mutex);
+            waits.store(true, Ordering::SeqCst);
+            while !woken.load(Ordering::SeqCst) {
+                libc::pthread_cond_wait(condvar, mutex);
+            }
+            libc::pthread_mutex_unlock(mutex);
+            waits.store(false, Ordering::SeqCst);
+        });
+        let (mutex, condvar) = of(&pair);
+        eventually(|| waits.load(Ordering::SeqCst));
+        // It is ours only when the other one waits.
+        libc::pthread_mutex_lock(mutex);
+        libc::pthread_mutex_unlock(mutex);
+        let early = libc::pthread_mutex_destroy(mutex);
+        libc::pthread_mutex_lock(mutex);
+        woken.store(true, Ordering::SeqCst);
+        libc::pthread_cond_signal(condvar);
+        libc::pthread_mutex_unlock(mutex);
+        eventually(|| !waits.load(Ordering::SeqCst));
+        [early, libc::pthread_mutex_destroy(mutex)]
+    })
+}
+
+/// A mutex is in use while somebody waits for a condition with it, as with the C library.
+#[test]
+fn a_mutex_that_is_waited_with_is_busy() {
+    let number = |result| match result {
+        Ok(()) => 0,
+        Err(error) => Error::number(error),
+    };
+    let expected = destructions_by_the_c_library();
+    for_each_cluster(move |_| {
+        for kind in [Kind::Normal, Kind::ErrorCheck, Kind::Recursive] {
+            let shared = Arc::new((Mutex::new(kind), Condvar::new(), AtomicBool::new(false)));
+            let inside = Arc::clone(&shared);
+            let waiting = fibre::spawn(move || {
+                let (mutex, condvar, has_it) = &*inside;
+                locked(mutex, || {
+                    has_it.store(true, Ordering::SeqCst);
+                    // SAFETY: locked.
+                    unsafe { condvar.wait(mutex, Wait::FOREVER) }
+                })
+            });
+            let (mutex, condvar, has_it) = &*shared;
+            eventually(|| has_it.load(Ordering::SeqCst));
+            // It is ours only when the other one waits.
+            locked(mutex, || ());
+            let early = number(mutex.destroy());
+            condvar.signal().unwrap();
+            waiting.join().unwrap().unwrap();
+            assert_eq!([early, number(mutex.destroy())], expected);
+        }
+    });
+    assert_eq!(expected, [libc::EBUSY, 0]);
 }
 
 /// A condition variable may be destroyed and freed right after a broadcast, while those that waited on it,

@@ -117,13 +117,17 @@ impl Condvar {
     pub unsafe fn wait(&self, mutex: &Mutex, wait: Wait) -> Result {
         mutex.check_owner()?;
         let mut entered = false;
+        mutex.begin_wait();
         // SAFETY: passed on.
         let waited = wait.run(|limit| unsafe { self.wait_within(mutex, limit, &mut entered) });
-        if !entered {
-            return waited.and(Err(Error::Invalid));
+        if entered {
+            mutex.lock(Wait::FOREVER)?;
         }
-        mutex.lock(Wait::FOREVER)?;
-        waited
+        mutex.end_wait();
+        match entered {
+            true => waited,
+            false => waited.and(Err(Error::Invalid)),
+        }
     }
 
     /// Waits, with the mutex unlocked at the end if the wait took place.

@@ -9,11 +9,11 @@ use crate::lock::{DefaultLock, RawLock};
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
 use fibre_core::caller_id;
-use fibre_core::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use fibre_core::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// What a mutex does when its owner locks it again, and who may unlock it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
+#[repr(u32)]
 pub enum Kind {
     /// Its owner waits for ever; nobody checks who unlocks.
     Normal = 0,
@@ -24,7 +24,12 @@ pub enum Kind {
 }
 
 /// In the place of the kind, once destroyed.
-const DESTROYED: u8 = u8::MAX;
+const DESTROYED: u32 = KIND;
+
+/// The part of a mutex' kind that is the kind.
+const KIND: u32 = 0xff;
+/// One who waits for a condition.
+const ONE_WAITS: u32 = KIND + 1;
 
 /// `pthread_mutex_t`. See [`raw`](crate::raw).
 ///
@@ -47,8 +52,9 @@ pub struct Mutex {
     owner: AtomicU64,
     /// How often the owner has locked it again.
     depth: AtomicU32,
-    /// A [`Kind`], or destroyed.
-    kind: AtomicU8,
+    /// A [`Kind`], or destroyed; and above [`KIND`], how many wait for a condition and will lock again,
+    /// which only the one changes that has the lock.
+    kind: AtomicU32,
 }
 
 #[cfg(not(loom))]
@@ -79,7 +85,7 @@ impl Mutex {
             lock: DefaultLock::default(),
             owner: AtomicU64::new(0),
             depth: AtomicU32::new(0),
-            kind: AtomicU8::new(kind as u8),
+            kind: AtomicU32::new(kind as u32),
         }
     }
 
@@ -91,7 +97,7 @@ impl Mutex {
             lock: DefaultLock::FREE,
             owner: AtomicU64::new(0),
             depth: AtomicU32::new(0),
-            kind: AtomicU8::new(kind as u8),
+            kind: AtomicU32::new(kind as u32),
         }
     }
 
@@ -165,16 +171,37 @@ impl Mutex {
 
     /// Ends the use of the mutex. Blocks nothing.
     ///
+    /// Somebody who is about to lock it, and waits or has just been woken for it, is not noticed, as by
+    /// glibc; POSIX forbids to destroy it then.
+    ///
     /// # Errors
     ///
-    /// [`Busy`](Error::Busy) if somebody has it, [`Invalid`](Error::Invalid) if destroyed.
+    /// [`Busy`](Error::Busy) if somebody has it, or waits for a condition with it;
+    /// [`Invalid`](Error::Invalid) if destroyed.
     pub fn destroy(&self) -> Result {
         self.kind()?;
-        if self.lock.is_locked() {
+        if self.lock.is_locked() || self.kind.load(Ordering::Relaxed) >= ONE_WAITS {
             return Err(Error::Busy);
         }
         self.kind.store(DESTROYED, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Notes that the caller, who has the lock, is about to wait for a condition with it.
+    pub(crate) fn begin_wait(&self) {
+        self.add_to_kind(ONE_WAITS);
+    }
+
+    /// Notes that the caller, who has the lock again, has waited.
+    pub(crate) fn end_wait(&self) {
+        self.add_to_kind(ONE_WAITS.wrapping_neg());
+    }
+
+    /// Changes the number of those who wait. Nobody else does meanwhile.
+    fn add_to_kind(&self, change: u32) {
+        let kind = self.kind.load(Ordering::Relaxed);
+        self.kind
+            .store(kind.wrapping_add(change), Ordering::Relaxed);
     }
 
     /// Whether the caller has it, as far as can be checked.
@@ -189,7 +216,7 @@ impl Mutex {
     /// Its kind, unless it has been destroyed.
     #[inline]
     fn kind(&self) -> Result<Kind> {
-        match self.kind.load(Ordering::Relaxed) {
+        match self.kind.load(Ordering::Relaxed) & KIND {
             0 => Ok(Kind::Normal),
             1 => Ok(Kind::ErrorCheck),
             2 => Ok(Kind::Recursive),
