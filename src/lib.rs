@@ -103,6 +103,8 @@ pub use fibre_sync::select;
 #[doc(inline)]
 pub use fibre_io::net;
 
+pub use fibre_io::{IoChoices, Poller, UnknownPoller};
+
 /// Files, after `std::fs`.
 #[doc(inline)]
 pub use fibre_io::fs;

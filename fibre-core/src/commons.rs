@@ -14,7 +14,8 @@
 use crate::idle::IdleSet;
 use crate::parker::{Halt, Parker};
 use crate::queue::{Link, LogicalQueue, Popped, QueueKind};
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::watch::Watch;
 use crossbeam_utils::CachePadded;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
@@ -33,6 +34,10 @@ pub struct Commons {
     background: LogicalQueue,
     /// Who is asked first to come for the next fibre of these queues. A hint.
     next: AtomicUsize,
+    /// Who looks after those that do not come to look at their events.
+    pub watch: Watch,
+    /// Whether the processors' other ways to sleep are one and the same.
+    one_halt: AtomicBool,
 }
 
 /// How one processor sleeps, and is woken.
@@ -53,7 +58,23 @@ impl Commons {
             staging: LogicalQueue::new(kind),
             background: LogicalQueue::new(kind),
             next: AtomicUsize::new(0),
+            watch: Watch::new(),
+            one_halt: AtomicBool::new(false),
         }
+    }
+
+    /// Gives all processors that may ever be one other way to sleep in common. Nobody else
+    /// gives them any meanwhile.
+    pub fn install_one_halt(&self, halt: &Arc<dyn Halt>) {
+        self.one_halt.store(true, Ordering::Release);
+        for sleeper in &self.sleepers {
+            sleeper.install_halt(Arc::clone(halt));
+        }
+    }
+
+    /// Whether they have been given one in common.
+    pub fn has_one_halt(&self) -> bool {
+        self.one_halt.load(Ordering::Acquire)
     }
 
     /// How a processor sleeps.
@@ -109,7 +130,7 @@ impl Commons {
 
     /// Wakes one of those who have nothing to do, if there are any, in turn: where fibres
     /// stay with the processor that starts them, they would else all live on the first one.
-    fn wake_next(&self) {
+    pub fn wake_next(&self) {
         if let Some(idle) = self.idle.claim(self.next.load(Ordering::Relaxed)) {
             let next = (idle + 1) % self.sleepers.len();
             self.next.store(next, Ordering::Relaxed);

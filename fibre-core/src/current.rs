@@ -25,6 +25,8 @@ struct Current {
     number: Cell<u64>,
     /// Whether the runtime has started it to make calls that block.
     own: Cell<bool>,
+    /// Where it puts off waking processors; null if it does not.
+    deferred: Cell<*const ()>,
 }
 
 /// Calls a function when the thread ends.
@@ -47,6 +49,7 @@ thread_local! {
             locals: Cell::new(ptr::null()),
             number: Cell::new(0),
             own: Cell::new(false),
+            deferred: Cell::new(ptr::null()),
         }
     };
 
@@ -103,6 +106,21 @@ pub fn locals() -> *const () {
 pub fn set_locals(locals: *const (), at_end: fn()) {
     CURRENT.with(|current| current.locals.set(locals));
     let _ = AT_END.try_with(|end| end.0.set(Some(at_end)));
+    opaque();
+}
+
+/// Where this thread puts off waking processors, or null.
+#[inline(never)]
+pub fn deferred() -> *const () {
+    let deferred = CURRENT.with(|current| current.deferred.get());
+    opaque();
+    deferred
+}
+
+/// Sets it.
+#[inline(never)]
+pub fn set_deferred(deferred: *const ()) {
+    CURRENT.with(|current| current.deferred.set(deferred));
     opaque();
 }
 

@@ -186,6 +186,10 @@ pub struct Domain {
     pub settings: Settings,
     /// How many processors have a CPU each.
     cpus: usize,
+    /// How many processors have left their loops.
+    ended: AtomicUsize,
+    /// Held by who gives the processors another way to sleep.
+    pub installing: Mutex<()>,
 }
 
 /// Bits of a fibre's number that count within one processor.
@@ -233,6 +237,8 @@ impl Domain {
             limit: settings.max_fibres.map(Limit::new),
             stacks: Depot::default(),
             settings,
+            ended: AtomicUsize::new(0),
+            installing: Mutex::default(),
         };
         domain.activate(processors);
         domain
@@ -381,6 +387,13 @@ impl Domain {
             // SAFETY: just taken out, so it is ours.
             .filter(|fibre| unsafe { (*fibre.as_ref().context.get()).is_none() })
             .collect()
+    }
+
+    /// Counts a processor that has left its loop for good. `true`: it was the last one.
+    pub fn count_ended(&self) -> bool {
+        let before = self.ended.fetch_add(1, Ordering::AcqRel);
+        // Nobody leaves its loop before the domain is closed, and then none is added.
+        before + 1 == self.processors()
     }
 
     /// Wakes every processor.

@@ -15,13 +15,13 @@
 //! | `queue` | intrusive queues |
 //! | `waiter`, `completion` | the wake side: the first waker wins |
 //! | `cancelled`, `cancel_group`, `local_table` | what calls fail with, who is cancelled together; values by key |
-//! | `parker`, `idle` | how processors sleep, and who does |
+//! | `parker`, `idle`, `watch` | how processors sleep, who does, and who looks after the others |
 //! | `orders` | what a cluster's handles ask of its processors |
 //! | `fork` | what becomes of all this in a forked child |
 //! | `policy` | the scheduler's choices, as values |
 //! | `settings`, `switch`, `limit` | every choice as a value, and the environment variables |
 //! | `commons` | the queues that all processors of a cluster take from |
-//! | `current`, `ready` | this thread's processor; a processor's ready queue |
+//! | `current`, `deferred`, `ready` | this thread's processor; wake-ups that are put off; a processor's ready queue |
 //! | `fibre` | the control block, its run state, memory of ended fibres |
 //! | `timer`, `topology` | deadlines; the machine, and how many processors |
 //! | `domain` | what a cluster's processors share |
@@ -75,6 +75,10 @@ mod stack;
 pub mod waiter;
 #[cfg(not(loom))]
 mod waiter;
+#[cfg(loom)]
+pub mod watch;
+#[cfg(not(loom))]
+mod watch;
 
 #[cfg(loom)]
 #[path = "fibre/state.rs"]
@@ -103,6 +107,8 @@ mod children;
 mod cluster;
 #[cfg(not(loom))]
 mod current;
+#[cfg(not(loom))]
+mod deferred;
 #[cfg(not(loom))]
 mod disk;
 #[cfg(not(loom))]
@@ -164,9 +170,10 @@ pub use self::{
         yield_cancellable, yield_point_cancellable,
     },
     cluster::{
-        Cluster, ClusterBuilder, PauseError, Paused, StopError, StuckProcessor, halt_of_caller,
-        migrate_to,
+        Bell, Cluster, ClusterBuilder, Halts, PauseError, Paused, StopError, StuckProcessor,
+        choices_above, migrate_to, start_helper, with_halts,
     },
+    deferred::wake_after,
     disk::{BlockingPool, BlockingPoolBuilder, blocking},
     domain::LeftFibre,
     fork::{is_forked_child, unblock_signals},
@@ -185,6 +192,7 @@ pub use self::{
     queue::{QueueKind, UnknownQueueKind},
     report::say,
     scope::{Scope, ScopedJoinHandle, scope},
+    settings::{switch, variable},
     short_lock::{ShortGuard, ShortLock},
     spawn::{Abandoned, SpawnError},
     stack::{StackClass, StackError, stack_statistics},

@@ -11,7 +11,8 @@
 //! A notification that comes while the thread is awake makes its next sleep end
 //! at once. By default a processor sleeps on its futex. A layer above may
 //! install a [`Halt`]: another way to sleep (in `epoll_wait`, say), in which
-//! the processor also finds out about events that make fibres ready.
+//! the processor also finds out about events that make fibres ready. Several processors may
+//! have one halt in common; then it says each time which of them sleep in it.
 //!
 //! # Memory ordering
 //!
@@ -37,18 +38,42 @@ const NOTIFIED: u32 = 3;
 /// Errors are the implementation's to handle: a sleep that ends early is
 /// harmless, one that never ends is not.
 pub trait Halt: Any + Send + Sync {
-    /// Delivers the events that are there, without sleeping. Called by the
-    /// processor now and then while it is busy.
+    /// Delivers the events that are there, without sleeping. Called by the processor now and
+    /// then while it is busy, and by another one for it if it does not come to that, see
+    /// [`needs_watch`](Self::needs_watch).
     fn poll(&self);
+
+    /// Whether it is this processor's turn to call [`poll`](Self::poll) before it sleeps: asked
+    /// when it has found nothing else to do, and once more after it has said that it will sleep.
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    /// Whether events stay where they are while a processor is busy with one fibre, so that an
+    /// idle one had better look after it: the same for the life of the halt.
+    fn needs_watch(&self) -> bool {
+        true
+    }
+
+    /// Called by a processor that is about to sleep. `true`: it does so in
+    /// [`sleep`](Self::sleep), and calls [`leave`](Self::leave) when it does not any more;
+    /// `false`: it sleeps on its futex.
+    fn enter(&self) -> bool {
+        true
+    }
 
     /// Sleeps until there are events, and delivers them; or until
     /// [`interrupt`](Self::interrupt) or the deadline. Blocks the thread.
     fn sleep(&self, deadline: Option<Instant>);
 
+    /// Called by a processor for which [`enter`](Self::enter) was true, whether it slept or not.
+    fn leave(&self) {}
+
     /// Makes a sleep end, or the next one if none is going on. Any thread.
     fn interrupt(&self);
 
-    /// Called by the processor when it ends: nobody will sleep here any more.
+    /// Called by the processor when it ends, or by the last of those that have it in common:
+    /// nobody will sleep here any more. May block the thread.
     fn retire(&self);
 }
 
@@ -72,11 +97,17 @@ impl Parker {
     /// Sleeps until notified, until the deadline, or, with a `halt`, until events
     /// came. The owner thread only. May end early.
     pub fn sleep(&self, halt: Option<&Arc<dyn Halt>>, deadline: Option<Instant>) {
-        let how = if halt.is_some() { IN_HALT } else { ON_FUTEX };
-        if self.0.exchange(AWAKE, how) {
-            match halt {
-                Some(halt) => halt.sleep(deadline),
-                None => self.0.wait(ON_FUTEX, deadline),
+        match halt.filter(|halt| halt.enter()) {
+            Some(halt) => {
+                if self.0.exchange(AWAKE, IN_HALT) {
+                    halt.sleep(deadline);
+                }
+                halt.leave();
+            }
+            None => {
+                if self.0.exchange(AWAKE, ON_FUTEX) {
+                    self.0.wait(ON_FUTEX, deadline);
+                }
             }
         }
         self.0.swap(AWAKE);

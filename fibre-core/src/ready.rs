@@ -26,6 +26,7 @@ mod rules;
 
 use crate::commons::Commons;
 use crate::current;
+use crate::deferred;
 use crate::parker::Halt;
 use crate::policy::Stealing;
 use crate::queue::{BasicQueue, Fifo, LEVELS, Level, Link, LogicalQueue, Popped, Pushed};
@@ -253,7 +254,7 @@ impl ReadyQueue {
     pub unsafe fn push_inbox(&self, node: NonNull<Link>) {
         // SAFETY: passed on.
         if unsafe { self.inbox.push(node) } == Pushed::WakeConsumer {
-            self.unpark();
+            deferred::wake(&self.commons, self.index);
         }
     }
 
@@ -271,7 +272,7 @@ impl ReadyQueue {
         }
         // SAFETY: passed on.
         if unsafe { self.shared.push(node) } == Pushed::WakeConsumer {
-            self.unpark();
+            deferred::wake(&self.commons, self.index);
         }
     }
 

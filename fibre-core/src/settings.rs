@@ -26,6 +26,10 @@ pub type Neighbours = Arc<[Box<[usize]>]>;
 /// What the processors of a cluster have to know.
 #[derive(Debug, Clone)]
 pub struct Settings {
+    /// What the cluster is called.
+    pub name: String,
+    /// What a layer above chose for it; of no meaning here.
+    pub above: u32,
     /// Usable bytes of stacks, unless a fibre says otherwise.
     pub stack_size: usize,
     /// The most fibres at once; `None` for as many as there is memory for.
@@ -67,6 +71,8 @@ impl Settings {
     /// If a variable is set to something that it cannot mean.
     pub fn from_environment() -> Self {
         Self {
+            name: "fibre".to_owned(),
+            above: 0,
             stack_size: variable("FIBRE_STACK_SIZE", "a number of bytes")
                 .map_or(DEFAULT_STACK_SIZE, round_size),
             max_fibres: variable("FIBRE_MAX_FIBRES", "a positive number"),

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 /// Events taken from the kernel at once.
 const BATCH: usize = 256;
@@ -65,6 +65,28 @@ impl Epoll {
         Ok(())
     }
 
+    /// Registers another instance, or what else is readable, to be told of once, with `key` for
+    /// its generation.
+    ///
+    /// # Errors
+    ///
+    /// Those of `epoll_ctl`.
+    pub fn watch_once(&self, fd: BorrowedFd<'_>, key: u32) -> io::Result<()> {
+        let data = EventData::new_u64(pack(fd.as_raw_fd(), key));
+        epoll::add(&self.0, fd, data, EventFlags::IN | EventFlags::ONESHOT)?;
+        Ok(())
+    }
+
+    /// Tells of it once more: at once, if it is readable already.
+    ///
+    /// # Errors
+    ///
+    /// Those of `epoll_ctl`.
+    pub fn watch_again(&self, fd: BorrowedFd<'_>, key: u32) -> Result<(), Errno> {
+        let data = EventData::new_u64(pack(fd.as_raw_fd(), key));
+        epoll::modify(&self.0, fd, data, EventFlags::IN | EventFlags::ONESHOT)
+    }
+
     /// Takes a descriptor out again: closing alone would not, if it was duplicated.
     pub fn remove(&self, fd: BorrowedFd<'_>) {
         if is_forked_child() {
@@ -75,8 +97,8 @@ impl Epoll {
         let _ = epoll::delete(&self.0, fd);
     }
 
-    /// Waits for events, for ever without a `timeout`, and gives each to `deliver`.
-    /// Blocks the thread.
+    /// Waits for events, for ever without a `timeout`, and gives each to `deliver`. Returns how
+    /// many there were. Blocks the thread.
     ///
     /// # Errors
     ///
@@ -85,7 +107,7 @@ impl Epoll {
         &self,
         timeout: Option<&Timespec>,
         mut deliver: impl FnMut(Event),
-    ) -> Result<(), Errno> {
+    ) -> Result<usize, Errno> {
         let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; BATCH];
         let (events, _) = match epoll::wait(&self.0, &mut events[..], timeout) {
             // A sandbox, or an older valgrind, that does not know `epoll_pwait2`.
@@ -95,7 +117,7 @@ impl Epoll {
         events
             .iter()
             .for_each(|event| deliver(Event::from_kernel(event.flags, event.data.u64())));
-        Ok(())
+        Ok(events.len())
     }
 
     /// [`wait`](Self::wait) by the older system call, which knows milliseconds only.
@@ -104,7 +126,7 @@ impl Epoll {
         &self,
         timeout: Option<&Timespec>,
         mut deliver: impl FnMut(Event),
-    ) -> Result<(), Errno> {
+    ) -> Result<usize, Errno> {
         let milliseconds = timeout.map_or(-1, in_milliseconds);
         let mut events = [const { MaybeUninit::<libc::epoll_event>::uninit() }; BATCH];
         // SAFETY: there is room for as many events as are asked for.
@@ -128,7 +150,13 @@ impl Epoll {
                 event.u64,
             ));
         }
-        Ok(())
+        Ok(count)
+    }
+}
+
+impl AsFd for Epoll {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -15,7 +15,9 @@
 //! | `gates` | waiting for several of them |
 //! | `epoll` | one epoll instance, as the kernel has it |
 //! | `table` | one slot per descriptor, found by its number |
-//! | `poller` | how a processor sleeps and hears of events |
+//! | `choices` | what is chosen per cluster |
+//! | `duty`, `shift`, `calls` | who polls: the words of three pollers |
+//! | `poller` | who waits in the kernel for descriptors |
 //! | `source` | a descriptor with its slot; the funnel |
 //! | `backoff` | what accepting does when descriptors run out |
 //! | `transfer` | what every call that moves bytes has to work out |
@@ -27,6 +29,10 @@
 
 #[cfg(not(loom))]
 mod backoff;
+pub mod calls;
+#[cfg(not(loom))]
+mod choices;
+pub mod duty;
 #[cfg(not(loom))]
 mod epoll;
 #[cfg(not(loom))]
@@ -53,6 +59,7 @@ pub mod pollable;
 mod poller;
 #[cfg(not(loom))]
 mod readiness;
+pub mod shift;
 #[cfg(not(loom))]
 mod source;
 #[cfg(not(loom))]
@@ -60,6 +67,8 @@ mod table;
 #[cfg(not(loom))]
 mod transfer;
 
+#[cfg(not(loom))]
+pub use choices::{IoChoices, Poller, UnknownPoller};
 #[cfg(not(loom))]
 pub use gate_word::Snapshot;
 pub use patience::{Patience, TimeLimit};

@@ -1,6 +1,7 @@
 //! A descriptor that fibres can wait for, and the funnel that all I/O goes through.
 
 use crate::backoff;
+use crate::choices::{registers_lazily, yields_before_read};
 use crate::gate::{Gate, Turn};
 use crate::gate_word::Snapshot;
 use crate::patience::Patience;
@@ -10,7 +11,6 @@ use fibre_core::{cancellation_point, yield_cancellable, yield_point_cancellable}
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
 use std::time::Instant;
 
 /// What a call waits for.
@@ -145,10 +145,9 @@ impl<F: AsFd> Source<F> {
     /// call waits for an event without trying first.
     ///
     /// Before it reads what is there already, a fibre lets the others of its processor
-    /// run (thesis section 3.4.2, "yield before read"), unless the
-    /// environment says `FIBRE_YIELD_BEFORE_READ=0`. The descriptor is registered when a
-    /// call first has to wait ("lazy registration", the same section), or before its first
-    /// call with `FIBRE_LAZY_REGISTRATION=0`.
+    /// run (thesis section 3.4.2, "yield before read"), and the descriptor is registered when a
+    /// call first has to wait ("lazy registration", the same section), unless its cluster was
+    /// built otherwise: see [`IoChoices`](crate::IoChoices).
     ///
     /// # Errors
     ///
@@ -324,23 +323,4 @@ pub fn closed() -> io::Error {
         io::ErrorKind::ConnectionAborted,
         "the socket was closed by its owner",
     )
-}
-
-/// Whether fibres yield before they read what is there already: on, unless the
-/// environment says `FIBRE_YIELD_BEFORE_READ=0`.
-fn yields_before_read() -> bool {
-    static SETTING: OnceLock<bool> = OnceLock::new();
-    *SETTING.get_or_init(|| is_not_off("FIBRE_YIELD_BEFORE_READ"))
-}
-
-/// Whether a descriptor is registered only when a call has to wait: on, unless the
-/// environment says `FIBRE_LAZY_REGISTRATION=0`.
-fn registers_lazily() -> bool {
-    static SETTING: OnceLock<bool> = OnceLock::new();
-    *SETTING.get_or_init(|| is_not_off("FIBRE_LAZY_REGISTRATION"))
-}
-
-/// Whether a switch of the environment is on, which it is unless it is `0`.
-fn is_not_off(variable: &str) -> bool {
-    std::env::var_os(variable).is_none_or(|value| value != "0")
 }

@@ -14,8 +14,6 @@ use std::num::NonZeroUsize;
 pub struct ClusterBuilder {
     /// How many processors; `None` for as many as the process may use.
     processors: Option<usize>,
-    /// What the processors' threads are called.
-    name: String,
     /// Where they run.
     pub(super) pinning: Pinning,
     /// Everything that the processors have to know.
@@ -27,7 +25,6 @@ impl ClusterBuilder {
     pub(super) fn from_environment() -> Self {
         Self {
             processors: None,
-            name: "fibre".to_owned(),
             pinning: variable("FIBRE_PIN", "none, each, or sets of CPUs as in 0-3;4-7")
                 .unwrap_or_default(),
             settings: Settings::from_environment(),
@@ -55,7 +52,7 @@ impl ClusterBuilder {
     /// "fibre". The kernel shows 15 bytes of it.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.settings.name = name.into();
         self
     }
 
@@ -137,6 +134,14 @@ impl ClusterBuilder {
         self
     }
 
+    /// Changes what a layer above chooses for the cluster, which means nothing here and is
+    /// given back by [`choices_above`](crate::choices_above); zero at first. For layers above.
+    #[must_use]
+    pub fn choices_above(mut self, change: impl FnOnce(u32) -> u32) -> Self {
+        self.settings.above = change(self.settings.above);
+        self
+    }
+
     /// Starts all processors, or none.
     pub(super) fn start(self) -> io::Result<Running> {
         install_overflow_report(INFORMANT);
@@ -149,7 +154,7 @@ impl ClusterBuilder {
             settings.neighbours = victims.map(Into::into);
         }
         settings.pinned_to = places.cpus();
-        let running = Running::new(self.name, settings, places);
+        let running = Running::new(settings, places);
         running.add_processors(count)?;
         Ok(running)
     }

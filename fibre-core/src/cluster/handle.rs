@@ -123,7 +123,7 @@ impl Cluster {
     /// What the cluster is called.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.0.name
+        &self.0.domain.settings.name
     }
 
     /// The kernel's numbers of the processors' threads (as `gettid` gives them), by

@@ -25,9 +25,10 @@ mod stop;
 mod thread;
 
 pub use builder::ClusterBuilder;
-pub use halts::halt_of_caller;
+pub use halts::{Bell, Halts, choices_above, with_halts};
 pub use handle::Cluster;
 pub use migrate::migrate_to;
 pub use pause::{PauseError, Paused};
 pub(crate) use place::{caller_place, try_caller_place};
 pub use stop::{StopError, StuckProcessor};
+pub use thread::start_helper;

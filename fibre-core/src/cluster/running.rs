@@ -23,8 +23,6 @@ use std::time::{Duration, Instant};
 pub struct Running {
     /// What the processors share.
     pub domain: Arc<Domain>,
-    /// What it is called.
-    pub name: String,
     /// Where its processors run.
     places: Places,
     /// Whether the runtime itself relies on it, so that nobody may stop it.
@@ -39,10 +37,9 @@ pub struct Running {
 
 impl Running {
     /// A cluster without processors.
-    pub fn new(name: String, settings: Settings, places: Places) -> Self {
+    pub fn new(settings: Settings, places: Places) -> Self {
         Self {
             domain: Arc::new(Domain::new(0, settings)),
-            name,
             places,
             permanent: AtomicBool::new(false),
             threads: Mutex::default(),
@@ -89,7 +86,7 @@ impl Running {
     /// Starts a processor's thread.
     fn start_thread(&self, index: usize, gate: &Arc<Gate>) -> io::Result<JoinHandle<()>> {
         let cpus = self.places.of(index);
-        thread::start(&self.domain, index, self.epoch, &self.name, cpus, gate)
+        thread::start(&self.domain, index, self.epoch, cpus, gate)
     }
 
     /// Closes the domain; from then on no processor is added.

@@ -144,7 +144,10 @@ impl Cluster {
         match running.left() {
             None => Ok(()),
             Some(error) => {
-                report::say(format_args!("cluster {:?}: {error}", running.name));
+                report::say(format_args!(
+                    "cluster {:?}: {error}",
+                    running.domain.settings.name
+                ));
                 Err(error)
             }
         }

@@ -18,10 +18,10 @@ pub fn start(
     domain: &Arc<Domain>,
     index: usize,
     epoch: Instant,
-    name: &str,
     cpus: Option<&CpuSet>,
     gate: &Arc<Gate>,
 ) -> io::Result<thread::JoinHandle<()>> {
+    let name = &domain.settings.name;
     let domain = Arc::clone(domain);
     let gate = Arc::clone(gate);
     own_thread::start(format!("{name}/{index}"), cpus, move || {
@@ -49,6 +49,23 @@ fn run(domain: &Arc<Domain>, index: usize, epoch: Instant) {
     }
     std::mem::forget(alive);
     drop(alternate_stack);
+}
+
+/// Starts a thread of the runtime that is no processor: without signals, on the CPUs of the
+/// program, and if it panics, the process aborts. For layers above.
+///
+/// # Errors
+///
+/// When the thread cannot be started.
+pub fn start_helper(
+    name: String,
+    f: impl FnOnce() + Send + 'static,
+) -> io::Result<thread::JoinHandle<()>> {
+    own_thread::start(name, None, move || {
+        let alive = AbortOnUnwind;
+        f();
+        std::mem::forget(alive);
+    })
 }
 
 /// Where threads wait until all of those have been started that are to begin together.
@@ -92,7 +109,7 @@ struct AbortOnUnwind;
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
         report::die(format_args!(
-            "a processor has panicked; this is a bug in fibre or in a `Halt`"
+            "a processor or a poller has panicked; this is a bug in fibre or in a `Halt`"
         ));
     }
 }

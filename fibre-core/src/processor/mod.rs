@@ -20,6 +20,7 @@ mod obey;
 mod rest;
 mod slice;
 mod spin;
+mod watching;
 
 pub use execute::in_fibre;
 pub use informant::INFORMANT;
@@ -40,6 +41,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use watching::Watcher;
 
 /// Switches between two looks at timers and events, at most.
 const SERVICE_INTERVAL: u32 = 256;
@@ -100,6 +102,8 @@ pub struct Processor {
     spin: Spin,
     /// How it steals.
     thief: Thief,
+    /// What it knows of those that it looks after while it sleeps.
+    watcher: Watcher,
     /// Times in a row that the queue was not empty and gave nothing.
     refusals: Cell<u32>,
     /// Whether it has cancelled its fibres.
@@ -137,6 +141,7 @@ impl Processor {
             stretch: Slice::new(epoch),
             spin: Spin::new(domain.settings.spin),
             thief: Thief::new(index, &domain.settings),
+            watcher: Watcher::new(index),
             refusals: Cell::new(0),
             cancelled: Cell::new(false),
             leaving: Cell::new(false),
@@ -169,10 +174,17 @@ impl Processor {
         }
         current::set(ptr::null(), ptr::null());
         let clean = !self.leaving.get() || self.leave_fibres();
-        if let Some(halt) = self.ready.halt() {
+        self.retire_halt();
+        clean
+    }
+
+    /// Says that the processor will not sleep again; the last one does if they sleep in one.
+    fn retire_halt(&self) {
+        let last = self.domain.count_ended();
+        let one = self.domain.commons.has_one_halt();
+        if let Some(halt) = self.ready.halt().filter(|_| last || !one) {
             halt.retire();
         }
-        clean
     }
 
     /// The fibre for which another one has made way.

@@ -38,6 +38,9 @@ impl Processor {
         if self.leaving.get() {
             return true;
         }
+        if self.poll_if_due() {
+            return false;
+        }
         self.ready.set_resting(true);
         let over = self.rest_until_woken();
         self.ready.set_resting(false);
@@ -80,6 +83,11 @@ impl Processor {
             return false;
         }
         self.refusals.set(0);
+        if self.poll_if_due() {
+            return false;
+        }
+        let before = Instant::now();
+        let watch = self.watcher.begin(&self.domain, before);
         let decay = self.stacks.decay_due(&self.domain.stacks);
         let look = self.thief.next_look(&self.domain);
         let deadline = self
@@ -88,17 +96,24 @@ impl Processor {
             .into_iter()
             .chain(decay)
             .chain(look)
+            .chain(watch)
             .min();
-        let before = Instant::now();
         self.domain.tally(self.index).set_resting();
         self.ready.sleep(deadline);
-        self.wake_up(before, deadline);
+        self.wake_up(before, deadline, watch);
         false
     }
 
+    /// Delivers events before it sleeps, if that is its turn. `true`: so it was.
+    fn poll_if_due(&self) -> bool {
+        let due = self.ready.halt().filter(|halt| halt.is_due());
+        due.inspect(|halt| halt.poll()).is_some()
+    }
+
     /// Notes when the processor became busy again, and fires what is due.
-    fn wake_up(&self, before: Instant, deadline: Option<Instant>) {
+    fn wake_up(&self, before: Instant, deadline: Option<Instant>, watch: Option<Instant>) {
         let now = Instant::now();
+        self.watcher.end(&self.domain, watch, now);
         if self.domain.spins() {
             // A push, or an event; a deadline has not fired yet.
             let by_others = !self.ready.is_empty();
@@ -114,6 +129,10 @@ impl Processor {
         if deadline.is_some_and(|deadline| deadline <= now) {
             self.fire_timers(now, BATCH);
             self.stacks.decay(now, &self.domain.stacks);
+        }
+        if !self.ready.is_empty() {
+            self.domain.tally(self.index).count_service();
+            self.watcher.call(&self.domain);
         }
     }
 

@@ -1,20 +1,13 @@
-//! How a processor sleeps once it does I/O: in `epoll_wait`.
-//!
-//! Each processor has an epoll instance of its own. A descriptor is registered with the
-//! instance of the processor on which a fibre first had to wait for it, and started
-//! fibres stay with their processor; so the processor that has to run the fibre is the
-//! one that hears of the event, without waking another thread. Idle processors sleep
-//! in `epoll_wait`; busy ones look in now and then. See docs/decisions/0003.
+//! An epoll instance with what ends a sleep in it, and the delivery of its events.
 
 use crate::epoll::{Epoll, Event};
 use crate::gate_word::News;
 use crate::table::{self, Slot};
 use fibre_core::sync::time_left;
-use fibre_core::{Halt, is_forked_child};
+use fibre_core::{is_forked_child, wake_after};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::time::Timespec;
-use std::any::Any;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -22,34 +15,23 @@ use std::time::Instant;
 
 /// See the module text.
 #[derive(Debug)]
-pub struct Poller {
+pub struct Instance {
     /// The instance, which registered descriptors keep, too.
     epoll: Arc<Epoll>,
     /// Written to end a sleep. Edge-triggered, so it need not be read: it counts up
     /// and would take centuries to overflow.
     interrupt: OwnedFd,
+    /// Whether fibres are queued before processors are woken for them.
+    batched: bool,
 }
 
-/// The instance of the caller's processor; on a thread that is no processor, of one of
-/// the default cluster's, chosen by `spread`.
-///
-/// # Errors
-///
-/// When the kernel gives no descriptors, or no threads for the default cluster.
-pub fn epoll_of_caller(spread: usize) -> io::Result<Arc<Epoll>> {
-    let halt = fibre_core::halt_of_caller(spread, || Ok(Arc::new(Poller::new()?)))?;
-    let any: &dyn Any = &*halt;
-    match any.downcast_ref::<Poller>() {
-        Some(poller) => Ok(Arc::clone(&poller.epoll)),
-        None => Err(io::Error::other(
-            "this processor does not sleep in epoll_wait",
-        )),
-    }
-}
-
-impl Poller {
-    /// A poller with a new instance.
-    fn new() -> io::Result<Self> {
+impl Instance {
+    /// A new instance.
+    ///
+    /// # Errors
+    ///
+    /// When the process is out of descriptors.
+    pub fn new(batched: bool) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         // Generation zero is nobody's: the event finds no one who waits.
@@ -57,33 +39,48 @@ impl Poller {
         Ok(Self {
             epoll: Arc::new(epoll),
             interrupt,
+            batched,
         })
     }
 
-    /// Takes events from the kernel and delivers them.
-    fn take_events(&self, timeout: Option<&Timespec>) {
-        match self.epoll.wait(timeout, deliver) {
-            // After a signal the processor sleeps again, if there is nothing to do.
-            Ok(()) | Err(Errno::INTR) => {}
-            Err(errno) => give_up(errno),
-        }
+    /// The kernel's instance, to register descriptors with.
+    pub fn epoll(&self) -> &Arc<Epoll> {
+        &self.epoll
     }
-}
 
-impl Halt for Poller {
-    fn poll(&self) {
+    /// Delivers the events that are there, one system call's worth; `false`: there were none.
+    pub fn poll(&self) -> bool {
         self.take_events(Some(&Timespec {
             tv_sec: 0,
             tv_nsec: 0,
-        }));
+        }))
     }
 
-    fn sleep(&self, deadline: Option<Instant>) {
+    /// Waits for events, and delivers them; until [`interrupt`](Self::interrupt) or the deadline.
+    /// Blocks the thread. May end early.
+    pub fn wait(&self, deadline: Option<Instant>) {
         let timeout = deadline.map(time_left);
         self.take_events(timeout.as_ref());
     }
 
-    fn interrupt(&self) {
+    /// Takes events from the kernel and delivers them; `false`: there were none.
+    fn take_events(&self, timeout: Option<&Timespec>) -> bool {
+        let taken = if self.batched {
+            // SAFETY: neither `epoll_wait` nor a delivery leaves the stack of this thread.
+            unsafe { wake_after(|| self.epoll.wait(timeout, deliver)) }
+        } else {
+            self.epoll.wait(timeout, deliver)
+        };
+        match taken {
+            Ok(count) => count > 0,
+            // After a signal one sleeps again, if there is nothing to do.
+            Err(Errno::INTR) => false,
+            Err(errno) => give_up(errno),
+        }
+    }
+
+    /// Ends a wait, or the next one if none is going on. Any thread.
+    pub fn interrupt(&self) {
         if is_forked_child() {
             // It would end a sleep of the parent's.
             return;
@@ -92,13 +89,14 @@ impl Halt for Poller {
         let _ = rustix::io::write(&self.interrupt, &1_u64.to_ne_bytes());
     }
 
-    fn retire(&self) {
+    /// Called when nobody will poll any more: lets those who wait try elsewhere.
+    pub fn abandon(&self) {
         table::abandon(&self.epoll);
     }
 }
 
 /// Delivers one event to the descriptor's gates.
-fn deliver(event: Event) {
+pub fn deliver(event: Event) {
     let Some(slot) = Slot::of(event.fd).filter(|slot| slot.is_owned_by(event.generation)) else {
         return;
     };
@@ -119,7 +117,7 @@ fn deliver(event: Event) {
 /// The instance is unusable, which nothing in this process should bring about; a
 /// runtime that no longer hears of events would only hang.
 #[cold]
-fn give_up(errno: Errno) -> ! {
+pub fn give_up(errno: Errno) -> ! {
     eprintln!("fibre: epoll_wait failed: {errno}; was its descriptor closed by somebody else?");
     std::process::abort();
 }

@@ -1,0 +1,124 @@
+//! An idle processor looks after those that do not come to look at their events.
+//!
+//! A processor polls when it has nothing to do, and at each service. A fibre that computes
+//! for long keeps it from both, and so keeps events from fibres of other processors, and from
+//! fibres that might move there. Where started fibres move, it also keeps those that others have
+//! woken, as waking one wakes no thief. So who sleeps wakes up every [`TICK`] and polls for those that
+//! have done nothing else since the last time. After [`LINGER`] ticks at which nobody had done
+//! anything it sleeps on without; who then becomes busy calls for a watcher ([`crate::watch`]).
+//! So a call comes once in some milliseconds at most, however many events there are, and an
+//! idle cluster is idle.
+
+use crate::domain::Domain;
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+
+/// The time between two looks of one watcher, for each processor that it looks after: what
+/// events wait at most is between one and two of them.
+const TICK: Duration = Duration::from_micros(500);
+
+/// The longest such time.
+const LONGEST_TICK: Duration = Duration::from_millis(4);
+
+/// Ticks without anything done, after which there is nothing to watch.
+const LINGER: u32 = 8;
+
+/// What a watcher remembers. For its own thread only.
+#[derive(Debug)]
+pub struct Watcher {
+    /// The processor's place in the domain.
+    index: usize,
+    /// When the next look is due, if the processor watches.
+    due: Cell<Option<Instant>>,
+    /// Looks in a row at which nobody had done anything.
+    quiet: Cell<u32>,
+    /// For each processor: since when it was busy at the last look, and its services.
+    seen: RefCell<Vec<(Option<u64>, u64)>>,
+}
+
+impl Watcher {
+    /// That of processor `index`.
+    pub fn new(index: usize) -> Self {
+        Self {
+            index,
+            due: Cell::new(None),
+            quiet: Cell::new(0),
+            seen: RefCell::default(),
+        }
+    }
+
+    /// When to wake up for a look, if there is anything to watch. Called before each sleep.
+    pub fn begin(&self, domain: &Domain, now: Instant) -> Option<Instant> {
+        if !self.is_needed(domain) {
+            return None;
+        }
+        let watch = &domain.commons.watch;
+        if self.quiet.get() >= LINGER {
+            // The order matters, see `Watch`.
+            let _ = watch.is_off();
+            if !self.others_are_busy(domain) {
+                return None;
+            }
+            self.quiet.set(0);
+        }
+        watch.begin();
+        let due = self.due.get().filter(|due| *due > now);
+        let others = u32::try_from(domain.processors() - 1).unwrap_or(u32::MAX);
+        let due = due.unwrap_or_else(|| now + TICK.saturating_mul(others).min(LONGEST_TICK));
+        self.due.set(Some(due));
+        Some(due)
+    }
+
+    /// Called after a sleep that began with `watch`: looks, if it is time.
+    pub fn end(&self, domain: &Domain, watch: Option<Instant>, now: Instant) {
+        if let Some(due) = watch {
+            domain.commons.watch.end();
+            if due <= now {
+                self.look(domain);
+            }
+        }
+    }
+
+    /// Sees to it that somebody watches the processor, which has just said that it is busy.
+    pub fn call(&self, domain: &Domain) {
+        if self.is_needed(domain) && domain.commons.watch.is_off() {
+            self.quiet.set(0);
+            domain.commons.wake_one(self.index);
+        }
+    }
+
+    /// Whether something stays with a processor of this cluster while it is busy which others
+    /// could do.
+    fn is_needed(&self, domain: &Domain) -> bool {
+        let halt = domain.queues()[self.index].halt();
+        domain.processors() > 1
+            && (domain.settings.moves_started || halt.is_some_and(|halt| halt.needs_watch()))
+    }
+
+    /// Polls for those that have been busy since the last look, and have not polled. What they
+    /// have for others is stolen afterwards, as after each sleep.
+    fn look(&self, domain: &Domain) {
+        let mut seen = self.seen.borrow_mut();
+        let known = seen.len();
+        seen.resize(domain.processors(), (None, 0));
+        let mut anything = false;
+        for index in (0..seen.len()).filter(|index| *index != self.index) {
+            let tally = domain.tally(index);
+            let now = (tally.busy_since(), tally.services());
+            let before = std::mem::replace(&mut seen[index], now);
+            anything |= now.0.is_some() || now != before;
+            let stuck = index < known && now.0.is_some() && now == before;
+            if let Some(halt) = domain.queues()[index].halt().filter(|_| stuck) {
+                halt.poll();
+            }
+        }
+        let quiet = self.quiet.get();
+        self.quiet.set(if anything { 0 } else { quiet + 1 });
+    }
+
+    /// Whether another processor runs something.
+    fn others_are_busy(&self, domain: &Domain) -> bool {
+        let mut others = (0..domain.processors()).filter(|index| *index != self.index);
+        others.any(|index| domain.tally(index).busy_since().is_some())
+    }
+}

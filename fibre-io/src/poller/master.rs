@@ -1,0 +1,166 @@
+//! The master poller: one thread that waits for the epoll instances of many clusters.
+//!
+//! An epoll instance is itself a descriptor that is readable when it has events, so the master
+//! has the clusters' instances in one of its own. Each tells once, and then not before it is
+//! asked to again. The thread begins with the first cluster that needs it, and ends with the last
+//! one.
+
+use super::instance::give_up;
+use crate::epoll::Epoll;
+use fibre_core::start_helper;
+use parking_lot::Mutex;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+
+/// Somebody whom the master calls when its instance has events.
+pub trait Called: Send + Sync {
+    /// Called once for each time that the instance was put under watch.
+    fn call(&self);
+}
+
+/// An instance's place with the master.
+#[derive(Debug)]
+pub struct Place {
+    master: Arc<Master>,
+    /// What tells it from the others.
+    key: u32,
+    epoll: Arc<Epoll>,
+}
+
+/// See the module text.
+struct Master {
+    /// The clusters' instances.
+    instances: Epoll,
+    /// Written when it is all over.
+    interrupt: OwnedFd,
+    /// Who is called, by key.
+    called: Mutex<HashMap<u32, Weak<dyn Called>>>,
+    /// Whether it is all over.
+    over: AtomicBool,
+    /// Its thread, until somebody joins it.
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// The master, while a cluster needs it. Held by who comes and goes.
+static MASTER: Mutex<Option<Arc<Master>>> = Mutex::new(None);
+
+/// The key of the event that ends the master.
+const NOBODY: u32 = 0;
+
+impl Place {
+    /// Puts an instance under the master's watch.
+    ///
+    /// # Errors
+    ///
+    /// When the thread cannot be started, or the process is out of descriptors.
+    pub fn take(epoll: &Arc<Epoll>, called: Weak<dyn Called>) -> io::Result<Self> {
+        static KEYS: AtomicU32 = AtomicU32::new(NOBODY + 1);
+        let mut current = MASTER.lock();
+        let master = match &*current {
+            Some(master) => Arc::clone(master),
+            None => Master::start()?,
+        };
+        let key = KEYS.fetch_add(1, Ordering::Relaxed);
+        let place = Self {
+            master: Arc::clone(&master),
+            key,
+            epoll: Arc::clone(epoll),
+        };
+        master.called.lock().insert(key, called);
+        let begun = master.instances.watch_once(epoll.as_fd(), key);
+        if begun.is_err() {
+            master.called.lock().remove(&key);
+        }
+        if master.called.lock().is_empty() {
+            master.end();
+        } else {
+            *current = Some(master);
+        }
+        begun.map(|()| place)
+    }
+
+    /// Has the master call once more, when there are events; at once, if there are some.
+    pub fn watch_again(&self) {
+        // Nothing but a descriptor that was closed behind our back can go wrong.
+        if let Err(errno) = self
+            .master
+            .instances
+            .watch_again(self.epoll.as_fd(), self.key)
+        {
+            give_up(errno);
+        }
+    }
+
+    /// Takes the instance away from the master, whose thread ends with the last one. Blocks
+    /// the thread until it has.
+    pub fn leave(&self) {
+        let mut current = MASTER.lock();
+        self.master.instances.remove(self.epoll.as_fd());
+        let mut called = self.master.called.lock();
+        called.remove(&self.key);
+        if called.is_empty() {
+            drop(called);
+            *current = None;
+            self.master.end();
+        }
+    }
+}
+
+impl Master {
+    /// Starts the thread.
+    fn start() -> io::Result<Arc<Self>> {
+        let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let instances = Epoll::new()?;
+        instances.watch_once(interrupt.as_fd(), NOBODY)?;
+        let master = Arc::new(Self {
+            instances,
+            interrupt,
+            called: Mutex::default(),
+            over: AtomicBool::new(false),
+            thread: Mutex::default(),
+        });
+        let runs = Arc::clone(&master);
+        let thread = start_helper("fibre-master".to_owned(), move || runs.run())?;
+        *master.thread.lock() = Some(thread);
+        Ok(master)
+    }
+
+    /// What the thread does.
+    fn run(&self) {
+        while !self.over.load(Ordering::Acquire) {
+            let call = |key| {
+                let called = self.called.lock().get(&key).and_then(Weak::upgrade);
+                if let Some(called) = called {
+                    called.call();
+                }
+            };
+            match self.instances.wait(None, |event| call(event.generation)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => give_up(errno),
+            }
+        }
+    }
+
+    /// Ends the thread, and waits for that.
+    fn end(&self) {
+        self.over.store(true, Ordering::Release);
+        // It is readable from now on, so the thread does not sleep again.
+        let _ = rustix::io::write(&self.interrupt, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.lock().take() {
+            // A panic there has ended the process.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Master {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Master").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,44 @@
+//! The poller `processors`: each processor sleeps in an epoll instance of its own.
+//!
+//! A descriptor is registered with the instance of the processor on which a fibre first had to
+//! wait for it, and started fibres stay with their processor; so the processor that has to
+//! run the fibre is the one that hears of the event, without waking another thread. Busy
+//! processors look in now and then. See docs/decisions/0003.
+
+use super::instance::Instance;
+use fibre_core::Halt;
+use std::time::Instant;
+
+/// See the module text.
+#[derive(Debug)]
+pub struct Processors(Instance);
+
+impl Processors {
+    /// The poller of one processor.
+    pub fn new(instance: Instance) -> Self {
+        Self(instance)
+    }
+
+    /// Its instance.
+    pub fn instance(&self) -> &Instance {
+        &self.0
+    }
+}
+
+impl Halt for Processors {
+    fn poll(&self) {
+        self.0.poll();
+    }
+
+    fn sleep(&self, deadline: Option<Instant>) {
+        self.0.wait(deadline);
+    }
+
+    fn interrupt(&self) {
+        self.0.interrupt();
+    }
+
+    fn retire(&self) {
+        self.0.abandon();
+    }
+}

@@ -1,0 +1,161 @@
+//! The pollers `thread-loop`, `thread-sleep`, `thread-opportunistic` and `thread-timeout`: one
+//! epoll instance per cluster, and a thread that waits in it (thesis, section 3.4.3).
+//!
+//! They differ in when the thread polls: always; always, with a millisecond of sleep
+//! in between; only while a processor has nothing to do; or then and after a millisecond at the
+//! latest. Processors sleep on their futexes.
+//!
+//! A processor that goes to sleep calls the thread ([`Calls`]) where that may be waiting for it.
+//! Busy ones do, too, once they have been serviced [`PATIENCE`] times without a poll, since fibres
+//! that yield in a loop must not keep events from the others for ever.
+
+use super::instance::Instance;
+use crate::calls::Calls;
+use fibre_core::{Bell, Halt, start_helper};
+use parking_lot::Mutex;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+/// How long `thread-sleep` sleeps, and how long `thread-timeout` waits for a processor.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Services of busy processors without a poll, until one calls: about ten milliseconds of one's.
+const PATIENCE: u32 = 50;
+
+/// When the thread polls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// Always.
+    Loop,
+    /// Always, but for a sleep after each poll.
+    Sleep,
+    /// While a processor is idle.
+    Opportunistic,
+    /// While a processor is idle, or after a time.
+    Timeout,
+}
+
+impl Manner {
+    /// Whether it waits for processors.
+    fn waits(self) -> bool {
+        matches!(self, Self::Opportunistic | Self::Timeout)
+    }
+}
+
+/// See the module text.
+#[derive(Debug)]
+pub struct ThreadPoller {
+    instance: Instance,
+    manner: Manner,
+    /// Calls of processors.
+    calls: Calls,
+    /// Which tells whether one is idle.
+    bell: Bell,
+    /// Services since the last poll.
+    services: AtomicU32,
+    /// Whether it is all over.
+    over: AtomicBool,
+    /// The thread, until somebody joins it.
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl ThreadPoller {
+    /// Starts the thread for the cluster of this name.
+    ///
+    /// # Errors
+    ///
+    /// When the thread cannot be started.
+    pub fn start(
+        instance: Instance,
+        manner: Manner,
+        bell: Bell,
+        name: &str,
+    ) -> io::Result<Arc<Self>> {
+        let poller = Arc::new(Self {
+            instance,
+            manner,
+            calls: Calls::new(),
+            bell,
+            services: AtomicU32::new(0),
+            over: AtomicBool::new(false),
+            thread: Mutex::default(),
+        });
+        let runs = Arc::clone(&poller);
+        let thread = start_helper(format!("{name}/poll"), move || runs.run())?;
+        *poller.thread.lock() = Some(thread);
+        Ok(poller)
+    }
+
+    /// Its instance.
+    pub fn instance(&self) -> &Instance {
+        &self.instance
+    }
+
+    /// What the thread does.
+    fn run(&self) {
+        loop {
+            if self.manner.waits() {
+                self.wait_for_idle();
+            }
+            if self.over.load(Ordering::Acquire) {
+                return;
+            }
+            self.services.store(0, Ordering::Relaxed);
+            self.instance.wait(None);
+            if self.manner == Manner::Sleep {
+                sleep(PAUSE);
+            }
+        }
+    }
+
+    /// Waits until a processor has nothing to do, or calls all the same.
+    fn wait_for_idle(&self) {
+        self.calls.forget();
+        if self.bell.is_any_idle() || self.over.load(Ordering::Acquire) {
+            return;
+        }
+        let timeout = self.manner == Manner::Timeout;
+        self.calls.wait(timeout.then(|| Instant::now() + PAUSE));
+    }
+}
+
+impl Halt for ThreadPoller {
+    fn poll(&self) {
+        if self.manner.waits() {
+            let services = self.services.fetch_add(1, Ordering::Relaxed);
+            // Again and again, as one call may come just before the thread forgets calls.
+            if services % PATIENCE == PATIENCE - 1 {
+                self.calls.call();
+            }
+        }
+    }
+
+    fn needs_watch(&self) -> bool {
+        false
+    }
+
+    fn enter(&self) -> bool {
+        if self.manner.waits() {
+            self.calls.call();
+        }
+        false
+    }
+
+    fn sleep(&self, _deadline: Option<Instant>) {}
+
+    fn interrupt(&self) {}
+
+    fn retire(&self) {
+        self.over.store(true, Ordering::Release);
+        self.instance.interrupt();
+        self.calls.call();
+        if let Some(thread) = self.thread.lock().take() {
+            // A panic there has ended the process.
+            let _ = thread.join();
+        }
+        self.instance.abandon();
+    }
+}
