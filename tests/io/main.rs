@@ -10,6 +10,7 @@
 //! | `sharing`     | several fibres on one connection, clones                    |
 //! | `hints`       | when what is known about readiness misleads                 |
 //! | `close`       | closing what others wait for; numbers that are used again   |
+//! | `pollers`     | what each poller promises                                   |
 //! | `pipe`        | pipes: bytes, ends, closing, plain threads at the other end   |
 //! | `pollable`    | timers, counters, terminals, children's ends, watches of files |
 //! | `poll`        | waiting for several descriptors                              |
@@ -34,6 +35,7 @@ mod names;
 mod pipe;
 mod poll;
 mod pollable;
+mod pollers;
 mod sharing;
 mod stream;
 mod timeouts;

@@ -1,0 +1,280 @@
+//! What the pollers promise, each of them: see the contract in `fibre-io/src/poller`.
+
+use crate::support::process::{end_after, errors, no_core_file, plays, spawn_child};
+use crate::support::sockets::{fresh_pair_with_std, pair};
+use crate::support::{any_cluster, cpu_time_of, eventually, run_in, thread_exists, watched};
+use fibre::{Builder, Cluster, ClusterBuilder, IoChoices, Poller};
+use std::io::{ErrorKind, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Runs a body as a fibre of a cluster with each poller, and with each number of processors.
+fn with_each_poller(processors: &[usize], body: fn(&Cluster)) {
+    for poller in Poller::ALL {
+        for &count in processors {
+            let builder = any_cluster().poller(poller).processors(count);
+            run_in(builder.build().unwrap(), Arc::new(body));
+        }
+    }
+}
+
+/// A message goes back and forth, and each time both ends have to wait.
+#[test]
+fn each_poller_delivers() {
+    with_each_poller(&[1, 2], |_| {
+        let (mut near, mut far) = pair();
+        let echo = fibre::spawn(move || {
+            let mut byte = [0];
+            while far.read(&mut byte).unwrap() == 1 {
+                far.write_all(&byte).unwrap();
+            }
+        });
+        for number in 0..30 {
+            near.write_all(&[number]).unwrap();
+            let mut byte = [0];
+            near.read_exact(&mut byte).unwrap();
+            assert_eq!(byte, [number]);
+        }
+        drop(near);
+        echo.join().unwrap();
+    });
+}
+
+/// Fibres that yield in a loop keep no event from others.
+#[test]
+fn yielding_starves_nobody() {
+    with_each_poller(&[1, 2], |cluster| {
+        let over = Arc::new(AtomicBool::new(false));
+        let yielding: Vec<_> = (0..cluster.processors())
+            .map(|processor| {
+                let over = Arc::clone(&over);
+                let builder = Builder::new().on_processor(processor);
+                let yields = move || {
+                    while !over.load(Ordering::SeqCst) {
+                        fibre::yield_now();
+                    }
+                };
+                builder.spawn(yields).unwrap()
+            })
+            .collect();
+        let (mut near, mut far) = fresh_pair_with_std();
+        let peer = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(5));
+            far.write_all(b"x").unwrap();
+            far
+        });
+        near.read_exact(&mut [0]).unwrap();
+        over.store(true, Ordering::SeqCst);
+        yielding.into_iter().for_each(|it| it.join().unwrap());
+        drop(peer.join().unwrap());
+    });
+}
+
+/// Occupies a processor without ever switching, until `done` or much too late; says which.
+fn hog(processor: usize, begun: Arc<AtomicBool>, done: Arc<AtomicBool>) -> fibre::JoinHandle<bool> {
+    let computes = move || {
+        begun.store(true, Ordering::SeqCst);
+        let began = Instant::now();
+        while !done.load(Ordering::SeqCst) && began.elapsed() < Duration::from_secs(20) {
+            std::hint::spin_loop();
+        }
+        done.load(Ordering::SeqCst)
+    };
+    let builder = Builder::new().on_processor(processor);
+    builder.spawn(computes).unwrap()
+}
+
+/// A descriptor was first waited for on one processor, where a fibre then computes; the reader
+/// on the other one hears of it all the same.
+#[test]
+fn a_fibre_that_computes_keeps_no_event_from_other_processors() {
+    with_each_poller(&[2], |_| {
+        let (mut near, mut far) = fresh_pair_with_std();
+        let first = Builder::new().on_processor(0);
+        let waits = move || {
+            near.set_read_timeout(Some(Duration::from_millis(1)))
+                .unwrap();
+            let kind = near.read(&mut [0]).unwrap_err().kind();
+            assert!(matches!(kind, ErrorKind::TimedOut | ErrorKind::WouldBlock));
+            near.set_read_timeout(None).unwrap();
+            near
+        };
+        let mut near = first.spawn(waits).unwrap().join().unwrap();
+        let (begun, done) = (Arc::default(), Arc::<AtomicBool>::default());
+        let answers = Arc::clone(&done);
+        let reads = move || {
+            near.read_exact(&mut [0]).unwrap();
+            answers.store(true, Ordering::SeqCst);
+        };
+        let reader = Builder::new().on_processor(1).spawn(reads).unwrap();
+        fibre::sleep(Duration::from_millis(2));
+        let hog = hog(0, Arc::clone(&begun), done);
+        let peer = thread::spawn(move || {
+            while !begun.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            thread::sleep(Duration::from_millis(15));
+            far.write_all(b"x").unwrap();
+            far
+        });
+        assert!(
+            hog.join().unwrap(),
+            "the reader waited for the other processor"
+        );
+        reader.join().unwrap();
+        drop(peer.join().unwrap());
+    });
+}
+
+/// Where started fibres move, that holds for one that is at home where another one computes.
+#[test]
+fn a_fibre_that_computes_keeps_no_event_from_fibres_that_move() {
+    for poller in Poller::ALL {
+        // SAFETY: these fibres keep nothing across a wait that belongs to a kernel thread.
+        let builder = unsafe { Cluster::builder().move_started_fibres() };
+        let cluster = builder.poller(poller).processors(2).build().unwrap();
+        run_in(
+            cluster,
+            Arc::new(move |_: &Cluster| {
+                let (mut near, mut far) = fresh_pair_with_std();
+                let home = Arc::new(AtomicUsize::new(usize::MAX));
+                let (begun, done) = (Arc::default(), Arc::<AtomicBool>::default());
+                let (tells, answers) = (Arc::clone(&home), Arc::clone(&done));
+                let reader = fibre::spawn(move || {
+                    tells.store(fibre::processor().unwrap(), Ordering::SeqCst);
+                    near.read_exact(&mut [0]).unwrap();
+                    answers.store(true, Ordering::SeqCst);
+                });
+                eventually(|| home.load(Ordering::SeqCst) != usize::MAX);
+                fibre::sleep(Duration::from_millis(2));
+                let hog = hog(home.load(Ordering::SeqCst), Arc::clone(&begun), done);
+                let peer = thread::spawn(move || {
+                    while !begun.load(Ordering::SeqCst) {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    thread::sleep(Duration::from_millis(15));
+                    far.write_all(b"x").unwrap();
+                    far
+                });
+                assert!(hog.join().unwrap(), "{poller}: the reader was not stolen");
+                reader.join().unwrap();
+                drop(peer.join().unwrap());
+            }),
+        );
+    }
+}
+
+/// Many readers become ready at once, with all wake-ups put off until they are queued.
+#[test]
+fn batched_unblocking_loses_nobody() {
+    for poller in Poller::ALL {
+        for count in [1, 2] {
+            let builder = any_cluster().poller(poller).batched_unblocking(true);
+            let cluster = builder.processors(count).build().unwrap();
+            run_in(
+                cluster,
+                Arc::new(|_: &Cluster| {
+                    let (readers, peers): (Vec<_>, Vec<_>) = (0..20)
+                        .map(|_| {
+                            let (mut near, far) = pair();
+                            let reads = move || {
+                                let mut sum = 0;
+                                let mut byte = [0];
+                                while near.read(&mut byte).unwrap() == 1 {
+                                    sum += u32::from(byte[0]);
+                                }
+                                sum
+                            };
+                            (fibre::spawn(reads), far.into_std().unwrap())
+                        })
+                        .unzip();
+                    let writer = thread::spawn(move || {
+                        for _ in 0..5 {
+                            peers
+                                .iter()
+                                .for_each(|mut peer| peer.write_all(&[3]).unwrap());
+                            thread::sleep(Duration::from_millis(1));
+                        }
+                    });
+                    let sums = readers.into_iter().map(|reader| reader.join().unwrap());
+                    assert!(sums.into_iter().all(|sum| sum == 15));
+                    writer.join().unwrap();
+                }),
+            );
+        }
+    }
+}
+
+/// A cluster of this poller that has done some I/O, and in which one fibre still waits for more
+/// when the result is returned: the cluster, and what ends the wait.
+fn waiting(builder: ClusterBuilder) -> (Cluster, std::net::TcpStream) {
+    let cluster = builder.build().unwrap();
+    let (mut near, mut far) = fresh_pair_with_std();
+    let waits = cluster.spawn(move || {
+        near.read_exact(&mut [0]).unwrap();
+        near.write_all(b"!").unwrap();
+        let _ = near.read(&mut [0]);
+    });
+    drop(waits);
+    far.write_all(b"?").unwrap();
+    far.read_exact(&mut [0]).unwrap();
+    (cluster, far)
+}
+
+/// Who waits without events costs nothing, and all threads are gone with the cluster.
+#[test]
+fn idle_pollers_are_idle_and_end_with_their_cluster() {
+    for (number, poller) in Poller::ALL.into_iter().enumerate() {
+        let name = format!("poll{number}");
+        let builder = Cluster::builder().poller(poller).processors(2).name(&name);
+        let (cluster, far) = watched(|| waiting(builder));
+        let helper = format!("{name}/poll");
+        let threaded = poller.to_string().starts_with("thread");
+        // It comes with the first wait.
+        eventually(|| !threaded || thread_exists(&helper));
+        thread::sleep(Duration::from_millis(30));
+        assert_eq!(thread_exists(&helper), threaded, "{poller}");
+        let before = cpu_time_of(&name);
+        thread::sleep(Duration::from_millis(100));
+        let used = Duration::from_nanos(cpu_time_of(&name) - before);
+        assert!(used < Duration::from_millis(1), "{poller}: {used:?}");
+        drop(far);
+        watched(|| cluster.stop());
+        assert!(!thread_exists(&helper) && !thread_exists(&format!("{name}/0")));
+    }
+}
+
+/// How many descriptors and threads this process has.
+fn belongings() -> (usize, usize) {
+    let count = |path| std::fs::read_dir(path).unwrap().count();
+    (count("/proc/self/fd"), count("/proc/self/task"))
+}
+
+/// Clusters leave no descriptor and no thread behind.
+#[test]
+fn pollers_leave_nothing_behind() {
+    if !plays("owner") {
+        let output = spawn_child("owner", &[]);
+        assert!(output.status.success(), "{}", errors(&output));
+        return;
+    }
+    no_core_file();
+    end_after(Duration::from_secs(60));
+    // What the runtime has for itself, and the default cluster that plain threads wait with.
+    let (cluster, far) = waiting(Cluster::builder());
+    drop(far);
+    cluster.stop();
+    let before = belongings();
+    for poller in Poller::ALL {
+        for _ in 0..3 {
+            let clusters = [(); 2].map(|()| waiting(Cluster::builder().poller(poller)));
+            for (cluster, far) in clusters {
+                drop(far);
+                cluster.stop();
+            }
+            assert_eq!(belongings(), before, "{poller}");
+        }
+    }
+}
