@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use lanes::{bench, check, ci, doc, loom, policies, sanitize, stress, test};
+use lanes::{bench, check, ci, doc, loom, policies, pollers, sanitize, stress, test};
 use steps::Steps;
 use workspace::Workspace;
 
@@ -46,6 +46,8 @@ enum Task {
     Stress(stress::Options),
     /// The behaviour suite under every scheduling policy: every pair of values, or --all
     Policies(policies::Options),
+    /// The tests of I/O with every poller
+    Pollers(pollers::Options),
     /// Benchmarks: fibre-bench beside our peers, criterion for each primitive
     Bench(bench::Options),
     /// Instructions of the hot paths, compared with the kept counts; --update writes these
@@ -69,6 +71,7 @@ impl Task {
             Self::Sanitize => sanitize::run(workspace, steps),
             Self::Stress(options) => stress::run(steps, options),
             Self::Policies(options) => policies::run(steps, options),
+            Self::Pollers(options) => pollers::run(steps, options),
             Self::Bench(options) => bench::run(steps, options),
             Self::Instructions(options) => lanes::instructions::run(workspace, steps, options),
             Self::Doc => doc::run(steps),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
-use crate::lanes::{bench, check, doc, instructions, loom, policies, sanitize, test};
+use crate::lanes::{bench, check, doc, instructions, loom, policies, pollers, sanitize, test};
 use crate::steps::Steps;
 use crate::workspace::{Workspace, require_program};
 
@@ -38,6 +38,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     doc::run(steps)?;
     check::source_rules(workspace, steps)?;
     policies::run(steps, &policies::Options::default())?;
+    pollers::run(steps, &pollers::Options::default())?;
     loom::run(workspace, steps, &loom::Options::default())?;
     sanitize::run(workspace, steps)?;
     instructions::run(workspace, steps, &instructions::Options::default())?;

@@ -10,6 +10,7 @@ pub(crate) mod doc;
 pub(crate) mod instructions;
 pub(crate) mod loom;
 pub(crate) mod policies;
+pub(crate) mod pollers;
 pub(crate) mod sanitize;
 pub(crate) mod stress;
 pub(crate) mod test;
