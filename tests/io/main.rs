@@ -6,6 +6,11 @@
 //! | `connect`     | connections that are refused or never answered              |
 //! | `stream`      | bytes: all of them, in order, in every kind of call         |
 //! | `timeouts`    | reads and writes that give up                               |
+//! | `deadlines`   | moments at which calls stop waiting, also for those that wait |
+//! | `halves`      | the two directions of a stream as two values                |
+//! | `udp`         | datagrams: bounds, senders, several receivers, errors       |
+//! | `unix`        | Unix streams: bytes, addresses, descriptors, full queues    |
+//! | `unix_datagram` | Unix datagrams: bounds, names, full receivers             |
 //! | `ends`        | half-close, end of file, resets                             |
 //! | `sharing`     | several fibres on one connection, clones                    |
 //! | `hints`       | when what is known about readiness misleads                 |
@@ -28,8 +33,10 @@ mod accept;
 mod close;
 mod connect;
 mod conversions;
+mod deadlines;
 mod ends;
 mod files;
+mod halves;
 mod hints;
 mod names;
 mod pipe;
@@ -39,6 +46,9 @@ mod pollers;
 mod sharing;
 mod stream;
 mod timeouts;
+mod udp;
+mod unix;
+mod unix_datagram;
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -10,8 +10,10 @@ use crate::net::endpoint::{Endpoint, RECEIVE, SEND};
 use crate::net::handles::{handle, limits};
 use crate::patience::Patience;
 use crate::source::{Direction, Left};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SocketAddrUnix, SocketType, recvfrom, sendto};
+use rustix::net::{RecvFlags, SocketAddrUnix, SocketType, recv, recvfrom, sendto};
+use rustix::time::Timespec;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::net as std_net;
@@ -43,6 +45,14 @@ pub struct UnixDatagram {
 
 handle!(UnixDatagram, std_net::UnixDatagram, Endpoint);
 limits!(UnixDatagram);
+
+/// Whether the receiving direction was ended. A blocking call would return then, but one that does
+/// not block says only that there is no message.
+fn has_ended(socket: BorrowedFd<'_>) -> bool {
+    let mut asked = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
+    let now = Timespec::default();
+    poll(&mut asked, Some(&now)).is_ok() && asked[0].revents().contains(PollFlags::RDHUP)
+}
 
 impl UnixDatagram {
     /// A socket without a name: it can send and be connected. Blocks nothing.
@@ -136,10 +146,24 @@ impl UnixDatagram {
     /// The common part.
     fn receive_from(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<(usize, SocketAddr)> {
         let (length, from) = self.end.receiving(|fd| {
-            let (length, _, from) = recvfrom(fd, &mut *buffer, flags)?;
-            Ok(((length, from), Left::More))
+            let received = match recvfrom(fd, &mut *buffer, flags) {
+                Err(Errno::AGAIN) if has_ended(fd) => (0, None),
+                received => received.map(|(length, _, from)| (length, from))?,
+            };
+            Ok((received, Left::More))
         })?;
         Ok((length, to_std(from)?))
+    }
+
+    /// The common part of what does not ask for the sender.
+    fn receive(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+        self.end.receiving(|fd| {
+            let length = match recv(fd, &mut *buffer, flags) {
+                Err(Errno::AGAIN) if has_ended(fd) => 0,
+                received => received?.1,
+            };
+            Ok((length, Left::More))
+        })
     }
 
     /// Waits for a message. What does not fit is lost. Blocks the fibre (or thread).
@@ -148,7 +172,7 @@ impl UnixDatagram {
     ///
     /// As [`recv_from`](Self::recv_from).
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.end.receive(buffer, RecvFlags::empty())
+        self.receive(buffer, RECEIVE)
     }
 
     /// Waits for a message and leaves it there. Blocks the fibre (or thread).
@@ -157,7 +181,7 @@ impl UnixDatagram {
     ///
     /// As [`recv_from`](Self::recv_from).
     pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.end.receive(buffer, RecvFlags::PEEK)
+        self.receive(buffer, RECEIVE | RecvFlags::PEEK)
     }
 
     /// Sends a message to the socket at a path. Blocks the fibre (or thread) while that has no
@@ -207,7 +231,8 @@ impl UnixDatagram {
         self.end.send(buffer)
     }
 
-    /// Ends one direction or both. Who waits in it is woken. Blocks nothing.
+    /// Ends one direction or both. Who waits in it is woken: receivers get messages of no bytes
+    /// from then on. Blocks nothing.
     ///
     /// # Errors
     ///
