@@ -6,7 +6,7 @@ use fibre::Cluster;
 use fibre::net::{TcpListener, TcpStream};
 use std::io::{ErrorKind, Read, Write};
 use std::net as std_net;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 use std::thread;
 
@@ -41,7 +41,14 @@ fn streams_to_std_and_back() {
         again.read_exact(&mut byte).unwrap();
         assert_eq!(byte, [b'3']);
         let fd = OwnedFd::from(again.into_std().unwrap());
-        assert_eq!(TcpStream::try_from(fd).unwrap().as_raw_fd(), number);
+        let again = TcpStream::try_from(fd).unwrap();
+        assert_eq!(again.as_raw_fd(), number);
+        let fd = OwnedFd::from(again);
+        assert!(rustix::io::ioctl_fionread(&fd).is_ok());
+        assert_eq!(TcpStream::try_from(fd).unwrap().into_raw_fd(), number);
+        // SAFETY: just given up.
+        drop(unsafe { OwnedFd::from_raw_fd(number) });
+        assert_eq!(far.read(&mut [0]).unwrap(), 0, "the last one was dropped");
     });
 }
 
@@ -85,6 +92,15 @@ fn addresses_and_options() {
             assert_eq!(client.nodelay().unwrap(), wanted);
         }
         assert!(client.take_error().unwrap().is_none());
+        assert!(listener.take_error().unwrap().is_none());
+        client.set_ttl(33).unwrap();
+        assert_eq!(client.ttl().unwrap(), 33);
+        let second = Some(std::time::Duration::from_secs(1));
+        client.set_linger(second).unwrap();
+        assert_eq!(client.linger().unwrap(), second);
+        client.set_linger(None).unwrap();
+        client.set_quickack(true).unwrap();
+        assert!(client.quickack().unwrap());
     });
 }
 

@@ -1,8 +1,8 @@
 //! Half-close, end of file, resets.
 
-use crate::support::sockets::{pair, pair_with_std, reset_on_close, shrink_buffers};
-use crate::support::{for_each_cluster, let_others_block};
-use fibre::net::Shutdown;
+use crate::support::sockets::{listener, pair, pair_with_std, reset_on_close, shrink_buffers};
+use crate::support::{Random, for_each_cluster, let_others_block};
+use fibre::net::{Shutdown, TcpStream};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 
@@ -148,5 +148,44 @@ fn closing_with_unread_data_resets() {
             end = near.write_all(b"more").and(Ok(0));
         }
         assert!(matches!(end, Err(error) if error.kind() == ErrorKind::ConnectionReset));
+    });
+}
+
+/// A peer that resets at any moment, in the middle of what it sends or receives, ends each call
+/// with what had come, the end, or an error; nobody hangs, and the next one is served.
+#[test]
+fn resets_at_odd_moments() {
+    let seed = Random::seed();
+    for_each_cluster(move |_| {
+        let listener = Arc::new(listener());
+        let address = listener.local_addr().unwrap();
+        let accepting = Arc::clone(&listener);
+        let server = fibre::spawn(move || {
+            while let Ok((stream, _)) = accepting.accept() {
+                let stream = Arc::new(stream);
+                let writing = Arc::clone(&stream);
+                fibre::spawn(move || while (&*writing).write_all(&[1; 5000]).is_ok() {});
+                fibre::spawn(move || while let Ok(1..) = (&*stream).read(&mut [0; 700]) {});
+            }
+        });
+        let mut random = Random::new(seed);
+        for _ in 0..60 {
+            let mut far = TcpStream::connect(address).unwrap();
+            let mut buffer = vec![0; random.below(20_000)];
+            for _ in 0..random.below(4) {
+                if random.one_in(2) {
+                    far.read_exact(&mut buffer).unwrap();
+                } else {
+                    far.write_all(&buffer).unwrap();
+                }
+                (0..random.below(4)).for_each(|_| fibre::yield_now());
+            }
+            if random.one_in(4) {
+                far.shutdown(Shutdown::Write).unwrap();
+            }
+            reset_on_close(&far);
+        }
+        listener.close();
+        server.join().unwrap();
     });
 }

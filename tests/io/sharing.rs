@@ -89,6 +89,48 @@ fn clones_are_independent() {
     });
 }
 
+/// Two numbers for one connection each hear of everything: whichever of them waits alone is woken,
+/// and when both wait, none is forgotten, whoever was registered first and wherever.
+#[test]
+fn clones_both_hear_of_events() {
+    for_each_cluster(|_| {
+        let (first, mut far) = pair();
+        let second = first.try_clone().unwrap();
+        let both = [Arc::new(first), Arc::new(second)];
+        let read = |one: usize| {
+            let stream = Arc::clone(&both[one]);
+            fibre::spawn(move || {
+                let mut byte = [0];
+                (&*stream).read_exact(&mut byte).unwrap();
+                byte[0]
+            })
+        };
+        for round in 0..40_u8 {
+            let alone = read(usize::from(round) % 2);
+            let_others_block_for(round);
+            far.write_all(&[round]).unwrap();
+            assert_eq!(alone.join().unwrap(), round);
+
+            let readers = [read(0), read(1), read(0)];
+            let_others_block_for(round);
+            for byte in [7, 8, 9] {
+                far.write_all(&[byte]).unwrap();
+                let_others_block_for(round);
+            }
+            let mut bytes = readers.map(|reader| reader.join().unwrap());
+            bytes.sort_unstable();
+            assert_eq!(bytes, [7, 8, 9]);
+        }
+    });
+}
+
+/// Lets others block, in one of four rounds.
+fn let_others_block_for(round: u8) {
+    if round.is_multiple_of(4) {
+        let_others_block();
+    }
+}
+
 /// Several readers of one connection get every byte once, and all see the end.
 #[test]
 fn several_readers() {

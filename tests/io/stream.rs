@@ -1,8 +1,10 @@
 //! Bytes: all of them, in order, in every kind of call.
 
-use crate::support::sockets::{pair, pair_with_std, read_noise, shrink_buffers, write_noise};
-use crate::support::{Random, for_each_cluster};
-use fibre::net::Shutdown;
+use crate::support::sockets::{
+    pair, pair_with_std, read_bytes, read_noise, shrink_buffers, write_noise,
+};
+use crate::support::{Random, for_clusters, for_each_cluster};
+use fibre::net::{Shutdown, TcpStream};
 use std::io::{IoSlice, IoSliceMut, Read, Write};
 use std::sync::Arc;
 use std::thread;
@@ -51,6 +53,61 @@ fn small_buffers_cut_everything_short() {
         read_noise(&right, seed, LENGTH, random.split());
         writer.join().unwrap();
     });
+}
+
+/// Ten megabytes, where a third of the reads and writes take one byte, and one megabyte in reads
+/// of nothing but one byte, arrive whole.
+#[test]
+fn ten_megabytes_in_crumbs() {
+    let seed = Random::seed();
+    for_clusters(&[2], move |_| {
+        const LENGTH: usize = 10 << 20;
+        let mut random = Random::new(seed);
+        let (left, right) = pair();
+        let (writing, reading) = (random.split(), random.split());
+        let writer = fibre::spawn(move || {
+            write_noise(Crumbs(&left, writing.clone()), seed, LENGTH, writing);
+            left.shutdown(Shutdown::Write).unwrap();
+            left
+        });
+        read_noise(Crumbs(&right, reading.clone()), seed, LENGTH, reading);
+        let left = writer.join().unwrap();
+
+        let sizes = random.split();
+        let writer = fibre::spawn(move || write_noise(&right, seed, LENGTH / 10, sizes));
+        read_bytes(&left, seed, LENGTH / 10);
+        writer.join().unwrap();
+    });
+}
+
+/// A stream whose calls are about one byte in a third of all cases, and about up to some thousands
+/// in the others.
+struct Crumbs<'a>(&'a TcpStream, Random);
+
+impl Crumbs<'_> {
+    /// How many of `wanted` bytes the next call is about.
+    fn cut(&mut self, wanted: usize) -> usize {
+        let most = if self.1.one_in(3) { 1 } else { 5000 };
+        wanted.min(most)
+    }
+}
+
+impl Read for Crumbs<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let size = self.cut(buffer.len());
+        self.0.read(&mut buffer[..size])
+    }
+}
+
+impl Write for Crumbs<'_> {
+    fn write(&mut self, buffer: &[u8]) -> std::io::Result<usize> {
+        let size = self.cut(buffer.len());
+        self.0.write(&buffer[..size])
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A plain thread with a blocking socket is at the other end, and is slow or fast.

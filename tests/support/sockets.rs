@@ -76,6 +76,15 @@ pub fn read_noise(mut stream: impl Read, seed: u64, length: usize, mut sizes: Ra
     assert_eq!(total, length);
 }
 
+/// Reads `length` bytes one by one, and checks that they are what [`write_noise`] has written.
+pub fn read_bytes(mut stream: impl Read, seed: u64, length: usize) {
+    for (place, expected) in noise(seed).take(length).enumerate() {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        assert_eq!(byte, [expected], "byte {place} of {length}");
+    }
+}
+
 /// Endless bytes that follow from `seed`.
 fn noise(seed: u64) -> impl Iterator<Item = u8> {
     let mut random = Random::new(seed);
