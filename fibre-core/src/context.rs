@@ -38,6 +38,12 @@ pub enum Action {
 pub struct Suspender(NonNull<Yielder<*const (), Action>>);
 
 impl Suspender {
+    /// Where the stack begins.
+    #[inline]
+    pub fn address(self) -> *const () {
+        self.0.as_ptr().cast_const().cast()
+    }
+
     /// Leaves the stack; returns when somebody resumes it, with what
     /// [`Context::resume`] was given.
     ///

@@ -338,6 +338,16 @@ pub fn yield_point() {
     }
 }
 
+/// Has the CPU fetch what the next fibre of this processor needs. For a caller that is about to make a system
+/// call, during which that can come. A hint, which blocks nothing and does nothing on a plain thread.
+#[inline]
+pub fn foresee() {
+    // SAFETY: not null means that this thread is that processor.
+    if let Some(processor) = unsafe { Processor::current().as_ref() } {
+        processor.foresee();
+    }
+}
+
 /// Whether the caller does best to spin for a moment, for something that another processor
 /// is about to do: it has nothing else to run, and the other one has a CPU of its own.
 /// Plain threads are told to block.

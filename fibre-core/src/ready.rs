@@ -132,6 +132,13 @@ impl ReadyQueue {
         &self.local[Level::Normal as usize]
     }
 
+    /// The plain fibre that the owner made ready first and has not run yet. It stays where it is. The
+    /// owner only.
+    #[inline]
+    pub fn first_local(&self) -> Option<NonNull<Link>> {
+        self.normal().first()
+    }
+
     /// Queues a started fibre that has been woken. Any thread.
     ///
     /// # Safety

@@ -38,6 +38,25 @@ pub struct Event {
     pub urgent: bool,
 }
 
+/// What will be needed when an event is delivered, and is best fetched before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// What is known of the descriptor.
+    Slot,
+    /// Who waits for it, which the slot says.
+    Waiter,
+}
+
+impl Step {
+    /// So many events before.
+    fn ahead(self) -> usize {
+        match self {
+            Self::Slot => 12,
+            Self::Waiter => 6,
+        }
+    }
+}
+
 impl Epoll {
     /// A new instance.
     ///
@@ -107,6 +126,7 @@ impl Epoll {
         &self,
         timeout: Option<&Timespec>,
         mut deliver: impl FnMut(Event),
+        foresee: impl Fn(Step, RawFd),
     ) -> Result<usize, Errno> {
         let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; BATCH];
         let (events, _) = match epoll::wait(&self.0, &mut events[..], timeout) {
@@ -114,9 +134,14 @@ impl Epoll {
             Err(Errno::NOSYS | Errno::PERM) => return self.wait_coarsely(timeout, deliver),
             done => done?,
         };
-        events
-            .iter()
-            .for_each(|event| deliver(Event::from_kernel(event.flags, event.data.u64())));
+        for (place, event) in events.iter().enumerate() {
+            for step in [Step::Slot, Step::Waiter] {
+                if let Some(later) = events.get(place + step.ahead()) {
+                    foresee(step, unpack(later.data.u64()).0);
+                }
+            }
+            deliver(Event::from_kernel(event.flags, event.data.u64()));
+        }
         Ok(events.len())
     }
 

@@ -9,7 +9,7 @@
 
 use crate::gate_word::{Delivered, GateWord, News, Snapshot};
 use crate::patience::{Clock, Patience};
-use fibre_core::{Cancelled, Limit, Outcome, Waiter};
+use fibre_core::{Cancelled, Limit, Outcome, Traces, Waiter};
 use fibre_sync::{Locked, Node, Place, WaitList, wait_at};
 use std::io;
 
@@ -25,6 +25,8 @@ pub struct Gate {
     word: GateWord,
     /// Who waits for it.
     waiting: Locked<WaitList>,
+    /// Where the last one waits.
+    traces: Traces,
 }
 
 /// One call's waits at a gate.
@@ -101,6 +103,7 @@ impl Gate {
             }
             wait
         };
+        self.traces.leave(&term);
         let limit = Limit::of(term.end);
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         match unsafe { wait_at(turn.place, &self.waiting, |list| list, limit, enter, || ()) } {
@@ -138,6 +141,12 @@ impl Gate {
             }
         }
         taken
+    }
+
+    /// Asks for what is needed to wake who waits.
+    #[inline]
+    pub fn foresee(&self) {
+        self.traces.follow();
     }
 
     /// Delivers an event and wakes one.

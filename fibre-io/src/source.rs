@@ -7,7 +7,9 @@ use crate::gate_word::Snapshot;
 use crate::patience::Patience;
 use crate::poller::epoll_of_caller;
 use crate::table::Slot;
-use fibre_core::{cancellation_point, yield_cancellable, yield_point_cancellable};
+use fibre_core::{
+    cancellation_point, fetch_all, foresee, yield_cancellable, yield_point_cancellable,
+};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -187,6 +189,11 @@ impl<F: AsFd> Source<F> {
                     continue;
                 }
                 cancellation_point()?;
+            }
+            if direction == Direction::Read {
+                // Meanwhile the next one's things can come, and ours that we wait with.
+                fetch_all(gate);
+                foresee();
             }
             match operation(self.as_fd()) {
                 Ok((value, Left::More)) => {

@@ -8,6 +8,7 @@ use fibre::net::TcpStream;
 use rustix::net::{SendFlags, send};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -124,7 +125,15 @@ fn abandoned_waiters_are_all_woken() {
         let near = Arc::new(near);
         let first = Arc::clone(&near);
         cluster.spawn(move || drain(&first)).join().unwrap();
-        let read = |stream: Arc<TcpStream>| move || (&*stream).read(&mut [0; 8]).unwrap();
+        let taken = Arc::new(AtomicUsize::new(0));
+        let read = |stream: Arc<TcpStream>| {
+            let taken = Arc::clone(&taken);
+            move || {
+                let count = (&*stream).read(&mut [0; 8]).unwrap();
+                taken.fetch_add(count, Ordering::SeqCst);
+                count
+            }
+        };
         let fibres = [(); 2].map(|()| other.spawn(read(Arc::clone(&near))));
         let threads = [(); 2].map(|()| thread::spawn(read(Arc::clone(&near))));
         thread::sleep(SHORTLY);
@@ -134,8 +143,10 @@ fn abandoned_waiters_are_all_woken() {
         far.write_all(b"1").unwrap();
         cluster.stop();
         // One byte after the other, so that none of them wakes two.
-        for _ in 0..3 {
-            thread::sleep(SHORTLY);
+        for sent in 1..4 {
+            while taken.load(Ordering::SeqCst) < sent {
+                thread::yield_now();
+            }
             far.write_all(b"2").unwrap();
         }
         let counts = fibres.map(|fibre| fibre.join().unwrap());

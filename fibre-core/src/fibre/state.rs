@@ -133,6 +133,13 @@ impl<F: Wakeable> RunState<F> {
         self.wait.store(waiter.cast_mut(), Ordering::Relaxed);
     }
 
+    /// Where in the fibre's stack its last wait that could be cancelled was. Nothing need be there
+    /// any more.
+    #[inline]
+    pub fn last_wait(&self) -> *const Waiter<F> {
+        self.wait.load(Ordering::Relaxed)
+    }
+
     /// Called by the processor, back on its own stack, for a fibre that parks.
     #[inline]
     pub fn left(&self) -> Left {

@@ -15,6 +15,7 @@
 //! [`Halt`]: crate::parker::Halt
 
 mod execute;
+mod foresight;
 mod informant;
 mod obey;
 mod rest;
@@ -23,6 +24,7 @@ mod spin;
 mod watching;
 
 pub use execute::in_fibre;
+pub use foresight::{Traces, fetch_all};
 pub use informant::INFORMANT;
 
 use crate::context::Action;

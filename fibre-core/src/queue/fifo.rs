@@ -34,6 +34,12 @@ impl Fifo {
         self.head.get().is_none()
     }
 
+    /// The oldest node, which stays in the list.
+    #[inline]
+    pub fn first(&self) -> Option<NonNull<Link>> {
+        self.head.get()
+    }
+
     /// Appends `node`.
     ///
     /// # Safety

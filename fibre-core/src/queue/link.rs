@@ -124,7 +124,7 @@ impl Link {
     }
 
     /// The node behind this one, if a producer has published it.
-    pub(super) fn next(&self, order: Ordering) -> Option<NonNull<Link>> {
+    pub fn next(&self, order: Ordering) -> Option<NonNull<Link>> {
         NonNull::new(self.next.load(order))
     }
 

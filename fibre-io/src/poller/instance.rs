@@ -1,15 +1,15 @@
 //! An epoll instance with what ends a sleep in it, and the delivery of its events.
 
-use crate::epoll::{Epoll, Event};
+use crate::epoll::{Epoll, Event, Step};
 use crate::gate_word::News;
 use crate::table::{self, Slot};
 use fibre_core::sync::time_left;
-use fibre_core::{is_forked_child, wake_after};
+use fibre_core::{fetch_all, is_forked_child, wake_after};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -67,9 +67,9 @@ impl Instance {
     fn take_events(&self, timeout: Option<&Timespec>) -> bool {
         let taken = if self.batched {
             // SAFETY: neither `epoll_wait` nor a delivery leaves the stack of this thread.
-            unsafe { wake_after(|| self.epoll.wait(timeout, deliver)) }
+            unsafe { wake_after(|| self.epoll.wait(timeout, deliver, foresee)) }
         } else {
-            self.epoll.wait(timeout, deliver)
+            self.epoll.wait(timeout, deliver, foresee)
         };
         match taken {
             Ok(count) => count > 0,
@@ -92,6 +92,18 @@ impl Instance {
     /// Called when nobody will poll any more: lets those who wait try elsewhere.
     pub fn abandon(&self) {
         table::abandon(&self.epoll);
+    }
+}
+
+/// Has the CPU fetch what the delivery of an event of this descriptor will need: of many connections, nothing
+/// is in the caches any more.
+fn foresee(step: Step, fd: RawFd) {
+    let Some(slot) = Slot::of(fd) else {
+        return;
+    };
+    match step {
+        Step::Slot => fetch_all(slot),
+        Step::Waiter => slot.read.foresee(),
     }
 }
 
