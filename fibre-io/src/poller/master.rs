@@ -140,7 +140,10 @@ impl Master {
                     called.call();
                 }
             };
-            match self.instances.wait(None, |event| call(event.generation)) {
+            match self
+                .instances
+                .wait(None, |event| call(event.generation), |_, _| ())
+            {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => give_up(errno),
             }
