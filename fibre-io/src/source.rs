@@ -191,9 +191,7 @@ impl<F: AsFd> Source<F> {
                 cancellation_point()?;
             }
             if direction == Direction::Read {
-                // Meanwhile the next one's things can come, and ours that we wait with.
-                fetch_all(gate);
-                foresee();
+                look_ahead(gate);
             }
             match operation(self.as_fd()) {
                 Ok((value, Left::More)) => {
@@ -322,6 +320,13 @@ pub fn register(fd: BorrowedFd<'_>, slot: &Slot) -> io::Result<()> {
         epoll.add(fd, generation)?;
         Ok(epoll)
     })
+}
+
+/// Has the CPU fetch, during the call that follows, what waiting at the gate and the next fibre need.
+#[inline]
+fn look_ahead(gate: &Gate) {
+    fetch_all(gate);
+    foresee();
 }
 
 /// What a call on a closed source fails with.
