@@ -32,6 +32,9 @@ static ANSWERS: [[u8; ANSWER.len()]; ANSWERS_PER_WRITE] = [*ANSWER; ANSWERS_PER_
 /// Bytes every server offers to one read.
 pub const READ_BUFFER: usize = 4096;
 
+/// Bytes it offers where memory counts: enough for 16 pipelined requests.
+pub const SMALL_BUFFER: usize = 1024;
+
 /// What a request may ask its handler to do before it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {

@@ -35,12 +35,24 @@ pub struct Options {
     /// Send back what was read instead of answering requests.
     #[arg(long)]
     pub echo: bool,
+    /// Offer 1 KiB to each read instead of 4 KiB.
+    #[arg(long)]
+    pub small_buffer: bool,
 }
 
 impl Options {
     /// What the command line says; ends the process where it says nonsense.
     pub fn from_arguments() -> Self {
         Self::parse()
+    }
+
+    /// Bytes to offer to each read.
+    pub fn read_buffer(&self) -> usize {
+        if self.small_buffer {
+            http::SMALL_BUFFER
+        } else {
+            http::READ_BUFFER
+        }
     }
 
     /// What talks with the client of one new connection.

@@ -63,7 +63,7 @@ fn check(path: &str) -> io::Result<()> {
     check_requests(path, &["127.0.0.1:0", "--processors", "2"])?;
     check_work(path)?;
     check_echo(path, &["--echo"])?;
-    check_echo(path, &["--echo", "--processors", "2"])
+    check_echo(path, &["--echo", "--processors", "2", "--small-buffer"])
 }
 
 /// Requests whole, in single bytes, in batches, and more than fit.

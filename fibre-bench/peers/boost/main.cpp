@@ -2,7 +2,8 @@
 //!
 //! Without arguments it prints the names of its workloads. `peer-boost WORKLOAD
 //! key=value…` runs one repetition of a workload and prints it as one line of
-//! JSON. A wrong call ends with exit code 2, a failure with 1.
+//! JSON. `peer-boost server` serves (server.cpp). A wrong call ends with exit code
+//! 2, a failure with 1.
 //!
 //! To build it:
 //!
@@ -16,6 +17,7 @@
 #include <boost/context/stack_traits.hpp>
 
 #include "runtime.hpp"
+#include "server.hpp"
 #include "settings.hpp"
 #include "workloads.hpp"
 
@@ -64,6 +66,9 @@ void measure(const Workload& workload, const std::vector<std::string>& arguments
 
 /// Does what the arguments ask for.
 void perform(const std::string& name, const std::vector<std::string>& arguments) {
+    if (name == "server") {
+        return serve(arguments);
+    }
     for (const Workload& workload : workloads) {
         if (workload.name == name) {
             return measure(workload, arguments);

@@ -23,14 +23,18 @@ const backlog = 4096
 // filesOfKernel is how many files the kernel lets a process open (fs.nr_open).
 const filesOfKernel = 1 << 20
 
-// readBuffer is how many bytes a connection offers to one read.
-const readBuffer = 4096
+// readBuffer is how many bytes a connection offers to one read: 4096, or few.
+var readBuffer = 4096
 
-// serve takes connections for ever: server [--echo] [--processors N] [ADDRESS].
+// smallBuffer is a buffer for connections that rest.
+const smallBuffer = 1024
+
+// serve takes connections for ever: server [--echo] [--small-buffer] [--processors N] [ADDRESS].
 func serve(arguments []string) error {
 	flags := flag.NewFlagSet("server", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	echoing := flags.Bool("echo", false, "send back what is read")
+	small := flags.Bool("small-buffer", false, "offer little room to each read")
 	processors := flags.Int("processors", 1, "GOMAXPROCS")
 	address, err := parseServer(flags, arguments)
 	if err != nil {
@@ -40,6 +44,9 @@ func serve(arguments []string) error {
 		return usageError{fmt.Errorf("%d processors are too few", *processors)}
 	}
 	runtime.GOMAXPROCS(*processors)
+	if *small {
+		readBuffer = smallBuffer
+	}
 	handle := answerRequests
 	if *echoing {
 		handle = echo

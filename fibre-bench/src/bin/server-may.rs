@@ -3,7 +3,7 @@
 
 use std::io::{self, Read, Write};
 
-use fibre_bench::http::READ_BUFFER;
+use fibre_bench::http::{READ_BUFFER, SMALL_BUFFER};
 use fibre_bench::serving::{self, Options, Responder};
 use may::net::{TcpListener, TcpStream};
 
@@ -29,15 +29,19 @@ fn accept(listener: &TcpListener, options: &Options) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept()?;
         let responder = options.responder();
-        may::go!(move || serve(stream, responder));
+        if options.small_buffer {
+            may::go!(move || serve::<SMALL_BUFFER>(stream, responder));
+        } else {
+            may::go!(move || serve::<READ_BUFFER>(stream, responder));
+        }
     }
 }
 
 /// Replies until the client goes away; an error ends the connection like a
 /// close.
-fn serve(mut stream: TcpStream, mut responder: Responder) -> io::Result<()> {
+fn serve<const ROOM: usize>(mut stream: TcpStream, mut responder: Responder) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let mut buffer = [0; READ_BUFFER];
+    let mut buffer = [0; ROOM];
     loop {
         let length = stream.read(&mut buffer)?;
         if length == 0 {

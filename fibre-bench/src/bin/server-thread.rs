@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
-use fibre_bench::http::READ_BUFFER;
+use fibre_bench::http::{READ_BUFFER, SMALL_BUFFER};
 use fibre_bench::serving::{self, Options, Responder};
 
 fn main() -> io::Result<()> {
@@ -16,17 +16,20 @@ fn main() -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept()?;
         let responder = options.responder();
-        thread::Builder::new()
-            .stack_size(64 << 10)
-            .spawn(move || serve(&stream, responder))?;
+        let thread = thread::Builder::new().stack_size(64 << 10);
+        if options.small_buffer {
+            thread.spawn(move || serve::<SMALL_BUFFER>(&stream, responder))?;
+        } else {
+            thread.spawn(move || serve::<READ_BUFFER>(&stream, responder))?;
+        }
     }
 }
 
 /// Replies until the client goes away; an error ends the connection like a
 /// close.
-fn serve(mut stream: &TcpStream, mut responder: Responder) -> io::Result<()> {
+fn serve<const ROOM: usize>(mut stream: &TcpStream, mut responder: Responder) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let mut buffer = [0; READ_BUFFER];
+    let mut buffer = [0; ROOM];
     loop {
         let length = stream.read(&mut buffer)?;
         if length == 0 {

@@ -4,7 +4,6 @@
 
 use std::io;
 
-use fibre_bench::http::READ_BUFFER;
 use fibre_bench::serving::{self, Options, Responder};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -36,15 +35,16 @@ async fn accept(options: Options) -> io::Result<()> {
     serving::announce(listener.local_addr()?)?;
     loop {
         let (stream, _) = listener.accept().await?;
-        tokio::spawn(serve(stream, options.responder()));
+        let room = options.read_buffer();
+        tokio::spawn(serve(stream, options.responder(), room));
     }
 }
 
 /// Replies until the client goes away; an error ends the connection like a
 /// close.
-async fn serve(mut stream: TcpStream, mut responder: Responder) -> io::Result<()> {
+async fn serve(mut stream: TcpStream, mut responder: Responder, room: usize) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let mut buffer = vec![0; READ_BUFFER];
+    let mut buffer = vec![0; room];
     loop {
         let length = stream.read(&mut buffer).await?;
         if length == 0 {
