@@ -69,6 +69,20 @@ fn http() -> io::Result<()> {
 }
 
 #[test]
+fn so_many_exchanges_and_no_more() -> io::Result<()> {
+    let arguments = "--mode echo --connections 30 --exchanges 50 --seconds 30";
+    check(&["--echo"], arguments, |seen| {
+        assert_eq!(seen.requests, 30 * 50);
+        assert!(seen.seconds < 30.0, "it ends with the last answer");
+    })?;
+    let server = Server::start(SERVERS[1], &[])?;
+    let endless = "--connections 3 --exchanges 1000000000 --seconds 0.05";
+    let summary = load(&server.address, endless)?;
+    assert_eq!(summary.errors.get("timed_out"), Some(&3));
+    Ok(())
+}
+
+#[test]
 fn pipelined() -> io::Result<()> {
     check(&[], "--connections 5 --pipeline 20 --seconds 0.2", |seen| {
         assert_eq!(seen.requests % 20, 0);

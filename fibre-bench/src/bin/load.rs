@@ -39,6 +39,10 @@ struct Arguments {
     /// http: requests that one write sends; the next follow when all are answered.
     #[arg(long, default_value_t = 1)]
     pipeline: usize,
+    /// http, echo: exchanges of each connection, after which it rests; `seconds` is then the
+    /// longest that all of them may take.
+    #[arg(long)]
+    exchanges: Option<u64>,
     /// echo: bytes of a message.
     #[arg(long, default_value_t = 16)]
     size: usize,
@@ -143,7 +147,7 @@ impl Arguments {
             exchange,
             lifetime: match self.mode {
                 Mode::Short => Lifetime::Exchange,
-                _ => Lifetime::Run,
+                _ => self.exchanges.map_or(Lifetime::Run, Lifetime::Exchanges),
             },
             warm_up: self.warm_up,
             length: self.seconds,

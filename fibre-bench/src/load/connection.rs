@@ -44,6 +44,8 @@ pub(super) struct Connection {
     sent: usize,
     /// Bytes of the answers that came.
     received: usize,
+    /// Exchanges that were begun after the first one.
+    pub(super) begun: u64,
     /// Whether an answer is due.
     pub(super) waiting: bool,
     /// Whether the registration asks for room to send, too.
@@ -69,6 +71,7 @@ impl Connection {
             began,
             sent: 0,
             received: 0,
+            begun: 0,
             waiting: true,
             asks_for_room: false,
         };
@@ -92,6 +95,7 @@ impl Connection {
         self.began = now;
         self.sent = 0;
         self.received = 0;
+        self.begun += 1;
         self.waiting = true;
         self.send(exchange)
     }

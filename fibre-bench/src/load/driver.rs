@@ -51,6 +51,8 @@ pub(super) struct Driver<'a> {
     connections: Vec<Option<Connection>>,
     /// How many have not failed.
     live: usize,
+    /// How many have done all exchanges that were asked of them.
+    finished: usize,
     /// How many wait for their first answer.
     opening: usize,
     /// What an answer leads to.
@@ -72,6 +74,7 @@ impl<'a> Driver<'a> {
             turns: Turns::new(plan.address),
             connections: Vec::with_capacity(count),
             live: 0,
+            finished: 0,
             opening: 0,
             step: Step::Opening,
             buffer: vec![0; BUFFER],
@@ -115,6 +118,10 @@ impl<'a> Driver<'a> {
         self.tally.begin(clock)?;
         self.turn_until(Instant::now() + self.plan.length)?;
         self.tally.end(clock)?;
+        if matches!(self.plan.lifetime, Lifetime::Exchanges(_)) {
+            let late = self.live.saturating_sub(self.finished);
+            (0..late).for_each(|_| self.tally.failures.count(Failure::TimedOut));
+        }
         Ok(self.tally)
     }
 
@@ -131,9 +138,9 @@ impl<'a> Driver<'a> {
         Ok(self.tally)
     }
 
-    /// Turns until then, or until no connection is left.
+    /// Turns until then, or until no connection is left that has something to do.
     fn turn_until(&mut self, until: Instant) -> io::Result<()> {
-        while self.live > 0 {
+        while self.live > self.finished {
             let now = Instant::now();
             if now >= until {
                 break;
@@ -205,9 +212,13 @@ impl<'a> Driver<'a> {
         let Some(connection) = &mut self.connections[index] else {
             return match self.plan.lifetime {
                 Lifetime::Exchange => self.connect(index),
-                Lifetime::Run => Ok(()),
+                Lifetime::Run | Lifetime::Exchanges(_) => Ok(()),
             };
         };
+        if self.plan.lifetime == Lifetime::Exchanges(connection.begun) {
+            self.finished += 1;
+            return Ok(());
+        }
         match connection.begin(&self.plan.exchange, now) {
             Ok(()) => connection.ask_for_room(&self.plan.exchange, &self.epoll, index),
             Err(failure) => {

@@ -16,6 +16,8 @@ pub enum Lifetime {
     Run,
     /// For one exchange; the client closes it and opens the next.
     Exchange,
+    /// For so many exchanges; then it rests, and the run ends when all rest.
+    Exchanges(u64),
 }
 
 /// A closed loop to run.
@@ -32,7 +34,7 @@ pub struct Plan {
     pub lifetime: Lifetime,
     /// How long the load runs before it counts.
     pub warm_up: Duration,
-    /// How long it counts.
+    /// How long it counts; with a number of exchanges, how long they may take.
     pub length: Duration,
     /// The CPU clock of the server, if its cost is asked for.
     pub server: Option<CpuClock>,
