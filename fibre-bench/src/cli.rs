@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 
 use crate::machine::Machine;
@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Run(RunCommand),
     /// Redraw figures of the thesis: all, or those named.
     Figures(FiguresCommand),
-    /// Run everything and write report, plots and readings into `docs/results/`.
+    /// Run everything, or what is named, and write report, plots and readings into `docs/results/`.
     Report(ReportCommand),
 }
 
@@ -89,12 +89,14 @@ pub(crate) struct FiguresCommand {
 /// Options of `report`.
 #[derive(Args)]
 pub(crate) struct ReportCommand {
+    /// Benchmarks and figures by name, or `io`; by default all.
+    names: Vec<String>,
     #[command(flatten)]
     options: Options,
     /// As many repetitions as `run` makes: takes about an hour.
     #[arg(long)]
     full: bool,
-    /// Where the report goes; by default `docs/results/N-cores`.
+    /// Where the report goes; by default `docs/results/N-cores`, with the names behind it.
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
 }
@@ -146,6 +148,7 @@ impl FiguresCommand {
 impl ReportCommand {
     /// Runs everything and writes it down.
     fn execute(self) -> anyhow::Result<ExitCode> {
+        let (benchmarks, figures) = self.select()?;
         let effort = if self.full {
             Effort::Full
         } else {
@@ -154,14 +157,41 @@ impl ReportCommand {
         let mut run = self.options.prepare(effort)?;
         let out = self.out.unwrap_or_else(|| {
             let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-            workspace.join(format!("docs/results/{}-cores", run.cores.count()))
+            let names: String = self.names.iter().map(|name| format!("-{name}")).collect();
+            workspace.join(format!("docs/results/{}-cores{names}", run.cores.count()))
         });
-        run.measure(&benchmarks::select(&["all".into()])?)?;
-        run.measure(&figures::select(&[])?)?;
+        run.measure(&benchmarks)?;
+        run.measure(&figures)?;
         run.report.print_scorecard();
         run.report.write_to(&out)?;
         println!("written: {}", out.display());
         Ok(run.report.conclude())
+    }
+}
+
+impl ReportCommand {
+    /// The benchmarks and the figures that are named; all where nothing is.
+    fn select(&self) -> anyhow::Result<(Vec<&'static Benchmark>, Vec<&'static Benchmark>)> {
+        let benchmarks = match self.names.as_slice() {
+            [] => vec!["all".into()],
+            _ => self.known(benchmarks::known),
+        };
+        let figures = self.known(figures::known);
+        let unknown = |name: &&String| !benchmarks.contains(name) && !figures.contains(name);
+        if let Some(unknown) = self.names.iter().find(unknown) {
+            bail!("there is no benchmark and no figure `{unknown}`");
+        }
+        let benchmarks = benchmarks::select(&benchmarks)?;
+        if figures.is_empty() && !self.names.is_empty() {
+            return Ok((benchmarks, Vec::new()));
+        }
+        Ok((benchmarks, figures::select(&figures)?))
+    }
+
+    /// The names that are known as something.
+    fn known(&self, is_known: fn(&str) -> bool) -> Vec<String> {
+        let names = self.names.iter().filter(|name| is_known(name));
+        names.cloned().collect()
     }
 }
 
@@ -171,7 +201,7 @@ impl Options {
         let mut report = Report::new(Machine::observe());
         programs::prepare()?;
         let peers = peers::find(&mut report)?;
-        let mut servers = servers::find(&mut report)?;
+        let (mut servers, absent) = servers::find(&mut report)?;
         for (name, line) in &self.also {
             servers.push(ServerProgram::other(name, line)?);
         }
@@ -188,6 +218,7 @@ impl Options {
             cores: Cores::observe()?,
             peers,
             servers,
+            absent,
             report,
         })
     }

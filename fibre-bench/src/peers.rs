@@ -209,16 +209,11 @@ pub(crate) fn find(report: &mut Report) -> anyhow::Result<Vec<Peer>> {
     Ok(peers)
 }
 
-/// The program of the Go peer, which is a web server too; `None` without Go.
-pub(crate) fn go() -> anyhow::Result<Option<PathBuf>> {
-    GO.build()
-}
-
-/// A peer in another language.
-struct Foreign {
-    name: &'static str,
+/// A peer in another language, which is a web server too.
+pub(crate) struct Foreign {
+    pub(crate) name: &'static str,
     /// Debian's packages with its compiler and library.
-    package: &'static str,
+    pub(crate) package: &'static str,
     /// Where its source lies, below this crate.
     source: &'static str,
     /// Whether all that its build needs is installed.
@@ -228,7 +223,7 @@ struct Foreign {
 }
 
 /// The peers in other languages.
-const FOREIGN: &[Foreign] = &[GO, BOOST];
+pub(crate) const FOREIGN: &[Foreign] = &[GO, BOOST];
 
 /// Goroutines.
 const GO: Foreign = Foreign {
@@ -250,9 +245,12 @@ const GO: Foreign = Foreign {
 /// Boost.Fiber.
 const BOOST: Foreign = Foreign {
     name: "boost",
-    package: "g++ libboost-fiber-dev",
+    package: "g++ libboost-fiber-dev libboost-dev",
     source: "peers/boost",
-    installed: || process::installed("g++") && Path::new("/usr/include/boost/fiber").is_dir(),
+    installed: || {
+        let header = |name: &str| Path::new("/usr/include/boost").join(name).is_file();
+        process::installed("g++") && header("fiber/all.hpp") && header("asio.hpp")
+    },
     compile: |source, program| {
         let mut command = Command::new("g++");
         command
@@ -272,7 +270,7 @@ const BOOST: Foreign = Foreign {
 impl Foreign {
     /// Compiles the program where it is older than its source; `None` where
     /// the compiler is not installed.
-    fn build(&self) -> anyhow::Result<Option<PathBuf>> {
+    pub(crate) fn build(&self) -> anyhow::Result<Option<PathBuf>> {
         if !(self.installed)() {
             return Ok(None);
         }

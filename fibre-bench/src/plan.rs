@@ -5,14 +5,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::peers::Peer;
 use crate::process::{Cores, Server};
 use crate::report::Report;
-use crate::servers::{Duty, ServerProgram};
+use crate::servers::{Absent, Duty, ServerProgram};
 
 /// How much time a run may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// One tiny repetition of everything: shows that it runs, measures nothing.
     Quick,
-    /// Few repetitions: a whole report in a quarter of an hour.
+    /// Few repetitions: a whole report in half an hour.
     Brief,
     /// As many repetitions as a figure deserves.
     Full,
@@ -42,6 +42,8 @@ pub(crate) struct Run {
     pub(crate) peers: Vec<Peer>,
     /// Web servers, ours and theirs.
     pub(crate) servers: Vec<ServerProgram>,
+    /// Web servers that would be measured if they were installed.
+    pub(crate) absent: Vec<Absent>,
     pub(crate) report: Report,
 }
 
@@ -92,6 +94,15 @@ impl Plan {
         self.repetitions.unwrap_or(default).max(1)
     }
 
+    /// Repetitions of each row of a benchmark that takes long: a third of them
+    /// where the effort is brief.
+    pub(crate) fn fewer_repetitions(&self, usual: usize) -> usize {
+        self.repetitions(match self.effort {
+            Effort::Brief => usual.div_ceil(3),
+            Effort::Quick | Effort::Full => usual,
+        })
+    }
+
     /// Connection counts: as asked for, one small one when quick, or the usual.
     pub(crate) fn connections(&self, usual: &[usize]) -> Vec<usize> {
         if !self.connections.is_empty() {
@@ -106,6 +117,11 @@ impl Plan {
     /// Whether nothing is measured in earnest.
     pub(crate) fn is_quick(&self) -> bool {
         self.effort == Effort::Quick
+    }
+
+    /// Whether there is time for everything.
+    pub(crate) fn is_full(&self) -> bool {
+        self.effort == Effort::Full
     }
 
     /// Whether a subject is to be measured; a variant, as `fibre, read at once`, goes with

@@ -1,4 +1,7 @@
 //! The web servers under comparison and how each is started.
+//!
+//! Those in other languages are compiled when their compiler is installed. Where
+//! it is not, tables have a row that says so.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,6 +15,9 @@ use crate::report::Report;
 /// Servers that are binaries of this crate; the bare loop, which is the limit,
 /// first.
 const OURS: &[&str] = &["epoll", "fibre", "tokio", "may", "thread"];
+
+/// Servers that a kernel limit ends: four mappings a thread and two a coroutine, of 65,530.
+const ENDS: &[(&str, usize)] = &[("thread", 15_000), ("may", 30_000)];
 
 /// A server, and how it is started.
 #[derive(Clone)]
@@ -27,6 +33,14 @@ pub(crate) struct ServerProgram {
     environment: Vec<(String, String)>,
 }
 
+/// A server that is not here.
+pub(crate) struct Absent {
+    /// What tables would call it.
+    pub(crate) name: &'static str,
+    /// What to install.
+    pub(crate) package: &'static str,
+}
+
 /// What a server is to do.
 #[derive(Clone, Copy)]
 pub(crate) struct Duty {
@@ -34,6 +48,8 @@ pub(crate) struct Duty {
     pub(crate) processors: usize,
     /// Whether it sends back what it reads instead of answering requests.
     pub(crate) echo: bool,
+    /// Whether it offers 1 KiB to each read instead of 4 KiB.
+    pub(crate) small_buffer: bool,
 }
 
 impl Duty {
@@ -42,6 +58,7 @@ impl Duty {
         Self {
             processors,
             echo: false,
+            small_buffer: false,
         }
     }
 }
@@ -57,10 +74,19 @@ impl ServerProgram {
             if duty.echo {
                 command.arg("--echo");
             }
+            if duty.small_buffer {
+                command.arg("--small-buffer");
+            }
         } else if duty.echo {
             return None;
         }
         Some(command)
+    }
+
+    /// How many connections it can have, if it may open as many files.
+    pub(crate) fn most_connections(&self) -> usize {
+        let end = ENDS.iter().find(|(name, _)| *name == self.name);
+        end.map_or(usize::MAX, |&(_, most)| most)
     }
 
     /// This server under another name, with a variable set.
@@ -84,8 +110,8 @@ impl ServerProgram {
     }
 }
 
-/// Every server that is here.
-pub(crate) fn find(report: &mut Report) -> anyhow::Result<Vec<ServerProgram>> {
+/// Every server that is here, and those that are not.
+pub(crate) fn find(report: &mut Report) -> anyhow::Result<(Vec<ServerProgram>, Vec<Absent>)> {
     let mut servers = OURS
         .iter()
         .map(|name| {
@@ -98,15 +124,24 @@ pub(crate) fn find(report: &mut Report) -> anyhow::Result<Vec<ServerProgram>> {
             })
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
-    match peers::go()? {
-        Some(program) => servers.push(ServerProgram {
-            name: "go".into(),
-            program,
-            arguments: vec!["server".into()],
-            takes_options: true,
-            environment: Vec::new(),
-        }),
-        None => report.note("go: not installed, so its server's rows are missing".into()),
+    let mut absent = Vec::new();
+    for foreign in peers::FOREIGN {
+        let (name, package) = (foreign.name, foreign.package);
+        match foreign.build()? {
+            Some(program) => servers.push(ServerProgram {
+                name: name.into(),
+                program,
+                arguments: vec!["server".into()],
+                takes_options: true,
+                environment: Vec::new(),
+            }),
+            None => {
+                report.note(format!(
+                    "{name}: not installed, so its server is not measured"
+                ));
+                absent.push(Absent { name, package });
+            }
+        }
     }
-    Ok(servers)
+    Ok((servers, absent))
 }

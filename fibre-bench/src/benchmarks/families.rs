@@ -111,10 +111,6 @@ pub(crate) const PINGPONG: Family = Family {
             )),
             Metric::WALL,
         ]),
-        Case::cpu("pipe", "pipe").metrics(&[
-            Metric::CPU.goal(Goal::scaled(1150.0, &[("thread", 6430.0)])),
-            Metric::WALL,
-        ]),
         Case::wall("semaphore", "semaphore")
             .with_variants()
             .metrics(&[
@@ -142,7 +138,20 @@ pub(crate) const PINGPONG: Family = Family {
             )),
             Metric::CPU,
         ]),
-        Case::wall("pipe", "pipe").metrics(&[
+    ],
+};
+
+/// A byte there and back over two pipes.
+pub(crate) const PIPES: Family = Family {
+    name: "pipes",
+    about: "A round trip between two fibres over two pipes: four system calls that move a byte, and two waits.",
+    layout: Layout::Cases,
+    cases: &[
+        Case::cpu("pipe, a round trip", "pipe").metrics(&[
+            Metric::CPU.goal(Goal::scaled(1150.0, &[("thread", 6430.0)])),
+            Metric::WALL,
+        ]),
+        Case::wall("pipe, a round trip", "pipe").metrics(&[
             Metric::WALL.goal(Goal::times_of("thread", 1.0)),
             Metric::CPU,
         ]),

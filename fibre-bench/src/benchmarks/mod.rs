@@ -12,7 +12,7 @@ use anyhow::bail;
 use crate::plan::Benchmark;
 
 pub(crate) use ideal::unit_ns;
-pub(crate) use web::{Load, Setting};
+pub(crate) use web::{Load, Served, Setting, pollers};
 
 /// Every benchmark, in the order in which `run all` takes them.
 static BENCHMARKS: &[Benchmark] = &[
@@ -23,6 +23,12 @@ static BENCHMARKS: &[Benchmark] = &[
     web::SYSCALLS,
     web::IDLE,
     web::DELAY,
+    web::POLLERS,
+    Benchmark {
+        name: families::PIPES.name,
+        about: "a byte there and back over two pipes, on one and on two processors",
+        run: |run| micro::run(&families::PIPES, run),
+    },
     Benchmark {
         name: families::YIELD.name,
         about: "a yield between 2 and between 1000 fibres, on one and on two processors",
@@ -35,7 +41,7 @@ static BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: families::PINGPONG.name,
-        about: "a round trip over semaphores, condition variables, channels, pipes",
+        about: "a round trip over semaphores, condition variables, channels",
         run: |run| micro::run(&families::PINGPONG, run),
     },
     Benchmark {
@@ -70,15 +76,37 @@ static BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// The benchmarks of these names; `all` stands for every one.
+/// Those about input and output, which `io` stands for.
+const IO: &[&str] = &[
+    "webserver",
+    "echo",
+    "short",
+    "pipelined",
+    "syscalls",
+    "idle",
+    "delay",
+    "pollers",
+    "pipes",
+];
+
+/// Whether a benchmark, or a group of them, has this name.
+pub(crate) fn known(name: &str) -> bool {
+    matches!(name, "all" | "io") || BENCHMARKS.iter().any(|row| row.name == name)
+}
+
+/// The benchmarks of these names; `all` stands for every one, `io` for those about
+/// input and output.
 pub(crate) fn select(names: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
-    if let Some(unknown) = names
-        .iter()
-        .find(|&name| name != "all" && BENCHMARKS.iter().all(|row| row.name != name))
-    {
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
         bail!("there is no benchmark `{unknown}`; there are:\n{}", list());
     }
-    let wanted = |row: &&Benchmark| names.iter().any(|name| name == "all" || name == row.name);
+    let wanted = |row: &&Benchmark| {
+        names.iter().any(|name| match name.as_str() {
+            "all" => true,
+            "io" => IO.contains(&row.name),
+            name => name == row.name,
+        })
+    };
     Ok(BENCHMARKS.iter().filter(wanted).collect())
 }
 

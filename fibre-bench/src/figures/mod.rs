@@ -5,8 +5,10 @@
 //! under each figure. The same command draws further points on a larger machine.
 
 mod locks;
+mod pollers;
 mod queues;
 mod sweep;
+mod visit;
 mod web;
 
 use std::fmt::Write as _;
@@ -35,6 +37,11 @@ static FIGURES: &[Benchmark] = &[
         run: web::lazy_registration,
     },
     Benchmark {
+        name: "4.4",
+        about: "pollers: throughput and latency of the web server over the pipeline depth",
+        run: pollers::depth,
+    },
+    Benchmark {
         name: "4.5",
         about: "scalability: algorithm 1, throughput against the length of the work",
         run: locks::scalability,
@@ -61,16 +68,26 @@ static FIGURES: &[Benchmark] = &[
     },
 ];
 
-/// The figures of these names; all where none is named.
+/// Those about input and output, which `io` stands for.
+const IO: &[&str] = &["4.2", "4.3", "4.4", "4.7", "4.8", "4.9"];
+
+/// Whether a figure, or a group of them, has this name.
+pub(crate) fn known(name: &str) -> bool {
+    name == "io" || FIGURES.iter().any(|figure| figure.name == name)
+}
+
+/// The figures of these names, `io` for those about input and output; all where
+/// none is named.
 pub(crate) fn select(names: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
-    if let Some(unknown) = names
-        .iter()
-        .find(|&name| FIGURES.iter().all(|figure| figure.name != name))
-    {
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
         bail!("there is no figure `{unknown}`; there are:\n{}", list());
     }
+    let named = |figure: &Benchmark, name: &str| match name {
+        "io" => IO.contains(&figure.name),
+        name => name == figure.name,
+    };
     let wanted =
-        |figure: &&Benchmark| names.is_empty() || names.iter().any(|name| name == figure.name);
+        |figure: &&Benchmark| names.is_empty() || names.iter().any(|name| named(figure, name));
     Ok(FIGURES.iter().filter(wanted).collect())
 }
 

@@ -66,6 +66,8 @@ pub(crate) enum Mode {
     Echo {
         /// Length of a message.
         bytes: usize,
+        /// How many each connection sends, where it is not the time that ends it.
+        each: Option<u64>,
     },
     /// One request for each connection.
     Short,
@@ -75,10 +77,12 @@ pub(crate) enum Mode {
     Probe {
         /// What disturbs it.
         disturbance: Disturbance,
+        /// How long that takes.
+        milliseconds: u64,
     },
 }
 
-/// What disturbs a probe, for one second after a fifth of its time.
+/// What disturbs a probe, after a fifth of its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disturbance {
     /// A handler burns CPU time.
@@ -92,13 +96,22 @@ impl Mode {
     fn arguments(self) -> Vec<String> {
         let words = match self {
             Self::Http { pipeline } => format!("http --pipeline {pipeline}"),
-            Self::Echo { bytes } => format!("echo --size {bytes}"),
+            Self::Echo { bytes, each } => {
+                let each = each.map_or_else(String::new, |each| format!(" --exchanges {each}"));
+                format!("echo --size {bytes}{each}")
+            }
             Self::Short => "short".into(),
             Self::Idle => "idle --hold".into(),
-            Self::Probe { disturbance } => match disturbance {
-                Disturbance::Spin => "probe --disturb spin".into(),
-                Disturbance::Block => "probe --disturb block".into(),
-            },
+            Self::Probe {
+                disturbance,
+                milliseconds,
+            } => {
+                let kind = match disturbance {
+                    Disturbance::Spin => "spin",
+                    Disturbance::Block => "block",
+                };
+                format!("probe --disturb {kind} --disturb-ms {milliseconds}")
+            }
         };
         let words = words.split(' ').map(str::to_owned);
         iter::once("--mode".into()).chain(words).collect()
@@ -260,14 +273,17 @@ mod tests {
 
     #[test]
     fn a_load_becomes_a_command() -> anyhow::Result<()> {
-        let disturbance = Disturbance::Block;
-        let load = LoadCommand::new(Mode::Probe { disturbance }, 1, 0.5)
+        let mode = Mode::Probe {
+            disturbance: Disturbance::Block,
+            milliseconds: 30,
+        };
+        let load = LoadCommand::new(mode, 1, 0.5)
             .warm_up(0.25)
             .measuring(7)
             .pinned_to(&[1, 2]);
         let command = load.command("host:1")?;
         let arguments: Vec<_> = command.get_args().collect();
-        let expected = "host:1 --mode probe --disturb block --connections 1 --seconds 0.5 \
+        let expected = "host:1 --mode probe --disturb block --disturb-ms 30 --connections 1 --seconds 0.5 \
                         --warm-up 0.25 --measure-pid 7 --cores 1,2";
         assert!(arguments.into_iter().eq(expected.split(' ')));
         Ok(())

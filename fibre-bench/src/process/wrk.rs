@@ -1,11 +1,15 @@
 //! The load generator `wrk`, and what it prints.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 
 use super::command;
 use super::cores::Pinned as _;
+
+/// What makes wrk print the quantiles that are read.
+const SCRIPT: &str = "src/process/wrk.lua";
 
 /// What one run of wrk saw.
 #[derive(Debug, Default, PartialEq)]
@@ -14,8 +18,8 @@ pub(crate) struct Load {
     pub(crate) requests: f64,
     /// Answers received per second.
     pub(crate) requests_per_second: f64,
-    /// Latency that 99 of 100 requests stayed under, in milliseconds.
-    pub(crate) p99_ms: f64,
+    /// Latencies that 50 and 99 of 100 and 999 of 1000 requests stayed under, in milliseconds.
+    pub(crate) quantiles_ms: [f64; 3],
     /// What wrk calls errors, as it prints them.
     pub(crate) errors: Vec<String>,
 }
@@ -33,7 +37,8 @@ pub(crate) fn run(
     cores: &[usize],
 ) -> anyhow::Result<Load> {
     let output = Command::new("wrk")
-        .args(["-t1", "--latency"])
+        .args(["-t1", "-s"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(SCRIPT))
         .arg(format!("-c{connections}"))
         .arg(format!("-d{}s", seconds.ceil().max(1.0)))
         .arg(format!("http://{address}/plaintext"))
@@ -55,9 +60,10 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<Load> {
     for line in text.lines().map(str::trim) {
         if let Some(rate) = line.strip_prefix("Requests/sec:") {
             load.requests_per_second = rate.trim().parse()?;
-        } else if let Some(latency) = line.strip_prefix("99%") {
-            load.p99_ms = milliseconds(latency.trim())
-                .with_context(|| format!("wrk printed a latency of {latency}"))?;
+        } else if let Some(quantile) = line.strip_prefix("quantile ") {
+            let (place, latency_ms) =
+                parse_quantile(quantile).with_context(|| format!("wrk printed {line:?}"))?;
+            load.quantiles_ms[place] = latency_ms;
         } else if let Some((requests, _)) = line.split_once(" requests in ") {
             load.requests = requests.parse()?;
         } else if line.starts_with("Socket errors:") || line.starts_with("Non-2xx") {
@@ -70,19 +76,13 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<Load> {
     Ok(load)
 }
 
-/// A duration as wrk writes it: `563.00us`, `1.21ms`, `2.00s`, `1.05m`.
-fn milliseconds(text: &str) -> Option<f64> {
-    let unit = text.find(|c: char| c.is_ascii_alphabetic())?;
-    let (number, unit) = text.split_at(unit);
-    let scale = match unit {
-        "us" => 1e-3,
-        "ms" => 1.0,
-        "s" => 1e3,
-        "m" => 60e3,
-        "h" => 3600e3,
-        _ => return None,
-    };
-    Some(number.parse::<f64>().ok()? * scale)
+/// Reads a line of the script: which quantile, and the latency in milliseconds.
+fn parse_quantile(text: &str) -> Option<(usize, f64)> {
+    let (quantile, latency) = text.strip_suffix(" us")?.split_once(' ')?;
+    let place = ["50", "99", "99.9"]
+        .iter()
+        .position(|one| *one == quantile)?;
+    Some((place, latency.parse::<f64>().ok()? / 1e3))
 }
 
 #[cfg(test)]
@@ -95,13 +95,13 @@ Running 2s test @ http://127.0.0.1:1/
   Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency   820.51us  210.00us   6.62ms   92.60%
     Req/Sec   119.99k     3.65k  124.29k    85.00%
-  Latency Distribution
-     50%  783.00us
-     99%    1.50ms
   239026 requests in 2.00s, 14.59MB read
   Socket errors: connect 0, read 3, write 0, timeout 0
 Requests/sec: 119447.96
 Transfer/sec:      7.29MB
+quantile 50 783 us
+quantile 99 1500 us
+quantile 99.9 2250 us
 ";
 
     #[test]
@@ -109,7 +109,7 @@ Transfer/sec:      7.29MB
         let expected = Load {
             requests: 239_026.0,
             requests_per_second: 119_447.96,
-            p99_ms: 1.5,
+            quantiles_ms: [0.783, 1.5, 2.25],
             errors: vec!["Socket errors: connect 0, read 3, write 0, timeout 0".into()],
         };
         assert_eq!(parse(SUMMARY)?, expected);
@@ -119,12 +119,6 @@ Transfer/sec:      7.29MB
     #[test]
     fn nothing_is_not_a_summary() {
         assert!(parse("unable to connect").is_err());
-    }
-
-    #[test]
-    fn durations_have_units() {
-        assert_eq!(milliseconds("500.00us"), Some(0.5));
-        assert_eq!(milliseconds("2.00s"), Some(2000.0));
-        assert_eq!(milliseconds("fast"), None);
+        assert!(parse("quantile 98 1 us").is_err());
     }
 }

@@ -26,12 +26,15 @@ const CASES: &[(&str, Disturbance)] = &[
 ];
 /// Milliseconds ours may take.
 const TO_REACH: f64 = 1.0;
+/// How long the handlers take, and how long where it is only to be shown that it runs.
+const DISTURBED_MS: u64 = 1000;
+const QUICK_MS: u64 = 20;
 /// Seconds of one repetition, of which one is disturbed.
 const SECONDS: f64 = 2.0;
 /// Processors of the server; the load shares them where there are no more.
 const PROCESSORS: usize = 2;
 /// Repetitions unless asked for another number.
-const REPETITIONS: usize = 3;
+const REPETITIONS: usize = 5;
 
 fn run(run: &mut Run) -> anyhow::Result<()> {
     run.report.paragraph(
@@ -49,7 +52,9 @@ fn run(run: &mut Run) -> anyhow::Result<()> {
     let mut table = format::table(&header, 2);
     for &(case, disturbance) in CASES {
         let what = format!("{} {case}", DELAY.name);
-        let rows = turns::take(run, &what, REPETITIONS, |run, server| {
+        let servers = run.servers.clone();
+        let repetitions = run.plan.fewer_repetitions(REPETITIONS);
+        let rows = turns::take(run, (&what, &servers), repetitions, |run, server| {
             measure(run, server, disturbance)
         });
         for row in rows {
@@ -94,7 +99,15 @@ fn measure(
     let Some(server) = run.start(program, Duty::answering(PROCESSORS))? else {
         return Ok(None);
     };
-    let load = LoadCommand::new(Mode::Probe { disturbance }, 1, run.plan.seconds(SECONDS))
+    let mode = Mode::Probe {
+        disturbance,
+        milliseconds: if run.plan.is_quick() {
+            QUICK_MS
+        } else {
+            DISTURBED_MS
+        },
+    };
+    let load = LoadCommand::new(mode, 1, run.plan.seconds(SECONDS))
         .pinned_to(&run.cores.load(PROCESSORS))
         .run(&server.address)?;
     anyhow::ensure!(load.errors.is_empty(), "{}", load.errors.join("; "));

@@ -1,9 +1,10 @@
 //! One repetition of a server under load, whoever makes the load.
 //!
-//! The server runs on the first cores and the load on the others. Measured is
-//! the CPU time of the whole server process for one request, and what the load
-//! generator saw. Each repetition has a fresh server, so that no layout of
-//! memory favours one for the whole run.
+//! The server runs on the first cores and the load on the others; where the
+//! server has them all, the load shares the last one with it, so that only the
+//! CPU time means much. Measured is the CPU time of the whole server process for
+//! one request, and what the load generator saw. Each repetition has a fresh
+//! server, so that no layout of memory favours one for the whole run.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -16,7 +17,10 @@ use crate::process::{LoadCommand, Mode, Server, wrk};
 use crate::servers::{Duty, ServerProgram};
 
 /// Seconds of load before the clock starts.
-const WARM_UP: f64 = 0.2;
+const WARM_UP: f64 = 0.1;
+
+/// The longest that messages whose number is given may take, in seconds.
+const LONGEST: f64 = 120.0;
 
 /// What the load is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,8 +29,9 @@ pub(crate) enum Load {
     Wrk,
     /// Requests, so many in flight on each connection, by our own generator.
     Requests { pipeline: usize },
-    /// Messages of so many bytes, which come back.
-    Messages { bytes: usize },
+    /// Messages of so many bytes, which come back; where their number is given,
+    /// each connection sends so many.
+    Messages { bytes: usize, each: Option<u64> },
     /// Connections that carry one request.
     Short,
 }
@@ -41,68 +46,96 @@ pub(crate) struct Setting {
     pub(crate) seconds: f64,
 }
 
-impl Setting {
+/// What one repetition saw.
+#[derive(Clone, Copy)]
+pub(crate) struct Served {
+    /// CPU time of the server for one request, in microseconds.
+    pub(crate) cpu_us: f64,
+    pub(crate) requests_per_second: f64,
+    /// Median, 99th percentile and 99.9th percentile of the latency, in milliseconds.
+    pub(crate) quantiles_ms: [f64; 3],
+}
+
+impl Load {
     /// The best generator of keep-alive requests that is here: wrk, with which
     /// the bars were set, or our own.
-    pub(crate) fn keep_alive() -> Load {
+    pub(crate) fn keep_alive() -> Self {
         if wrk::installed() {
-            Load::Wrk
+            Self::Wrk
         } else {
-            Load::Requests { pipeline: 1 }
+            Self::Requests { pipeline: 1 }
         }
     }
 
-    /// One repetition: CPU time of the server per request in microseconds,
-    /// requests per second, 99th percentile of the latency in milliseconds.
-    /// `None` where the server cannot do this duty.
+    /// The load of our own generator that comes nearest.
+    pub(super) fn mode(self) -> Mode {
+        match self {
+            Self::Wrk => Mode::Http { pipeline: 1 },
+            Self::Requests { pipeline } => Mode::Http { pipeline },
+            Self::Messages { bytes, each } => Mode::Echo { bytes, each },
+            Self::Short => Mode::Short,
+        }
+    }
+}
+
+impl Setting {
+    /// What a server has to do.
+    pub(super) fn duty(&self) -> Duty {
+        Duty {
+            echo: matches!(self.load, Load::Messages { .. }),
+            ..Duty::answering(self.processors)
+        }
+    }
+
+    /// One repetition; `None` where the server cannot do this duty.
     pub(crate) fn measure(
         &self,
         run: &Run,
         program: &ServerProgram,
-    ) -> anyhow::Result<Option<[f64; 3]>> {
-        let duty = Duty {
-            processors: self.processors,
-            echo: matches!(self.load, Load::Messages { .. }),
-        };
-        let Some(server) = run.start(program, duty)? else {
+    ) -> anyhow::Result<Option<Served>> {
+        let Some(server) = run.start(program, self.duty())? else {
             return Ok(None);
         };
         let load_cores = run.cores.load(self.processors);
-        let reading = match self.load {
+        let served = match self.load {
             Load::Wrk => self.by_wrk(&server, &load_cores),
             _ => self.by_ours(&server, &load_cores),
         };
-        reading.map(Some)
+        served.map(Some)
     }
 
     /// The load of wrk.
-    fn by_wrk(&self, server: &Server, cores: &[usize]) -> anyhow::Result<[f64; 3]> {
+    fn by_wrk(&self, server: &Server, cores: &[usize]) -> anyhow::Result<Served> {
         warm_up(&server.address, self.connections)?;
         let before = server.cpu.read()?;
         let load = wrk::run(&server.address, self.connections, self.seconds, cores)?;
         let cpu = server.cpu.read()? - before;
         ensure!(load.errors.is_empty(), "{}", load.errors.join("; "));
-        let cpu_us = cpu.as_secs_f64() * 1e6 / load.requests;
-        Ok([cpu_us, load.requests_per_second, load.p99_ms])
+        Ok(Served {
+            cpu_us: cpu.as_secs_f64() * 1e6 / load.requests,
+            requests_per_second: load.requests_per_second,
+            quantiles_ms: load.quantiles_ms,
+        })
     }
 
     /// The load of our own generator.
-    fn by_ours(&self, server: &Server, cores: &[usize]) -> anyhow::Result<[f64; 3]> {
-        let mode = match self.load {
-            Load::Wrk => Mode::Http { pipeline: 1 },
-            Load::Requests { pipeline } => Mode::Http { pipeline },
-            Load::Messages { bytes } => Mode::Echo { bytes },
-            Load::Short => Mode::Short,
+    fn by_ours(&self, server: &Server, cores: &[usize]) -> anyhow::Result<Served> {
+        let (warm_up, seconds) = match self.load {
+            Load::Messages { each: Some(_), .. } => (0.0, LONGEST),
+            _ => (WARM_UP.min(self.seconds), self.seconds),
         };
-        let load = LoadCommand::new(mode, self.connections, self.seconds)
-            .warm_up(WARM_UP)
+        let load = LoadCommand::new(self.load.mode(), self.connections, seconds)
+            .warm_up(warm_up)
             .measuring(server.id())
             .pinned_to(cores)
             .threads(cores.len())
             .run(&server.address)?;
         ensure!(load.errors.is_empty(), "{}", load.errors.join("; "));
-        let cpu_us = load.server_cpu_us.context("no CPU time was read")?;
-        Ok([cpu_us, load.requests_per_second, load.p99_ms])
+        Ok(Served {
+            cpu_us: load.server_cpu_us.context("no CPU time was read")?,
+            requests_per_second: load.requests_per_second,
+            quantiles_ms: [load.p50_ms, load.p99_ms, load.p999_ms],
+        })
     }
 }
 

@@ -1,20 +1,15 @@
 //! `syscalls`: how often a server enters the kernel for one keep-alive request,
-//! and for one connection that carries a single request.
-//!
-//! `strace -c -f` counts while 100 connections are kept busy. A traced server is
-//! several times slower, so its batches are larger than in earnest; the calls a
-//! request cannot do without stay. The counts of keep-alive requests include
-//! opening those connections, a few hundredths of a call per request.
+//! and for one connection that carries a single request, and for what.
 
 use std::cell::RefCell;
 
+use super::calls::Counts;
+use super::serve::{Load, Setting};
 use super::turns::{self, Row};
 use crate::plan::{Benchmark, Run};
-use crate::process::strace::{self, Calls, Tracer};
-use crate::process::{LoadCommand, Mode};
+use crate::process::strace;
 use crate::report::format::{self, figure};
 use crate::report::{Better, Goal, Measurement, OURS, Read};
-use crate::servers::{Duty, ServerProgram};
 
 pub(crate) const SYSCALLS: Benchmark = Benchmark {
     name: "syscalls",
@@ -24,15 +19,13 @@ pub(crate) const SYSCALLS: Benchmark = Benchmark {
 
 /// Connections that are kept busy.
 const CONNECTIONS: usize = 100;
-/// Kinds of calls to print for each server.
-const KINDS: usize = 6;
 /// Length of a traced run.
-const SECONDS: f64 = 1.0;
+const SECONDS: f64 = 0.5;
 
 /// A load whose calls are counted.
 struct Case {
     name: &'static str,
-    mode: Mode,
+    load: Load,
     /// Calls per request ours may make.
     to_reach: f64,
 }
@@ -41,21 +34,15 @@ struct Case {
 const CASES: &[Case] = &[
     Case {
         name: "keep-alive request",
-        mode: Mode::Http { pipeline: 1 },
+        load: Load::Requests { pipeline: 1 },
         to_reach: 2.1,
     },
     Case {
         name: "short connection",
-        mode: Mode::Short,
+        load: Load::Short,
         to_reach: 6.0,
     },
 ];
-
-/// The counts of one server.
-struct Counts {
-    calls: Vec<Calls>,
-    requests: f64,
-}
 
 fn run(run: &mut Run) -> anyhow::Result<()> {
     if !strace::installed() {
@@ -68,10 +55,18 @@ fn run(run: &mut Run) -> anyhow::Result<()> {
     let header = ["case", "server", "of which", "calls", "failed", "to reach"];
     let mut table = format::table(&header, 3);
     for case in CASES {
+        let setting = Setting {
+            load: case.load,
+            connections: CONNECTIONS,
+            processors: 1,
+            seconds: run.plan.seconds(SECONDS),
+        };
+        let servers = run.servers.clone();
+        let repetitions = run.plan.repetitions(1);
         // What the calls were is told for the last run of each server.
         let kinds = RefCell::new(Vec::new());
-        let rows = turns::take(run, case.name, 1, |run, server| {
-            let Some(counts) = count(run, server, case)? else {
+        let rows = turns::take(run, (case.name, &servers), repetitions, |run, server| {
+            let Some(counts) = Counts::of(run, server, &setting)? else {
                 return Ok(None);
             };
             kinds
@@ -88,23 +83,6 @@ fn run(run: &mut Run) -> anyhow::Result<()> {
     }
     run.report.table(&table);
     Ok(())
-}
-
-/// Traces one server under load.
-fn count(run: &Run, program: &ServerProgram, case: &Case) -> anyhow::Result<Option<Counts>> {
-    let Some(server) = run.start(program, Duty::answering(1))? else {
-        return Ok(None);
-    };
-    let tracer = Tracer::attach(server.id())?;
-    let load = LoadCommand::new(case.mode, CONNECTIONS, run.plan.seconds(SECONDS))
-        .pinned_to(&run.cores.load(1))
-        .run(&server.address)?;
-    let calls = tracer.finish()?;
-    anyhow::ensure!(load.errors.is_empty(), "{}", load.errors.join("; "));
-    Ok(Some(Counts {
-        calls,
-        requests: load.requests,
-    }))
 }
 
 /// Adds the counts of one server to table and report.
@@ -130,27 +108,4 @@ fn add(run: &mut Run, table: &mut comfy_table::Table, case: &Case, row: Row<2>, 
         run.report.verdict_in_words(&measurement),
     ]);
     run.report.add(measurement);
-}
-
-impl Counts {
-    /// Calls per request, failed ones included.
-    fn per_request(&self) -> f64 {
-        self.calls.iter().map(|kind| kind.calls as f64).sum::<f64>() / self.requests
-    }
-
-    /// Failed calls per request.
-    fn failed_per_request(&self) -> f64 {
-        let failed = self.calls.iter().map(|kind| kind.failed as f64);
-        failed.sum::<f64>() / self.requests
-    }
-
-    /// The most frequent kinds with their counts per request.
-    fn kinds(&self) -> String {
-        let kind = |kind: &Calls| {
-            let count = figure(kind.calls as f64 / self.requests);
-            format!("{} {count}", kind.name)
-        };
-        let kinds: Vec<_> = self.calls.iter().take(KINDS).map(kind).collect();
-        kinds.join(", ")
-    }
 }

@@ -10,18 +10,16 @@ pub(super) struct Row<const N: usize> {
     pub(super) readings: [Series; N],
 }
 
-/// Measures every server that is wanted so many times. A server that fails is a
+/// Measures each of these servers that is wanted so many times. A server that fails is a
 /// fault and gets no further turn; one that cannot do its duty (`None`) has no
 /// row.
 pub(super) fn take<const N: usize>(
     run: &mut Run,
-    what: &str,
+    (what, servers): (&str, &[ServerProgram]),
     repetitions: usize,
     measure: impl Fn(&Run, &ServerProgram) -> anyhow::Result<Option<[f64; N]>>,
 ) -> Vec<Row<N>> {
-    let repetitions = run.plan.repetitions(repetitions);
-    let servers = run.servers.iter();
-    let wanted = servers.filter(|server| run.plan.wants(&server.name));
+    let wanted = servers.iter().filter(|server| run.plan.wants(&server.name));
     let mut rows: Vec<(ServerProgram, Row<N>)> = wanted
         .map(|server| (server.clone(), Row::new(server)))
         .collect();
