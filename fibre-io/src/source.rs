@@ -190,9 +190,7 @@ impl<F: AsFd> Source<F> {
                 }
                 cancellation_point()?;
             }
-            if direction == Direction::Read {
-                look_ahead(gate);
-            }
+            look_ahead(direction, gate);
             match operation(self.as_fd()) {
                 Ok((value, Left::More)) => {
                     gate.pass_on();
@@ -323,10 +321,13 @@ pub fn register(fd: BorrowedFd<'_>, slot: &Slot) -> io::Result<()> {
 }
 
 /// Has the CPU fetch, during the call that follows, what waiting at the gate and the next fibre need.
+/// Who writes has done so when it read.
 #[inline]
-fn look_ahead(gate: &Gate) {
-    fetch_all(gate);
-    foresee();
+fn look_ahead(direction: Direction, gate: &Gate) {
+    if direction == Direction::Read {
+        fetch_all(gate);
+        foresee();
+    }
 }
 
 /// What a call on a closed source fails with.
