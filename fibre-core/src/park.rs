@@ -51,7 +51,8 @@ pub unsafe fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
 ///
 /// `withdraw` is called if the limit wins: it takes the waiter out of where it
 /// was published, under the lock that wakers claim it under. Neither closure may
-/// panic or block the fibre.
+/// panic, block the fibre or let others run: `publish` is looked after in builds with debug
+/// assertions, which abort.
 ///
 /// A fibre that has been cancelled publishes all the same: what need not wait succeeds.
 /// Instead of waiting it lets the others of its processor run once, so that a loop which
@@ -96,12 +97,31 @@ fn park_here<const AMONG: bool>(
 ) -> Outcome {
     // SAFETY: not null means that this thread is that processor.
     let here = unsafe { Processor::current().as_ref() };
+    let publish = |waiter: &Waiter| publish_in_place(publish, waiter);
     match here.and_then(|here| Some((here, here.running()?))) {
         Some((here, fibre)) if limit == Limit::None && here.keeps_fibres() => {
             park_at_home::<AMONG>(fibre, publish, withdraw)
         }
         Some((_, fibre)) => park_fibre::<AMONG>(fibre, limit, publish, withdraw),
         None => park_thread::<AMONG>(limit.deadline(), publish, withdraw),
+    }
+}
+
+/// Publishes a wait. A fibre that leaves its stack meanwhile could be queued twice; builds with debug
+/// assertions look for that.
+#[inline(always)]
+fn publish_in_place(publish: impl FnOnce(&Waiter) -> bool, waiter: &Waiter) -> bool {
+    // SAFETY: not null means that this thread is that processor.
+    let here = unsafe { Processor::current().as_ref() };
+    match here.filter(|here| cfg!(debug_assertions) && here.running().is_some()) {
+        None => publish(waiter),
+        Some(here) => {
+            here.assert_may_leave();
+            here.set_publishing(true);
+            let published = publish(waiter);
+            here.set_publishing(false);
+            published
+        }
     }
 }
 
@@ -193,11 +213,22 @@ fn leave(block: &ControlBlock) {
 /// Switches to the processor.
 #[inline(always)]
 pub fn suspend(block: &ControlBlock, action: Action) {
+    assert_may_leave();
     // Also true while another fibre of this thread unwinds; staying here is harmless.
     if current::panicking() {
         suspend_tied(block, action);
     } else {
         switch(block, action);
+    }
+}
+
+/// See [`Processor::assert_may_leave`].
+#[inline(always)]
+fn assert_may_leave() {
+    if cfg!(debug_assertions) {
+        // SAFETY: not null means that this thread is that processor.
+        let here = unsafe { Processor::current().as_ref() };
+        here.into_iter().for_each(Processor::assert_may_leave);
     }
 }
 
@@ -288,6 +319,7 @@ pub fn yield_now() {
     let Some(fibre) = processor.running() else {
         return;
     };
+    processor.assert_may_leave();
     if processor.yields_to_nobody() {
         return;
     }
@@ -327,6 +359,7 @@ pub fn make_way(processor: &Processor, successor: FibreRef) {
 /// ```
 #[inline]
 pub fn yield_point() {
+    assert_may_leave();
     // SAFETY: not null means that this thread is that processor.
     if let Some(processor) = unsafe { Processor::current().as_ref() }
         && processor.slice_is_over()

@@ -1,10 +1,12 @@
 //! What helps to find faults: locks that know their owner, the contention profile.
 
-use crate::caught;
+use super::caught;
 use crate::support::process::{errors, no_core_file, plays, spawn_child};
 use crate::support::{for_each_cluster, let_others_block, watched};
 use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
 use fibre::sync::{Condvar, ContendedPlace, Event, Mutex, RwLock, contention, profile_contention};
+use fibre_core::Limit;
+use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -213,4 +215,55 @@ fn the_profile_is_printed_at_the_exit() {
     let text = errors(&output);
     assert_eq!(output.status.code(), Some(101), "{text}");
     assert!(text.contains("FIBRE_LOCK_PROFILE must be 0 or 1"), "{text}");
+}
+
+/// A lock that lets others run when it is given back.
+#[derive(Default)]
+struct Generous(Barging);
+
+// SAFETY: as the lock that it is.
+unsafe impl RawLock for Generous {
+    const FREE: Self = Self(Barging::FREE);
+
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    fn lock_within(&self, limit: Limit) -> bool {
+        self.0.lock_within(limit)
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller's.
+        unsafe { self.0.unlock() };
+        fibre::yield_now();
+    }
+
+    // Left out: `unlock_to_wait`, which is not to yield.
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+/// Who is about to wait and can be woken must not leave its stack: it could be queued twice. Builds with
+/// debug assertions abort then; others are not put to the test.
+#[test]
+fn a_fibre_keeps_its_stack_while_it_publishes_a_wait() {
+    let wait = || {
+        let (lock, changed) = (Mutex::<_, Generous>::with_lock(()), Condvar::new());
+        let mut guard = lock.lock();
+        changed.wait_timeout(&mut guard, Duration::from_millis(1))
+    };
+    // A thread may.
+    assert!(!wait());
+    if plays("generous") {
+        no_core_file();
+        fibre::spawn(wait).join().unwrap();
+    } else if cfg!(debug_assertions) {
+        let output = spawn_child("generous", &[]);
+        let text = errors(&output);
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{text}");
+        assert!(text.contains("leaves its stack while"), "{text}");
+    }
 }

@@ -70,6 +70,9 @@ pub struct Processor {
     running: Cell<Option<FibreRef>>,
     /// The fibre to run next, whatever is in the queue.
     successor: Cell<Option<FibreRef>>,
+    /// Whether the running fibre is about to wait, and others may wake it already. Kept in builds with
+    /// debug assertions only.
+    publishing: Cell<bool>,
     /// Where the fibre goes that is about to leave the cluster.
     destination: Cell<Option<Arc<Domain>>>,
     /// Whether all that it runs is at home here from then on (forced migration).
@@ -125,6 +128,7 @@ impl Processor {
             ready: Arc::clone(&domain.queues()[index]),
             running: Cell::new(None),
             successor: Cell::new(None),
+            publishing: Cell::new(false),
             destination: Cell::new(None),
             adopts: domain.settings.force_migration,
             keeps: !domain.settings.moves_started,
@@ -378,6 +382,21 @@ impl Processor {
         // Who was to run next has waited for long enough to be worth a wake-up.
         self.ready.offer_lone();
         self.slice.is_over_at(now)
+    }
+
+    /// Notes that the running fibre has begun to publish its wait, or is done with that.
+    pub fn set_publishing(&self, publishing: bool) {
+        self.publishing.set(publishing);
+    }
+
+    /// In builds with debug assertions, a panic if the running fibre publishes a wait: whoever finds
+    /// the waiter may have queued the fibre, which then must not be queued, or wait, a second time.
+    #[inline(always)]
+    pub fn assert_may_leave(&self) {
+        debug_assert!(
+            !self.publishing.get(),
+            "a fibre leaves its stack while it publishes a wait"
+        );
     }
 
     /// Notes where the running fibre goes, which leaves the cluster next.
