@@ -105,8 +105,10 @@ impl Cluster {
     /// [`CancelToken`](crate::CancelToken). What is abandoned never runs again; it is not
     /// dropped and not unwound, keeps its memory, its descriptors and the locks that it
     /// has, and is told of here and on standard error. Waking it is legal and has no
-    /// effect; a permit, signal or event that is handed to it while it waits in line with
-    /// others is lost. A join returns [`Abandoned`](crate::Abandoned), unless it is a scope's. A
+    /// effect. So if it stands in a line with fibres of other clusters, what it is given there is
+    /// lost to them: a permit, a signal, a value, or its turn at a lock. That happens only in calls that
+    /// notice no cancellation; for what is shared with others use the forms with a deadline
+    /// or `…_cancellable`, which have left the line by then. A join returns [`Abandoned`](crate::Abandoned), unless it is a scope's. A
     /// processor whose fibre never switches keeps running it.
     ///
     /// ```
