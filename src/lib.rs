@@ -60,6 +60,8 @@ pub use fibre_core::{
     Abandoned, LeftFibre, PauseError, Paused, StopError, StuckProcessor, processor,
 };
 
+pub use fibre_core::{Awaited, WaitKind, Waiting, waits};
+
 pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, stack_used};
 
 pub use fibre_core::{

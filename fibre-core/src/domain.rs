@@ -8,8 +8,9 @@
 //! be, so nothing moves when processors are added; [`Domain::queues`] has those that
 //! are there.
 
+use crate::awaited::Awaited;
 use crate::commons::Commons;
-use crate::fibre::{ControlBlock, FibreRef, Roster};
+use crate::fibre::{ControlBlock, FibreRef, Roster, RosterRef};
 use crate::limit::Limit;
 use crate::orders::Orders;
 use crate::queue::Popped;
@@ -142,6 +143,8 @@ pub struct LeftFibre {
     pub name: Option<String>,
     /// Whether it had begun to run.
     pub started: bool,
+    /// What it waits for, if it does.
+    pub awaited: Option<Awaited>,
 }
 
 impl LeftFibre {
@@ -151,6 +154,7 @@ impl LeftFibre {
             id: block.id(),
             name: block.attributes.name().map(str::to_owned),
             started,
+            awaited: block.errand.awaited().filter(|_| started),
         }
     }
 }
@@ -172,6 +176,9 @@ pub struct Domain {
     turn: CachePadded<AtomicUsize>,
     /// The fibres that have started, if these may move; else each processor has its own.
     pub roster: Option<Mutex<Roster>>,
+    /// The rosters of those processors that run, by the processors' places, if fibres do not
+    /// move. Read by others while the processor stands still.
+    pub rosters: Mutex<Vec<(usize, RosterRef)>>,
     /// What processors have left behind that were told to end.
     pub left: Mutex<Vec<LeftFibre>>,
     /// What the handles ask of the processors.
@@ -230,6 +237,7 @@ impl Domain {
             foreign: CachePadded::default(),
             turn: CachePadded::default(),
             roster: settings.moves_started.then(|| Mutex::new(Roster::new())),
+            rosters: Mutex::default(),
             left: Mutex::default(),
             orders: Orders::new(),
             spawner,

@@ -7,7 +7,7 @@
 
 use crate::cancel::cancellation_point;
 use crate::fibre::{ControlBlock, FibreRef};
-use crate::park::{self, park};
+use crate::park::{self, Waiter, park};
 use crate::quiet::drop_quietly;
 use crate::waiter::Limit;
 use std::any::Any;
@@ -82,8 +82,9 @@ impl<T> JoinHandle<T> {
     /// The part of [`join`](Self::join) that waits.
     #[inline]
     fn wait_for_end(&self) {
+        let publish = |waiter: &Waiter| self.block().completion.publish(waiter);
         // SAFETY: a completion takes its waiter out before it claims it.
-        let _ = unsafe { park(|waiter| self.block().completion.publish(waiter)) };
+        let _ = unsafe { park(self.block().awaited_end(), publish) };
     }
 
     /// Like [`join`](Self::join), but gives the handle back if the fibre has not
@@ -145,16 +146,12 @@ impl<T> JoinHandle<T> {
     fn join_within(self, limit: Limit) -> std::result::Result<Result<T>, Self> {
         self.refuse_self();
         if !self.is_finished() {
-            let completion = &self.block().completion;
+            let (awaited, completion) = (self.block().awaited_end(), &self.block().completion);
+            let publish = |waiter: &Waiter| completion.publish_limited(waiter);
+            let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
             // SAFETY: a completion takes its waiter out before it claims it, or when it
             // is withdrawn.
-            let _ = unsafe {
-                park::park_until(
-                    limit,
-                    |waiter| completion.publish_limited(waiter),
-                    |waiter| completion.withdraw(waiter),
-                )
-            };
+            let _ = unsafe { park::park_until(awaited, limit, publish, withdraw) };
         }
         if self.is_finished() {
             Ok(self.take())

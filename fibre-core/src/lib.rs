@@ -13,13 +13,13 @@
 //! | `model`, `memory_model`, `park_model`, `short_lock_model` | for models only |
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
-//! | `waiter`, `completion` | the wake side: the first waker wins |
+//! | `awaited`, `waiter`, `completion` | the wake side: the first waker wins |
 //! | `cancelled`, `cancel_group`, `local_table` | what calls fail with, who is cancelled together; values by key |
 //! | `parker`, `idle`, `watch` | how processors sleep, who does, and who looks after the others |
 //! | `orders` | what a cluster's handles ask of its processors |
 //! | `fork` | what becomes of all this in a forked child |
 //! | `policy` | the scheduler's choices, as values |
-//! | `settings`, `switch`, `limit` | every choice as a value, and the environment variables |
+//! | `settings`, `switch`, `wait_times`, `limit` | every choice as a value, and the environment variables |
 //! | `commons` | the queues that all processors of a cluster take from |
 //! | `current`, `deferred`, `ready` | this thread's processor; wake-ups that are put off; a processor's ready queue |
 //! | `fibre` | the control block, its run state, memory of ended fibres |
@@ -37,6 +37,8 @@ mod memory_model;
 pub mod model;
 pub mod sync;
 
+#[cfg_attr(loom, allow(dead_code, reason = "nobody is seen to wait in a model"))]
+mod awaited;
 mod cancelled;
 
 #[cfg(loom)]
@@ -71,6 +73,8 @@ pub mod short_lock;
 mod short_lock;
 #[cfg(not(loom))]
 mod stack;
+#[cfg(not(loom))]
+mod wait_times;
 #[cfg(loom)]
 pub mod waiter;
 #[cfg(not(loom))]
@@ -160,7 +164,10 @@ mod timer;
 #[cfg(not(loom))]
 mod topology;
 
-pub use self::cancelled::Cancelled;
+pub use self::{
+    awaited::{Awaited, WaitKind},
+    cancelled::Cancelled,
+};
 #[cfg(not(loom))]
 pub use self::{
     big_stack::on_big_stack,
@@ -171,7 +178,7 @@ pub use self::{
     },
     cluster::{
         Bell, Cluster, ClusterBuilder, Halts, PauseError, Paused, StopError, StuckProcessor,
-        choices_above, migrate_to, start_helper, with_halts,
+        Waiting, choices_above, migrate_to, start_helper, waits, with_halts,
     },
     deferred::wake_after,
     disk::{BlockingPool, BlockingPoolBuilder, blocking},

@@ -13,6 +13,7 @@
 //! but is never moved to another kernel thread meanwhile, because std counts
 //! panics per thread (see docs/decisions/0004).
 
+use crate::awaited::{Awaited, WaitKind};
 use crate::context::Action;
 use crate::current;
 use crate::fibre::{ControlBlock, FibreRef};
@@ -33,7 +34,7 @@ pub type Waiter = waiter::Waiter<ControlBlock>;
 pub type Resume = waiter::Resume<ControlBlock>;
 
 /// Waits until somebody claims the waiter and resumes. Blocks the fibre, or the
-/// thread if the caller is not a fibre.
+/// thread if the caller is not a fibre. It is seen to wait for `awaited` (see [`waits`](crate::waits())).
 ///
 /// `publish` hangs the waiter where a waker finds it; if it returns `false`, there is no
 /// wait ([`Outcome::NotParked`]). It must not panic: the process would abort.
@@ -42,9 +43,9 @@ pub type Resume = waiter::Resume<ControlBlock>;
 ///
 /// As for [`park_until`].
 #[inline(always)]
-pub unsafe fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
+pub unsafe fn park(awaited: Awaited, publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
     // SAFETY: passed on.
-    unsafe { park_until(Limit::None, publish, |_| {}) }
+    unsafe { park_until(awaited, Limit::None, publish, |_| {}) }
 }
 
 /// [`park`] with a limit: a deadline, or the fibre's cancellation.
@@ -66,11 +67,12 @@ pub unsafe fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
 /// by, its claim or by `withdraw`; and whoever claims it resumes it.
 #[inline(always)]
 pub unsafe fn park_until(
+    awaited: Awaited,
     limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    park_here::<false>(limit, publish, withdraw)
+    park_here::<false>(awaited, limit, publish, withdraw)
 }
 
 /// [`park_until`] for a waiter that is published in several places: `withdraw` is called however
@@ -81,16 +83,18 @@ pub unsafe fn park_until(
 /// As for [`park_until`]; `withdraw` takes the waiter out of all places where it may still be.
 #[inline(always)]
 pub unsafe fn park_among(
+    awaited: Awaited,
     limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    park_here::<true>(limit, publish, withdraw)
+    park_here::<true>(awaited, limit, publish, withdraw)
 }
 
 /// The common part; `AMONG` several places, or in one.
 #[inline(always)]
 fn park_here<const AMONG: bool>(
+    awaited: Awaited,
     limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
@@ -100,9 +104,9 @@ fn park_here<const AMONG: bool>(
     let publish = |waiter: &Waiter| publish_in_place(publish, waiter);
     match here.and_then(|here| Some((here, here.running()?))) {
         Some((here, fibre)) if limit == Limit::None && here.keeps_fibres() => {
-            park_at_home::<AMONG>(fibre, publish, withdraw)
+            park_at_home::<AMONG>(fibre, awaited, publish, withdraw)
         }
-        Some((_, fibre)) => park_fibre::<AMONG>(fibre, limit, publish, withdraw),
+        Some((_, fibre)) => park_fibre::<AMONG>(fibre, awaited, limit, publish, withdraw),
         None => park_thread::<AMONG>(limit.deadline(), publish, withdraw),
     }
 }
@@ -129,15 +133,18 @@ fn publish_in_place(publish: impl FnOnce(&Waiter) -> bool, waiter: &Waiter) -> b
 #[inline(always)]
 fn park_at_home<const AMONG: bool>(
     fibre: FibreRef,
+    awaited: Awaited,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
+    // SAFETY: the running fibre's own block.
+    let block = unsafe { fibre.as_ref() };
     let waiter = Waiter::at_home(fibre);
     let waiter = std::hint::black_box(&waiter);
     let unwound = AbortOnUnwind;
+    block.note(awaited);
     let outcome = if publish(waiter) {
-        // SAFETY: the running fibre's own block.
-        suspend(unsafe { fibre.as_ref() }, Action::ParkAtHome);
+        suspend(block, Action::ParkAtHome);
         if AMONG {
             withdraw(waiter);
         }
@@ -145,6 +152,7 @@ fn park_at_home<const AMONG: bool>(
     } else {
         Outcome::NotParked
     };
+    block.errand.end_wait();
     std::mem::forget(unwound);
     outcome
 }
@@ -160,6 +168,7 @@ pub fn running() -> Option<FibreRef> {
 #[inline(always)]
 fn park_fibre<const AMONG: bool>(
     fibre: FibreRef,
+    awaited: Awaited,
     limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
@@ -169,7 +178,9 @@ fn park_fibre<const AMONG: bool>(
     let waiter = Waiter::for_fibre(fibre);
     let waiter = std::hint::black_box(&waiter);
     let unwound = AbortOnUnwind;
+    block.note(awaited);
     if !publish(waiter) {
+        block.errand.end_wait();
         std::mem::forget(unwound);
         return Outcome::NotParked;
     }
@@ -180,6 +191,7 @@ fn park_fibre<const AMONG: bool>(
         Limit::None | Limit::Cancellation => leave(block),
         Limit::Deadline(deadline) => leave_until(block, waiter, deadline),
     }
+    block.errand.end_wait();
     let outcome = waiter.outcome();
     if AMONG || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled) {
         withdraw(waiter);
@@ -494,8 +506,9 @@ pub fn sleep_until(deadline: Option<Instant>) {
 
 /// Waits for nothing but the limit.
 pub fn doze(limit: Limit) -> Outcome {
+    let awaited = Awaited::placeless(WaitKind::Sleep);
     // SAFETY: nobody but the timer and a canceller reaches the waiter.
-    unsafe { park_until(limit, |_| true, |_| {}) }
+    unsafe { park_until(awaited, limit, |_| true, |_| {}) }
 }
 
 /// While it lives, its fibre notices no cancellation.

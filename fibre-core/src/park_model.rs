@@ -8,6 +8,7 @@
 //! The waiter's frame ends with the call. Who touches the waiter later, or a list's node that lies in
 //! a [`Framed`], is caught by loom.
 
+use crate::awaited::Awaited;
 use crate::cancelled::Cancelled;
 use crate::sync::Framed;
 use crate::waiter::{self, Limit, Outcome, ThreadParker, Wakeable};
@@ -40,9 +41,9 @@ pub type Resume = waiter::Resume<NoFibre>;
 /// # Safety
 ///
 /// As for [`park_until`].
-pub unsafe fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
+pub unsafe fn park(awaited: Awaited, publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
     // SAFETY: passed on.
-    unsafe { park_until(Limit::None, publish, |_| {}) }
+    unsafe { park_until(awaited, Limit::None, publish, |_| {}) }
 }
 
 /// [`park`] with a limit, which comes at any moment.
@@ -51,6 +52,7 @@ pub unsafe fn park(publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
 ///
 /// As outside of models; loom checks most of it.
 pub unsafe fn park_until(
+    _awaited: Awaited,
     limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
@@ -68,6 +70,7 @@ pub unsafe fn park_until(
 ///
 /// As outside of models; loom checks most of it.
 pub unsafe fn park_among(
+    _awaited: Awaited,
     limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),

@@ -4,6 +4,7 @@
 //! runs. The body is run under `catch_unwind`, so a panic in it waits for the
 //! children before it goes on.
 
+use crate::awaited::{Awaited, WaitKind};
 use crate::children::{Children, ChildrenRef};
 use crate::cluster::try_caller_place;
 use crate::fibre::Attributes;
@@ -184,8 +185,9 @@ where
     };
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     children.one_ended();
+    let awaited = Awaited::placeless(WaitKind::Scope);
     // SAFETY: a completion takes its waiter out before it claims it.
-    let _ = unsafe { park(|waiter| children.publish(waiter)) };
+    let _ = unsafe { park(awaited, |waiter| children.publish(waiter)) };
     match result {
         Err(payload) => resume_unwind(payload),
         Ok(_) if children.have_panicked() => {

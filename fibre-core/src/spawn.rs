@@ -348,7 +348,7 @@ where
             scope,
         });
         if let Some(stack) = stack {
-            *(*task.as_ptr()).block.reserved.get() = Some(Box::new(stack));
+            (*task.as_ptr()).block.errand.reserve(stack);
         }
     }
     let fibre: FibreRef = task.cast();

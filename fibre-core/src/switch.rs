@@ -63,6 +63,12 @@ impl Switch {
         }
     }
 
+    /// Whether it is on, if somebody has asked before; else it counts as off.
+    #[inline]
+    pub fn is_known_to_be_on(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == ON
+    }
+
     /// Makes it stand like this from now on, whatever the environment says.
     pub fn set(&self, on: bool) {
         self.state.store(state(on), Ordering::Relaxed);

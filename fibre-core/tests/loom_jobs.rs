@@ -8,7 +8,7 @@
 use fibre_core::jobs::{Job, Jobs, Next, Start, Verdict};
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_core::sync::{AtomicUsize, Futex, Ordering};
-use fibre_core::{Limit, Outcome, Waiter, park};
+use fibre_core::{Awaited, Limit, Outcome, WaitKind, Waiter, park};
 use loom::thread;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -120,7 +120,7 @@ impl Pool {
         };
         // SAFETY: who concludes the job is the only one to claim the waiter.
         let outcome = unsafe {
-            park(|waiter| {
+            park(Awaited::placeless(WaitKind::Blocking), |waiter| {
                 call.waiter.set(waiter);
                 if let Some(start) = this.jobs.bring(&call.job) {
                     Self::start(this, start);

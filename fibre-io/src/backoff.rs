@@ -7,7 +7,7 @@
 //! doubles from 1 ms to 100 ms, in case somebody else's is.
 
 use crate::patience::{Clock, Patience, earlier};
-use fibre_core::{Limit, is_cancelled};
+use fibre_core::{Awaited, Limit, WaitKind, is_cancelled};
 use fibre_sync::{Locked, WaitList, wait};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -33,8 +33,8 @@ pub struct Backoff(AtomicU32);
 
 impl Backoff {
     /// Waits, if the last accept found no descriptor, but no longer than `patience` allows.
-    /// Blocks the fibre (or thread).
-    pub fn pause(&self, patience: Patience<'_>) {
+    /// Blocks the fibre (or thread). It is seen to wait for the listener, whose number this is.
+    pub fn pause(&self, number: u32, patience: Patience<'_>) {
         let failures = self.0.load(Ordering::Relaxed);
         if failures == 0 {
             return;
@@ -46,8 +46,9 @@ impl Backoff {
             Clock::new(patience).term().end,
         );
         let limit = Limit::of(end);
+        let awaited = Awaited::numbered(WaitKind::Io, number);
         // SAFETY: the list is a static that nobody replaces.
-        let _ = unsafe { wait(&STARVED, |list| list, limit, |_| true, || ()) };
+        let _ = unsafe { wait(awaited, &STARVED, |list| list, limit, |_| true, || ()) };
         STARVED_COUNT.fetch_sub(1, Ordering::SeqCst);
         if is_cancelled() {
             // Who will not try passes on what it may have been woken for.

@@ -9,8 +9,8 @@
 
 use crate::gate_word::{Delivered, GateWord, News, Snapshot};
 use crate::patience::{Clock, Patience};
-use fibre_core::{Cancelled, Limit, Outcome, Traces, Waiter};
-use fibre_sync::{Locked, Node, Place, WaitList, wait_at};
+use fibre_core::{Awaited, Cancelled, Limit, Outcome, Traces, WaitKind, Waiter};
+use fibre_sync::{Locked, Node, Place, Spot, WaitList, wait_at};
 use std::io;
 
 /// What one who waited is told: an event came.
@@ -89,12 +89,13 @@ impl Gate {
     }
 
     /// Waits until the direction may be ready or closed, or until the turn is over. Blocks the
-    /// fibre (or thread). Who gives up has consumed no event: the waker goes on to the next.
+    /// fibre (or thread). Who gives up has consumed no event: the waker goes on to the next. It is
+    /// seen to wait for the descriptor of this number.
     ///
     /// # Errors
     ///
     /// If the fibre has been cancelled.
-    pub fn wait(&self, turn: &mut Turn<'_>) -> Result<(), Cancelled> {
+    pub fn wait(&self, number: u32, turn: &mut Turn<'_>) -> Result<(), Cancelled> {
         let term = turn.clock.term();
         let enter = |list: &mut WaitList| {
             let wait = self.word.begin_wait() && turn.clock.is_current(term);
@@ -105,8 +106,9 @@ impl Gate {
         };
         self.traces.leave(&term);
         let limit = Limit::of(term.end);
+        let spot = Spot::new(Awaited::numbered(WaitKind::Io, number), turn.place);
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
-        match unsafe { wait_at(turn.place, &self.waiting, |list| list, limit, enter, || ()) } {
+        match unsafe { wait_at(spot, &self.waiting, |list| list, limit, enter, || ()) } {
             Outcome::Woken(ALL) => turn.place = Place::Last,
             Outcome::Woken(_) => turn.place = Place::First,
             Outcome::TimedOut => turn.over = true,

@@ -18,7 +18,7 @@
 use crate::gate::{EVENT, Gate};
 use crate::gate_word::Snapshot;
 use fibre_core::sync::{Framed, planted};
-use fibre_core::{Cancelled, Limit, Outcome, Waiter, park_among};
+use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, Waiter, park_among};
 use fibre_sync::Node;
 use std::cell::Cell;
 
@@ -111,12 +111,13 @@ fn wait(watches: &[Watch<'_>], limit: Limit) -> Outcome {
         }
         !unclaimed
     };
+    let awaited = Awaited::placeless(WaitKind::Io);
     let stays = planted("gates: who is woken at one stays at the other");
     let withdraw = |_: &Waiter| watches.iter().skip(stays.into()).for_each(Watch::leave);
     // SAFETY: the waiter is reached by the nodes only, each under its gate's lock, and out of all
     // lists after `withdraw`. If `publish` returns `false`, it was nobody's but ours to
     // claim, and is out of all lists, too.
-    unsafe { park_among(limit, publish, withdraw) }
+    unsafe { park_among(awaited, limit, publish, withdraw) }
 }
 
 /// Passes the event on that has ended the wait.

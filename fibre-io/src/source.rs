@@ -175,7 +175,7 @@ impl<F: AsFd> Source<F> {
             }
             if self.slot.is_registered() {
                 if !seen.is_ready() && !turn.is_over() {
-                    gate.wait(&mut turn)?;
+                    gate.wait(number_of(self), &mut turn)?;
                     rested = true;
                     continue;
                 }
@@ -240,7 +240,7 @@ impl<F: AsFd> Source<F> {
         gate.drained(seen, true);
         self.register()?;
         let mut turn = Turn::new(deadline.map_or(Patience::Endless, Patience::Until));
-        gate.wait(&mut turn)?;
+        gate.wait(number_of(self), &mut turn)?;
         if gate.snapshot().is_closed() {
             Err(closed())
         } else {
@@ -297,6 +297,11 @@ impl<F: AsFd> Drop for Source<F> {
     }
 }
 
+/// A descriptor's number.
+pub fn number_of(fd: impl AsFd) -> u32 {
+    fd.as_fd().as_raw_fd().unsigned_abs()
+}
+
 /// The slot of a descriptor.
 fn slot_of(fd: BorrowedFd<'_>) -> io::Result<&'static Slot> {
     Slot::of(fd.as_raw_fd())
@@ -314,7 +319,7 @@ pub fn register(fd: BorrowedFd<'_>, slot: &Slot) -> io::Result<()> {
         return Ok(());
     }
     slot.register(|generation| {
-        let epoll = epoll_of_caller(fd.as_raw_fd().unsigned_abs() as usize)?;
+        let epoll = epoll_of_caller(number_of(fd) as usize)?;
         epoll.add(fd, generation)?;
         Ok(epoll)
     })

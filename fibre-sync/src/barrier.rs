@@ -11,9 +11,9 @@
 //! have gone on relying on it. Whether it was counted is what it finds under the lock: it has
 //! been taken out of the list, or it has not.
 
-use crate::wait_list::{Claimed, Locked, Place, WaitList, wait_or_leave};
+use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
+use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point, yield_point};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -174,7 +174,7 @@ impl Barrier {
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait_or_leave(
-                Place::Last,
+                Spot::new(Awaited::new(WaitKind::Barrier, self), Place::Last),
                 &self.state,
                 |state| &mut state.waiting,
                 limit,

@@ -7,7 +7,7 @@ use crate::lock::RawLock;
 use crate::mutex::MutexGuard;
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, Limit, Outcome, cancellation_point};
+use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point};
 use std::time::{Duration, Instant};
 
 /// Waits for a condition on a value in a [`Mutex`](crate::Mutex).
@@ -131,8 +131,9 @@ impl Condvar {
                 guard.unlock_for_wait();
             }
         };
+        let awaited = Awaited::new(WaitKind::Condvar, self);
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
-        let outcome = unsafe { wait(&self.waiting, |list| list, limit, |_| true, unlock) };
+        let outcome = unsafe { wait(awaited, &self.waiting, |list| list, limit, |_| true, unlock) };
         guard.relock();
         match outcome {
             Outcome::TimedOut | Outcome::Cancelled => Waited::InVain,

@@ -14,7 +14,7 @@
 
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
+use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point, yield_point};
 use std::time::{Duration, Instant};
 
 /// What either kind's lock protects.
@@ -42,6 +42,7 @@ fn wait_for(state: &Locked<State>, limit: Limit, passes: fn(&mut State) -> bool)
     // SAFETY: the list is borrowed with the lock, and nobody replaces it.
     let outcome = unsafe {
         wait(
+            Awaited::new(WaitKind::Event, state),
             state,
             |state| &mut state.waiting,
             limit,

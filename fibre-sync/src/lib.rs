@@ -51,5 +51,5 @@ pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::Semaphore;
 pub use wait_group::{WaitGroup, WaitGroupGuard};
 pub use wait_list::{
-    Claimed, Locked, Node, Place, WaitList, wait, wait_at, wait_or_leave, wait_under,
+    Claimed, Locked, Node, Place, Spot, WaitList, wait, wait_at, wait_or_leave, wait_under,
 };

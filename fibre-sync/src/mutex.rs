@@ -9,7 +9,7 @@
 
 use crate::lock::{DefaultLock, RawLock};
 use crate::owner::Owner;
-use fibre_core::{Cancelled, Limit, cancellation_point};
+use fibre_core::{Awaited, Cancelled, Limit, WaitKind, cancellation_point};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -120,7 +120,7 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     pub fn lock(&self) -> MutexGuard<'_, T, L> {
         self.refuse_owner();
         // Without a limit this cannot fail.
-        self.lock.lock_within(Limit::None);
+        self.lock_within(Limit::None);
         self.guard()
     }
 
@@ -149,7 +149,7 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     #[track_caller]
     pub fn lock_timeout(&self, timeout: Duration) -> Option<MutexGuard<'_, T, L>> {
         let limit = Limit::after(timeout);
-        match self.lock.lock_within(limit) {
+        match self.lock_within(limit) {
             true => Some(self.guard()),
             false => None,
         }
@@ -160,7 +160,7 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     #[track_caller]
     pub fn lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T, L>> {
         let limit = Limit::Deadline(deadline);
-        match self.lock.lock_within(limit) {
+        match self.lock_within(limit) {
             true => Some(self.guard()),
             false => None,
         }
@@ -190,7 +190,7 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     pub fn lock_cancellable(&self) -> Result<MutexGuard<'_, T, L>, Cancelled> {
         self.refuse_owner();
         cancellation_point()?;
-        match self.lock.lock_within(Limit::Cancellation) {
+        match self.lock_within(Limit::Cancellation) {
             true => Ok(self.guard()),
             false => Err(Cancelled),
         }
@@ -205,6 +205,14 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     /// The value, without locking: the borrow shows that nobody else has the mutex.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
+    }
+
+    /// Takes the lock, in sight of those who want to know what for.
+    #[inline]
+    #[track_caller]
+    fn lock_within(&self, limit: Limit) -> bool {
+        let awaited = || self.owner.of(Awaited::new(WaitKind::Mutex, self));
+        self.lock.lock_for(awaited, limit)
     }
 
     /// Panics if the caller has the mutex, in builds that know.
@@ -287,7 +295,7 @@ impl<T: ?Sized, L: RawLock> MutexGuard<'_, T, L> {
     #[inline]
     #[track_caller]
     pub(crate) fn relock(&self) {
-        self.mutex.lock.lock_within(Limit::None);
+        self.mutex.lock_within(Limit::None);
         self.mutex.owner.take();
     }
 }

@@ -11,7 +11,7 @@
 
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
+use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point, yield_point};
 use std::time::{Duration, Instant};
 
 /// Wakes one or all that wait; one notification is kept for who comes late. All zeros is a new
@@ -208,6 +208,7 @@ impl Notified<'_> {
         // SAFETY: the list is in the notify, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait(
+                Awaited::new(WaitKind::Notify, self.notify),
                 &self.notify.state,
                 |state| &mut state.waiting,
                 limit,

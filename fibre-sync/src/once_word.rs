@@ -29,7 +29,7 @@ use crate::turn::{Turn, Turned};
 use fibre_core::sync::{
     AtomicPtr, Cell, Framed, Ordering, SPIN_LIMIT, nap, planted, spin_hint, thread_yield,
 };
-use fibre_core::{Limit, Outcome, Resume, Waiter, park_until};
+use fibre_core::{Awaited, Limit, Outcome, Resume, WaitKind, Waiter, park_until};
 use std::ptr;
 
 /// The bits of the state.
@@ -204,9 +204,10 @@ impl OnceWord {
                 word.remove(&node);
             }
         };
+        let awaited = Awaited::new(WaitKind::Once, self);
         // SAFETY: the waiter is reached by its node only, under the lock; who claims takes the
         // node out, and so does `withdraw`. `Claimed::resume` resumes it.
-        unsafe { park_until(limit, publish, withdraw) }
+        unsafe { park_until(awaited, limit, publish, withdraw) }
     }
 }
 

@@ -13,7 +13,7 @@ pub use self::unknown::Owner;
 
 #[cfg(all(debug_assertions, not(loom)))]
 mod known {
-    use fibre_core::{caller_id, id, name};
+    use fibre_core::{Awaited, caller_id, id, name};
     use std::panic::Location;
     use std::ptr;
     use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -42,6 +42,15 @@ mod known {
             let place = ptr::from_ref(Location::caller()).cast_mut();
             self.place.store(place, Ordering::Relaxed);
             self.number.store(caller_id(), Ordering::Relaxed);
+        }
+
+        /// What is waited for by those who wait for the lock, with its owner, which is a part of that.
+        #[inline]
+        pub fn of(&self, awaited: Awaited) -> Awaited {
+            let object = awaited.address().unwrap_or_default();
+            let offset = self.number.as_ptr().addr().wrapping_sub(object);
+            // SAFETY: an atomic number, in the object.
+            unsafe { awaited.owned(offset) }
         }
 
         /// Notes that the lock is about to be given back.
@@ -75,6 +84,8 @@ mod known {
 
 #[cfg(not(all(debug_assertions, not(loom))))]
 mod unknown {
+    use fibre_core::Awaited;
+
     /// Nobody knows.
     #[derive(Debug, Default)]
     pub struct Owner;
@@ -88,6 +99,12 @@ mod unknown {
         /// Notes nothing.
         #[inline(always)]
         pub fn take(&self) {}
+
+        /// What is waited for by those who wait for the lock.
+        #[inline(always)]
+        pub fn of(&self, awaited: Awaited) -> Awaited {
+            awaited
+        }
 
         /// Notes nothing.
         #[inline(always)]

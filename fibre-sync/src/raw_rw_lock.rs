@@ -28,9 +28,9 @@
 
 use crate::contention::{Contended, Ending};
 use crate::rw_word::{Entry, Return, RwWord};
-use crate::wait_list::{Claimed, Locked, Place, WaitList, wait_or_leave};
+use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
 use fibre_core::sync::planted;
-use fibre_core::{Limit, Outcome, Resume, may_spin, yield_point};
+use fibre_core::{Awaited, Limit, Outcome, Resume, WaitKind, may_spin, yield_point};
 
 /// The last and longest of the pauses in a spin, in `spin_loop` hints.
 const LONGEST_PAUSE: u32 = 64;
@@ -291,8 +291,17 @@ impl RawRwLock {
         let enter = |_: &mut Queue| enter() == Entry::Queued;
         let leave = |queue: &mut Queue, _| let_in = self.settle(queue);
         // SAFETY: the lists are in `self`, which is borrowed, and nobody replaces them.
-        let outcome =
-            unsafe { wait_or_leave(Place::Last, &self.queue, list, limit, enter, || (), leave) };
+        let outcome = unsafe {
+            wait_or_leave(
+                Spot::new(Awaited::new(WaitKind::RwLock, self), Place::Last),
+                &self.queue,
+                list,
+                limit,
+                enter,
+                || (),
+                leave,
+            )
+        };
         let_in.into_iter().for_each(Claimed::resume);
         match outcome {
             Outcome::NotParked => Ending::Taken,

@@ -12,9 +12,9 @@
 //! All this is for a list with somebody in it who asks for several; as long as there is nobody of
 //! that kind, a release looks at nothing but the first one.
 
-use crate::wait_list::{Claimed, Locked, Place, WaitList, wait, wait_or_leave};
+use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait, wait_or_leave};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
+use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point, yield_point};
 use std::time::{Duration, Instant};
 
 /// A counting semaphore: `acquire` waits for a permit, `release` brings one. First
@@ -232,6 +232,7 @@ impl Semaphore {
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait(
+                Awaited::new(WaitKind::Semaphore, self),
                 &self.state,
                 |state| &mut state.waiting,
                 limit,
@@ -267,7 +268,10 @@ impl Semaphore {
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait_or_leave(
-                Place::LastShowing(asks),
+                Spot::new(
+                    Awaited::new(WaitKind::Semaphore, self),
+                    Place::LastShowing(asks),
+                ),
                 &self.state,
                 |state| &mut state.waiting,
                 limit,

@@ -10,7 +10,7 @@
 
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, Limit, Outcome, cancellation_point, yield_point};
+use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point, yield_point};
 use std::time::{Duration, Instant};
 
 /// Waits until as many jobs have been done as were added. All zeros is a group without jobs.
@@ -180,6 +180,7 @@ impl WaitGroup {
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait(
+                Awaited::new(WaitKind::WaitGroup, self),
                 &self.state,
                 |state| &mut state.waiting,
                 limit,

@@ -10,7 +10,7 @@
 //! withdrawal after a deadline or a cancellation removes it.
 
 use fibre_core::sync::{Cell, Framed, planted};
-use fibre_core::{Limit, Outcome, Resume, ShortGuard, ShortLock, Waiter, park_until};
+use fibre_core::{Awaited, Limit, Outcome, Resume, ShortGuard, ShortLock, Waiter, park_until};
 use std::fmt;
 use std::ptr;
 
@@ -399,7 +399,23 @@ pub enum Place {
     First,
 }
 
-/// Waits at the end of a list, unless `enter` finds that there is no need to.
+/// How one who waits enters a list, and what it is seen to wait for.
+#[derive(Debug, Clone, Copy)]
+pub struct Spot {
+    place: Place,
+    awaited: Awaited,
+}
+
+impl Spot {
+    /// To wait for this, at this place.
+    #[inline]
+    #[must_use]
+    pub fn new(awaited: Awaited, place: Place) -> Self {
+        Self { place, awaited }
+    }
+}
+
+/// Waits for `awaited` at the end of a list, unless `enter` finds that there is no need to.
 ///
 /// `enter` is called under the lock; when it returns `false`, nothing has happened
 /// ([`Outcome::NotParked`]). Otherwise the caller is at the end of `list` when the lock
@@ -412,6 +428,7 @@ pub enum Place {
 /// `list` always yields the same list, which stays in its place behind this lock and is
 /// not replaced while somebody may wait in it; whoever claims resumes.
 pub unsafe fn wait<S>(
+    awaited: Awaited,
     locked: &Locked<S>,
     list: impl Fn(&mut S) -> &mut WaitList,
     limit: Limit,
@@ -419,7 +436,16 @@ pub unsafe fn wait<S>(
     after: impl FnOnce(),
 ) -> Outcome {
     // SAFETY: passed on.
-    unsafe { wait_at(Place::Last, locked, list, limit, enter, after) }
+    unsafe {
+        wait_at(
+            Spot::new(awaited, Place::Last),
+            locked,
+            list,
+            limit,
+            enter,
+            after,
+        )
+    }
 }
 
 /// [`wait`] at either end of the list.
@@ -429,7 +455,7 @@ pub unsafe fn wait<S>(
 /// As for [`wait`].
 #[inline]
 pub unsafe fn wait_at<S>(
-    place: Place,
+    spot: Spot,
     locked: &Locked<S>,
     list: impl Fn(&mut S) -> &mut WaitList,
     limit: Limit,
@@ -437,7 +463,7 @@ pub unsafe fn wait_at<S>(
     after: impl FnOnce(),
 ) -> Outcome {
     // SAFETY: passed on.
-    unsafe { wait_or_leave(place, locked, list, limit, enter, after, |_, _| ()) }
+    unsafe { wait_or_leave(spot, locked, list, limit, enter, after, |_, _| ()) }
 }
 
 /// [`wait_at`], with something to do when the wait ends by its limit.
@@ -451,7 +477,7 @@ pub unsafe fn wait_at<S>(
 /// As for [`wait`].
 #[inline]
 pub unsafe fn wait_or_leave<S>(
-    place: Place,
+    spot: Spot,
     locked: &Locked<S>,
     list: impl Fn(&mut S) -> &mut WaitList,
     limit: Limit,
@@ -464,7 +490,7 @@ pub unsafe fn wait_or_leave<S>(
     let enter = |state: &mut ShortGuard<'_, S>| enter(state);
     let leave = |state: &mut ShortGuard<'_, S>, linked| leave(state, linked);
     // SAFETY: passed on.
-    unsafe { wait_under(place, lock, list, limit, enter, after, leave) }
+    unsafe { wait_under(spot, lock, list, limit, enter, after, leave) }
 }
 
 /// [`wait_or_leave`] under a lock of another kind, whose guards `lock` makes.
@@ -474,7 +500,7 @@ pub unsafe fn wait_or_leave<S>(
 /// As for [`wait`]; `list` yields what the guard gives access to.
 #[inline]
 pub unsafe fn wait_under<G>(
-    place: Place,
+    spot: Spot,
     lock: impl Fn() -> G,
     list: impl Fn(&mut G) -> *mut WaitList,
     limit: Limit,
@@ -491,7 +517,7 @@ pub unsafe fn wait_under<G>(
             return false;
         }
         // SAFETY: the guard's.
-        unsafe { (*list(&mut guard)).insert(&node, waiter, place) };
+        unsafe { (*list(&mut guard)).insert(&node, waiter, spot.place) };
         drop(guard);
         after();
         true
@@ -508,12 +534,13 @@ pub unsafe fn wait_under<G>(
     };
     // SAFETY: the waiter is reached by its node only, under the lock; a waker takes the
     // node out before it claims, and `withdraw` takes it out if nobody has claimed.
-    unsafe { park_until(limit, publish, withdraw) }
+    unsafe { park_until(spot.awaited, limit, publish, withdraw) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fibre_core::WaitKind;
     use std::sync::Arc;
     use std::thread;
 
@@ -531,9 +558,10 @@ mod tests {
                 let thread = thread::spawn(move || {
                     let place = if last { Place::Last } else { Place::First };
                     let after = || entered.send(()).unwrap();
+                    let spot = Spot::new(Awaited::placeless(WaitKind::Other), place);
                     // SAFETY: the list stays, and the tests resume whom they claim.
                     let outcome =
-                        unsafe { wait_at(place, &list, |list| list, Limit::None, |_| true, after) };
+                        unsafe { wait_at(spot, &list, |list| list, Limit::None, |_| true, after) };
                     match outcome {
                         Outcome::Woken(token) => token,
                         other => panic!("{other:?}"),

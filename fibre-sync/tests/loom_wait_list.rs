@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
 use fibre_core::model::{Shared, check, finds_planted};
-use fibre_core::{Limit, Outcome};
-use fibre_sync::{Locked, Place, WaitList, wait_at};
+use fibre_core::{Awaited, Limit, Outcome, WaitKind};
+use fibre_sync::{Locked, Place, Spot, WaitList, wait_at};
 use loom::thread;
 
 /// A door, and those who wait before it.
@@ -22,10 +22,11 @@ type Shut = Shared<Locked<Door>>;
 
 /// Waits for the door; `false`: gave up.
 fn pass(door: Shut, place: Place, limit: Limit) -> bool {
+    let spot = Spot::new(Awaited::placeless(WaitKind::Other), place);
     // SAFETY: the list stays, and all who claim resume.
     let outcome = unsafe {
         wait_at(
-            place,
+            spot,
             &door,
             |door| &mut door.waiting,
             limit,

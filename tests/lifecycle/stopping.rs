@@ -295,11 +295,14 @@ fn who_is_left_is_named() {
         let cluster = cluster(1);
         let builder = Builder::new().name("endless");
         let fibre = builder.spawn_in(&cluster, || fibre::sleep(LONG)).unwrap();
-        let_others_block();
+        eventually(|| fibre::waits().iter().any(|it| it.id == fibre.id()));
         let error = cluster.stop_within(NOW, NOW).unwrap_err();
         names_exactly(&error, &[fibre.id()]);
         assert_eq!(error.left[0].name.as_deref(), Some("endless"));
-        let text = format!("1 fibres were left behind: {} (\"endless\")", fibre.id());
+        let text = format!(
+            "1 fibres were left behind: {} (\"endless\") that waits for time to pass",
+            fibre.id()
+        );
         assert_eq!(error.to_string(), text);
     });
 }

@@ -25,6 +25,7 @@ mod rw_lock;
 mod select;
 mod semaphore;
 mod wait_group;
+mod waits;
 mod zeroed;
 
 #[path = "../support/mod.rs"]

@@ -6,6 +6,7 @@ use crate::processor::INFORMANT;
 use crate::settings::{Moves, Settings, variable};
 use crate::stack::{install_overflow_report, round_size};
 use crate::topology::{CpuSet, Pinning, Places, default_processors};
+use crate::wait_times;
 use std::io;
 use std::num::NonZeroUsize;
 
@@ -145,6 +146,8 @@ impl ClusterBuilder {
     /// Starts all processors, or none.
     pub(super) fn start(self) -> io::Result<Running> {
         install_overflow_report(INFORMANT);
+        // Whoever waits later must not panic about it.
+        wait_times::ask();
         let count = self.processors.unwrap_or_else(default_processors);
         let mut settings = self.settings;
         settings.max_processors = settings.max_processors.max(count);

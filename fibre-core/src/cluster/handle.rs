@@ -1,6 +1,7 @@
 //! The handle that programs have.
 
 use super::builder::ClusterBuilder;
+use super::register;
 use super::running::Running;
 use crate::fibre::Attributes;
 use crate::fork;
@@ -148,6 +149,8 @@ impl ClusterBuilder {
     ///
     /// When a thread cannot be started.
     pub fn build(self) -> io::Result<Cluster> {
-        self.start().map(|running| Cluster(Arc::new(running)))
+        let running = Arc::new(self.start()?);
+        register::add(&running);
+        Ok(Cluster(running))
     }
 }

@@ -20,9 +20,11 @@ mod nodes;
 mod pause;
 mod place;
 mod policies;
+mod register;
 mod running;
 mod stop;
 mod thread;
+mod waits;
 
 pub use builder::ClusterBuilder;
 pub use halts::{Bell, Halts, choices_above, with_halts};
@@ -32,3 +34,4 @@ pub use pause::{PauseError, Paused};
 pub(crate) use place::{caller_place, try_caller_place};
 pub use stop::{StopError, StuckProcessor};
 pub use thread::start_helper;
+pub use waits::{Waiting, waits};

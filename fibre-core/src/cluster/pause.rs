@@ -94,12 +94,8 @@ impl Cluster {
             return Err(PauseError::Inside);
         }
         let domain = &self.0.domain;
-        domain.orders.want_pause();
         // Takes the wish back when dropped, also in case of an error.
-        let paused = Paused {
-            cluster: self.clone(),
-        };
-        domain.unpark_all();
+        let paused = Paused::begin(self.clone());
         if self.0.wait_for(Standing::Still, deadline) {
             return Ok(paused);
         }
@@ -109,6 +105,15 @@ impl Cluster {
             return Ok(paused);
         }
         Err(PauseError::TimedOut { processors })
+    }
+}
+
+impl Paused {
+    /// The wish for a standstill. It does not wait for it.
+    pub(super) fn begin(cluster: Cluster) -> Self {
+        cluster.0.domain.orders.want_pause();
+        cluster.0.domain.unpark_all();
+        Self { cluster }
     }
 }
 

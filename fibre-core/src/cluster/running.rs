@@ -1,12 +1,11 @@
 //! What keeps a cluster going: its domain and its threads.
 
 use super::thread::{self, Gate};
-use crate::completion::Completion;
+use crate::awaited::{Awaited, WaitKind};
 use crate::domain::Domain;
-use crate::fibre::ControlBlock;
 use crate::fork;
 use crate::orders::Standing;
-use crate::park::{Shield, park, park_until};
+use crate::park::{Shield, Waiter, park_until};
 use crate::processor::{Processor, in_fibre};
 use crate::settings::Settings;
 use crate::topology::Places;
@@ -103,15 +102,12 @@ impl Running {
         // Who has been cancelled itself has limits all the same.
         let _shield = Shield::raise();
         let limit = deadline.map_or(Limit::None, Limit::Deadline);
+        let awaited = Awaited::placeless(WaitKind::Cluster);
+        let publish = |waiter: &Waiter| orders.publish(standing, waiter);
+        let withdraw = |waiter: &Waiter| orders.withdraw(waiter);
         // SAFETY: the waiter is claimed under the lock of the list that it is in, and
         // taken out by that or by `withdraw`.
-        let outcome = unsafe {
-            park_until(
-                limit,
-                |waiter| orders.publish(standing, waiter),
-                |waiter| orders.withdraw(waiter),
-            )
-        };
+        let outcome = unsafe { park_until(awaited, limit, publish, withdraw) };
         outcome != Outcome::TimedOut
     }
 
@@ -128,19 +124,9 @@ impl Running {
             return join(threads);
         }
         // Destructors of thread-locals may take their time, so a thread waits for them.
-        let joined = Arc::new(Completion::new());
-        let finisher = Arc::clone(&joined);
-        let joining = std::thread::Builder::new()
-            .name("fibre-join".to_owned())
-            .spawn(move || {
-                join(threads);
-                let _ = finisher.finish::<ControlBlock>();
-            });
         // Without it their ends are not waited for; their processors' have been.
-        if joining.is_ok() {
-            // SAFETY: a completion takes its waiter out before it claims it.
-            let _ = unsafe { park(|waiter| joined.publish(waiter)) };
-        }
+        let awaited = Awaited::placeless(WaitKind::Cluster);
+        let _ = thread::aside("fibre-join", awaited, || join(threads));
     }
 
     /// Whether the caller is one of its fibres.

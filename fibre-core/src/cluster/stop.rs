@@ -59,6 +59,9 @@ impl fmt::Display for StopError {
             if let Some(name) = &fibre.name {
                 write!(f, " ({name:?})")?;
             }
+            if let Some(awaited) = fibre.awaited {
+                write!(f, " that waits for {awaited}")?;
+            }
             before = ", ";
         }
         if count > self.left.len().min(NAMED) && before == ", " {

@@ -1,7 +1,11 @@
 //! The kernel threads of processors.
 
+use crate::awaited::Awaited;
+use crate::completion::Completion;
 use crate::domain::Domain;
+use crate::fibre::ControlBlock;
 use crate::own_thread;
+use crate::park::park;
 use crate::processor::Processor;
 use crate::report;
 use crate::stack::AlternateStack;
@@ -66,6 +70,27 @@ pub fn start_helper(
         f();
         std::mem::forget(alive);
     })
+}
+
+/// Calls `f` on a thread of its own and waits for it, for `awaited` as others see it. Blocks the
+/// fibre, but not its processor. `None`: no thread can be started.
+pub fn aside<R: Send + 'static>(
+    name: &str,
+    awaited: Awaited,
+    f: impl FnOnce() -> R + Send + 'static,
+) -> Option<R> {
+    let shared = Arc::new((Mutex::new(None), Completion::new()));
+    let finisher = Arc::clone(&shared);
+    let body = move || {
+        let result = f();
+        *finisher.0.lock() = Some(result);
+        let _ = finisher.1.finish::<ControlBlock>();
+    };
+    start_helper(name.to_owned(), body).ok()?;
+    // SAFETY: a completion takes its waiter out before it claims it.
+    let _ = unsafe { park(awaited, |waiter| shared.1.publish(waiter)) };
+    let mut result = shared.0.lock();
+    result.take()
 }
 
 /// Where threads wait until all of those have been started that are to begin together.

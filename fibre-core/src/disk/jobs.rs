@@ -22,6 +22,7 @@
 //!
 //! Everything is guarded by the lock, or handed over by the claim of the idle thread's waiter.
 
+use crate::awaited::{Awaited, WaitKind};
 use crate::sync::{Cell, Mutex, planted};
 use crate::waiter::{Limit, Outcome};
 use std::ptr::{self, NonNull};
@@ -197,6 +198,7 @@ impl Jobs {
         // it is taken out when the limit comes.
         let outcome = unsafe {
             park_until(
+                Awaited::placeless(WaitKind::Other),
                 limit,
                 |waiter| {
                     let mut state = self.state.lock();

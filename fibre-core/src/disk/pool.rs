@@ -6,6 +6,7 @@
 //! for ever. So the closure may borrow.
 
 use super::jobs::{Job, Jobs, Next, Start, Taken, Verdict};
+use crate::awaited::{Awaited, WaitKind};
 use crate::current;
 use crate::fork;
 use crate::own_thread;
@@ -124,7 +125,7 @@ impl BlockingPool {
         let call = Call::new(f);
         // SAFETY: only the thread that takes the job out claims the waiter, or who gives the job back.
         let outcome = unsafe {
-            park(|waiter| {
+            park(Awaited::placeless(WaitKind::Blocking), |waiter| {
                 call.waiter.set(waiter);
                 // `call` stays until the fibre is resumed, which is the job's conclusion.
                 if let Some(start) = self.0.jobs.bring(&call.job) {

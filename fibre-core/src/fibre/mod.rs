@@ -5,20 +5,23 @@
 //! ([`Body`]). Two references exist at first: the runtime's, given up by the
 //! processor that ran the fibre to its end, and the handle's.
 //!
-//! Who may touch what: `context`, `reserved`, `suspender` and the closure belong to whoever owns
+//! Who may touch what: `context`, the stack in `errand`, `suspender` and the closure belong to whoever owns
 //! the fibre, that is, to the one that took it from a queue, and then to the
 //! fibre itself while it runs. `state`, `completion` and `references` are
 //! atomic words of their own files; `locals` and `shields` are
 //! the running fibre's. `home` is written by the owner before it runs
 //! the fibre, and read by the winner of the fibre's waiter.
 
+mod errand;
 pub mod memory;
 mod roster;
 mod state;
 
-pub use roster::{Hook, Roster};
+pub use errand::Errand;
+pub use roster::{Hook, Roster, RosterRef};
 pub use state::{Left, RunState, Wake};
 
+use crate::awaited::{Awaited, WaitKind};
 use crate::cancel_group::{CancelGroup, Cancellable};
 use crate::completion::Completion;
 use crate::context::{Context, Suspender};
@@ -26,8 +29,9 @@ use crate::local_table::Locals;
 use crate::policy::Priority;
 use crate::queue::{Level, Link};
 use crate::ready::ReadyQueue;
-use crate::stack::{Stack, class_of};
+use crate::stack::class_of;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+use crate::wait_times;
 use crate::waiter::Wakeable;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::offset_of;
@@ -73,8 +77,8 @@ pub struct ControlBlock {
     /// Its stack and the computation on it; `None` before the first run and after
     /// the last.
     pub context: UnsafeCell<Option<Context>>,
-    /// A stack for its first run, if it got one when it was spawned.
-    pub reserved: UnsafeCell<Option<Box<Stack>>>,
+    /// A stack for its first run, if it got one when it was spawned; later, what it waits for.
+    pub errand: Errand,
     /// The way off its stack, once on it.
     pub suspender: Cell<Option<Suspender>>,
     /// Its fibre-local values.
@@ -205,7 +209,7 @@ impl ControlBlock {
             references: AtomicU32::new(2),
             home: AtomicPtr::new(ptr::null_mut()),
             context: UnsafeCell::new(None),
-            reserved: UnsafeCell::new(None),
+            errand: Errand::new(),
             suspender: Cell::new(None),
             locals: Locals::new(),
             shields: Cell::new(0),
@@ -220,6 +224,29 @@ impl ControlBlock {
     /// Its number.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Its end, as what somebody waits for; who lets that happen is the fibre itself.
+    #[inline]
+    pub fn awaited_end(&self) -> Awaited {
+        let awaited = Awaited::new(WaitKind::Join, self);
+        // SAFETY: who waits has a handle, and so the block; its number never changes.
+        unsafe { awaited.owned(offset_of!(Self, id)) }
+    }
+
+    /// Lets others see what it is about to wait for. The fibre itself.
+    #[inline(always)]
+    pub fn note(&self, awaited: Awaited) {
+        self.errand.note(awaited);
+        if wait_times::are_noted() {
+            self.note_since();
+        }
+    }
+
+    /// Notes since when it waits.
+    #[cold]
+    fn note_since(&self) {
+        self.state.set_since(wait_times::now());
     }
 
     /// Its typed part.

@@ -113,6 +113,30 @@ impl Roster {
     }
 }
 
+/// A roster in its processor's frame, for those who know that this is alive and stands still.
+#[derive(Debug)]
+pub struct RosterRef(NonNull<Roster>);
+
+// SAFETY: what it is used for is argued by those who use it.
+unsafe impl Send for RosterRef {}
+
+impl RosterRef {
+    /// For this one.
+    pub fn new(roster: &Roster) -> Self {
+        Self(NonNull::from(roster))
+    }
+
+    /// The roster.
+    ///
+    /// # Safety
+    ///
+    /// It is alive, and nobody changes it meanwhile.
+    pub unsafe fn get(&self) -> &Roster {
+        // SAFETY: passed on.
+        unsafe { self.0.as_ref() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

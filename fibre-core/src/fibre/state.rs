@@ -101,6 +101,8 @@ enum Parking {
 pub struct RunState<F> {
     /// Nobody else touches its bits.
     word: Word,
+    /// Since when it waits, if that is noted; see `wait_times`.
+    since: AtomicU32,
     /// The waiter of the wait it is parked in; null if that cannot be cancelled.
     wait: AtomicPtr<Waiter<F>>,
 }
@@ -117,6 +119,7 @@ impl<F: Wakeable> RunState<F> {
     pub fn new() -> Self {
         Self {
             word: Word(AtomicU32::new(RUNNING)),
+            since: AtomicU32::new(0),
             wait: AtomicPtr::new(ptr::null_mut()),
         }
     }
@@ -138,6 +141,16 @@ impl<F: Wakeable> RunState<F> {
     #[inline]
     pub fn last_wait(&self) -> *const Waiter<F> {
         self.wait.load(Ordering::Relaxed)
+    }
+
+    /// Notes since when the fibre waits. The fibre itself.
+    pub fn set_since(&self, since: u32) {
+        self.since.store(since, Ordering::Relaxed);
+    }
+
+    /// Since when the fibre waits, if it does and that is noted.
+    pub fn since(&self) -> u32 {
+        self.since.load(Ordering::Relaxed)
     }
 
     /// Called by the processor, back on its own stack, for a fibre that parks.

@@ -134,9 +134,8 @@ impl Processor {
         let default = self.domain().settings.stack_size;
         let class = block.attributes.stack_class(default);
         // SAFETY: as in `execute`.
-        let reserved = unsafe { (*block.reserved.get()).take() };
-        let stack = match reserved {
-            Some(reserved) => *reserved,
+        let stack = match unsafe { block.errand.take_stack() } {
+            Some(reserved) => reserved,
             None => self.take_stack(class)?,
         };
         let owner = fibre.as_ptr().cast_const().cast();

@@ -172,6 +172,7 @@ impl Processor {
         let now = Instant::now();
         self.last_service.set(now);
         self.note_busy(now);
+        self.show_roster();
         let mut next = self.next();
         // One call, into which the whole of a switch is inlined.
         while let Some(fibre) = next {
@@ -179,6 +180,7 @@ impl Processor {
             next = self.take_successor().or_else(|| self.next());
         }
         current::set(ptr::null(), ptr::null());
+        self.hide_roster();
         let clean = !self.leaving.get() || self.leave_fibres();
         self.retire_halt();
         clean

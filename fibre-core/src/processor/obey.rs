@@ -6,7 +6,7 @@
 
 use super::Processor;
 use crate::domain::LeftFibre;
-use crate::fibre::{ControlBlock, Roster};
+use crate::fibre::{ControlBlock, Roster, RosterRef};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -31,6 +31,20 @@ impl Processor {
         }
         self.leaving.set(orders.are_to_abandon());
         !self.leaving.get()
+    }
+
+    /// Lets others look at the fibres that have started here while the processor stands still.
+    pub(super) fn show_roster(&self) {
+        if self.domain.roster.is_none() {
+            let roster = RosterRef::new(&self.roster);
+            self.domain.rosters.lock().push((self.index, roster));
+        }
+    }
+
+    /// Undoes [`show_roster`](Self::show_roster), before it ends.
+    pub(super) fn hide_roster(&self) {
+        let mut rosters = self.domain.rosters.lock();
+        rosters.retain(|(processor, _)| *processor != self.index);
     }
 
     /// Looks at the fibres that have started: here, or anywhere if they may move.

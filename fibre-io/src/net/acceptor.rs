@@ -2,7 +2,7 @@
 
 use crate::backoff::Backoff;
 use crate::patience::Patience;
-use crate::source::{Direction, Left, Source};
+use crate::source::{Direction, Left, Source, number_of};
 use rustix::io::Errno;
 use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with, sockopt};
 use std::io;
@@ -63,7 +63,7 @@ impl Acceptor {
         patience: Patience<'_>,
         make: impl FnOnce(Source, Option<SocketAddrAny>) -> io::Result<T>,
     ) -> io::Result<T> {
-        self.backoff.pause(patience);
+        self.backoff.pause(number_of(&self.source), patience);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accepted = self.source.io(Direction::Read, patience, |fd| {
             loop {

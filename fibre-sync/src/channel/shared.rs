@@ -12,7 +12,10 @@ use super::buffer::Ring;
 use super::state::{Offered, Place, State, Taken};
 use crate::wait_list::{Locked, WaitList};
 use fibre_core::sync::{AtomicUsize, Framed, Ordering, planted, spin_hint};
-use fibre_core::{Limit, Outcome, Resume, ShortGuard, Waiter, may_spin, park_until, yield_point};
+use fibre_core::{
+    Awaited, Limit, Outcome, Resume, ShortGuard, WaitKind, Waiter, may_spin, park_until,
+    yield_point,
+};
 use std::fmt;
 
 /// Looks at an empty or full channel before blocking, if the processor has nothing else to
@@ -246,9 +249,10 @@ impl<T> Channel<T> {
             wait
         };
         let withdraw = |_: &Waiter| place.leave(line(&mut self.lock()));
+        let awaited = Awaited::new(WaitKind::Channel, self);
         // SAFETY: the waiter is reached by its place only, under the lock; a waker takes the
         // place out before it claims, and `withdraw` takes it out if nobody has claimed.
-        unsafe { park_until(limit, publish, withdraw) }
+        unsafe { park_until(awaited, limit, publish, withdraw) }
     }
 
     /// Closes the channel, and lets all go on that wait. `false`: it was closed already.

@@ -27,11 +27,11 @@ use super::heat::Heat;
 use super::raw_lock::RawLock;
 use super::word::{ListGuard, LockWord};
 use crate::contention::{Contended, Ending};
-use crate::wait_list::{Place, wait_under};
+use crate::wait_list::{Place, Spot, wait_under};
 use fibre_core::sync::{has_passed, planted};
 use fibre_core::{
-    Limit, Outcome, others_rest, resume_first, resume_in_place, waits_at_rest, waits_here,
-    yield_point,
+    Awaited, Limit, Outcome, WaitKind, others_rest, resume_first, resume_in_place, waits_at_rest,
+    waits_here, yield_point,
 };
 use std::fmt;
 use std::marker::PhantomData;
@@ -189,8 +189,14 @@ unsafe impl<M: Manner> RawLock for Queued<M> {
     #[inline]
     #[track_caller]
     fn lock_within(&self, limit: Limit) -> bool {
+        self.lock_for(|| Awaited::new(WaitKind::Mutex, self), limit)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn lock_for(&self, awaited: impl FnOnce() -> Awaited, limit: Limit) -> bool {
         yield_point();
-        self.word.try_lock() || self.lock_contended(limit)
+        self.word.try_lock() || self.lock_contended(awaited(), limit)
     }
 
     #[inline]
@@ -217,16 +223,16 @@ impl<M: Manner> Queued<M> {
     /// Waits for the lock, and counts it where waits are watched.
     #[cold]
     #[track_caller]
-    fn lock_contended(&self, limit: Limit) -> bool {
+    fn lock_contended(&self, awaited: Awaited, limit: Limit) -> bool {
         let contended = Contended::begin();
-        let ending = self.await_lock(limit);
+        let ending = self.await_lock(awaited, limit);
         contended.end(ending);
         ending != Ending::GaveUp
     }
 
     /// Waits for the lock.
     #[inline]
-    fn await_lock(&self, limit: Limit) -> Ending {
+    fn await_lock(&self, awaited: Awaited, limit: Limit) -> Ending {
         if M::SPINS && attempt(&self.word, &self.heat, limit, || self.word.try_lock()) {
             return Ending::Taken;
         }
@@ -237,7 +243,7 @@ impl<M: Manner> Queued<M> {
             // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
             let outcome = unsafe {
                 wait_under(
-                    place,
+                    Spot::new(awaited, place),
                     || self.word.list(),
                     |list| list.waiting(),
                     limit,

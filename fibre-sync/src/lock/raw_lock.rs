@@ -1,6 +1,6 @@
 //! What all locks without a value have in common.
 
-use fibre_core::Limit;
+use fibre_core::{Awaited, Limit};
 
 /// A lock without a value, for fibres and threads.
 ///
@@ -21,6 +21,15 @@ pub unsafe trait RawLock: Default + Send + Sync {
     /// once in any case. Blocks the fibre, or the thread if the caller is not a fibre.
     #[track_caller]
     fn lock_within(&self, limit: Limit) -> bool;
+
+    /// The same for one who is seen to wait for `awaited`, of which the lock is a part. A lock that does not
+    /// provide this is waited for as [`lock_within`](Self::lock_within) does.
+    #[inline]
+    #[track_caller]
+    fn lock_for(&self, awaited: impl FnOnce() -> Awaited, limit: Limit) -> bool {
+        let _ = awaited;
+        self.lock_within(limit)
+    }
 
     /// Gives the lock back.
     ///

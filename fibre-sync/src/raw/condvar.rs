@@ -12,9 +12,9 @@
 use crate::raw::error::{Error, Result};
 use crate::raw::mutex::Mutex;
 use crate::raw::wait::{Wait, until};
-use crate::wait_list::{Claimed, Locked, Place, WaitList, wait_or_leave};
+use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
 use fibre_core::sync::planted;
-use fibre_core::{Limit, Outcome};
+use fibre_core::{Awaited, Limit, Outcome, WaitKind};
 
 /// `pthread_cond_t`. See [`raw`](crate::raw).
 ///
@@ -147,7 +147,7 @@ impl Condvar {
         // SAFETY: the list stays in its place while somebody is inside.
         let outcome = unsafe {
             wait_or_leave(
-                Place::Last,
+                Spot::new(Awaited::new(WaitKind::Condvar, self), Place::Last),
                 &self.state,
                 |state| &mut state.waiting,
                 limit,

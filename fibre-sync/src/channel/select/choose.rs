@@ -16,7 +16,7 @@
 
 use super::arm::Arm;
 use fibre_core::sync::planted;
-use fibre_core::{Limit, Outcome, Waiter, park_among, yield_point};
+use fibre_core::{Awaited, Limit, Outcome, WaitKind, Waiter, park_among, yield_point};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Waits until one of the arms has been carried out, and is the chosen one, or the limit comes
@@ -30,11 +30,12 @@ pub(crate) fn choose(arms: &mut [&dyn Arm], limit: Limit) -> Outcome {
     let arms = &*arms;
     let start = turn(arms.len());
     let publish = |waiter: &Waiter| publish(arms, start, waiter);
+    let awaited = Awaited::placeless(WaitKind::Select);
     let stays = planted("select: an arm stays in its line");
     let withdraw = |_: &Waiter| arms.iter().skip(stays.into()).for_each(|arm| arm.leave());
     // SAFETY: the waiter is reached by the arms' places only, each under its channel's lock; if
     // `publish` returns `false`, none has entered; and all have left after `withdraw`.
-    let outcome = unsafe { park_among(limit, publish, withdraw) };
+    let outcome = unsafe { park_among(awaited, limit, publish, withdraw) };
     match outcome {
         Outcome::Woken(token) => arms[token as usize].note_chosen(),
         Outcome::NotParked => arms.iter().for_each(|arm| arm.carry_out()),
