@@ -86,6 +86,14 @@ impl TimeLimit {
         self.deadline.store(nanoseconds, Ordering::Relaxed);
     }
 
+    /// Whether there is neither.
+    #[inline]
+    fn is_unset(&self) -> bool {
+        let [timeout, deadline] =
+            [&self.timeout, &self.deadline].map(|word| word.load(Ordering::Relaxed));
+        timeout | deadline == 0
+    }
+
     /// A copy for a duplicate.
     pub fn duplicate(&self) -> Self {
         let copy = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::Relaxed));
@@ -125,28 +133,37 @@ impl<'a> Clock<'a> {
     }
 
     /// Until when the call may wait, as things are now.
+    #[inline]
     pub fn term(&mut self) -> Term {
-        let (end, deadline) = match self.patience {
-            Patience::Endless => (None, 0),
-            Patience::Until(end) => (Some(end), 0),
-            Patience::Set(limit) => {
-                let deadline = limit.deadline.load(Ordering::Relaxed);
-                let moment = if deadline == 0 {
-                    None
-                } else {
-                    limit.deadline()
-                };
-                let by_timeout = limit.timeout().and_then(|timeout| {
-                    let started = *self.started.get_or_insert_with(Instant::now);
-                    started.checked_add(timeout)
-                });
-                (earlier(moment, by_timeout), deadline)
-            }
+        let end = match self.patience {
+            Patience::Endless => None,
+            Patience::Until(end) => Some(end),
+            Patience::Set(limit) if limit.is_unset() => None,
+            Patience::Set(limit) => return self.term_of(limit),
         };
-        Term { end, deadline }
+        Term { end, deadline: 0 }
+    }
+
+    /// The same for a socket with a limit.
+    fn term_of(&mut self, limit: &TimeLimit) -> Term {
+        let deadline = limit.deadline.load(Ordering::Relaxed);
+        let moment = if deadline == 0 {
+            None
+        } else {
+            limit.deadline()
+        };
+        let by_timeout = limit.timeout().and_then(|timeout| {
+            let started = *self.started.get_or_insert_with(Instant::now);
+            started.checked_add(timeout)
+        });
+        Term {
+            end: earlier(moment, by_timeout),
+            deadline,
+        }
     }
 
     /// Whether the deadline is still the one that `term` follows from.
+    #[inline]
     pub fn is_current(&self, term: Term) -> bool {
         match self.patience {
             Patience::Endless | Patience::Until(_) => true,
