@@ -46,6 +46,9 @@ pub struct Tally {
 /// In `busy_since`: it sleeps, or is about to wake up.
 const RESTING: u64 = u64::MAX;
 
+/// In `busy_since`: it has woken up to look after others, and has found nothing to do so far.
+const LOOKING: u64 = u64::MAX - 1;
+
 impl Default for Tally {
     fn default() -> Self {
         Self {
@@ -114,6 +117,21 @@ impl Tally {
     /// Notes that the processor goes to sleep.
     pub fn set_resting(&self) {
         self.busy_since.store(RESTING, Ordering::Relaxed);
+    }
+
+    /// Notes that the processor has woken up, but not for work.
+    pub fn set_looking(&self) {
+        self.busy_since.store(LOOKING, Ordering::Relaxed);
+    }
+
+    /// Whether that is so still.
+    pub fn is_looking(&self) -> bool {
+        self.busy_since.load(Ordering::Relaxed) == LOOKING
+    }
+
+    /// [`busy_since`](Self::busy_since) of one that works.
+    pub fn works_since(&self) -> Option<u64> {
+        self.busy_since().filter(|since| *since != LOOKING)
     }
 
     /// When the processor became busy; `None` if it has not yet. A hint.

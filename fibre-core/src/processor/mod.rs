@@ -243,9 +243,12 @@ impl Processor {
     /// section 3.2.2).
     #[inline(never)]
     fn find_elsewhere(&self) -> Option<FibreRef> {
-        self.take_staged()
+        let found = self
+            .take_staged()
             .or_else(|| self.thief.steal(&self.domain, self.mood()))
-            .or_else(|| self.take_background())
+            .or_else(|| self.take_background());
+        self.note_work(|| found.is_some());
+        found
     }
 
     /// Takes a fibre from the staging queue.

@@ -39,11 +39,13 @@ impl Processor {
             return true;
         }
         if self.poll_if_due() {
+            self.note_work(|| !self.ready.is_empty());
             return false;
         }
         self.ready.set_resting(true);
         let over = self.rest_until_woken();
         self.ready.set_resting(false);
+        self.note_work(|| !self.ready.is_empty());
         over
     }
 
@@ -124,16 +126,30 @@ impl Processor {
         let obeys = self.domain.orders.is_any();
         let interval = self.service_interval.get();
         self.plan_service(if obeys { 0 } else { interval });
-        self.note_busy(now);
         // Nothing else can be due: it was the earliest.
         if deadline.is_some_and(|deadline| deadline <= now) {
             self.fire_timers(now, BATCH);
             self.stacks.decay(now, &self.domain.stacks);
         }
-        if !self.ready.is_empty() {
-            self.domain.tally(self.index).count_service();
-            self.watcher.call(&self.domain);
+        if self.ready.is_empty() {
+            self.domain.tally(self.index).set_looking();
+        } else {
+            self.become_busy(now);
         }
+    }
+
+    /// Notes that the processor, which had woken up for nothing, has work after all, if it has.
+    pub(super) fn note_work(&self, has_work: impl FnOnce() -> bool) {
+        if self.domain.tally(self.index).is_looking() && has_work() {
+            self.become_busy(Instant::now());
+        }
+    }
+
+    /// Says that the processor does something, and sees to it that somebody watches it.
+    fn become_busy(&self, now: Instant) {
+        self.note_busy(now);
+        self.domain.tally(self.index).count_service();
+        self.watcher.call(&self.domain);
     }
 
     /// Tells thieves since when the processor has been busy.
@@ -141,7 +157,7 @@ impl Processor {
         let age = now.duration_since(self.epoch).as_nanos();
         self.domain
             .tally(self.index)
-            .set_busy_since(u64::try_from(age).unwrap_or(u64::MAX - 1));
+            .set_busy_since(u64::try_from(age).unwrap_or(u64::MAX / 2));
     }
 
     /// How far it goes to find work: further once what should have come long ago has not.

@@ -104,7 +104,7 @@ impl Watcher {
         let mut anything = false;
         for index in (0..seen.len()).filter(|index| *index != self.index) {
             let tally = domain.tally(index);
-            let now = (tally.busy_since(), tally.services());
+            let now = (tally.works_since(), tally.services());
             let before = std::mem::replace(&mut seen[index], now);
             anything |= now.0.is_some() || now != before;
             let stuck = index < known && now.0.is_some() && now == before;
@@ -119,6 +119,6 @@ impl Watcher {
     /// Whether another processor runs something.
     fn others_are_busy(&self, domain: &Domain) -> bool {
         let mut others = (0..domain.processors()).filter(|index| *index != self.index);
-        others.any(|index| domain.tally(index).busy_since().is_some())
+        others.any(|index| domain.tally(index).works_since().is_some())
     }
 }
