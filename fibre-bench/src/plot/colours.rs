@@ -26,6 +26,11 @@ const OTHERS: &[RGBColor] = &[
     RGBColor(0, 150, 150),
     RGBColor(150, 0, 150),
     RGBColor(100, 110, 0),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 90, 200),
+    RGBColor(230, 170, 0),
+    RGBColor(90, 90, 90),
+    RGBColor(0, 120, 40),
 ];
 
 /// The colour of the `index`-th subject of a plot.

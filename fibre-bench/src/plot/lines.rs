@@ -11,6 +11,8 @@ use super::colours::{self, PAPER};
 
 /// Size of one panel in pixels.
 const PANEL: (u32, u32) = (560, 420);
+/// Panels beside each other, before a second row begins.
+const COLUMNS: usize = 2;
 /// Share of the x-axis that is left to the legend.
 const LEGEND: f64 = 0.4;
 /// Room for the title above all panels.
@@ -95,16 +97,20 @@ impl Axis {
     }
 }
 
-/// Draws the panels side by side.
+/// Draws the panels, in rows.
 pub(super) fn draw(title: &str, panels: &[Panel]) -> Result<String> {
-    let count = panels.len().max(1);
-    let size = (PANEL.0 * u32::try_from(count)?, PANEL.1 + TITLE);
+    let columns = panels.len().clamp(1, COLUMNS);
+    let rows = panels.len().div_ceil(COLUMNS).max(1);
+    let size = (
+        PANEL.0 * u32::try_from(columns)?,
+        PANEL.1 * u32::try_from(rows)? + TITLE,
+    );
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         root.fill(&PAPER).map_err(failed)?;
         let root = root.titled(title, ("sans-serif", 20)).map_err(failed)?;
-        for (area, panel) in root.split_evenly((1, count)).iter().zip(panels) {
+        for (area, panel) in root.split_evenly((rows, columns)).iter().zip(panels) {
             draw_panel(area, panel)?;
         }
         root.present().map_err(failed)?;

@@ -66,8 +66,6 @@ pub(crate) enum Mode {
     Echo {
         /// Length of a message.
         bytes: usize,
-        /// How many each connection sends, where it is not the time that ends it.
-        each: Option<u64>,
     },
     /// One request for each connection.
     Short,
@@ -96,10 +94,7 @@ impl Mode {
     fn arguments(self) -> Vec<String> {
         let words = match self {
             Self::Http { pipeline } => format!("http --pipeline {pipeline}"),
-            Self::Echo { bytes, each } => {
-                let each = each.map_or_else(String::new, |each| format!(" --exchanges {each}"));
-                format!("echo --size {bytes}{each}")
-            }
+            Self::Echo { bytes } => format!("echo --size {bytes}"),
             Self::Short => "short".into(),
             Self::Idle => "idle --hold".into(),
             Self::Probe {
@@ -134,6 +129,11 @@ impl LoadCommand {
     /// How many seconds the load runs before it counts. Default: 0.
     pub(crate) fn warm_up(self, seconds: f64) -> Self {
         self.with("--warm-up", seconds)
+    }
+
+    /// How many exchanges each connection makes. Default: as many as there is time for.
+    pub(crate) fn exchanges(self, count: u64) -> Self {
+        self.with("--exchanges", count)
     }
 
     /// Reads the CPU clock of the server, by its process id.

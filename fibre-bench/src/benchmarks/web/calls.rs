@@ -1,13 +1,14 @@
 //! The system calls of a server under load, counted by strace.
 //!
 //! A traced server is several times slower, so its batches are larger than in
-//! earnest; the calls a request cannot do without stay. The counts include opening
-//! the connections, a few hundredths of a call per keep-alive request.
+//! earnest; the calls a request cannot do without stay. What connections that stay
+//! open take to be opened, to have a first answer, and to be closed is counted in a
+//! run of its own and taken off.
 
 use super::serve::{Load, Setting};
 use crate::plan::Run;
-use crate::process::LoadCommand;
 use crate::process::strace::{Calls, Tracer};
+use crate::process::{LoadCommand, Server};
 use crate::report::format::figure;
 use crate::servers::ServerProgram;
 
@@ -33,23 +34,48 @@ impl Counts {
         let Some(server) = run.start(program, setting.duty())? else {
             return Ok(None);
         };
-        let load = match setting.load {
-            Load::Messages { bytes, each } => Load::Messages {
-                bytes,
-                each: each.map(|each| each.min(TRACED_MESSAGES)),
-            },
-            other => other,
+        let command = |load: Load| {
+            let command = load.by_ours(setting.connections, setting.seconds);
+            command.pinned_to(&run.cores.load(setting.processors))
         };
+        let counts = match setting.load {
+            Load::Short => Self::during(&command(Load::Short), &server)?,
+            Load::Messages { bytes, each } => {
+                let each = each.map(|each| each.min(TRACED_MESSAGES));
+                let opening = command(Load::Messages { bytes, each: None }).exchanges(0);
+                let opening = Self::during(&opening, &server)?;
+                Self::during(&command(Load::Messages { bytes, each }), &server)?.without(&opening)
+            }
+            load => {
+                let opening = Self::during(&command(load).exchanges(0), &server)?;
+                Self::during(&command(load), &server)?.without(&opening)
+            }
+        };
+        Ok(Some(counts))
+    }
+
+    /// The calls of a server while a load runs.
+    fn during(load: &LoadCommand, server: &Server) -> anyhow::Result<Self> {
         let tracer = Tracer::attach(server.id())?;
-        let load = LoadCommand::new(load.mode(), setting.connections, setting.seconds)
-            .pinned_to(&run.cores.load(setting.processors))
-            .run(&server.address)?;
+        let load = load.run(&server.address)?;
         let calls = tracer.finish()?;
         anyhow::ensure!(load.errors.is_empty(), "{}", load.errors.join("; "));
-        Ok(Some(Self {
+        Ok(Self {
             calls,
             requests: load.requests,
-        }))
+        })
+    }
+
+    /// What is left when the calls of another run are taken off.
+    fn without(mut self, other: &Self) -> Self {
+        for kind in &mut self.calls {
+            if let Some(less) = other.calls.iter().find(|less| less.name == kind.name) {
+                kind.calls = kind.calls.saturating_sub(less.calls);
+                kind.failed = kind.failed.saturating_sub(less.failed);
+            }
+        }
+        self.calls.sort_by_key(|kind| std::cmp::Reverse(kind.calls));
+        self
     }
 
     /// Calls per request, failed ones included.

@@ -20,7 +20,7 @@ use crate::servers::{Duty, ServerProgram};
 const WARM_UP: f64 = 0.1;
 
 /// The longest that messages whose number is given may take, in seconds.
-const LONGEST: f64 = 120.0;
+const LONGEST: f64 = 600.0;
 
 /// What the load is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,13 +67,20 @@ impl Load {
         }
     }
 
-    /// The load of our own generator that comes nearest.
-    pub(super) fn mode(self) -> Mode {
-        match self {
+    /// The load of our own generator that comes nearest, on so many connections for
+    /// so long.
+    pub(super) fn by_ours(self, connections: usize, seconds: f64) -> LoadCommand {
+        let mode = match self {
             Self::Wrk => Mode::Http { pipeline: 1 },
             Self::Requests { pipeline } => Mode::Http { pipeline },
-            Self::Messages { bytes, each } => Mode::Echo { bytes, each },
+            Self::Messages { bytes, .. } => Mode::Echo { bytes },
             Self::Short => Mode::Short,
+        };
+        match self {
+            Self::Messages {
+                each: Some(each), ..
+            } => LoadCommand::new(mode, connections, LONGEST).exchanges(each),
+            _ => LoadCommand::new(mode, connections, seconds),
         }
     }
 }
@@ -120,11 +127,12 @@ impl Setting {
 
     /// The load of our own generator.
     fn by_ours(&self, server: &Server, cores: &[usize]) -> anyhow::Result<Served> {
-        let (warm_up, seconds) = match self.load {
-            Load::Messages { each: Some(_), .. } => (0.0, LONGEST),
-            _ => (WARM_UP.min(self.seconds), self.seconds),
+        let warm_up = match self.load {
+            Load::Messages { each: Some(_), .. } => 0.0,
+            _ => WARM_UP.min(self.seconds),
         };
-        let load = LoadCommand::new(self.load.mode(), self.connections, seconds)
+        let load = self.load.by_ours(self.connections, self.seconds);
+        let load = load
             .warm_up(warm_up)
             .measuring(server.id())
             .pinned_to(cores)
