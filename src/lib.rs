@@ -43,9 +43,9 @@
 
 pub use fibre_core::{
     BlockingPool, BlockingPoolBuilder, Builder, Cluster, ClusterBuilder, JoinHandle, QueueKind,
-    Result, Scope, ScopedJoinHandle, StackError, UnknownQueueKind, blocking, default_processors,
-    id, in_fibre, is_forked_child, name, scope, sleep, sleep_until, spawn, unblock_signals,
-    yield_now,
+    Result, Scope, ScopedJoinHandle, StackError, UnknownQueueKind, blocking, blocking_visit,
+    default_processors, id, in_fibre, is_forked_child, name, scope, sleep, sleep_until, spawn,
+    unblock_signals, yield_now,
 };
 
 pub use fibre_core::{

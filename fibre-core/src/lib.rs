@@ -181,7 +181,7 @@ pub use self::{
         Waiting, choices_above, migrate_to, start_helper, waits, with_halts,
     },
     deferred::wake_after,
-    disk::{BlockingPool, BlockingPoolBuilder, blocking},
+    disk::{BlockingPool, BlockingPoolBuilder, blocking, blocking_visit},
     domain::LeftFibre,
     fork::{is_forked_child, unblock_signals},
     interval::Interval,

@@ -6,6 +6,7 @@
 //! | `moving`    | started fibres that move                                      |
 //! | `placement` | which processor runs a fibre                                  |
 //! | `policies`  | what each policy promises                                     |
+//! | `visits`    | started fibres that go where they may block a thread          |
 //! | `waking`    | idle processors sleep, and no wake-up is lost                 |
 
 #![allow(
@@ -18,6 +19,7 @@ mod fairness;
 mod moving;
 mod placement;
 mod policies;
+mod visits;
 mod waking;
 
 #[path = "../support/mod.rs"]

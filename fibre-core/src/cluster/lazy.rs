@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 /// A cluster that is started when first needed, and never stopped.
-struct LazyCluster {
+pub(crate) struct LazyCluster {
     cluster: OnceLock<Cluster>,
     /// Held by whoever starts it.
     starting: Mutex<()>,
@@ -16,7 +16,7 @@ struct LazyCluster {
 
 impl LazyCluster {
     /// Not started.
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             cluster: OnceLock::new(),
             starting: Mutex::new(()),
@@ -24,7 +24,7 @@ impl LazyCluster {
     }
 
     /// The cluster; the first successful `start` is the last.
-    fn get(&self, start: impl FnOnce() -> io::Result<Cluster>) -> io::Result<&Cluster> {
+    pub(crate) fn get(&self, start: impl FnOnce() -> io::Result<Cluster>) -> io::Result<&Cluster> {
         if let Some(cluster) = self.cluster.get() {
             return Ok(cluster);
         }

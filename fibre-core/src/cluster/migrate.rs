@@ -3,14 +3,21 @@
 //! The fibre is counted into its new cluster while it still runs in the old one, so neither
 //! can end in between; it leaves its stack, and only then the old processor puts it into the
 //! new cluster's staging queue. Whoever takes it out makes it at home there.
+//!
+//! A *visit* is a move whose way back is certain: the fibre's own cluster goes on counting it, so that it
+//! does not end meanwhile, and takes it back even when it is closed to others.
 
 use super::handle::Cluster;
 use crate::context::Action;
+use crate::domain::Domain;
+use crate::fibre::FibreRef;
 use crate::park;
 use crate::processor::Processor;
 use crate::spawn::SpawnError;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Moves the calling fibre to `cluster`, where it goes on; it keeps its name and number.
 /// Blocks the fibre until a processor there takes it. Does nothing if it is there already.
@@ -37,37 +44,97 @@ use std::sync::Arc;
 /// been told to stay on a processor, and nothing on its kernel thread may be unwinding. Also if
 /// `cluster` has been stopped, or has as many fibres as it may have.
 pub fn migrate_to(cluster: &Cluster) -> io::Result<()> {
+    let (fibre, here) = traveller()?;
     let target = &cluster.0.domain;
-    // SAFETY: not null means that this thread is that processor.
-    let Some(here) = (unsafe { Processor::current().as_ref() }) else {
-        return Err(refused("only a fibre can move to another cluster"));
-    };
-    let Some(fibre) = here.running() else {
-        return Err(refused("only a fibre can move to another cluster"));
-    };
     if Arc::ptr_eq(here.domain(), target) {
         return Ok(());
     }
+    may_travel(fibre, here, target)?;
+    admit(target)?;
+    travel(fibre, here, target, false);
+    Ok(())
+}
+
+/// Takes the calling fibre to `cluster`, unless it is there already, calls `f` there, and takes it back, whatever has
+/// become of its own cluster, which goes on counting it. `arriving` is called before it leaves, when it has been counted there.
+///
+/// # Errors
+///
+/// As [`migrate_to`], with `f` not called.
+pub(crate) fn visit<R>(
+    cluster: &Cluster,
+    arriving: impl FnOnce(),
+    f: impl FnOnce() -> R,
+) -> io::Result<R> {
+    let (fibre, here) = traveller()?;
+    let (home, target) = (Arc::clone(here.domain()), &cluster.0.domain);
+    if Arc::ptr_eq(&home, target) {
+        return Ok(f());
+    }
+    may_travel(fibre, here, target)?;
+    admit(target)?;
+    arriving();
+    travel(fibre, here, target, true);
+    let result = catch_unwind(AssertUnwindSafe(f));
+    while !has_returned(&home) {
+        // Somebody else unwinds on this thread: it is asked on another one, or later.
+        park::sleep(Duration::from_micros(50));
+    }
+    result.or_else(|payload| resume_unwind(payload))
+}
+
+/// The end of a visit, unless the fibre must not leave this processor now.
+fn has_returned(home: &Arc<Domain>) -> bool {
+    let Ok((fibre, here)) = traveller() else {
+        unreachable!("only a fibre can make a visit")
+    };
+    let may = may_travel(fibre, here, home).is_ok();
+    if may {
+        travel(fibre, here, home, false);
+    }
+    may
+}
+
+/// The calling fibre, and the processor that it runs on, which is not to be used after a switch.
+fn traveller<'a>() -> io::Result<(FibreRef, &'a Processor)> {
+    // SAFETY: not null means that this thread is that processor.
+    let here = unsafe { Processor::current().as_ref() };
+    here.and_then(|here| Some((here.running()?, here)))
+        .ok_or_else(|| refused("only a fibre can move to another cluster"))
+}
+
+/// Whether the running fibre may leave for another cluster.
+fn may_travel(fibre: FibreRef, here: &Processor, target: &Domain) -> io::Result<()> {
     if !(here.domain().settings.moves_started && target.settings.moves_started) {
         return Err(refused("both clusters must move started fibres"));
     }
     // SAFETY: the running fibre's own block.
-    let block = unsafe { fibre.as_ref() };
-    if !block.link().may_move() || crate::current::panicking() {
+    if !unsafe { fibre.as_ref() }.link().may_move() || crate::current::panicking() {
         return Err(refused("the fibre must stay on its processor"));
     }
+    Ok(())
+}
+
+/// Sends the running fibre to another cluster, which counts it, and which it may leave for.
+/// `stays_counted`: so does this one, as it will come back.
+fn travel(fibre: FibreRef, here: &Processor, target: &Arc<Domain>, stays_counted: bool) {
+    here.set_destination(Arc::clone(target), stays_counted);
+    // SAFETY: the running fibre's own block.
+    park::suspend(unsafe { fibre.as_ref() }, Action::Migrate);
+}
+
+/// Counts a fibre that comes from another cluster.
+fn admit(target: &Domain) -> io::Result<()> {
     if let Some(limit) = &target.limit {
         limit.admit().map_err(SpawnError::TooManyFibres)?;
     }
-    if target.register_foreign().is_none() {
-        if let Some(limit) = &target.limit {
-            limit.leave();
-        }
-        return Err(SpawnError::Stopped.into());
+    if target.register_foreign().is_some() {
+        return Ok(());
     }
-    here.set_destination(Arc::clone(target));
-    park::suspend(block, Action::Migrate);
-    Ok(())
+    if let Some(limit) = &target.limit {
+        limit.leave();
+    }
+    Err(SpawnError::Stopped.into())
 }
 
 /// The error of a fibre that may not move.

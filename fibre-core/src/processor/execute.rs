@@ -79,7 +79,7 @@ impl Processor {
     /// have been told to cancel, or to leave, its fibres since.
     #[cold]
     fn send_off(&self, fibre: FibreRef) {
-        let Some(destination) = self.destination.take() else {
+        let Some((destination, stays_counted)) = self.destination.take() else {
             unreachable!("a fibre left for nowhere")
         };
         self.delist(fibre);
@@ -104,7 +104,9 @@ impl Processor {
                 destination.commons.stage(ControlBlock::node(fibre));
             }
         }
-        self.count_gone();
+        if !stays_counted {
+            self.count_gone();
+        }
     }
 
     /// Counts a fibre that is not in this cluster any more.

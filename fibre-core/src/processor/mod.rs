@@ -73,8 +73,8 @@ pub struct Processor {
     /// Whether the running fibre is about to wait, and others may wake it already. Kept in builds with
     /// debug assertions only.
     publishing: Cell<bool>,
-    /// Where the fibre goes that is about to leave the cluster.
-    destination: Cell<Option<Arc<Domain>>>,
+    /// Where the fibre goes that is about to leave the cluster, and whether it is still counted here.
+    destination: Cell<Option<(Arc<Domain>, bool)>>,
     /// Whether all that it runs is at home here from then on (forced migration).
     adopts: bool,
     /// Whether fibres that have started here stay.
@@ -404,9 +404,10 @@ impl Processor {
         );
     }
 
-    /// Notes where the running fibre goes, which leaves the cluster next.
-    pub fn set_destination(&self, destination: Arc<Domain>) {
-        self.destination.set(Some(destination));
+    /// Notes where the running fibre goes, which leaves the cluster next; and whether it will come back,
+    /// and is counted here until then.
+    pub fn set_destination(&self, destination: Arc<Domain>, stays_counted: bool) {
+        self.destination.set(Some((destination, stays_counted)));
     }
 
     /// Has `successor`, which is in no queue, run next, and says how the running fibre makes

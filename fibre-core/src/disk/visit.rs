@@ -1,0 +1,71 @@
+//! The disk cluster as the thesis has it: the fibre itself goes there, and comes back.
+
+use crate::cluster::{Cluster, LazyCluster, visit};
+use crate::policy::Placement;
+use crate::processor::in_fibre;
+use crate::topology::Pinning;
+use std::io;
+
+/// Calls `f`, which may block its kernel thread, with the calling fibre on another thread: unlike
+/// [`blocking`](crate::blocking()), `f` is called by the fibre, on its own stack and with its own fibre-local values, and
+/// may block the fibre, too. Blocks the fibre until it is back. On a thread that is no fibre, just calls `f`.
+///
+/// For fibres of clusters that move started fibres, whose builders have promised that nothing is kept meanwhile
+/// that belongs to a kernel thread, or is not `Send`. They go to the processors of a cluster of their own, which
+/// grows by one when all are taken, up to 64 (`FIBRE_MAX_PROCESSORS`), and does not shrink; what `f` spawns runs
+/// there, too. The fibre's own cluster counts it meanwhile, and is not over before it is back.
+///
+/// Each way is a wait in a queue and a wake-up, so this costs more than [`blocking`](crate::blocking()).
+///
+/// Source: thesis, section 3.4.1.
+///
+/// ```
+/// // SAFETY: the fibre below keeps nothing that belongs to a kernel thread.
+/// let cluster = unsafe { fibre_core::Cluster::builder().move_started_fibres() }.build()?;
+/// let fibre = cluster.spawn(|| {
+///     fibre_core::blocking_visit(|| std::fs::read_dir("/").is_ok())
+/// });
+/// assert!(fibre.join().unwrap()?);
+/// cluster.stop();
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// If the fibre may not move, as with [`migrate_to`](crate::migrate_to); or the cluster cannot be started. Then `f` has
+/// not been called.
+///
+/// # Panics
+///
+/// With the panic of `f`, after the fibre is back.
+pub fn blocking_visit<R>(f: impl FnOnce() -> R) -> io::Result<R> {
+    if !in_fibre() {
+        return Ok(f());
+    }
+    let disk = disk_cluster()?;
+    visit(disk, || grow(disk), f)
+}
+
+/// The cluster, started when first needed.
+fn disk_cluster() -> io::Result<&'static Cluster> {
+    static DISK: LazyCluster = LazyCluster::new();
+    DISK.get(|| {
+        let builder = Cluster::builder()
+            .processors(1)
+            .name("fibre-visited")
+            // Whoever is free takes the next one.
+            .placement(Placement::Staging)
+            .pin(Pinning::None)
+            .max_fibres(usize::MAX);
+        // SAFETY: its fibres are those of clusters whose builders have promised it.
+        unsafe { builder.move_started_fibres() }.build()
+    })
+}
+
+/// Adds a processor if there are more fibres than processors, and there is room.
+fn grow(disk: &Cluster) {
+    if disk.live() > disk.processors() {
+        // Without it the fibre waits for its turn.
+        let _ = disk.add_processors(1);
+    }
+}
