@@ -13,6 +13,10 @@
 //! | | `std::thread` | a thread spawns a thread and joins it |
 //! | | `std::sync::mpsc` | a thread hands a job to a standing thread and waits for it |
 //! | `blocking` | the same three | a fibre or thread lets a call be made elsewhere |
+//! | | `fibre, visit` | a fibre goes elsewhere to make it, and comes back |
+//! | `file` | `fibre` | a fibre reads a cached page of a file |
+//! | | `fibre, blocking` | it lets it be read elsewhere |
+//! | | `std::fs` | a thread reads it |
 //! | `Cluster` | `fibre` | starts a cluster and stops it |
 //! | | `std::thread` | starts as many threads and joins them |
 //!
@@ -26,12 +30,17 @@ mod support;
 use corosensei::Coroutine;
 use corosensei::stack::DefaultStack;
 use criterion::{BenchmarkId, Criterion, Throughput};
-use fibre::{Cluster, QueueKind};
+use fibre::{Cluster, QueueKind, fs};
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 use support::{Group, Running, Workers, add, criterion, member, must, time, time_batches};
+
+/// Bytes that are read of a file at a time.
+const PAGE: usize = 4096;
 
 /// Bytes of a stack that is asked for.
 const STACK: usize = 64 * 1024;
@@ -175,7 +184,44 @@ fn blocking(criterion: &mut Criterion) -> io::Result<()> {
     add(&mut group, member("fibre", ""), &fibres, |calls| {
         time(calls, || fibre::blocking(|| ()))
     });
+    // SAFETY: the fibre keeps nothing that belongs to a kernel thread.
+    let moving = unsafe { Cluster::builder().processors(1).move_started_fibres() };
+    let moving = Workers::Fibres(moving.build()?);
+    add(&mut group, member("fibre, visit", ""), &moving, |calls| {
+        time(calls, || must(fibre::blocking_visit(|| ())))
+    });
     add_threads(&mut group);
+    group.finish();
+    fibres.stop();
+    moving.stop();
+    Ok(())
+}
+
+/// A cached page of a file.
+fn files(criterion: &mut Criterion) -> io::Result<()> {
+    let fibres = Workers::fibres(1)?;
+    let threads = Workers::Threads(1);
+    let path = std::env::temp_dir().join(format!("fibre-bench-{}", std::process::id()));
+    std::fs::write(&path, [1; PAGE])?;
+    let std: &'static File = Box::leak(Box::new(File::open(&path)?));
+    let ours: &'static fs::File = Box::leak(Box::new(std.try_clone()?.into()));
+    std::fs::remove_file(path)?;
+    let mut group = criterion.benchmark_group("file");
+    add(&mut group, member("fibre", ""), &fibres, move |reads| {
+        let mut page = [0; PAGE];
+        time(reads, || must(ours.read_at(&mut page, 0)))
+    });
+    let id = member("fibre, blocking", "");
+    add(&mut group, id, &fibres, move |reads| {
+        let mut page = [0; PAGE];
+        time(reads, || {
+            must(fibre::blocking(|| std.read_at(&mut page, 0)))
+        })
+    });
+    add(&mut group, member("std::fs", ""), &threads, move |reads| {
+        let mut page = [0; PAGE];
+        time(reads, || must(std.read_at(&mut page, 0)))
+    });
     group.finish();
     fibres.stop();
     Ok(())
@@ -233,6 +279,7 @@ fn main() -> io::Result<()> {
     scoping(&mut criterion)?;
     spawning_from_outside(&mut criterion)?;
     blocking(&mut criterion)?;
+    files(&mut criterion)?;
     clusters(&mut criterion);
     criterion.final_summary();
     Ok(())
