@@ -5,10 +5,10 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::jobs::{Job, Jobs, Next, Start, Verdict};
+use fibre_core::jobs::{Idle, Job, Jobs, Next, Start, Verdict};
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_core::sync::{AtomicUsize, Futex, Ordering};
-use fibre_core::{Awaited, Limit, Outcome, WaitKind, Waiter, park};
+use fibre_core::{Awaited, Outcome, WaitKind, Waiter, park};
 use loom::thread;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -88,20 +88,14 @@ impl Pool {
 
     /// What a thread does.
     fn work(this: Shared<Self>) {
-        let limit = || {
-            if this.impatient {
-                Limit::Cancellation
-            } else {
-                Limit::None
-            }
-        };
-        let mut next = this.jobs.begin(limit());
+        let wait = |idle: &Idle| !this.impatient && idle.sleep(None);
+        let mut next = this.jobs.begin(wait);
         while let Next::Work(job, more) = next {
             if let Some(start) = more {
                 Self::start(this, start);
             }
             job.carry_out();
-            next = this.jobs.next(limit());
+            next = this.jobs.next(wait);
         }
     }
 
@@ -223,10 +217,10 @@ fn planted_thread_that_starts_no_other_is_found() {
     finds_planted("jobs: no thread starts another", calls_that_meet);
 }
 
-/// Planted: a thread whose time is over does not look whether a job has come.
+/// Planted: a thread whose time is over does not look whether somebody is about to give it a job.
 #[test]
 fn planted_thread_that_ends_blindly_is_found() {
-    finds_planted("jobs: a thread ends without a last look", || {
+    finds_planted("jobs: a thread ends though it is given a job", || {
         two_calls(Pool::new(1, usize::MAX, true));
     });
 }

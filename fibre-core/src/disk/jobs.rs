@@ -15,22 +15,25 @@
 //! A thread that cannot be started is done without, if there is another one. If there is none, all jobs
 //! that wait are given back to those who brought them, and none is left without somebody who sees to it.
 //!
-//! Jobs and idle threads lie in the frames of those who wait for them; the lists link them. A job is
-//! reached by whoever took it out; an idle thread only under the lock, and its waiter is claimed there.
+//! Jobs and idle threads lie in the frames of those who wait for them; the lists link them. Who takes one out, under the
+//! lock, has it to himself: a job until it is concluded, an idle thread until its word says that it has been given
+//! something. A thread that is tired of waiting takes itself out; if it is in the list no more, it is about to be
+//! given something, and waits for that.
 //!
 //! # Memory ordering
 //!
-//! Everything is guarded by the lock, or handed over by the claim of the idle thread's waiter.
+//! Everything is guarded by the lock, but for what an idle thread is given, which its word releases and acquires.
 
-use crate::awaited::{Awaited, WaitKind};
-use crate::sync::{Cell, Mutex, planted};
-use crate::waiter::{Limit, Outcome};
+use crate::sync::{Cell, Futex, Mutex, planted};
 use std::ptr::{self, NonNull};
+use std::time::Instant;
 
-#[cfg(not(loom))]
-use crate::park::{Waiter, park_until};
-#[cfg(loom)]
-use crate::park_model::{Waiter, park_until};
+/// The word of an idle thread that looks at it.
+const WAITING: u32 = 0;
+/// The word of an idle thread that sleeps on it, or is about to.
+const SLEEPING: u32 = 1;
+/// The word of one that has been given something.
+const GIVEN: u32 = 2;
 
 /// What becomes of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,13 +100,59 @@ pub enum Next {
 
 /// A thread that waits for a job, in its own frame.
 #[derive(Debug)]
-struct Idle {
-    /// Its wait.
-    waiter: Cell<*const Waiter>,
+pub struct Idle {
+    /// What it looks at, or sleeps on.
+    word: Futex,
     /// What it has been given: a job, or null for the end.
     given: Cell<*const Job>,
     /// The thread that has been idle for longer.
     below: Cell<*const Self>,
+}
+
+impl Idle {
+    /// In no list.
+    fn new() -> Self {
+        Self {
+            word: Futex::new(WAITING),
+            given: Cell::new(ptr::null()),
+            below: Cell::new(ptr::null()),
+        }
+    }
+
+    /// Whether it has been given something.
+    pub fn is_given(&self) -> bool {
+        self.word.load() == GIVEN
+    }
+
+    /// Sleeps until it has been given something (`true`), or the deadline comes. Blocks the thread.
+    #[must_use]
+    pub fn sleep(&self, deadline: Option<Instant>) -> bool {
+        let _ = self.word.exchange(WAITING, SLEEPING);
+        while !self.is_given() {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return false;
+            }
+            self.word.wait(SLEEPING, deadline);
+        }
+        true
+    }
+
+    /// Gives it something. The thread's frame may end as soon as the word says so.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken it out of the list.
+    unsafe fn give(this: *const Self, job: *const Job) {
+        // SAFETY: it stays where it is until the word has changed, and the futex's address is only
+        // a name after that.
+        unsafe {
+            (*this).given.set(job);
+            let word = &raw const (*this).word;
+            if (*word).swap(GIVEN) == SLEEPING {
+                Futex::wake_one(word);
+            }
+        }
+    }
 }
 
 /// What the lock guards.
@@ -163,77 +212,49 @@ impl Jobs {
     #[must_use]
     pub unsafe fn bring(&self, job: &Job) -> Option<Start> {
         let mut state = self.state.lock();
-        while let Some(idle) = state.pop_idle() {
-            // SAFETY: it has been in the list, and leaves its frame only after it has had the lock.
-            let idle = unsafe { &*idle };
-            idle.given.set(job);
-            // SAFETY: the waiter is in that frame, too.
-            let resume = unsafe { (*idle.waiter.get()).claim(0) };
-            if let Some(resume) = resume {
-                drop(state);
-                resume.resume();
-                return None;
-            }
-        }
-        state.push_job(job);
-        state.grow(self.most)
+        let Some(idle) = state.pop_idle() else {
+            state.push_job(job);
+            return state.grow(self.most);
+        };
+        drop(state);
+        // SAFETY: just taken out.
+        unsafe { Idle::give(idle, job) };
+        None
     }
 
     /// What a thread does that has just been started; as [`next`](Self::next).
-    pub fn begin(&self, limit: Limit) -> Next {
+    pub fn begin(&self, wait: impl FnOnce(&Idle) -> bool) -> Next {
         self.state.lock().starting = false;
-        self.next(limit)
+        self.next(wait)
     }
 
-    /// What a thread does that has done its job: it waits for another one, until `limit`. Blocks the
-    /// thread.
-    pub fn next(&self, limit: Limit) -> Next {
-        let idle = Idle {
-            waiter: Cell::new(ptr::null()),
-            given: Cell::new(ptr::null()),
-            below: Cell::new(ptr::null()),
-        };
-        let mut found = None;
-        // SAFETY: the waiter is claimed under the lock, by one who takes it out of the list before; else
-        // it is taken out when the limit comes.
-        let outcome = unsafe {
-            park_until(
-                Awaited::placeless(WaitKind::Other),
-                limit,
-                |waiter| {
-                    let mut state = self.state.lock();
-                    found = self.work(&mut state);
-                    if found.is_some() || state.closed {
-                        return false;
-                    }
-                    idle.waiter.set(waiter);
-                    idle.below.set(state.idle);
-                    state.idle = &raw const idle;
-                    true
-                },
-                |_| self.state.lock().remove_idle(&idle),
-            )
-        };
-        match (found, outcome) {
-            (Some(work), _) => work,
-            (None, Outcome::Woken(_)) => match NonNull::new(idle.given.get().cast_mut()) {
-                Some(job) => Next::Work(Taken(job), None),
-                None => self.end(),
-            },
-            (None, _) => self.end(),
-        }
-    }
-
-    /// Ends a thread, unless there is work after all.
-    fn end(&self) -> Next {
+    /// What a thread does that has done its job. If there is no other one, `wait` blocks the thread until it is given
+    /// one, or (`false`) it has waited for long enough.
+    pub fn next(&self, wait: impl FnOnce(&Idle) -> bool) -> Next {
+        let idle = Idle::new();
         let mut state = self.state.lock();
-        if !planted("jobs: a thread ends without a last look")
-            && let Some(work) = self.work(&mut state)
-        {
+        if let Some(work) = self.work(&mut state) {
             return work;
         }
-        state.threads -= 1;
-        Next::End
+        if state.closed {
+            return state.end();
+        }
+        idle.below.set(state.idle);
+        state.idle = &raw const idle;
+        drop(state);
+        if !wait(&idle) {
+            let mut state = self.state.lock();
+            // Nobody queues a job while a thread is idle.
+            if state.remove_idle(&idle) || planted("jobs: a thread ends though it is given a job") {
+                return state.end();
+            }
+            drop(state);
+            let _ = idle.sleep(None);
+        }
+        match NonNull::new(idle.given.get().cast_mut()) {
+            Some(job) => Next::Work(Taken(job), None),
+            None => self.state.lock().end(),
+        }
     }
 
     /// The first job, if there is one, and whether another thread should be started.
@@ -273,13 +294,10 @@ impl Jobs {
     pub fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        let mut woken = Vec::with_capacity(state.threads);
         while let Some(idle) = state.pop_idle() {
-            // SAFETY: as in `bring`.
-            woken.extend(unsafe { (*(*idle).waiter.get()).claim(0) });
+            // SAFETY: just taken out.
+            unsafe { Idle::give(idle, ptr::null()) };
         }
-        drop(state);
-        woken.into_iter().for_each(|resume| resume.resume());
     }
 }
 
@@ -314,20 +332,28 @@ impl State {
         Some(idle)
     }
 
-    /// Takes one idle thread out, if it is in the list.
-    fn remove_idle(&mut self, idle: &Idle) {
+    /// Takes one idle thread out, and says whether it was in the list.
+    fn remove_idle(&mut self, idle: &Idle) -> bool {
         if ptr::eq(self.idle, idle) {
             self.idle = idle.below.get();
-            return;
+            return true;
         }
         let mut above = self.idle;
         // SAFETY: threads that are in the list, so they are there.
         while let Some(other) = unsafe { above.as_ref() } {
             if ptr::eq(other.below.get(), idle) {
-                return other.below.set(idle.below.get());
+                other.below.set(idle.below.get());
+                return true;
             }
             above = other.below.get();
         }
+        false
+    }
+
+    /// Counts a thread that ends.
+    fn end(&mut self) -> Next {
+        self.threads -= 1;
+        Next::End
     }
 
     /// Whether another thread is to be started, which is counted then.

@@ -5,16 +5,17 @@
 //! cancelling it does not end the wait, and a fibre that its cluster leaves behind keeps its stack
 //! for ever. So the closure may borrow.
 
-use super::jobs::{Job, Jobs, Next, Start, Taken, Verdict};
+use super::jobs::{Idle, Job, Jobs, Next, Start, Taken, Verdict};
 use crate::awaited::{Awaited, WaitKind};
 use crate::current;
 use crate::fork;
 use crate::own_thread;
 use crate::park::{Waiter, park};
-use crate::processor::in_fibre;
+use crate::processor::{Spin, in_fibre};
 use crate::report;
 use crate::settings::variable;
-use crate::waiter::{Limit, Outcome};
+use crate::topology::default_processors;
+use crate::waiter::Outcome;
 use std::cell::Cell;
 use std::io;
 use std::num::NonZeroUsize;
@@ -23,7 +24,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Threads, unless the user says otherwise: as many as calls may plausibly wait for slow disks and
 /// name servers at once.
@@ -221,17 +222,35 @@ impl Pool {
     /// What a thread does.
     fn work(this: &Arc<Self>) {
         current::set_own();
-        let limit = || Limit::after(this.idle);
-        let mut next = this.jobs.begin(limit());
+        let spin = Spin::new(if *SEVERAL { SPIN } else { Duration::ZERO });
+        let wait = |idle: &Idle| this.wait(idle, &spin);
+        let mut next = this.jobs.begin(wait);
         while let Next::Work(job, more) = next {
             if let Some(start) = more {
                 Self::start(this, start);
             }
             Taken::carry_out(job);
-            next = this.jobs.next(limit());
+            next = this.jobs.next(wait);
         }
     }
+
+    /// How an idle thread waits: fibres that make one short call after the other keep it awake.
+    fn wait(&self, idle: &Idle, spin: &Spin) -> bool {
+        if spin.until(|| idle.is_given(), || ()) {
+            return true;
+        }
+        let began = Instant::now();
+        let is_given = idle.sleep(began.checked_add(self.idle));
+        spin.slept(began.elapsed(), is_given);
+        is_given
+    }
 }
+
+/// How long an idle thread spins at most, as a processor does by default.
+const SPIN: Duration = Duration::from_micros(20);
+
+/// Whether there are several CPUs for this process.
+static SEVERAL: LazyLock<bool> = LazyLock::new(|| default_processors() > 1);
 
 /// Says, once, that there is no thread for calls that block.
 #[cold]

@@ -26,6 +26,7 @@ mod watching;
 pub use execute::in_fibre;
 pub use foresight::{Traces, fetch_all};
 pub use informant::INFORMANT;
+pub use spin::Spin;
 
 use crate::context::Action;
 use crate::current;
@@ -38,7 +39,6 @@ use crate::stack::{StackCache, StackError};
 use crate::steal::{Mood, Thief};
 use crate::timer::{BATCH, Timers};
 use slice::Slice;
-use spin::Spin;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
