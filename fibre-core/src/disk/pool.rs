@@ -7,9 +7,9 @@
 
 use super::jobs::{Idle, Job, Jobs, Next, Start, Taken, Verdict};
 use crate::awaited::{Awaited, WaitKind};
+use crate::cluster::start_helper;
 use crate::current;
 use crate::fork;
-use crate::own_thread;
 use crate::park::{Waiter, park};
 use crate::processor::{Spin, in_fibre};
 use crate::report;
@@ -209,9 +209,9 @@ impl Pool {
     fn start(this: &Arc<Self>, start: Start) {
         let pool = Arc::clone(this);
         let index = this.next.fetch_add(1, Ordering::Relaxed);
-        let thread = own_thread::start(format!("{}/{index}", this.name), None, move || {
-            Self::work(&pool);
-        });
+        let name = format!("{}/{index}", this.name);
+        // It does not panic: calls are caught. If it did, fibres would wait for ever.
+        let thread = start_helper(name, move || Self::work(&pool));
         if let Err(error) = thread
             && this.jobs.cannot_start(start)
         {
