@@ -214,7 +214,7 @@ pub use self::{
 #[cfg(loom)]
 pub use self::{
     park_model::{
-        Resume, Waiter, caller_id, cancellation_point, in_fibre, is_cancelled, may_spin,
+        Resume, Traces, Waiter, caller_id, cancellation_point, in_fibre, is_cancelled, may_spin,
         may_spin_briefly, others_rest, park, park_among, park_until, resume_first, resume_in_place,
         shield, sleep, waits_at_rest, waits_here, yield_now, yield_point,
     },

@@ -134,6 +134,18 @@ pub fn waits_at_rest(_: &Waiter) -> bool {
     false
 }
 
+/// Nothing is fetched in models.
+#[derive(Debug, Default)]
+pub struct Traces;
+
+impl Traces {
+    /// Does nothing.
+    pub fn leave<T>(&self, _: &T) {}
+
+    /// Does nothing.
+    pub fn follow(&self) {}
+}
+
 /// All who wait in a model are at home in one place.
 #[must_use]
 pub fn waits_here(_: &Waiter) -> bool {

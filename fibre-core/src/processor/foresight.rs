@@ -16,17 +16,20 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// How far below its wait a stack was left.
-const BELOW: usize = 2 * LINE;
+/// Lines below its wait of a stack that was left.
+const BELOW: usize = 2;
 
-/// How much of a stack is used by those who wait.
-const FRAMES: usize = 10 * LINE;
+/// Lines of a stack that those who wait use there.
+const FRAMES: usize = 10;
 
-/// How much of a stack is used where it begins.
-const ROOT: usize = 5 * LINE;
+/// Lines of a stack that are used where it begins.
+const ROOT: usize = 6;
 
-/// How much of that a wait, and its end, touches on the waker's side.
-const NODE: usize = 4 * LINE;
+/// Lines of a wait that its waker touches.
+const NODE: usize = 4;
+
+/// Lines of a control block.
+const BLOCK: usize = size_of::<ControlBlock>().div_ceil(LINE);
 
 impl Processor {
     /// Asks for what the next fibre needs.
@@ -37,10 +40,7 @@ impl Processor {
         };
         // SAFETY: in the queue, hence alive.
         if let Some(after) = unsafe { next.as_ref() }.next(Ordering::Relaxed) {
-            fetch(
-                after.as_ptr().cast_const().cast(),
-                size_of::<ControlBlock>(),
-            );
+            fetch::<BLOCK>(after.as_ptr().cast_const().cast(), 0);
         }
         // SAFETY: as above; ready queues hold fibres only.
         let block = unsafe { ControlBlock::from_node(next) };
@@ -50,8 +50,8 @@ impl Processor {
         if let Some(root) = block.suspender.get()
             && !last_wait.is_null()
         {
-            fetch(last_wait.cast::<u8>().wrapping_sub(BELOW), FRAMES);
-            fetch(root.address().cast::<u8>().wrapping_sub(ROOT), ROOT + LINE);
+            fetch::<FRAMES>(last_wait.cast(), BELOW);
+            fetch::<ROOT>(root.address().cast(), ROOT - 1);
         }
     }
 }
@@ -80,23 +80,27 @@ impl Traces {
     pub fn follow(&self) {
         let wait = self.wait.load(Ordering::Relaxed);
         let block = self.block.load(Ordering::Relaxed);
-        fetch(wait.cast_const().cast::<u8>().wrapping_sub(NODE / 2), NODE);
-        fetch(block.cast_const().cast(), size_of::<ControlBlock>());
+        fetch::<NODE>(wait.cast_const().cast(), NODE / 2);
+        fetch::<BLOCK>(block.cast_const().cast(), 0);
     }
 }
 
 /// Asks for something that somebody will use soon.
 #[inline]
 pub fn fetch_all<T>(what: &T) {
-    fetch(ptr::from_ref(what).cast(), size_of::<T>());
+    let begin = ptr::from_ref(what).cast::<u8>();
+    for line in 0..const { size_of::<T>().div_ceil(LINE) } {
+        fetch::<1>(begin.wrapping_add(line * LINE), 0);
+    }
 }
 
-/// Asks for so many bytes.
+/// Asks for so many lines around an address, of which so many lie below it.
 #[inline]
-fn fetch(begin: *const u8, bytes: usize) {
-    for offset in (0..bytes).step_by(LINE) {
+fn fetch<const LINES: usize>(around: *const u8, below: usize) {
+    let begin = around.wrapping_sub(below * LINE);
+    for line in 0..LINES {
         // SAFETY: every such CPU has it, and it does nothing where there is nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(begin.wrapping_add(offset).cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(begin.wrapping_add(line * LINE).cast()) };
     }
 }
 
@@ -119,6 +123,6 @@ mod tests {
             traces.wait.load(Ordering::Relaxed).cast_const().cast(),
             gone
         );
-        fetch(ptr::null(), 3 * LINE);
+        fetch::<3>(ptr::null(), 1);
     }
 }
