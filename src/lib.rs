@@ -127,6 +127,14 @@ pub mod io {
     pub use fibre_io::pollable::Pollable;
 }
 
+/// Signals as values.
+#[doc(inline)]
+pub use fibre_io::signal;
+
+/// Child processes, after `std::process`.
+#[doc(inline)]
+pub use fibre_io::process;
+
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

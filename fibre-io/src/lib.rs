@@ -26,6 +26,7 @@
 //! | `net` | TCP, UDP and Unix sockets, after std's |
 //! | `pipe` | pipes, after `std::io::pipe` |
 //! | `fs` | files, after `std::fs` |
+//! | `signal`, `process` | signals as values; child processes |
 
 #[cfg(not(loom))]
 mod backoff;
@@ -58,8 +59,12 @@ pub mod pollable;
 #[cfg(not(loom))]
 mod poller;
 #[cfg(not(loom))]
+pub mod process;
+#[cfg(not(loom))]
 mod readiness;
 pub mod shift;
+#[cfg(not(loom))]
+pub mod signal;
 #[cfg(not(loom))]
 mod source;
 #[cfg(not(loom))]

@@ -21,6 +21,8 @@
 //! | `poll`        | waiting for several descriptors                              |
 //! | `files`       | files, many at once, in place and elsewhere                  |
 //! | `names`       | what connections are made to: addresses and names           |
+//! | `signals`     | signals as values                                            |
+//! | `process`     | child processes                                              |
 //! | `conversions` | from and to std, options, plain threads, several clusters   |
 
 #![allow(
@@ -43,7 +45,9 @@ mod pipe;
 mod poll;
 mod pollable;
 mod pollers;
+mod process;
 mod sharing;
+mod signals;
 mod stream;
 mod timeouts;
 mod udp;

@@ -1,0 +1,188 @@
+//! A program to be started.
+
+use super::child::Child;
+use fibre_core::{blocking, in_fibre, unblock_signals};
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Output, Stdio};
+
+/// A program to be started. See [`std::process::Command`], which it is made of: what has no method here
+/// is set there, and converted.
+///
+/// ```
+/// use fibre_io::process::Command;
+///
+/// let fibre = fibre_core::spawn(|| Command::new("echo").arg("hello").output());
+/// let output = fibre.join().unwrap()?;
+/// assert!(output.status.success());
+/// assert_eq!(output.stdout, b"hello\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Command {
+    /// What is started.
+    inner: std::process::Command,
+    /// Whether the child will hear of signals.
+    unblocked: bool,
+    /// Whether the caller has said where the child reads from, and writes to.
+    set: [bool; 3],
+    /// See [`kill_on_drop`](Self::kill_on_drop).
+    kill_on_drop: bool,
+}
+
+impl Command {
+    /// The program of this name or path, without arguments.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        std::process::Command::new(program).into()
+    }
+
+    /// Adds an argument.
+    pub fn arg(&mut self, arg: impl AsRef<OsStr>) -> &mut Self {
+        self.inner.arg(arg);
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args(&mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
+        self.inner.args(args);
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub fn env(&mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Self {
+        self.inner.env(key, value);
+        self
+    }
+
+    /// Sets variables of its environment.
+    pub fn envs<K: AsRef<OsStr>, V: AsRef<OsStr>>(
+        &mut self,
+        variables: impl IntoIterator<Item = (K, V)>,
+    ) -> &mut Self {
+        self.inner.envs(variables);
+        self
+    }
+
+    /// Removes a variable from its environment.
+    pub fn env_remove(&mut self, key: impl AsRef<OsStr>) -> &mut Self {
+        self.inner.env_remove(key);
+        self
+    }
+
+    /// Removes all variables from its environment.
+    pub fn env_clear(&mut self) -> &mut Self {
+        self.inner.env_clear();
+        self
+    }
+
+    /// The directory that it starts in.
+    pub fn current_dir(&mut self, directory: impl AsRef<Path>) -> &mut Self {
+        self.inner.current_dir(directory);
+        self
+    }
+
+    /// What it reads. Default: what this program reads; nothing for [`output`](Self::output).
+    pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Self {
+        self.inner.stdin(stdin);
+        self.set[0] = true;
+        self
+    }
+
+    /// Where it writes. Default: where this program does; a pipe for [`output`](Self::output).
+    pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Self {
+        self.inner.stdout(stdout);
+        self.set[1] = true;
+        self
+    }
+
+    /// Where its errors go. Default: where this program's do; a pipe for [`output`](Self::output).
+    pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Self {
+        self.inner.stderr(stderr);
+        self.set[2] = true;
+        self
+    }
+
+    /// Whether a [`Child`] that is dropped without having been waited for is killed, and waited for by
+    /// somebody else. Default: no, it runs on.
+    pub fn kill_on_drop(&mut self, kill: bool) -> &mut Self {
+        self.kill_on_drop = kill;
+        self
+    }
+
+    /// What it is made of, to look at.
+    #[must_use]
+    pub fn as_std(&self) -> &std::process::Command {
+        &self.inner
+    }
+
+    /// What it is made of, to change. Where it reads and writes is to be set here, if
+    /// [`output`](Self::output) is to know of it.
+    pub fn as_std_mut(&mut self) -> &mut std::process::Command {
+        &mut self.inner
+    }
+
+    /// Starts the program. Blocks the fibre, or the thread if the caller is not a fibre, until it
+    /// is being executed. (The thread that starts it may end before it does: a signal on
+    /// the parent's death, `PR_SET_PDEATHSIG`, would come then.)
+    ///
+    /// # Errors
+    ///
+    /// As std's; when there is no descriptor left. Then there is no child.
+    pub fn spawn(&mut self) -> io::Result<Child> {
+        if in_fibre() && !self.unblocked {
+            unblock_signals(&mut self.inner);
+            self.unblocked = true;
+        }
+        let child = blocking(|| self.inner.spawn())?;
+        Child::adopt(child, self.kill_on_drop)
+    }
+
+    /// Starts the program and waits for its end. Blocks the fibre (or thread).
+    ///
+    /// # Errors
+    ///
+    /// As for [`spawn`](Self::spawn) and [`Child::wait`].
+    pub fn status(&mut self) -> io::Result<ExitStatus> {
+        self.spawn()?.wait()
+    }
+
+    /// Starts the program, and waits for its end and for all that it writes. Blocks the fibre (or
+    /// thread).
+    ///
+    /// # Errors
+    ///
+    /// As for [`spawn`](Self::spawn) and [`Child::wait_with_output`].
+    pub fn output(&mut self) -> io::Result<Output> {
+        let [stdin, stdout, stderr] = self.set.map(|set| !set);
+        self.default_stdio([stdin, stdout, stderr], Stdio::null, Stdio::piped);
+        let child = self.spawn();
+        self.default_stdio([stdin, stdout, stderr], Stdio::inherit, Stdio::inherit);
+        child?.wait_with_output()
+    }
+
+    /// Sets what the caller has not.
+    fn default_stdio(&mut self, unset: [bool; 3], input: fn() -> Stdio, output: fn() -> Stdio) {
+        if unset[0] {
+            self.inner.stdin(input());
+        }
+        if unset[1] {
+            self.inner.stdout(output());
+        }
+        if unset[2] {
+            self.inner.stderr(output());
+        }
+    }
+}
+
+impl From<std::process::Command> for Command {
+    /// Where it reads and writes counts as not set.
+    fn from(inner: std::process::Command) -> Self {
+        Self {
+            inner,
+            unblocked: false,
+            set: [false; 3],
+            kill_on_drop: false,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Signals as values: a fibre waits for them like for anything else.
+//!
+//! Other than `signalfd`, which hears only of signals that *every* thread of the process blocks, and
+//! whose block all children inherit, this has a handler (`handler`), which any thread may run that does
+//! not block the signal. Processors block all signals that are not faults, so the handler interrupts no fibre:
+//! usually it is the main thread that runs it.
+
+mod handler;
+mod number;
+
+pub use number::*;
+
+use crate::patience::Patience;
+use crate::source::{Direction, Left, Source};
+use handler::{Watched, news};
+use rustix::io::Errno;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Signals that come from now on, one after the other.
+///
+/// While it lives, these signals do not do what they do by default. Several arrivals of one signal
+/// that nobody has taken are one, as with the kernel. Several of these objects hear of the same
+/// signal each; several fibres that wait in one share what comes.
+///
+/// When the last one for a signal is dropped, what the signal did before is put back, unless another
+/// library has installed a handler since; then a signal that is still on its way does that. A handler
+/// that was there before is called all the same.
+///
+/// ```
+/// use fibre_io::signal::{SIGUSR1, SIGUSR2, Signals};
+///
+/// let signals = Signals::new([SIGUSR1, SIGUSR2])?;
+/// rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::USR2)?;
+/// let fibre = fibre_core::spawn(move || signals.wait());
+/// assert_eq!(fibre.join().unwrap()?, SIGUSR2);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Signals {
+    /// The signals, in the order in which they are looked at.
+    watched: Vec<Watched>,
+    /// A duplicate of the handler's eventfd.
+    source: Source,
+}
+
+impl Signals {
+    /// Begins to listen. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for signals that cannot be waited for: faults like SIGSEGV, SIGABRT, SIGKILL,
+    /// SIGSTOP, and the C library's own. When there is no descriptor left.
+    pub fn new(signals: impl IntoIterator<Item = Signal>) -> io::Result<Self> {
+        let source = Source::from_nonblocking(news()?.try_clone_to_owned()?)?;
+        let watched = signals.into_iter().map(Watched::new);
+        let watched = watched.collect::<io::Result<_>>()?;
+        Ok(Self { watched, source })
+    }
+
+    /// Waits for one of the signals. Blocks the fibre, or the thread if the caller is not a fibre.
+    ///
+    /// # Errors
+    ///
+    /// `ECANCELED` if the fibre has been cancelled, or is while it waits; `ConnectionAborted`
+    /// after [`close`](Self::close).
+    pub fn wait(&self) -> io::Result<Signal> {
+        self.take_within(Patience::Endless)
+    }
+
+    /// [`wait`](Self::wait) for `timeout` at most: then `None`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`wait`](Self::wait).
+    pub fn wait_timeout(&self, timeout: Duration) -> io::Result<Option<Signal>> {
+        match Instant::now().checked_add(timeout) {
+            Some(deadline) => self.wait_until(deadline),
+            None => self.wait().map(Some),
+        }
+    }
+
+    /// [`wait`](Self::wait) until `deadline` at most: then `None`. A past one looks once.
+    ///
+    /// # Errors
+    ///
+    /// As for [`wait`](Self::wait).
+    pub fn wait_until(&self, deadline: Instant) -> io::Result<Option<Signal>> {
+        match self.take_within(Patience::Until(deadline)) {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+            taken => taken.map(Some),
+        }
+    }
+
+    /// One of the signals, if one has come. Blocks nothing.
+    #[must_use]
+    pub fn try_wait(&self) -> Option<Signal> {
+        let mut watched = self.watched.iter();
+        watched.find(|one| one.take()).map(|one| one.signal)
+    }
+
+    /// The signals that come, one after the other, until the fibre is cancelled or
+    /// [`close`](Self::close) is called.
+    pub fn forever(&self) -> Forever<'_> {
+        Forever(self)
+    }
+
+    /// Makes all calls that wait, and all later ones, fail with `ConnectionAborted`. Blocks nothing.
+    pub fn close(&self) {
+        self.source.close();
+    }
+
+    /// The common part. The eventfd is never read: each write to it is an event.
+    fn take_within(&self, patience: Patience<'_>) -> io::Result<Signal> {
+        self.source.io(Direction::Read, patience, |_| {
+            let taken = self.try_wait().ok_or(Errno::AGAIN)?;
+            Ok((taken, Left::More))
+        })
+    }
+}
+
+/// See [`Signals::forever`].
+#[derive(Debug)]
+pub struct Forever<'a>(&'a Signals);
+
+impl Iterator for Forever<'_> {
+    type Item = Signal;
+
+    fn next(&mut self) -> Option<Signal> {
+        self.0.wait().ok()
+    }
+}
+
+impl<'a> IntoIterator for &'a Signals {
+    type Item = Signal;
+    type IntoIter = Forever<'a>;
+
+    fn into_iter(self) -> Forever<'a> {
+        self.forever()
+    }
+}
+
+/// Waits for Ctrl-C (SIGINT), which does not end the process meanwhile; afterwards it does so again.
+/// Blocks the fibre, or the thread if the caller is not a fibre. A program that wants to hear of the
+/// second one, too, keeps [`Signals`].
+///
+/// ```no_run
+/// fibre_io::signal::ctrl_c()?;
+/// println!("good-bye");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As for [`Signals::new`] and [`Signals::wait`].
+pub fn ctrl_c() -> io::Result<()> {
+    Signals::new([SIGINT])?.wait().map(drop)
+}
