@@ -122,6 +122,7 @@ pub mod os {
 
 /// Pipes, after `std::io`; and whatever else has a descriptor that can be waited for.
 pub mod io {
+    pub use fibre_io::copy::{CopyFrom, CopyTo, Duplex, copy, copy_bidirectional, sendfile};
     pub use fibre_io::pipe::{PipeReader, PipeWriter, pipe};
     pub use fibre_io::poll::{PollFd, Readiness, poll, poll_timeout, poll_until, try_poll};
     pub use fibre_io::pollable::Pollable;

@@ -23,6 +23,7 @@
 //! | `transfer` | what every call that moves bytes has to work out |
 //! | `readiness`, `poll` | waiting for several descriptors |
 //! | `pollable` | any descriptor that can be waited for |
+//! | `copy` | from one to another inside the kernel |
 //! | `net` | TCP, UDP and Unix sockets, after std's |
 //! | `pipe` | pipes, after `std::io::pipe` |
 //! | `fs` | files, after `std::fs` |
@@ -33,6 +34,8 @@ mod backoff;
 pub mod calls;
 #[cfg(not(loom))]
 mod choices;
+#[cfg(not(loom))]
+pub mod copy;
 pub mod duty;
 #[cfg(not(loom))]
 mod epoll;

@@ -5,6 +5,7 @@
 //! a fibre that writes to a pipe without readers gets `BrokenPipe` and nothing else; a
 //! plain thread gets what the process has chosen, which in Rust programs is the same.
 
+use crate::copy::{CopyFrom, CopyTo, Origin};
 use crate::patience::Patience;
 use crate::source::{Direction, Left, Source};
 use crate::transfer::{left, total, useful};
@@ -143,6 +144,27 @@ macro_rules! end {
 
 end!(PipeReader);
 end!(PipeWriter);
+
+impl CopyFrom for PipeReader {
+    fn origin(&self) -> Origin<'_> {
+        Origin::Stream(&self.0, Patience::Endless)
+    }
+
+    fn read_some(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let wanted = buffer.len();
+        self.receive(|fd| rustix::io::read(fd, &mut *buffer), wanted)
+    }
+}
+
+impl CopyTo for PipeWriter {
+    fn destination(&self) -> (&Source, Patience<'_>) {
+        (&self.0, Patience::Endless)
+    }
+
+    fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.send(|fd| rustix::io::write(fd, bytes))
+    }
+}
 
 impl Read for &PipeReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -21,6 +21,8 @@
 //! | `poll`        | waiting for several descriptors                              |
 //! | `files`       | files, many at once, in place and elsewhere                  |
 //! | `names`       | what connections are made to: addresses and names           |
+//! | `copying`     | copying inside the kernel                                    |
+//! | `groups`      | several listeners on one port                                |
 //! | `signals`     | signals as values                                            |
 //! | `process`     | child processes                                              |
 //! | `conversions` | from and to std, options, plain threads, several clusters   |
@@ -35,9 +37,11 @@ mod accept;
 mod close;
 mod connect;
 mod conversions;
+mod copying;
 mod deadlines;
 mod ends;
 mod files;
+mod groups;
 mod halves;
 mod hints;
 mod names;

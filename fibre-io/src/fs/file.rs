@@ -2,6 +2,7 @@
 
 use super::in_place::{InPlace, checked};
 use super::{FileTimes, Metadata, Permissions, TryLockError};
+use crate::copy::{CopyFrom, Origin};
 use fibre_core::{blocking, in_fibre};
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
@@ -127,6 +128,16 @@ impl File {
     fn positioned<R: Send>(&self, call: impl FnOnce(&mut &fs::File) -> R + Send) -> R {
         let _away = self.in_place.send_away();
         blocking(|| call(&mut &self.file))
+    }
+}
+
+impl CopyFrom for File {
+    fn origin(&self) -> Origin<'_> {
+        Origin::File(self.as_fd())
+    }
+
+    fn read_some(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
     }
 }
 

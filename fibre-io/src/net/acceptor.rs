@@ -96,6 +96,24 @@ impl AsFd for Acceptor {
     }
 }
 
+/// Whether an error says nothing about the next call: the process or the system is out of something,
+/// or the network told of a connection that came to nothing.
+pub fn is_transient(error: &io::Error) -> bool {
+    let of_the_network = matches!(
+        Errno::from_io_error(error),
+        Some(
+            Errno::NETDOWN
+                | Errno::NOPROTOOPT
+                | Errno::HOSTDOWN
+                | Errno::NONET
+                | Errno::HOSTUNREACH
+                | Errno::NETUNREACH
+                | Errno::PERM
+        )
+    );
+    of_the_network || is_starvation(error)
+}
+
 /// Whether an error says that the process or the system is out of something.
 fn is_starvation(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);

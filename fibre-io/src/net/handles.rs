@@ -204,6 +204,32 @@ macro_rules! stream {
             }
         }
 
+        impl CopyFrom for $stream {
+            fn origin(&self) -> Origin<'_> {
+                Origin::Stream(&self.end.source, Patience::Set(&self.end.reading))
+            }
+
+            fn read_some(&self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.end.$read(buffer)
+            }
+        }
+
+        impl CopyTo for $stream {
+            fn destination(&self) -> (&Source, Patience<'_>) {
+                (&self.end.source, Patience::Set(&self.end.writing))
+            }
+
+            fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
+                self.end.write(bytes)
+            }
+        }
+
+        impl Duplex for $stream {
+            fn end(&self, how: Shutdown) -> io::Result<()> {
+                self.end.shutdown(how)
+            }
+        }
+
         impl split::Stream for $stream {
             fn end_writing(&self) {
                 // It fails if the connection is broken, and the peer knows.

@@ -15,6 +15,7 @@
 //! | `set_read_deadline`, `set_write_deadline` | one moment for many calls, also for those that wait already |
 //! | `connect_until`, `accept_until`, `accept_timeout` | the same for one call |
 //! | `connect_with`, `TcpListener::builder` | options that must be set before connecting or binding |
+//! | `TcpListener::group` | listeners on one port, one for each processor |
 //! | `split`, `into_split` | the directions as values; an owned writing half ends its direction |
 //!
 //! All calls can be made by any number of fibres and threads at the same time. Those that wait in
@@ -23,6 +24,7 @@
 
 mod acceptor;
 mod endpoint;
+mod group;
 mod handles;
 mod resolve;
 mod split;
@@ -31,6 +33,7 @@ mod tcp_stream;
 mod udp;
 pub mod unix;
 
+pub use group::AcceptGroup;
 pub use resolve::{Resolved, ToSocketAddrs, lookup_host, lookup_host_timeout, lookup_host_until};
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 pub use std::net::{

@@ -4,6 +4,7 @@ use super::address::{of_other_end, of_path, of_this_end, to_kernel, unix_pair, u
 use super::credentials::peer_credentials;
 use super::retry::Retry;
 use super::{SocketAddr, UCred};
+use crate::copy::{CopyFrom, CopyTo, Duplex, Origin};
 use crate::net::Shutdown;
 use crate::net::endpoint::Endpoint;
 use crate::net::handles::{handle, limits, stream};

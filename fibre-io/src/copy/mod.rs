@@ -1,0 +1,271 @@
+//! Copying without passing all bytes through this program: `splice` between streams and pipes, `sendfile`
+//! from files.
+//!
+//! `splice` needs a pipe on one side, and when it would block does not say which side makes it. So bytes
+//! go through a pipe of the call's own, which is empty before it is filled and not empty before it
+//! is drained: what makes one wait is the other side, whose gate one waits at. A pipe costs
+//! three system calls, so it is made when a read has filled a buffer, and little is copied by
+//! the buffer alone. So is all that the kernel cannot splice.
+//!
+//! Reading a file may wait for a disk, so `sendfile` is called on a thread that may block, but for a piece
+//! that fits a buffer and is cached.
+
+mod ends;
+
+pub use ends::{CopyFrom, CopyTo, Duplex, Origin};
+
+use crate::patience::Patience;
+use crate::source::{Direction, Left, Source};
+use fibre_core::{blocking, in_fibre, scope};
+use rustix::fs::{SeekFrom, seek, tell};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
+use std::io::{self, IoSliceMut};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::resume_unwind;
+
+/// What is copied by this program; on the stack.
+const BUFFER: usize = 8 << 10;
+
+/// The most that a pipe takes.
+const PIPE: usize = 64 << 10;
+
+/// The most that is sent from a file at once.
+const PIECE: usize = 1 << 20;
+
+/// Copies all bytes from one to the other until the end of the first; says how many. Blocks the fibre, or
+/// the thread if the caller is not a fibre; time-outs of the ends count. The second is not ended.
+///
+/// The kernel copies between sockets and pipes, and from files, if it is much. For all that reads and
+/// writes otherwise there is [`std::io::copy`], which does with these, too.
+///
+/// ```
+/// use fibre_io::copy::copy;
+/// use fibre_io::pipe::pipe;
+/// use std::io::{Read, Write};
+///
+/// let ((from, mut sender), (mut receiver, to)) = (pipe()?, pipe()?);
+/// let proxy = fibre_core::spawn(move || copy(&from, &to));
+/// sender.write_all(b"passed on")?;
+/// drop(sender);
+/// let mut text = String::new();
+/// receiver.read_to_string(&mut text)?;
+/// assert_eq!(text, "passed on");
+/// assert_eq!(proxy.join().unwrap()?, 9);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Those of reading and writing; then some bytes may have been taken that have not been
+/// written. On a plain thread of a program that does not ignore SIGPIPE, writing to a socket whose
+/// peer is gone raises it.
+pub fn copy<R: CopyFrom + ?Sized, W: CopyTo + ?Sized>(from: &R, to: &W) -> io::Result<u64> {
+    let (source, patience) = match from.origin() {
+        Origin::Stream(source, patience) => (source, patience),
+        Origin::File(file) => return copy_file(file, to),
+    };
+    let mut total = 0;
+    let mut buffer = [0; BUFFER];
+    let mut can_splice = true;
+    loop {
+        let count = from.read_some(&mut buffer)?;
+        if count == 0 {
+            return Ok(total);
+        }
+        write_all(to, &buffer[..count])?;
+        total += count as u64;
+        if can_splice && count == buffer.len() {
+            match splice_all(source, patience, to, &mut total)? {
+                Reached::End => return Ok(total),
+                Reached::Limits => can_splice = false,
+            }
+        }
+    }
+}
+
+/// Copies both ways until both ends have ended; says how many bytes there and back. The end of one
+/// direction is passed on, while the other goes on: half-closed connections stay so. If one direction
+/// fails, both are ended. Blocks the fibre, or the thread if the caller is not a fibre.
+///
+/// # Errors
+///
+/// The first direction's, else the second's: see [`copy`].
+pub fn copy_bidirectional<A, B>(one: &A, other: &B) -> io::Result<(u64, u64)>
+where
+    A: Duplex + Sync + ?Sized,
+    B: Duplex + Sync + ?Sized,
+{
+    let (there, back) = scope(|scope| {
+        let there = scope.spawn(|| pass_on(one, other));
+        let back = pass_on(other, one);
+        (there.join(), back)
+    });
+    let there = there.unwrap_or_else(|payload| resume_unwind(payload))?;
+    Ok((there, back?))
+}
+
+/// One direction of [`copy_bidirectional`].
+fn pass_on<A: Duplex + ?Sized, B: Duplex + ?Sized>(from: &A, to: &B) -> io::Result<u64> {
+    let copied = copy(from, to);
+    // Who is gone need not be told.
+    if copied.is_ok() {
+        let _ = to.end(Shutdown::Write);
+    } else {
+        let _ = from.end(Shutdown::Both);
+        let _ = to.end(Shutdown::Both);
+    }
+    copied
+}
+
+/// Sends a part of a file, `count` bytes from `offset` on, or less if the file ends before; says how many.
+/// The file's position is not used. Blocks the fibre, or the thread if the caller is not a fibre.
+///
+/// ```
+/// use fibre_io::copy::sendfile;
+/// use fibre_io::net::unix::UnixStream;
+/// use std::io::Read;
+///
+/// let (sender, mut receiver) = UnixStream::pair()?;
+/// let file = std::fs::File::open("/proc/self/exe")?;
+/// assert_eq!(sendfile(&sender, &file, 1, 3)?, 3);
+/// drop(sender);
+/// let mut magic = String::new();
+/// receiver.read_to_string(&mut magic)?;
+/// assert_eq!(magic, "ELF");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As for [`copy`], and those of reading the file.
+pub fn sendfile<W: CopyTo + ?Sized>(
+    to: &W,
+    file: impl AsFd,
+    offset: u64,
+    count: u64,
+) -> io::Result<u64> {
+    let file = file.as_fd();
+    let mut total = 0;
+    while total < count {
+        let most = usize::try_from(count - total).unwrap_or(PIECE).min(PIECE);
+        match send_piece(to, file, offset.saturating_add(total), most)? {
+            0 => break,
+            sent => total += sent as u64,
+        }
+    }
+    Ok(total)
+}
+
+/// [`copy`] from a file's position on, which it moves.
+fn copy_file<W: CopyTo + ?Sized>(file: BorrowedFd<'_>, to: &W) -> io::Result<u64> {
+    let start = tell(file)?;
+    let sent = sendfile(to, file, start, u64::MAX)?;
+    seek(file, SeekFrom::Start(start + sent))?;
+    Ok(sent)
+}
+
+/// Sends a piece of a file; 0 at its end.
+fn send_piece<W: CopyTo + ?Sized>(
+    to: &W,
+    file: BorrowedFd<'_>,
+    offset: u64,
+    most: usize,
+) -> io::Result<usize> {
+    if most <= BUFFER && in_fibre() {
+        let mut buffer = [0; BUFFER];
+        let mut slices = [IoSliceMut::new(&mut buffer[..most])];
+        if let Ok(count) = preadv2(file, &mut slices, offset, ReadWriteFlags::NOWAIT) {
+            return write_all(to, &buffer[..count]).map(|()| count);
+        }
+        // Not cached, or it is not known: the other way says what is wrong.
+    }
+    let (socket, patience) = to.destination();
+    socket.io(Direction::Write, patience, |fd| {
+        // `sendfile` moves the offset, also if it fails.
+        let mut offset = offset;
+        let sent = blocking(|| rustix::fs::sendfile(fd, file, Some(&mut offset), most))?;
+        Ok((sent, Left::More))
+    })
+}
+
+/// What splicing has come to.
+enum Reached {
+    /// The end of the bytes.
+    End,
+    /// The end of what the kernel can do with these descriptors. No bytes are lost.
+    Limits,
+}
+
+/// Copies all bytes by a pipe.
+fn splice_all<W: CopyTo + ?Sized>(
+    source: &Source,
+    patience: Patience<'_>,
+    to: &W,
+    total: &mut u64,
+) -> io::Result<Reached> {
+    let Ok((reader, writer)) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) else {
+        return Ok(Reached::Limits);
+    };
+    loop {
+        let filled = source.io(Direction::Read, patience, |fd| {
+            allowed(splice_some(fd, &writer, PIPE))
+        })?;
+        match filled {
+            None => return Ok(Reached::Limits),
+            Some(0) => return Ok(Reached::End),
+            Some(count) => *total += count as u64,
+        }
+        if let Some(Reached::Limits) = filled.map(|count| drain(&reader, count, to)).transpose()? {
+            return Ok(Reached::Limits);
+        }
+    }
+}
+
+/// Empties the pipe, which has `count` bytes.
+fn drain<W: CopyTo + ?Sized>(reader: &OwnedFd, mut count: usize, to: &W) -> io::Result<Reached> {
+    let (destination, patience) = to.destination();
+    while count > 0 {
+        let moved = destination.io(Direction::Write, patience, |fd| {
+            allowed(splice_some(reader.as_fd(), fd, count))
+        })?;
+        let Some(moved) = moved else {
+            let mut buffer = [0; BUFFER];
+            while count > 0 {
+                let read = rustix::io::read(reader, &mut buffer)?;
+                write_all(to, &buffer[..read])?;
+                count -= read;
+            }
+            return Ok(Reached::Limits);
+        };
+        count -= moved;
+    }
+    Ok(Reached::End)
+}
+
+/// Moves bytes out of a pipe, or into one.
+fn splice_some(from: BorrowedFd<'_>, to: impl AsFd, most: usize) -> Result<usize, Errno> {
+    let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+    splice(from, None, to, None, most, flags)
+}
+
+/// What an operation of a source returns: `None` if the kernel cannot do it with these descriptors.
+fn allowed(moved: Result<usize, Errno>) -> Result<(Option<usize>, Left), Errno> {
+    match moved {
+        Ok(count) => Ok((Some(count), Left::More)),
+        Err(Errno::INVAL) => Ok((None, Left::More)),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Writes all of it.
+fn write_all<W: CopyTo + ?Sized>(to: &W, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match to.write_some(bytes)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            count => bytes = &bytes[count..],
+        }
+    }
+    Ok(())
+}

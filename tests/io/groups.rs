@@ -1,0 +1,97 @@
+//! Several listeners on one port.
+
+use crate::support::{eventually, for_clusters, watched};
+use fibre::net::{TcpListener, TcpStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net as std_net;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Connections made, one after the other.
+const CONNECTIONS: usize = 400;
+
+/// Each processor gets at least half of its share, and keeps what it has accepted.
+#[test]
+fn shares_are_fair() {
+    for_clusters(&[1, 2, 4], |cluster| {
+        let processors = cluster.processors();
+        let group = TcpListener::group("127.0.0.1:0", processors).unwrap();
+        let address = group.local_addr().unwrap();
+        let shares: Arc<Vec<_>> = Arc::new((0..processors).map(|_| AtomicUsize::new(0)).collect());
+        let (serving, counting) = (group.clone(), Arc::clone(&shares));
+        let server = fibre::spawn(move || {
+            serving.serve(move |mut stream, _| {
+                let here = fibre::processor().unwrap();
+                counting[here].fetch_add(1, Ordering::SeqCst);
+                let mut byte = [0];
+                while let Ok(1) = stream.read(&mut byte) {
+                    assert_eq!(fibre::processor(), Some(here));
+                    stream.write_all(&byte).unwrap();
+                }
+            })
+        });
+        for _ in 0..CONNECTIONS {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let mut byte = [9];
+            stream.write_all(&byte).unwrap();
+            stream.read_exact(&mut byte).unwrap();
+        }
+        group.close();
+        server.join().unwrap().unwrap();
+        let shares: Vec<_> = shares
+            .iter()
+            .map(|share| share.load(Ordering::SeqCst))
+            .collect();
+        assert_eq!(shares.iter().sum::<usize>(), CONNECTIONS);
+        let least = CONNECTIONS / processors / 2;
+        assert!(shares.iter().all(|share| *share >= least), "{shares:?}");
+    });
+}
+
+/// More listeners than processors, served from a plain thread; panics of a handler are its own.
+#[test]
+fn more_listeners_than_processors() {
+    watched(|| {
+        let group = TcpListener::group("127.0.0.1:0", 5).unwrap();
+        assert_eq!(group.listeners().len(), 5);
+        let address = group.local_addr().unwrap();
+        let serving = group.clone();
+        let thread = std::thread::spawn(move || {
+            serving.serve(|mut stream, _| {
+                stream.write_all(b"!").unwrap();
+                panic!("as a test");
+            })
+        });
+        for _ in 0..50 {
+            let mut byte = [0];
+            let mut stream = std_net::TcpStream::connect(address).unwrap();
+            stream.read_exact(&mut byte).unwrap();
+        }
+        group.close();
+        thread.join().unwrap().unwrap();
+    });
+}
+
+/// One listener that fails ends them all, and says why.
+#[test]
+fn failures() {
+    for_clusters(&[2], |_| {
+        let none = TcpListener::group("127.0.0.1:0", 0).unwrap_err();
+        assert_eq!(none.kind(), ErrorKind::InvalidInput);
+        let group = TcpListener::group("127.0.0.1:0", 2).unwrap();
+        let serving = group.clone();
+        let started = Arc::new(AtomicUsize::new(0));
+        let starting = Arc::clone(&started);
+        let server = fibre::spawn(move || {
+            starting.fetch_add(1, Ordering::SeqCst);
+            serving.serve(|_, _| ())
+        });
+        eventually(|| started.load(Ordering::SeqCst) == 1);
+        rustix::net::shutdown(&group.listeners()[1], rustix::net::Shutdown::Both).unwrap();
+        let error = server.join().unwrap().unwrap_err();
+        assert_eq!(
+            error.raw_os_error(),
+            Some(rustix::io::Errno::INVAL.raw_os_error())
+        );
+    });
+}
