@@ -150,10 +150,13 @@ fn receivers_take_turns() {
         let near = Arc::new(socket());
         let far = socket();
         far.connect(near.local_addr().unwrap()).unwrap();
+        let got = Arc::new(AtomicUsize::new(0));
         let receivers: Vec<_> = (0..4)
             .map(|_| {
-                let near = Arc::clone(&near);
-                fibre::spawn(move || std::iter::from_fn(|| near.recv(&mut [0]).ok()).count())
+                let (near, got) = (Arc::clone(&near), Arc::clone(&got));
+                let receive = move || near.recv(&mut [0]).ok();
+                let counted = move |_: &usize| _ = got.fetch_add(1, Ordering::SeqCst);
+                fibre::spawn(move || std::iter::from_fn(receive).inspect(counted).count())
             })
             .collect();
         let_others_block();
@@ -161,6 +164,8 @@ fn receivers_take_turns() {
             far.send(b"x").unwrap();
             fibre::sleep(Duration::from_micros(300));
         }
+        // Some pollers are late.
+        eventually(|| got.load(Ordering::SeqCst) == 80);
         near.close();
         let shares: Vec<_> = receivers
             .into_iter()
