@@ -180,7 +180,7 @@ impl<F: AsFd> Source<F> {
                     continue;
                 }
             } else if !registers_lazily() {
-                self.register()?;
+                self.register_early()?;
             }
             if !rested {
                 rested = true;
@@ -245,6 +245,16 @@ impl<F: AsFd> Source<F> {
             Err(closed())
         } else {
             turn.in_vain()
+        }
+    }
+
+    /// [`register`](Self::register) before anybody has to wait: what cannot be polled may never
+    /// make anybody wait.
+    #[cold]
+    fn register_early(&self) -> io::Result<()> {
+        match self.register() {
+            Err(error) if error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => Ok(()),
+            done => done,
         }
     }
 
