@@ -2,9 +2,9 @@
 
 use super::caught;
 use crate::support::process::{errors, no_core_file, plays, spawn_child};
-use crate::support::{for_each_cluster, let_others_block, watched};
+use crate::support::{eventually, for_each_cluster, let_others_block, watched};
 use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
-use fibre::sync::{Condvar, ContendedPlace, Event, Mutex, RwLock, contention, profile_contention};
+use fibre::sync::{Condvar, ContendedPlace, Mutex, RwLock, contention, profile_contention};
 use fibre_core::Limit;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
@@ -137,19 +137,28 @@ fn known(line: u32) -> Option<ContendedPlace> {
     contention().places().iter().find(here).cloned()
 }
 
-/// Calls `wait` in a fibre while the mutex is taken, for a while.
+/// Has a fibre `wait` for a mutex, which is taken until it has waited for a while.
 fn contend<L: RawLock + 'static>(wait: fn(&Mutex<(), L>)) {
-    let shared = Arc::new((Mutex::<_, L>::with_lock(()), Event::new()));
-    let guard = shared.0.lock();
-    let inside = Arc::clone(&shared);
-    let waiter = fibre::spawn(move || {
-        inside.1.set();
-        wait(&inside.0);
-    });
-    shared.1.wait();
+    let mutex = Arc::new(Mutex::<_, L>::with_lock(()));
+    let guard = mutex.lock();
+    let other = Arc::clone(&mutex);
+    let waiter = fibre::spawn(move || wait(&other));
+    let waits = || {
+        let all = fibre::waits();
+        all.iter().any(|waiting| waiting.id == waiter.id()) || waiter.is_finished()
+    };
+    eventually(waits);
     fibre::sleep(A_WHILE);
     drop(guard);
     waiter.join().unwrap();
+}
+
+/// Has a fibre `wait` for a mutex, which is taken until it has given up.
+fn contend_in_vain<L: RawLock + 'static>(wait: fn(&Mutex<(), L>)) {
+    let mutex = Arc::new(Mutex::<_, L>::with_lock(()));
+    let _guard = mutex.lock();
+    let other = Arc::clone(&mutex);
+    fibre::spawn(move || wait(&other)).join().unwrap();
 }
 
 /// The profile knows where locks were waited for, how often, for how long, and how that ended.
@@ -165,7 +174,7 @@ fn the_profile_tells_who_waits() {
         let handed = line!() + 1;
         (0..3).for_each(|_| contend::<Baton>(|lock| drop(lock.lock())));
         let given_up = line!() + 1;
-        contend::<Spinning>(|lock| assert!(lock.lock_timeout(A_WHILE / 4).is_none()));
+        contend_in_vain::<Spinning>(|lock| assert!(lock.lock_timeout(A_WHILE / 4).is_none()));
         let uncontended = line!() + 1;
         drop(Mutex::new(()).lock());
         let writing = line!() + 3;
