@@ -4,10 +4,11 @@ use crate::support::process::{end_after, errors, no_core_file, plays, spawn_chil
 use crate::support::sockets::{fresh_pair_with_std, pair};
 use crate::support::{any_cluster, cpu_time_of, eventually, run_in, thread_exists, watched};
 use fibre::{Builder, Cluster, ClusterBuilder, IoChoices, Poller};
+use fibre_core::Halt;
 use std::io::{ErrorKind, Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 /// Runs a body as a fibre of a cluster with each poller, and with each number of processors.
@@ -126,6 +127,145 @@ fn a_fibre_that_computes_keeps_no_event_from_other_processors() {
         reader.join().unwrap();
         drop(peer.join().unwrap());
     });
+}
+
+/// A way to sleep that events never come by. Who polls it in the place of its first owner stays until that
+/// one sleeps and is to be woken, and takes what should wake it, as `epoll_wait` may.
+#[derive(Default)]
+struct Slow {
+    state: Mutex<SlowState>,
+    changed: Condvar,
+}
+
+/// See [`Slow`].
+#[derive(Default)]
+struct SlowState {
+    /// Whose poll is nothing special.
+    owner: Option<ThreadId>,
+    /// The owner sleeps, and hears of no deadline.
+    asleep: bool,
+    /// It is to be woken.
+    interrupted: bool,
+    /// Somebody else is polling.
+    thief: bool,
+    /// Somebody else has polled.
+    stolen: bool,
+    /// The owner has slept for far too long.
+    overslept: bool,
+}
+
+/// Much longer than anything takes.
+const TOO_LONG: Duration = Duration::from_secs(10);
+
+impl Slow {
+    /// Changes or reads the state.
+    fn with<R>(&self, change: impl FnOnce(&mut SlowState) -> R) -> R {
+        let result = change(&mut self.state.lock().unwrap());
+        self.changed.notify_all();
+        result
+    }
+
+    /// Waits, for too long at most; `false`: it was too long.
+    fn wait(
+        &self,
+        goes_on: impl Fn(&SlowState) -> bool,
+        then: impl FnOnce(&mut SlowState),
+    ) -> bool {
+        let state = self.state.lock().unwrap();
+        let waits = |state: &mut SlowState| goes_on(state);
+        let (mut state, timeout) = self
+            .changed
+            .wait_timeout_while(state, TOO_LONG, waits)
+            .unwrap();
+        then(&mut state);
+        self.changed.notify_all();
+        !timeout.timed_out()
+    }
+}
+
+impl Halt for Slow {
+    fn poll(&self) {
+        let here = thread::current().id();
+        let steals = self.with(|state| {
+            let steals = !state.stolen && state.owner.is_some_and(|owner| owner != here);
+            state.thief |= steals;
+            steals
+        });
+        if steals {
+            let waits = |state: &SlowState| !(state.asleep && state.interrupted);
+            self.wait(waits, |state| {
+                state.interrupted = false;
+                state.stolen = true;
+                state.thief = false;
+            });
+        }
+    }
+
+    fn sleep(&self, deadline: Option<Instant>) {
+        if self.with(|state| state.owner.is_none()) {
+            let least =
+                deadline.map_or(TOO_LONG, |it| it.saturating_duration_since(Instant::now()));
+            thread::sleep(least.min(Duration::from_millis(1)));
+            return;
+        }
+        self.with(|state| state.asleep = true);
+        let waits = |state: &SlowState| state.thief || !state.interrupted;
+        let woken = self.wait(waits, |state| {
+            state.asleep = false;
+            state.interrupted = false;
+        });
+        self.with(|state| state.overslept |= !woken);
+    }
+
+    fn interrupt(&self) {
+        self.with(|state| state.interrupted = true);
+    }
+
+    fn retire(&self) {}
+}
+
+/// Who looks after another processor lets that one be woken, should it go to sleep meanwhile.
+#[test]
+fn who_polls_for_another_one_keeps_no_wake_up() {
+    let cluster = Cluster::builder().processors(2).build().unwrap();
+    let halts: Arc<Mutex<Vec<Arc<Slow>>>> = Arc::default();
+    let made = Arc::clone(&halts);
+    let installs = move || {
+        fibre_core::with_halts(0, |all| {
+            all.own(|| {
+                let halt = Arc::<Slow>::default();
+                made.lock().unwrap().push(Arc::clone(&halt));
+                Ok(halt)
+            })
+        })
+        .is_ok()
+    };
+    assert!(watched(|| cluster.spawn(installs).join().unwrap()));
+    let first = Arc::clone(&halts.lock().unwrap()[0]);
+    let on_first = || Builder::new().on_processor(0);
+    let owned = Arc::clone(&first);
+    let computes = move || {
+        owned.with(|state| {
+            state.owner = Some(thread::current().id());
+            state.interrupted = false;
+        });
+        owned.wait(|state| !state.thief, |_| ())
+    };
+    let computes = on_first().spawn_in(&cluster, computes).unwrap();
+    assert!(
+        watched(|| computes.join().unwrap()),
+        "nobody looked after it"
+    );
+    assert!(first.wait(|state| !state.asleep, |_| ()));
+    let woken = on_first().spawn_in(&cluster, || 7).unwrap();
+    assert_eq!(watched(|| woken.join().unwrap()), 7);
+    let (stolen, overslept) = first.with(|state| (state.stolen, state.overslept));
+    assert!(
+        stolen && !overslept,
+        "stolen: {stolen}, overslept: {overslept}"
+    );
+    first.with(|state| state.owner = None);
+    watched(|| cluster.stop());
 }
 
 /// Where started fibres move, that holds for one that is at home where another one computes.

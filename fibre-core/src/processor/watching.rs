@@ -111,6 +111,11 @@ impl Watcher {
             let stuck = index < known && now.0.is_some() && now == before;
             if let Some(halt) = domain.queues()[index].halt().filter(|_| stuck) {
                 halt.poll();
+                if tally.busy_since().is_none() {
+                    // It has gone to sleep, and we may have taken what should wake it. (Had it
+                    // been interrupted before it slept, it would not have slept.)
+                    halt.interrupt();
+                }
             }
         }
         let quiet = self.quiet.get();

@@ -11,7 +11,7 @@
 //!
 //! 1. **One at a time.** At most one thread at a time takes events from an instance, but for a
 //!    moment where an idle processor polls for a busy one. Two do no harm, as each event goes to
-//!    one of them.
+//!    one of them; and who may have taken what interrupts the other one's sleep interrupts it anew.
 //! 2. **Every event is delivered**, to both gates of its slot if that has still the owner that
 //!    registered it: [`instance::deliver`]. It is a hint: who is woken tries again.
 //! 3. **Soon.** An event is delivered at once if a processor of the cluster is idle, and if none
