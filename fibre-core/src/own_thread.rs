@@ -14,12 +14,17 @@ use std::thread;
 ///
 /// # Errors
 ///
-/// The kernel's.
+/// The kernel's; `InvalidInput` for a name that no thread can have, as it contains a zero byte.
 pub fn start(
     name: String,
     cpus: Option<&CpuSet>,
     body: impl FnOnce() + Send + 'static,
 ) -> io::Result<thread::JoinHandle<()>> {
+    if name.contains('\0') {
+        // std would panic, where the caller may not be able to bear that.
+        let kind = io::ErrorKind::InvalidInput;
+        return Err(io::Error::new(kind, "a thread's name contains a zero byte"));
+    }
     let _here = Confined::new(cpus)?;
     let _quiet = SignalsBlocked::new();
     thread::Builder::new().name(name).spawn(body)

@@ -363,3 +363,16 @@ fn the_environment_bounds() {
         assert!(errors(&output).contains("must be"), "{}", errors(&output));
     }
 }
+
+/// A name that no thread can have is like threads that cannot be started: the calls are made all the same.
+#[test]
+fn a_pool_with_an_impossible_name() {
+    for_each_cluster(|_| {
+        let pool = BlockingPool::builder().name("some\0pool").build();
+        for number in 0..3 {
+            assert_eq!(pool.run(|| number), number);
+        }
+        assert_eq!(pool.threads(), 0);
+    });
+    assert!(Cluster::builder().name("some\0cluster").build().is_err());
+}
