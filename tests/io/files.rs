@@ -1,12 +1,14 @@
 //! Files: what std's do, on another thread, and many at once.
 
+use crate::support::process::{end_after, errors, no_core_file, plays, spawn_child};
 use crate::support::{Random, eventually, for_clusters, for_each_cluster, watched};
-use fibre::fs::{self, File, OpenOptions};
+use fibre::fs::{self, File, OpenOptions, TryLockError};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// A directory that is removed in the end.
 struct Directory(PathBuf);
@@ -308,6 +310,41 @@ fn readers_let_others_run() {
             });
             scope.spawn(|| stop.store(1, Ordering::Relaxed));
         });
+    });
+}
+
+/// Those who wait for a file's lock take no thread from who has it, and has things to do before it ends
+/// the lock.
+#[test]
+fn who_waits_for_a_lock_is_in_nobodys_way() {
+    if !plays("locker") {
+        let output = spawn_child("locker", &[("FIBRE_BLOCKING_THREADS", "1")]);
+        assert!(output.status.success(), "{}", errors(&output));
+        return;
+    }
+    no_core_file();
+    end_after(Duration::from_secs(20));
+    for_clusters(&[1], |_| {
+        let directory = Directory::new();
+        let path = directory.path("locked");
+        let mut file = both_ways(&path);
+        file.lock().unwrap();
+        let opens = || {
+            let path = path.clone();
+            let other = File::open(&path).unwrap();
+            fibre::spawn(move || {
+                assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+                other.lock_shared().unwrap();
+                other.metadata().unwrap().len()
+            })
+        };
+        let others = [(); 3].map(|()| opens());
+        fibre::sleep(Duration::from_millis(20));
+        file.write_all(b"words").unwrap();
+        file.unlock().unwrap();
+        for other in others {
+            assert_eq!(other.join().unwrap(), 5);
+        }
     });
 }
 

@@ -3,12 +3,13 @@
 use super::in_place::{InPlace, checked};
 use super::{FileTimes, Metadata, Permissions, TryLockError};
 use crate::copy::{CopyFrom, Origin};
-use fibre_core::{blocking, in_fibre};
+use fibre_core::{BlockingPool, blocking, in_fibre};
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
 /// An open file. See [`std::fs::File`]; `&File` reads, writes and seeks, too. Unless said otherwise, calls block the
@@ -35,6 +36,13 @@ pub struct File {
     file: fs::File,
     in_place: InPlace,
 }
+
+/// Threads that wait for locks of files: as many as there are waiters, because who has a lock may need one more
+/// before it ends its own, and would wait for ever.
+static LOCKERS: LazyLock<BlockingPool> = LazyLock::new(|| {
+    let builder = BlockingPool::builder().threads(usize::MAX);
+    builder.name("fibre-lock").build()
+});
 
 /// Calls of [`std::fs::File`] that are just made elsewhere.
 macro_rules! elsewhere {
@@ -96,17 +104,40 @@ impl File {
         set_times(times: FileTimes) -> io::Result<()>;
         /// Changes when it is said to have been changed.
         set_modified(time: SystemTime) -> io::Result<()>;
-        /// Waits until nobody else has locked the file, and locks it. A thread of the pool waits, too.
-        lock() -> io::Result<()>;
-        /// Waits until nobody has locked the file for himself alone, and locks it together with others.
-        /// A thread of the pool waits, too.
-        lock_shared() -> io::Result<()>;
         /// Locks the file unless somebody has.
         try_lock() -> Result<(), TryLockError>;
         /// Locks the file together with others unless somebody has it for himself alone.
         try_lock_shared() -> Result<(), TryLockError>;
         /// Ends the lock.
         unlock() -> io::Result<()>;
+    }
+
+    /// Waits until nobody else has locked the file, and locks it. Meanwhile a thread waits, too: one that
+    /// is not counted among those of [`blocking`], so that who has the lock finds a thread to end it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls.
+    pub fn lock(&self) -> io::Result<()> {
+        match self.try_lock() {
+            Err(TryLockError::WouldBlock) => LOCKERS.run(|| self.file.lock()),
+            Err(TryLockError::Error(error)) => Err(error),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Waits until nobody has locked the file for himself alone, and locks it together with others.
+    /// A thread waits, too, as in [`lock`](Self::lock).
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls.
+    pub fn lock_shared(&self) -> io::Result<()> {
+        match self.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => LOCKERS.run(|| self.file.lock_shared()),
+            Err(TryLockError::Error(error)) => Err(error),
+            Ok(()) => Ok(()),
+        }
     }
 
     /// A second handle to the same open file, with the same position. Blocks nothing.
