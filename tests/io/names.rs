@@ -1,7 +1,7 @@
 //! Names of hosts: looked up elsewhere; and addresses, which are not.
 
 use crate::support::sockets::listener;
-use crate::support::{for_clusters, for_each_cluster, watched};
+use crate::support::{eventually, for_clusters, for_each_cluster, watched};
 use fibre::net::{
     Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, lookup_host,
     lookup_host_timeout, lookup_host_until,
@@ -114,5 +114,22 @@ fn connecting_by_text() {
         let text = listener.local_addr().unwrap().to_string();
         let stream = TcpStream::connect(&text).unwrap();
         assert_eq!(stream.peer_addr().unwrap().to_string(), text);
+    });
+}
+
+/// A time-out that never ends is none, but a cancelled fibre does not look up anything.
+#[test]
+fn cancelled_fibres_look_up_nothing() {
+    for_each_cluster(|_| {
+        for timeout in [Duration::from_secs(60), Duration::MAX] {
+            let fibre = fibre::spawn(move || {
+                eventually(fibre::is_cancelled);
+                lookup_host_timeout("localhost:80", timeout).map(|_| ())
+            });
+            fibre.cancel();
+            let error = fibre.join().unwrap().unwrap_err();
+            let expected = rustix::io::Errno::CANCELED.raw_os_error();
+            assert_eq!(error.raw_os_error(), Some(expected));
+        }
     });
 }

@@ -5,7 +5,7 @@
 //! allocating anything. `std::net::ToSocketAddrs` does both in one call and tells nobody which, hence a trait
 //! of our own, with the same name, shape and implementations.
 
-use fibre_core::{blocking, cancellation_point, spawn};
+use fibre_core::{JoinHandle, blocking, cancellation_point, spawn};
 use std::io;
 use std::iter::Cloned;
 use std::net as std_net;
@@ -80,6 +80,12 @@ impl Iterator for Resolved {
         }
     }
 }
+
+/// A lookup that goes on as a fibre.
+type Lookup = JoinHandle<io::Result<Resolved>>;
+
+/// What has become of it.
+type Joined = fibre_core::Result<io::Result<Resolved>>;
 
 /// Splits `host:port`.
 fn split(text: &str) -> io::Result<(&str, u16)> {
@@ -203,12 +209,20 @@ pub fn lookup_host<A: ToSocketAddrs>(host: A) -> io::Result<A::Iter> {
 ///
 /// Those of the lookup; `TimedOut`; the error of a cancelled fibre.
 pub fn lookup_host_until(host: &str, deadline: Instant) -> io::Result<Resolved> {
+    look_up(host, |lookup| lookup.join_until(deadline))
+}
+
+/// The lookup of a name in a fibre of its own, for as long as `join` waits for it.
+fn look_up(
+    host: &str,
+    join: impl FnOnce(Lookup) -> Result<Joined, Lookup>,
+) -> io::Result<Resolved> {
     if let Ok(address) = host.parse() {
         return Resolved::literal(address);
     }
     cancellation_point()?;
     let host = host.to_owned();
-    match spawn(move || host.to_socket_addrs()).join_until(deadline) {
+    match join(spawn(move || host.to_socket_addrs())) {
         Ok(Ok(found)) => found,
         Ok(Err(payload)) => resume_unwind(payload),
         Err(_detached) => {
@@ -230,8 +244,5 @@ pub fn lookup_host_until(host: &str, deadline: Instant) -> io::Result<Resolved> 
 ///
 /// As [`lookup_host_until`].
 pub fn lookup_host_timeout(host: &str, timeout: Duration) -> io::Result<Resolved> {
-    match Instant::now().checked_add(timeout) {
-        Some(deadline) => lookup_host_until(host, deadline),
-        None => host.to_socket_addrs(),
-    }
+    look_up(host, |lookup| lookup.join_timeout(timeout))
 }
