@@ -90,10 +90,16 @@ impl Watcher {
 
     /// Whether something stays with a processor of this cluster while it is busy which others
     /// could do.
+    #[inline]
     fn is_needed(&self, domain: &Domain) -> bool {
+        domain.processors() > 1 && self.is_any_left_alone(domain)
+    }
+
+    /// See [`is_needed`](Self::is_needed).
+    #[inline(never)]
+    fn is_any_left_alone(&self, domain: &Domain) -> bool {
         let halt = domain.queues()[self.index].halt();
-        domain.processors() > 1
-            && (domain.settings.moves_started || halt.is_some_and(|halt| halt.needs_watch()))
+        domain.settings.moves_started || halt.is_some_and(|halt| halt.needs_watch())
     }
 
     /// Polls for those that have been busy since the last look, and have not polled. What they
