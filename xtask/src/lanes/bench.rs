@@ -1,7 +1,7 @@
 //! `bench`: the benchmarks, in two suites.
 //!
 //! The *harness* in fibre-bench measures whole programs, ours and our peers', in processes of their
-//! own. The *criterion* benchmarks in `benches/` measure one primitive each beside what one would
+//! own. The *criterion* benchmarks in `fibre-bench/benches/` measure one primitive each beside what one would
 //! use instead, within one process.
 
 use anyhow::Result;
@@ -30,7 +30,7 @@ pub(crate) struct Options {
 enum Suite {
     /// The programs of fibre-bench, ours beside our peers'
     Harness,
-    /// The primitives in benches/, each beside what it replaces
+    /// The primitives in fibre-bench/benches/, each beside what it replaces
     Criterion,
 }
 
@@ -65,9 +65,9 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The benchmarks in `benches/`. A tiny run does each of them once.
+/// The benchmarks in `fibre-bench/benches/`. A tiny run does each of them once.
 fn criterion(steps: &mut Steps, options: &Options) -> Result<()> {
-    let mut command = cargo(["bench", "--package", "fibre", "--bench", "*", "--"]);
+    let mut command = cargo(["bench", "--package", "fibre-bench", "--bench", "*", "--"]);
     if options.quick {
         command.arg("--test");
     }
