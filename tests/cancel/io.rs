@@ -1,6 +1,6 @@
 //! Sockets of fibres that are cancelled.
 
-use crate::as_cancelled;
+use super::as_cancelled;
 use crate::support::sockets::{listener, pair, shrink_buffers};
 use crate::support::{for_each_cluster, let_others_block};
 use fibre::net::{TcpListener, TcpStream};

@@ -1,9 +1,9 @@
 //! Which calls notice that their fibre has been cancelled, and what they then say.
 
+use super::{as_cancelled, never};
 use crate::support::drops::OnDrop;
 use crate::support::watched;
 use crate::support::{Drops, Latch, eventually, for_clusters, for_each_cluster, let_others_block};
-use crate::{as_cancelled, never};
 use fibre::sync::{Condvar, Mutex, Semaphore};
 use fibre::{Cancelled, Cluster, JoinHandle};
 use std::sync::Arc;

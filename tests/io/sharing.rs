@@ -161,7 +161,7 @@ fn several_readers() {
         readers
             .into_iter()
             .for_each(|reader| reader.join().unwrap());
-        let sent = (0..3000).map(|i| 1 + i % 7).sum();
+        let sent = (0..3000).map(|i| 1 + i % 7).sum::<usize>();
         assert_eq!(sum.load(Ordering::SeqCst), sent);
     });
 }

@@ -1,7 +1,7 @@
 //! Unix datagrams: bounds, names, full receivers.
 
+use super::unix::{fresh_name, fresh_path};
 use crate::support::{for_each_cluster, let_others_block};
-use crate::unix::{fresh_name, fresh_path};
 use fibre::net::Shutdown;
 use fibre::os::unix::net::UnixDatagram;
 use std::io::ErrorKind;

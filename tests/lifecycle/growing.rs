@@ -1,6 +1,6 @@
 //! Processors that are added to a running cluster.
 
-use crate::cluster;
+use super::cluster;
 use crate::support::{Latch, eventually, kernel_thread, sockets, watched};
 use fibre::Cluster;
 use std::io::{Read, Write};

@@ -1,6 +1,6 @@
 //! Stopping the world of a cluster, and letting it go on.
 
-use crate::cluster;
+use super::cluster;
 use crate::support::{Random, eventually, processor_counts, sockets, watched};
 use fibre::{Cluster, PauseError, Paused};
 use std::io::{Read, Write};

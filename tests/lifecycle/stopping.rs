@@ -1,6 +1,6 @@
 //! The end of clusters: at their own pace, and within limits.
 
-use crate::cluster;
+use super::cluster;
 
 use crate::support::{
     Latch, Random, cpu_time_of, eventually, let_others_block, processor_counts, sockets,

@@ -1,9 +1,9 @@
 //! The barrier.
 
+use super::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
 use crate::support::{
     Random, any_cluster, eventually, for_each_cluster, let_others_block, watched,
 };
-use crate::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
 use fibre::sync::Barrier;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -41,7 +41,7 @@ fn many_send_to_many() {
                 .map(|_| fibre::spawn(receive(receiver.clone())))
                 .collect();
             let thread = thread::spawn(receive(receiver));
-            crate::crowd(3, 2, move |me| {
+            super::crowd(3, 2, move |me| {
                 let sender = sender.clone();
                 (0..VALUES).for_each(|i| sender.send((me, i)).unwrap());
             });

@@ -1,6 +1,6 @@
 //! The condition variable.
 
-use crate::crowd;
+use super::crowd;
 use crate::support::{Latch, eventually, for_clusters, for_each_cluster, let_others_block};
 use fibre::sync::lock::Exchange;
 use fibre::sync::{Condvar, Mutex, Semaphore};

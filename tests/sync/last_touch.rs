@@ -3,7 +3,7 @@
 //! Under AddressSanitizer (`cargo xtask sanitize`) a later touch of the object ends the test. Other objects
 //! have tests of this kind beside their own.
 
-use crate::freed_by_who_waits;
+use super::freed_by_who_waits;
 use crate::support::for_each_cluster;
 use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
 use fibre::sync::{Condvar, Mutex};

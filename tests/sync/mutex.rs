@@ -1,6 +1,6 @@
 //! The mutex.
 
-use crate::crowd;
+use super::crowd;
 use crate::support::{for_clusters, for_each_cluster, let_others_block};
 use fibre::sync::Mutex;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Notifications.
 
+use super::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
 use crate::support::{eventually, for_clusters, for_each_cluster, let_others_block};
-use crate::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
 use fibre::sync::{Mutex, Notify, Semaphore};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,9 +1,9 @@
 //! What happens once: `Once`, `OnceLock`, `LazyLock`.
 
+use super::{caught, crowd};
 use crate::support::{
     Latch, eventually, for_clusters, for_each_cluster, let_others_block, text_of,
 };
-use crate::{caught, crowd};
 use fibre::sync::{LazyLock, Once, OnceLock};
 use std::mem::{align_of, size_of};
 use std::sync::Arc;

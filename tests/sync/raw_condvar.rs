@@ -1,7 +1,7 @@
 //! The raw condition variable.
 
+use super::{crowd, freed_by_who_waits};
 use crate::support::{eventually, for_each_cluster, let_others_block};
-use crate::{crowd, freed_by_who_waits};
 use fibre::sync::raw::{Clock, Condvar, Error, Kind, Mutex, Wait};
 use std::cell::UnsafeCell;
 use std::mem::{MaybeUninit, zeroed};

@@ -1,6 +1,6 @@
 //! The raw mutex and spin lock, beside those of the C library.
 
-use crate::freed_by_who_waits;
+use super::freed_by_who_waits;
 use crate::support::{Random, for_each_cluster};
 use fibre::sync::Semaphore;
 use fibre::sync::raw::{Clock, Error, Kind, Mutex, Spin, Wait};
@@ -262,7 +262,7 @@ fn raw_mutexes_exclude() {
             };
             // SAFETY: all zeros is one.
             let shared = Arc::new((mutex, unsafe { zeroed::<Spin>() }, AtomicBool::new(false)));
-            crate::crowd(6, 2, move |me| {
+            super::crowd(6, 2, move |me| {
                 let (mutex, spin, inside) = &*shared;
                 for round in 0..200 {
                     let waited = match (me + round) % 3 {

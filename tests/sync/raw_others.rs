@@ -1,7 +1,7 @@
 //! The raw semaphore, barrier and once, beside those of the C library.
 
+use super::{caught, crowd, freed_by_who_waits};
 use crate::support::{Random, for_each_cluster, let_others_block};
-use crate::{caught, crowd, freed_by_who_waits};
 use fibre::sync::raw::{Barrier, Clock, Error, Once, Semaphore, Wait};
 use std::mem::{MaybeUninit, zeroed};
 use std::sync::Arc;

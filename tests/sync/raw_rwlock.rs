@@ -1,7 +1,7 @@
 //! The raw read-write lock, beside that of the C library.
 
+use super::{crowd, freed_by_who_waits};
 use crate::support::{for_each_cluster, let_others_block};
-use crate::{crowd, freed_by_who_waits};
 use fibre::sync::raw::{Clock, Error, RwLock, Wait};
 use std::mem::zeroed;
 use std::sync::Arc;

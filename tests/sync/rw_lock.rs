@@ -1,7 +1,7 @@
 //! The read-write lock.
 
+use super::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
 use crate::support::{Random, eventually, for_clusters, for_each_cluster, let_others_block};
-use crate::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
 use fibre::JoinHandle;
 use fibre::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use fibre_core::Limit;

@@ -1,6 +1,6 @@
 //! Selecting one of several operations, by the macro and by value.
 
-use crate::caught;
+use super::caught;
 use crate::support::{Drops, for_clusters, for_each_cluster, let_others_block, text_of, watched};
 use fibre::channel::{
     RecvError, Select, SelectTimeoutError, SendError, TrySelectError, bounded, oneshot, rendezvous,
@@ -409,7 +409,7 @@ fn selections_share_channels_with_others() {
         let thread = thread::spawn(receive(from_one.clone(), from_two.clone()));
         let plain = fibre::spawn(move || from_two.iter().sum::<usize>());
         drop(from_one);
-        crate::crowd(2, 1, move |me| {
+        super::crowd(2, 1, move |me| {
             let (one, two) = (one.clone(), two.clone());
             for i in 0..VALUES {
                 match (me + i) % 3 {

@@ -1,7 +1,7 @@
 //! The semaphore.
 
+use super::{caught, crowd, ends_by_cancellation, freed_by_who_waits};
 use crate::support::{eventually, for_clusters, for_each_cluster, let_others_block};
-use crate::{caught, crowd, ends_by_cancellation, freed_by_who_waits};
 use fibre::sync::{BinarySemaphore, Mutex, Semaphore};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

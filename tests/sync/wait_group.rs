@@ -1,7 +1,7 @@
 //! The wait group.
 
+use super::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
 use crate::support::{eventually, for_each_cluster, let_others_block, text_of};
-use crate::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
 use fibre::sync::WaitGroup;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

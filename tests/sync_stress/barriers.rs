@@ -1,6 +1,6 @@
 //! Barriers: nobody goes on before all have come, and all do when they have.
 
-use crate::subject::{ACTORS, Manner, Role, Subject};
+use super::subject::{ACTORS, Manner, Role, Subject};
 use crate::support::Random;
 use fibre::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};

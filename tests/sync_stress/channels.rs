@@ -1,12 +1,12 @@
 //! Channels of every capacity: each value arrives once, or comes back; and so it is when they are
 //! closed amidst it all.
 
-use crate::course::{Row, row, run};
-use crate::ledger::{Ledger, Value};
-use crate::oneshots::Answers;
-use crate::passing::{ATTEMPTS, Ended, SEND, recv_in, send_in};
-use crate::selections::Exchange;
-use crate::subject::{Manner, Role, Subject};
+use super::course::{Row, row, run};
+use super::ledger::{Ledger, Value};
+use super::oneshots::Answers;
+use super::passing::{ATTEMPTS, Ended, SEND, recv_in, send_in};
+use super::selections::Exchange;
+use super::subject::{Manner, Role, Subject};
 use crate::support::Random;
 use fibre::channel::{Receiver, Sender, bounded};
 

@@ -1,7 +1,7 @@
 //! What holds one signal at most: it goes from hand to hand, so it is neither lost nor doubled.
 
-use crate::course::{Row, row, run};
-use crate::subject::{Manner, Role, Subject, dwell};
+use super::course::{Row, row, run};
+use super::subject::{Manner, Role, Subject, dwell};
 use crate::support::Random;
 use fibre::sync::{AutoEvent, BinarySemaphore, Notify};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,9 @@
 //! Condition variables over every kind of mutex: as many are served as there are tokens, and a
 //! notification that somebody who gave up did not take is another one's.
 
-use crate::course::{Row, row, run};
-use crate::locks::lock_in;
-use crate::subject::{Manner, Role, Subject, dwell_briefly};
+use super::course::{Row, row, run};
+use super::locks::lock_in;
+use super::subject::{Manner, Role, Subject, dwell_briefly};
 use crate::support::Random;
 use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
 use fibre::sync::{Condvar, Mutex, MutexGuard};

@@ -1,7 +1,7 @@
 //! Tables of subjects, taken through all numbers of processors.
 
-use crate::round::play;
-use crate::subject::Subject;
+use super::round::play;
+use super::subject::Subject;
 use crate::support::{Random, any_cluster, processor_counts_or};
 use fibre::{Cluster, ClusterBuilder};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

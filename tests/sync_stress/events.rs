@@ -1,7 +1,7 @@
 //! What lets all go on that wait: events, and notifications of all.
 
-use crate::course::{Row, row, run};
-use crate::subject::{Manner, Role, Subject, dwell};
+use super::course::{Row, row, run};
+use super::subject::{Manner, Role, Subject, dwell};
 use crate::support::Random;
 use fibre::sync::{Event, Notified, Notify};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

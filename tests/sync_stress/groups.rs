@@ -1,8 +1,8 @@
 //! What waits for several: wait groups, and barriers.
 
-use crate::barriers::Parties;
-use crate::course::{Row, row, run};
-use crate::subject::{Manner, Role, Subject, dwell};
+use super::barriers::Parties;
+use super::course::{Row, row, run};
+use super::subject::{Manner, Role, Subject, dwell};
 use crate::support::Random;
 use fibre::sync::WaitGroup;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Mutexes of every kind: one at a time, and everybody gets in.
 
-use crate::course::{Row, row, run};
-use crate::subject::{Manner, Role, Subject, dwell, dwell_briefly};
+use super::course::{Row, row, run};
+use super::subject::{Manner, Role, Subject, dwell, dwell_briefly};
 use crate::support::Random;
 use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
 use fibre::sync::{Mutex, MutexGuard};

@@ -1,7 +1,7 @@
 //! What happens once, tried by many, some of whom fail.
 
-use crate::course::{Row, row, run};
-use crate::subject::{Manner, Role, Subject, dwell};
+use super::course::{Row, row, run};
+use super::subject::{Manner, Role, Subject, dwell};
 use crate::support::Random;
 use fibre::sync::{Once, OnceLock};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

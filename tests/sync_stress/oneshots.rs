@@ -1,8 +1,8 @@
 //! Channels for one value: it arrives, or it is certain that it will not.
 
-use crate::ledger::{Ledger, Value};
-use crate::passing::{ATTEMPTS, Ended, SEND, recv_in};
-use crate::subject::{Manner, Role, Subject, moment};
+use super::ledger::{Ledger, Value};
+use super::passing::{ATTEMPTS, Ended, SEND, recv_in};
+use super::subject::{Manner, Role, Subject, moment};
 use crate::support::Random;
 use fibre::channel::{OneshotSender, oneshot};
 use std::sync::Mutex;

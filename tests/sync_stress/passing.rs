@@ -1,7 +1,7 @@
 //! Sending and receiving, in any manner.
 
-use crate::ledger::{Ledger, Value};
-use crate::subject::Manner;
+use super::ledger::{Ledger, Value};
+use super::subject::Manner;
 use fibre::channel::{Receiver, RecvCancellableError, RecvTimeoutError, Sender, TryRecvError};
 
 /// The role of those who send, in all kinds.

@@ -1,8 +1,8 @@
 //! The raw forms: the same turns as with their counterparts, told by error codes; and all of
 //! them can be destroyed as soon as the last user has gone.
 
-use crate::course::{Row, row, run};
-use crate::subject::{Manner, Role, Subject, dwell, dwell_briefly};
+use super::course::{Row, row, run};
+use super::subject::{Manner, Role, Subject, dwell, dwell_briefly};
 use crate::support::Random;
 use fibre::sync::raw::{Condvar, Error, Kind, Mutex, Result, RwLock, Semaphore, Wait};
 use std::cell::UnsafeCell;

@@ -4,7 +4,7 @@
 //! actor is a plain thread, or a chain of fibres: each takes a few turns and spawns its successor,
 //! in either cluster, so that there are always some who have not been cancelled.
 
-use crate::subject::{FIBRES, Manner, Role, Subject, THREADS};
+use super::subject::{FIBRES, Manner, Role, Subject, THREADS};
 use crate::support::Random;
 use fibre::{Builder, CancelToken, Cluster, JoinHandle};
 use std::any::Any;

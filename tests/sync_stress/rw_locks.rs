@@ -1,7 +1,7 @@
 //! Read-write locks: writers alone, readers among themselves, and both sides get in.
 
-use crate::course::{Row, row, run};
-use crate::subject::{Manner, Role, Subject, dwell};
+use super::course::{Row, row, run};
+use super::subject::{Manner, Role, Subject, dwell};
 use crate::support::Random;
 use fibre::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
 //! Selections among channels of several capacities, beside plain sending and receiving.
 
-use crate::ledger::{Ledger, Value};
-use crate::passing::{ATTEMPTS, Ended, SEND, recv_in, send_in};
-use crate::subject::{Manner, Role, Subject};
+use super::ledger::{Ledger, Value};
+use super::passing::{ATTEMPTS, Ended, SEND, recv_in, send_in};
+use super::subject::{Manner, Role, Subject};
 use crate::support::Random;
 use fibre::channel::{Receiver, Select, SelectedOperation, Sender, bounded};
 

@@ -1,7 +1,7 @@
 //! Counting semaphores: permits that are held and come back, and permits as tokens.
 
-use crate::course::{Row, row, run};
-use crate::subject::{Manner, Role, Subject, dwell};
+use super::course::{Row, row, run};
+use super::subject::{Manner, Role, Subject, dwell};
 use crate::support::Random;
 use fibre::sync::{Semaphore, SemaphorePermit};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,7 +2,8 @@
 //!
 //! Debug first, with everything in the workspace. Then the behaviour suite in release, and those
 //! parts of it in which fibres wait and move also with fat link-time optimisation, where the
-//! compiler keeps thread-local addresses over calls and debug builds hide it.
+//! compiler keeps thread-local addresses over calls and debug builds hide it. The latter are built as
+//! two programs, `tests/together/`, and run one by one.
 //! `tests/migration.rs`, part of all three, is where every wake lands on another processor.
 
 use anyhow::Result;
@@ -12,22 +13,25 @@ use std::process::Command;
 use crate::steps::Steps;
 use crate::workspace::cargo;
 
-/// The suites that are also built with link-time optimisation, which takes longer for each than to
-/// run them: those in which fibres wait, and may go on elsewhere.
-const OPTIMISED: &[&str] = &[
-    "cancel",
-    "io",
-    "lifecycle",
-    "local",
-    "migration",
-    "panics",
-    "regressions",
-    "scheduling",
-    "spawn",
-    "stress",
-    "sync",
-    "sync_stress",
-    "time",
+/// The suites that are also tested with link-time optimisation: those in which fibres wait, and may go
+/// on elsewhere. They are the modules `suite_…` of these programs, of which each keeps one CPU busy
+/// for as long as it is built.
+const OPTIMISED: [(&str, &[&str]); 2] = [
+    (
+        "running",
+        &[
+            "io",
+            "lifecycle",
+            "local",
+            "migration",
+            "panics",
+            "regressions",
+            "scheduling",
+            "spawn",
+            "stress",
+        ],
+    ),
+    ("waiting", &["cancel", "sync", "sync_stress", "time"]),
 ];
 
 /// How much to test.
@@ -70,15 +74,39 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         "test: behaviour, release",
         cargo(["test", "--release", "--package", "fibre"]),
     )?;
-    let mut optimised = cargo(["test", "--profile", "lto", "--package", "fibre"]);
-    for suite in OPTIMISED {
-        optimised.args(["--test", suite]);
-    }
-    tests("test: behaviour, lto", optimised)?;
+    optimised(steps, options)?;
     steps.run(
         "test: examples build, release",
         cargo(["build", "--release", "--examples"]),
     )
+}
+
+/// Runs the suites with link-time optimisation, each in a process of its own: some count what is open
+/// or alive in all of it.
+fn optimised(steps: &mut Steps, options: &Options) -> Result<()> {
+    let mut build = cargo(["test", "--profile", "lto", "--package", "fibre", "--no-run"]);
+    for (program, _) in OPTIMISED {
+        build.args(["--test", &format!("together-{program}")]);
+    }
+    steps.run("test: lto, build", build)?;
+    for (program, suites) in OPTIMISED {
+        let command = || {
+            let mut command = cargo(["test", "--profile", "lto", "--package", "fibre"]);
+            command.args(["--test", &format!("together-{program}")]);
+            command
+        };
+        if !options.some_must_run() {
+            let title = format!("test: lto, {program}");
+            steps.run_tests(&title, options.complete(command()), false)?;
+            continue;
+        }
+        for suite in suites {
+            let mut command = command();
+            command.args(["--", &format!("suite_{suite}::")]);
+            steps.run_tests(&format!("test: lto, {suite}"), command, true)?;
+        }
+    }
+    Ok(())
 }
 
 /// Runs the tests of the optional reader of the topology, which needs the library hwloc.
@@ -86,4 +114,22 @@ pub(crate) fn hwloc(steps: &mut Steps) -> Result<()> {
     let mut command = cargo(["test", "--package", "fibre-core", "--features", "hwloc"]);
     command.args(["--lib", "topology"]);
     steps.run_tests("test: topology by hwloc", command, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_together_is_run() {
+        let root = crate::workspace::Workspace::find().unwrap();
+        for (program, suites) in OPTIMISED {
+            let source = root.root().join(format!("tests/together/{program}.rs"));
+            let text = std::fs::read_to_string(source).unwrap();
+            let modules = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("mod suite_")?.strip_suffix(';'));
+            assert!(modules.eq(suites.iter().copied()), "{program}");
+        }
+    }
 }

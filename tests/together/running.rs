@@ -1,0 +1,27 @@
+//! Suites about how fibres run, and what they wait for outside, in one program.
+//!
+//! With link-time optimisation each program takes longer to build than to run, and a good part of it is
+//! the same in all. So `cargo xtask test` builds this one, and another one beside it, instead of theirs,
+//! and runs one suite after the other, each in a process of its own.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+#[path = "../io/main.rs"]
+mod suite_io;
+#[path = "../lifecycle/main.rs"]
+mod suite_lifecycle;
+#[path = "../local.rs"]
+mod suite_local;
+#[path = "../migration.rs"]
+mod suite_migration;
+#[path = "../panics.rs"]
+mod suite_panics;
+#[path = "../regressions.rs"]
+mod suite_regressions;
+#[path = "../scheduling/main.rs"]
+mod suite_scheduling;
+#[path = "../spawn/main.rs"]
+mod suite_spawn;
+#[path = "../stress.rs"]
+mod suite_stress;

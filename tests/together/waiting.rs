@@ -1,0 +1,17 @@
+//! Suites about how fibres wait, in one program.
+//!
+//! With link-time optimisation each program takes longer to build than to run, and a good part of it is
+//! the same in all. So `cargo xtask test` builds this one, and another one beside it, instead of theirs,
+//! and runs one suite after the other, each in a process of its own.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+#[path = "../cancel/main.rs"]
+mod suite_cancel;
+#[path = "../sync/main.rs"]
+mod suite_sync;
+#[path = "../sync_stress/main.rs"]
+mod suite_sync_stress;
+#[path = "../time/main.rs"]
+mod suite_time;
