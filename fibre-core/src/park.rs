@@ -115,18 +115,19 @@ fn park_here<const AMONG: bool>(
 /// assertions look for that.
 #[inline(always)]
 fn publish_in_place(publish: impl FnOnce(&Waiter) -> bool, waiter: &Waiter) -> bool {
+    if !cfg!(debug_assertions) {
+        return publish(waiter);
+    }
     // SAFETY: not null means that this thread is that processor.
     let here = unsafe { Processor::current().as_ref() };
-    match here.filter(|here| cfg!(debug_assertions) && here.running().is_some()) {
-        None => publish(waiter),
-        Some(here) => {
-            here.assert_may_leave();
-            here.set_publishing(true);
-            let published = publish(waiter);
-            here.set_publishing(false);
-            published
-        }
-    }
+    let Some(here) = here.filter(|here| here.running().is_some()) else {
+        return publish(waiter);
+    };
+    here.assert_may_leave();
+    here.set_publishing(true);
+    let published = publish(waiter);
+    here.set_publishing(false);
+    published
 }
 
 /// [`park_here`] for a wait that only wakers end, of a fibre that stays on its processor.
