@@ -103,9 +103,9 @@ pub fn is_forked_child() -> bool {
 /// Lets the program that `command` will start hear of signals as this program does.
 ///
 /// Processors block all asynchronous signals, and a program inherits what the thread
-/// blocks that starts it; std does not undo that. Not needed by threads that are no
-/// processors, and harmless there. The command is then started by `fork`, which is slower
-/// than `posix_spawn` in large processes.
+/// blocks that starts it; std does not undo that. Threads for [`blocking`](crate::blocking())
+/// calls do so, too. Not needed by other threads ([`blocks_signals`]), and harmless there. The
+/// command is then started by `fork`, which is slower than `posix_spawn` in large processes.
 ///
 /// ```
 /// let status = fibre_core::spawn(|| {
@@ -118,6 +118,12 @@ pub fn unblock_signals(command: &mut Command) -> &mut Command {
     // SAFETY: it does nothing; that it is there makes std call `fork`, which calls the
     // handler above.
     unsafe { command.pre_exec(|| Ok(())) }
+}
+
+/// Whether the caller's thread is one of the runtime's, which block all asynchronous signals.
+#[must_use]
+pub fn blocks_signals() -> bool {
+    current::is_own()
 }
 
 /// An error in a forked child.

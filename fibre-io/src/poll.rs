@@ -105,7 +105,9 @@ impl AsFd for PollFd<'_> {
 /// ```
 ///
 /// A descriptor that is closed meanwhile: if it is one of this runtime's objects, by their `close`, it is
-/// [`INVALID`](Readiness::INVALID) then; others must stay open.
+/// [`INVALID`](Readiness::INVALID) then; others must stay open. One that a [`Pollable`](crate::pollable::Pollable) shares
+/// or borrows must not be taken out of it, nor that be dropped, before the call returns: nothing
+/// would tell the call of events any more.
 ///
 /// # Errors
 ///

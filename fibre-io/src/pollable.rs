@@ -119,15 +119,19 @@ impl<T: AsFd> Pollable<T> {
     ) -> io::Result<R> {
         let inner = self.source.get_ref();
         // What is left is not known of all kinds of descriptors: always try once more.
-        self.source
-            .io(direction, Patience::Endless, |_| match operation(inner) {
+        self.source.io(direction, Patience::Endless, |_| {
+            let unwound = PassOn(&self.source, direction);
+            let done = operation(inner);
+            std::mem::forget(unwound);
+            match done {
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => Err(Errno::AGAIN),
                     io::ErrorKind::Interrupted => Err(Errno::INTR),
                     _ => Ok((Err(error), Left::More)),
                 },
                 done => Ok((done, Left::More)),
-            })?
+            }
+        })?
     }
 
     /// Waits until there is something to read, which it may be no more when the caller
@@ -264,5 +268,14 @@ where
 
     fn flush(&mut self) -> io::Result<()> {
         (&*self).flush()
+    }
+}
+
+/// Wakes the next one if a call unwinds that may have been woken for an event.
+struct PassOn<'a, F: AsFd>(&'a Source<F>, Direction);
+
+impl<F: AsFd> Drop for PassOn<'_, F> {
+    fn drop(&mut self) {
+        self.0.pass_on(self.1);
     }
 }

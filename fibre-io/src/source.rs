@@ -7,9 +7,7 @@ use crate::gate_word::Snapshot;
 use crate::patience::Patience;
 use crate::poller::epoll_of_caller;
 use crate::table::Slot;
-use fibre_core::{
-    cancellation_point, fetch_all, foresee, yield_cancellable, yield_point_cancellable,
-};
+use fibre_core::{Cancelled, fetch_all, foresee, yield_cancellable, yield_point_cancellable};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -171,6 +169,8 @@ impl<F: AsFd> Source<F> {
         loop {
             let seen = gate.snapshot();
             if seen.is_closed() {
+                // A loop that goes on in spite of errors keeps nobody from running.
+                yield_point_cancellable()?;
                 return Err(closed());
             }
             if self.slot.is_registered() {
@@ -184,11 +184,8 @@ impl<F: AsFd> Source<F> {
             }
             if !rested {
                 rested = true;
-                if yields_before_read() {
-                    yield_cancellable()?;
-                    continue;
-                }
-                cancellation_point()?;
+                make_way()?;
+                continue;
             }
             look_ahead(direction, gate);
             match operation(self.as_fd()) {
@@ -216,6 +213,12 @@ impl<F: AsFd> Source<F> {
                 }
             }
         }
+    }
+
+    /// Wakes the next one who waits for `direction`, for a call that has neither used nor
+    /// noted the event that it may have been woken for.
+    pub fn pass_on(&self, direction: Direction) {
+        self.gate(direction).pass_on();
     }
 
     /// What is known about a direction now; for [`wait_ready`](Self::wait_ready).
@@ -333,6 +336,16 @@ pub fn register(fd: BorrowedFd<'_>, slot: &Slot) -> io::Result<()> {
         epoll.add(fd, generation)?;
         Ok(epoll)
     })
+}
+
+/// Lets others run before a read, or at least now and then.
+#[inline]
+fn make_way() -> Result<(), Cancelled> {
+    if yields_before_read() {
+        yield_cancellable()
+    } else {
+        yield_point_cancellable()
+    }
 }
 
 /// Has the CPU fetch, during the call that follows, what waiting at the gate and the next fibre need.

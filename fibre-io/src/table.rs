@@ -63,6 +63,8 @@ impl Slot {
     /// Makes the slot a new owner's. Returns its generation.
     pub fn acquire(&self) -> u32 {
         self.owned.store(true, Ordering::Release);
+        // An owner that was forgotten, or somebody who only looked, may have left it behind.
+        drop(self.deregister());
         self.read.reset();
         self.write.reset();
         self.generation
@@ -138,5 +140,21 @@ impl Slot {
         let mut epoll = self.epoll.lock();
         self.registered.store(false, Ordering::Release);
         epoll.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A new owner's descriptor is not taken for registered because an earlier one's was.
+    #[test]
+    fn new_owners_begin_unregistered() {
+        let slot = Slot::default();
+        slot.acquire();
+        slot.register(|_| Ok(Arc::new(Epoll::new()?))).unwrap();
+        assert!(slot.is_registered());
+        slot.acquire();
+        assert!(!slot.is_registered());
     }
 }

@@ -1,11 +1,13 @@
 //! Closing what others wait for; numbers that are used again.
 
 use crate::support::sockets::{listener, pair};
-use crate::support::{Random, for_each_cluster, let_others_block};
-use fibre::net::TcpStream;
+use crate::support::{Random, for_each_cluster, let_others_block, watched};
+use fibre::Cluster;
+use fibre::net::{TcpListener, TcpStream};
 use std::io::{ErrorKind, Read, Write};
 use std::net as std_net;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -139,5 +141,25 @@ fn numbers_are_used_again() {
         }
         listener.close();
         server.join().unwrap();
+    });
+}
+
+/// One who goes on accepting in spite of errors keeps nobody from running.
+#[test]
+fn loops_over_closed_listeners_starve_nobody() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let listener = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
+        listener.close();
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let looping = cluster.spawn(move || {
+            while !told.load(Ordering::SeqCst) {
+                assert!(listener.accept().is_err());
+            }
+        });
+        cluster.spawn(move || stop.store(true, Ordering::SeqCst));
+        looping.join().unwrap();
+        cluster.stop();
     });
 }

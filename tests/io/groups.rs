@@ -1,6 +1,7 @@
 //! Several listeners on one port.
 
 use crate::support::{eventually, for_clusters, watched};
+use fibre::Cluster;
 use fibre::net::{TcpListener, TcpStream};
 use std::io::{ErrorKind, Read, Write};
 use std::net as std_net;
@@ -93,5 +94,23 @@ fn failures() {
             error.raw_os_error(),
             Some(rustix::io::Errno::INVAL.raw_os_error())
         );
+    });
+}
+
+/// Where not all listeners can be accepted at, none is.
+#[test]
+fn groups_without_room_fail() {
+    watched(|| {
+        let cluster = Cluster::builder()
+            .processors(1)
+            .max_fibres(2)
+            .build()
+            .unwrap();
+        let group = cluster.spawn(|| {
+            let group = TcpListener::group("127.0.0.1:0", 2).unwrap();
+            group.serve(|_, _| ())
+        });
+        assert!(group.join().unwrap().is_err());
+        cluster.stop();
     });
 }

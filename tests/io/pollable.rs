@@ -262,3 +262,27 @@ fn how_calls_end() {
         assert_eq!(late.kind(), ErrorKind::ConnectionAborted);
     });
 }
+
+/// A panic in somebody's call takes no event from those who wait behind it.
+#[test]
+fn panics_pass_events_on() {
+    for_each_cluster(|_| {
+        let shared = Arc::new(counter());
+        let bad = Arc::clone(&shared);
+        let panics = fibre::spawn(move || {
+            let mut tried = false;
+            bad.read_with(|fd| {
+                assert!(!tried, "the second try");
+                tried = true;
+                take(fd)
+            })
+        });
+        let_others_block();
+        let good = Arc::clone(&shared);
+        let reader = fibre::spawn(move || good.read_with(take).unwrap());
+        let_others_block();
+        add(&*shared, 5);
+        assert!(panics.join().is_err());
+        assert_eq!(reader.join().unwrap(), 5);
+    });
+}

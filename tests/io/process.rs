@@ -184,3 +184,20 @@ fn crowds() {
         }
     });
 }
+
+/// Also one that is started where threads block signals for the runtime.
+#[test]
+fn children_of_blocking_calls_hear_signals() {
+    for_each_cluster(|_| {
+        let child = fibre::blocking(|| Command::new("sleep").arg("60").spawn());
+        let mut child = child.unwrap();
+        fibre::blocking(|| {
+            let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        });
+        let status = child.wait_timeout(Duration::from_secs(20)).unwrap();
+        let ended = status.and_then(|status| status.signal());
+        let _ = child.kill();
+        assert_eq!(ended, Some(15));
+    });
+}

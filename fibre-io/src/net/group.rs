@@ -126,6 +126,10 @@ impl AcceptGroup {
                 })
             })
             .collect();
+        if acceptors.iter().any(Result::is_err) {
+            // Nobody would accept what the kernel gives to that listener.
+            self.close();
+        }
         let mut result = Ok(());
         for acceptor in acceptors {
             let ended = acceptor.and_then(|acceptor| {

@@ -5,7 +5,7 @@
 //! allocating anything. `std::net::ToSocketAddrs` does both in one call and tells nobody which, hence a trait
 //! of our own, with the same name, shape and implementations.
 
-use fibre_core::{JoinHandle, blocking, cancellation_point, spawn};
+use fibre_core::{Builder, JoinHandle, blocking, cancellation_point};
 use std::io;
 use std::iter::Cloned;
 use std::net as std_net;
@@ -207,7 +207,8 @@ pub fn lookup_host<A: ToSocketAddrs>(host: A) -> io::Result<A::Iter> {
 ///
 /// # Errors
 ///
-/// Those of the lookup; `TimedOut`; the error of a cancelled fibre.
+/// Those of the lookup; `TimedOut`; the error of a cancelled fibre; that of a cluster that has no
+/// room for one more fibre.
 pub fn lookup_host_until(host: &str, deadline: Instant) -> io::Result<Resolved> {
     look_up(host, |lookup| lookup.join_until(deadline))
 }
@@ -222,7 +223,7 @@ fn look_up(
     }
     cancellation_point()?;
     let host = host.to_owned();
-    match join(spawn(move || host.to_socket_addrs())) {
+    match join(Builder::new().spawn(move || host.to_socket_addrs())?) {
         Ok(Ok(found)) => found,
         Ok(Err(payload)) => resume_unwind(payload),
         Err(_detached) => {

@@ -1,7 +1,7 @@
 //! A program to be started.
 
 use super::child::Child;
-use fibre_core::{blocking, in_fibre, unblock_signals};
+use fibre_core::{blocking, blocks_signals, unblock_signals};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -130,7 +130,7 @@ impl Command {
     ///
     /// As std's; when there is no descriptor left. Then there is no child.
     pub fn spawn(&mut self) -> io::Result<Child> {
-        if in_fibre() && !self.unblocked {
+        if blocks_signals() && !self.unblocked {
             unblock_signals(&mut self.inner);
             self.unblocked = true;
         }

@@ -147,7 +147,11 @@ impl UnixDatagram {
     fn receive_from(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<(usize, SocketAddr)> {
         let (length, from) = self.end.receiving(|fd| {
             let received = match recvfrom(fd, &mut *buffer, flags) {
-                Err(Errno::AGAIN) if has_ended(fd) => (0, None),
+                // Nothing comes after the end, but something may have come before it just now.
+                Err(Errno::AGAIN) if has_ended(fd) => match recvfrom(fd, &mut *buffer, flags) {
+                    Err(Errno::AGAIN) => (0, None),
+                    received => received.map(|(length, _, from)| (length, from))?,
+                },
                 received => received.map(|(length, _, from)| (length, from))?,
             };
             Ok((received, Left::More))
@@ -159,7 +163,11 @@ impl UnixDatagram {
     fn receive(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
         self.end.receiving(|fd| {
             let length = match recv(fd, &mut *buffer, flags) {
-                Err(Errno::AGAIN) if has_ended(fd) => 0,
+                // As above.
+                Err(Errno::AGAIN) if has_ended(fd) => match recv(fd, &mut *buffer, flags) {
+                    Err(Errno::AGAIN) => 0,
+                    received => received?.1,
+                },
                 received => received?.1,
             };
             Ok((length, Left::More))
