@@ -406,6 +406,8 @@ fn pollers_leave_nothing_behind() {
     let (cluster, far) = waiting(Cluster::builder());
     drop(far);
     cluster.stop();
+    // A thread that has been joined is listed until the kernel is done with it.
+    thread::sleep(Duration::from_millis(100));
     let before = belongings();
     for poller in Poller::ALL {
         for _ in 0..3 {
@@ -414,7 +416,8 @@ fn pollers_leave_nothing_behind() {
                 drop(far);
                 cluster.stop();
             }
-            assert_eq!(belongings(), before, "{poller}");
+            println!("{poller}");
+            eventually(|| belongings() == before);
         }
     }
 }
