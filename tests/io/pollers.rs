@@ -3,7 +3,7 @@
 use crate::support::process::{end_after, errors, no_core_file, plays, spawn_child};
 use crate::support::sockets::{fresh_pair_with_std, pair};
 use crate::support::{any_cluster, cpu_time_of, eventually, run_in, thread_exists, watched};
-use fibre::{Builder, Cluster, ClusterBuilder, IoChoices, Poller};
+use fibre::{Builder, Cluster, ClusterBuilder, IoChoices, Poller, StealOrder};
 use fibre_core::Halt;
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -274,6 +274,7 @@ fn a_fibre_that_computes_keeps_no_event_from_fibres_that_move() {
     for poller in Poller::ALL {
         // SAFETY: these fibres keep nothing across a wait that belongs to a kernel thread.
         let builder = unsafe { Cluster::builder().move_started_fibres() };
+        let builder = builder.steal_order(StealOrder::LongestBusy);
         let cluster = builder.poller(poller).processors(2).build().unwrap();
         run_in(
             cluster,
