@@ -1,7 +1,7 @@
 //! The disk cluster as the thesis has it: the fibre itself goes there, and comes back.
 
 use crate::cluster::{Cluster, LazyCluster, visit};
-use crate::policy::Placement;
+use crate::policy::{Placement, StealOrder};
 use crate::processor::in_fibre;
 use crate::topology::Pinning;
 use std::io;
@@ -55,6 +55,8 @@ fn disk_cluster() -> io::Result<&'static Cluster> {
             .name("fibre-visited")
             // Whoever is free takes the next one.
             .placement(Placement::Staging)
+            // Also what a blocked one has taken before.
+            .steal_order(StealOrder::LongestBusy)
             .pin(Pinning::None)
             .max_fibres(usize::MAX);
         // SAFETY: its fibres are those of clusters whose builders have promised it.
