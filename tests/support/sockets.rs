@@ -86,7 +86,7 @@ pub fn read_bytes(mut stream: impl Read, seed: u64, length: usize) {
 }
 
 /// Endless bytes that follow from `seed`.
-fn noise(seed: u64) -> impl Iterator<Item = u8> {
+pub fn noise(seed: u64) -> impl Iterator<Item = u8> {
     let mut random = Random::new(seed);
     std::iter::repeat_with(move || random.next().to_ne_bytes()).flatten()
 }

@@ -11,13 +11,18 @@ use clap::Args;
 use crate::steps::Steps;
 use crate::workspace::cargo;
 
-/// The suites: a mixture of everything, and everything that one can wait on by itself.
-const SUITES: [&str; 2] = ["stress", "sync_stress"];
+/// The suites, and the tests in them: a mixture of everything, everything that one can wait on by
+/// itself, and descriptors whose numbers are used again.
+const SUITES: [(&str, &[&str]); 3] = [
+    ("stress", &[]),
+    ("sync_stress", &[]),
+    ("faults", &["storm::"]),
+];
 
 /// How long and from where.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Seconds per test of the mixture, and for all of the other suite
+    /// Seconds per test of the mixture, for all of the second suite, and per poller of the third
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// The seed of a run to repeat
@@ -29,9 +34,11 @@ pub(crate) struct Options {
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(seed_from_clock);
     steps.note(format!("seed {seed}; repeat with --seed {seed}"));
-    for suite in SUITES {
+    for (suite, tests) in SUITES {
         let mut command = cargo(["test", "--release", "--package", "fibre"]);
-        command.args(["--test", suite, "--", "--nocapture"]);
+        command
+            .args(["--test", suite, "--", "--nocapture"])
+            .args(tests);
         command.env("FIBRE_SEED", seed.to_string());
         command.env("FIBRE_STRESS_SECONDS", options.seconds.to_string());
         steps.run_tests(&format!("stress: {suite}"), command, true)?;

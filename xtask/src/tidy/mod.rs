@@ -10,12 +10,14 @@
 //! * [`cycles`]: no import cycle between the modules of a crate; [`modules`] finds the imports,
 //!   [`mentions`] what one module names.
 //! * [`configuration`]: every environment variable stands in the table of docs/CONFIGURATION.md.
+//! * [`faults`]: the files and tests that docs/FAULTS.md names exist, and each row has a test.
 //! * [`commits`]: the shape of commit subjects.
 
 mod arrows;
 mod commits;
 mod configuration;
 mod cycles;
+mod faults;
 mod mentions;
 mod modules;
 mod page;
@@ -49,6 +51,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
         &sources,
         &read(workspace, configuration::PATH),
     ));
+    violations.extend(faults::check(&sources, &read(workspace, faults::PATH)));
     violations.extend(arrows::check(&packages, &sources));
     violations.extend(import_cycles(&packages, &sources));
     let (subjects, commit_remark) = commits::subjects(workspace.root())?;
