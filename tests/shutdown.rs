@@ -21,12 +21,13 @@ use fibre::sync::{Condvar, Mutex, Semaphore};
 use fibre::{Cluster, JoinHandle};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Random, eventually, sockets};
+use support::{Random, die, eventually, hangs, sockets};
 
 /// Longer than any test takes.
 const LONG: Duration = Duration::from_secs(3600);
@@ -316,20 +317,24 @@ fn watched(remark: &str, world: &Arc<World>, body: impl FnOnce()) {
     let (running, ended) = channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
-            if ended.recv_timeout(HANGS) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("watchdog: {remark} hangs;{}", world.census());
-                for task in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
-                    let status = std::fs::read_to_string(task.path().join("status"));
-                    let status = status.unwrap_or_default();
-                    let lines: Vec<_> = status.lines().take(3).collect();
-                    eprintln!("watchdog: thread {:?} {lines:?}", task.file_name());
-                }
-                std::process::abort();
+            if hangs(&ended, HANGS) {
+                let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+                let threads: Vec<_> = tasks.map(|task| name_and_state(&task.path())).collect();
+                die(format_args!(
+                    "watchdog: {remark} hangs;{}; threads: {threads:?}",
+                    world.census()
+                ));
             }
         });
         body();
         drop(running);
     });
+}
+
+/// The lines about a kernel thread that say who it is and what it does.
+fn name_and_state(task: &Path) -> Vec<String> {
+    let status = std::fs::read_to_string(task.join("status")).unwrap_or_default();
+    status.lines().take(3).map(str::to_owned).collect()
 }
 
 /// How many entries a directory has.

@@ -197,7 +197,7 @@ pub use self::{
     policy::{Placement, Priority, StealOrder, Stealing, UnknownPolicy},
     processor::{Traces, fetch_all, in_fibre},
     queue::{QueueKind, UnknownQueueKind},
-    report::say,
+    report::{die, say},
     scope::{Scope, ScopedJoinHandle, scope},
     settings::{switch, variable},
     short_lock::{ShortGuard, ShortLock},

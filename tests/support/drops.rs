@@ -39,8 +39,7 @@ impl Drops {
 impl Drop for Counted {
     fn drop(&mut self) {
         if !std::mem::replace(&mut self.alive, false) {
-            eprintln!("a value was dropped twice");
-            std::process::abort();
+            super::die(format_args!("a value was dropped twice"));
         }
         self.drops.fetch_add(1, Ordering::SeqCst);
     }

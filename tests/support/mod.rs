@@ -2,7 +2,7 @@
 //!
 //! * [`for_each_cluster`]: runs a body as a fibre of a fresh cluster with one, two and
 //!   four processors, and sees to it that the cluster ends with no fibre left.
-//! * [`watched`]: ends the process, with the test's name, if a body hangs.
+//! * [`watched`]: ends the process, with the test's name, if a body hangs; [`die`] does so with any words.
 //! * [`Random`]: choices that follow from one seed, printed when a test fails.
 //! * [`Latch`], [`eventually`], [`Drops`], [`process`]: small things to wait for and to
 //!   count with.
@@ -25,9 +25,11 @@ pub use random::Random;
 
 use fibre::sync::{Condvar, Mutex};
 use fibre::{Cluster, ClusterBuilder};
+use std::fmt::Arguments;
+use std::io::Write;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -64,8 +66,18 @@ pub fn any_cluster() -> ClusterBuilder {
     }
 }
 
+/// Ends the process with these words, which are seen in any case: what `eprintln!` says is kept by the test
+/// harness until the test has ended, which it then never does.
+pub fn die(words: Arguments<'_>) -> ! {
+    let _ = writeln!(std::io::stderr(), "{words}");
+    std::process::abort()
+}
+
 /// The longest that one body may take.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// What a watchdog counts. One that looked at the clock would bark when the whole process had been stopped.
+const TICK: Duration = Duration::from_millis(100);
 
 /// Runs `body`; if it takes longer than a minute, ends the process.
 pub fn watched<R>(body: impl FnOnce() -> R) -> R {
@@ -78,15 +90,22 @@ pub fn watched_for<R>(limit: Duration, remark: &str, body: impl FnOnce() -> R) -
     let remark = remark.to_owned();
     let (running, ended) = channel::<()>();
     let watchdog = thread::spawn(move || {
-        if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("watchdog: `{test}`{remark} hangs after {limit:?}");
-            std::process::abort();
+        if hangs(&ended, limit) {
+            die(format_args!(
+                "watchdog: `{test}`{remark} hangs after {limit:?}"
+            ));
         }
     });
     let result = body();
     drop(running);
     watchdog.join().unwrap();
     result
+}
+
+/// Whether the other end of a channel is still there after `limit`.
+pub fn hangs(ended: &Receiver<()>, limit: Duration) -> bool {
+    let ticks = limit.div_duration_f64(TICK) as u32;
+    (0..ticks).all(|_| ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout))
 }
 
 /// Runs `body` as a fibre of a fresh cluster, for each of [`processor_counts`].

@@ -29,11 +29,11 @@ pub fn child(role: &str, environment: &[(&str, &str)]) -> Command {
     command
 }
 
-/// Ends this process after `limit`, with nothing said; for children that cannot speak.
+/// Ends this process after `limit`; for children that nobody watches.
 pub fn end_after(limit: Duration) {
     thread::spawn(move || {
         thread::sleep(limit);
-        std::process::abort();
+        super::die(format_args!("a child has not ended after {limit:?}"));
     });
 }
 

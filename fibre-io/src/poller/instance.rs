@@ -4,7 +4,7 @@ use crate::epoll::{Epoll, Event, Step};
 use crate::gate_word::News;
 use crate::table::{self, Slot};
 use fibre_core::sync::time_left;
-use fibre_core::{fetch_all, is_forked_child, wake_after};
+use fibre_core::{die, fetch_all, is_forked_child, wake_after};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -130,6 +130,7 @@ pub fn deliver(event: Event) {
 /// runtime that no longer hears of events would only hang.
 #[cold]
 pub fn give_up(errno: Errno) -> ! {
-    eprintln!("fibre: epoll_wait failed: {errno}; was its descriptor closed by somebody else?");
-    std::process::abort();
+    die(format_args!(
+        "epoll_wait failed: {errno}; was its descriptor closed by somebody else?"
+    ))
 }
