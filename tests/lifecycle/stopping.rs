@@ -12,7 +12,7 @@ use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -192,6 +192,8 @@ struct Blocked {
     semaphore: Arc<Semaphore>,
     mutex: Arc<Mutex<()>>,
     pair: Arc<(Mutex<bool>, Condvar)>,
+    /// Ends the call that blocks a thread.
+    end: Sender<()>,
 }
 
 impl Blocked {
@@ -206,6 +208,7 @@ impl Blocked {
         );
         let holder = Arc::clone(&mutex);
         let never = Arc::clone(&semaphore);
+        let (end, patience) = channel::<()>();
         let endless: Vec<Box<dyn FnOnce() + Send>> = vec![
             Box::new(move || permits.acquire()),
             Box::new(move || {
@@ -223,7 +226,7 @@ impl Blocked {
             Box::new(|| fibre::sleep(LONG)),
             Box::new(move || fibre::spawn(move || never.acquire()).join().unwrap()),
             Box::new(|| fibre::scope(|scope| drop(scope.spawn(|| fibre::sleep(LONG))))),
-            Box::new(|| fibre::blocking(|| thread::sleep(Duration::from_millis(700)))),
+            Box::new(move || fibre::blocking(move || patience.recv()).unwrap_or(())),
         ];
         let handles: Vec<_> = endless
             .into_iter()
@@ -235,6 +238,7 @@ impl Blocked {
             semaphore,
             mutex,
             pair,
+            end,
         }
     }
 
@@ -242,6 +246,7 @@ impl Blocked {
     fn wake(&self) {
         self.semaphore.release();
         self.semaphore.release();
+        self.end.send(()).unwrap();
         assert!(
             self.mutex.try_lock().is_none(),
             "its holder is there for ever"
