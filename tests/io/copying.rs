@@ -7,6 +7,7 @@ use fibre::net::{Shutdown, TcpStream};
 use fibre::os::unix::net::UnixStream;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -208,6 +209,48 @@ fn files() {
         assert_eq!(counts, [299_000, 300_000]);
         assert!(all[..299_000] == noise.bytes[1000..] && all[299_000..] == noise.bytes);
         assert_eq!(std_file.stream_position().unwrap(), 300_000);
+    });
+}
+
+/// What the kernel makes up as it is read cannot be sent, and is copied.
+#[test]
+fn files_that_cannot_be_sent() {
+    for_each_cluster(|_| {
+        let path = "/proc/version";
+        let expected = std::fs::read(path).unwrap();
+        let (left, right) = pair();
+        let receiver = fibre::spawn(move || read_all(&right));
+        let file = File::open(path).unwrap();
+        let all = expected.len() as u64;
+        assert_eq!(copy(&file, &left).unwrap(), all);
+        assert_eq!((&file).stream_position().unwrap(), all);
+        assert_eq!(
+            copy(&fibre::fs::File::open(path).unwrap(), &left).unwrap(),
+            all
+        );
+        assert_eq!(sendfile(&left, &file, 2, 5).unwrap(), 5);
+        assert_eq!(sendfile(&left, &file, 2, u64::MAX).unwrap(), all - 2);
+        drop(left);
+        let parts = [&expected[..], &expected, &expected[2..7], &expected[2..]];
+        assert_eq!(receiver.join().unwrap(), parts.concat());
+    });
+}
+
+/// A pipe that was opened like a file has no position, and is copied all the same.
+#[test]
+fn files_that_are_none() {
+    let seed = Random::seed();
+    for_each_cluster(move |_| {
+        let (from, writer) = std::io::pipe().unwrap();
+        let file = File::from(OwnedFd::from(from));
+        let (left, right) = pair();
+        std::thread::scope(|scope| {
+            scope.spawn(|| write_noise(writer, seed, 100_000, Random::new(seed)));
+            let receiver = fibre::spawn(move || read_all(&right).len());
+            assert_eq!(copy(&file, &left).unwrap(), 100_000);
+            drop(left);
+            assert_eq!(receiver.join().unwrap(), 100_000);
+        });
     });
 }
 

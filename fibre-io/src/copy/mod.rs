@@ -5,7 +5,8 @@
 //! go through a pipe of the call's own, which is empty before it is filled and not empty before it
 //! is drained: what makes one wait is the other side, whose gate one waits at. A pipe costs
 //! three system calls, so it is made when a read has filled a buffer, and little is copied by
-//! the buffer alone. So is all that the kernel cannot splice.
+//! the buffer alone. So is all that the kernel cannot splice, or send: files of `/proc`, some of FUSE,
+//! what was opened like a file and is none.
 //!
 //! Reading a file may wait for a disk, so `sendfile` is called on a thread that may block, but for a piece
 //! that fits a buffer and is cached.
@@ -18,7 +19,7 @@ use crate::patience::Patience;
 use crate::source::{Direction, Left, Source};
 use fibre_core::{blocking, in_fibre, scope};
 use rustix::fs::{SeekFrom, seek, tell};
-use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use std::io::{self, IoSliceMut};
 use std::net::Shutdown;
@@ -64,7 +65,7 @@ const PIECE: usize = 1 << 20;
 pub fn copy<R: CopyFrom + ?Sized, W: CopyTo + ?Sized>(from: &R, to: &W) -> io::Result<u64> {
     let (source, patience) = match from.origin() {
         Origin::Stream(source, patience) => (source, patience),
-        Origin::File(file) => return copy_file(file, to),
+        Origin::File(file) => return copy_file(from, file, to),
     };
     let mut total = 0;
     let mut buffer = [0; BUFFER];
@@ -148,36 +149,86 @@ pub fn sendfile<W: CopyTo + ?Sized>(
 ) -> io::Result<u64> {
     let file = file.as_fd();
     let mut total = 0;
+    if send(to, file, offset, count, &mut total)? == Reached::End {
+        return Ok(total);
+    }
+    let mut buffer = [0; BUFFER];
     while total < count {
-        let most = usize::try_from(count - total).unwrap_or(PIECE).min(PIECE);
-        match send_piece(to, file, offset.saturating_add(total), most)? {
+        let most = usize::try_from(count - total).unwrap_or(BUFFER).min(BUFFER);
+        let piece = &mut buffer[..most];
+        match blocking(|| pread(file, &mut *piece, offset.saturating_add(total)))? {
             0 => break,
-            sent => total += sent as u64,
+            read => {
+                write_all(to, &piece[..read])?;
+                total += read as u64;
+            }
         }
     }
     Ok(total)
 }
 
-/// [`copy`] from a file's position on, which it moves.
-fn copy_file<W: CopyTo + ?Sized>(file: BorrowedFd<'_>, to: &W) -> io::Result<u64> {
-    let start = tell(file)?;
-    let sent = sendfile(to, file, start, u64::MAX)?;
-    seek(file, SeekFrom::Start(start + sent))?;
-    Ok(sent)
+/// [`copy`] from a file's position on, which it moves, if the file has one.
+fn copy_file<R, W>(from: &R, file: BorrowedFd<'_>, to: &W) -> io::Result<u64>
+where
+    R: CopyFrom + ?Sized,
+    W: CopyTo + ?Sized,
+{
+    let mut total = 0;
+    match tell(file) {
+        // What is no file but was opened like one: a pipe, a terminal.
+        Err(Errno::SPIPE) => {}
+        Err(errno) => return Err(errno.into()),
+        Ok(start) => {
+            let reached = send(to, file, start, u64::MAX, &mut total)?;
+            seek(file, SeekFrom::Start(start + total))?;
+            if reached == Reached::End {
+                return Ok(total);
+            }
+        }
+    }
+    let mut buffer = [0; BUFFER];
+    loop {
+        match from.read_some(&mut buffer)? {
+            0 => return Ok(total),
+            read => {
+                write_all(to, &buffer[..read])?;
+                total += read as u64;
+            }
+        }
+    }
 }
 
-/// Sends a piece of a file; 0 at its end.
+/// Sends a part of a file, as far as the kernel does so.
+fn send<W: CopyTo + ?Sized>(
+    to: &W,
+    file: BorrowedFd<'_>,
+    offset: u64,
+    count: u64,
+    total: &mut u64,
+) -> io::Result<Reached> {
+    while *total < count {
+        let most = usize::try_from(count - *total).unwrap_or(PIECE).min(PIECE);
+        match send_piece(to, file, offset.saturating_add(*total), most)? {
+            None => return Ok(Reached::Limits),
+            Some(0) => break,
+            Some(sent) => *total += sent as u64,
+        }
+    }
+    Ok(Reached::End)
+}
+
+/// Sends a piece of a file; 0 at its end, `None` if the kernel cannot.
 fn send_piece<W: CopyTo + ?Sized>(
     to: &W,
     file: BorrowedFd<'_>,
     offset: u64,
     most: usize,
-) -> io::Result<usize> {
+) -> io::Result<Option<usize>> {
     if most <= BUFFER && in_fibre() {
         let mut buffer = [0; BUFFER];
         let mut slices = [IoSliceMut::new(&mut buffer[..most])];
         if let Ok(count) = preadv2(file, &mut slices, offset, ReadWriteFlags::NOWAIT) {
-            return write_all(to, &buffer[..count]).map(|()| count);
+            return write_all(to, &buffer[..count]).map(|()| Some(count));
         }
         // Not cached, or it is not known: the other way says what is wrong.
     }
@@ -185,12 +236,14 @@ fn send_piece<W: CopyTo + ?Sized>(
     socket.io(Direction::Write, patience, |fd| {
         // `sendfile` moves the offset, also if it fails.
         let mut offset = offset;
-        let sent = blocking(|| rustix::fs::sendfile(fd, file, Some(&mut offset), most))?;
-        Ok((sent, Left::More))
+        allowed(blocking(|| {
+            rustix::fs::sendfile(fd, file, Some(&mut offset), most)
+        }))
     })
 }
 
-/// What splicing has come to.
+/// What copying inside the kernel has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reached {
     /// The end of the bytes.
     End,
@@ -254,7 +307,11 @@ fn splice_some(from: BorrowedFd<'_>, to: impl AsFd, most: usize) -> Result<usize
 fn allowed(moved: Result<usize, Errno>) -> Result<(Option<usize>, Left), Errno> {
     match moved {
         Ok(count) => Ok((Some(count), Left::More)),
-        Err(Errno::INVAL) => Ok((None, Left::More)),
+        // These ends cannot; or a sandbox forbids the call; or what was opened as a file has no places
+        // to read from.
+        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::SPIPE) => {
+            Ok((None, Left::More))
+        }
         Err(errno) => Err(errno),
     }
 }
