@@ -2,7 +2,7 @@
 //!
 //! A [`TimeLimit`] lies in a socket, one for each direction, and has two parts, of which the
 //! earlier one counts. A *time-out*, as std has it, is how long each call may wait, from its
-//! first wait on; it is looked at when a call begins to wait. A *deadline*, as Go has it, is a
+//! first wait on; it is looked at then, and not again. A *deadline*, as Go has it, is a
 //! moment for all calls, and concerns those that wait already, too.
 //!
 //! For that, who is about to wait looks at the deadline once more under the lock of the gate's
@@ -109,8 +109,9 @@ impl TimeLimit {
 pub struct Clock<'a> {
     /// What the call was given.
     patience: Patience<'a>,
-    /// When it first had to wait, if it has a time-out.
-    started: Option<Instant>,
+    /// When its time-out ends, as its socket had it when the call first had to wait: one that is set
+    /// later is for later calls.
+    by_timeout: Option<Option<Instant>>,
 }
 
 /// Until when a wait lasts, and what that follows from.
@@ -128,7 +129,7 @@ impl<'a> Clock<'a> {
     pub fn new(patience: Patience<'a>) -> Self {
         Self {
             patience,
-            started: None,
+            by_timeout: None,
         }
     }
 
@@ -138,7 +139,7 @@ impl<'a> Clock<'a> {
         let end = match self.patience {
             Patience::Endless => None,
             Patience::Until(end) => Some(end),
-            Patience::Set(limit) if limit.is_unset() => None,
+            Patience::Set(limit) if limit.is_unset() => *self.by_timeout.get_or_insert(None),
             Patience::Set(limit) => return self.term_of(limit),
         };
         Term { end, deadline: 0 }
@@ -152,10 +153,8 @@ impl<'a> Clock<'a> {
         } else {
             limit.deadline()
         };
-        let by_timeout = limit.timeout().and_then(|timeout| {
-            let started = *self.started.get_or_insert_with(Instant::now);
-            started.checked_add(timeout)
-        });
+        let from_now_on = || Instant::now().checked_add(limit.timeout()?);
+        let by_timeout = *self.by_timeout.get_or_insert_with(from_now_on);
         Term {
             end: earlier(moment, by_timeout),
             deadline,
@@ -260,7 +259,22 @@ mod tests {
         let first = clock.term();
         assert_eq!(clock.term().end, first.end);
         assert!(clock.is_current(first));
+        // Nor does it concern this call that it changes.
+        limit.set_timeout(Some(Duration::from_nanos(1))).ok();
+        assert_eq!(clock.term().end, first.end);
+        limit.set_timeout(None).ok();
+        assert_eq!(clock.term().end, first.end);
         limit.set_deadline(Some(Instant::now()));
         assert!(!clock.is_current(first));
+    }
+
+    #[test]
+    fn a_time_out_that_is_set_later_is_for_later_calls() {
+        let limit = TimeLimit::default();
+        let mut clock = Clock::new(Patience::Set(&limit));
+        assert_eq!(clock.term().end, None);
+        limit.set_timeout(Some(Duration::from_nanos(1))).ok();
+        assert_eq!(clock.term().end, None);
+        assert!(Clock::new(Patience::Set(&limit)).term().end.is_some());
     }
 }

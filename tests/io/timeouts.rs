@@ -1,8 +1,9 @@
 //! Reads and writes that give up.
 
-use crate::support::for_each_cluster;
 use crate::support::sockets::{pair, shrink_buffers};
+use crate::support::{for_each_cluster, let_others_block};
 use std::io::{ErrorKind, Read, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A short time.
@@ -127,5 +128,26 @@ fn time_outs_race_data() {
         assert_eq!(all, expected);
         println!("{late} reads were late");
         writer.join().unwrap();
+    });
+}
+
+/// A time-out that is set while a call waits is for later calls, also if the one that waits has to
+/// begin anew.
+#[test]
+fn calls_keep_the_time_out_they_began_with() {
+    for_each_cluster(|_| {
+        let (left, right) = pair();
+        let right = Arc::new(right);
+        let waiting = Arc::clone(&right);
+        let reader = fibre::spawn(move || (&*waiting).read(&mut [0]).unwrap());
+        let_others_block();
+        right.set_read_timeout(Some(SHORT)).unwrap();
+        // It looks again, and waits again.
+        right.set_read_deadline(Some(Instant::now() + Duration::from_secs(3600)));
+        let late = (&*right).read(&mut [0]).unwrap_err();
+        assert_eq!(late.kind(), ErrorKind::TimedOut);
+        let_others_block();
+        (&left).write_all(b"x").unwrap();
+        assert_eq!(reader.join().unwrap(), 1);
     });
 }
