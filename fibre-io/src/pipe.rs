@@ -1,6 +1,10 @@
 //! Pipes, after `std::io::pipe`: the same names, the same meanings, but what blocks is the
 //! fibre.
 //!
+//! A short read means that the pipe is empty, which saves the read that would find it so; but not if a writer has
+//! it keep packets apart (`O_DIRECT`), nor of a terminal or whatever else a descriptor of somebody else may be. So
+//! this is relied on for pipes that were made here only.
+//!
 //! A pipe has no call that writes without SIGPIPE. Processors have the signal blocked, so
 //! a fibre that writes to a pipe without readers gets `BrokenPipe` and nothing else; a
 //! plain thread gets what the process has chosen, which in Rust programs is the same.
@@ -30,26 +34,41 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
+/// Whoever gets the writing end must not switch it to packets (`O_DIRECT`), unless the reading end is converted, by
+/// [`into_std`](PipeReader::into_std) and back.
+///
 /// # Errors
 ///
 /// When there is no descriptor left.
 pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
-    Ok((
-        PipeReader(Source::from_nonblocking(reader)?),
-        PipeWriter(Source::from_nonblocking(writer)?),
-    ))
+    let reader = PipeReader {
+        source: Source::from_nonblocking(reader)?,
+        is_ours: true,
+    };
+    let writer = PipeWriter {
+        source: Source::from_nonblocking(writer)?,
+    };
+    Ok((reader, writer))
 }
 
 /// The end that is read from. `&PipeReader` reads, too. At the end of the last writer, reads
 /// return 0.
 #[derive(Debug)]
-pub struct PipeReader(Source);
+pub struct PipeReader {
+    /// The descriptor.
+    source: Source,
+    /// Whether it is of a pipe that was made here: then a short read has emptied it.
+    is_ours: bool,
+}
 
 /// The end that is written to. `&PipeWriter` writes, too. Up to 4096 bytes (`PIPE_BUF`) are
 /// written as one piece; more may be mixed with what others write.
 #[derive(Debug)]
-pub struct PipeWriter(Source);
+pub struct PipeWriter {
+    /// The descriptor.
+    source: Source,
+}
 
 impl PipeReader {
     /// Waits for bytes and takes them as `take` does, which also says how many it wanted.
@@ -58,10 +77,26 @@ impl PipeReader {
         mut take: impl FnMut(BorrowedFd<'_>) -> Result<usize, Errno>,
         wanted: usize,
     ) -> io::Result<usize> {
-        self.0.io(Direction::Read, Patience::Endless, |fd| {
+        self.source.io(Direction::Read, Patience::Endless, |fd| {
             let count = take(fd)?;
-            Ok((count, left(count, wanted)))
+            let rest = if self.is_ours {
+                left(count, wanted)
+            } else {
+                Left::More
+            };
+            Ok((count, rest))
         })
+    }
+
+    /// On a descriptor of somebody else.
+    fn adopt(source: Source) -> Self {
+        let is_ours = false;
+        Self { source, is_ours }
+    }
+
+    /// On another descriptor of the same end.
+    fn twin(&self, source: Source) -> Self {
+        Self { source, ..*self }
     }
 }
 
@@ -73,9 +108,19 @@ impl PipeWriter {
     ) -> io::Result<usize> {
         // A short write fills the pipe, but room for less than a piece is no event: only a
         // refused write says that there will be one.
-        self.0.io(Direction::Write, Patience::Endless, |fd| {
+        self.source.io(Direction::Write, Patience::Endless, |fd| {
             Ok((put(fd)?, Left::More))
         })
+    }
+
+    /// On a descriptor of somebody else.
+    fn adopt(source: Source) -> Self {
+        Self { source }
+    }
+
+    /// On another descriptor of the same end.
+    fn twin(&self, source: Source) -> Self {
+        Self { source }
     }
 }
 
@@ -89,15 +134,14 @@ macro_rules! end {
             ///
             /// When there is no descriptor left.
             pub fn try_clone(&self) -> io::Result<Self> {
-                let fd = self.0.as_fd().try_clone_to_owned()?;
-                Source::from_nonblocking(fd).map(Self)
+                Ok(self.twin(self.source.try_clone()?))
             }
 
             /// Makes all calls that wait, and all later ones, fail with
             /// `ConnectionAborted`. The descriptor is closed when this is dropped. Blocks
             /// nothing.
             pub fn close(&self) {
-                self.0.close();
+                self.source.close();
             }
 
             /// The same end for blocking threads; its clones are of that mode, too.
@@ -106,7 +150,7 @@ macro_rules! end {
             ///
             /// When it cannot be made blocking.
             pub fn into_std(self) -> io::Result<io::$end> {
-                Ok(self.0.into_fd()?.into())
+                Ok(self.source.into_fd()?.into())
             }
         }
 
@@ -124,19 +168,19 @@ macro_rules! end {
 
             /// Takes an end over and makes it non-blocking, for all who share it.
             fn try_from(fd: OwnedFd) -> io::Result<Self> {
-                Source::new(fd).map(Self)
+                Source::new(fd).map(Self::adopt)
             }
         }
 
         impl AsFd for $end {
             fn as_fd(&self) -> BorrowedFd<'_> {
-                self.0.as_fd()
+                self.source.as_fd()
             }
         }
 
         impl AsRawFd for $end {
             fn as_raw_fd(&self) -> RawFd {
-                self.0.as_fd().as_raw_fd()
+                self.source.as_fd().as_raw_fd()
             }
         }
     };
@@ -147,7 +191,7 @@ end!(PipeWriter);
 
 impl CopyFrom for PipeReader {
     fn origin(&self) -> Origin<'_> {
-        Origin::Stream(&self.0, Patience::Endless)
+        Origin::Stream(&self.source, Patience::Endless)
     }
 
     fn read_some(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -158,7 +202,7 @@ impl CopyFrom for PipeReader {
 
 impl CopyTo for PipeWriter {
     fn destination(&self) -> (&Source, Patience<'_>) {
-        (&self.0, Patience::Endless)
+        (&self.source, Patience::Endless)
     }
 
     fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,12 +1,17 @@
 //! When what is known about a socket's readiness misleads: short reads, empty calls, duplicates
-//! that block, pollers that go away.
+//! that block, pollers that go away, descriptors of other kinds.
 
 use crate::support::sockets::{fresh_pair_with_std, pair, pair_with_std};
-use crate::support::{for_each_cluster, watched};
+use crate::support::terminal::terminal;
+use crate::support::{for_each_cluster, let_others_block, watched};
 use fibre::Cluster;
-use fibre::net::TcpStream;
-use rustix::net::{SendFlags, send};
+use fibre::io::PipeReader;
+use fibre::net::{TcpListener, TcpStream};
+use fibre::os::unix::net::{UnixListener, UnixStream};
+use rustix::net::{AddressFamily, SendFlags, SocketType, send};
+use rustix::pipe::{PipeFlags, pipe_with};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -154,4 +159,60 @@ fn abandoned_waiters_are_all_woken() {
         assert_eq!(threads.map(|thread| thread.join().unwrap()), [1, 1]);
         other.stop();
     });
+}
+
+/// Both pieces come with one event, and each read takes one of them, though there is room for both.
+fn reads_one_by_one(reader: OwnedFd, writer: impl AsFd, pieces: [&[u8]; 2]) {
+    let mut reader = PipeReader::try_from(reader).unwrap();
+    let mut waiting = reader.try_clone().unwrap();
+    let fibre = fibre::spawn(move || {
+        let mut read = Vec::new();
+        for _ in 0..2 {
+            let mut buffer = [0; 64];
+            let count = waiting.read(&mut buffer).unwrap();
+            read.push(buffer[..count].to_vec());
+        }
+        read
+    });
+    let_others_block();
+    for piece in pieces {
+        rustix::io::write(&writer, piece).unwrap();
+    }
+    assert_eq!(fibre.join().unwrap(), pieces);
+    drop(writer);
+    let _end = reader.read(&mut [0; 64]);
+}
+
+/// A read of a terminal ends with a line, and one of a pipe with packets with a packet: they leave something.
+#[test]
+fn other_kinds_of_pipes() {
+    for_each_cluster(|_| {
+        let (user, program) = terminal();
+        reads_one_by_one(program.into(), user, [b"one\n", b"two\n"]);
+        let packets = PipeFlags::DIRECT | PipeFlags::CLOEXEC;
+        let (reader, writer) = pipe_with(packets).unwrap();
+        reads_one_by_one(reader, writer, [b"one", b"two"]);
+    });
+}
+
+/// Descriptors that are not what the type stands for, and would mislead it.
+#[test]
+fn other_kinds_of_sockets() {
+    fn kind<T>(converted: std::io::Result<T>) -> Option<ErrorKind> {
+        converted.err().map(|error| error.kind())
+    }
+    let socket = |family, kind| rustix::net::socket(family, kind, None).unwrap();
+    let refused = Some(ErrorKind::InvalidInput);
+    let packets = || socket(AddressFamily::UNIX, SocketType::SEQPACKET);
+    assert_eq!(kind(UnixStream::try_from(packets())), refused);
+    assert_eq!(kind(UnixListener::try_from(packets())), refused);
+    let unix = || socket(AddressFamily::UNIX, SocketType::STREAM);
+    assert_eq!(kind(TcpStream::try_from(unix())), refused);
+    assert_eq!(kind(TcpListener::try_from(unix())), refused);
+    assert_eq!(kind(UnixStream::try_from(unix())), None);
+    let tcp = || socket(AddressFamily::INET6, SocketType::STREAM);
+    assert_eq!(kind(UnixStream::try_from(tcp())), refused);
+    assert_eq!(kind(TcpStream::try_from(tcp())), None);
+    let file = OwnedFd::from(std::fs::File::open("/").unwrap());
+    assert!(TcpStream::try_from(file).is_err());
 }

@@ -13,7 +13,7 @@
 //! | `unix_datagram` | Unix datagrams: bounds, names, full receivers             |
 //! | `ends`        | half-close, end of file, resets                             |
 //! | `sharing`     | several fibres on one connection, clones                    |
-//! | `hints`       | when what is known about readiness misleads                 |
+//! | `hints`       | when what is known about readiness misleads, or would: other kinds |
 //! | `close`       | closing what others wait for; numbers that are used again   |
 //! | `pollers`     | what each poller promises                                   |
 //! | `pipe`        | pipes: bytes, ends, closing, plain threads at the other end   |

@@ -1,10 +1,10 @@
 //! Descriptors of all kinds: timers, counters, terminals, children's ends, watches of files.
 
+use crate::support::terminal::terminal;
 use crate::support::{for_each_cluster, let_others_block};
 use fibre::io::{Pollable, Readiness, pipe};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::inotify;
-use rustix::pty;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -106,17 +106,8 @@ fn writers_wait_for_room() {
 #[test]
 fn terminals() {
     for_each_cluster(|_| {
-        let flags = pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY | pty::OpenptFlags::CLOEXEC;
-        let master = pty::openpt(flags).unwrap();
-        pty::grantpt(&master).unwrap();
-        pty::unlockpt(&master).unwrap();
-        let name = pty::ptsname(&master, Vec::new()).unwrap();
-        let terminal = File::options()
-            .read(true)
-            .write(true)
-            .open(name.to_str().unwrap())
-            .unwrap();
-        let mut master = Pollable::new(File::from(master)).unwrap();
+        let (master, terminal) = terminal();
+        let mut master = Pollable::new(master).unwrap();
         let mut terminal = Pollable::new(terminal).unwrap();
         let fibre = fibre::spawn(move || {
             let mut lines = Vec::new();

@@ -19,6 +19,7 @@ pub mod drops;
 pub mod process;
 pub mod random;
 pub mod sockets;
+pub mod terminal;
 
 pub use drops::Drops;
 pub use random::Random;

@@ -3,7 +3,7 @@
 
 /// Closing, duplicating, and the way from and to std.
 macro_rules! handle {
-    ($socket:ident, $std:ty, $end:ident) => {
+    ($socket:ident, $std:ty, $end:ident, $expect:ident) => {
         impl $socket {
             /// A second handle to the same socket, with a descriptor of its own and copies of
             /// the time-outs and deadlines. Both get all events. Blocks nothing.
@@ -54,8 +54,11 @@ macro_rules! handle {
         impl TryFrom<OwnedFd> for $socket {
             type Error = io::Error;
 
-            /// Takes a socket over and makes it non-blocking, for all who share it.
+            /// Takes a socket over and makes it non-blocking, for all who share it. One of another
+            /// kind, where that would matter, is `InvalidInput`:
+            /// [`Pollable`](crate::pollable::Pollable) takes any.
             fn try_from(fd: OwnedFd) -> io::Result<Self> {
+                $expect(&fd)?;
                 let end = $end::adopt(fd)?;
                 Ok(Self { end })
             }

@@ -26,6 +26,7 @@ mod acceptor;
 mod endpoint;
 mod group;
 mod handles;
+mod kinds;
 mod resolve;
 mod split;
 mod tcp_listener;

@@ -2,6 +2,7 @@
 
 use super::acceptor::{Acceptor, BACKLOG};
 use super::handles::handle;
+use super::kinds::expect_tcp;
 use super::{SocketAddr, TcpStream, ToSocketAddrs, each_address, internet_socket, to_std};
 use crate::patience::Patience;
 use rustix::net::{SocketAddrAny, SocketType, sockopt};
@@ -30,7 +31,7 @@ pub struct TcpListener {
     end: Acceptor,
 }
 
-handle!(TcpListener, std_net::TcpListener, Acceptor);
+handle!(TcpListener, std_net::TcpListener, Acceptor, expect_tcp);
 
 /// A listener that is not there yet. See [`TcpListener::builder`].
 #[derive(Debug, Clone)]

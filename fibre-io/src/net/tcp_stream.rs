@@ -2,6 +2,7 @@
 
 use super::endpoint::Endpoint;
 use super::handles::{handle, limits, stream};
+use super::kinds::expect_tcp;
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::{Shutdown, SocketAddr, ToSocketAddrs, each_address, internet_socket, to_std};
 use crate::copy::{CopyFrom, CopyTo, Duplex, Origin};
@@ -60,7 +61,7 @@ pub struct TcpStream {
     end: Endpoint,
 }
 
-handle!(TcpStream, std_net::TcpStream, Endpoint);
+handle!(TcpStream, std_net::TcpStream, Endpoint, expect_tcp);
 limits!(TcpStream);
 stream!(TcpStream, read);
 

@@ -2,6 +2,7 @@
 
 use super::endpoint::{Endpoint, RECEIVE, SEND};
 use super::handles::{handle, limits};
+use super::kinds::expect_any;
 use super::{
     Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, each_address, internet_socket, peer_of, to_std,
 };
@@ -41,7 +42,7 @@ pub struct UdpSocket {
     end: Endpoint,
 }
 
-handle!(UdpSocket, std_net::UdpSocket, Endpoint);
+handle!(UdpSocket, std_net::UdpSocket, Endpoint, expect_any);
 limits!(UdpSocket);
 
 impl UdpSocket {

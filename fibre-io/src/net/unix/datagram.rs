@@ -8,6 +8,7 @@ use super::retry::Retry;
 use crate::net::Shutdown;
 use crate::net::endpoint::{Endpoint, RECEIVE, SEND};
 use crate::net::handles::{handle, limits};
+use crate::net::kinds::expect_any;
 use crate::patience::Patience;
 use crate::source::{Direction, Left};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -43,7 +44,7 @@ pub struct UnixDatagram {
     end: Endpoint,
 }
 
-handle!(UnixDatagram, std_net::UnixDatagram, Endpoint);
+handle!(UnixDatagram, std_net::UnixDatagram, Endpoint, expect_any);
 limits!(UnixDatagram);
 
 /// Whether the receiving direction was ended. A blocking call would return then, but one that does
@@ -52,6 +53,21 @@ fn has_ended(socket: BorrowedFd<'_>) -> bool {
     let mut asked = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
     let now = Timespec::default();
     poll(&mut asked, Some(&now)).is_ok() && asked[0].revents().contains(PollFlags::RDHUP)
+}
+
+/// What `take` takes; `None` if there is nothing, and nothing will come.
+fn before_the_end<T>(
+    mut take: impl FnMut() -> Result<T, Errno>,
+    has_ended: impl FnOnce() -> bool,
+) -> Result<Option<T>, Errno> {
+    match take() {
+        // Nothing comes after the end, but something may have come before it just now.
+        Err(Errno::AGAIN) if has_ended() => match take() {
+            Err(Errno::AGAIN) => Ok(None),
+            taken => taken.map(Some),
+        },
+        taken => taken.map(Some),
+    }
 }
 
 impl UnixDatagram {
@@ -146,15 +162,9 @@ impl UnixDatagram {
     /// The common part.
     fn receive_from(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<(usize, SocketAddr)> {
         let (length, from) = self.end.receiving(|fd| {
-            let received = match recvfrom(fd, &mut *buffer, flags) {
-                // Nothing comes after the end, but something may have come before it just now.
-                Err(Errno::AGAIN) if has_ended(fd) => match recvfrom(fd, &mut *buffer, flags) {
-                    Err(Errno::AGAIN) => (0, None),
-                    received => received.map(|(length, _, from)| (length, from))?,
-                },
-                received => received.map(|(length, _, from)| (length, from))?,
-            };
-            Ok((received, Left::More))
+            let take = || recvfrom(fd, &mut *buffer, flags).map(|(length, _, from)| (length, from));
+            let received = before_the_end(take, || has_ended(fd))?;
+            Ok((received.unwrap_or_default(), Left::More))
         })?;
         Ok((length, to_std(from)?))
     }
@@ -162,15 +172,9 @@ impl UnixDatagram {
     /// The common part of what does not ask for the sender.
     fn receive(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
         self.end.receiving(|fd| {
-            let length = match recv(fd, &mut *buffer, flags) {
-                // As above.
-                Err(Errno::AGAIN) if has_ended(fd) => match recv(fd, &mut *buffer, flags) {
-                    Err(Errno::AGAIN) => 0,
-                    received => received?.1,
-                },
-                received => received?.1,
-            };
-            Ok((length, Left::More))
+            let take = || recv(fd, &mut *buffer, flags).map(|(_, length)| length);
+            let received = before_the_end(take, || has_ended(fd))?;
+            Ok((received.unwrap_or(0), Left::More))
         })
     }
 
@@ -265,5 +269,24 @@ impl UnixDatagram {
     /// Those of `getpeername`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         of_other_end(&self.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes between a try and the look whether all is over is not lost.
+    #[test]
+    fn the_last_message_is_received() {
+        let queue = std::cell::Cell::new(None);
+        let take = || queue.take().ok_or(Errno::AGAIN);
+        assert_eq!(before_the_end(take, || false), Err(Errno::AGAIN));
+        assert_eq!(before_the_end(take, || true), Ok(None));
+        let sends_and_ends = || {
+            queue.set(Some(7));
+            true
+        };
+        assert_eq!(before_the_end(take, sends_and_ends), Ok(Some(7)));
     }
 }

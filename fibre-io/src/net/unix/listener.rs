@@ -4,6 +4,7 @@ use super::address::{of_path, of_this_end, to_kernel, to_std, unix_socket};
 use super::{SocketAddr, UnixStream};
 use crate::net::acceptor::{Acceptor, BACKLOG};
 use crate::net::handles::handle;
+use crate::net::kinds::expect_unix_stream;
 use crate::patience::Patience;
 use crate::source::Source;
 use rustix::net::{SocketAddrAny, SocketAddrUnix, SocketType};
@@ -37,7 +38,12 @@ pub struct UnixListener {
     end: Acceptor,
 }
 
-handle!(UnixListener, std_net::UnixListener, Acceptor);
+handle!(
+    UnixListener,
+    std_net::UnixListener,
+    Acceptor,
+    expect_unix_stream
+);
 
 impl UnixListener {
     /// Makes a socket at a path, and listens. Blocks nothing.

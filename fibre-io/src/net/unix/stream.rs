@@ -8,6 +8,7 @@ use crate::copy::{CopyFrom, CopyTo, Duplex, Origin};
 use crate::net::Shutdown;
 use crate::net::endpoint::Endpoint;
 use crate::net::handles::{handle, limits, stream};
+use crate::net::kinds::expect_unix_stream;
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::patience::Patience;
 use crate::source::{Direction, Source};
@@ -46,7 +47,12 @@ pub struct UnixStream {
     end: Endpoint,
 }
 
-handle!(UnixStream, std_net::UnixStream, Endpoint);
+handle!(
+    UnixStream,
+    std_net::UnixStream,
+    Endpoint,
+    expect_unix_stream
+);
 limits!(UnixStream);
 stream!(UnixStream, read_with_descriptors);
 
