@@ -56,8 +56,8 @@ pub struct Child {
 struct Process {
     /// Its number, which is its own until it has been waited for.
     pid: Pid,
-    /// A descriptor that can be read from when it has ended; `None` where there are none, or were
-    /// none left: then it is asked now and then.
+    /// A descriptor that can be read from when it has ended; `None` in sandboxes that forbid it, or
+    /// if there was none left: then it is asked now and then.
     pidfd: Option<Source>,
 }
 
@@ -101,6 +101,9 @@ impl Child {
 
     /// Waits for its end; first it closes what is written to it. Blocks the fibre, or the thread if
     /// the caller is not a fibre.
+    ///
+    /// The end is seen at once; up to 50 ms late if there was no descriptor left for the process
+    /// (`pidfd`), or a sandbox forbids to have one.
     ///
     /// # Errors
     ///
@@ -234,10 +237,8 @@ impl Process {
             if let Some(ended) = self.status()? {
                 return Ok(ended);
             }
-            if matches!(patience, Patience::Until(deadline) if deadline <= Instant::now()) {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            sleep_cancellable(pause)?;
+            let now = allowed_pause(pause, patience).ok_or(io::ErrorKind::TimedOut)?;
+            sleep_cancellable(now)?;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -256,6 +257,15 @@ impl Process {
             sent => Ok(sent?),
         }
     }
+}
+
+/// As much of a pause as there is time for; `None` if there is none.
+fn allowed_pause(pause: Duration, patience: Patience<'_>) -> Option<Duration> {
+    let Patience::Until(deadline) = patience else {
+        return Some(pause);
+    };
+    let left = deadline.saturating_duration_since(Instant::now());
+    (!left.is_zero()).then_some(pause.min(left))
 }
 
 /// Reads two pipes to their ends, whichever has something.
@@ -313,5 +323,17 @@ mod tests {
         assert_eq!(process.wait(Patience::Endless).unwrap().code(), Some(3));
         let gone = process.signal(SIGKILL);
         assert!(gone.is_ok(), "{gone:?}");
+    }
+
+    /// The last pause before a deadline ends there.
+    #[test]
+    fn pauses_end_with_the_deadline() {
+        let soon = Instant::now() + Duration::from_millis(1);
+        let pause = allowed_pause(LONGEST_PAUSE, Patience::Until(soon));
+        assert!(pause.is_none_or(|pause| pause <= Duration::from_millis(1)));
+        let over = Patience::Until(Instant::now());
+        assert_eq!(allowed_pause(LONGEST_PAUSE, over), None);
+        let endless = allowed_pause(LONGEST_PAUSE, Patience::Endless);
+        assert_eq!(endless, Some(LONGEST_PAUSE));
     }
 }
