@@ -31,13 +31,16 @@ static COUNTS: [AtomicU64; SIGNALS] = [const { AtomicU64::new(0) }; SIGNALS];
 /// The number of the eventfd, for the handler.
 static NEWS: AtomicI32 = AtomicI32::new(-1);
 
-/// What the handler does after its own work: the action that it replaced. Never freed, as
-/// handlers may be running.
+/// What the handler does after its own work: the action that it replaced, one of [`ACTIONS`].
 static BEFORE: [AtomicPtr<libc::sigaction>; SIGNALS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; SIGNALS];
 
 /// How many wait for each signal; `None`: our handler is not installed.
 static USERS: Mutex<[Option<usize>; SIGNALS]> = Mutex::new([None; SIGNALS]);
+
+/// All actions that ours has replaced, one for each that differs. Never freed, as handlers may be
+/// running.
+static ACTIONS: Mutex<Vec<&'static libc::sigaction>> = Mutex::new(Vec::new());
 
 /// Somebody's interest in a signal, which keeps the handler installed.
 #[derive(Debug)]
@@ -134,9 +137,8 @@ fn is_fault(signal: Signal) -> bool {
 
 /// Installs the handler.
 fn install(signal: Signal) -> io::Result<()> {
-    let before = Box::into_raw(Box::new(action(signal, None)?));
-    // Earlier ones may be in use.
-    BEFORE[signal.index()].store(before, Ordering::Release);
+    let before = kept(action(signal, None)?);
+    BEFORE[signal.index()].store(ptr::from_ref(before).cast_mut(), Ordering::Release);
     // SAFETY: all zeros are a valid value; the handler is async-signal-safe.
     let mut ours: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     ours.sa_sigaction = handler_address();
@@ -145,6 +147,32 @@ fn install(signal: Signal) -> io::Result<()> {
     // SAFETY: a set of our own.
     unsafe { libc::sigfillset(&raw mut ours.sa_mask) };
     action(signal, Some(&ours)).map(drop)
+}
+
+/// An action that stays, the same for equal ones.
+fn kept(action: libc::sigaction) -> &'static libc::sigaction {
+    let mut all = ACTIONS.lock();
+    let known = all.iter().find(|known| is_equal(known, &action));
+    if let Some(known) = known {
+        return known;
+    }
+    let new: &_ = Box::leak(Box::new(action));
+    all.push(new);
+    new
+}
+
+/// Set by the C library in actions that it installs, whether they have a handler or not.
+const SA_RESTORER: c_int = 0x0400_0000;
+
+/// Whether two actions do the same.
+fn is_equal(one: &libc::sigaction, other: &libc::sigaction) -> bool {
+    let blocks = |action: &libc::sigaction, signal: usize| {
+        // SAFETY: a set that the C library has written.
+        unsafe { libc::sigismember(&raw const action.sa_mask, signal as c_int) == 1 }
+    };
+    one.sa_sigaction == other.sa_sigaction
+        && (one.sa_flags ^ other.sa_flags) & !SA_RESTORER == 0
+        && (1..SIGNALS).all(|signal| blocks(one, signal) == blocks(other, signal))
 }
 
 /// Puts the action back that was there before; `false`: somebody has changed it since.
@@ -207,5 +235,23 @@ extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, context: *mut
             let handler: extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
             handler(number);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::number::SIGURG;
+    use super::*;
+
+    /// Who comes and goes leaves one record behind, and not one each time.
+    #[test]
+    fn records_are_used_again() {
+        let record = || {
+            drop(Watched::new(SIGURG).unwrap());
+            BEFORE[SIGURG.index()].load(Ordering::Acquire)
+        };
+        let first = record();
+        assert!(!first.is_null());
+        assert!((0..100).all(|_| record() == first));
     }
 }
