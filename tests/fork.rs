@@ -9,6 +9,7 @@
 
 mod support;
 
+use fibre::io::{PollFd, Readiness, poll};
 use fibre::net::{TcpListener, TcpStream};
 use fibre::sync::{Mutex, Semaphore};
 use fibre::{Builder, Cluster};
@@ -21,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::process::{end_after, errors, no_core_file, plays, spawn_child};
-use support::sockets::pair_with_std;
+use support::sockets::{fresh_pair_with_std, pair_with_std};
 use support::text_of;
 
 /// The longest that a process of these tests may take.
@@ -308,6 +309,33 @@ fn descriptors_of_the_parent_stay_registered() {
             });
             assert_eq!(wait_for(pid), End::Code(0));
         }
+    });
+}
+
+/// A child that waits for a descriptor is told that nobody would wake it, and does not have the parent told of
+/// its descriptors.
+#[test]
+fn descriptors_of_a_child_are_refused() {
+    in_own_process("waits for input", || {
+        check_alive();
+        let (mut ours, mut theirs) = pair_with_std();
+        theirs.write_all(b"x").unwrap();
+        let (fresh, _peer) = fresh_pair_with_std();
+        let pid = fork(move || {
+            // What is there can be had.
+            ours.read_exact(&mut [0]).unwrap();
+            let error = (&fresh).read(&mut [0]).unwrap_err();
+            let mut asked = [PollFd::new(&fresh, Readiness::READ)];
+            let polled = poll(&mut asked).unwrap_err();
+            let refused = |error: std::io::Error| {
+                assert_eq!(error.kind(), ErrorKind::Unsupported);
+                assert!(error.to_string().contains("only exec"), "{error}");
+            };
+            refused(error);
+            refused(polled);
+            exec_by_hand()
+        });
+        assert_eq!(wait_for(pid), End::Code(0));
     });
 }
 

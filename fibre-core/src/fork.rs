@@ -53,7 +53,7 @@ static BLOCKED: OnceLock<libc::sigset_t> = OnceLock::new();
 pub fn install() -> io::Result<()> {
     /// What `pthread_atfork` has said.
     static INSTALLED: OnceLock<i32> = OnceLock::new();
-    refuse()?;
+    refuse_if_forked()?;
     let result = INSTALLED.get_or_init(|| {
         let mut blocked = MaybeUninit::<libc::sigset_t>::zeroed();
         // SAFETY: room for a set; the handler is async-signal-safe, see the module text.
@@ -126,9 +126,13 @@ pub fn blocks_signals() -> bool {
     current::is_own()
 }
 
-/// An error in a forked child.
+/// An error in a forked child, with a word.
+///
+/// # Errors
+///
+/// `Unsupported` there.
 #[inline]
-pub fn refuse() -> io::Result<()> {
+pub fn refuse_if_forked() -> io::Result<()> {
     if is_forked_child() {
         return Err(io::Error::new(io::ErrorKind::Unsupported, WORDS));
     }

@@ -183,7 +183,7 @@ pub use self::{
     deferred::wake_after,
     disk::{BlockingPool, BlockingPoolBuilder, blocking, blocking_visit},
     domain::LeftFibre,
-    fork::{blocks_signals, is_forked_child, unblock_signals},
+    fork::{blocks_signals, is_forked_child, refuse_if_forked, unblock_signals},
     interval::Interval,
     join::{JoinHandle, JoinOnDrop, Result},
     local::LocalKey,

@@ -4,7 +4,7 @@
 //! in a descriptor's life, none per wait. With each descriptor the kernel keeps its
 //! number and its owner's generation, and gives them back with each event.
 
-use fibre_core::is_forked_child;
+use fibre_core::{is_forked_child, refuse_if_forked};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -71,8 +71,10 @@ impl Epoll {
     ///
     /// # Errors
     ///
-    /// Those of `epoll_ctl`; `EPERM` for descriptors that cannot be polled.
+    /// Those of `epoll_ctl`; `EPERM` for descriptors that cannot be polled. In a forked child, as the
+    /// instance is the parent's, too, which would hear of the child's descriptors.
     pub fn add(&self, fd: BorrowedFd<'_>, generation: u32) -> io::Result<()> {
+        refuse_if_forked()?;
         let data = EventData::new_u64(pack(fd.as_raw_fd(), generation));
         let interest =
             EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;

@@ -84,7 +84,7 @@ impl Cluster {
         let place = match unsafe { processor.as_ref() } {
             Some(here) if Arc::ptr_eq(here.domain(), domain) => Place::Here(here),
             _ => {
-                fork::refuse()?;
+                fork::refuse_if_forked()?;
                 Place::There(domain)
             }
         };

@@ -46,7 +46,7 @@ impl Cluster {
     /// When its threads cannot be started; the next call tries again.
     pub fn default_cluster() -> io::Result<&'static Self> {
         static DEFAULT: LazyCluster = LazyCluster::new();
-        fork::refuse()?;
+        fork::refuse_if_forked()?;
         DEFAULT.get(|| Self::builder().build())
     }
 }
