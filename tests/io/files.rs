@@ -1,7 +1,9 @@
 //! Files: what std's do, on another thread, and many at once.
 
 use crate::support::process::{end_after, errors, no_core_file, plays, spawn_child};
-use crate::support::{Random, eventually, for_clusters, for_each_cluster, watched};
+use crate::support::{
+    Random, eventually, for_clusters, for_each_cluster, let_others_block, watched,
+};
 use fibre::fs::{self, File, OpenOptions, TryLockError};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
@@ -361,4 +363,33 @@ fn cancelled_fibres_use_files() {
         fibre.cancel();
         assert_eq!(fibre.join().unwrap(), "words");
     });
+}
+
+/// Those who wait for the other end of a named pipe take no thread from who opens it.
+#[test]
+fn who_opens_a_named_pipe_is_in_nobodys_way() {
+    if !plays("plumber") {
+        let output = spawn_child("plumber", &[("FIBRE_BLOCKING_THREADS", "1")]);
+        assert!(output.status.success(), "{}", errors(&output));
+        return;
+    }
+    no_core_file();
+    end_after(Duration::from_secs(30));
+    let served = fibre::spawn(|| {
+        let directory = Directory::new();
+        let path = directory.path("pipe");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, mode).unwrap();
+        let readers: Vec<_> = (0..4)
+            .map(|_| {
+                let path = path.clone();
+                fibre::spawn(move || File::open(path).unwrap())
+            })
+            .collect();
+        let_others_block();
+        let writer = OpenOptions::new().write(true).open(&path).unwrap();
+        readers.into_iter().for_each(|reader| drop(reader.join()));
+        drop(writer);
+    });
+    served.join().unwrap();
 }

@@ -1,15 +1,15 @@
 //! An open file.
 
 use super::in_place::{InPlace, checked};
+use super::patient::{self, PATIENT};
 use super::{FileTimes, Metadata, Permissions, TryLockError};
 use crate::copy::{CopyFrom, Origin};
-use fibre_core::{BlockingPool, blocking, in_fibre};
+use fibre_core::{blocking, in_fibre};
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::LazyLock;
 use std::time::SystemTime;
 
 /// An open file. See [`std::fs::File`]; `&File` reads, writes and seeks, too. Unless said otherwise, calls block the
@@ -37,13 +37,6 @@ pub struct File {
     in_place: InPlace,
 }
 
-/// Threads that wait for locks of files: as many as there are waiters, because who has a lock may need one more
-/// before it ends its own, and would wait for ever.
-static LOCKERS: LazyLock<BlockingPool> = LazyLock::new(|| {
-    let builder = BlockingPool::builder().threads(usize::MAX);
-    builder.name("fibre-lock").build()
-});
-
 /// Calls of [`std::fs::File`] that are just made elsewhere.
 macro_rules! elsewhere {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
@@ -59,14 +52,14 @@ macro_rules! elsewhere {
 }
 
 impl File {
-    /// Opens a file for reading.
+    /// Opens a file for reading. A named pipe is opened when somebody opens it for writing; meanwhile a
+    /// thread waits, too: one that is not counted among those of [`blocking`].
     ///
     /// # Errors
     ///
     /// Those of `open`.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        let path = path.as_ref();
-        blocking(|| fs::File::open(path)).map(Self::from)
+        patient::open(fs::File::options().read(true), path.as_ref()).map(Self::from)
     }
 
     /// Opens a file for writing, which is made or emptied.
@@ -75,8 +68,9 @@ impl File {
     ///
     /// Those of `open`.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
-        let path = path.as_ref();
-        blocking(|| fs::File::create(path)).map(Self::from)
+        let mut options = fs::File::options();
+        let options = options.write(true).create(true).truncate(true);
+        patient::open(options, path.as_ref()).map(Self::from)
     }
 
     /// Makes a file, which must not be there, for reading and writing.
@@ -120,7 +114,7 @@ impl File {
     /// Those of the system calls.
     pub fn lock(&self) -> io::Result<()> {
         match self.try_lock() {
-            Err(TryLockError::WouldBlock) => LOCKERS.run(|| self.file.lock()),
+            Err(TryLockError::WouldBlock) => PATIENT.run(|| self.file.lock()),
             Err(TryLockError::Error(error)) => Err(error),
             Ok(()) => Ok(()),
         }
@@ -134,7 +128,7 @@ impl File {
     /// Those of the system calls.
     pub fn lock_shared(&self) -> io::Result<()> {
         match self.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => LOCKERS.run(|| self.file.lock_shared()),
+            Err(TryLockError::WouldBlock) => PATIENT.run(|| self.file.lock_shared()),
             Err(TryLockError::Error(error)) => Err(error),
             Ok(()) => Ok(()),
         }

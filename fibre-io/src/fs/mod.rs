@@ -13,6 +13,7 @@
 mod file;
 mod in_place;
 mod options;
+mod patient;
 mod read_dir;
 
 pub use file::File;

@@ -1,6 +1,6 @@
 //! How files are opened and directories are made.
 
-use super::File;
+use super::{File, patient};
 use fibre_core::blocking;
 use std::fs;
 use std::io;
@@ -61,14 +61,13 @@ impl OpenOptions {
         create_new;
     }
 
-    /// Opens the file. Blocks the fibre (or thread).
+    /// Opens the file. Blocks the fibre (or thread); a named pipe as in [`File::open`].
     ///
     /// # Errors
     ///
     /// Those of `open`.
     pub fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
-        let path = path.as_ref();
-        blocking(|| self.0.open(path)).map(File::from)
+        patient::open(&self.0, path.as_ref()).map(File::from)
     }
 }
 
