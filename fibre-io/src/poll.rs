@@ -6,7 +6,9 @@
 //! descriptor with gates in turn. When the call ends, nothing of it is left anywhere.
 //!
 //! What is told is never an event, which only says when to look, but the answer of a `poll(2)` that
-//! does not wait. On a descriptor that cannot be waited for, like a file, that says at once that
+//! does not wait. A descriptor may come to an object, or be left by one, while somebody waits for it:
+//! a slot that is left wakes who waits, and who waits looks each time whether owners are still the same,
+//! and begins anew if not. On a descriptor that cannot be waited for, like a file, that says at once that
 //! reads and writes do not block.
 
 use crate::gate::Gate;
@@ -63,14 +65,19 @@ impl<'a> PollFd<'a> {
         self.readiness
     }
 
-    /// The slot of its number, if an object of this runtime has it.
-    fn slot(&self) -> Option<&'static Slot> {
-        Slot::of(self.fd.as_raw_fd()).filter(|slot| slot.is_owned())
+    /// The slot of its number, if an object of this runtime has it, and which one of all that had it.
+    fn owner(&self) -> Option<(&'static Slot, u32)> {
+        let slot = Slot::of(self.fd.as_raw_fd())?;
+        Some((slot, slot.owner()?))
     }
 
-    /// The gates that tell of what is asked.
-    fn gates(&self) -> impl Iterator<Item = &'static Gate> {
-        let slot = self.slot();
+    /// The slot of its number, if an object of this runtime has it.
+    fn slot(&self) -> Option<&'static Slot> {
+        self.owner().map(|(slot, _)| slot)
+    }
+
+    /// The gates of its slot that tell of what is asked.
+    fn gates_of(&self, slot: Option<&'static Slot>) -> impl Iterator<Item = &'static Gate> + use<> {
         let read = slot.filter(|_| self.interest.concerns_readers());
         let write = slot.filter(|_| self.interest.intersects(Flags::WRITE));
         let read = read.map(|slot| &slot.read);
@@ -105,9 +112,9 @@ impl AsFd for PollFd<'_> {
 /// ```
 ///
 /// A descriptor that is closed meanwhile: if it is one of this runtime's objects, by their `close`, it is
-/// [`INVALID`](Readiness::INVALID) then; others must stay open. One that a [`Pollable`](crate::pollable::Pollable) shares
-/// or borrows must not be taken out of it, nor that be dropped, before the call returns: nothing
-/// would tell the call of events any more.
+/// [`INVALID`](Readiness::INVALID) then; others stay open as long as they are borrowed here. One that a
+/// [`Pollable`](crate::pollable::Pollable) shares or borrows may be taken out of it, or that be dropped,
+/// meanwhile: the call goes on.
 ///
 /// # Errors
 ///
@@ -147,26 +154,58 @@ pub fn poll_until(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<usize
 /// The common part.
 fn poll_within(fds: &mut [PollFd<'_>], limit: Limit) -> io::Result<usize> {
     yield_point_cancellable()?;
-    let ready = look(fds)?;
-    if ready > 0 {
-        return Ok(ready);
+    loop {
+        let ready = look(fds)?;
+        if ready > 0 {
+            return Ok(ready);
+        }
+        match wait(fds, limit)? {
+            Ended::WithReady(count) => return Ok(count),
+            Ended::ByOwners => {}
+        }
     }
-    let strangers = strangers(fds)?;
-    let mut gates: Vec<_> = fds.iter().flat_map(PollFd::gates).collect();
-    gates.extend(strangers.iter().map(|them| them.gate(Direction::Read)));
-    let mut ready = 0;
+}
+
+/// How a wait has ended.
+enum Ended {
+    /// With so many descriptors of which something is the case: none at the deadline.
+    WithReady(usize),
+    /// A descriptor has another owner now, or none any more: one would wait in the wrong place.
+    ByOwners,
+}
+
+/// Waits until something is the case.
+fn wait(fds: &mut [PollFd<'_>], limit: Limit) -> io::Result<Ended> {
+    let owners: Vec<_> = fds.iter().map(PollFd::owner).collect();
+    let strangers = strangers(fds, &owners)?;
+    let slots = owners.iter().map(|owner| owner.map(|(slot, _)| slot));
+    let gates = fds
+        .iter()
+        .zip(slots)
+        .flat_map(|(one, slot)| one.gates_of(slot));
+    let own = strangers.iter().map(|them| them.gate(Direction::Read));
+    let gates: Vec<_> = gates.chain(own).collect();
+    let mut ended = Ended::WithReady(0);
     await_any(&gates, limit, || {
-        ready = look(fds)?;
+        let generation = |owner: Option<(_, u32)>| owner.map(|(_, generation)| generation);
+        let mut pairs = fds.iter().zip(&owners);
+        if pairs.any(|(one, owner)| generation(one.owner()) != generation(*owner)) {
+            ended = Ended::ByOwners;
+            return Ok(true);
+        }
+        let ready = look(fds)?;
         if ready == 0 {
-            let owned = fds.iter().filter_map(|one| Some((one.fd, one.slot()?)));
+            let owned = fds.iter().zip(&owners);
+            let owned = owned.filter_map(|(one, owner)| Some((one.fd, owner.as_ref()?.0)));
             for (fd, slot) in owned {
                 register(fd, slot).or_else(unless_never_ready)?;
             }
             strangers.as_ref().map_or(Ok(()), Source::register)?;
         }
+        ended = Ended::WithReady(ready);
         io::Result::Ok(ready > 0)
     })?;
-    Ok(ready)
+    Ok(ended)
 }
 
 /// Asks the kernel what is the case.
@@ -184,15 +223,18 @@ fn look(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
     let answers: Vec<_> = asked.iter().map(KernelPollFd::revents).collect();
     for (one, answer) in fds.iter_mut().zip(answers) {
         let told = Readiness::from_bits(answer.bits()) & one.interest.and_unasked();
-        let closed = one.gates().any(|gate| gate.snapshot().is_closed());
+        let closed = one
+            .gates_of(one.slot())
+            .any(|gate| gate.snapshot().is_closed());
         one.readiness = if closed { Flags::INVALID } else { told };
     }
     Ok(fds.iter().filter(|one| !one.readiness.is_empty()).count())
 }
 
 /// The descriptors that have no gates, as one that has.
-fn strangers(fds: &[PollFd<'_>]) -> io::Result<Option<Source>> {
-    let mut strangers = fds.iter().filter(|one| one.slot().is_none()).peekable();
+fn strangers(fds: &[PollFd<'_>], owners: &[Option<(&Slot, u32)>]) -> io::Result<Option<Source>> {
+    let strangers = fds.iter().zip(owners).filter(|(_, owner)| owner.is_none());
+    let mut strangers = strangers.map(|(one, _)| one).peekable();
     if strangers.peek().is_none() {
         return Ok(None);
     }

@@ -11,7 +11,7 @@ use crate::epoll::Epoll;
 use crate::gate::Gate;
 use parking_lot::Mutex;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Slots made at once.
@@ -20,6 +20,13 @@ const CHUNK: usize = 1024;
 /// Chunks there may be: four million descriptors, four times the kernel's default
 /// limit (`fs.nr_open`).
 const CHUNKS: usize = 4096;
+
+/// State of a slot: nobody owns its number.
+const FREE: u8 = 0;
+/// State of a slot: somebody is about to own its number, or to leave it.
+const TAKEN: u8 = 1;
+/// State of a slot: somebody owns its number, and what is in the slot is about that owner.
+const OWNED: u8 = 2;
 
 /// What the runtime knows about one descriptor number.
 #[derive(Debug, Default)]
@@ -30,8 +37,8 @@ pub struct Slot {
     pub write: Gate,
     /// How many owners the number has had.
     generation: AtomicU32,
-    /// Whether it has one now.
-    owned: AtomicBool,
+    /// Whether it has one now: one of the states below.
+    owned: AtomicU8,
     /// Whether `epoll` is set: a hint that spares the lock.
     registered: AtomicBool,
     /// The instance that the descriptor is registered with.
@@ -62,34 +69,41 @@ impl Slot {
 
     /// Makes the slot a new owner's. Returns its generation.
     pub fn acquire(&self) -> u32 {
-        self.owned.store(true, Ordering::Release);
+        self.owned.store(TAKEN, Ordering::Release);
         // An owner that was forgotten, or somebody who only looked, may have left it behind.
         drop(self.deregister());
         self.read.reset();
         self.write.reset();
-        self.generation
-            .fetch_add(1, Ordering::AcqRel)
-            .wrapping_add(1)
+        let before = self.generation.fetch_add(1, Ordering::AcqRel);
+        self.owned.store(OWNED, Ordering::Release);
+        before.wrapping_add(1)
     }
 
     /// [`acquire`](Self::acquire), unless it has an owner; says whether it had none.
     #[must_use]
     pub fn try_acquire(&self) -> bool {
-        let free = !self.owned.swap(true, Ordering::AcqRel);
-        if free {
+        let was = self
+            .owned
+            .compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
+        if was.is_ok() {
             self.acquire();
         }
-        free
+        was.is_ok()
     }
 
-    /// Says that the owner goes. The descriptor is still open.
+    /// Says that the owner goes. The descriptor is still open. Who has only looked on sees it, now
+    /// or before it waits: nobody else will tell it anything. The next owner comes after that.
     pub fn release(&self) {
-        self.owned.store(false, Ordering::Release);
+        self.owned.store(TAKEN, Ordering::Release);
+        self.read.wake_all();
+        self.write.wake_all();
+        self.owned.store(FREE, Ordering::Release);
     }
 
-    /// Whether somebody owns the number.
-    pub fn is_owned(&self) -> bool {
-        self.owned.load(Ordering::Acquire)
+    /// The generation of the present owner, if there is one.
+    pub fn owner(&self) -> Option<u32> {
+        let generation = self.generation.load(Ordering::Acquire);
+        (self.owned.load(Ordering::Acquire) == OWNED).then_some(generation)
     }
 
     /// Whether `generation` is the present owner's.

@@ -5,8 +5,11 @@ use crate::support::{
     Random, any_cluster, cpu_time_of, eventually, for_each_cluster, let_others_block,
     processor_counts, run_in, watched,
 };
-use fibre::io::{PipeReader, PollFd, Readiness, pipe, poll, poll_timeout, poll_until, try_poll};
+use fibre::io::{
+    PipeReader, PollFd, Pollable, Readiness, pipe, poll, poll_timeout, poll_until, try_poll,
+};
 use fibre::{CancelToken, Cluster};
+use rustix::event::{EventfdFlags, eventfd};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
@@ -357,5 +360,28 @@ fn crowds() {
         takers.into_iter().for_each(|taker| taker.join().unwrap());
         let late = (&pipes[0].0).read(&mut [0]).unwrap_err();
         assert_eq!(late.kind(), ErrorKind::ConnectionAborted);
+    });
+}
+
+/// Who waits for a descriptor goes on when the object goes that has had it, and when another one comes.
+#[test]
+fn owners_come_and_go() {
+    for_each_cluster(|_| {
+        let counter = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let mut owner = Some(Pollable::new(Arc::clone(&counter)).unwrap());
+        for round in 0..6 {
+            let watched = Arc::clone(&counter);
+            let fibre = fibre::spawn(move || poll(&mut [PollFd::new(&*watched, READ)]).unwrap());
+            let_others_block();
+            match owner.take() {
+                None => owner = Some(Pollable::new(Arc::clone(&counter)).unwrap()),
+                Some(owner) if round < 3 => drop(owner.into_inner().unwrap()),
+                Some(owner) => drop(owner),
+            }
+            let_others_block();
+            rustix::io::write(&counter, &1_u64.to_ne_bytes()).unwrap();
+            assert_eq!(fibre.join().unwrap(), 1);
+            rustix::io::read(&counter, &mut [0; 8]).unwrap();
+        }
     });
 }
