@@ -1,5 +1,6 @@
 //! Several listeners on one port.
 
+use crate::support::process::{errors, plays, spawn_child};
 use crate::support::{eventually, for_clusters, watched};
 use fibre::Cluster;
 use fibre::net::{TcpListener, TcpStream};
@@ -113,4 +114,18 @@ fn groups_without_room_fail() {
         assert!(group.join().unwrap().is_err());
         cluster.stop();
     });
+}
+
+/// An acceptor that there is no stack for is missed at once.
+#[test]
+fn groups_without_stacks_fail() {
+    if plays("stackless") {
+        let group = TcpListener::group("127.0.0.1:0", 2).unwrap();
+        let error = group.serve(|_, _| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+        return;
+    }
+    let absurd = (1_usize << 50).to_string();
+    let output = spawn_child("stackless", &[("FIBRE_STACK_SIZE", &absurd)]);
+    assert!(output.status.success(), "{}", errors(&output));
 }

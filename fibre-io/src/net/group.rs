@@ -169,16 +169,18 @@ impl AcceptGroup {
 }
 
 /// Spawns a fibre on a processor, or anywhere if there is none of this number, and tells it how to spawn
-/// others there.
+/// others there. It has a stack at once: an acceptor that found none when it first ran would be missed by
+/// nobody while the others serve.
 fn spawn_on<F>(processor: usize, body: F) -> io::Result<JoinHandle<io::Result<()>>>
 where
     F: FnOnce(Builder) -> io::Result<()> + Clone + Send + 'static,
 {
     let there = Builder::new().on_processor(processor);
     let (builder, first) = (there.clone(), body.clone());
-    match there.spawn(move || first(builder)) {
+    match there.eager_stack().spawn(move || first(builder)) {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            Builder::new().spawn(move || body(Builder::new()))
+            let anywhere = Builder::new().eager_stack();
+            anywhere.spawn(move || body(Builder::new()))
         }
         spawned => spawned,
     }
