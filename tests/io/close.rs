@@ -1,9 +1,9 @@
-//! Closing what others wait for; numbers that are used again.
+//! Closing what others wait for; numbers that are used again; calls in loops that never wait.
 
 use crate::support::sockets::{listener, pair};
 use crate::support::{Random, for_each_cluster, let_others_block, watched};
-use fibre::Cluster;
 use fibre::net::{TcpListener, TcpStream};
+use fibre::{Cluster, IoChoices};
 use std::io::{ErrorKind, Read, Write};
 use std::net as std_net;
 use std::sync::Arc;
@@ -141,6 +141,27 @@ fn numbers_are_used_again() {
         }
         listener.close();
         server.join().unwrap();
+    });
+}
+
+/// One who reads on and on, and never has to wait, keeps nobody from running, though it does not yield first.
+#[test]
+fn loops_over_what_is_there_starve_nobody() {
+    watched(|| {
+        let builder = Cluster::builder().processors(1);
+        let cluster = builder.yield_before_read(false).build().unwrap();
+        let (stream, peer) = pair();
+        (&peer).write_all(b"x").unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let looping = cluster.spawn(move || {
+            while !told.load(Ordering::SeqCst) {
+                assert_eq!(stream.peek(&mut [0]).unwrap(), 1);
+            }
+        });
+        cluster.spawn(move || stop.store(true, Ordering::SeqCst));
+        looping.join().unwrap();
+        cluster.stop();
     });
 }
 

@@ -2,6 +2,7 @@
 
 use crate::support::sockets::listener;
 use crate::support::{eventually, for_clusters, for_each_cluster, watched};
+use fibre::Cluster;
 use fibre::net::{
     Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, lookup_host,
     lookup_host_timeout, lookup_host_until,
@@ -131,5 +132,24 @@ fn cancelled_fibres_look_up_nothing() {
             let expected = rustix::io::Errno::CANCELED.raw_os_error();
             assert_eq!(error.raw_os_error(), Some(expected));
         }
+    });
+}
+
+/// A cluster that has no room for the fibre that would wait in one's place says so.
+#[test]
+fn lookups_without_room_fail() {
+    watched(|| {
+        let cluster = Cluster::builder()
+            .processors(1)
+            .max_fibres(1)
+            .build()
+            .unwrap();
+        let alone = cluster.spawn(|| {
+            let soon = Instant::now() + Duration::from_secs(60);
+            lookup_host_until("localhost:80", soon).map(|_| ())
+        });
+        let error = alone.join().unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        cluster.stop();
     });
 }
