@@ -12,7 +12,8 @@ use std::io;
 ///
 /// For fibres of clusters that move started fibres, whose builders have promised that nothing is kept meanwhile
 /// that belongs to a kernel thread, or is not `Send`. They go to the processors of a cluster of their own, which
-/// grows by one when all are taken, up to 64 (`FIBRE_MAX_PROCESSORS`), and does not shrink; what `f` spawns runs
+/// grows by one when all are taken, up to 64 (`FIBRE_MAX_PROCESSORS`), and does not shrink, as timers, descriptors
+/// and fibres may have come to belong to a processor; an idle one costs some pages and no time. What `f` spawns runs
 /// there, too. The fibre's own cluster counts it meanwhile, and is not over before it is back.
 ///
 /// Each way is a wait in a queue and a wake-up, so this costs more than [`blocking`](crate::blocking()).
