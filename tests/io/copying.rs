@@ -212,11 +212,11 @@ fn files() {
     });
 }
 
-/// What the kernel makes up as it is read cannot be sent, and is copied.
+/// What the kernel makes up when it is read it cannot send: it is copied.
 #[test]
 fn files_that_cannot_be_sent() {
     for_each_cluster(|_| {
-        let path = "/proc/version";
+        let path = "/proc/self/auxv";
         let expected = std::fs::read(path).unwrap();
         let (left, right) = pair();
         let receiver = fibre::spawn(move || read_all(&right));
