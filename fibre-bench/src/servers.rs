@@ -7,14 +7,21 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context as _;
+use fibre_bench::serving::is_uring_allowed;
 
 use crate::peers;
 use crate::process::programs;
 use crate::report::Report;
 
-/// Servers that are binaries of this crate; the bare loop, which is the limit,
+/// Servers that are binaries of this crate; the bare loops, the first of which is the limit,
 /// first.
-const OURS: &[&str] = &["epoll", "fibre", "tokio", "may", "thread"];
+const OURS: &[&str] = &["epoll", "uring", "fibre", "tokio", "may", "thread"];
+
+/// The server that the kernel may not allow.
+const URING: Absent = Absent {
+    name: "uring",
+    package: "a kernel that allows io_uring",
+};
 
 /// Servers that a kernel limit ends: four mappings a thread and two a coroutine, of 65,530.
 const ENDS: &[(&str, usize)] = &[("thread", 15_000), ("may", 30_000)];
@@ -125,6 +132,10 @@ pub(crate) fn find(report: &mut Report) -> anyhow::Result<(Vec<ServerProgram>, V
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
     let mut absent = Vec::new();
+    if !is_uring_allowed() {
+        servers.retain(|server| server.name != URING.name);
+        absent.push(URING);
+    }
     for foreign in peers::FOREIGN {
         let (name, package) = (foreign.name, foreign.package);
         match foreign.build()? {

@@ -6,11 +6,13 @@
 //! server goes too, so no server is left behind.
 
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::{process, thread};
 
 use clap::Parser;
+use io_uring::IoUring;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::http::{self, RequestScanner, Work};
@@ -95,6 +97,31 @@ impl Responder {
         let answers = http::answers(requests).map(|answers| -> &'a [u8] { answers });
         echoed.into_iter().chain(answers)
     }
+}
+
+/// A non-blocking listener that lets others listen on the same address, among which the kernel deals
+/// the connections (`SO_REUSEPORT`).
+///
+/// # Errors
+///
+/// Those of the system calls.
+pub fn listen_beside_others(address: SocketAddr) -> io::Result<TcpListener> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_socket_reuseport(&socket, true)?;
+    rustix::net::bind(&socket, &address)?;
+    deepen_backlog(&socket)?;
+    Ok(socket.into())
+}
+
+/// Whether the kernel has io_uring, and lets this process use it.
+pub fn is_uring_allowed() -> bool {
+    IoUring::new(1).is_ok()
 }
 
 /// Lets more connections wait on a listener than its library asked for.

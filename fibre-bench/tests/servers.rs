@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fibre_bench::http::ANSWER;
+use fibre_bench::serving::is_uring_allowed;
 use support::Server;
 
 /// An ordinary request.
@@ -149,6 +150,21 @@ fn epoll_level_triggered() -> io::Result<()> {
     let path = env!("CARGO_BIN_EXE_server-epoll");
     check_requests(path, &["127.0.0.1:0", "level"])?;
     check_echo(path, &["127.0.0.1:0", "level", "--echo"])
+}
+
+#[test]
+fn uring() -> io::Result<()> {
+    let path = env!("CARGO_BIN_EXE_server-uring");
+    if !is_uring_allowed() {
+        return Ok(());
+    }
+    check(path)?;
+    for (receive, send) in [("single", "ring"), ("poll", "call")] {
+        let manner = ["127.0.0.1:0", "--receive", receive, "--send", send];
+        check_requests(path, &manner)?;
+        check_echo(path, &[manner.as_slice(), &["--echo"]].concat())?;
+    }
+    Ok(())
 }
 
 #[test]

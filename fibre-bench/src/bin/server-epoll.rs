@@ -12,7 +12,7 @@
 //! address (`SO_REUSEPORT`), among which the kernel deals the connections.
 
 use std::mem::MaybeUninit;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{TcpListener, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::{io, thread};
 
@@ -21,7 +21,7 @@ use fibre_bench::http::READ_BUFFER;
 use fibre_bench::serving::{self, Options, Responder};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, sockopt};
 
 /// Events taken from the kernel by one wait.
 const EVENTS: usize = 1024;
@@ -50,29 +50,18 @@ fn main() -> io::Result<()> {
     let Arguments { options, trigger } = Arguments::parse();
     let addresses = options.address.to_socket_addrs();
     let address = addresses?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
-    let first = listen(address)?;
+    let first = serving::listen_beside_others(address)?;
     let address = first.local_addr()?;
     for _ in 1..options.processors {
-        let another = Loop::new(listen(address)?, trigger, options.clone())?;
+        let another = Loop::new(
+            serving::listen_beside_others(address)?,
+            trigger,
+            options.clone(),
+        )?;
         thread::Builder::new().spawn(|| another.run())?;
     }
     serving::announce(address)?;
     Loop::new(first, trigger, options)?.run()
-}
-
-/// A listener that lets others listen on the same address.
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let family = match address {
-        SocketAddr::V4(_) => AddressFamily::INET,
-        SocketAddr::V6(_) => AddressFamily::INET6,
-    };
-    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-    sockopt::set_socket_reuseaddr(&socket, true)?;
-    sockopt::set_socket_reuseport(&socket, true)?;
-    rustix::net::bind(&socket, &address)?;
-    serving::deepen_backlog(&socket)?;
-    Ok(socket.into())
 }
 
 /// One open connection.

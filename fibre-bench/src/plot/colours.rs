@@ -10,6 +10,7 @@ pub(super) const PAPER: RGBColor = WHITE;
 const NAMED: &[(&str, RGBColor)] = &[
     ("fibre", RGBColor(200, 30, 30)),
     ("epoll", RGBColor(0, 0, 0)),
+    ("uring", RGBColor(90, 110, 130)),
     ("corosensei", RGBColor(150, 150, 150)),
     ("tokio", RGBColor(0, 114, 178)),
     ("tokio-worker", RGBColor(86, 180, 233)),

@@ -12,10 +12,10 @@ pub(super) const LEGEND: &str = "\
 Each row is a figure that ours has to reach. The bars were set on a 2-core AMD EPYC (Zen 5); *scaled* is the bar times the
 median of \"here / there\" over the peers that were measured on both machines, which is what the bar demands of this one.
 *Better by* compares with the best peer of the same run: above 1 ours is better. `corosensei` is the bare context switch,
-`epoll` an event loop without a runtime: floors and no peers.";
+`epoll` and `uring` event loops without a runtime: floors and no peers.";
 
 /// Subjects that do less than a runtime must, and so are no peers.
-const FLOORS: &[&str] = &["corosensei", "epoll"];
+const FLOORS: &[&str] = &["corosensei", "epoll", "uring"];
 
 /// The verdict on one of our measurements; `None` where it has no goal.
 pub(super) fn verdict(ours: &Measurement, all: &[Measurement]) -> Option<Verdict> {
