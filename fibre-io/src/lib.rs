@@ -27,6 +27,7 @@
 //! | `net` | TCP, UDP and Unix sockets, after std's |
 //! | `pipe` | pipes, after `std::io::pipe` |
 //! | `fs` | files, after `std::fs` |
+//! | `seen` | how much one has seen of what comes again and again |
 //! | `signal`, `process` | signals as values; child processes |
 
 #[cfg(not(loom))]
@@ -65,6 +66,7 @@ mod poller;
 pub mod process;
 #[cfg(not(loom))]
 mod readiness;
+pub mod seen;
 pub mod shift;
 #[cfg(not(loom))]
 pub mod signal;

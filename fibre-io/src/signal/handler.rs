@@ -14,6 +14,7 @@
 //! An earlier handler is published by release before ours is installed.
 
 use super::number::{SIGNALS, Signal};
+use crate::seen::Seen;
 use fibre_core::is_forked_child;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
@@ -48,7 +49,7 @@ pub struct Watched {
     /// The signal.
     pub signal: Signal,
     /// The count that its owner has seen.
-    seen: AtomicU64,
+    seen: Seen,
 }
 
 impl Watched {
@@ -71,20 +72,14 @@ impl Watched {
             install(signal)?;
         }
         *count = Some(count.unwrap_or(0) + 1);
-        let seen = AtomicU64::new(COUNTS[signal.index()].load(Ordering::Acquire));
+        let seen = Seen::up_to(COUNTS[signal.index()].load(Ordering::Acquire));
         Ok(Self { signal, seen })
     }
 
     /// Whether it has come since it was taken last; takes it.
     pub fn take(&self) -> bool {
-        let now = COUNTS[self.signal.index()].load(Ordering::Acquire);
-        // Who comes first has it; a count that went up meanwhile is for the next call.
-        let seen = self.seen.load(Ordering::Relaxed);
-        seen < now
-            && self
-                .seen
-                .compare_exchange(seen, now, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
+        let arrivals = || COUNTS[self.signal.index()].load(Ordering::Acquire);
+        self.seen.take(arrivals)
     }
 }
 
