@@ -5,6 +5,7 @@ use crate::support::{Random, for_each_cluster, let_others_block, watched};
 use fibre::io::{copy, copy_bidirectional, pipe, sendfile};
 use fibre::net::{Shutdown, TcpStream};
 use fibre::os::unix::net::UnixStream;
+use rustix::net::{SendFlags, send};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
@@ -159,6 +160,39 @@ fn copies_that_fail() {
     });
 }
 
+/// Urgent bytes, at which splicing stands still, hold nothing up and hide nothing.
+#[test]
+fn urgent_data_on_the_way() {
+    const PART: usize = 100_000;
+    for_each_cluster(|_| {
+        for parts in 2..5 {
+            let (from, sender) = pair();
+            let (to, receiver) = UnixStream::pair().unwrap();
+            let sending = fibre::spawn(move || {
+                for part in 0..parts {
+                    (&sender).write_all(&vec![part; PART]).unwrap();
+                    if part + 1 < parts {
+                        send(&sender, b"!", SendFlags::OOB).unwrap();
+                    }
+                }
+            });
+            let receiving = fibre::spawn(move || {
+                let mut bytes = Vec::new();
+                (&receiver).read_to_end(&mut bytes).unwrap();
+                bytes
+            });
+            let copied = copy(&from, &to).unwrap();
+            drop(to);
+            sending.join().unwrap();
+            let bytes = receiving.join().unwrap();
+            assert_eq!(copied, bytes.len() as u64);
+            // One that a later one has overtaken is one of the bytes.
+            let parts = (0..parts).flat_map(|part| std::iter::repeat_n(part, PART));
+            assert!(bytes.into_iter().filter(|byte| *byte != b'!').eq(parts));
+        }
+    });
+}
+
 /// Parts of files, of all sizes, to sockets without room and to pipes.
 #[test]
 fn parts_of_files() {
@@ -185,6 +219,9 @@ fn parts_of_files() {
             assert_eq!(sent, expected.len() as u64);
             assert!(receiver.join().unwrap() == expected, "{offset} {count}");
         }
+        let (left, _right) = pair();
+        let error = sendfile(&left, &file, u64::MAX, 1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert_eq!((&file).stream_position().unwrap(), 0);
     });
 }

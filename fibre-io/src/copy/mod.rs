@@ -69,19 +69,17 @@ pub fn copy<R: CopyFrom + ?Sized, W: CopyTo + ?Sized>(from: &R, to: &W) -> io::R
     };
     let mut total = 0;
     let mut buffer = [0; BUFFER];
-    let mut can_splice = true;
+    let mut way = Way::Untried;
     loop {
+        // It waits, knows the end, and gets over urgent data, at which splicing stands still.
         let count = from.read_some(&mut buffer)?;
         if count == 0 {
             return Ok(total);
         }
         write_all(to, &buffer[..count])?;
         total += count as u64;
-        if can_splice && count == buffer.len() {
-            match splice_all(source, patience, to, &mut total)? {
-                Reached::End => return Ok(total),
-                Reached::Limits => can_splice = false,
-            }
+        if count == buffer.len() {
+            way = splice_what_is_there(way, source, patience, to, &mut total)?;
         }
     }
 }
@@ -140,13 +138,17 @@ fn pass_on<A: Duplex + ?Sized, B: Duplex + ?Sized>(from: &A, to: &B) -> io::Resu
 ///
 /// # Errors
 ///
-/// As for [`copy`], and those of reading the file.
+/// As for [`copy`], and those of reading the file. `InvalidInput` for an offset beyond [`i64::MAX`].
 pub fn sendfile<W: CopyTo + ?Sized>(
     to: &W,
     file: impl AsFd,
     offset: u64,
     count: u64,
 ) -> io::Result<u64> {
+    // Beyond that the kernel takes it for the file's position.
+    if i64::try_from(offset).is_err() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
     let file = file.as_fd();
     let mut total = 0;
     if send(to, file, offset, count, &mut total)? == Reached::End {
@@ -251,27 +253,47 @@ enum Reached {
     Limits,
 }
 
-/// Copies all bytes by a pipe.
-fn splice_all<W: CopyTo + ?Sized>(
+/// How far splicing has come in a copy.
+enum Way {
+    /// It has not been tried.
+    Untried,
+    /// By this pipe, which is empty: what is read from, and what is written to.
+    Pipe(OwnedFd, OwnedFd),
+    /// The kernel cannot do it with these descriptors.
+    Closed,
+}
+
+/// Copies by a pipe until nothing is there. No bytes are lost where the way is found to be closed.
+fn splice_what_is_there<W: CopyTo + ?Sized>(
+    way: Way,
     source: &Source,
     patience: Patience<'_>,
     to: &W,
     total: &mut u64,
-) -> io::Result<Reached> {
-    let Ok((reader, writer)) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) else {
-        return Ok(Reached::Limits);
+) -> io::Result<Way> {
+    let (reader, writer) = match way {
+        Way::Untried => match pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) {
+            Ok(pipe) => pipe,
+            Err(_) => return Ok(Way::Closed),
+        },
+        Way::Pipe(reader, writer) => (reader, writer),
+        Way::Closed => return Ok(Way::Closed),
     };
     loop {
         let filled = source.io(Direction::Read, patience, |fd| {
-            allowed(splice_some(fd, &writer, PIPE))
+            match splice_some(fd, &writer, PIPE) {
+                // Whether it is the end, or nothing for now, reading finds out.
+                Err(Errno::AGAIN) => Ok((Some(0), Left::More)),
+                moved => allowed(moved),
+            }
         })?;
         match filled {
-            None => return Ok(Reached::Limits),
-            Some(0) => return Ok(Reached::End),
+            None => return Ok(Way::Closed),
+            Some(0) => return Ok(Way::Pipe(reader, writer)),
             Some(count) => *total += count as u64,
         }
         if let Some(Reached::Limits) = filled.map(|count| drain(&reader, count, to)).transpose()? {
-            return Ok(Reached::Limits);
+            return Ok(Way::Closed);
         }
     }
 }
