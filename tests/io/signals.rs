@@ -158,6 +158,25 @@ fn earlier_handlers() {
     });
 }
 
+/// Somebody puts back what was there before ours: who begins to listen then hears all the same.
+#[test]
+fn handlers_that_were_taken_away() {
+    watched(|| {
+        let signal = real_time(6);
+        let deaf = Signals::new([signal]).unwrap();
+        // SAFETY: the default action.
+        unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };
+        for _ in 0..2 {
+            let signals = Signals::new([signal]).unwrap();
+            send(signal);
+            assert_eq!(signals.wait().unwrap(), signal);
+        }
+        drop(deaf);
+        assert_eq!(action(signal), libc::SIG_DFL);
+        assert!(Signals::new([signal]).is_ok());
+    });
+}
+
 #[test]
 fn signals_that_cannot_be_waited_for() {
     let segv = Signal::from_raw(libc::SIGSEGV).unwrap();

@@ -68,7 +68,8 @@ impl Watched {
         }
         let mut users = USERS.lock();
         let count = &mut users[signal.index()];
-        if count.is_none() {
+        // Somebody may have put back what was there before ours. Another handler may call ours.
+        if count.is_none() || is_unhandled(signal)? {
             install(signal)?;
         }
         *count = Some(count.unwrap_or(0) + 1);
@@ -168,6 +169,12 @@ fn is_equal(one: &libc::sigaction, other: &libc::sigaction) -> bool {
     one.sa_sigaction == other.sa_sigaction
         && (one.sa_flags ^ other.sa_flags) & !SA_RESTORER == 0
         && (1..SIGNALS).all(|signal| blocks(one, signal) == blocks(other, signal))
+}
+
+/// Whether a signal has no handler.
+fn is_unhandled(signal: Signal) -> io::Result<bool> {
+    let now = action(signal, None)?.sa_sigaction;
+    Ok(now == libc::SIG_DFL || now == libc::SIG_IGN)
 }
 
 /// Puts the action back that was there before; `false`: somebody has changed it since.
