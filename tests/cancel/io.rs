@@ -23,6 +23,16 @@ fn cancelled_while<T: Send + 'static>(call: impl FnOnce() -> io::Result<T> + Sen
     assert!(fibre.join().unwrap());
 }
 
+/// A name is not even looked up.
+#[test]
+fn connecting_fails_at_once() {
+    for_each_cluster(|_| {
+        assert!(as_cancelled(|| is_cancelled(&TcpStream::connect(
+            "no such name:80"
+        ))));
+    });
+}
+
 /// Calls that wait end with `ECANCELED`; the sockets stay as they are.
 #[test]
 fn waits_end() {

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A path that nobody else uses.
 pub fn fresh_path() -> PathBuf {
@@ -151,6 +151,25 @@ fn full_queues_make_connecting_wait() {
         clients
             .into_iter()
             .for_each(|client| client.join().unwrap());
+    });
+}
+
+/// Who connects to a full queue with a deadline gives up, and a past one tries once.
+#[test]
+fn full_queues_are_waited_for_until_a_deadline() {
+    for_each_cluster(|_| {
+        let name = fresh_name();
+        let listener = UnixListener::bind_addr(&name).unwrap();
+        rustix::net::listen(&listener, 1).unwrap();
+        let past = Instant::now();
+        let connected: Vec<_> = (0..100)
+            .map_while(|_| UnixStream::connect_until(&name, past).ok())
+            .collect();
+        assert!((1..100).contains(&connected.len()));
+        let soon = Instant::now() + Duration::from_millis(5);
+        let error = UnixStream::connect_until(&name, soon).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(Instant::now() >= soon);
     });
 }
 

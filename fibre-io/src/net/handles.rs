@@ -32,7 +32,7 @@ macro_rules! handle {
             }
 
             /// The same socket for blocking threads. Clones share the mode: calls on them still
-            /// block only fibres, but for accepting.
+            /// block only fibres, but for accepting, and [`copy`](crate::copy::copy) and its like.
             ///
             /// # Errors
             ///

@@ -80,6 +80,7 @@ impl TcpStream {
     ///
     /// Those of the system calls, for the last address tried.
     pub fn connect(addresses: impl ToSocketAddrs) -> io::Result<Self> {
+        cancellation_point()?;
         each_address(addresses, |address| Self::connect_within(&address, None))
     }
 
@@ -122,6 +123,7 @@ impl TcpStream {
     ///
     /// Those of the system calls.
     pub fn connect_with(socket: impl Into<OwnedFd>, address: &SocketAddr) -> io::Result<Self> {
+        cancellation_point()?;
         Self::connect_source(Source::new(socket.into())?, address, None)
     }
 

@@ -71,7 +71,7 @@ impl UnixStream {
     ///
     /// Those of the system calls.
     pub fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
-        Self::connect_kernel(&of_path(path.as_ref())?)
+        Self::connect_kernel(&of_path(path.as_ref())?, Patience::Endless)
     }
 
     /// Connects to the listener at an address, which may be abstract. Blocks the fibre (or thread)
@@ -94,14 +94,24 @@ impl UnixStream {
     ///
     /// Those of the system calls.
     pub fn connect_addr(address: &SocketAddr) -> io::Result<Self> {
-        Self::connect_kernel(&to_kernel(address)?)
+        Self::connect_kernel(&to_kernel(address)?, Patience::Endless)
+    }
+
+    /// Connects to the listener at an address, which may be abstract, waiting until `deadline` at most;
+    /// a past one tries once. Blocks the fibre (or thread) while the listener's queue is full.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls; `TimedOut`.
+    pub fn connect_until(address: &SocketAddr, deadline: Instant) -> io::Result<Self> {
+        Self::connect_kernel(&to_kernel(address)?, Patience::Until(deadline))
     }
 
     /// The common part.
-    fn connect_kernel(address: &SocketAddrUnix) -> io::Result<Self> {
+    fn connect_kernel(address: &SocketAddrUnix, patience: Patience<'_>) -> io::Result<Self> {
         cancellation_point()?;
         let socket = unix_socket(SocketType::STREAM)?;
-        let mut retry = Retry::new(Patience::Endless);
+        let mut retry = Retry::new(patience);
         loop {
             match rustix::net::connect(&socket, address) {
                 Ok(()) => return Ok(Self::from_source(Source::from_nonblocking(socket)?)),
