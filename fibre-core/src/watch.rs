@@ -31,9 +31,9 @@ impl Watch {
         Self(AtomicUsize::new(0))
     }
 
-    /// One more will watch while it sleeps.
-    pub fn begin(&self) {
-        self.0.fetch_add(1, Ordering::AcqRel);
+    /// One more will watch while it sleeps. Says how many do with it.
+    pub fn begin(&self) -> usize {
+        self.0.fetch_add(1, Ordering::AcqRel) + 1
     }
 
     /// One that watched does not sleep any more.

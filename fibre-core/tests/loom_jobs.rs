@@ -112,11 +112,12 @@ impl Pool {
             waiter: Cell::new(ptr::null()),
             verdict: Cell::new(None),
         };
+        let job = NonNull::from(&call).cast();
         // SAFETY: who concludes the job is the only one to claim the waiter.
         let outcome = unsafe {
             park(Awaited::placeless(WaitKind::Blocking), |waiter| {
                 call.waiter.set(waiter);
-                if let Some(start) = this.jobs.bring(&call.job) {
+                if let Some(start) = this.jobs.bring(job) {
                     Self::start(this, start);
                 }
                 true

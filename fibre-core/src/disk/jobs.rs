@@ -208,17 +208,18 @@ impl Jobs {
     ///
     /// # Safety
     ///
-    /// The job stays where it is until it has been concluded.
+    /// The job is there, and stays where it is until it has been concluded. The pointer may be used
+    /// for all that its function uses it for.
     #[must_use]
-    pub unsafe fn bring(&self, job: &Job) -> Option<Start> {
+    pub unsafe fn bring(&self, job: NonNull<Job>) -> Option<Start> {
         let mut state = self.state.lock();
         let Some(idle) = state.pop_idle() else {
-            state.push_job(job);
+            state.push_job(job.as_ptr());
             return state.grow(self.most);
         };
         drop(state);
         // SAFETY: just taken out.
-        unsafe { Idle::give(idle, job) };
+        unsafe { Idle::give(idle, job.as_ptr()) };
         None
     }
 

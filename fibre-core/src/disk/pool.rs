@@ -124,12 +124,13 @@ impl BlockingPool {
             return f();
         }
         let call = Call::new(f);
+        let job = NonNull::from(&call).cast();
         // SAFETY: only the thread that takes the job out claims the waiter, or who gives the job back.
         let outcome = unsafe {
             park(Awaited::placeless(WaitKind::Blocking), |waiter| {
                 call.waiter.set(waiter);
                 // `call` stays until the fibre is resumed, which is the job's conclusion.
-                if let Some(start) = self.0.jobs.bring(&call.job) {
+                if let Some(start) = self.0.jobs.bring(job) {
                     Pool::start(&self.0, start);
                 }
                 true
