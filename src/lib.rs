@@ -35,7 +35,8 @@
 //!
 //! # Thread-locals
 //!
-//! Once a fibre has started, it stays on its kernel thread, so `thread_local!` values
+//! Once a fibre has started, it stays on its kernel thread, unless its cluster was built to
+//! move it ([`ClusterBuilder::move_started_fibres`]), so `thread_local!` values
 //! and guards keep their meaning; but other fibres of the same thread see the same
 //! thread-locals, and run whenever this one blocks or yields. So do not hold a
 //! `RefCell` borrow of a thread-local, or a `std::sync` guard, across a call that

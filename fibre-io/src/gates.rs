@@ -11,7 +11,8 @@
 //!
 //! An event wakes one of those who wait for it, and an onlooker takes nothing. So it owes the event
 //! to the others: if it finds what it looks for and goes, it wakes the next one, as readers do
-//! that leave something. If it does not, the event may have been for somebody else: it lets
+//! that leave something. (One that goes for its deadline has not been woken, and owes nothing.) If it
+//! does not, the event may have been for somebody else: it lets
 //! all look who wait there then, and they do not do so in turn. (If they did, two of them
 //! could wake each other for ever.)
 

@@ -1,8 +1,8 @@
-//! Blocking-style sockets and pipes for fibres.
+//! Blocking-style sockets, pipes, files, signals and child processes for fibres.
 //!
 //! A call that would block the kernel thread blocks the fibre instead. All I/O goes
 //! through one funnel, [`Source::io`]: try the system call; if it would block,
-//! make sure the descriptor is registered with the processor's epoll instance
+//! make sure the descriptor is registered with the poller's epoll instance
 //! (lazily, once, edge-triggered), wait at the gate of that direction, try again.
 //! Called on a thread that is no fibre, the same functions block the thread.
 //!
