@@ -3,17 +3,17 @@
 
 use crate::support::sockets::{fresh_pair_with_std, pair, pair_with_std};
 use crate::support::terminal::terminal;
-use crate::support::{for_each_cluster, let_others_block, watched};
-use fibre::Cluster;
+use crate::support::{any_cluster, for_each_cluster, let_others_block, run_in, watched};
 use fibre::io::PipeReader;
 use fibre::net::{TcpListener, TcpStream};
 use fibre::os::unix::net::{UnixListener, UnixStream};
+use fibre::{Cluster, IoChoices};
 use rustix::net::{AddressFamily, SendFlags, SocketType, send};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -215,4 +215,24 @@ fn other_kinds_of_sockets() {
     assert_eq!(kind(TcpStream::try_from(tcp())), None);
     let file = OwnedFd::from(std::fs::File::open("/").unwrap());
     assert!(TcpStream::try_from(file).is_err());
+}
+
+/// Before it reads what is there, a fibre lets others of its processor run, unless it is told not to.
+#[test]
+fn yielding_before_reading_is_chosen() {
+    for (yields, expected) in [(true, ["other", "reader"]), (false, ["reader", "other"])] {
+        let builder = any_cluster().processors(1).yield_before_read(yields);
+        let body = move |_: &Cluster| {
+            let (mut near, mut far) = pair();
+            far.write_all(b"there").unwrap();
+            let order = Arc::new(Mutex::new(Vec::new()));
+            let log = Arc::clone(&order);
+            let other = fibre::spawn(move || log.lock().unwrap().push("other"));
+            assert_eq!(near.read(&mut [0; 8]).unwrap(), 5);
+            order.lock().unwrap().push("reader");
+            other.join().unwrap();
+            assert_eq!(*order.lock().unwrap(), expected);
+        };
+        run_in(builder.build().unwrap(), Arc::new(body));
+    }
 }

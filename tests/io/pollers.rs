@@ -377,10 +377,12 @@ fn idle_pollers_are_idle_and_end_with_their_cluster() {
         eventually(|| !threaded || thread_exists(&helper));
         thread::sleep(Duration::from_millis(30));
         assert_eq!(thread_exists(&helper), threaded, "{poller}");
-        let before = cpu_time_of(&name);
-        thread::sleep(Duration::from_millis(100));
-        let used = Duration::from_nanos(cpu_time_of(&name) - before);
-        assert!(used < Duration::from_millis(1), "{poller}: {used:?}");
+        // It may still be about to become idle, and is for good then.
+        eventually(|| {
+            let before = cpu_time_of(&name);
+            thread::sleep(Duration::from_millis(100));
+            Duration::from_nanos(cpu_time_of(&name) - before) < Duration::from_millis(1)
+        });
         drop(far);
         watched(|| cluster.stop());
         assert!(!thread_exists(&helper) && !thread_exists(&format!("{name}/0")));
