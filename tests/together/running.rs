@@ -1,4 +1,4 @@
-//! Suites about how fibres run, and what they wait for outside, in one program.
+//! Suites about how and where fibres run, in one program.
 //!
 //! With link-time optimisation each program takes longer to build than to run, and a good part of it is
 //! the same in all. So `cargo xtask test` builds this one, and another one beside it, instead of theirs,
@@ -7,10 +7,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-#[path = "../io/main.rs"]
-mod suite_io;
-#[path = "../lifecycle/main.rs"]
-mod suite_lifecycle;
 #[path = "../local.rs"]
 mod suite_local;
 #[path = "../migration.rs"]

@@ -9,8 +9,10 @@ mod support;
 
 #[path = "../cancel/main.rs"]
 mod suite_cancel;
-#[path = "../sync/main.rs"]
-mod suite_sync;
+#[path = "io.rs"]
+mod suite_io;
+#[path = "../lifecycle/main.rs"]
+mod suite_lifecycle;
 #[path = "../sync_stress/main.rs"]
 mod suite_sync_stress;
 #[path = "../time/main.rs"]

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 /// The exit code by which `timeout` says that the time was up.
 const TIMED_OUT: i32 = 124;
@@ -89,11 +89,58 @@ impl Steps {
             let output = child.stdout.take().context("the child has no output")?;
             let passed = echo_counting_tests(BufReader::new(output))?;
             judge(child.wait()?)?;
-            if some_must_run && passed == 0 {
-                bail!("not a single test ran");
-            }
-            Ok(format!("{passed} tests passed"))
+            tests_remark(passed, some_must_run)
         })
+    }
+
+    /// Runs `cargo test` commands, two at a time, as tests wait more than they compute. Each is a step
+    /// as in [`run_tests`](Self::run_tests).
+    pub(crate) fn run_tests_in_pairs(
+        &mut self,
+        commands: impl IntoIterator<Item = (String, Command)>,
+        some_must_run: bool,
+    ) -> Result<()> {
+        let mut commands = commands.into_iter();
+        while let Some((title, command)) = commands.next() {
+            match commands.next() {
+                Some(second) => self.run_pair((title, command), second, some_must_run)?,
+                None => self.run_tests(&title, command, some_must_run)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Two of them. What the second one prints comes when the first one has ended.
+    fn run_pair(
+        &mut self,
+        first: (String, Command),
+        (title, command): (String, Command),
+        some_must_run: bool,
+    ) -> Result<()> {
+        println!("\nbeside it: {title}");
+        print_command(&command);
+        let started = Instant::now();
+        let mut command = under_budget(command, self.left());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().with_context(|| cannot_start(&command))?;
+        // Its pipes are emptied all the time, as else it would wait.
+        let ended = std::thread::spawn(move || {
+            let output = child.wait_with_output();
+            (output, started.elapsed())
+        });
+        let result = self.run_tests(&first.0, first.1, some_must_run);
+        let (output, took) = ended
+            .join()
+            .map_err(|_| anyhow!("cannot wait for {title}"))?;
+        let output = output?;
+        println!("\n==> {title}");
+        let passed = echo_counting_tests(&*output.stdout);
+        stdout().write_all(&output.stderr)?;
+        println!("<== {title}: {}", in_seconds(took));
+        let outcome = judge(output.status)
+            .and(passed)
+            .and_then(|passed| tests_remark(passed, some_must_run));
+        result.and(self.enter(&title, took, outcome))
     }
 
     /// Runs a check of our own; what it returns is its remark in the summary.
@@ -142,13 +189,22 @@ impl Steps {
         body: impl FnOnce(Option<Duration>) -> Result<String>,
     ) -> Result<()> {
         println!("\n==> {title}");
-        let left = self
-            .budget
-            .map(|budget| budget.saturating_sub(self.started.elapsed()));
+        let left = self.left();
         let started = Instant::now();
         let result = body(left);
         let took = started.elapsed();
         println!("<== {title}: {}", in_seconds(took));
+        self.enter(title, took, result)
+    }
+
+    /// What is left of the budget, if there is one.
+    fn left(&self) -> Option<Duration> {
+        self.budget
+            .map(|budget| budget.saturating_sub(self.started.elapsed()))
+    }
+
+    /// Enters the result of a step.
+    fn enter(&mut self, title: &str, took: Duration, result: Result<String>) -> Result<()> {
         let (outcome, result) = match result {
             Ok(remark) => (Some(remark), Ok(())),
             Err(error) => (None, Err(error.context(title.to_owned()))),
@@ -160,6 +216,14 @@ impl Steps {
         });
         result
     }
+}
+
+/// What to say of a step of tests: an error if some had to run and none did.
+fn tests_remark(passed: u64, some_must_run: bool) -> Result<String> {
+    if some_must_run && passed == 0 {
+        bail!("not a single test ran");
+    }
+    Ok(format!("{passed} tests passed"))
 }
 
 /// Copies the output line by line and adds up the tests that passed.
@@ -276,6 +340,39 @@ mod tests {
         let error = steps.run_tests("empty", command, true).unwrap_err();
         assert_eq!(format!("{error:#}"), "empty: not a single test ran");
         assert!(steps.entries[0].outcome.is_none());
+    }
+
+    #[test]
+    fn two_at_once_are_two_steps() {
+        let say = |text: &str| {
+            let mut command = Command::new("echo");
+            command.arg(text);
+            command
+        };
+        let passes = || say("test result: ok. 3 passed;");
+        let mut steps = Steps::new();
+        let mut run = |first, second| {
+            let pair = [("one".to_owned(), first), ("other".to_owned(), second)];
+            steps.run_tests_in_pairs(pair, true)
+        };
+        run(passes(), passes()).unwrap();
+        for (first, second, named) in [
+            (passes(), say("nothing"), "other"),
+            (say("nothing"), passes(), "one"),
+            (passes(), Command::new("false"), "other"),
+        ] {
+            let error = run(first, second).unwrap_err();
+            assert!(format!("{error:#}").starts_with(named), "{error:#}");
+        }
+        assert_eq!(steps.entries.len(), 8);
+        assert_eq!(
+            steps
+                .entries
+                .iter()
+                .filter(|entry| entry.outcome.is_none())
+                .count(),
+            3
+        );
     }
 
     #[test]

@@ -30,10 +30,10 @@ const CHOICES: &[(&str, &[&str])] = &[
     ("FIBRE_TEST_PROCESSORS", &["1", "2", "4", "16"]),
 ];
 
-/// The files of tests that hold under every policy.
+/// The files of tests that hold under every policy. That of I/O is run by [`super::pollers`], under some
+/// of them.
 const SUITES: &[&str] = &[
     "cancel",
-    "io",
     "migration",
     "panics",
     "scheduling",
@@ -70,22 +70,37 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         pairs::all_pairs(&counts)
     };
     let of = rows.len();
-    for (row, values) in rows.iter().enumerate() {
-        let number = row + 1;
-        if options.row.is_none_or(|only| only == number) {
-            let title = format!("policies: {number} of {of}");
-            steps.run_tests(&title, suite(values, options), options.arguments.is_empty())?;
-        }
-    }
-    Ok(())
+    let chosen = rows
+        .iter()
+        .enumerate()
+        .filter(|(row, _)| options.row.is_none_or(|only| only == row + 1))
+        .map(|(row, values)| {
+            let title = format!("policies: {} of {of}", row + 1);
+            (title, suite(values, options))
+        });
+    build(steps)?;
+    steps.run_tests_in_pairs(chosen, options.arguments.is_empty())
 }
 
-/// The command that runs the suites with these values.
-fn suite(values: &[usize], options: &Options) -> Command {
+/// Builds the suites, so that rows are only run.
+fn build(steps: &mut Steps) -> Result<()> {
+    let mut command = tests();
+    command.arg("--no-run");
+    steps.run("policies: build", command)
+}
+
+/// The command that runs the suites.
+fn tests() -> Command {
     let mut command = cargo(["test", "--release", "--quiet", "--package", "fibre"]);
     for suite in SUITES {
         command.args(["--test", suite]);
     }
+    command
+}
+
+/// The command that runs the suites with these values.
+fn suite(values: &[usize], options: &Options) -> Command {
+    let mut command = tests();
     for ((name, names), &value) in CHOICES.iter().zip(values) {
         command.env(name, names[value]);
     }

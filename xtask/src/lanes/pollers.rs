@@ -1,7 +1,8 @@
 //! `pollers`: the tests of I/O with every poller.
 //!
 //! The poller is a builder value whose default comes from the environment, so the same test
-//! binaries run once per poller. The switches of I/O take turns, each value with several pollers.
+//! binaries run once per poller. The switches of I/O take turns, each value with several pollers, and
+//! so do some policies of the scheduler.
 //! What a poller promises beyond that, `tests/io/pollers.rs` tests for each of them by itself.
 
 use std::process::Command;
@@ -23,11 +24,14 @@ const POLLERS: [&str; 7] = [
     "thread-timeout",
 ];
 
-/// The switches, and after how many pollers each changes.
-const SWITCHES: [(&str, usize); 3] = [
-    ("FIBRE_BATCHED_UNBLOCKING", 1),
-    ("FIBRE_YIELD_BEFORE_READ", 2),
-    ("FIBRE_LAZY_REGISTRATION", 4),
+/// What takes turns: variables, and their values, of which the next one comes after so many pollers.
+const TURNS: [(&str, usize, &[&str]); 6] = [
+    ("FIBRE_BATCHED_UNBLOCKING", 1, &["1", "0"]),
+    ("FIBRE_YIELD_BEFORE_READ", 2, &["1", "0"]),
+    ("FIBRE_LAZY_REGISTRATION", 4, &["1", "0"]),
+    ("FIBRE_TEST_MOVES", 1, &["never", "started", "forced"]),
+    ("FIBRE_QUEUE", 2, &["nemesis", "stub", "locked"]),
+    ("FIBRE_PLACEMENT", 2, &["push", "local", "staging"]),
 ];
 
 /// The files of tests in which fibres wait for descriptors.
@@ -43,23 +47,29 @@ pub(crate) struct Options {
 
 /// Runs the lane.
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
-    for (row, poller) in POLLERS.iter().enumerate() {
-        let title = format!("pollers: {poller}");
-        steps.run_tests(&title, suite(row, options), options.arguments.is_empty())?;
-    }
-    Ok(())
+    let mut build = tests();
+    build.arg("--no-run");
+    steps.run("pollers: build", build)?;
+    let rows = POLLERS.iter().enumerate();
+    let rows = rows.map(|(row, poller)| (format!("pollers: {poller}"), suite(row, options)));
+    steps.run_tests_in_pairs(rows, options.arguments.is_empty())
 }
 
-/// The command that runs the suites with a poller, and the switches for its row.
-fn suite(row: usize, options: &Options) -> Command {
+/// The command that runs the suites.
+fn tests() -> Command {
     let mut command = cargo(["test", "--release", "--quiet", "--package", "fibre"]);
     for suite in SUITES {
         command.args(["--test", suite]);
     }
+    command
+}
+
+/// The command that runs the suites with a poller, and the switches for its row.
+fn suite(row: usize, options: &Options) -> Command {
+    let mut command = tests();
     command.env("FIBRE_POLLER", POLLERS[row]);
-    for (switch, turns) in SWITCHES {
-        let on = (row / turns).is_multiple_of(2);
-        command.env(switch, if on { "1" } else { "0" });
+    for (variable, pollers, values) in TURNS {
+        command.env(variable, values[row / pollers % values.len()]);
     }
     command.env("FIBRE_TEST_PROCESSORS", "1,2");
     command.args(["--", "--skip", "pollers::"]);
