@@ -180,6 +180,17 @@ impl Gate {
         }
     }
 
+    /// Reports a call that took all it was given: there may be more. If its time was over, it found
+    /// what no edge has told of, nor will while it is as little as room in a send buffer can be.
+    #[inline]
+    pub fn took_all(&self, turn: &Turn<'_>) {
+        if turn.over {
+            self.event(News::default());
+        } else {
+            self.pass_on();
+        }
+    }
+
     /// Closes the direction and wakes all.
     pub fn close(&self) {
         if self.word.close() == Delivered::Waiters {

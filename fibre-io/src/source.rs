@@ -190,7 +190,7 @@ impl<F: AsFd> Source<F> {
             look_ahead(direction, gate);
             match operation(self.as_fd()) {
                 Ok((value, Left::More)) => {
-                    gate.pass_on();
+                    gate.took_all(&turn);
                     return Ok(value);
                 }
                 Ok((value, Left::Nothing)) => {

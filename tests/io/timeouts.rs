@@ -1,6 +1,6 @@
 //! Reads and writes that give up.
 
-use crate::support::sockets::{pair, shrink_buffers};
+use crate::support::sockets::{pair, pair_with_std, shrink_buffers};
 use crate::support::{for_each_cluster, let_others_block};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -150,4 +150,30 @@ fn calls_keep_the_time_out_they_began_with() {
         (&left).write_all(b"x").unwrap();
         assert_eq!(reader.join().unwrap(), 1);
     });
+}
+
+/// The kernel tells of room in a send buffer only when there is much. Who finds some at the end of
+/// its time must not leave the next one to wait for an event that does not come.
+#[test]
+fn a_peer_that_does_not_read_costs_few_time_outs() {
+    let (mut ours, _theirs) = pair_with_std();
+    let timeout = Duration::from_millis(10);
+    ours.set_write_timeout(Some(timeout)).unwrap();
+    let fibre = fibre::spawn(move || {
+        let (mut waits, mut errors) = (0, 0);
+        while errors < 3 {
+            let started = Instant::now();
+            if let Err(error) = ours.write(&[0; 8192]) {
+                assert_eq!(error.kind(), ErrorKind::TimedOut);
+                errors += 1;
+                // Meanwhile the kernel asks the peer's whether it has room, and makes a little itself.
+                fibre::sleep(Duration::from_millis(300));
+            } else if started.elapsed() >= timeout {
+                waits += 1;
+            }
+        }
+        waits
+    });
+    let waits = fibre.join().unwrap();
+    assert!(waits < 20, "{waits} calls waited before they wrote");
 }
