@@ -1,0 +1,197 @@
+//! One client: the fibre that reads.
+//!
+//! It runs the handshake, takes messages, and answers or passes them on. The fibre that writes ends when
+//! nobody holds an end of the outbox any more that can send, which is when this one has ended
+//! and has left its room; so the last frame is written, and no fibre is left.
+
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use fibre::channel::{Sender, bounded};
+use fibre::net::TcpStream;
+use fibre_examples::connections::{Admission, Socket};
+use fibre_examples::server::Limits;
+use tungstenite::handshake::server::{ErrorResponse, Request, Response};
+use tungstenite::protocol::frame::Frame;
+use tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
+use tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tungstenite::{Bytes, Error, Message, WebSocket, accept_hdr_with_config};
+
+use crate::outbox::{Desk, FAREWELL, encode, write_all};
+use crate::rooms::{Place, Rooms};
+
+/// The path that is no room.
+const ECHO: &str = "/echo";
+
+/// What all connections share.
+pub(crate) struct Service {
+    /// Who hears whom.
+    rooms: Rooms,
+    /// Sizes of buffers and messages.
+    config: WebSocketConfig,
+    /// Frames that may wait for one client.
+    outbox: usize,
+    /// After what silence a client is pinged, and how long a write may be stuck.
+    idle_timeout: Duration,
+    /// How long a handshake may take.
+    handshake_timeout: Duration,
+    /// Messages that were taken.
+    taken: AtomicU64,
+    /// Frames of rooms that were put into outboxes.
+    passed_on: AtomicU64,
+}
+
+impl Service {
+    /// Without clients.
+    pub(crate) fn new(limits: &Limits, max_message: usize, outbox: usize) -> Self {
+        Self {
+            rooms: Rooms::default(),
+            // The default buffers are 128 KiB each, from the beginning on.
+            config: WebSocketConfig::default()
+                .read_buffer_size(4096)
+                .write_buffer_size(0)
+                .max_message_size(Some(max_message))
+                .max_frame_size(Some(max_message)),
+            outbox,
+            idle_timeout: limits.idle_timeout,
+            handshake_timeout: limits.handshake_timeout,
+            taken: AtomicU64::new(0),
+            passed_on: AtomicU64::new(0),
+        }
+    }
+
+    /// What has been done, for people to read.
+    pub(crate) fn tally(&self) -> String {
+        let [taken, passed_on] =
+            [&self.taken, &self.passed_on].map(|count| count.load(Ordering::Relaxed));
+        format!("{taken} messages, {passed_on} copies passed on,")
+    }
+
+    /// Serves one client until either side ends it.
+    pub(crate) fn serve(&self, link: &Admission<TcpStream>) {
+        let stream = link.socket();
+        if stream.set_timeout(self.idle_timeout).is_err() {
+            return;
+        }
+        let (outbox, frames) = bounded(self.outbox);
+        fibre::scope(|scope| {
+            scope.spawn(|| write_all(stream, frames));
+            self.converse(link, outbox);
+            linger(stream);
+        });
+    }
+
+    /// The conversation from the first byte read to the last.
+    fn converse(&self, link: &Admission<TcpStream>, outbox: Sender<Bytes>) {
+        let stream = link.socket();
+        stream.set_read_deadline(Instant::now().checked_add(self.handshake_timeout));
+        if !link.rest() {
+            return;
+        }
+        let mut path = String::new();
+        #[expect(
+            clippy::result_large_err,
+            reason = "the signature that tungstenite asks for"
+        )]
+        let note_path = |request: &Request, response: Response| -> Result<_, ErrorResponse> {
+            request.uri().path().clone_into(&mut path);
+            Ok(response)
+        };
+        let desk = Desk::new(stream, outbox.clone(), self.idle_timeout);
+        let accepted = accept_hdr_with_config(desk, note_path, Some(self.config));
+        // Who is no WebSocket client has been told so, or is gone.
+        let Ok(mut socket) = accepted else { return };
+        stream.set_read_deadline(None);
+        let place = (path != ECHO).then(|| self.rooms.enter(&path, link, outbox.clone()));
+        let error = self.listen(link.number, &mut socket, place.as_ref());
+        drop(place);
+        say_why(&mut socket, link, &error, &outbox);
+    }
+
+    /// Takes messages until something ends that, and returns what.
+    fn listen(
+        &self,
+        number: u64,
+        socket: &mut WebSocket<Desk<'_>>,
+        place: Option<&Place<'_>>,
+    ) -> Error {
+        let mut pinged = false;
+        loop {
+            let taken = match socket.read() {
+                Ok(message) => {
+                    pinged = false;
+                    self.take(number, message, socket, place)
+                }
+                Err(Error::Io(error)) if error.kind() == io::ErrorKind::TimedOut && !pinged => {
+                    pinged = true;
+                    socket.send(Message::Ping(Bytes::new()))
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = taken {
+                return error;
+            }
+        }
+    }
+
+    /// Answers a message, or passes it on. Pings and farewells are tungstenite's business.
+    fn take(
+        &self,
+        number: u64,
+        message: Message,
+        socket: &mut WebSocket<Desk<'_>>,
+        place: Option<&Place<'_>>,
+    ) -> Result<(), Error> {
+        if !matches!(message, Message::Text(_) | Message::Binary(_)) {
+            return Ok(());
+        }
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        match (place, message) {
+            (None, message) => return socket.send(message),
+            (Some(place), Message::Text(text)) => {
+                let text = format!("{number}: {text}");
+                let frame = Frame::message(text, OpCode::Data(Data::Text), true);
+                let copies = place.broadcast(&encode(frame)?);
+                self.passed_on.fetch_add(copies as u64, Ordering::Relaxed);
+            }
+            (Some(_), _) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Says why it ends, if the client can still hear that.
+fn say_why(
+    socket: &mut WebSocket<Desk<'_>>,
+    link: &Admission<TcpStream>,
+    error: &Error,
+    outbox: &Sender<Bytes>,
+) {
+    let code = match error {
+        _ if link.is_stopping() => CloseCode::Away,
+        Error::Capacity(_) => CloseCode::Size,
+        Error::Protocol(_) => CloseCode::Protocol,
+        Error::Utf8(_) => CloseCode::Invalid,
+        Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => CloseCode::Policy,
+        _ => return,
+    };
+    let reason = CloseFrame {
+        code,
+        reason: "".into(),
+    };
+    if !link.is_stopping() {
+        let _ = socket.close(Some(reason));
+    } else if let Ok(frame) = encode(Frame::close(Some(reason))) {
+        // Nothing can be read any more, and tungstenite takes that for the end.
+        let _ = outbox.try_send(frame);
+    }
+}
+
+/// Reads on until the client closes, for a moment: a socket closed with unread bytes would reset
+/// the connection, and could take the last frames with it.
+fn linger(mut stream: &TcpStream) {
+    stream.set_read_deadline(Instant::now().checked_add(FAREWELL));
+    let mut buffer = [0; 2048];
+    while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}
+}
