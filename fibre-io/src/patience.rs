@@ -39,6 +39,18 @@ impl Patience<'_> {
     }
 }
 
+/// What came of a call that says `None` when its time is over.
+///
+/// # Errors
+///
+/// The call's others.
+pub fn none_if_late<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+        result => result.map(Some),
+    }
+}
+
 /// A time-out and a deadline that several fibres may read while one sets them.
 #[derive(Debug, Default)]
 pub struct TimeLimit {

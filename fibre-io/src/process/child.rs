@@ -1,6 +1,6 @@
 //! A child process.
 
-use crate::patience::Patience;
+use crate::patience::{Patience, none_if_late};
 use crate::pipe::{PipeReader, PipeWriter};
 use crate::poll::{PollFd, Readiness, poll};
 use crate::signal::{SIGKILL, Signal};
@@ -119,10 +119,7 @@ impl Child {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_timeout(&mut self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
-        match Instant::now().checked_add(timeout) {
-            Some(deadline) => self.wait_until(deadline),
-            None => self.wait().map(Some),
-        }
+        none_if_late(self.wait_within(Patience::within(timeout)))
     }
 
     /// [`wait`](Self::wait) until `deadline` at most: then `None`. A past one looks once.
@@ -131,10 +128,7 @@ impl Child {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_until(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
-        match self.wait_within(Patience::Until(deadline)) {
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
-            ended => ended.map(Some),
-        }
+        none_if_late(self.wait_within(Patience::Until(deadline)))
     }
 
     /// How it has ended, if it has. Blocks nothing.

@@ -10,7 +10,7 @@ mod number;
 
 pub use number::*;
 
-use crate::patience::Patience;
+use crate::patience::{Patience, none_if_late};
 use crate::source::{Direction, Left, Source};
 use handler::{Watched, news};
 use rustix::io::Errno;
@@ -74,10 +74,7 @@ impl Signals {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_timeout(&self, timeout: Duration) -> io::Result<Option<Signal>> {
-        match Instant::now().checked_add(timeout) {
-            Some(deadline) => self.wait_until(deadline),
-            None => self.wait().map(Some),
-        }
+        none_if_late(self.take_within(Patience::within(timeout)))
     }
 
     /// [`wait`](Self::wait) until `deadline` at most: then `None`. A past one looks once.
@@ -86,10 +83,7 @@ impl Signals {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_until(&self, deadline: Instant) -> io::Result<Option<Signal>> {
-        match self.take_within(Patience::Until(deadline)) {
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
-            taken => taken.map(Some),
-        }
+        none_if_late(self.take_within(Patience::Until(deadline)))
     }
 
     /// One of the signals, if one has come. Blocks nothing.

@@ -76,3 +76,22 @@ fn suite(row: usize, options: &Options) -> Command {
     command.args(&options.arguments);
     command
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_poller_is_left_out() {
+        let root = crate::workspace::Workspace::find().unwrap();
+        let text = std::fs::read_to_string(root.root().join("docs/CONFIGURATION.md")).unwrap();
+        let row = text
+            .lines()
+            .find(|line| line.contains("| `FIBRE_POLLER` |"));
+        let values = row.unwrap().split('|').nth(2).unwrap();
+        let values = values
+            .split(',')
+            .map(|value| value.trim().trim_matches('`'));
+        assert!(values.eq(POLLERS));
+    }
+}

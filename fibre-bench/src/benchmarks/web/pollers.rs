@@ -6,6 +6,7 @@ use super::serve::Load;
 use crate::plan::{Benchmark, Run};
 use crate::report::OURS;
 use crate::servers::ServerProgram;
+use fibre::Poller;
 
 pub(crate) const POLLERS: Benchmark = Benchmark {
     name: "pollers",
@@ -13,22 +14,14 @@ pub(crate) const POLLERS: Benchmark = Benchmark {
     run,
 };
 
-/// The values of `FIBRE_POLLER`.
-const KINDS: &[&str] = &[
-    "processors",
-    "shared",
-    "fibre",
-    "thread-loop",
-    "thread-sleep",
-    "thread-opportunistic",
-    "thread-timeout",
-];
-
 /// Our server with each poller.
 pub(crate) fn pollers(run: &Run) -> Vec<ServerProgram> {
     let ours = run.servers.iter().filter(|server| server.name == OURS);
-    let variant = |server: &ServerProgram, kind: &str| server.variant(kind, "FIBRE_POLLER", kind);
-    ours.flat_map(|server| KINDS.iter().map(move |kind| variant(server, kind)))
+    let variant = |server: &ServerProgram, poller: Poller| {
+        let name = poller.to_string();
+        server.variant(&name, "FIBRE_POLLER", &name)
+    };
+    ours.flat_map(|server| Poller::ALL.map(|poller| variant(server, poller)))
         .collect()
 }
 
