@@ -1,6 +1,6 @@
 //! Reads, writes, waits and their like that go wrong.
 
-use super::plan::{ACCEPTS, Fault, Plan, READS, Rule, Scope, TRANSFERS, WAITS, WRITES};
+use super::plan::{ACCEPTS, COPIES, Fault, Plan, READS, Rule, Scope, TRANSFERS, WAITS, WRITES};
 use super::support::sockets::pair;
 use super::traffic::{each_poller_under, under};
 use rustix::io::Errno;
@@ -24,6 +24,12 @@ fn interruptions() {
             },
             Rule {
                 calls: ACCEPTS,
+                scope: Scope::All,
+                one_in: 3,
+                fault: INTERRUPTED,
+            },
+            Rule {
+                calls: COPIES,
                 scope: Scope::All,
                 one_in: 3,
                 fault: INTERRUPTED,
@@ -204,18 +210,27 @@ fn connections_that_were_gone() {
     });
 }
 
-/// The kernel, or a sandbox, does not know the newer way to wait for events.
+/// The kernel, or a sandbox, does not know the newer way to wait for events, and cannot copy these
+/// bytes.
 #[test]
 fn kernels_that_know_less() {
     const UNKNOWN: Fault = Fault::Fails(&[Errno::NOSYS, Errno::PERM]);
     const NEWER: &[i64] = &[libc::SYS_epoll_pwait2];
     under(Plan {
-        rules: &[Rule {
-            calls: NEWER,
-            scope: Scope::All,
-            one_in: 1,
-            fault: UNKNOWN,
-        }],
+        rules: &[
+            Rule {
+                calls: NEWER,
+                scope: Scope::All,
+                one_in: 1,
+                fault: UNKNOWN,
+            },
+            Rule {
+                calls: COPIES,
+                scope: Scope::All,
+                one_in: 3,
+                fault: Fault::Fails(&[Errno::INVAL]),
+            },
+        ],
         ..Plan::default()
     });
 }

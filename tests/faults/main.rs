@@ -10,6 +10,8 @@
 //! | `tracer`   | which makes it go wrong                                                 |
 //! | `seat`     | the child's side: it asks the tracer for faults, and how many there were |
 //! | `traffic`  | what the child does, and how it notices what got lost                   |
+//! | `conversation` | how it sends, receives, and makes calls again                       |
+//! | `messages` | its part that is about datagrams, and copies inside the kernel           |
 //! | `calls`    | reads, writes, waits and their like that go wrong                       |
 //! | `shortage` | what one is out of: descriptors, watches, memory, threads               |
 //! | `oddities` | foreign registrations, odd numbers, ends without readers                |
@@ -27,7 +29,9 @@
 mod support;
 
 mod calls;
+mod conversation;
 mod frames;
+mod messages;
 mod oddities;
 mod plan;
 mod seat;

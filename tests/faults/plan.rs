@@ -59,6 +59,19 @@ pub struct Plan {
     pub lasting: &'static [Errno],
 }
 
+impl Plan {
+    /// Whether all messages arrive, and are not cut.
+    pub fn keeps_messages(&self) -> bool {
+        let cuts = |rule: &Rule| matches!(rule.fault, Fault::Short);
+        self.lasting.is_empty() && !self.rules.iter().any(cuts)
+    }
+
+    /// Whether nobody is told of anything.
+    pub fn is_silent(&self) -> bool {
+        self.lasting.is_empty() && self.passing.is_empty()
+    }
+}
+
 /// Calls that read.
 pub const READS: &[i64] = &[
     libc::SYS_read,
@@ -87,6 +100,9 @@ pub const TRANSFERS: &[i64] = &[
     libc::SYS_sendmsg,
 ];
 
+/// Calls that copy inside the kernel.
+pub const COPIES: &[i64] = &[libc::SYS_splice, libc::SYS_sendfile];
+
 /// Calls that accept.
 pub const ACCEPTS: &[i64] = &[libc::SYS_accept4];
 
@@ -104,6 +120,8 @@ pub const TRACED: &[i64] = &[
     libc::SYS_sendto,
     libc::SYS_sendmsg,
     libc::SYS_accept4,
+    libc::SYS_splice,
+    libc::SYS_sendfile,
     libc::SYS_epoll_pwait2,
     libc::SYS_epoll_wait,
     libc::SYS_epoll_ctl,

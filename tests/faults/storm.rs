@@ -1,7 +1,7 @@
 //! Descriptor numbers that are used again at once.
 //!
 //! Fibres and threads open, duplicate, overwrite and close sockets and pipes of all kinds, for
-//! `FIBRE_STRESS_SECONDS` with each poller (default: a fifth of one). Readers wait for what will
+//! `FIBRE_STRESS_SECONDS` with each poller (default: a tenth of one). Readers wait for what will
 //! never come until a close, a cancellation, a deadline or the peer ends that, and the number has its
 //! next owner at once. All that is said carries the speaker's name.
 
@@ -29,7 +29,7 @@ const THREADS: u64 = 2;
 /// How long each poller is tried.
 fn duration() -> Duration {
     let seconds = std::env::var("FIBRE_STRESS_SECONDS").ok();
-    seconds.map_or(Duration::from_millis(200), |text| {
+    seconds.map_or(Duration::from_millis(100), |text| {
         Duration::from_secs_f64(text.parse().unwrap())
     })
 }

@@ -1,42 +1,30 @@
 //! What the child does while its calls go wrong, and how it notices what got lost.
 //!
 //! Conversations go over TCP, both ways at once, and one way over Unix streams, with several buffers
-//! per call, and over pipes. What one sends follows from the conversation's own number, so that
+//! per call, and over pipes; where the plan allows, messages go back and forth, and bytes are copied. What one sends follows from the conversation's own number, so that
 //! bytes that are lost, doubled, swapped or another's are noticed. Buffers are small: all have
 //! to wait, also for room.
 //!
 //! A call that fails as the plan foresees is made again, or ends its conversation, of which then
 //! only the beginning has to be right. Anything else that fails, fails the test.
 
+use super::conversation::{End, is_passing, persist, receive, send};
+use super::messages;
 use super::plan::Plan;
 use super::seat::{self, Question, ask};
-use super::support::sockets::{noise, shrink_buffers};
+use super::support::sockets::shrink_buffers;
 use super::support::{Random, any_cluster, run_in};
 use super::tracer;
 use fibre::io::pipe;
 use fibre::net::{TcpListener, TcpStream};
 use fibre::os::unix::net::UnixStream;
 use fibre::{Cluster, IoChoices, JoinHandle, Poller};
-use rustix::io::Errno;
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Bytes in each direction of a conversation.
-const LENGTH: usize = 40_000;
-
 /// Conversations over TCP; of the others there are half as many of each kind.
 const CONVERSATIONS: u64 = 6;
-
-/// How a direction of a conversation has ended.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// All was sent, or received.
-    Whole,
-    /// It was told of an error that ends conversations.
-    Broken,
-}
 
 /// Runs the calling test's traffic under a plan, with each poller.
 #[track_caller]
@@ -71,33 +59,6 @@ pub fn each_poller_under(plan: Plan, body: fn(Plan, &Cluster, Random)) {
     }
 }
 
-/// Makes a call until it does not fail in passing. `None`: it failed for good, as it may.
-#[track_caller]
-pub fn persist<T>(plan: Plan, mut call: impl FnMut() -> io::Result<T>) -> Option<T> {
-    loop {
-        match call() {
-            Ok(value) => return Some(value),
-            Err(error) if is_passing(plan, &error) => {}
-            Err(_) => return None,
-        }
-    }
-}
-
-/// Whether a call that failed like this is made again; panics if it must not have.
-#[track_caller]
-fn is_passing(plan: Plan, error: &io::Error) -> bool {
-    let errno = Errno::from_io_error(error);
-    let is_one_of = |errnos: &[Errno]| errno.is_some_and(|errno| errnos.contains(&errno));
-    let closed_by_us = errno.is_none() && error.kind() == ErrorKind::ConnectionAborted;
-    let may_break = closed_by_us && !plan.lasting.is_empty();
-    let passing = is_one_of(plan.passing);
-    assert!(
-        passing || may_break || is_one_of(plan.lasting),
-        "{error} ({error:?})"
-    );
-    passing
-}
-
 /// All conversations, to their ends.
 fn talk(plan: Plan, cluster: &Cluster, mut random: Random) {
     let listener = persist(plan, || TcpListener::bind("127.0.0.1:0")).unwrap();
@@ -118,6 +79,12 @@ fn talk(plan: Plan, cluster: &Cluster, mut random: Random) {
             2 => ends.extend(over_pipe(plan, cluster, number, sizes)),
             _ => {}
         }
+    }
+    if plan.keeps_messages() {
+        ends.extend(messages::talk(plan, cluster, 99));
+    }
+    if plan.is_silent() {
+        ends.extend(messages::pass_on(plan, cluster, 100, random.split()));
     }
     let ends: Vec<_> = ends.into_iter().map(|end| end.join().unwrap()).collect();
     listener.close();
@@ -252,60 +219,6 @@ fn over_pipe(
             })
         }),
     ]
-}
-
-/// Sends what follows from a number.
-fn send(
-    plan: Plan,
-    number: u64,
-    sizes: &mut Random,
-    mut write: impl FnMut(&[IoSlice<'_>]) -> io::Result<usize>,
-) -> End {
-    let bytes: Vec<u8> = noise(number).take(LENGTH).collect();
-    let mut rest = &bytes[..];
-    while !rest.is_empty() {
-        let piece = &rest[..(1 + sizes.below(6000)).min(rest.len())];
-        let (first, second) = piece.split_at(piece.len().div_ceil(2));
-        let slices = [IoSlice::new(first), IoSlice::new(second)];
-        match persist(plan, || write(&slices)) {
-            Some(count) => rest = &rest[count..],
-            None => return End::Broken,
-        }
-    }
-    End::Whole
-}
-
-/// Receives what follows from a number, up to the end.
-fn receive(
-    plan: Plan,
-    number: u64,
-    sizes: &mut Random,
-    mut read: impl FnMut(&mut [IoSliceMut<'_>]) -> io::Result<usize>,
-) -> End {
-    let mut expected = noise(number);
-    let mut buffer = vec![0; 6000];
-    let mut total = 0;
-    loop {
-        let size = 2 + sizes.below(buffer.len() - 2);
-        let (first, second) = buffer[..size].split_at_mut(size.div_ceil(2));
-        let mut slices = [IoSliceMut::new(first), IoSliceMut::new(second)];
-        let Some(count) = persist(plan, || read(&mut slices)) else {
-            return End::Broken;
-        };
-        let same = buffer[..count]
-            .iter()
-            .all(|byte| expected.next() == Some(*byte));
-        assert!(same, "wrong bytes after {total} of conversation {number:x}");
-        total += count;
-        if count == 0 {
-            let whole = total == LENGTH;
-            assert!(
-                whole || !plan.lasting.is_empty(),
-                "{total} of {LENGTH} bytes"
-            );
-            return if whole { End::Whole } else { End::Broken };
-        }
-    }
 }
 
 /// Reads until the buffer is full, or to the end; returns how much there was, unless it failed.
