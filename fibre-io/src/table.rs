@@ -161,6 +161,19 @@ impl Slot {
 mod tests {
     use super::*;
 
+    /// All numbers that the kernel hands out have slots, of their own; others have none.
+    #[test]
+    fn numbers_have_bounds() {
+        let last = (CHUNK * CHUNKS) as RawFd - 1;
+        for fd in [0, 1023, 1024, last] {
+            let slot = Slot::of(fd).unwrap();
+            assert!(std::ptr::eq(slot, Slot::of(fd).unwrap()));
+            assert!(!std::ptr::eq(slot, Slot::of(fd ^ 1).unwrap()));
+        }
+        assert!(Slot::of(last + 1).is_none() && Slot::of(RawFd::MAX).is_none());
+        assert!(Slot::of(-1).is_none());
+    }
+
     /// A new owner's descriptor is not taken for registered because an earlier one's was.
     #[test]
     fn new_owners_begin_unregistered() {

@@ -5,7 +5,7 @@ use super::plan::{Fault, Plan, Rule, Scope, WAITS};
 use super::seat::{self, Question, ask};
 use super::support::process::{child, end_after, errors, no_core_file, plays, spawn_child};
 use super::support::sockets::{pair, pair_with_std};
-use super::support::{any_cluster, for_each_cluster, let_others_block, run_in};
+use super::support::{any_cluster, eventually, for_each_cluster, let_others_block, run_in};
 use super::tracer;
 use fibre::io::pipe;
 use fibre::net::TcpStream;
@@ -61,6 +61,48 @@ fn registrations_left_behind() {
         drop(again);
         echo.join().unwrap();
     });
+}
+
+/// How often this number is registered with an epoll instance of this process.
+fn registrations(number: RawFd) -> usize {
+    let infos = std::fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
+    let texts = infos.filter_map(|info| std::fs::read_to_string(info.path()).ok());
+    let of_number = |line: &&str| {
+        let rest = line.strip_prefix("tfd:");
+        rest.and_then(|rest| rest.split_whitespace().next()) == Some(&number.to_string())
+    };
+    texts
+        .map(|text| text.lines().filter(of_number).count())
+        .sum()
+}
+
+/// A connection that goes takes its registration along, though the kernel would keep it for a
+/// duplicate.
+#[test]
+fn registrations_end_with_their_owners() {
+    if !plays("sole") {
+        let output = spawn_child("sole", &[]);
+        return assert!(output.status.success(), "{}", errors(&output));
+    }
+    for poller in Poller::ALL {
+        let cluster = Cluster::builder().poller(poller).build().unwrap();
+        let body = || {
+            let (near, mut far) = pair_with_std();
+            let copy = rustix::io::dup(&near).unwrap();
+            let number = near.as_raw_fd();
+            let reader = fibre::spawn(move || {
+                (&near).read_exact(&mut [0]).unwrap();
+                near
+            });
+            eventually(|| registrations(number) == 1);
+            far.write_all(b"x").unwrap();
+            drop(reader.join().unwrap());
+            assert_eq!(registrations(number), 0);
+            drop(copy);
+        };
+        cluster.spawn(body).join().unwrap();
+        cluster.stop();
+    }
 }
 
 /// Number zero, and the highest one there may be, are as good as others.

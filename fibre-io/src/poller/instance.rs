@@ -85,8 +85,12 @@ impl Instance {
             // It would end a sleep of the parent's.
             return;
         }
-        // EAGAIN, after 2⁶⁴ interrupts nobody read, would still be an event.
-        let _ = rustix::io::write(&self.interrupt, &1_u64.to_ne_bytes());
+        let one = 1_u64.to_ne_bytes();
+        if rustix::io::write(&self.interrupt, &one) == Err(Errno::AGAIN) {
+            // It is full, by centuries or by somebody else, and a write that fails is no event.
+            let _ = rustix::io::read(&self.interrupt, &mut [0; 8]);
+            let _ = rustix::io::write(&self.interrupt, &one);
+        }
     }
 
     /// Called when nobody will poll any more: lets those who wait try elsewhere.
@@ -133,4 +137,21 @@ pub fn give_up(errno: Errno) -> ! {
     die(format_args!(
         "epoll_wait failed: {errno}; was its descriptor closed by somebody else?"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A counter that can count no further still ends waits.
+    #[test]
+    fn a_full_counter_interrupts() {
+        let instance = Instance::new(false).unwrap();
+        let full = (u64::MAX - 1).to_ne_bytes();
+        rustix::io::write(&instance.interrupt, &full).unwrap();
+        assert!(instance.poll());
+        assert!(!instance.poll());
+        instance.interrupt();
+        assert!(instance.poll());
+    }
 }
