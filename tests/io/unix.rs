@@ -293,3 +293,51 @@ fn to_std_and_back() {
         near.read_exact(&mut [0]).unwrap();
     });
 }
+
+/// Descriptors that are sent arrive in their order, with the bytes that they were sent with, and no other program
+/// inherits them.
+#[test]
+fn descriptors_are_passed_on() {
+    for_each_cluster(|_| {
+        let (left, right) = UnixStream::pair().unwrap();
+        let receiver = fibre::spawn(move || {
+            let mut all = Vec::new();
+            let mut fds = Vec::new();
+            let mut buffer = [0; 64];
+            loop {
+                let received = right.recv_fds(&mut buffer, &mut fds).unwrap();
+                assert!(!received.descriptors_lost);
+                if received.bytes == 0 {
+                    return (all, fds);
+                }
+                all.push((buffer[..received.bytes].to_vec(), fds.len()));
+            }
+        });
+        let_others_block();
+        let pipes = [(); 3].map(|()| std::io::pipe().unwrap());
+        let readers = pipes.iter().map(|(reader, _)| reader.as_fd());
+        let readers: Vec<_> = readers.cycle().take(253).collect();
+        // Both come with one event.
+        assert_eq!(left.send_fds(b"one", &readers[..1]).unwrap(), 3);
+        assert_eq!(left.send_fds(b"more", &readers).unwrap(), 4);
+        assert_eq!(left.send_fds(b"none", &[]).unwrap(), 4);
+        let too_many: Vec<_> = readers.iter().chain(&readers[..1]).copied().collect();
+        let refused = left.send_fds(b"x", &too_many).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        let refused = left.send_fds(b"", &readers).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        drop(left);
+        let (all, fds) = receiver.join().unwrap();
+        let counts: Vec<_> = all
+            .iter()
+            .map(|(bytes, count)| (&bytes[..], *count))
+            .collect();
+        assert_eq!(counts, [(&b"one"[..], 1), (b"more", 254), (b"none", 254)]);
+        for (fd, (_, mut writer)) in fds[1..].iter().zip(pipes) {
+            let flags = rustix::io::fcntl_getfd(fd).unwrap();
+            assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+            writer.write_all(b"x").unwrap();
+            assert_eq!(rustix::io::read(fd, &mut [0; 2]).unwrap(), 1);
+        }
+    });
+}

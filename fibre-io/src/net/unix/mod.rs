@@ -9,6 +9,7 @@
 mod address;
 mod credentials;
 mod datagram;
+mod descriptors;
 mod listener;
 mod retry;
 mod stream;
@@ -16,6 +17,7 @@ mod stream;
 pub use super::Shutdown;
 pub use credentials::UCred;
 pub use datagram::UnixDatagram;
+pub use descriptors::Received;
 pub use listener::{Incoming, UnixListener};
 pub use std::os::unix::net::SocketAddr;
 pub use stream::UnixStream;

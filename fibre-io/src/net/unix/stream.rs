@@ -2,6 +2,7 @@
 
 use super::address::{of_other_end, of_path, of_this_end, to_kernel, unix_pair, unix_socket};
 use super::credentials::peer_credentials;
+use super::descriptors::{self, Received};
 use super::retry::Retry;
 use super::{SocketAddr, UCred};
 use crate::copy::{CopyFrom, CopyTo, Duplex, Origin};
@@ -36,7 +37,8 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Descriptors that a peer sends along with its bytes are closed unseen.
+/// Descriptors that a peer sends along with its bytes are closed unseen by reads;
+/// [`recv_fds`](Self::recv_fds) takes them.
 ///
 /// The kernel tells nobody when the *peer* ends its reading direction (`shutdown(Read)`) while
 /// this end waits for room to write: the fibre then waits until the peer closes, where a blocking
@@ -134,6 +136,49 @@ impl UnixStream {
             Source::from_nonblocking(right)?,
         );
         Ok((Self::from_source(left), Self::from_source(right)))
+    }
+
+    /// Writes some bytes, and with the first of them sends descriptors, which the peer then has, too: 253 at
+    /// most. Blocks as a write.
+    ///
+    /// ```
+    /// use fibre_io::net::unix::UnixStream;
+    /// use fibre_io::pipe::{PipeReader, pipe};
+    /// use std::io::{Read, Write};
+    /// use std::os::fd::AsFd;
+    ///
+    /// let (left, right) = UnixStream::pair()?;
+    /// let (reader, mut writer) = pipe()?;
+    /// assert_eq!(left.send_fds(b"a pipe", &[reader.as_fd()])?, 6);
+    /// let (mut text, mut descriptors) = ([0; 100], Vec::new());
+    /// let received = right.recv_fds(&mut text, &mut descriptors)?;
+    /// assert_eq!(&text[..received.bytes], b"a pipe");
+    /// let mut pipe = PipeReader::try_from(descriptors.remove(0))?;
+    /// writer.write_all(b"x")?;
+    /// assert_eq!(pipe.read(&mut text)?, 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of writing; `InvalidInput` for more descriptors, or without a byte; `ETOOMANYREFS` for more
+    /// on their way than this process may have open.
+    pub fn send_fds(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
+        descriptors::send(&self.end, bytes, descriptors)
+    }
+
+    /// Reads some bytes, and appends the descriptors that came with them; programs that are started do not
+    /// inherit these. Blocks as a read.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading; `InvalidInput` without room for a byte.
+    pub fn recv_fds(
+        &self,
+        buffer: &mut [u8],
+        descriptors: &mut Vec<OwnedFd>,
+    ) -> io::Result<Received> {
+        descriptors::receive(&self.end, buffer, descriptors)
     }
 
     /// The address of this end.

@@ -1,0 +1,82 @@
+//! Descriptors that are sent along with bytes (`SCM_RIGHTS`).
+
+use crate::net::endpoint::{Endpoint, RECEIVE, SEND};
+use crate::source::Left;
+use crate::transfer::left;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, recvmsg, sendmsg,
+};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+/// The most descriptors that the kernel takes at once (`SCM_MAX_FD`).
+const MOST: usize = 253;
+
+/// Room for so many.
+const SPACE: usize = rustix::cmsg_space!(ScmRights(MOST));
+
+/// What a call has received besides descriptors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Received {
+    /// So many bytes; 0 at the end.
+    pub bytes: usize,
+    /// Whether descriptors came that are lost, as this process may not have more.
+    pub descriptors_lost: bool,
+}
+
+/// Sends bytes, and with the first of them descriptors.
+pub fn send(end: &Endpoint, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    let wrong = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
+    if bytes.is_empty() {
+        return Err(wrong("descriptors need a byte to go with"));
+    }
+    let mut space = [MaybeUninit::uninit(); SPACE];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let rights = SendAncillaryMessage::ScmRights(descriptors);
+    if !descriptors.is_empty() && !ancillary.push(rights) {
+        return Err(wrong("more than 253 descriptors"));
+    }
+    end.sending(|fd| {
+        let count = sendmsg(fd, &[IoSlice::new(bytes)], &mut ancillary, SEND)?;
+        Ok((count, left(count, bytes.len())))
+    })
+}
+
+/// Receives bytes, and descriptors, which other programs do not inherit. A read ends behind
+/// those that came with descriptors, so that a short one says nothing then.
+pub fn receive(
+    end: &Endpoint,
+    buffer: &mut [u8],
+    descriptors: &mut Vec<OwnedFd>,
+) -> io::Result<Received> {
+    if buffer.is_empty() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut space = [MaybeUninit::uninit(); SPACE];
+    let wanted = buffer.len();
+    end.receiving(|fd| {
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let flags = RECEIVE | RecvFlags::CMSG_CLOEXEC;
+        let got = recvmsg(fd, &mut [IoSliceMut::new(buffer)], &mut ancillary, flags)?;
+        let before = descriptors.len();
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = message {
+                descriptors.extend(rights);
+            }
+        }
+        let received = Received {
+            bytes: got.bytes,
+            descriptors_lost: got.flags.contains(ReturnFlags::CTRUNC),
+        };
+        let plain = descriptors.len() == before && !received.descriptors_lost;
+        let rest = if plain {
+            left(got.bytes, wanted)
+        } else {
+            Left::More
+        };
+        Ok((received, rest))
+    })
+}
