@@ -28,6 +28,7 @@
 //! | `pipe` | pipes, after `std::io::pipe` |
 //! | `fs` | files, after `std::fs` |
 //! | `seen` | how much one has seen of what comes again and again |
+//! | `stdio` | standard input, output and error, after `std::io` |
 //! | `signal`, `process` | signals as values; child processes |
 
 #[cfg(not(loom))]
@@ -72,6 +73,8 @@ pub mod shift;
 pub mod signal;
 #[cfg(not(loom))]
 mod source;
+#[cfg(not(loom))]
+pub mod stdio;
 #[cfg(not(loom))]
 mod table;
 #[cfg(not(loom))]

@@ -24,6 +24,7 @@
 //! | `copying`     | copying inside the kernel                                    |
 //! | `groups`      | several listeners on one port                                |
 //! | `signals`     | signals as values                                            |
+//! | `stdio`       | standard input, output and error                            |
 //! | `process`     | child processes                                              |
 //! | `conversions` | from and to std, options, plain threads, several clusters   |
 
@@ -52,6 +53,7 @@ mod pollers;
 mod process;
 mod sharing;
 mod signals;
+mod stdio;
 mod stream;
 mod timeouts;
 mod udp;

@@ -1,0 +1,312 @@
+//! Standard input, output and error, after std's: what blocks is the fibre.
+//!
+//! These descriptors are shared with whoever has started the program, a shell and its terminal say, so
+//! they must not be made non-blocking: that would be so for all who share them. A call is made in
+//! steps, each for what the one before could not do:
+//!
+//! 1. without waiting, which can be asked for call by call (`RWF_NOWAIT`) with pipes, sockets, and
+//!    what is cached of files;
+//! 2. once more, after `poll` has said that it would not wait;
+//! 3. on a thread that may block: of a terminal, which does not know of calls that do not wait; of
+//!    a file that is not cached; or because somebody else was faster to take what there was.
+
+use crate::poll::{PollFd, Readiness, poll};
+use fibre_core::{blocking, in_fibre, yield_point_cancellable};
+use fibre_sync::{Mutex, MutexGuard};
+use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2, retry_on_intr};
+use std::fmt;
+use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, LineWriter, Lines, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::LazyLock;
+
+/// The offset that stands for the descriptor's own position, or for none.
+const HERE: u64 = u64::MAX;
+
+/// How a call is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// It fails where it would have to wait.
+    AtOnce,
+    /// It blocks its thread.
+    Patiently,
+}
+
+/// One of the three descriptors, without a buffer.
+#[derive(Debug)]
+struct Raw<F>(F);
+
+impl<F: AsFd> Raw<F> {
+    /// Makes a call, in the steps of the module text.
+    fn call(
+        &self,
+        interest: Readiness,
+        mut operation: impl FnMut(BorrowedFd<'_>, Manner) -> Result<usize, Errno> + Send,
+    ) -> io::Result<usize> {
+        let fd = self.0.as_fd();
+        if !in_fibre() {
+            return Ok(retry_on_intr(|| operation(fd, Manner::Patiently))?);
+        }
+        yield_point_cancellable()?;
+        let mut asked = [PollFd::new(&fd, interest)];
+        if let Some(done) = unless_refused(operation(fd, Manner::AtOnce)) {
+            return Ok(done?);
+        }
+        loop {
+            poll(&mut asked)?;
+            if let Some(done) = unless_refused(operation(fd, Manner::AtOnce)) {
+                return Ok(done?);
+            }
+            match blocking(|| operation(fd, Manner::Patiently)) {
+                // Somebody has made it non-blocking, and taken what there was.
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                done => return Ok(done?),
+            }
+        }
+    }
+}
+
+/// What a call that must not wait has come to; `None` if it would have to, or is not known here.
+fn unless_refused(done: Result<usize, Errno>) -> Option<Result<usize, Errno>> {
+    match done {
+        Err(Errno::AGAIN | Errno::INTR | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => None,
+        done => Some(done),
+    }
+}
+
+/// As in std, who has closed the descriptor reads the end, and writes to nobody.
+fn unless_closed(done: io::Result<usize>, otherwise: usize) -> io::Result<usize> {
+    match done {
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::BADF) => Ok(otherwise),
+        done => done,
+    }
+}
+
+impl<F: AsFd> Read for Raw<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.call(Readiness::READ, |fd, manner| match manner {
+            Manner::AtOnce => {
+                let mut whole = [IoSliceMut::new(buffer)];
+                preadv2(fd, &mut whole, HERE, ReadWriteFlags::NOWAIT)
+            }
+            Manner::Patiently => rustix::io::read(fd, &mut *buffer),
+        });
+        unless_closed(read, 0)
+    }
+}
+
+impl<F: AsFd> Write for Raw<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.call(Readiness::WRITE, |fd, manner| match manner {
+            Manner::AtOnce => pwritev2(fd, &[IoSlice::new(bytes)], HERE, ReadWriteFlags::NOWAIT),
+            Manner::Patiently => rustix::io::write(fd, bytes),
+        });
+        unless_closed(written, bytes.len())
+    }
+
+    /// Does nothing: there is no buffer here.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What all handles of the standard input share.
+static INPUT: LazyLock<Mutex<BufReader<Raw<io::Stdin>>>> =
+    LazyLock::new(|| Mutex::new(BufReader::new(Raw(io::stdin()))));
+
+/// A handle of the process' standard input. See [`std::io::Stdin`], with which it shares no buffer:
+/// read by one of them only.
+///
+/// Reads block the fibre, or the thread if the caller is not a fibre; whatever the input is, and without making
+/// it non-blocking for others who have it. A process in a terminal's background gets an error, where it would be
+/// stopped otherwise, since processors block SIGTTIN.
+#[derive(Debug)]
+pub struct Stdin(());
+
+/// The standard input, for this fibre (or thread) alone while this lives.
+#[derive(Debug)]
+pub struct StdinLock<'a>(MutexGuard<'a, BufReader<Raw<io::Stdin>>>);
+
+/// A handle of the process' standard input. Blocks nothing.
+///
+/// ```
+/// let fibre = fibre_core::spawn(|| {
+///     let mut line = String::new();
+///     fibre_io::stdio::stdin().read_line(&mut line)
+/// });
+/// fibre.join().unwrap()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn stdin() -> Stdin {
+    Stdin(())
+}
+
+impl Stdin {
+    /// Waits until nobody else reads. Blocks the fibre (or thread).
+    #[must_use]
+    pub fn lock(&self) -> StdinLock<'static> {
+        StdinLock(INPUT.lock())
+    }
+
+    /// Reads to the end of a line, and appends all of it; 0 at the end of the input. Blocks the fibre (or thread).
+    ///
+    /// # Errors
+    ///
+    /// As [`BufRead::read_line`]; `ECANCELED` if the fibre has been cancelled, or is while it waits.
+    pub fn read_line(&self, line: &mut String) -> io::Result<usize> {
+        self.lock().read_line(line)
+    }
+
+    /// The lines to come.
+    #[must_use]
+    pub fn lines(self) -> Lines<StdinLock<'static>> {
+        self.lock().lines()
+    }
+}
+
+impl Read for StdinLock<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl BufRead for StdinLock<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.0.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.0.consume(count);
+    }
+}
+
+impl Read for &Stdin {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.lock().read(buffer)
+    }
+
+    fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        self.lock().read_to_end(buffer)
+    }
+}
+
+impl Read for Stdin {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
+    }
+
+    fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        (&*self).read_to_end(buffer)
+    }
+}
+
+/// What the process writes to.
+macro_rules! output {
+    ($name:ident, $lock:ident, $function:ident, $shared:ident, $what:literal) => {
+        /// What all handles share.
+        static $shared: LazyLock<Mutex<LineWriter<Raw<io::$name>>>> =
+            LazyLock::new(|| Mutex::new(LineWriter::new(Raw(io::$function()))));
+
+        #[doc = concat!("A handle of the process' standard ", $what, ". See [`std::io::", stringify!($name), "`], with")]
+        /// which it shares no buffer.
+        ///
+        /// What a call writes, or all calls while it is [locked](Self::lock), is out when that ends, and each
+        /// line as soon as it is complete; only what is not out for an error waits for the next call. Writes
+        /// block the fibre, or the thread if the caller is not a fibre; whatever the output is, and without
+        /// making it non-blocking for others who have it.
+        #[derive(Debug)]
+        pub struct $name(());
+
+        #[doc = concat!("The standard ", $what, ", for this fibre (or thread) alone while this lives.")]
+        #[derive(Debug)]
+        pub struct $lock<'a>(MutexGuard<'a, LineWriter<Raw<io::$name>>>);
+
+        #[doc = concat!("A handle of the process' standard ", $what, ". Blocks nothing.")]
+        ///
+        /// ```
+        /// use std::io::Write;
+        ///
+        #[doc = concat!("let fibre = fibre_core::spawn(|| writeln!(fibre_io::stdio::", stringify!($function), "(), \"hello\"));")]
+        /// fibre.join().unwrap()?;
+        /// # Ok::<(), std::io::Error>(())
+        /// ```
+        #[must_use]
+        pub fn $function() -> $name {
+            $name(())
+        }
+
+        impl $name {
+            /// Waits until nobody else writes. Blocks the fibre (or thread).
+            #[must_use]
+            pub fn lock(&self) -> $lock<'static> {
+                $lock($shared.lock())
+            }
+        }
+
+        impl Drop for $lock<'_> {
+            fn drop(&mut self) {
+                // Who wants to hear of errors calls it.
+                let _ = self.0.flush();
+            }
+        }
+
+        impl Write for $lock<'_> {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.write(bytes)
+            }
+
+            fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+                self.0.write_all(bytes)
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                self.0.flush()
+            }
+        }
+
+        impl Write for &$name {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                let mut lock = self.lock();
+                let count = lock.write(bytes)?;
+                lock.flush().map(|()| count)
+            }
+
+            fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+                let mut lock = self.lock();
+                lock.write_all(bytes)?;
+                lock.flush()
+            }
+
+            fn write_fmt(&mut self, words: fmt::Arguments<'_>) -> io::Result<()> {
+                let mut lock = self.lock();
+                lock.write_fmt(words)?;
+                lock.flush()
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                self.lock().flush()
+            }
+        }
+
+        impl Write for $name {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                (&*self).write(bytes)
+            }
+
+            fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+                (&*self).write_all(bytes)
+            }
+
+            fn write_fmt(&mut self, words: fmt::Arguments<'_>) -> io::Result<()> {
+                (&*self).write_fmt(words)
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                (&*self).flush()
+            }
+        }
+    };
+}
+
+output!(Stdout, StdoutLock, stdout, OUTPUT, "output");
+output!(Stderr, StderrLock, stderr, ERRORS, "error");
