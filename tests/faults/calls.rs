@@ -1,10 +1,14 @@
 //! Reads, writes, waits and their like that go wrong.
 
-use super::plan::{ACCEPTS, COPIES, Fault, Plan, READS, Rule, Scope, TRANSFERS, WAITS, WRITES};
-use super::support::sockets::pair;
+use super::plan::{
+    ACCEPTS, COPIES, FILES, Fault, Plan, READS, Rule, Scope, TRANSFERS, WAITS, WRITES,
+};
+use super::support::sockets::{noise, pair};
+use super::tracer::scratch_folder;
 use super::traffic::{each_poller_under, under};
 use rustix::io::Errno;
 use std::io::{ErrorKind, Read};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -232,5 +236,39 @@ fn kernels_that_know_less() {
             },
         ],
         ..Plan::default()
+    });
+}
+
+/// Reads and writes of files are interrupted and stop short: who wants all of it gets all of it.
+#[test]
+fn files_in_pieces() {
+    let plan = Plan {
+        rules: &[
+            Rule {
+                calls: FILES,
+                scope: Scope::Files,
+                one_in: 3,
+                fault: INTERRUPTED,
+            },
+            Rule {
+                calls: FILES,
+                scope: Scope::Files,
+                one_in: 2,
+                fault: Fault::Short,
+            },
+        ],
+        ..Plan::default()
+    };
+    each_poller_under(plan, |_, _, mut random| {
+        let name = format!("fibre-faults-{:x}", random.next());
+        let path = Path::new(&scratch_folder()).join(name);
+        let bytes: Vec<u8> = noise(random.next()).take(60_000).collect();
+        fibre::fs::write(&path, &bytes).unwrap();
+        assert!(fibre::fs::read(&path).unwrap() == bytes);
+        let mut file = fibre::fs::File::open(&path).unwrap();
+        let mut some = vec![0; 50_000];
+        file.read_exact(&mut some).unwrap();
+        assert!(some == bytes[..50_000]);
+        fibre::fs::remove_file(&path).unwrap();
     });
 }

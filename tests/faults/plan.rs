@@ -29,6 +29,8 @@ pub enum Scope {
     All,
     /// Those about sockets and pipes.
     Streams,
+    /// Those about files.
+    Files,
     /// Those that add a descriptor to an epoll instance.
     Additions,
     /// Those that wait on a futex.
@@ -100,6 +102,15 @@ pub const TRANSFERS: &[i64] = &[
     libc::SYS_sendmsg,
 ];
 
+/// Calls that read and write files.
+pub const FILES: &[i64] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_pread64,
+    libc::SYS_pwrite64,
+    libc::SYS_preadv2,
+];
+
 /// Calls that copy inside the kernel.
 pub const COPIES: &[i64] = &[libc::SYS_splice, libc::SYS_sendfile];
 
@@ -120,6 +131,9 @@ pub const TRACED: &[i64] = &[
     libc::SYS_sendto,
     libc::SYS_sendmsg,
     libc::SYS_accept4,
+    libc::SYS_pread64,
+    libc::SYS_pwrite64,
+    libc::SYS_preadv2,
     libc::SYS_splice,
     libc::SYS_sendfile,
     libc::SYS_epoll_pwait2,

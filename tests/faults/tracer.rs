@@ -111,6 +111,12 @@ pub fn trace(plan: &Plan, environment: &[(&str, &str)]) -> (Option<i32>, String)
     (code, format!("{faults} faults\n{}", text_of(output)))
 }
 
+/// Where files are that may be concerned.
+pub fn scratch_folder() -> String {
+    let folder = std::env::temp_dir().canonicalize().unwrap();
+    folder.display().to_string()
+}
+
 /// Where a process can write to.
 fn memory_file() -> File {
     rustix::fs::memfd_create("output", MemfdFlags::CLOEXEC)
@@ -267,7 +273,8 @@ impl Tracer<'_> {
     fn concerns(&self, rule: &Rule, registers: &Registers) -> bool {
         match rule.scope {
             Scope::All => true,
-            Scope::Streams => self.is_stream(registers.rdi),
+            Scope::Streams => self.is_any_of(registers.rdi, &["socket:", "pipe:"]),
+            Scope::Files => self.is_any_of(registers.rdi, &[&scratch_folder()]),
             Scope::Additions => registers.rsi == libc::EPOLL_CTL_ADD as u64,
             Scope::FutexWaits => {
                 let operation = registers.rsi as i32 & libc::FUTEX_CMD_MASK;
@@ -276,14 +283,12 @@ impl Tracer<'_> {
         }
     }
 
-    /// Whether a descriptor is a socket or a pipe.
-    fn is_stream(&self, descriptor: u64) -> bool {
+    /// Whether what a descriptor stands for begins like one of these.
+    fn is_any_of(&self, descriptor: u64, kinds: &[&str]) -> bool {
         let link = format!("/proc/{}/fd/{descriptor}", self.process);
-        let Ok(target) = std::fs::read_link(link) else {
-            return false;
-        };
+        let target = std::fs::read_link(link).unwrap_or_default();
         let target = target.to_string_lossy();
-        target.starts_with("socket:") || target.starts_with("pipe:")
+        kinds.iter().any(|kind| target.starts_with(kind))
     }
 
     /// Has a thread, which stands before a call, suffer a fault.
