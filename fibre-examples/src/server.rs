@@ -56,6 +56,8 @@ pub struct Server<S: Socket> {
     pub connections: Arc<Connections<S>>,
     /// How long connections at work may take when it stops.
     drain_timeout: Duration,
+    /// What stops it; watched since before it said that it listens.
+    signals: Signals,
 }
 
 impl<S: Socket> Server<S> {
@@ -74,6 +76,7 @@ impl<S: Socket> Server<S> {
             cluster: cluster.build()?,
             connections: Arc::new(Connections::new(limits.max_connections)),
             drain_timeout: limits.drain_timeout,
+            signals: Signals::new([SIGINT, SIGTERM])?,
             listener: Arc::new(listener),
         };
         let address = server.listener.local_addr()?;
@@ -115,7 +118,9 @@ impl<S: Socket> Server<S> {
     ///
     /// If signals cannot be waited for.
     pub fn run(self) -> io::Result<usize> {
-        Signals::new([SIGINT, SIGTERM])?.wait()?;
+        self.signals.wait()?;
+        // The next one ends the process.
+        drop(self.signals);
         self.connections.stop();
         self.listener.close();
         if !self.connections.ended_within(self.drain_timeout) {

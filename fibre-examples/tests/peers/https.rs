@@ -77,7 +77,7 @@ fn two_hundred_clients_at_the_same_time_and_nothing_is_left() {
 
 #[test]
 fn half_handshakes_end_in_time_and_delay_nobody() {
-    let server = Https::start("half", &["--handshake-timeout", "0.5"]);
+    let server = Https::start("half", &["--handshake-timeout", "1.2"]);
     let hello = server.hello();
     let mut halves: Vec<_> = (0..100)
         .map(|place| {
@@ -112,7 +112,7 @@ fn half_handshakes_end_in_time_and_delay_nobody() {
 
 #[test]
 fn garbage_is_survived() {
-    let server = Https::start("garbage", &["--handshake-timeout", "0.5"]);
+    let server = Https::start("garbage", &["--handshake-timeout", "2"]);
     let hello = server.hello();
     for round in 0..100_usize {
         let mut bytes = hello.clone();
@@ -142,7 +142,7 @@ fn garbage_is_survived() {
 
 #[test]
 fn clients_that_leave_midway_or_do_not_read_are_forgotten() {
-    let server = Https::start("midway", &["--idle-timeout", "0.4"]);
+    let server = Https::start("midway", &["--idle-timeout", "0.8"]);
     let mut stuck = server.connect();
     ask(&mut stuck, "/bytes/100000000").unwrap();
     for round in 0..50 {

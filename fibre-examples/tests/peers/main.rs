@@ -3,10 +3,11 @@
 //!
 //! | file | what it is about |
 //! |---|---|
-//! | `program` | a process under test |
+//! | `program`, `tls` | a process under test, and those who talk TLS with it |
 //! | `https` | TLS clients that behave, and such that do not |
 //! | `stopping` | what clients see when a server stops |
 //! | `chat` | WebSocket clients, many and rude ones |
+//! | `cost` | the comparison runs |
 //! | `fetch` | the HTTP client, in this process, and as a program |
 
 #![allow(
@@ -16,6 +17,7 @@
 )]
 
 mod chat;
+mod cost;
 mod fetch;
 mod https;
 mod program;

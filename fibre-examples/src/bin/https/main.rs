@@ -15,7 +15,7 @@
 //! ends with TLS' close_notify, also when the server is stopped.
 //!
 //! `--threads` runs the same code, by the type of the socket, with a thread per connection and
-//! std's blocking sockets.
+//! std's blocking sockets. `tls-cost` compares the two.
 //!
 //! | file | its one idea |
 //! |---|---|
