@@ -49,6 +49,12 @@ pub trait Halt: Any + Send + Sync {
         false
     }
 
+    /// How many events the last [`poll`](Self::poll) or [`sleep`](Self::sleep) has delivered, if
+    /// they are this processor's, which then runs as many fibres before it polls again. A hint.
+    fn delivered(&self) -> u32 {
+        0
+    }
+
     /// Whether events stay where they are while a processor is busy with one fibre, so that an
     /// idle one had better look after it: the same for the life of the halt.
     fn needs_watch(&self) -> bool {

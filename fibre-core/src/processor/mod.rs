@@ -18,6 +18,7 @@ mod execute;
 mod foresight;
 mod informant;
 mod obey;
+mod polling;
 mod rest;
 mod slice;
 mod spin;
@@ -38,6 +39,7 @@ use crate::ready::ReadyQueue;
 use crate::stack::{StackCache, StackError};
 use crate::steal::{Mood, Thief};
 use crate::timer::{BATCH, Timers};
+use polling::Polling;
 use slice::Slice;
 use std::cell::Cell;
 use std::ptr;
@@ -103,6 +105,8 @@ pub struct Processor {
     slice: Slice,
     /// How long fibres have made way for others without letting all of them run.
     stretch: Slice,
+    /// Whether it is time to ask for events.
+    polling: Polling,
     /// Whether the next rest begins with a spin.
     spin: Spin,
     /// How it steals.
@@ -145,6 +149,7 @@ impl Processor {
             epoch,
             slice: Slice::new(epoch),
             stretch: Slice::new(epoch),
+            polling: Polling::default(),
             spin: Spin::new(domain.settings.spin),
             thief: Thief::new(index, &domain.settings),
             watcher: Watcher::new(index),
@@ -302,9 +307,12 @@ impl Processor {
             return false;
         }
         let now = Instant::now();
-        let turns = self.turns_since_service();
+        let switches = self.planned.get() + 1;
+        let turns = self.turns_since_service(switches);
         self.adapt_interval(now - self.last_service.replace(now));
-        self.poll_events();
+        if self.polling.is_due(switches) {
+            self.poll_events();
+        }
         self.fire_timers(now, turns);
         self.stacks.decay(now, &self.domain.stacks);
         self.domain.tally(self.index).count_service();
@@ -335,10 +343,9 @@ impl Processor {
         }
     }
 
-    /// How many of those who wait in the queue of started fibres have had their turn since the last
-    /// service; all switches count if nobody is there, who would have to wait for others.
-    fn turns_since_service(&self) -> u32 {
-        let switches = self.planned.get() + 1;
+    /// How many of those who wait in the queue of started fibres have had their turn in so many switches,
+    /// since the last service; all switches count if nobody is there, who would have to wait for others.
+    fn turns_since_service(&self, switches: u32) -> u32 {
         let others = self.ready.take_shared_turns();
         if self.ready.has_started() {
             switches.saturating_sub(others)
@@ -365,6 +372,7 @@ impl Processor {
     fn poll_events(&self) {
         if let Some(halt) = self.ready.halt() {
             halt.poll();
+            self.polling.begin(halt.delivered());
         }
     }
 

@@ -102,6 +102,8 @@ impl Processor {
             .min();
         self.domain.tally(self.index).set_resting();
         self.ready.sleep(deadline);
+        let halt = self.ready.halt();
+        self.polling.begin(halt.map_or(0, |halt| halt.delivered()));
         self.wake_up(before, deadline, watch);
         false
     }

@@ -11,6 +11,7 @@ use rustix::time::Timespec;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 /// See the module text.
@@ -23,6 +24,8 @@ pub struct Instance {
     interrupt: OwnedFd,
     /// Whether fibres are queued before processors are woken for them.
     batched: bool,
+    /// Events that were taken the last time; a hint.
+    delivered: AtomicU32,
 }
 
 impl Instance {
@@ -40,6 +43,7 @@ impl Instance {
             epoll: Arc::new(epoll),
             interrupt,
             batched,
+            delivered: AtomicU32::new(0),
         })
     }
 
@@ -71,12 +75,20 @@ impl Instance {
         } else {
             self.epoll.wait(timeout, deliver, foresee)
         };
-        match taken {
-            Ok(count) => count > 0,
+        let count = match taken {
+            Ok(count) => count,
             // After a signal one sleeps again, if there is nothing to do.
-            Err(Errno::INTR) => false,
+            Err(Errno::INTR) => 0,
             Err(errno) => give_up(errno),
-        }
+        };
+        // No more than are taken at once.
+        self.delivered.store(count as u32, Ordering::Relaxed);
+        count > 0
+    }
+
+    /// How many events the last poll or wait has delivered.
+    pub fn delivered(&self) -> u32 {
+        self.delivered.load(Ordering::Relaxed)
     }
 
     /// Ends a wait, or the next one if none is going on. Any thread.

@@ -16,7 +16,8 @@
 //!    registered it: [`instance::deliver`]. It is a hint: who is woken tries again.
 //! 3. **Soon.** An event is delivered at once if a processor of the cluster is idle, and if none
 //!    is, when one of them goes idle or at its next service, every 200 µs or so; so fibres
-//!    that yield in a loop starve nobody. If a processor is kept by one fibre, another one that is
+//!    that yield in a loop starve nobody. (With `processors`, at the first service at which the fibres
+//!    of earlier events have run, or after a millisecond.) If a processor is kept by one fibre, another one that is
 //!    idle delivers for it within about a millisecond. (Two pollers are late by design:
 //!    `thread-sleep` by a millisecond, `thread-opportunistic` by ten while all are busy.)
 //! 4. **Idle is idle.** Without events nobody wakes up.

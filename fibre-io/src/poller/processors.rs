@@ -30,6 +30,10 @@ impl Halt for Processors {
         self.0.poll();
     }
 
+    fn delivered(&self) -> u32 {
+        self.0.delivered()
+    }
+
     fn sleep(&self, deadline: Option<Instant>) {
         self.0.wait(deadline);
     }
