@@ -18,8 +18,9 @@ pub const EVENT: u32 = 0;
 /// What one who waited is told: all were woken.
 const ALL: u32 = 1;
 
-/// See the module text.
+/// See the module text. The word comes first, see [`Slot`](crate::table::Slot).
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Gate {
     /// What is known of the direction.
     word: GateWord,
@@ -202,7 +203,7 @@ impl Gate {
     fn wake_one(&self) {
         let mut list = self.waiting.lock();
         let first = list.claim_first(EVENT);
-        if list.is_empty() {
+        if first.is_none() {
             self.word.no_waiters();
         }
         drop(list);

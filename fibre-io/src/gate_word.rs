@@ -4,7 +4,7 @@
 //!  bit 0  READY    a system call may succeed
 //!  bit 1  HANGUP   the peer has closed: reading will never block again
 //!  bit 2  CLOSED   we have closed: no call may begin
-//!  bit 3  WAITERS  somebody is in the gate's list
+//!  bit 3  WAITERS  somebody may be in the gate's list
 //!  bit 4  MARKED   there has been urgent data: a short read does not mean drained
 //!  32..64 EPOCH    events so far
 //! ```
@@ -20,9 +20,16 @@
 //! the same word, sees `WAITERS` and goes to the list, or its event came first and
 //! is seen by the one who wants to wait.
 //!
+//! `WAITERS` stays when the last one is taken from the list, since that one will usually be back
+//! soon. It is cleared by who goes to the list and finds nobody. It changes under the lock
+//! only; so if it is set already, an event that comes after the wait has been announced
+//! sees it, and who waits has nothing to write.
+//!
 //! # Memory ordering
 //!
-//! All changes are acquire-release read-modify-writes of the one word; loads acquire.
+//! All changes are acquire-release read-modify-writes of the one word; loads acquire. Who finds
+//! `WAITERS` set under the lock sees, by the lock, the change that set it, and hence all events
+//! that did not see the flag.
 
 use fibre_core::sync::{AtomicU64, Ordering, planted};
 
@@ -175,17 +182,26 @@ impl GateWord {
     /// Announces a wait, under the list's lock. `false`: do not wait.
     #[must_use]
     pub fn begin_wait(&self) -> bool {
-        let before = self.0.fetch_or(WAITERS, Ordering::AcqRel);
-        before & (READY | HANGUP | CLOSED) == 0
+        self.announce() & (READY | HANGUP | CLOSED) == 0
     }
 
     /// Announces a wait for an event that was not known when `seen` was taken, under the
     /// list's lock: readiness of before does not count. `false`: do not wait.
     #[must_use]
     pub fn begin_wait_since(&self, seen: Snapshot) -> bool {
-        let before = self.0.fetch_or(WAITERS, Ordering::AcqRel);
+        let before = self.announce();
         let blind = planted("gates: nobody asks what has come since the look");
         before & CLOSED == 0 && (blind || before / EPOCH == seen.0 / EPOCH)
+    }
+
+    /// Sees to it that the flag of the waiters is set. Returns what else the word says.
+    #[inline]
+    fn announce(&self) -> u64 {
+        let now = self.0.load(Ordering::Acquire);
+        if now & WAITERS != 0 {
+            return now;
+        }
+        self.0.fetch_or(WAITERS, Ordering::AcqRel)
     }
 
     /// Says, under the list's lock, that the list is empty.

@@ -28,19 +28,21 @@ const TAKEN: u8 = 1;
 /// State of a slot: somebody owns its number, and what is in the slot is about that owner.
 const OWNED: u8 = 2;
 
-/// What the runtime knows about one descriptor number.
+/// What the runtime knows about one descriptor number. What an event and a usual read or write
+/// touch lies in its first cache line.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub struct Slot {
     /// Readiness to read or accept.
     pub read: Gate,
-    /// Readiness to write, or being connected.
-    pub write: Gate,
     /// How many owners the number has had.
     generation: AtomicU32,
-    /// Whether it has one now: one of the states below.
+    /// Whether it has one now: one of the states above.
     owned: AtomicU8,
     /// Whether `epoll` is set: a hint that spares the lock.
     registered: AtomicBool,
+    /// Readiness to write, or being connected.
+    pub write: Gate,
     /// The instance that the descriptor is registered with.
     epoll: Mutex<Option<Arc<Epoll>>>,
 }

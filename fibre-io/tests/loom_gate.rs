@@ -34,6 +34,8 @@ enum Planted {
     WaitBlindly,
     /// Wait without asking whether the deadline is still the same.
     KeepDeadline,
+    /// Clear the flag of the waiters when the list has been let go.
+    ClearLate,
 }
 
 impl Socket {
@@ -62,8 +64,20 @@ impl Socket {
             list.0 -= 1;
             list.1 += 1;
             self.woken.notify_one();
+        } else {
+            self.word.no_waiters();
         }
-        if list.0 == 0 {
+    }
+
+    /// `Gate::pass_on`; planted: says that nobody waits when somebody may do so again.
+    fn pass_on(&self, planted: Planted) {
+        if !self.word.snapshot().has_waiters() {
+            return;
+        }
+        if planted != Planted::ClearLate {
+            return self.wake_one();
+        }
+        if self.list.lock().unwrap().0 == 0 {
             self.word.no_waiters();
         }
     }
@@ -169,6 +183,30 @@ fn one_reader(planted: Planted) {
     );
 }
 
+/// The same at a gate where somebody has waited before, and where somebody else passes an event on
+/// meanwhile.
+fn late_reader(planted: Planted) {
+    let socket = Socket::new();
+    let _ = socket.word.drained(socket.word.snapshot(), true);
+    assert!(socket.word.begin_wait());
+    let poller = {
+        let socket = Arc::clone(&socket);
+        thread::spawn(move || socket.arrive())
+    };
+    let other = {
+        let socket = Arc::clone(&socket);
+        thread::spawn(move || socket.pass_on(planted))
+    };
+    let asleep = !socket.try_read(planted);
+    poller.join().unwrap();
+    other.join().unwrap();
+    let woken = socket.list.lock().unwrap().1 > 0;
+    assert!(
+        !asleep || woken,
+        "asleep with a byte in the kernel, and nobody wakes it"
+    );
+}
+
 /// Two readers and two edges.
 fn two_readers() {
     let socket = Socket::new();
@@ -224,6 +262,18 @@ fn planted_old_deadline_is_found() {
 #[test]
 fn an_edge_is_not_lost() {
     model::check(|| one_reader(Planted::Nothing));
+}
+
+/// Nor is one for a reader that finds the flag of the waiters set.
+#[test]
+fn an_edge_is_not_lost_on_those_who_are_back() {
+    model::check(|| late_reader(Planted::Nothing));
+}
+
+/// Planted: the flag is cleared when somebody waits again.
+#[test]
+fn planted_late_clearing_is_found() {
+    finds_bug(|| late_reader(Planted::ClearLate));
 }
 
 /// Two readers of one socket both get what came for them.
