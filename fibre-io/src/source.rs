@@ -7,7 +7,7 @@ use crate::gate_word::Snapshot;
 use crate::patience::Patience;
 use crate::poller::epoll_of_caller;
 use crate::table::Slot;
-use fibre_core::{Cancelled, fetch_all, foresee, yield_cancellable, yield_point_cancellable};
+use fibre_core::{Cancelled, foresee, yield_cancellable, yield_point_cancellable};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -169,9 +169,7 @@ impl<F: AsFd> Source<F> {
         loop {
             let seen = gate.snapshot();
             if seen.is_closed() {
-                // A loop that goes on in spite of errors keeps nobody from running.
-                yield_point_cancellable()?;
-                return Err(closed());
+                return Err(refuse());
             }
             if self.slot.is_registered() {
                 if !seen.is_ready() && !turn.is_over() {
@@ -187,7 +185,10 @@ impl<F: AsFd> Source<F> {
                 make_way()?;
                 continue;
             }
-            look_ahead(direction, gate);
+            if direction == Direction::Read {
+                // Who writes has done so when it read.
+                foresee();
+            }
             match operation(self.as_fd()) {
                 Ok((value, Left::More)) => {
                     gate.took_all(&turn);
@@ -348,13 +349,12 @@ fn make_way() -> Result<(), Cancelled> {
     }
 }
 
-/// Has the CPU fetch, during the call that follows, what waiting at the gate and the next fibre need.
-/// Who writes has done so when it read.
-#[inline]
-fn look_ahead(direction: Direction, gate: &Gate) {
-    if direction == Direction::Read {
-        fetch_all(gate);
-        foresee();
+/// [`closed`], for one that may try again and again: it keeps nobody from running.
+#[cold]
+fn refuse() -> io::Error {
+    match yield_point_cancellable() {
+        Ok(()) => closed(),
+        Err(cancelled) => cancelled.into(),
     }
 }
 
