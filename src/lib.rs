@@ -106,7 +106,7 @@ pub use fibre_sync::select;
 #[doc(inline)]
 pub use fibre_io::net;
 
-pub use fibre_io::{IoChoices, Poller, UnknownPoller};
+pub use fibre_io::{BufferPool, IoChoices, Poller, PooledBuffer, UnknownPoller};
 
 /// Files, after `std::fs`.
 #[doc(inline)]

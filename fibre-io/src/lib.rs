@@ -33,6 +33,8 @@
 
 #[cfg(not(loom))]
 mod backoff;
+#[cfg(not(loom))]
+mod buffers;
 pub mod calls;
 #[cfg(not(loom))]
 mod choices;
@@ -80,6 +82,8 @@ mod table;
 #[cfg(not(loom))]
 mod transfer;
 
+#[cfg(not(loom))]
+pub use buffers::{BufferPool, PooledBuffer};
 #[cfg(not(loom))]
 pub use choices::{IoChoices, Poller, UnknownPoller};
 #[cfg(not(loom))]

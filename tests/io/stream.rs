@@ -1,13 +1,71 @@
 //! Bytes: all of them, in order, in every kind of call.
 
 use crate::support::sockets::{
-    pair, pair_with_std, read_bytes, read_noise, shrink_buffers, write_noise,
+    fresh_pair_with_std, pair, pair_with_std, read_bytes, read_noise, shrink_buffers, write_noise,
 };
 use crate::support::{Random, for_clusters, for_each_cluster};
 use fibre::net::{Shutdown, TcpStream};
 use std::io::{IoSlice, IoSliceMut, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
+
+/// A buffer that is counted while somebody has it.
+struct Counted<'a> {
+    bytes: [u8; 8],
+    held: &'a AtomicUsize,
+}
+
+impl<'a> Counted<'a> {
+    fn take(held: &'a AtomicUsize) -> Self {
+        held.fetch_add(1, Ordering::Relaxed);
+        let bytes = [0; 8];
+        Self { bytes, held }
+    }
+}
+
+impl AsMut<[u8]> for Counted<'_> {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.held.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Who waits has no buffer, and who has read has one.
+#[test]
+fn a_buffer_is_taken_when_there_is_something_to_read() {
+    for_each_cluster(|_| {
+        let (near, mut far) = fresh_pair_with_std();
+        let (held, tried) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        fibre::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let take = || {
+                    tried.fetch_add(1, Ordering::Relaxed);
+                    Counted::take(&held)
+                };
+                let (buffer, length) = near.read_with(take).unwrap();
+                assert_eq!(held.load(Ordering::Relaxed), 1);
+                buffer.bytes[..length].to_vec()
+            });
+            let late = Instant::now() + Duration::from_secs(20);
+            while tried.load(Ordering::Relaxed) == 0 || held.load(Ordering::Relaxed) > 0 {
+                assert!(Instant::now() < late, "a buffer is held during a wait");
+                fibre::yield_now();
+            }
+            far.write_all(b"here").unwrap();
+            assert_eq!(reader.join().unwrap(), b"here");
+        });
+        drop(far);
+        let (_, length) = near.read_with(|| Counted::take(&held)).unwrap();
+        assert_eq!((length, held.load(Ordering::Relaxed)), (0, 0));
+    });
+}
 
 /// Both directions at once carry megabytes in pieces of random sizes.
 #[test]

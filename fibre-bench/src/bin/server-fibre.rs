@@ -1,11 +1,14 @@
-//! Ours: a fibre per connection, in plain blocking style.
+//! Ours: a fibre per connection, in plain blocking style. A connection has a buffer while it
+//! has a request, not while it waits for one.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
-use fibre::Cluster;
 use fibre::net::{TcpListener, TcpStream};
-use fibre_bench::http::{READ_BUFFER, SMALL_BUFFER};
+use fibre::{BufferPool, Cluster};
 use fibre_bench::serving::{self, Options, Responder};
+
+/// Buffers that are kept while nobody needs them, at most.
+const SPARE: usize = 64;
 
 fn main() -> io::Result<()> {
     let options = Options::from_arguments();
@@ -21,24 +24,21 @@ fn accept(options: &Options) -> io::Result<()> {
     let listener = TcpListener::bind(&options.address)?;
     serving::deepen_backlog(&listener)?;
     serving::announce(listener.local_addr()?)?;
+    // For the life of the process.
+    let pool: &BufferPool = Box::leak(Box::new(BufferPool::new(options.read_buffer(), SPARE)));
     loop {
         let (stream, _) = listener.accept()?;
         let responder = options.responder();
-        if options.small_buffer {
-            fibre::spawn(move || serve::<SMALL_BUFFER>(&stream, responder));
-        } else {
-            fibre::spawn(move || serve::<READ_BUFFER>(&stream, responder));
-        }
+        fibre::spawn(move || serve(&stream, responder, pool));
     }
 }
 
 /// Replies until the client goes away; an error ends the connection like a
 /// close.
-fn serve<const ROOM: usize>(mut stream: &TcpStream, mut responder: Responder) -> io::Result<()> {
+fn serve(mut stream: &TcpStream, mut responder: Responder, pool: &BufferPool) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let mut buffer = [0; ROOM];
     loop {
-        let length = stream.read(&mut buffer)?;
+        let (buffer, length) = stream.read_with(|| pool.take())?;
         if length == 0 {
             return Ok(());
         }

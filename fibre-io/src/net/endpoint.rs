@@ -143,6 +143,19 @@ impl Endpoint {
         })
     }
 
+    /// [`read`](Self::read) into a buffer that is taken when there may be something to read, and
+    /// dropped before it waits.
+    #[inline]
+    pub fn read_with<B: AsMut<[u8]>>(&self, mut take: impl FnMut() -> B) -> io::Result<(B, usize)> {
+        self.receiving(|fd| {
+            let mut buffer = take();
+            let room = buffer.as_mut();
+            let wanted = room.len();
+            let (count, _) = recv(fd, room, RECEIVE)?;
+            Ok(((buffer, count), left(count, wanted)))
+        })
+    }
+
     /// Reads from a stream whose peer may send descriptors.
     #[inline]
     pub fn read_with_descriptors(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -179,6 +192,28 @@ impl Endpoint {
             let count = send(fd, buffer, SEND)?;
             Ok((count, left(count, buffer.len())))
         })
+    }
+
+    /// Writes all of a buffer to a stream.
+    #[inline]
+    pub fn write_all(&self, buffer: &[u8]) -> io::Result<()> {
+        let count = self.write(buffer)?;
+        if count < buffer.len() {
+            return self.write_rest(&buffer[count..]);
+        }
+        Ok(())
+    }
+
+    /// [`write_all`](Self::write_all) of what there was no room for at first.
+    #[cold]
+    fn write_rest(&self, mut rest: &[u8]) -> io::Result<()> {
+        while !rest.is_empty() {
+            match self.write(rest)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => rest = &rest[count..],
+            }
+        }
+        Ok(())
     }
 
     /// Writes several buffers to a stream.

@@ -261,6 +261,11 @@ macro_rules! stream {
                 self.end.write_vectored(buffers)
             }
 
+            #[inline]
+            fn write_all(&mut self, buffer: &[u8]) -> io::Result<()> {
+                self.end.write_all(buffer)
+            }
+
             /// Does nothing: the stream has no buffer of its own.
             fn flush(&mut self) -> io::Result<()> {
                 Ok(())
@@ -286,6 +291,11 @@ macro_rules! stream {
 
             fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
                 (&*self).write_vectored(buffers)
+            }
+
+            #[inline]
+            fn write_all(&mut self, buffer: &[u8]) -> io::Result<()> {
+                self.end.write_all(buffer)
             }
 
             fn flush(&mut self) -> io::Result<()> {

@@ -182,6 +182,35 @@ impl TcpStream {
         to_std(&rustix::net::getsockname(&self.end)?)
     }
 
+    /// Reads into a buffer that `take` yields when there may be something to read, and which is
+    /// dropped before the call waits, so that a connection which is idle has none. Returns
+    /// the buffer, and how many bytes of it were read; zero at the end of the stream. Blocks as a
+    /// read. `take` blocks nothing.
+    ///
+    /// ```
+    /// use fibre_io::BufferPool;
+    /// use fibre_io::net::{TcpListener, TcpStream};
+    /// use std::io::Write;
+    ///
+    /// static POOL: BufferPool = BufferPool::new(4096, 64);
+    ///
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let mut client = TcpStream::connect(listener.local_addr()?)?;
+    /// let (server, _) = listener.accept()?;
+    /// client.write_all(b"GET /")?;
+    /// let (request, length) = server.read_with(|| POOL.take())?;
+    /// assert_eq!(&request[..length], b"GET /");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As reading.
+    #[inline]
+    pub fn read_with<B: AsMut<[u8]>>(&self, take: impl FnMut() -> B) -> io::Result<(B, usize)> {
+        self.end.read_with(take)
+    }
+
     /// Whether small writes are sent at once (`TCP_NODELAY`).
     ///
     /// # Errors
