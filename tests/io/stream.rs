@@ -5,7 +5,7 @@ use crate::support::sockets::{
 };
 use crate::support::{Random, for_clusters, for_each_cluster};
 use fibre::net::{Shutdown, TcpStream};
-use std::io::{IoSlice, IoSliceMut, Read, Write};
+use std::io::{BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -113,13 +113,15 @@ fn small_buffers_cut_everything_short() {
     });
 }
 
-/// Ten megabytes, where a third of the reads and writes take one byte, and one megabyte in reads
-/// of nothing but one byte, arrive whole.
+/// Ten megabytes, where a third of the reads and writes take one byte, one megabyte in reads of
+/// nothing but one byte, and ten (with debug assertions, one) in buffered reads of one byte, arrive
+/// whole.
 #[test]
 fn ten_megabytes_in_crumbs() {
     let seed = Random::seed();
     for_clusters(&[2], move |_| {
         const LENGTH: usize = 10 << 20;
+        const UNBUFFERED: usize = LENGTH / 10;
         let mut random = Random::new(seed);
         let (left, right) = pair();
         let (writing, reading) = (random.split(), random.split());
@@ -132,8 +134,17 @@ fn ten_megabytes_in_crumbs() {
         let left = writer.join().unwrap();
 
         let sizes = random.split();
-        let writer = fibre::spawn(move || write_noise(&right, seed, LENGTH / 10, sizes));
-        read_bytes(&left, seed, LENGTH / 10);
+        let buffered = if cfg!(debug_assertions) {
+            LENGTH / 10
+        } else {
+            LENGTH
+        };
+        let writer = fibre::spawn(move || {
+            write_noise(&right, seed, UNBUFFERED, sizes.clone());
+            write_noise(&right, seed, buffered, sizes);
+        });
+        read_bytes(&left, seed, UNBUFFERED);
+        read_bytes(BufReader::new(&left), seed, buffered);
         writer.join().unwrap();
     });
 }
