@@ -14,6 +14,7 @@
 //! | `gate_word`, `gate` | readiness of one direction, and who waits for it |
 //! | `gates` | waiting for several of them |
 //! | `epoll` | one epoll instance, as the kernel has it |
+//! | `ownership` | who has a descriptor's number |
 //! | `table` | one slot per descriptor, found by its number |
 //! | `choices` | what is chosen per cluster |
 //! | `duty`, `shift`, `calls` | who polls: the words of three pollers |
@@ -56,6 +57,7 @@ mod gates;
 pub mod gates;
 #[cfg(not(loom))]
 pub mod net;
+pub mod ownership;
 mod patience;
 #[cfg(not(loom))]
 pub mod pipe;

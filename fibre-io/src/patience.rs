@@ -44,6 +44,7 @@ impl Patience<'_> {
 /// # Errors
 ///
 /// The call's others.
+#[cfg(not(loom))]
 pub fn none_if_late<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),

@@ -9,9 +9,10 @@
 
 use crate::epoll::Epoll;
 use crate::gate::Gate;
+use crate::ownership::Ownership;
 use parking_lot::Mutex;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Slots made at once.
@@ -21,13 +22,6 @@ const CHUNK: usize = 1024;
 /// limit (`fs.nr_open`).
 const CHUNKS: usize = 4096;
 
-/// State of a slot: nobody owns its number.
-const FREE: u8 = 0;
-/// State of a slot: somebody is about to own its number, or to leave it.
-const TAKEN: u8 = 1;
-/// State of a slot: somebody owns its number, and what is in the slot is about that owner.
-const OWNED: u8 = 2;
-
 /// What the runtime knows about one descriptor number. What an event and a usual read or write
 /// touch lies in its first cache line.
 #[derive(Debug, Default)]
@@ -35,10 +29,8 @@ const OWNED: u8 = 2;
 pub struct Slot {
     /// Readiness to read or accept.
     pub read: Gate,
-    /// How many owners the number has had.
-    generation: AtomicU32,
-    /// Whether it has one now: one of the states above.
-    owned: AtomicU8,
+    /// Who has the number.
+    ownership: Ownership,
     /// Whether `epoll` is set: a hint that spares the lock.
     registered: AtomicBool,
     /// Readiness to write, or being connected.
@@ -71,46 +63,40 @@ impl Slot {
 
     /// Makes the slot a new owner's. Returns its generation.
     pub fn acquire(&self) -> u32 {
-        self.owned.store(TAKEN, Ordering::Release);
-        // An owner that was forgotten, or somebody who only looked, may have left it behind.
-        drop(self.deregister());
-        self.read.reset();
-        self.write.reset();
-        let before = self.generation.fetch_add(1, Ordering::AcqRel);
-        self.owned.store(OWNED, Ordering::Release);
-        before.wrapping_add(1)
+        self.ownership.take(|| self.prepare())
     }
 
     /// [`acquire`](Self::acquire), unless it has an owner; says whether it had none.
     #[must_use]
     pub fn try_acquire(&self) -> bool {
-        let was = self
-            .owned
-            .compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
-        if was.is_ok() {
-            self.acquire();
-        }
-        was.is_ok()
+        self.ownership.try_take(|| self.prepare())
+    }
+
+    /// Forgets what was known of an earlier owner's descriptor.
+    fn prepare(&self) {
+        // An owner that was forgotten, or somebody who only looked, may have left it behind.
+        drop(self.deregister());
+        self.read.reset();
+        self.write.reset();
     }
 
     /// Says that the owner goes. The descriptor is still open. Who has only looked on sees it, now
-    /// or before it waits: nobody else will tell it anything. The next owner comes after that.
+    /// or before it waits: nobody else will tell it anything.
     pub fn release(&self) {
-        self.owned.store(TAKEN, Ordering::Release);
-        self.read.wake_all();
-        self.write.wake_all();
-        self.owned.store(FREE, Ordering::Release);
+        self.ownership.leave(|| {
+            self.read.wake_all();
+            self.write.wake_all();
+        });
     }
 
     /// The generation of the present owner, if there is one.
     pub fn owner(&self) -> Option<u32> {
-        let generation = self.generation.load(Ordering::Acquire);
-        (self.owned.load(Ordering::Acquire) == OWNED).then_some(generation)
+        self.ownership.owner()
     }
 
     /// Whether `generation` is the present owner's.
     pub fn is_owned_by(&self, generation: u32) -> bool {
-        self.generation.load(Ordering::Acquire) == generation
+        self.ownership.is_last(generation)
     }
 
     /// Whether the descriptor is registered with some instance.
@@ -130,7 +116,7 @@ impl Slot {
     ) -> std::io::Result<()> {
         let mut epoll = self.epoll.lock();
         if epoll.is_none() {
-            *epoll = Some(register(self.generation.load(Ordering::Acquire))?);
+            *epoll = Some(register(self.ownership.generation())?);
             self.registered.store(true, Ordering::Release);
         }
         Ok(())
