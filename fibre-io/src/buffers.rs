@@ -58,13 +58,16 @@ impl BufferPool {
     /// One more. The first time it makes room for those that come back, too.
     #[cold]
     fn make(&self) -> Box<[u8]> {
-        let mut room = Vec::with_capacity(self.most);
-        let mut free = self.free.lock();
-        if free.capacity() == 0 {
-            mem::swap(&mut *free, &mut room);
+        let has_room = self.free.lock().capacity() > 0;
+        if !has_room {
+            let mut room = Vec::with_capacity(self.most);
+            let mut free = self.free.lock();
+            if free.capacity() == 0 {
+                mem::swap(&mut *free, &mut room);
+            }
+            // What is freed is freed without the lock.
+            drop(free);
         }
-        // What is freed is freed without the lock.
-        drop(free);
         vec![0; self.size].into_boxed_slice()
     }
 

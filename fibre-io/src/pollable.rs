@@ -3,7 +3,7 @@
 
 use crate::patience::Patience;
 use crate::poll::{PollFd, Readiness, poll, poll_timeout, poll_until};
-use crate::source::{Direction, Left, Source, closed};
+use crate::source::{Direction, Left, PassOn, Source, closed};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -268,14 +268,5 @@ where
 
     fn flush(&mut self) -> io::Result<()> {
         (&*self).flush()
-    }
-}
-
-/// Wakes the next one if a call unwinds that may have been woken for an event.
-struct PassOn<'a, F: AsFd>(&'a Source<F>, Direction);
-
-impl<F: AsFd> Drop for PassOn<'_, F> {
-    fn drop(&mut self) {
-        self.0.pass_on(self.1);
     }
 }

@@ -349,6 +349,16 @@ fn make_way() -> Result<(), Cancelled> {
     }
 }
 
+/// Wakes the next one if code of a user's unwinds in a call that may have been woken for an event. To be
+/// forgotten when it has not.
+pub struct PassOn<'a, F: AsFd>(pub &'a Source<F>, pub Direction);
+
+impl<F: AsFd> Drop for PassOn<'_, F> {
+    fn drop(&mut self) {
+        self.0.pass_on(self.1);
+    }
+}
+
 /// [`closed`], for one that may try again and again: it keeps nobody from running.
 #[cold]
 fn refuse() -> io::Error {

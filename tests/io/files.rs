@@ -383,13 +383,22 @@ fn who_opens_a_named_pipe_is_in_nobodys_way() {
         let readers: Vec<_> = (0..4)
             .map(|_| {
                 let path = path.clone();
-                fibre::spawn(move || File::open(path).unwrap())
+                fibre::spawn(move || File::open(path)?.read_exact(&mut [0]))
             })
             .collect();
         let_others_block();
-        let writer = OpenOptions::new().write(true).open(&path).unwrap();
-        readers.into_iter().for_each(|reader| drop(reader.join()));
+        let mut writer = OpenOptions::new().write(true).open(&path).unwrap();
+        let_others_block();
+        writer.write_all(b"four").unwrap();
+        for reader in readers {
+            reader.join().unwrap().unwrap();
+        }
         drop(writer);
+        let reader = path.clone();
+        let reader = fibre::spawn(move || fibre::fs::read(reader));
+        let_others_block();
+        fibre::fs::write(&path, "all").unwrap();
+        assert_eq!(reader.join().unwrap().unwrap(), b"all");
     });
     served.join().unwrap();
 }

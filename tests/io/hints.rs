@@ -213,6 +213,9 @@ fn other_kinds_of_sockets() {
     let tcp = || socket(AddressFamily::INET6, SocketType::STREAM);
     assert_eq!(kind(UnixStream::try_from(tcp())), refused);
     assert_eq!(kind(TcpStream::try_from(tcp())), None);
+    let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = udp.local_addr().unwrap();
+    assert_eq!(kind(TcpStream::connect_with(udp, &address)), refused);
     let file = OwnedFd::from(std::fs::File::open("/").unwrap());
     assert!(TcpStream::try_from(file).is_err());
 }

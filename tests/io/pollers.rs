@@ -378,11 +378,13 @@ fn idle_pollers_are_idle_and_end_with_their_cluster() {
         thread::sleep(Duration::from_millis(30));
         assert_eq!(thread_exists(&helper), threaded, "{poller}");
         // It may still be about to become idle, and is for good then.
-        eventually(|| {
+        let is_idle = || {
             let before = cpu_time_of(&name);
             thread::sleep(Duration::from_millis(100));
             Duration::from_nanos(cpu_time_of(&name) - before) < Duration::from_millis(1)
-        });
+        };
+        eventually(is_idle);
+        assert!(is_idle(), "{poller}");
         drop(far);
         watched(|| cluster.stop());
         assert!(!thread_exists(&helper) && !thread_exists(&format!("{name}/0")));

@@ -173,7 +173,27 @@ fn handlers_that_were_taken_away() {
         }
         drop(deaf);
         assert_eq!(action(signal), libc::SIG_DFL);
-        assert!(Signals::new([signal]).is_ok());
+    });
+}
+
+/// Somebody has saved our handler, and puts it back when it is ours no more: it does not call itself.
+#[test]
+fn handlers_that_were_kept() {
+    watched(|| {
+        let signal = real_time(7);
+        let mut saved = MaybeUninit::<libc::sigaction>::zeroed();
+        let first = Signals::new([signal]).unwrap();
+        // SAFETY: room for the action, and the action that was there.
+        unsafe { libc::sigaction(signal.as_raw(), std::ptr::null(), saved.as_mut_ptr()) };
+        drop(first);
+        assert_eq!(action(signal), libc::SIG_DFL);
+        // SAFETY: written above.
+        unsafe { libc::sigaction(signal.as_raw(), saved.as_ptr(), std::ptr::null_mut()) };
+        let signals = Signals::new([signal]).unwrap();
+        send(signal);
+        assert_eq!(signals.wait().unwrap(), signal);
+        drop(signals);
+        assert_eq!(action(signal), libc::SIG_DFL);
     });
 }
 

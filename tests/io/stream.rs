@@ -3,9 +3,10 @@
 use crate::support::sockets::{
     fresh_pair_with_std, pair, pair_with_std, read_bytes, read_noise, shrink_buffers, write_noise,
 };
-use crate::support::{Random, for_clusters, for_each_cluster};
+use crate::support::{Random, eventually, for_clusters, for_each_cluster, let_others_block};
 use fibre::net::{Shutdown, TcpStream};
-use std::io::{BufReader, IoSlice, IoSliceMut, Read, Write};
+use std::io::{BufReader, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -64,6 +65,40 @@ fn a_buffer_is_taken_when_there_is_something_to_read() {
         drop(far);
         let (_, length) = near.read_with(|| Counted::take(&held)).unwrap();
         assert_eq!((length, held.load(Ordering::Relaxed)), (0, 0));
+    });
+}
+
+/// One whose buffer cannot be had, after an event has woken it, leaves the event to the next one.
+#[test]
+fn buffers_that_cannot_be_had() {
+    for_each_cluster(|_| {
+        let (near, mut far) = pair();
+        let near = Arc::new(near);
+        let error = near.read_with(|| [0; 0]).map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        let readers = [true, false].map(|panics| {
+            let near = Arc::clone(&near);
+            let waits = Arc::new(AtomicUsize::new(0));
+            let tries = Arc::clone(&waits);
+            let reader = fibre::spawn(move || {
+                let take = || {
+                    let tried = tries.fetch_add(1, Ordering::Relaxed) > 0;
+                    if panics && tried {
+                        resume_unwind(Box::new("no buffer"));
+                    }
+                    [0_u8; 8]
+                };
+                near.read_with(take).map(|(_, length)| length)
+            });
+            // The second one knows that there is nothing.
+            eventually(|| !panics || waits.load(Ordering::Relaxed) > 0);
+            let_others_block();
+            reader
+        });
+        far.write_all(b"x").unwrap();
+        let [first, second] = readers;
+        assert!(first.join().is_err());
+        assert_eq!(second.join().unwrap().unwrap(), 1);
     });
 }
 

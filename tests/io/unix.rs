@@ -124,7 +124,15 @@ fn full_queues_make_connecting_wait() {
         let name = fresh_name();
         let listener = UnixListener::bind_addr(&name).unwrap();
         rustix::net::listen(&listener, 1).unwrap();
-        let clients: Vec<_> = (0..12_u8)
+        let past = Instant::now();
+        let first = (0..).map_while(|me| Some((me, UnixStream::connect_until(&name, past).ok()?)));
+        let first: Vec<(u8, _)> = first.collect();
+        for (me, stream) in &first {
+            (&*stream).write_all(&[*me]).unwrap();
+        }
+        // Now it is full.
+        let all = first.len() as u8 + 12;
+        let clients: Vec<_> = (first.len() as u8..all)
             .map(|me| {
                 let name = name.clone();
                 fibre::spawn(move || {
@@ -138,7 +146,7 @@ fn full_queues_make_connecting_wait() {
         let_others_block();
         cancelled.cancel();
         assert!(cancelled.join().unwrap());
-        let mut seen: Vec<u8> = (0..12)
+        let mut seen: Vec<u8> = (0..all)
             .map(|_| {
                 let mut byte = [0];
                 let (mut stream, _) = listener.accept().unwrap();
@@ -147,7 +155,7 @@ fn full_queues_make_connecting_wait() {
             })
             .collect();
         seen.sort_unstable();
-        assert!(seen.into_iter().eq(0..12));
+        assert!(seen.into_iter().eq(0..all));
         clients
             .into_iter()
             .for_each(|client| client.join().unwrap());
@@ -336,5 +344,31 @@ fn descriptors_are_passed_on() {
             writer.write_all(b"x").unwrap();
             assert_eq!(rustix::io::read(fd, &mut [0; 2]).unwrap(), 1);
         }
+    });
+}
+
+/// Where the kernel says who has sent bytes, it hands out those of one sender at a time.
+#[test]
+fn senders_are_told_apart() {
+    for_each_cluster(|_| {
+        let (near, far) = UnixStream::pair().unwrap();
+        rustix::net::sockopt::set_socket_passcred(&near, true).unwrap();
+        let reader = fibre::spawn(move || {
+            let mut text = Vec::new();
+            while text.len() < 2 {
+                let mut buffer = [0; 8];
+                let received = near.recv_fds(&mut buffer, &mut Vec::new()).unwrap();
+                text.extend_from_slice(&buffer[..received.bytes]);
+            }
+            text
+        });
+        let_others_block();
+        rustix::io::write(&far, b"a").unwrap();
+        let mut other = std::process::Command::new("printf");
+        let other = other
+            .arg("b")
+            .stdout(far.as_fd().try_clone_to_owned().unwrap());
+        assert!(other.status().unwrap().success());
+        assert_eq!(reader.join().unwrap(), b"ab");
     });
 }

@@ -129,17 +129,18 @@ impl Steps {
             (output, started.elapsed())
         });
         let result = self.run_tests(&first.0, first.1, some_must_run);
-        let (output, took) = ended
-            .join()
-            .map_err(|_| anyhow!("cannot wait for {title}"))?;
-        let output = output?;
+        let ended = ended.join();
+        let (output, took) = ended.map_err(|_| anyhow!("cannot wait for {title}"))?;
         println!("\n==> {title}");
-        let passed = echo_counting_tests(&*output.stdout);
-        stdout().write_all(&output.stderr)?;
+        let outcome = output
+            .with_context(|| format!("cannot read what {title} prints"))
+            .and_then(|output| {
+                let passed = echo_counting_tests(&*output.stdout)?;
+                stdout().write_all(&output.stderr)?;
+                judge(output.status)?;
+                tests_remark(passed, some_must_run)
+            });
         println!("<== {title}: {}", in_seconds(took));
-        let outcome = judge(output.status)
-            .and(passed)
-            .and_then(|passed| tests_remark(passed, some_must_run));
         result.and(self.enter(&title, took, outcome))
     }
 

@@ -309,8 +309,9 @@ impl Processor {
         let now = Instant::now();
         let switches = self.planned.get() + 1;
         let turns = self.turns_since_service(switches);
-        self.adapt_interval(now - self.last_service.replace(now));
-        if self.polling.is_due(switches) {
+        let before = self.last_service.replace(now);
+        self.adapt_interval(now - before);
+        if self.polling.is_due(switches, before, now) {
             self.poll_events();
         }
         self.fire_timers(now, turns);

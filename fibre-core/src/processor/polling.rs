@@ -4,20 +4,22 @@
 //! of these that their memory does not fit into the caches, what waking a fibre has
 //! brought in is gone by the time it runs, and with it what the kernel has looked at. So the fibres of one
 //! poll's events run before the next poll, and those of the next are woken just before
-//! they run. They run no later for that, as the kernel tells of events in their order.
+//! they run. Where nobody else could run them earlier, they run no later for that, as the kernel tells of
+//! events in their order; and where somebody could, about a millisecond later at most.
 
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
-/// Services in a row that may do without a poll: a millisecond.
-const MOST_SKIPPED: u32 = 4;
+/// The longest time without a poll, but for the fibres that run between two services.
+const LONGEST: Duration = Duration::from_millis(1);
 
 /// See the module text.
 #[derive(Debug, Default)]
 pub struct Polling {
     /// Switches to go by until all whom the last poll has woken have run, about.
     left: Cell<u32>,
-    /// Services without a poll since.
-    skipped: Cell<u32>,
+    /// The service or the sleep at which that poll was, once a service has asked.
+    since: Cell<Option<Instant>>,
 }
 
 impl Polling {
@@ -25,17 +27,17 @@ impl Polling {
     #[inline]
     pub fn begin(&self, delivered: u32) {
         self.left.set(delivered);
-        self.skipped.set(0);
+        self.since.set(None);
     }
 
-    /// Whether it is time for a poll, at a service that comes so many switches after the last
-    /// one or the last sleep.
-    pub fn is_due(&self, switches: u32) -> bool {
+    /// Whether it is time for a poll, at a service `now` that comes so many switches after the last
+    /// one, or the last sleep, which was at `before`.
+    pub fn is_due(&self, switches: u32, before: Instant, now: Instant) -> bool {
         let left = self.left.get().saturating_sub(switches);
         self.left.set(left);
-        let skipped = self.skipped.get();
-        self.skipped.set(skipped + 1);
-        left == 0 || skipped == MOST_SKIPPED
+        let since = self.since.get().unwrap_or(before);
+        self.since.set(Some(since));
+        left == 0 || now.saturating_duration_since(since) >= LONGEST
     }
 }
 
@@ -46,19 +48,26 @@ mod tests {
     #[test]
     fn those_who_were_woken_run_first() {
         let polling = Polling::default();
-        assert!(polling.is_due(1), "nobody was woken");
+        let now = Instant::now();
+        assert!(polling.is_due(1, now, now), "nobody was woken");
         polling.begin(100);
-        assert!(!polling.is_due(60));
-        assert!(polling.is_due(40));
+        assert!(!polling.is_due(60, now, now));
+        assert!(polling.is_due(40, now, now));
     }
 
     #[test]
     fn those_who_run_for_long_keep_nobody_from_events() {
         let polling = Polling::default();
+        let start = Instant::now();
+        let after = |micros| start + Duration::from_micros(micros);
         for _ in 0..3 {
             polling.begin(100);
-            let skipped = (0..100).take_while(|_| !polling.is_due(4)).count();
-            assert_eq!(skipped, 4);
+            assert!(!polling.is_due(4, start, after(400)));
+            assert!(!polling.is_due(4, after(400), after(999)));
+            assert!(polling.is_due(4, after(999), after(1000)));
         }
+        // A service that comes late polls, whatever was delivered.
+        polling.begin(100);
+        assert!(polling.is_due(1, start, after(1000)));
     }
 }

@@ -14,10 +14,13 @@ use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 /// The time between two looks of the first watcher: what events wait at most, once their processor has
-/// been kept for so long. The second one looks half as often, the third one a third as often, and so on:
-/// a hundred of them look five times as often as one, and whoever is left when others have become
-/// busy has not long to go. A look costs some 15 µs of a CPU that has nothing else to do.
+/// been kept for so long. The second one looks half as often, the third one a third as often, and so on,
+/// so that many of them look little more often than few. A look costs some 15 µs of a CPU
+/// that has nothing else to do.
 const TICK: Duration = Duration::from_millis(1);
+
+/// The longest such time: what events wait if all others that watched have just become busy.
+const LONGEST_TICK: Duration = Duration::from_millis(16);
 
 /// Ticks without anything done, after which there is nothing to watch.
 const LINGER: u32 = 8;
@@ -62,7 +65,7 @@ impl Watcher {
         }
         let watchers = u32::try_from(watch.begin()).unwrap_or(u32::MAX);
         let due = self.due.get().filter(|due| *due > now);
-        let due = due.unwrap_or_else(|| now + TICK.saturating_mul(watchers));
+        let due = due.unwrap_or_else(|| now + TICK.saturating_mul(watchers).min(LONGEST_TICK));
         self.due.set(Some(due));
         Some(due)
     }

@@ -19,7 +19,7 @@ use crate::patience::Patience;
 use crate::source::{Direction, Left, Source};
 use fibre_core::{blocking, in_fibre, scope};
 use rustix::fs::{SeekFrom, seek, tell};
-use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
+use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, retry_on_intr};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use std::io::{self, IoSliceMut};
 use std::net::Shutdown;
@@ -158,7 +158,8 @@ pub fn sendfile<W: CopyTo + ?Sized>(
     while total < count {
         let most = usize::try_from(count - total).unwrap_or(BUFFER).min(BUFFER);
         let piece = &mut buffer[..most];
-        match blocking(|| pread(file, &mut *piece, offset.saturating_add(total)))? {
+        let read = || pread(file, &mut *piece, offset.saturating_add(total));
+        match blocking(|| retry_on_intr(read))? {
             0 => break,
             read => {
                 write_all(to, &piece[..read])?;
@@ -181,18 +182,21 @@ where
         Err(Errno::SPIPE) => {}
         Err(errno) => return Err(errno.into()),
         Ok(start) => {
-            let reached = send(to, file, start, u64::MAX, &mut total)?;
+            let reached = send(to, file, start, u64::MAX, &mut total);
+            // Also after an error: what was sent was taken.
             seek(file, SeekFrom::Start(start + total))?;
-            if reached == Reached::End {
+            if reached? == Reached::End {
                 return Ok(total);
             }
         }
     }
     let mut buffer = [0; BUFFER];
     loop {
-        match from.read_some(&mut buffer)? {
-            0 => return Ok(total),
-            read => {
+        match from.read_some(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+            Ok(0) => return Ok(total),
+            Ok(read) => {
                 write_all(to, &buffer[..read])?;
                 total += read as u64;
             }

@@ -59,7 +59,8 @@ impl File {
     ///
     /// Those of `open`.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        patient::open(fs::File::options().read(true), path.as_ref()).map(Self::from)
+        let path = path.as_ref();
+        patient::at(path, || fs::File::open(path)).map(Self::from)
     }
 
     /// Opens a file for writing, which is made or emptied.
@@ -68,9 +69,8 @@ impl File {
     ///
     /// Those of `open`.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
-        let mut options = fs::File::options();
-        let options = options.write(true).create(true).truncate(true);
-        patient::open(options, path.as_ref()).map(Self::from)
+        let path = path.as_ref();
+        patient::at(path, || fs::File::create(path)).map(Self::from)
     }
 
     /// Makes a file, which must not be there, for reading and writing.
@@ -152,7 +152,7 @@ impl File {
     /// Makes a call elsewhere that uses the file's position.
     fn positioned<R: Send>(&self, call: impl FnOnce(&mut &fs::File) -> R + Send) -> R {
         let _away = self.in_place.send_away();
-        blocking(|| call(&mut &self.file))
+        patient::with(&self.file, || call(&mut &self.file))
     }
 }
 

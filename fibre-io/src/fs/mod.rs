@@ -2,7 +2,7 @@
 //!
 //! The kernel cannot say when a file is ready, and every call may wait for a disk or a server. So
 //! calls are made on the threads of [`fibre_core::blocking`], with buffers and paths borrowed from the
-//! fibre, which waits. On a thread that is no fibre they are just std's. Reads and writes of a few pages are first
+//! fibre, which waits. On a thread that is no fibre they are just std's. Reads of cached pages are first
 //! tried in place, by a call that the kernel refuses if it would have to wait (see `in_place`).
 //!
 //! What is not std's: a fibre that has been cancelled does not notice here, so that files can be
@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 /// Those of opening and reading.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let path = path.as_ref();
-    blocking(|| fs::read(path))
+    patient::at(path, || fs::read(path))
 }
 
 /// Reads a whole file of text. See [`std::fs::read_to_string`]. Blocks the fibre (or thread).
@@ -57,7 +57,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// Those of opening and reading; `InvalidData` if it is no UTF-8.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     let path = path.as_ref();
-    blocking(|| fs::read_to_string(path))
+    patient::at(path, || fs::read_to_string(path))
 }
 
 /// Writes a whole file, which replaces what it held. See [`std::fs::write`]. Blocks the fibre (or
@@ -68,7 +68,22 @@ pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
 /// Those of opening and writing.
 pub fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let (path, contents) = (path.as_ref(), contents.as_ref());
-    blocking(|| fs::write(path, contents))
+    patient::at(path, || fs::write(path, contents))
+}
+
+/// Copies a file's contents and permissions; returns the number of bytes. See [`std::fs::copy`]. Blocks
+/// the fibre (or thread).
+///
+/// ```
+/// assert!(fibre_io::fs::copy("/no/such/path", "/nor/this").is_err());
+/// ```
+///
+/// # Errors
+///
+/// Those of the system calls.
+pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
+    let (from, to) = (from.as_ref(), to.as_ref());
+    patient::at(from, || fs::copy(from, to))
 }
 
 /// The functions of `std::fs` that take one path.
@@ -137,8 +152,6 @@ macro_rules! two_paths {
 }
 
 two_paths! {
-    /// Copies a file's contents and permissions; returns the number of bytes. See [`std::fs::copy`].
-    copy: fs::copy => u64;
     /// Gives a file another name. See [`std::fs::rename`].
     rename: fs::rename => ();
     /// Gives a file one more name, the second one. See [`std::fs::hard_link`].

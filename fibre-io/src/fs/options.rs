@@ -67,7 +67,8 @@ impl OpenOptions {
     ///
     /// Those of `open`.
     pub fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
-        patient::open(&self.0, path.as_ref()).map(File::from)
+        let path = path.as_ref();
+        patient::at(path, || self.0.open(path)).map(File::from)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Calls that wait for somebody who may have to make another such call before: for the end of a file's lock, for
-//! the other end of a named pipe.
+//! the other end of a named pipe, or what comes through it.
 //!
 //! If they had the threads of [`blocking`], as many of them as there are threads would keep those from
 //! working whom they wait for. So they have threads of their own, as many as there are calls.
 
 use fibre_core::{BlockingPool, blocking, in_fibre};
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use rustix::fs::tell;
+use rustix::io::Errno;
+use std::fs::{self, File};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -17,14 +18,25 @@ pub static PATIENT: LazyLock<BlockingPool> = LazyLock::new(|| {
     builder.name("fibre-wait").build()
 });
 
-/// Opens a file on another thread. One that is a named pipe is opened when its other end is.
-pub fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
+/// Makes a call on another thread that opens what is at a path. A named pipe is opened when its other
+/// end is.
+pub fn at<R: Send>(path: &Path, call: impl Fn() -> R + Sync) -> R {
     if !in_fibre() {
-        return options.open(path);
+        return call();
     }
     // Looking first costs a tenth of the way there and back.
-    let at_once = blocking(|| (!is_named_pipe(path)).then(|| options.open(path)));
-    at_once.unwrap_or_else(|| PATIENT.run(|| options.open(path)))
+    let at_once = blocking(|| (!is_named_pipe(path)).then(&call));
+    at_once.unwrap_or_else(|| PATIENT.run(&call))
+}
+
+/// Makes a call on another thread that uses an open file's position. What has none is a pipe or a
+/// terminal, and waits for what somebody else writes or reads.
+pub fn with<R: Send>(file: &File, call: impl FnOnce() -> R + Send) -> R {
+    if tell(file) == Err(Errno::SPIPE) {
+        PATIENT.run(call)
+    } else {
+        blocking(call)
+    }
 }
 
 /// Whether it is a pipe that has a name.

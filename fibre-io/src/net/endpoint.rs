@@ -8,7 +8,7 @@
 
 use super::Shutdown;
 use crate::patience::{Patience, TimeLimit};
-use crate::source::{Direction, Left, Source};
+use crate::source::{Direction, Left, PassOn, Source};
 use crate::transfer::{left, total, useful};
 use rustix::io::Errno;
 use rustix::net::{
@@ -16,6 +16,7 @@ use rustix::net::{
     send, sendmsg, sockopt,
 };
 use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::forget;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
@@ -148,9 +149,14 @@ impl Endpoint {
     #[inline]
     pub fn read_with<B: AsMut<[u8]>>(&self, mut take: impl FnMut() -> B) -> io::Result<(B, usize)> {
         self.receiving(|fd| {
+            let unwound = PassOn(&self.source, Direction::Read);
             let mut buffer = take();
             let room = buffer.as_mut();
+            forget(unwound);
             let wanted = room.len();
+            if wanted == 0 {
+                return Err(Errno::INVAL);
+            }
             let (count, _) = recv(fd, room, RECEIVE)?;
             Ok(((buffer, count), left(count, wanted)))
         })

@@ -121,10 +121,12 @@ impl TcpStream {
     ///
     /// # Errors
     ///
-    /// Those of the system calls.
+    /// Those of the system calls; `InvalidInput` if it is no socket of TCP.
     pub fn connect_with(socket: impl Into<OwnedFd>, address: &SocketAddr) -> io::Result<Self> {
         cancellation_point()?;
-        Self::connect_source(Source::new(socket.into())?, address, None)
+        let socket = socket.into();
+        expect_tcp(&socket)?;
+        Self::connect_source(Source::new(socket)?, address, None)
     }
 
     /// Connects a new socket.
@@ -205,7 +207,7 @@ impl TcpStream {
     ///
     /// # Errors
     ///
-    /// As reading.
+    /// As reading; `InvalidInput` for an empty buffer.
     #[inline]
     pub fn read_with<B: AsMut<[u8]>>(&self, take: impl FnMut() -> B) -> io::Result<(B, usize)> {
         self.end.read_with(take)

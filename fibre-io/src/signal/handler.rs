@@ -133,8 +133,12 @@ fn is_fault(signal: Signal) -> bool {
 
 /// Installs the handler.
 fn install(signal: Signal) -> io::Result<()> {
-    let before = kept(action(signal, None)?);
-    BEFORE[signal.index()].store(ptr::from_ref(before).cast_mut(), Ordering::Release);
+    let before = action(signal, None)?;
+    // Somebody may have put ours back, who had saved it: then it must not call itself.
+    if before.sa_sigaction != handler_address() {
+        let before = ptr::from_ref(kept(before)).cast_mut();
+        BEFORE[signal.index()].store(before, Ordering::Release);
+    }
     // SAFETY: all zeros are a valid value; the handler is async-signal-safe.
     let mut ours: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     ours.sa_sigaction = handler_address();

@@ -25,13 +25,14 @@ const POLLERS: [&str; 7] = [
 ];
 
 /// What takes turns: variables, and their values, of which the next one comes after so many pollers.
-const TURNS: [(&str, usize, &[&str]); 6] = [
+const TURNS: [(&str, usize, &[&str]); 7] = [
     ("FIBRE_BATCHED_UNBLOCKING", 1, &["1", "0"]),
     ("FIBRE_YIELD_BEFORE_READ", 2, &["1", "0"]),
     ("FIBRE_LAZY_REGISTRATION", 4, &["1", "0"]),
     ("FIBRE_TEST_MOVES", 1, &["never", "started", "forced"]),
     ("FIBRE_QUEUE", 2, &["nemesis", "stub", "locked"]),
     ("FIBRE_PLACEMENT", 2, &["push", "local", "staging"]),
+    ("FIBRE_TEST_PROCESSORS", 1, &["1,2", "4", "1,2", "16"]),
 ];
 
 /// The files of tests in which fibres wait for descriptors.
@@ -71,7 +72,6 @@ fn suite(row: usize, options: &Options) -> Command {
     for (variable, pollers, values) in TURNS {
         command.env(variable, values[row / pollers % values.len()]);
     }
-    command.env("FIBRE_TEST_PROCESSORS", "1,2");
     command.args(["--", "--skip", "pollers::"]);
     command.args(&options.arguments);
     command

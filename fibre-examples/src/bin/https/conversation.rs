@@ -145,9 +145,7 @@ impl Service {
             match parse(input) {
                 Ok(None) => {}
                 parsed => {
-                    if late {
-                        link.socket().set_deadline(None);
-                    }
+                    link.socket().set_deadline(None);
                     return Ok(parsed);
                 }
             }
@@ -155,6 +153,9 @@ impl Service {
                 if !link.rest() {
                     return Ok(Ok(None));
                 }
+                // A deadline, as bytes of a record that is never whole begin no request.
+                link.socket()
+                    .set_deadline(Instant::now().checked_add(self.idle_timeout));
             } else if !late {
                 // One deadline for the rest of the head, however many bytes come at a time.
                 late = true;

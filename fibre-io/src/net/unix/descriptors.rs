@@ -45,8 +45,9 @@ pub fn send(end: &Endpoint, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io:
     })
 }
 
-/// Receives bytes, and descriptors, which other programs do not inherit. A read ends behind
-/// those that came with descriptors, so that a short one says nothing then.
+/// Receives bytes, and descriptors, which other programs do not inherit. A read ends behind those that
+/// came with descriptors, and where the kernel tells who has sent them, before another one's: a
+/// short one says nothing.
 pub fn receive(
     end: &Endpoint,
     buffer: &mut [u8],
@@ -56,12 +57,10 @@ pub fn receive(
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let mut space = [MaybeUninit::uninit(); SPACE];
-    let wanted = buffer.len();
     end.receiving(|fd| {
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let flags = RECEIVE | RecvFlags::CMSG_CLOEXEC;
         let got = recvmsg(fd, &mut [IoSliceMut::new(buffer)], &mut ancillary, flags)?;
-        let before = descriptors.len();
         for message in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(rights) = message {
                 descriptors.extend(rights);
@@ -71,12 +70,6 @@ pub fn receive(
             bytes: got.bytes,
             descriptors_lost: got.flags.contains(ReturnFlags::CTRUNC),
         };
-        let plain = descriptors.len() == before && !received.descriptors_lost;
-        let rest = if plain {
-            left(got.bytes, wanted)
-        } else {
-            Left::More
-        };
-        Ok((received, rest))
+        Ok((received, Left::More))
     })
 }
