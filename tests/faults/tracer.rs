@@ -94,7 +94,9 @@ pub fn trace(plan: &Plan, environment: &[(&str, &str)]) -> (Option<i32>, String)
         clippy::zombie_processes,
         reason = "the tracer waits for it by its number"
     )]
-    let process = command.spawn().unwrap();
+    let process = command.spawn().unwrap_or_else(|error| {
+        panic!("cannot trace a program: {error}; these tests need ptrace, and not to be traced themselves")
+    });
     let mut tracer = Tracer {
         plan,
         random,

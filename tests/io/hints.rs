@@ -3,7 +3,9 @@
 
 use crate::support::sockets::{fresh_pair_with_std, pair, pair_with_std};
 use crate::support::terminal::terminal;
-use crate::support::{any_cluster, for_each_cluster, let_others_block, run_in, watched};
+use crate::support::{
+    any_cluster, eventually, for_each_cluster, let_others_block, run_in, watched,
+};
 use fibre::io::PipeReader;
 use fibre::net::{TcpListener, TcpStream};
 use fibre::os::unix::net::{UnixListener, UnixStream};
@@ -12,7 +14,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketType, send};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -220,21 +222,43 @@ fn other_kinds_of_sockets() {
     assert!(TcpStream::try_from(file).is_err());
 }
 
-/// Before it reads what is there, a fibre lets others of its processor run, unless it is told not to.
+/// Reads what is there while another fibre is ready all the time; says which of the two comes first.
+fn first_of_reader_and_other() -> &'static str {
+    let (mut near, mut far) = pair();
+    far.write_all(b"there").unwrap();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let turns = Arc::new(AtomicUsize::new(0));
+    let begun = Arc::new(AtomicBool::new(false));
+    let (log, mine, now) = (Arc::clone(&order), Arc::clone(&turns), Arc::clone(&begun));
+    let other = fibre::spawn(move || {
+        while !now.load(Ordering::SeqCst) {
+            mine.fetch_add(1, Ordering::SeqCst);
+            fibre::yield_now();
+        }
+        log.lock().unwrap().push("other");
+    });
+    eventually(|| turns.load(Ordering::SeqCst) > 1);
+    begun.store(true, Ordering::SeqCst);
+    assert_eq!(near.read(&mut [0; 8]).unwrap(), 5);
+    order.lock().unwrap().push("reader");
+    other.join().unwrap();
+    let order = order.lock().unwrap();
+    order[0]
+}
+
+/// Before it reads what is there, a fibre lets others of its processor run, unless it is told not to:
+/// then it does so only when it has run for long.
 #[test]
 fn yielding_before_reading_is_chosen() {
-    for (yields, expected) in [(true, ["other", "reader"]), (false, ["reader", "other"])] {
+    for yields in [true, false] {
         let builder = any_cluster().processors(1).yield_before_read(yields);
         let body = move |_: &Cluster| {
-            let (mut near, mut far) = pair();
-            far.write_all(b"there").unwrap();
-            let order = Arc::new(Mutex::new(Vec::new()));
-            let log = Arc::clone(&order);
-            let other = fibre::spawn(move || log.lock().unwrap().push("other"));
-            assert_eq!(near.read(&mut [0; 8]).unwrap(), 5);
-            order.lock().unwrap().push("reader");
-            other.join().unwrap();
-            assert_eq!(*order.lock().unwrap(), expected);
+            let mut rounds = (0..100).map(|_| first_of_reader_and_other());
+            if yields {
+                assert!(rounds.all(|first| first == "other"));
+            } else {
+                assert!(rounds.any(|first| first == "reader"));
+            }
         };
         run_in(builder.build().unwrap(), Arc::new(body));
     }
