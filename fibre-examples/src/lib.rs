@@ -35,3 +35,20 @@ pub mod http_client;
 pub mod identity;
 pub mod options;
 pub mod server;
+
+use std::io;
+use std::process::ExitCode;
+
+/// How a program ends: with success if all went well and nothing is left, as said by zero; an error is
+/// printed after the program's name.
+#[must_use]
+pub fn exit_code(program: &str, left: io::Result<usize>) -> ExitCode {
+    match left {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{program}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

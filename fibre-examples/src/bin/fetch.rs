@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use fibre::sync::Semaphore;
+use fibre_examples::exit_code;
 use fibre_examples::http_client;
 use fibre_examples::options::{at_least_one, seconds};
 use ureq::Agent;
@@ -58,14 +59,7 @@ struct Tally {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("fetch: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("fetch", run(&Options::parse()))
 }
 
 /// Gets all, and returns how many could not be got.

@@ -33,6 +33,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use fibre::net::TcpStream;
+use fibre_examples::exit_code;
 use fibre_examples::server::{Limits, Server, announce};
 
 use crate::session::Service;
@@ -58,14 +59,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("chat: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("chat", run(&Options::parse()))
 }
 
 /// Serves until a signal comes and returns how many fibres outlived it.

@@ -33,6 +33,7 @@ use std::thread;
 
 use clap::Parser;
 use fibre_examples::connections::Socket;
+use fibre_examples::exit_code;
 use fibre_examples::identity::Identity;
 use fibre_examples::server::{Limits, Server, announce};
 
@@ -62,14 +63,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("https: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code("https", run(&Options::parse()))
 }
 
 /// Serves until a signal comes and returns how many fibres outlived it.
