@@ -32,6 +32,8 @@ pub(crate) struct Steps {
     started: Instant,
     /// The time all steps together may take.
     budget: Option<Duration>,
+    /// The time they are meant to take.
+    intended: Option<Duration>,
 }
 
 /// One step that has ended.
@@ -52,11 +54,14 @@ impl Steps {
             notes: Vec::new(),
             started: Instant::now(),
             budget: None,
+            intended: None,
         }
     }
 
-    /// Limits the wall time of all steps together, those before included.
-    pub(crate) fn set_budget(&mut self, budget: Duration) {
+    /// Limits the wall time of all steps together, those before included. The summary says so if they
+    /// take longer than they are meant to.
+    pub(crate) fn set_budget(&mut self, intended: Duration, budget: Duration) {
+        self.intended = Some(intended);
         self.budget = Some(budget);
     }
 
@@ -176,10 +181,16 @@ impl Steps {
         for note in &self.notes {
             println!("  note: {note}");
         }
-        let total = in_seconds(self.started.elapsed());
-        match self.budget {
-            Some(budget) => println!("  total  {total:>8}  of {}", in_seconds(budget)),
+        let took = self.started.elapsed();
+        let total = in_seconds(took);
+        match self.intended {
+            Some(intended) => println!("  total  {total:>8}  of {}", in_seconds(intended)),
             None => println!("  total  {total:>8}"),
+        }
+        if self.intended.is_some_and(|intended| took > intended) {
+            println!(
+                "  note: this took longer than it is meant to; something has to become shorter"
+            );
         }
     }
 
@@ -391,7 +402,7 @@ mod tests {
     #[test]
     fn a_used_up_budget_ends_the_command_and_says_so() {
         let mut steps = Steps::new();
-        steps.set_budget(Duration::ZERO);
+        steps.set_budget(Duration::ZERO, Duration::ZERO);
         let mut command = Command::new("sleep");
         command.arg("60");
         let error = steps.run("sleeps", command).unwrap_err();

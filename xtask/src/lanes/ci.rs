@@ -15,17 +15,21 @@ use crate::workspace::{Workspace, require_program};
 /// Programs that only tests of the whole system need.
 const TOOLS: [&str; 4] = ["wrk", "strace", "curl", "valgrind"];
 
+/// How long all of it shall take. The build machine is not always the same, and a slow hour is no fault
+/// of the tree: more than this is noted, not refused.
+const INTENDED: Duration = Duration::from_secs(25 * 60);
+
 /// How long all of it may take.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Minutes of wall time for all steps together
-    #[arg(long, default_value_t = 25)]
+    /// Minutes of wall time for all steps together, after which what runs is taken to hang
+    #[arg(long, default_value_t = 45)]
     budget_minutes: u64,
 }
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
-    steps.set_budget(Duration::from_secs(60 * options.budget_minutes));
+    steps.set_budget(INTENDED, Duration::from_secs(60 * options.budget_minutes));
     steps.check("ci: tools", || {
         for tool in TOOLS {
             require_program(tool, "`.ci/run` installs it")?;

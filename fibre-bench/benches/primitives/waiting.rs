@@ -15,13 +15,11 @@
 //! thread of its own, so that each wake is one of another processor, and what is measured
 //! is mostly how processors sleep.
 
-mod support;
-
+use crate::support::{Group, Players, Workers, member, rally};
 use criterion::Criterion;
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
-use support::{Group, Players, Workers, criterion, member, rally};
 
 /// How two take turns.
 trait Turns: Default + Send + Sync + 'static {
@@ -216,11 +214,10 @@ fn add(group: &mut Group<'_>, name: &str, players: Players<'_>, rounds: Rounds) 
     });
 }
 
-fn main() -> io::Result<()> {
-    let mut criterion = criterion();
+/// Measures all of them.
+pub(crate) fn measure_all(criterion: &mut Criterion) -> io::Result<()> {
     for subject in SUBJECTS {
-        subject.measure(&mut criterion)?;
+        subject.measure(criterion)?;
     }
-    criterion.final_summary();
     Ok(())
 }

@@ -14,13 +14,11 @@
 //! In a short connection the server closes first, so that the address of the client is
 //! free at once and any number of rounds can follow each other.
 
-mod support;
-
+use crate::support::{Players, Workers, must, rally};
 use criterion::{BenchmarkId, Criterion};
 use std::io::{self, Read, Write};
 use std::net;
 use std::time::Duration;
-use support::{Players, Workers, criterion, must, rally};
 
 /// Bytes of a message.
 const MESSAGE: usize = 16;
@@ -115,10 +113,9 @@ fn measure(
     Ok(())
 }
 
-fn main() -> io::Result<()> {
-    let mut criterion = criterion();
-    measure(&mut criterion, "TcpStream", (echo_fibre, echo_std))?;
-    measure(&mut criterion, "TcpListener", (short_fibre, short_std))?;
-    criterion.final_summary();
+/// Measures all of them.
+pub(crate) fn measure_all(criterion: &mut Criterion) -> io::Result<()> {
+    measure(criterion, "TcpStream", (echo_fibre, echo_std))?;
+    measure(criterion, "TcpListener", (short_fibre, short_std))?;
     Ok(())
 }

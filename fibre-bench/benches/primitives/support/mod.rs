@@ -1,4 +1,4 @@
-//! What all benchmarks share.
+//! What the benchmarks of primitives share.
 //!
 //! A loop is run by a *worker*, a fibre or a thread, which reads the clock itself
 //! ([`workers`]): neither criterion nor the join from outside is in a figure. Two shapes
@@ -9,8 +9,6 @@
 //! Every group is named after a primitive and has a member `fibre`, ours, and others named
 //! after what it is compared with. "On 1" and "on 2" say how many processors the fibres
 //! have, and to how many cores the threads are pinned.
-
-#![allow(dead_code, unused_imports, reason = "each benchmark uses a part")]
 
 mod clock;
 mod contest;

@@ -14,16 +14,12 @@
 //! pinned. A sleep is compared in a process without other work: both sleep in the kernel,
 //! with its timer slack.
 
-mod support;
-
+use crate::support::{Contest, Group, Running, Workers, add, in_proportion, member, must, time};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
 use criterion::{BenchmarkId, Criterion};
 use std::io;
 use std::time::{Duration, Instant};
-use support::{
-    Contest, Group, Running, Workers, add, criterion, in_proportion, member, must, time,
-};
 
 /// Bytes of a coroutine's stack.
 const STACK: usize = 64 * 1024;
@@ -184,11 +180,10 @@ fn distribution(name: &str, sorted: &[Duration]) -> Option<String> {
     ))
 }
 
-fn main() -> io::Result<()> {
-    let mut criterion = criterion();
-    yielding(&mut criterion)?;
-    identity(&mut criterion)?;
-    sleeping(&mut criterion)?;
-    criterion.final_summary();
+/// Measures all of them.
+pub(crate) fn measure_all(criterion: &mut Criterion) -> io::Result<()> {
+    yielding(criterion)?;
+    identity(criterion)?;
+    sleeping(criterion)?;
     Ok(())
 }

@@ -25,8 +25,7 @@
 //! scheduler. Everything that is one after the other runs on one core, besides what goes
 //! to another thread by its nature.
 
-mod support;
-
+use crate::support::{Group, Running, Workers, add, member, must, time, time_batches};
 use corosensei::Coroutine;
 use corosensei::stack::DefaultStack;
 use criterion::{BenchmarkId, Criterion, Throughput};
@@ -37,7 +36,6 @@ use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
-use support::{Group, Running, Workers, add, criterion, member, must, time, time_batches};
 
 /// Bytes that are read of a file at a time.
 const PAGE: usize = 4096;
@@ -271,16 +269,15 @@ fn clusters(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn main() -> io::Result<()> {
-    let mut criterion = criterion();
-    spawning(&mut criterion)?;
-    queues(&mut criterion)?;
-    building(&mut criterion)?;
-    scoping(&mut criterion)?;
-    spawning_from_outside(&mut criterion)?;
-    blocking(&mut criterion)?;
-    files(&mut criterion)?;
-    clusters(&mut criterion);
-    criterion.final_summary();
+/// Measures all of them.
+pub(crate) fn measure_all(criterion: &mut Criterion) -> io::Result<()> {
+    spawning(criterion)?;
+    queues(criterion)?;
+    building(criterion)?;
+    scoping(criterion)?;
+    spawning_from_outside(criterion)?;
+    blocking(criterion)?;
+    files(criterion)?;
+    clusters(criterion);
     Ok(())
 }

@@ -16,13 +16,11 @@
 //! the threads call `sched_yield`. What a mutex gains by letting the same one lock again
 //! and again the others lose, hence the table of shares after each group.
 
-mod support;
-
+use crate::support::{Contest, Fairness, Group, Workers, add, member, time};
 use criterion::Criterion;
 use std::hint::black_box;
 use std::io;
 use std::sync::PoisonError;
-use support::{Contest, Fairness, Group, Workers, add, criterion, member, time};
 
 /// Steps of arithmetic with the lock, and as many without it.
 const WORK: u32 = 100;
@@ -143,11 +141,10 @@ impl Contests<'_, '_> {
     }
 }
 
-fn main() -> io::Result<()> {
-    let mut criterion = criterion();
-    uncontended(&mut criterion)?;
-    contended(&mut criterion, 1)?;
-    contended(&mut criterion, 2)?;
-    criterion.final_summary();
+/// Measures all of them.
+pub(crate) fn measure_all(criterion: &mut Criterion) -> io::Result<()> {
+    uncontended(criterion)?;
+    contended(criterion, 1)?;
+    contended(criterion, 2)?;
     Ok(())
 }
