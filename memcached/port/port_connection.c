@@ -1,0 +1,183 @@
+/*
+ * A fibre for each connection: wait for the descriptor, run the state machine, again. Becomes the end of
+ * memcached.c.
+ *
+ * The state machine is the original's, and so are non-blocking descriptors: where it used to return to the
+ * event loop it returns to `port_drive`, which reads from the connection's `struct event` what to wait for.
+ *
+ *  - Who owns a connection. Its fibre, until the state machine takes the event away (`armed` is false): then a
+ *    side thread has it (crawler, logger, storage) and gives it back by a post. Posts are counted, since a
+ *    side thread may be faster than the fibre's way back to its loop.
+ *  - A closed connection's record may serve the next client at once. So the fibre learns on its own stack
+ *    (`left`) that it was closed, and `close` comes last, when nothing of the record is needed any more.
+ *  - Readiness comes in edges: the fibre waits for input only after a read that took all there was (`drained`),
+ *    and for room only after EAGAIN. This spares a system call for each request.
+ *  - The end (SIGUSR1): `port_stopping` is set and sockets are shut down, so that waits end; each fibre closes
+ *    its own connection. `port_serving` counts fibres that have a connection in hands.
+ */
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+
+#ifndef PORT_THREADS
+#include <fibre.h>
+#endif
+
+#define PORT_STACK (64 * 1024)
+#define PORT_BACKOFF_US 10000 /* between looks whether descriptors are free again; the original's figure */
+
+static bool port_stopping;
+static int port_serving;
+
+#ifdef PORT_THREADS
+/* A thread for each connection: the same by poll(2). */
+static int port_ready(int fd, short events, int patience_ms) {
+    struct pollfd wanted = {.fd = fd, .events = events & EV_WRITE ? POLLOUT : POLLIN};
+    return poll(&wanted, 1, patience_ms);
+}
+#else
+static int port_ready(int fd, short events, int patience_ms) {
+    return fibre_fd_wait(fd, events & EV_WRITE ? POLLOUT : POLLIN, patience_ms);
+}
+#endif
+
+ssize_t tcp_read(conn *c, void *buf, size_t count) {
+    ssize_t got = read(c->sfd, buf, count);
+    c->event.drained = got < (ssize_t)count;
+    return got;
+}
+
+/* How long the connection may wait: until it is idle for too long, if that is limited. */
+static int port_patience(const conn *c) {
+    if (IS_UDP(c->transport))
+        return 1000; /* shutdown does not end the wait of an unconnected socket */
+    if (settings.idle_timeout == 0 || !IS_TCP(c->transport) || c->state != conn_read)
+        return -1;
+    int left = settings.idle_timeout + 1 - (int)(current_time - c->last_cmd_time);
+    return left <= 0 ? 1000 : left * 1000;
+}
+
+/* Another thread has the connection; waits until it is given back. */
+static void port_await_return(conn *c) {
+    __atomic_sub_fetch(&port_serving, 1, __ATOMIC_SEQ_CST);
+    while (sem_wait(&c->event.posts) != 0)
+        continue;
+    __atomic_add_fetch(&port_serving, 1, __ATOMIC_SEQ_CST);
+}
+
+/* One turn of a connection: waits as its event says, and lets the state machine run. */
+static void port_turn(conn *c) {
+    struct event *event = &c->event;
+    int ready = 1;
+    if (!event->armed && c->state != conn_listening) {
+        port_await_return(c);
+        conn_worker_readd(c);
+        return;
+    }
+    if (event->events == 0) {
+        usleep(PORT_BACKOFF_US); /* a listener while descriptors have run out */
+        return;
+    }
+    if ((c->state == conn_new_cmd && c->rbytes > 0) || (c->state == conn_read && !event->drained))
+        sched_yield(); /* it had its share of requests, and has more */
+    else
+        ready = port_ready(event->fd, event->events, port_patience(c));
+    if (__atomic_load_n(&port_stopping, __ATOMIC_RELAXED))
+        conn_close(c);
+    else if (ready > 0)
+        event_handler(event->fd, event->events, c);
+    else if (ready == 0 && !IS_UDP(c->transport))
+        conn_close_idle(c);
+}
+
+/* What each connection's fibre runs, until the connection is closed. */
+static void *port_drive(void *argument) {
+    conn *c = argument;
+    struct event_driver self = {.left = false};
+    c->event.driver = &self;
+    port_log_to(c->thread != NULL ? c->thread->l : get_worker_thread(0)->l);
+    while (!self.left)
+        port_turn(c);
+    __atomic_sub_fetch(&port_serving, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+int port_serve(conn *c) {
+    pthread_attr_t attr;
+    pthread_t fibre;
+    int failed;
+    c->event.drained = true;
+    sem_init(&c->event.posts, 0, 0);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, PORT_STACK);
+    __atomic_add_fetch(&port_serving, 1, __ATOMIC_SEQ_CST);
+    failed = pthread_create(&fibre, &attr, port_drive, c);
+    if (failed)
+        __atomic_sub_fetch(&port_serving, 1, __ATOMIC_SEQ_CST);
+    pthread_attr_destroy(&attr);
+    return failed;
+}
+
+void port_given_back(conn *c) {
+    sem_post(&c->event.posts);
+}
+
+void port_close(conn *c) {
+    c->close_reason = 0;
+    if (c->event.driver != NULL) {
+        c->event.driver->left = true;
+        c->event.driver = NULL;
+    }
+    pthread_mutex_lock(&conn_lock); /* see port_end_connections */
+    close(c->sfd);
+    pthread_mutex_unlock(&conn_lock);
+}
+
+mc_resp *port_resp_allocate(conn *c) {
+    pthread_mutex_t *lock = &c->thread->bundle_lock;
+    pthread_mutex_lock(lock);
+    mc_resp *resp = resp_allocate(c);
+    pthread_mutex_unlock(lock);
+    return resp;
+}
+
+void port_resp_free(conn *c, mc_resp *resp) {
+    pthread_mutex_t *lock = &c->thread->bundle_lock;
+    pthread_mutex_lock(lock);
+    resp_free(c, resp);
+    pthread_mutex_unlock(lock);
+}
+
+void port_refuse(conn *c) {
+    conn_close(c);
+}
+
+int port_main_loop(struct event_base *base, int flags) {
+    static bool begun;
+    if (!begun) {
+        begun = true;
+        for (conn *c = listen_conn; c != NULL; c = c->next) {
+            if (port_serve(c) != 0) {
+                fprintf(stderr, "failed to start accepting connections\n");
+                return -1;
+            }
+        }
+    }
+    return event_base_loop(base, flags);
+}
+
+void port_end_connections(void) {
+    __atomic_store_n(&port_stopping, true, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&port_serving, __ATOMIC_SEQ_CST) > 0) {
+        for (int fd = 0; fd < max_fds; fd++) {
+            /* The lock keeps the number from being closed, and so from meaning something else. */
+            pthread_mutex_lock(&conn_lock);
+            conn *c = conns[fd];
+            if (c != NULL && c->state != conn_closed && c->event.armed && c->event.driver != NULL)
+                shutdown(fd, SHUT_RDWR);
+            pthread_mutex_unlock(&conn_lock);
+        }
+        usleep(1000);
+    }
+}
