@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 
-use crate::machine::Machine;
 use crate::peers;
 use crate::plan::{Benchmark, Effort, Plan, Run};
-use crate::process::{Cores, programs};
+use crate::process::programs;
 use crate::report::Report;
 use crate::servers::{self, ServerProgram};
 use crate::{benchmarks, figures};
+use fibre_measure::Cores;
+use fibre_measure::Machine;
 
 /// Measures fibre against its peers in one run.
 #[derive(Parser)]

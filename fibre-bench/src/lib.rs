@@ -8,6 +8,7 @@
 
 pub mod http;
 pub mod load;
-pub mod measure;
 pub mod peer;
 pub mod serving;
+
+pub use fibre_measure as measure;

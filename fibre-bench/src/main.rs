@@ -3,22 +3,19 @@
 //! Every benchmark interleaves the repetitions of all its subjects, so that a
 //! noisy neighbour or a changing clock falls on all of them alike, and each
 //! repetition runs in a process of its own, so that no runtime disturbs
-//! another. Modules, lowest first: [`series`] (readings), [`machine`] (what a
-//! result header says), [`plot`] (SVG), [`report`] (measurements, goals, tables,
+//! another. Modules, lowest first: [`report`] (measurements, goals, tables,
 //! documents), [`process`] (programs under measurement and tools), [`peers`] and
 //! [`servers`] (who is measured), [`plan`] (what a run was asked for),
-//! [`benchmarks`] and [`figures`] (what can be run), [`cli`].
+//! [`benchmarks`] and [`figures`] (what can be run), [`cli`]. What is not of this
+//! program alone lies in [`fibre_measure`].
 
 mod benchmarks;
 mod cli;
 mod figures;
-mod machine;
 mod peers;
 mod plan;
-mod plot;
 mod process;
 mod report;
-mod series;
 mod servers;
 
 use std::process::ExitCode;

@@ -13,8 +13,9 @@ use std::{env, fs, io, iter};
 use anyhow::{Context as _, bail};
 use fibre_bench::measure::Sample;
 
-use crate::process::{self, Cores, Pinned as _, programs, valgrind};
+use crate::process::{self, programs, valgrind};
 use crate::report::Report;
+use fibre_measure::{Cores, Pinned as _};
 
 /// Runtimes with a program of this crate, ours first.
 const OURS: &[&str] = &[

@@ -3,9 +3,10 @@
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::peers::Peer;
-use crate::process::{Cores, Server};
+use crate::process::Server;
 use crate::report::Report;
 use crate::servers::{Absent, Duty, ServerProgram};
+use fibre_measure::Cores;
 
 /// How much time a run may take.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,6 @@ use std::{process, thread};
 use clap::Parser;
 use io_uring::IoUring;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::http::{self, RequestScanner, Work};
 
@@ -133,26 +132,6 @@ pub fn deepen_backlog(listener: impl AsFd) -> io::Result<()> {
     Ok(rustix::net::listen(listener, BACKLOG)?)
 }
 
-/// Lets this process open as many files as it may; as many as the kernel can,
-/// where it has the privilege.
-///
-/// # Errors
-///
-/// Whatever `setrlimit` returns.
-pub fn raise_file_limit() -> io::Result<()> {
-    const KERNEL_DEFAULT: u64 = 1 << 20; // fs.nr_open
-    let limit = getrlimit(Resource::Nofile);
-    let most = limit.maximum.map(|maximum| maximum.max(KERNEL_DEFAULT));
-    let both = |value| Rlimit {
-        current: value,
-        maximum: value,
-    };
-    if setrlimit(Resource::Nofile, both(most)).is_ok() {
-        return Ok(());
-    }
-    Ok(setrlimit(Resource::Nofile, both(limit.maximum))?)
-}
-
 /// Tells the harness where the server listens, and from then on ends the
 /// process when standard input is closed.
 ///
@@ -160,7 +139,7 @@ pub fn raise_file_limit() -> io::Result<()> {
 ///
 /// When standard output cannot be written or the watching thread not started.
 pub fn announce(address: SocketAddr) -> io::Result<()> {
-    raise_file_limit()?;
+    fibre_measure::raise_file_limit()?;
     let mut out = io::stdout().lock();
     writeln!(out, "{ANNOUNCEMENT}{address}")?;
     out.flush()?;

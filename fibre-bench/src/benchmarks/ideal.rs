@@ -6,7 +6,7 @@
 //! unit costs is measured with each peer's own program, right before.
 
 use crate::peers::{Job, Peer};
-use crate::process::Cores;
+use fibre_measure::Cores;
 
 /// Length of the measurement of a unit.
 const SECONDS: f64 = 0.02;

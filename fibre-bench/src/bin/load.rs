@@ -12,7 +12,6 @@ use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
 use fibre_bench::load::{Disturbance, Exchange, HOLDING, Lifetime, Plan, Probe, Summary};
 use fibre_bench::measure::CpuClock;
-use fibre_bench::serving;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// The command line.
@@ -95,7 +94,7 @@ enum Kind {
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     arguments.pin().context("choosing the cores")?;
-    serving::raise_file_limit()?;
+    fibre_measure::raise_file_limit()?;
     let summary = arguments.measure()?;
     println!("{}", serde_json::to_string(&summary)?);
     Ok(())

@@ -4,8 +4,8 @@ use super::Sweep;
 use crate::benchmarks::unit_ns;
 use crate::peers::{Job, Peer};
 use crate::plan::{self, Run};
-use crate::plot::{Axis, Plot, Shape};
 use crate::report::Better;
+use fibre_measure::plot::{Axis, Plot, Shape};
 
 /// Fibres and locks of figure 4.5, as in the thesis.
 const FIBRES: usize = 1024;

@@ -3,7 +3,7 @@
 use super::visit::{Panels, Point, draw, most_server_cores};
 use crate::benchmarks::{Load, pollers};
 use crate::plan::Run;
-use crate::plot::Axis;
+use fibre_measure::plot::Axis;
 
 /// Connections, as in the thesis.
 const CONNECTIONS: usize = 2048;

@@ -3,8 +3,8 @@
 use super::Sweep;
 use crate::peers::{Job, Peer};
 use crate::plan::{self, Run};
-use crate::plot::{Axis, Plot, Shape};
 use crate::report::Better;
+use fibre_measure::plot::{Axis, Plot, Shape};
 
 /// Fibres that each processor creates. Each occupies a stack as soon as it has started.
 const FIBRES: u64 = 50_000;

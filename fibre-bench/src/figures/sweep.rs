@@ -1,10 +1,10 @@
 //! The points of a figure: for each subject a value at each place of the x-axis,
 //! with all its repetitions.
 
-use crate::plot::{Axis, Curve, Panel};
 use crate::report::format::{self, figure, percent};
 use crate::report::{Better, Measurement, Read, Report};
-use crate::series::Series;
+use fibre_measure::Series;
+use fibre_measure::plot::{Axis, Curve, Panel};
 
 /// What one panel of a figure shows.
 pub(crate) struct Sweep {

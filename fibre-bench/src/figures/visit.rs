@@ -4,9 +4,9 @@
 use super::Sweep;
 use crate::benchmarks::{Load, Served, Setting};
 use crate::plan::{self, Run};
-use crate::plot::{Axis, Plot, Shape};
 use crate::report::{Better, OURS};
 use crate::servers::ServerProgram;
+use fibre_measure::plot::{Axis, Plot, Shape};
 
 /// Length of a repetition.
 const SECONDS: f64 = 0.3;

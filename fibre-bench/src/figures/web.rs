@@ -7,9 +7,9 @@
 use super::visit::{Panels, Point, draw, most_server_cores, ours_and};
 use crate::benchmarks::Load;
 use crate::plan::Run;
-use crate::plot::Axis;
 use crate::process::programs;
 use crate::servers::ServerProgram;
+use fibre_measure::plot::Axis;
 
 /// Connections of figure 4.2, as in the thesis.
 const YIELDING: usize = 4096;

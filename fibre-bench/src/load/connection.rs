@@ -16,7 +16,7 @@ use rustix::net::{RecvFlags, SendFlags, sockopt};
 
 use super::exchange::Exchange;
 use super::failure::Failure;
-use super::socket::Turns;
+use fibre_measure::Turns;
 
 /// Flags that come with the end of a stream.
 const HANG_UP: EventFlags = EventFlags::RDHUP

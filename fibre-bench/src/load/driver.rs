@@ -12,9 +12,9 @@ use rustix::io::Errno;
 use super::connection::{Connection, Progress};
 use super::failure::Failure;
 use super::plan::{Lifetime, PATIENCE, Plan};
-use super::socket::Turns;
 use super::summary::Tally;
 use crate::measure::CpuClock;
+use fibre_measure::Turns;
 
 /// Events taken from the kernel by one wait.
 const EVENTS: usize = 256;

@@ -22,7 +22,6 @@ mod exchange;
 mod failure;
 mod plan;
 mod probe;
-mod socket;
 mod summary;
 
 use std::time::Instant;

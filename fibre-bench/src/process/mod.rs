@@ -2,7 +2,6 @@
 //! watch them.
 
 mod command;
-mod cores;
 mod load;
 pub(crate) mod programs;
 mod server;
@@ -11,6 +10,5 @@ pub(crate) mod valgrind;
 pub(crate) mod wrk;
 
 pub(crate) use command::{installed, output_within};
-pub(crate) use cores::{Cores, Pinned};
 pub(crate) use load::{Disturbance, Held, LoadCommand, Mode};
 pub(crate) use server::Server;

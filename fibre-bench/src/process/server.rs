@@ -10,7 +10,7 @@ use fibre_bench::measure::CpuClock;
 use fibre_bench::serving::ANNOUNCEMENT;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::cores::Pinned as _;
+use fibre_measure::Pinned as _;
 
 /// How long a server may take to end before it is killed.
 const GRACE: Duration = Duration::from_secs(2);

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail};
 
 use super::command;
-use super::cores::Pinned as _;
+use fibre_measure::Pinned as _;
 
 /// What makes wrk print the quantiles that are read.
 const SCRIPT: &str = "src/process/wrk.lua";

@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use crate::series::Series;
+use fibre_measure::Series;
 
 /// Which of two figures is the better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::goal::{Better, Goal};
-use crate::series::Series;
+use fibre_measure::Series;
 
 /// Whose figures have to reach something.
 pub(crate) const OURS: &str = "fibre";

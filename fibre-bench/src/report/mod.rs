@@ -2,7 +2,6 @@
 //! standard output as they come, a Markdown document with plots, and JSON.
 
 mod awaited;
-pub(crate) mod format;
 mod goal;
 mod measurement;
 mod scorecard;
@@ -15,12 +14,14 @@ use anyhow::Context as _;
 use comfy_table::Table;
 use serde::Serialize;
 
+pub(crate) use fibre_measure::format;
+
 pub(crate) use awaited::list as awaited;
 pub(crate) use goal::{Better, Goal, Verdict};
 pub(crate) use measurement::{Measurement, OURS, Read, is_ours};
 
-use crate::machine::Machine;
-use crate::plot::Plot;
+use fibre_measure::Machine;
+use fibre_measure::plot::Plot;
 
 /// Everything a run has measured.
 #[derive(Serialize)]

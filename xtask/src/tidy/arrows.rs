@@ -12,12 +12,13 @@ use crate::tidy::source::{Source, Violation};
 use crate::workspace::{Workspace, read_manifest};
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 7] = [
+const DRAWN: [(&str, &[&str]); 8] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
     ("fibre", &["fibre-core", "fibre-sync", "fibre-io"]),
-    ("fibre-bench", &["fibre"]),
+    ("fibre-measure", &[]),
+    ("fibre-bench", &["fibre", "fibre-measure"]),
     ("fibre-examples", &["fibre"]),
     ("xtask", &[]),
 ];

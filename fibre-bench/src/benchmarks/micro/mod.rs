@@ -14,9 +14,10 @@ use indicatif::ProgressBar;
 use super::ideal;
 use crate::peers::{Job, Peer};
 use crate::plan::{self, Plan, Run};
-use crate::process::{Cores, valgrind};
+use crate::process::valgrind;
 use crate::report::{Measurement, OURS, Report};
-use crate::series::Series;
+use fibre_measure::Cores;
+use fibre_measure::Series;
 
 use case::Seen;
 pub(crate) use case::{Case, Family, From, Layout, Metric};
@@ -139,7 +140,7 @@ impl Turns<'_> {
     /// Instructions per operation: counted at the first repetition, because each would give the
     /// same; of all but our usual one only where things are measured in earnest.
     fn instructions(&self, row: &Row, job: &Job<'_>) -> anyhow::Result<f64> {
-        let repeated = row.readings.iter().any(|readings| readings.len() > 0);
+        let repeated = row.readings.iter().any(|readings| !readings.is_empty());
         let left_out = self.plan.is_quick() && row.peer.name != OURS;
         if repeated || left_out || !valgrind::installed() {
             return Ok(f64::NAN);

@@ -3,9 +3,9 @@
 use comfy_table::Table;
 
 use super::case::{Case, Family};
-use crate::plot::{Dots, Plot, Row as PlotRow, Shape};
 use crate::report::format::{self, figure, percent, ratio};
 use crate::report::{Measurement, OURS, Report};
+use fibre_measure::plot::{Dots, Plot, Row as PlotRow, Shape};
 
 /// One table for all cases that read the same things.
 pub(super) fn print(family: &Family, report: &mut Report) {

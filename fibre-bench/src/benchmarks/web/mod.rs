@@ -15,8 +15,8 @@ pub(crate) use serve::{Load, Served, Setting};
 use contest::{Contest, LIMIT};
 
 use crate::plan::{Benchmark, Run};
-use crate::plot::{Dots, Plot, Row, Shape};
 use crate::report::Goal;
+use fibre_measure::plot::{Dots, Plot, Row, Shape};
 
 pub(crate) use delay::DELAY;
 pub(crate) use idle::IDLE;

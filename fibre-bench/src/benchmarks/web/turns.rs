@@ -1,8 +1,8 @@
 //! Repetitions of all servers, which take turns.
 
 use crate::plan::{self, Run};
-use crate::series::Series;
 use crate::servers::ServerProgram;
+use fibre_measure::Series;
 
 /// A server and what was read, a series for each kind of reading.
 pub(super) struct Row<const N: usize> {

@@ -16,6 +16,8 @@ const NAMED: &[(&str, RGBColor)] = &[
     ("tokio-worker", RGBColor(86, 180, 233)),
     ("may", RGBColor(0, 158, 115)),
     ("thread", RGBColor(120, 80, 40)),
+    ("threads", RGBColor(120, 80, 40)),
+    ("vanilla", RGBColor(0, 0, 0)),
     ("go", RGBColor(230, 159, 0)),
     ("boost", RGBColor(204, 121, 167)),
     ("crossbeam", RGBColor(90, 60, 160)),

@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, Table};
 
 /// An empty table in Markdown whose columns after the first `text` ones hold
 /// figures.
-pub(crate) fn table(header: &[&str], text: usize) -> Table {
+pub fn table(header: &[&str], text: usize) -> Table {
     let mut table = Table::new();
     table
         .load_style(ASCII_MARKDOWN)
@@ -17,7 +17,7 @@ pub(crate) fn table(header: &[&str], text: usize) -> Table {
 }
 
 /// A figure with as many digits as it deserves.
-pub(crate) fn figure(value: f64) -> String {
+pub fn figure(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => "–".into(),
         0.0..10.0 => format!("{value:.2}"),
@@ -27,7 +27,7 @@ pub(crate) fn figure(value: f64) -> String {
 }
 
 /// A ratio; nothing where there is nothing to compare with.
-pub(crate) fn ratio(value: f64) -> String {
+pub fn ratio(value: f64) -> String {
     match value {
         _ if !value.is_finite() || value <= 0.0 => "–".into(),
         0.1..100.0 => format!("{value:.2}"),
@@ -36,7 +36,7 @@ pub(crate) fn ratio(value: f64) -> String {
 }
 
 /// A share as a percentage.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     if share.is_finite() {
         format!("{:.0} %", share * 100.0)
     } else {

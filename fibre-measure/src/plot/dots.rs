@@ -17,19 +17,21 @@ const NAMES: u32 = 260;
 const AROUND: u32 = 150;
 
 /// What is drawn.
-pub(crate) struct Dots {
+pub struct Dots {
     /// What the axis shows, with its unit.
-    pub(crate) label: String,
-    pub(crate) rows: Vec<Row>,
+    pub label: String,
+    /// The cases, the first on top.
+    pub rows: Vec<Row>,
 }
 
 /// One case.
-pub(crate) struct Row {
-    pub(crate) name: String,
+pub struct Row {
+    /// What stands beside it.
+    pub name: String,
     /// Subject and figure; figures that are not above zero are left out.
-    pub(crate) dots: Vec<(String, f64)>,
+    pub dots: Vec<(String, f64)>,
     /// The figure to reach, drawn as a stroke.
-    pub(crate) bar: Option<f64>,
+    pub bar: Option<f64>,
 }
 
 /// Draws the rows, the first on top.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// Machine, tools and source of a run.
 #[derive(Serialize)]
-pub(crate) struct Machine {
+pub struct Machine {
     cpu: String,
     cores: usize,
     kernel: String,
@@ -23,7 +23,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Looks at this machine now.
-    pub(crate) fn observe() -> Self {
+    pub fn observe() -> Self {
         Self {
             cpu: cpu_model(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),

@@ -9,11 +9,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// The cores this program may use: the first ones are for what is measured,
 /// the last ones for the load.
 #[derive(Clone)]
-pub(crate) struct Cores(Vec<usize>);
+pub struct Cores(Vec<usize>);
 
 impl Cores {
     /// The cores this process may use.
-    pub(crate) fn observe() -> io::Result<Self> {
+    pub fn observe() -> io::Result<Self> {
         let allowed = sched_getaffinity(None)?;
         let cores: Vec<usize> = (0..CpuSet::MAX_CPU)
             .filter(|&core| allowed.is_set(core))
@@ -25,25 +25,25 @@ impl Cores {
     }
 
     /// How many there are.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 
     /// The first `count` cores, or all where there are fewer.
-    pub(crate) fn measured(&self, count: usize) -> Vec<usize> {
+    pub fn measured(&self, count: usize) -> Vec<usize> {
         self.0.iter().copied().take(count.max(1)).collect()
     }
 
     /// The cores beside the first `count`; the last one where none is left, so
     /// that load and measured share it and the wall-clock columns mean little.
-    pub(crate) fn load(&self, count: usize) -> Vec<usize> {
+    pub fn load(&self, count: usize) -> Vec<usize> {
         let beside = &self.0[count.min(self.0.len() - 1)..];
         beside.to_vec()
     }
 }
 
 /// Commands that start on given cores.
-pub(crate) trait Pinned {
+pub trait Pinned {
     /// Makes the child and all its threads run on these cores only.
     fn pinned(&mut self, cores: &[usize]) -> &mut Self;
 }

@@ -5,32 +5,38 @@ use serde::Serialize;
 /// The readings of all repetitions, in the order in which they were made.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Series(Vec<f64>);
+pub struct Series(Vec<f64>);
 
 impl Series {
     /// Adds a reading.
-    pub(crate) fn push(&mut self, reading: f64) {
+    pub fn push(&mut self, reading: f64) {
         self.0.push(reading);
     }
 
     /// How many readings there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The smallest reading.
-    pub(crate) fn minimum(&self) -> f64 {
+    pub fn minimum(&self) -> f64 {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
     /// The largest reading.
-    pub(crate) fn maximum(&self) -> f64 {
+    pub fn maximum(&self) -> f64 {
         self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// The middle reading, or the mean of the two in the middle; not a number
     /// where there is none.
-    pub(crate) fn median(&self) -> f64 {
+    pub fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         match sorted.len() {
@@ -43,12 +49,12 @@ impl Series {
     /// This series over another, repetition by repetition. Subjects take turns,
     /// so the two readings of a pair were made at nearly the same time, at the
     /// same clock and beside the same neighbours.
-    pub(crate) fn paired(&self, other: &Self) -> Self {
+    pub fn paired(&self, other: &Self) -> Self {
         Self(self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect())
     }
 
     /// How far the readings lie apart, as a share of their median.
-    pub(crate) fn spread(&self) -> f64 {
+    pub fn spread(&self) -> f64 {
         (self.maximum() - self.minimum()) / self.median()
     }
 }

@@ -19,24 +19,29 @@ const LEGEND: f64 = 0.4;
 const TITLE: u32 = 40;
 
 /// One coordinate system.
-pub(crate) struct Panel {
+pub struct Panel {
     /// What tells it from its neighbours; may be empty.
-    pub(crate) caption: String,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
-    pub(crate) curves: Vec<Curve>,
+    pub caption: String,
+    /// What the curves are over.
+    pub x: Axis,
+    /// What they show.
+    pub y: Axis,
+    /// A curve for each subject.
+    pub curves: Vec<Curve>,
 }
 
 /// An axis: what it shows, in which unit.
 #[derive(Clone)]
-pub(crate) struct Axis {
-    pub(crate) label: String,
-    pub(crate) scale: Scale,
+pub struct Axis {
+    /// What it shows, in which unit.
+    pub label: String,
+    /// How values lie on it.
+    pub scale: Scale,
 }
 
 /// How values lie on an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scale {
+pub enum Scale {
     /// From zero, evenly.
     Linear,
     /// From zero, evenly, whole numbers.
@@ -46,14 +51,16 @@ pub(crate) enum Scale {
 }
 
 /// The points of one subject.
-pub(crate) struct Curve {
-    pub(crate) subject: String,
-    pub(crate) points: Vec<(f64, f64)>,
+pub struct Curve {
+    /// Whose they are.
+    pub subject: String,
+    /// The points, from the left.
+    pub points: Vec<(f64, f64)>,
 }
 
 impl Axis {
     /// An axis that starts at zero.
-    pub(crate) fn linear(label: &str) -> Self {
+    pub fn linear(label: &str) -> Self {
         Self {
             label: label.into(),
             scale: Scale::Linear,
@@ -61,7 +68,7 @@ impl Axis {
     }
 
     /// An axis of whole numbers that starts at zero.
-    pub(crate) fn count(label: &str) -> Self {
+    pub fn count(label: &str) -> Self {
         Self {
             label: label.into(),
             scale: Scale::Count,
@@ -69,7 +76,7 @@ impl Axis {
     }
 
     /// An axis of powers.
-    pub(crate) fn logarithmic(label: &str) -> Self {
+    pub fn logarithmic(label: &str) -> Self {
         Self {
             label: label.into(),
             scale: Scale::Logarithmic,

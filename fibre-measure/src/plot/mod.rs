@@ -9,19 +9,19 @@ mod colours;
 mod dots;
 mod lines;
 
-pub(crate) use dots::{Dots, Row};
-pub(crate) use lines::{Axis, Curve, Panel};
+pub use dots::{Dots, Row};
+pub use lines::{Axis, Curve, Panel};
 
 /// A plot to be drawn.
-pub(crate) struct Plot {
+pub struct Plot {
     /// What stands above it.
-    pub(crate) title: String,
+    pub title: String,
     /// What is drawn.
-    pub(crate) shape: Shape,
+    pub shape: Shape,
 }
 
 /// The two shapes.
-pub(crate) enum Shape {
+pub enum Shape {
     /// Panels of curves beside each other.
     Lines(Vec<Panel>),
     /// Rows of dots.
@@ -30,7 +30,7 @@ pub(crate) enum Shape {
 
 impl Plot {
     /// Draws it.
-    pub(crate) fn to_svg(&self) -> anyhow::Result<String> {
+    pub fn to_svg(&self) -> anyhow::Result<String> {
         match &self.shape {
             Shape::Lines(panels) => lines::draw(&self.title, panels),
             Shape::Dots(dots) => dots::draw(&self.title, dots),

@@ -19,7 +19,7 @@ const ADDRESSES: u8 = 64;
 
 /// Client addresses, in turn.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub struct Turns {
     /// The server.
     server: SocketAddr,
     /// Last byte of the address that was used last.
@@ -28,12 +28,12 @@ pub(super) struct Turns {
 
 impl Turns {
     /// Addresses for clients of `server`.
-    pub(super) fn new(server: SocketAddr) -> Self {
+    pub fn new(server: SocketAddr) -> Self {
         Self { server, last: 0 }
     }
 
     /// A non-blocking socket on its way to be connected.
-    pub(super) fn connect(&mut self) -> Result<OwnedFd, Errno> {
+    pub fn connect(&mut self) -> Result<OwnedFd, Errno> {
         let family = match self.server {
             SocketAddr::V4(_) => AddressFamily::INET,
             SocketAddr::V6(_) => AddressFamily::INET6,
