@@ -12,13 +12,14 @@ use crate::tidy::source::{Source, Violation};
 use crate::workspace::{Workspace, read_manifest};
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 8] = [
+const DRAWN: [(&str, &[&str]); 9] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
     ("fibre", &["fibre-core", "fibre-sync", "fibre-io"]),
     ("fibre-measure", &[]),
     ("fibre-bench", &["fibre", "fibre-measure"]),
+    ("fibre-check", &[]),
     ("fibre-examples", &["fibre"]),
     ("xtask", &[]),
 ];

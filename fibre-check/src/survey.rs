@@ -1,0 +1,96 @@
+//! What an ELF file says of itself: its thread-locals, and the functions that it wants from others.
+//!
+//! A linked program or library without a symbol table still has the segment of its thread-locals, whose size is all that is
+//! then known. What a program has linked in from the static library cannot be told from its own: look at its objects.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::path::Path;
+
+use object::read::archive::ArchiveFile;
+use object::read::elf::{ElfFile64, ProgramHeader};
+use object::{Object, ObjectSymbol, SymbolKind, elf};
+
+/// A thread-local variable.
+pub(crate) struct ThreadLocal {
+    /// Its symbol.
+    pub(crate) name: String,
+    /// Its size in bytes; 0 if another file defines it.
+    pub(crate) size: u64,
+    /// Whether this file defines it.
+    pub(crate) defined: bool,
+}
+
+/// One object, library or program.
+pub(crate) struct Survey {
+    /// The file, and the member if it is an archive.
+    pub(crate) name: String,
+    /// Its thread-locals.
+    pub(crate) thread_locals: Vec<ThreadLocal>,
+    /// Bytes of thread-locals in its segment, if it is linked.
+    pub(crate) segment: u64,
+    /// The functions that others must have for it.
+    pub(crate) wanted: BTreeSet<String>,
+    /// The functions that it has for others.
+    pub(crate) offered: BTreeSet<String>,
+}
+
+/// Looks into a file: one survey, or one for each member of an archive.
+pub(crate) fn look(path: &Path) -> Result<Vec<Survey>, Box<dyn Error>> {
+    let data = std::fs::read(path)?;
+    let name = path.display().to_string();
+    if !data.starts_with(b"!<arch>\n") {
+        return Ok(vec![survey(name, &data)?]);
+    }
+    let archive = ArchiveFile::parse(&*data)?;
+    let mut surveys = Vec::new();
+    for member in archive.members() {
+        let member = member?;
+        let name = format!("{name}({})", String::from_utf8_lossy(member.name()));
+        let bytes = member.data(&*data)?;
+        // Archives of Rust have a member that is no object.
+        if bytes.starts_with(&elf::ELFMAG) {
+            surveys.push(survey(name, bytes)?);
+        }
+    }
+    Ok(surveys)
+}
+
+/// Looks into one object.
+fn survey(name: String, data: &[u8]) -> Result<Survey, Box<dyn Error>> {
+    let file = ElfFile64::<object::Endianness>::parse(data)?;
+    let mut survey = Survey {
+        name,
+        thread_locals: Vec::new(),
+        segment: 0,
+        wanted: BTreeSet::new(),
+        offered: BTreeSet::new(),
+    };
+    for segment in file.elf_program_headers() {
+        if segment.p_type(file.endian()) == elf::PT_TLS {
+            survey.segment = segment.p_memsz(file.endian());
+        }
+    }
+    let mut seen = BTreeSet::new();
+    for symbol in file.symbols().chain(file.dynamic_symbols()) {
+        let symbol_name = symbol.name()?;
+        // Static symbols of executables have their version behind them.
+        let symbol_name = symbol_name.split('@').next().unwrap_or_default();
+        if symbol_name.is_empty() {
+            continue;
+        }
+        let is_thread_local = symbol.kind() == SymbolKind::Tls;
+        if is_thread_local && seen.insert((symbol_name.to_owned(), symbol.address())) {
+            survey.thread_locals.push(ThreadLocal {
+                name: symbol_name.to_owned(),
+                size: symbol.size(),
+                defined: !symbol.is_undefined(),
+            });
+        } else if symbol.is_undefined() && !is_thread_local {
+            survey.wanted.insert(symbol_name.to_owned());
+        } else if symbol.is_definition() {
+            survey.offered.insert(symbol_name.to_owned());
+        }
+    }
+    Ok(survey)
+}
