@@ -38,7 +38,6 @@ struct event {
     evutil_socket_t fd;
     short events;                /* EV_READ or EV_WRITE; 0: nothing is waited for */
     bool armed;                  /* false: another thread has the connection */
-    bool drained;                /* the last read took all that there was */
     void (*callback)(evutil_socket_t, short, void *);
     void *argument;
     struct event_base *ev_base;

@@ -10,8 +10,6 @@
  *    side thread may be faster than the fibre's way back to its loop.
  *  - A closed connection's record may serve the next client at once. So the fibre learns on its own stack
  *    (`left`) that it was closed, and `close` comes last, when nothing of the record is needed any more.
- *  - Readiness comes in edges: the fibre waits for input only after a read that took all there was (`drained`),
- *    and for room only after EAGAIN. This spares a system call for each request.
  *  - The end (SIGUSR1): `port_stopping` is set and sockets are shut down, so that waits end; each fibre closes
  *    its own connection. `port_serving` counts fibres that have a connection in hands.
  */
@@ -40,12 +38,6 @@ static int port_ready(int fd, short events, int patience_ms) {
     return fibre_fd_wait(fd, events & EV_WRITE ? POLLOUT : POLLIN, patience_ms);
 }
 #endif
-
-ssize_t tcp_read(conn *c, void *buf, size_t count) {
-    ssize_t got = read(c->sfd, buf, count);
-    c->event.drained = got < (ssize_t)count;
-    return got;
-}
 
 /* How long the connection may wait: until it is idle for too long, if that is limited. */
 static int port_patience(const conn *c) {
@@ -78,8 +70,8 @@ static void port_turn(conn *c) {
         usleep(PORT_BACKOFF_US); /* a listener while descriptors have run out */
         return;
     }
-    if ((c->state == conn_new_cmd && c->rbytes > 0) || (c->state == conn_read && !event->drained))
-        sched_yield(); /* it had its share of requests, and has more */
+    if (c->state == conn_new_cmd && c->rbytes > 0)
+        sched_yield(); /* it had its share of requests, and has read more */
     else
         ready = port_ready(event->fd, event->events, port_patience(c));
     if (__atomic_load_n(&port_stopping, __ATOMIC_RELAXED))
@@ -106,7 +98,6 @@ int port_serve(conn *c) {
     pthread_attr_t attr;
     pthread_t fibre;
     int failed;
-    c->event.drained = true;
     sem_init(&c->event.posts, 0, 0);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
