@@ -1,0 +1,21 @@
+/* pthread_mutex_lock: EDEADLK if the caller holds the error-checking mutex already. */
+#include "../check.h"
+
+static void test(void)
+{
+    pthread_mutex_t mutex;
+    pthread_mutexattr_t attr;
+    OK(pthread_mutexattr_init(&attr));
+    OK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK));
+    OK(pthread_mutex_init(&mutex, &attr));
+    OK(pthread_mutex_lock(&mutex));
+    IS(pthread_mutex_lock(&mutex), EDEADLK);
+    OK(pthread_mutex_unlock(&mutex));
+    IS(pthread_mutex_unlock(&mutex), EPERM);
+    OK(pthread_mutex_destroy(&mutex));
+}
+
+int main(void)
+{
+    return on_both(test);
+}

@@ -1,0 +1,31 @@
+/* pthread_mutex_timedlock: locks the mutex if it becomes free before the deadline. */
+#include "../check.h"
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int waiting;
+
+static void *wait_for_it(void *unused)
+{
+    struct timespec late = in_ms(CLOCK_REALTIME, 20000);
+    waiting = 1;
+    OK(pthread_mutex_timedlock(&mutex, &late));
+    CHECK(!is_past(CLOCK_REALTIME, late));
+    OK(pthread_mutex_unlock(&mutex));
+    return unused;
+}
+
+static void test(void)
+{
+    waiting = 0;
+    OK(pthread_mutex_lock(&mutex));
+    pthread_t thread = start(wait_for_it, NULL);
+    AWAIT(waiting);
+    let_block();
+    OK(pthread_mutex_unlock(&mutex));
+    finish(thread);
+}
+
+int main(void)
+{
+    return on_both(test);
+}
