@@ -5,9 +5,11 @@
 //! their durations is printed either way.
 //!
 //! [`steps`] runs commands and keeps the account, [`workspace`] knows where things lie, [`lanes`]
-//! holds one file per task, [`pairs`] chooses combinations to test, [`tidy`] the source rules that no compiler checks, and [`instructions`]
+//! holds one file per task, [`pairs`] chooses combinations to test, [`conformance`] runs C programs,
+//! [`tidy`] holds the source rules that no compiler checks, and [`instructions`]
 //! what the gate on instruction counts is made of.
 
+mod conformance;
 mod instructions;
 mod lanes;
 mod pairs;
@@ -20,7 +22,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use lanes::{bench, check, ci, doc, loom, policies, pollers, sanitize, stress, test};
+use lanes::{bench, c, check, ci, doc, loom, policies, pollers, sanitize, stress, test};
 use steps::Steps;
 use workspace::Workspace;
 
@@ -52,6 +54,8 @@ enum Task {
     Bench(bench::Options),
     /// Instructions of the hot paths, compared with the kept counts; --update writes these
     Instructions(lanes::instructions::Options),
+    /// The C programs, with the system's threads and with ours; --report writes the table
+    C(c::Options),
     /// Documentation with private items, warnings denied
     Doc,
     /// Source rules that no compiler checks
@@ -74,6 +78,7 @@ impl Task {
             Self::Pollers(options) => pollers::run(steps, options),
             Self::Bench(options) => bench::run(steps, options),
             Self::Instructions(options) => lanes::instructions::run(workspace, steps, options),
+            Self::C(options) => c::run(workspace, steps, options),
             Self::Doc => doc::run(steps),
             Self::Tidy => check::source_rules(workspace, steps),
             Self::Check => check::run(workspace, steps),

@@ -4,6 +4,7 @@
 //! an error, or a note in the summary where the thing to run does not exist yet.
 
 pub(crate) mod bench;
+pub(crate) mod c;
 pub(crate) mod check;
 pub(crate) mod ci;
 pub(crate) mod doc;
