@@ -194,7 +194,7 @@ impl Builder {
     }
 
     /// What to spawn with, for those who can report an error.
-    fn fallible(mut self) -> Attributes {
+    pub(crate) fn fallible(mut self) -> Attributes {
         if self.0.stack_time == StackTime::FirstRun {
             self.0.stack_time = StackTime::FirstRunUnlessScarce;
         }

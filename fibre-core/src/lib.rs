@@ -29,7 +29,7 @@
 //! | `processor`, `own_thread` | the run loop; threads that the runtime starts |
 //! | `park`, `cancel`, `local` | the park side: `park_until`, `yield_now`, `sleep`; cancellation; fibre-locals |
 //! | `interval` | ticks without drift |
-//! | `children`, `join`, `spawn`, `cluster`, `scope`, `builder`, `big_stack`, `disk` | what users call |
+//! | `children`, `join`, `spawn`, `cluster`, `scope`, `builder`, `embed`, `big_stack`, `disk` | what users call |
 
 #[cfg(loom)]
 mod memory_model;
@@ -118,6 +118,8 @@ mod disk;
 #[cfg(not(loom))]
 mod domain;
 #[cfg(not(loom))]
+mod embed;
+#[cfg(not(loom))]
 mod fibre;
 #[cfg(not(loom))]
 mod fork;
@@ -183,14 +185,15 @@ pub use self::{
     deferred::wake_after,
     disk::{BlockingPool, BlockingPoolBuilder, blocking, blocking_visit},
     domain::LeftFibre,
+    embed::{EmbeddedFibre, Ending, Program, embedded},
     fork::{blocks_signals, is_forked_child, refuse_if_forked, unblock_signals},
     interval::Interval,
     join::{JoinHandle, JoinOnDrop, Result},
     local::LocalKey,
     local_table::{Destructor, Key},
     park::{
-        Resume, Waiter, foresee, may_spin, may_spin_briefly, others_rest, park, park_among,
-        park_until, resume_first, resume_in_place, sleep, sleep_until, waits_at_rest, waits_here,
+        Resume, Waiter, foresee, lower_shield, may_spin, may_spin_briefly, others_rest, park,
+        park_among, park_until, raise_shield, resume_first, resume_in_place, sleep, sleep_until, waits_at_rest, waits_here,
         yield_now, yield_point,
     },
     parker::Halt,

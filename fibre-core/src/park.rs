@@ -530,6 +530,17 @@ impl Drop for Shield {
     }
 }
 
+/// From now on the calling fibre notices no cancellation, until [`lower_shield`] has been called as often. For
+/// callers that have no scope to say it with: see [`shield`](crate::shield).
+pub fn raise_shield() {
+    change_shields(1);
+}
+
+/// Undoes one [`raise_shield`] of the same fibre.
+pub fn lower_shield() {
+    change_shields(-1);
+}
+
 /// Adds to the number of shields of the calling fibre, if it is one.
 fn change_shields(by: i32) {
     if let Some(fibre) = running() {

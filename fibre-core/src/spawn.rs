@@ -173,14 +173,25 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
 
     /// See [`Body::free`].
     unsafe fn free(this: FibreRef) {
-        let layout = Layout::new::<Self>();
         // SAFETY: made in `launch` with this layout, and nobody refers to it.
-        unsafe {
-            this.cast::<Self>().drop_in_place();
-            match Processor::current().as_ref() {
-                Some(here) => here.blocks().put(this.cast(), layout),
-                None => memory::release(this.cast(), layout),
-            }
+        unsafe { free_task::<Self>(this) };
+    }
+}
+
+/// Frees a fibre's allocation.
+///
+/// # Safety
+///
+/// It was taken from [`Place::memory`] for a `T`, which it is, and nobody refers to it.
+#[inline]
+pub unsafe fn free_task<T>(this: FibreRef) {
+    let layout = Layout::new::<T>();
+    // SAFETY: the caller's promise.
+    unsafe {
+        this.cast::<T>().drop_in_place();
+        match Processor::current().as_ref() {
+            Some(here) => here.blocks().put(this.cast(), layout),
+            None => memory::release(this.cast(), layout),
         }
     }
 }
@@ -285,7 +296,7 @@ impl Place<'_> {
 
     /// Memory for it.
     #[inline]
-    fn memory(&self, layout: Layout) -> NonNull<u8> {
+    pub fn memory(&self, layout: Layout) -> NonNull<u8> {
         match self {
             Self::Here(processor) | Self::Now(processor) => processor.blocks().take(layout),
             Self::There(_) => memory::allocate(layout),
@@ -305,7 +316,7 @@ impl Place<'_> {
 
     /// Queues it, or lets it run.
     #[inline]
-    fn put(&self, fibre: FibreRef) {
+    pub fn put(&self, fibre: FibreRef) {
         match self {
             // SAFETY: the fibre is new.
             Self::Here(processor) => unsafe { processor.place(fibre) },
@@ -361,7 +372,7 @@ where
 
 /// Counts a new fibre, and gives it its number and perhaps its stack.
 #[inline]
-fn admit(
+pub fn admit(
     place: &Place<'_>,
     attributes: &Attributes,
 ) -> std::result::Result<(u64, Option<Stack>), SpawnError> {

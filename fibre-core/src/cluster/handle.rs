@@ -78,20 +78,29 @@ impl Cluster {
         F: FnOnce() -> T + Send,
         T: Send,
     {
+        self.with_place(|place| {
+            place.check(&attributes)?;
+            // SAFETY: passed on.
+            Ok(unsafe { launch(place, attributes, None, closure) }?)
+        })?
+    }
+
+    /// Runs `f` with the place of fibres that are spawned here.
+    ///
+    /// # Errors
+    ///
+    /// In a forked child.
+    pub(crate) fn with_place<R>(&self, f: impl FnOnce(&Place<'_>) -> R) -> io::Result<R> {
         let domain = &self.0.domain;
         let processor = Processor::current();
         // SAFETY: not null means that this thread is that processor.
-        let place = match unsafe { processor.as_ref() } {
-            Some(here) if Arc::ptr_eq(here.domain(), domain) => Place::Here(here),
+        Ok(match unsafe { processor.as_ref() } {
+            Some(here) if Arc::ptr_eq(here.domain(), domain) => f(&Place::Here(here)),
             _ => {
                 fork::refuse_if_forked()?;
-                Place::There(domain)
+                f(&Place::There(domain))
             }
-        };
-        place.check(&attributes)?;
-        // SAFETY: passed on.
-        let handle = unsafe { launch(&place, attributes, None, closure) };
-        Ok(handle?)
+        })
     }
 
     /// How many processors it has.

@@ -1,5 +1,6 @@
 //! Clusters that are started when first needed.
 
+use super::builder::ClusterBuilder;
 use super::handle::Cluster;
 use crate::fork;
 use parking_lot::Mutex;
@@ -45,8 +46,27 @@ impl Cluster {
     ///
     /// When its threads cannot be started; the next call tries again.
     pub fn default_cluster() -> io::Result<&'static Self> {
+        Self::default_cluster_or(Self::builder)
+    }
+
+    /// The default cluster; if nobody has asked for it so far, it is started as `choose` says.
+    ///
+    /// ```
+    /// use fibre_core::Cluster;
+    ///
+    /// let cluster = Cluster::default_cluster_or(|| Cluster::builder().name("worker"))?;
+    /// assert_eq!(cluster.name(), "worker");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When its threads cannot be started; the next call tries again.
+    pub fn default_cluster_or(
+        choose: impl FnOnce() -> ClusterBuilder,
+    ) -> io::Result<&'static Self> {
         static DEFAULT: LazyCluster = LazyCluster::new();
         fork::refuse_if_forked()?;
-        DEFAULT.get(|| Self::builder().build())
+        DEFAULT.get(|| choose().build())
     }
 }

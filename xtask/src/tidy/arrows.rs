@@ -17,6 +17,7 @@ const DRAWN: [(&str, &[&str]); 9] = [
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
     ("fibre", &["fibre-core", "fibre-sync", "fibre-io"]),
+    ("fibre-capi", &["fibre-core", "fibre-sync", "fibre-io"]),
     ("fibre-measure", &[]),
     ("fibre-bench", &["fibre", "fibre-measure"]),
     ("fibre-check", &[]),

@@ -1,0 +1,222 @@
+//! What each call from C does on its way in and out.
+//!
+//! * A panic, which would be a bug of ours or of the system's memory, ends the process with a word and the
+//!   fibre's number: nothing unwinds into C.
+//! * A call that may leave the stack keeps the error number: the fibre may be on another thread afterwards,
+//!   and others have run on this one.
+//! * What a call fails with becomes a return value as POSIX has it. [`call`] is for the functions of threads, which
+//!   return error numbers and leave `errno` alone; [`posix`] for those that return -1 and set it.
+//! * A call that was ended by its fibre's cancellation does not return: [`call_or_leave`] and
+//!   [`posix_or_leave`] are cancellation points. Nothing that has to be dropped may live in the frames of their callers.
+
+use crate::cancel;
+use crate::errno;
+use fibre_core::die;
+use fibre_sync::raw;
+use std::ffi::c_int;
+use std::io;
+use std::mem;
+
+/// Ends the process if it is dropped, which only a panic does.
+struct Contained;
+
+impl Drop for Contained {
+    #[cold]
+    fn drop(&mut self) {
+        match (fibre_core::id(), fibre_core::name()) {
+            (Some(id), Some(name)) => die(format_args!("a call of fibre {id} ({name:?}) panicked")),
+            (Some(id), None) => die(format_args!("a call of fibre {id} panicked")),
+            (None, _) => die(format_args!("a call of a thread panicked")),
+        }
+    }
+}
+
+/// Calls `f`, which does not leave the stack. A panic ends the process.
+#[inline(always)]
+pub fn contain<R>(f: impl FnOnce() -> R) -> R {
+    let contained = Contained;
+    let result = f();
+    mem::forget(contained);
+    result
+}
+
+/// Calls `f`, which may leave the stack, and keeps the error number meanwhile. A panic ends the process.
+#[inline(always)]
+pub fn keep_errno<R>(f: impl FnOnce() -> R) -> R {
+    let number = errno::get();
+    let result = contain(f);
+    errno::set(number);
+    result
+}
+
+/// The error number that a result stands for; zero for success.
+#[inline(always)]
+pub fn number(result: raw::Result) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(error) => error.number(),
+    }
+}
+
+/// A call that may leave the stack, and returns an error number.
+#[inline(always)]
+pub fn call(f: impl FnOnce() -> raw::Result) -> c_int {
+    number(keep_errno(f))
+}
+
+/// The same; a cancelled fibre ends in it.
+#[inline(always)]
+pub fn call_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
+    match keep_errno(f) {
+        Err(raw::Error::Cancelled) => cancel::leave(),
+        result => number(result),
+    }
+}
+
+/// A call that may leave the stack, and returns -1 and sets the error number if it fails.
+#[inline(always)]
+pub fn posix<T: Returned>(f: impl FnOnce() -> io::Result<T>) -> T::Value {
+    finish(keep_errno(f))
+}
+
+/// The same; a cancelled fibre ends in it.
+#[inline(always)]
+pub fn posix_or_leave<T: Returned>(f: impl FnOnce() -> io::Result<T>) -> T::Value {
+    let result = keep_errno(f);
+    if let Err(error) = &result
+        && error.raw_os_error() == Some(libc::ECANCELED)
+    {
+        drop(result);
+        cancel::leave();
+    }
+    finish(result)
+}
+
+/// [`posix`] for calls that fail as threads' calls do.
+#[inline(always)]
+pub fn posix_raw(f: impl FnOnce() -> raw::Result) -> c_int {
+    minus_one(keep_errno(f))
+}
+
+/// [`posix_or_leave`] for calls that fail as threads' calls do.
+#[inline(always)]
+pub fn posix_raw_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
+    match keep_errno(f) {
+        Err(raw::Error::Cancelled) => cancel::leave(),
+        result => minus_one(result),
+    }
+}
+
+/// Zero, or -1 and the error number.
+#[inline(always)]
+fn minus_one(result: raw::Result) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(error) => fail(error.number()),
+    }
+}
+
+/// Sets the error number and returns -1.
+#[cold]
+pub fn fail(number: c_int) -> c_int {
+    errno::set(number);
+    -1
+}
+
+/// The value of a result, or -1 and the error number.
+#[inline(always)]
+fn finish<T: Returned>(result: io::Result<T>) -> T::Value {
+    match result {
+        Ok(value) => value.value(),
+        Err(error) => {
+            errno::set(number_of(&error));
+            T::FAILED
+        }
+    }
+}
+
+/// The error number that an error stands for.
+#[cold]
+pub fn number_of(error: &io::Error) -> c_int {
+    use io::ErrorKind;
+    if let Some(number) = error.raw_os_error() {
+        return number;
+    }
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::OutOfMemory => libc::EAGAIN,
+        ErrorKind::TimedOut => libc::ETIMEDOUT,
+        ErrorKind::InvalidInput => libc::EINVAL,
+        ErrorKind::Unsupported => libc::ENOTSUP,
+        ErrorKind::Deadlock => libc::EDEADLK,
+        ErrorKind::ConnectionAborted => libc::EBADF,
+        ErrorKind::UnexpectedEof => libc::EIO,
+        ErrorKind::Interrupted => libc::EINTR,
+        _ => libc::EAGAIN,
+    }
+}
+
+/// What a call that returns -1 for a failure returns else.
+pub trait Returned {
+    /// As C sees it.
+    type Value;
+    /// -1.
+    const FAILED: Self::Value;
+    /// The value of a success.
+    fn value(self) -> Self::Value;
+}
+
+impl Returned for () {
+    type Value = c_int;
+    const FAILED: c_int = -1;
+    #[inline(always)]
+    fn value(self) -> c_int {
+        0
+    }
+}
+
+impl Returned for c_int {
+    type Value = Self;
+    const FAILED: Self = -1;
+    #[inline(always)]
+    fn value(self) -> Self {
+        self
+    }
+}
+
+impl Returned for usize {
+    type Value = isize;
+    const FAILED: isize = -1;
+    #[inline(always)]
+    fn value(self) -> isize {
+        // No call moves more bytes than this, as memory has no more.
+        self as isize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_numbers() {
+        errno::set(7);
+        assert_eq!(call(|| Err(raw::Error::Busy)), libc::EBUSY);
+        assert_eq!((call(|| Ok(())), errno::get()), (0, 7));
+        let full = || Err::<usize, _>(io::Error::from_raw_os_error(libc::ENOSPC));
+        assert_eq!((posix(full), errno::get()), (-1, libc::ENOSPC));
+        assert_eq!(posix(|| Ok(3_usize)), 3);
+        assert_eq!(posix_raw(|| Err(raw::Error::Again)), -1);
+        assert_eq!(errno::get(), libc::EAGAIN);
+    }
+
+    #[test]
+    fn the_number_is_kept_over_a_switch() {
+        let fibre = fibre_core::spawn(|| {
+            errno::set(1);
+            let other = fibre_core::spawn(|| errno::set(2));
+            let kept = keep_errno(|| other.join().is_ok());
+            (kept, errno::get())
+        });
+        assert_eq!(fibre.join().unwrap(), (true, 1));
+    }
+}

@@ -1,0 +1,102 @@
+//! Cancellation, as POSIX has it: deferred to the calls that are cancellation points.
+//!
+//! It is that of fibre-core: a fibre that has been cancelled finds out in such a call, which then ends it
+//! ([`leave`]). Who does not want to know of it is in a shield. The asynchronous type is accepted, and treated as
+//! the deferred one.
+
+use crate::boundary::keep_errno;
+use crate::exit;
+use crate::record::{Record, Refused, fibre_t, of_caller, of_fibre};
+use fibre_core::{cancellation_point, lower_shield, raise_shield};
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+/// `PTHREAD_CANCEL_ENABLE`.
+const ENABLE: c_int = 0;
+/// `PTHREAD_CANCEL_DISABLE`.
+const DISABLE: c_int = 1;
+/// `PTHREAD_CANCEL_DEFERRED`.
+const DEFERRED: c_int = 0;
+/// `PTHREAD_CANCEL_ASYNCHRONOUS`.
+const ASYNCHRONOUS: c_int = 1;
+
+/// `PTHREAD_CANCELED`.
+const CANCELED: *mut c_void = ptr::without_provenance_mut(usize::MAX);
+
+/// Ends the calling fibre, which has found out that it is cancelled. No frame between this and C has anything to
+/// drop.
+#[cold]
+pub fn leave() -> ! {
+    exit::end(CANCELED)
+}
+
+/// Has the caller know of no cancellation any more.
+pub fn close(record: &Record) {
+    if !record.deaf.replace(true) {
+        raise_shield();
+    }
+}
+
+/// `pthread_cancel`: cancels a fibre, which ends at its next cancellation point. `ESRCH` if it has ended; `ENOTSUP` for a plain
+/// thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_cancel(thread: fibre_t) -> c_int {
+    let cancelled = keep_errno(|| {
+        Record::with(thread, |_, fibre| match fibre {
+            Some(fibre) => {
+                fibre.cancel();
+                0
+            }
+            None => libc::ENOTSUP,
+        })
+    });
+    cancelled.unwrap_or_else(Refused::number)
+}
+
+/// `pthread_testcancel`: ends the calling fibre if it has been cancelled.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn fibre_testcancel() {
+    if keep_errno(cancellation_point).is_err() {
+        leave();
+    }
+}
+
+/// `pthread_setcancelstate`: whether the calling fibre is ended if it is cancelled. `EINVAL` for an unknown state.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_setcancelstate(state: c_int, old: *mut c_int) -> c_int {
+    let wanted = match state {
+        ENABLE => false,
+        DISABLE => true,
+        _ => return libc::EINVAL,
+    };
+    let record = of_caller();
+    let before = record.deaf.replace(wanted);
+    if before != wanted && of_fibre().is_some() {
+        if wanted {
+            raise_shield();
+        } else {
+            lower_shield();
+        }
+    }
+    if !old.is_null() {
+        // SAFETY: the caller's place for it.
+        unsafe { *old = if before { DISABLE } else { ENABLE } };
+    }
+    0
+}
+
+/// `pthread_setcanceltype`: accepts both types, and treats the asynchronous one as the deferred one. `EINVAL` for another one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {
+    let wanted = match kind {
+        DEFERRED => false,
+        ASYNCHRONOUS => true,
+        _ => return libc::EINVAL,
+    };
+    let before = of_caller().asynchronous.replace(wanted);
+    if !old.is_null() {
+        // SAFETY: the caller's place for it.
+        unsafe { *old = if before { ASYNCHRONOUS } else { DEFERRED } };
+    }
+    0
+}

@@ -1,0 +1,172 @@
+//! Ending a fibre from deep inside.
+//!
+//! C frames are never unwound. The first frame of this library on a fibre's stack notes where it is
+//! ([`enter`]); who ends the fibre runs the cleanup handlers, the last first, and then goes back there
+//! ([`escape`]) with the result, as `longjmp` would. The frames in between are forgotten, so none of them may have anything to
+//! drop: that is why calls that may end in cancellation leave from their outermost frame.
+//!
+//! `enter` says to unwinders that it is the end of the stack, so an exception that nobody catches ends a C++ program by
+//! `std::terminate`, where it was thrown, as it does in a thread.
+
+use crate::cancel;
+use crate::init;
+use crate::record::{self, Record, Start};
+use fibre_core::die;
+use std::arch::naked_asm;
+use std::ffi::c_void;
+
+/// Calls `start(argument)`, having noted this frame at `escape`; returns its result, or what [`escape`] is given.
+#[unsafe(naked)]
+unsafe extern "C" fn enter(
+    start: Start,
+    argument: *mut c_void,
+    escape: *mut *mut c_void,
+) -> *mut c_void {
+    naked_asm!(
+        // Nothing below is anything to an unwinder.
+        ".cfi_undefined rip",
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "sub rsp, 8",
+        "mov [rdx], rsp",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "call rax",
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+    )
+}
+
+/// Goes back to the frame of [`enter`] that has noted itself as `frame`, which returns `result`.
+#[unsafe(naked)]
+unsafe extern "C" fn escape(frame: *mut c_void, result: *mut c_void) -> ! {
+    naked_asm!(
+        "mov rsp, rdi",
+        "mov rax, rsi",
+        "cld",
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+    )
+}
+
+/// Runs what a fibre is for, on its stack, and keeps the result in its record.
+///
+/// # Safety
+///
+/// The record is the calling fibre's.
+pub unsafe fn run(record: &Record) {
+    let Some(start) = record.start.get() else {
+        unreachable!("a fibre has something to run")
+    };
+    // SAFETY: the creator has promised that this may be called; frames that are skipped by an escape have
+    // nothing to drop, see the module text.
+    let result = unsafe { enter(start, record.value.get(), record.escape.as_ptr()) };
+    record.value.set(result);
+}
+
+/// A cleanup handler, as the macros of the header put it into the frame that pushes it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct fibre_cleanup_t {
+    /// What is called.
+    routine: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
+    /// With what.
+    argument: *mut c_void,
+    /// The one that was pushed before.
+    next: *mut fibre_cleanup_t,
+}
+
+/// Ends the caller with this result, having called its cleanup handlers.
+pub fn end(result: *mut c_void) -> ! {
+    let record = record::of_caller();
+    // Nothing cancels what tidies up.
+    cancel::close(record);
+    loop {
+        let last = record.cleanup.get().cast::<fibre_cleanup_t>();
+        // SAFETY: handlers that have been pushed and not popped are in frames that are still there.
+        let Some(handler) = (unsafe { last.as_ref() }) else {
+            break;
+        };
+        record.cleanup.set(handler.next.cast());
+        if let Some(routine) = handler.routine {
+            // SAFETY: the program has asked for it.
+            unsafe { routine(handler.argument) };
+        }
+    }
+    if record::of_fibre().is_none() {
+        end_thread(result);
+    }
+    // SAFETY: the frame is at the bottom of this stack.
+    unsafe { escape(record.escape.get(), result) }
+}
+
+/// Ends a plain thread. The main one lets all fibres come to their ends first, and then ends the process, as that
+/// of a program without fibres would.
+fn end_thread(result: *mut c_void) -> ! {
+    if fibre_core::in_fibre() {
+        die(format_args!("fibre_exit in a fibre that this library has not made"));
+    }
+    // SAFETY: no requirements.
+    if unsafe { libc::gettid() != libc::getpid() } {
+        // SAFETY: the caller's wish; no frame of ours has anything to drop.
+        unsafe { libc::pthread_exit(result) }
+    }
+    init::wait_for_all();
+    // SAFETY: as above.
+    unsafe { libc::exit(0) }
+}
+
+/// `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its keys'
+/// destructors. In the main thread, lets all fibres run to their ends, and then ends the process with status 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fibre_exit(result: *mut c_void) -> ! {
+    end(result)
+}
+
+/// Pushes a cleanup handler; for the macro `fibre_cleanup_push`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_cleanup_enter(
+    handler: *mut fibre_cleanup_t,
+    routine: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
+    argument: *mut c_void,
+) {
+    let record = record::of_caller();
+    let handler_value = fibre_cleanup_t {
+        routine,
+        argument,
+        next: record.cleanup.get().cast(),
+    };
+    // SAFETY: a handler in a frame of the caller.
+    unsafe { handler.write(handler_value) };
+    record.cleanup.set(handler.cast());
+}
+
+/// Pops the cleanup handler that was pushed last, and calls it if asked to; for the macro `fibre_cleanup_pop`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fibre_cleanup_leave(handler: *mut fibre_cleanup_t, execute: i32) {
+    // SAFETY: pushed in the same frame.
+    let handler = unsafe { &*handler };
+    record::of_caller().cleanup.set(handler.next.cast());
+    if execute != 0
+        && let Some(routine) = handler.routine
+    {
+        // SAFETY: the program has asked for it.
+        unsafe { routine(handler.argument) };
+    }
+}

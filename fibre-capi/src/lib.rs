@@ -1,0 +1,43 @@
+//! The C library: what `libfibre.so`, `libfibre.a` and `fibre.h` are made of.
+//!
+//! Each C function is a line or two over a call of the crates below: `pthread_X` is `fibre_X`, `sem_X` is
+//! `fibre_sem_X`, and a call `x` of the C library is `fibre_x`, with the signatures, return values and
+//! error numbers of POSIX. Objects are no larger than those of the system's C library, and all zeros is
+//! their initial state, so a program keeps declaring these.
+//!
+//! Modules, lowest first; each imports only from those above it in this list:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `errno` | the error number of the calling fibre |
+//! | `boundary` | what each call does on its way in and out: keeps errno, lets no panic into C |
+//! | `init` | the cluster that C programs run in, made when first needed |
+//! | `record` | handles, and what lies behind them |
+//! | `exit`, `cancel` | ending a fibre from deep inside, by itself or because another one asked |
+//! | `thread` | what programs call: create, join, detach |
+//!
+//! # What is unsafe about it
+//!
+//! C promises what Rust would check. Every function requires of its caller what POSIX does: pointers are valid and
+//! aligned, objects are initialised, stay where they are and outlive the calls on them. What POSIX leaves undefined
+//! and can be noticed cheaply (handles of fibres that are gone, destroyed objects) is answered by an error number.
+//!
+//! Fibres of these programs move between kernel threads once they have started, so nothing here may keep
+//! what belongs to a kernel thread across a call that may block.
+
+#![allow(
+    non_camel_case_types,
+    reason = "these are the names that C programs use"
+)]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the same for all functions; see above"
+)]
+
+pub mod boundary;
+pub mod cancel;
+pub mod errno;
+pub mod exit;
+pub mod init;
+pub mod record;
+pub mod thread;

@@ -1,0 +1,404 @@
+//! Handles, and what lies behind them.
+//!
+//! A handle is an index and a generation. The index finds a *record*, whose memory is
+//! never given back; the generation tells whether it still is the same fibre's. Records of fibres and of plain
+//! threads are alike; the latter get theirs when they first ask for their own handle, and lose it at their end.
+//!
+//! One word, `claim`, says who may still ask for the fibre's end:
+//!
+//! ```text
+//!  generation, FREE ──create──► generation, OPEN ──join──► generation, index of the joiner's record
+//!        ▲                          │    ▲                    │                 │
+//!        │                          │    └──── gave up ───────┘                 │ ended
+//!        │                          └──detach──► generation, DETACHED           │
+//!        └─────────── generation + 1 ◄──────────────── ended ◄──────────────────┘
+//! ```
+//!
+//! Invariants: (1) a record is given back once: by the joiner, or, detached, at the fibre's end. (2) `fibre` is
+//! there from before the fibre runs until the record is given back, and is taken out under `lock`. So who has the
+//! claim may use it, and others under `lock`, with the generation checked under it.
+//!
+//! # Memory ordering
+//!
+//! Who changes the claim acquires what the one before has released: the handle, and the result. Two who join
+//! each other both change a claim and then read the other's (sequentially consistent), so one of them sees the other.
+
+use fibre_core::{EmbeddedFibre, Key, ShortLock, embedded};
+use parking_lot::Mutex;
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A fibre or a thread: an index, and above it a generation; zero is nobody. `pthread_t` has the same size.
+pub type fibre_t = u64;
+
+/// What a fibre runs.
+pub type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+/// Nobody has it.
+const FREE: u32 = 0;
+/// It may be joined or detached. No record has this index.
+const OPEN: u32 = u32::MAX;
+/// Nobody will ask for its end. No record has this index.
+const DETACHED: u32 = u32::MAX - 1;
+
+/// How many records the first bucket has; each further one has twice as many.
+const FIRST: u32 = 64;
+/// How many buckets there may be: room for four thousand million records.
+const BUCKETS: usize = 26;
+
+/// What lies behind a handle. See the module text.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Record {
+    /// The generation, and below it the claim.
+    claim: AtomicU64,
+    /// Its place in the table; never zero.
+    index: u32,
+    /// See invariant 2.
+    lock: ShortLock<()>,
+    /// The fibre; none for plain threads.
+    fibre: UnsafeCell<Option<EmbeddedFibre>>,
+    /// What it runs; the fibre's own, as all below.
+    pub start: Cell<Option<Start>>,
+    /// What it runs that with; in the end, what it returned.
+    pub value: Cell<*mut c_void>,
+    /// Where its first frame of this library is, while it runs.
+    pub escape: Cell<*mut c_void>,
+    /// The cleanup handler that was pushed last.
+    pub cleanup: Cell<*mut c_void>,
+    /// Whether it wants to know of no cancellation, and has said so.
+    pub deaf: Cell<bool>,
+    /// What it has said of the type of cancellation.
+    pub asynchronous: Cell<bool>,
+    /// The next free one.
+    next: Cell<*const Self>,
+}
+
+// SAFETY: cells are the fibre's own while it runs, the creator's before and the claim's holder's afterwards, as told
+// in the module text.
+unsafe impl Sync for Record {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for Record {}
+
+/// Why there is no claim to be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// There is no such fibre.
+    Unknown,
+    /// It is detached, or somebody else joins it.
+    NotJoinable,
+    /// It is the caller, or it waits for the caller.
+    Deadlock,
+}
+
+impl Refused {
+    /// The error number.
+    pub const fn number(self) -> c_int {
+        match self {
+            Self::Unknown => libc::ESRCH,
+            Self::NotJoinable => libc::EINVAL,
+            Self::Deadlock => libc::EDEADLK,
+        }
+    }
+}
+
+/// The buckets that have been made.
+static TABLE: [OnceLock<Box<[Record]>>; BUCKETS] = [const { OnceLock::new() }; BUCKETS];
+
+/// Free records, and how many there are in all.
+static FREE_ONES: Mutex<FreeOnes> = Mutex::new(FreeOnes {
+    first: ptr::null(),
+    buckets: 0,
+});
+
+/// See [`FREE_ONES`].
+struct FreeOnes {
+    /// The one that was given back last.
+    first: *const Record,
+    /// How many buckets have been made.
+    buckets: usize,
+}
+
+// SAFETY: records may be used by any thread.
+unsafe impl Send for FreeOnes {}
+
+impl FreeOnes {
+    /// Makes another bucket. `false`: there are as many as there may be.
+    #[cold]
+    fn grow(&mut self) -> bool {
+        let Some(place) = TABLE.get(self.buckets) else {
+            return false;
+        };
+        let first = FIRST * ((1_u32 << self.buckets) - 1);
+        let count = FIRST << self.buckets;
+        let records = place.get_or_init(|| (first..first + count).map(Record::new).collect());
+        for record in records.iter().rev() {
+            record.next.set(self.first);
+            self.first = record;
+        }
+        self.buckets += 1;
+        true
+    }
+}
+
+impl Record {
+    /// A free record.
+    fn new(place: u32) -> Self {
+        Self {
+            claim: AtomicU64::new(word(1, FREE)),
+            // Zero is nobody's index.
+            index: place + 1,
+            lock: ShortLock::new(()),
+            fibre: UnsafeCell::new(None),
+            start: Cell::new(None),
+            value: Cell::new(ptr::null_mut()),
+            escape: Cell::new(ptr::null_mut()),
+            cleanup: Cell::new(ptr::null_mut()),
+            deaf: Cell::new(false),
+            asynchronous: Cell::new(false),
+            next: Cell::new(ptr::null()),
+        }
+    }
+
+    /// A record for a new fibre or thread, which may be joined. `None`: there are too many.
+    pub fn take(detached: bool) -> Option<&'static Self> {
+        let mut free = FREE_ONES.lock();
+        if free.first.is_null() && !free.grow() {
+            return None;
+        }
+        // SAFETY: records are never freed, and this is one.
+        let record: &'static Self = unsafe { &*free.first };
+        free.first = record.next.get();
+        drop(free);
+        record.deaf.set(false);
+        record.asynchronous.set(false);
+        record.cleanup.set(ptr::null_mut());
+        let claim = if detached { DETACHED } else { OPEN };
+        let generation = generation_of(record.claim.load(Ordering::Relaxed));
+        record
+            .claim
+            .store(word(generation, claim), Ordering::Release);
+        Some(record)
+    }
+
+    /// Gives it back: its handles are nobody's from now on.
+    ///
+    /// # Safety
+    ///
+    /// Invariant 1.
+    pub unsafe fn give_back(&self) {
+        let locked = self.lock.lock();
+        let generation = generation_of(self.claim.load(Ordering::Relaxed));
+        // Zero would make handles that look like nobody's.
+        let next = generation.wrapping_add(1).max(1);
+        self.claim.store(word(next, FREE), Ordering::Release);
+        // SAFETY: invariant 2.
+        let fibre = unsafe { (*self.fibre.get()).take() };
+        drop(locked);
+        drop(fibre);
+        let mut free = FREE_ONES.lock();
+        self.next.set(free.first);
+        free.first = self;
+    }
+
+    /// Its handle.
+    #[inline]
+    pub fn handle(&self) -> fibre_t {
+        let generation = generation_of(self.claim.load(Ordering::Relaxed));
+        word(generation, self.index)
+    }
+
+    /// Keeps the fibre, before that runs.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the record and not published it.
+    pub unsafe fn keep(&self, fibre: EmbeddedFibre) {
+        // SAFETY: the creator is alone with it.
+        unsafe { *self.fibre.get() = Some(fibre) };
+    }
+
+    /// The fibre, for the one who has the claim.
+    ///
+    /// # Safety
+    ///
+    /// That is the caller, and it does not give the record back meanwhile.
+    pub unsafe fn fibre(&self) -> Option<&EmbeddedFibre> {
+        // SAFETY: invariant 2.
+        unsafe { (*self.fibre.get()).as_ref() }
+    }
+
+    /// Claims the right to the end of the fibre with this handle, for the one whose record is `me`.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn claim_join(handle: fibre_t, me: &Self) -> Result<&'static Self, Refused> {
+        let record = find(handle).ok_or(Refused::Unknown)?;
+        if ptr::eq(record, me) {
+            return Err(Refused::Deadlock);
+        }
+        record.change(handle, me.index)?;
+        // Both who join each other get here; who comes later sees the other.
+        let mine = me.claim.load(Ordering::SeqCst);
+        if claim_of(mine) == record.index {
+            record.reopen();
+            return Err(Refused::Deadlock);
+        }
+        Ok(record)
+    }
+
+    /// Gives the right to join up again.
+    pub fn reopen(&self) {
+        let generation = generation_of(self.claim.load(Ordering::Relaxed));
+        self.claim.store(word(generation, OPEN), Ordering::SeqCst);
+    }
+
+    /// Makes it so that nobody will ask for the end of the fibre with this handle.
+    ///
+    /// # Errors
+    ///
+    /// Why that cannot be.
+    pub fn claim_detach(handle: fibre_t) -> Result<&'static Self, Refused> {
+        let record = find(handle).ok_or(Refused::Unknown)?;
+        record.change(handle, DETACHED)?;
+        Ok(record)
+    }
+
+    /// Makes an open claim another one.
+    fn change(&self, handle: fibre_t, claim: u32) -> Result<(), Refused> {
+        let generation = generation_of(handle);
+        let changed = self.claim.compare_exchange(
+            word(generation, OPEN),
+            word(generation, claim),
+            Ordering::SeqCst,
+            Ordering::Relaxed,
+        );
+        match changed {
+            Ok(_) => Ok(()),
+            Err(now) if generation_of(now) != generation => Err(Refused::Unknown),
+            Err(now) if claim_of(now) == FREE => Err(Refused::Unknown),
+            Err(_) => Err(Refused::NotJoinable),
+        }
+    }
+
+    /// Calls `f` with the fibre that has this handle, which stays meanwhile; with none for a plain
+    /// thread. `f` blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such fibre.
+    pub fn with<R>(
+        handle: fibre_t,
+        f: impl FnOnce(&'static Self, Option<&EmbeddedFibre>) -> R,
+    ) -> Result<R, Refused> {
+        let record = find(handle).ok_or(Refused::Unknown)?;
+        let _locked = record.lock.lock();
+        if !record.is(handle) {
+            return Err(Refused::Unknown);
+        }
+        // SAFETY: invariant 2.
+        let fibre = unsafe { (*record.fibre.get()).as_ref() };
+        Ok(f(record, fibre))
+    }
+
+    /// Whether the handle is of the one that has the record now.
+    fn is(&self, handle: fibre_t) -> bool {
+        let now = self.claim.load(Ordering::Acquire);
+        generation_of(now) == generation_of(handle) && claim_of(now) != FREE
+    }
+}
+
+/// A generation and a claim, or an index.
+const fn word(generation: u32, rest: u32) -> u64 {
+    (generation as u64) << 32 | rest as u64
+}
+
+/// The generation of a claim or a handle.
+const fn generation_of(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+/// The claim of a word, or the index of a handle.
+const fn claim_of(word: u64) -> u32 {
+    word as u32
+}
+
+/// The record that a handle means, if there is any.
+#[inline]
+fn find(handle: fibre_t) -> Option<&'static Record> {
+    let place = claim_of(handle).checked_sub(1)?;
+    let bucket = (place / FIRST + 1).ilog2();
+    let first = FIRST * ((1_u32 << bucket) - 1);
+    let records = TABLE.get(bucket as usize)?.get()?;
+    records.get((place - first) as usize)
+}
+
+/// The record of the calling fibre, if this library has made it.
+#[inline]
+pub fn of_fibre() -> Option<&'static Record> {
+    // SAFETY: what is embedded in our fibres is their record, which is never freed.
+    unsafe { embedded().cast::<Record>().as_ref() }
+}
+
+/// The record of the caller; a plain thread, or a fibre of another language, gets one that ends with it.
+///
+/// # Panics
+///
+/// If there are four thousand million fibres.
+#[inline]
+pub fn of_caller() -> &'static Record {
+    of_fibre().unwrap_or_else(of_stranger)
+}
+
+/// The record of a caller that is no fibre of ours.
+#[cold]
+fn of_stranger() -> &'static Record {
+    static KEY: OnceLock<Key> = OnceLock::new();
+    // SAFETY: its values are such records.
+    let key = *KEY.get_or_init(|| unsafe { Key::new(Some(end_of_stranger)) });
+    // SAFETY: as above.
+    if let Some(record) = unsafe { key.get().cast::<Record>().as_ref() } {
+        return record;
+    }
+    let Some(record) = Record::take(true) else {
+        unreachable!("there cannot be so many")
+    };
+    key.set(ptr::from_ref(record).cast_mut().cast());
+    record
+}
+
+/// A thread has ended.
+unsafe extern "C-unwind" fn end_of_stranger(record: *mut c_void) {
+    // SAFETY: the value is such a record, and nobody can join a thread of others.
+    unsafe { (*record.cast::<Record>()).give_back() };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_index_is_found() {
+        let mut free = Vec::new();
+        for _ in 0..1000 {
+            let record = Record::take(true).unwrap();
+            assert!(ptr::eq(find(record.handle()).unwrap(), record));
+            free.push(record);
+        }
+        let handles: Vec<_> = free.iter().map(|record| record.handle()).collect();
+        for record in free {
+            // SAFETY: taken above.
+            unsafe { record.give_back() };
+        }
+        for handle in handles {
+            assert_eq!(Record::with(handle, |_, _| ()), Err(Refused::Unknown));
+        }
+        for nonsense in [0, 1 << 32, u64::MAX, word(1, u32::MAX), word(7, 1 << 30)] {
+            assert_eq!(Record::with(nonsense, |_, _| ()), Err(Refused::Unknown));
+        }
+    }
+}
