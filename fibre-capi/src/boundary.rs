@@ -9,8 +9,8 @@
 //! * A call that was ended by its fibre's cancellation does not return: [`call_or_leave`] and
 //!   [`posix_or_leave`] are cancellation points. Nothing that has to be dropped may live in the frames of their callers.
 
-use crate::cancel;
 use crate::errno;
+use crate::exit::leave;
 use fibre_core::die;
 use fibre_sync::raw;
 use std::ffi::c_int;
@@ -68,7 +68,7 @@ pub fn call(f: impl FnOnce() -> raw::Result) -> c_int {
 #[inline(always)]
 pub fn call_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
     match keep_errno(f) {
-        Err(raw::Error::Cancelled) => cancel::leave(),
+        Err(raw::Error::Cancelled) => leave(),
         result => number(result),
     }
 }
@@ -87,7 +87,7 @@ pub fn posix_or_leave<T: Returned>(f: impl FnOnce() -> io::Result<T>) -> T::Valu
         && error.raw_os_error() == Some(libc::ECANCELED)
     {
         drop(result);
-        cancel::leave();
+        leave();
     }
     finish(result)
 }
@@ -102,7 +102,7 @@ pub fn posix_raw(f: impl FnOnce() -> raw::Result) -> c_int {
 #[inline(always)]
 pub fn posix_raw_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
     match keep_errno(f) {
-        Err(raw::Error::Cancelled) => cancel::leave(),
+        Err(raw::Error::Cancelled) => leave(),
         result => minus_one(result),
     }
 }

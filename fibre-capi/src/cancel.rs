@@ -5,11 +5,10 @@
 //! the deferred one.
 
 use crate::boundary::keep_errno;
-use crate::exit;
+pub use crate::exit::leave;
 use crate::record::{Record, Refused, fibre_t, of_caller, of_fibre};
 use fibre_core::{cancellation_point, lower_shield, raise_shield};
-use std::ffi::{c_int, c_void};
-use std::ptr;
+use std::ffi::c_int;
 
 /// `PTHREAD_CANCEL_ENABLE`.
 const ENABLE: c_int = 0;
@@ -19,23 +18,6 @@ const DISABLE: c_int = 1;
 const DEFERRED: c_int = 0;
 /// `PTHREAD_CANCEL_ASYNCHRONOUS`.
 const ASYNCHRONOUS: c_int = 1;
-
-/// `PTHREAD_CANCELED`.
-const CANCELED: *mut c_void = ptr::without_provenance_mut(usize::MAX);
-
-/// Ends the calling fibre, which has found out that it is cancelled. No frame between this and C has anything to
-/// drop.
-#[cold]
-pub fn leave() -> ! {
-    exit::end(CANCELED)
-}
-
-/// Has the caller know of no cancellation any more.
-pub fn close(record: &Record) {
-    if !record.deaf.replace(true) {
-        raise_shield();
-    }
-}
 
 /// `pthread_cancel`: cancels a fibre, which ends at its next cancellation point. `ESRCH` if it has ended; `ENOTSUP` for a plain
 /// thread.

@@ -8,22 +8,23 @@
 //! `enter` says to unwinders that it is the end of the stack, so an exception that nobody catches ends a C++ program by
 //! `std::terminate`, where it was thrown, as it does in a thread.
 
-use crate::cancel;
 use crate::init;
-use crate::record::{self, Record, Start};
-use fibre_core::die;
+use crate::record::{self, Record, fibre_routine_t, fibre_start_t};
+use fibre_core::{die, raise_shield};
 use std::arch::naked_asm;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+use std::ptr;
 
 /// Calls `start(argument)`, having noted this frame at `escape`; returns its result, or what [`escape`] is given.
 #[unsafe(naked)]
 unsafe extern "C" fn enter(
-    start: Start,
+    start: fibre_start_t,
     argument: *mut c_void,
     escape: *mut *mut c_void,
 ) -> *mut c_void {
     naked_asm!(
-        // Nothing below is anything to an unwinder.
+        // To an unwinder, this is where the stack ends.
+        ".cfi_startproc",
         ".cfi_undefined rip",
         "push rbp",
         "push rbx",
@@ -44,6 +45,7 @@ unsafe extern "C" fn enter(
         "pop rbx",
         "pop rbp",
         "ret",
+        ".cfi_endproc",
     )
 }
 
@@ -65,15 +67,23 @@ unsafe extern "C" fn escape(frame: *mut c_void, result: *mut c_void) -> ! {
     )
 }
 
+/// `PTHREAD_CANCELED`.
+const CANCELED: *mut c_void = ptr::without_provenance_mut(usize::MAX);
+
+/// Ends the calling fibre, which has found out that it is cancelled. No frame between this and C has anything to
+/// drop.
+#[cold]
+pub fn leave() -> ! {
+    end(CANCELED)
+}
+
 /// Runs what a fibre is for, on its stack, and keeps the result in its record.
 ///
 /// # Safety
 ///
 /// The record is the calling fibre's.
 pub unsafe fn run(record: &Record) {
-    let Some(start) = record.start.get() else {
-        unreachable!("a fibre has something to run")
-    };
+    let start = record.start.get();
     // SAFETY: the creator has promised that this may be called; frames that are skipped by an escape have
     // nothing to drop, see the module text.
     let result = unsafe { enter(start, record.value.get(), record.escape.as_ptr()) };
@@ -85,7 +95,7 @@ pub unsafe fn run(record: &Record) {
 #[repr(C)]
 pub struct fibre_cleanup_t {
     /// What is called.
-    routine: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
+    routine: fibre_routine_t,
     /// With what.
     argument: *mut c_void,
     /// The one that was pushed before.
@@ -96,7 +106,9 @@ pub struct fibre_cleanup_t {
 pub fn end(result: *mut c_void) -> ! {
     let record = record::of_caller();
     // Nothing cancels what tidies up.
-    cancel::close(record);
+    if !record.deaf.replace(true) {
+        raise_shield();
+    }
     loop {
         let last = record.cleanup.get().cast::<fibre_cleanup_t>();
         // SAFETY: handlers that have been pushed and not popped are in frames that are still there.
@@ -120,7 +132,9 @@ pub fn end(result: *mut c_void) -> ! {
 /// of a program without fibres would.
 fn end_thread(result: *mut c_void) -> ! {
     if fibre_core::in_fibre() {
-        die(format_args!("fibre_exit in a fibre that this library has not made"));
+        die(format_args!(
+            "fibre_exit in a fibre that this library has not made"
+        ));
     }
     // SAFETY: no requirements.
     if unsafe { libc::gettid() != libc::getpid() } {
@@ -143,7 +157,7 @@ pub unsafe extern "C-unwind" fn fibre_exit(result: *mut c_void) -> ! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_cleanup_enter(
     handler: *mut fibre_cleanup_t,
-    routine: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
+    routine: fibre_routine_t,
     argument: *mut c_void,
 ) {
     let record = record::of_caller();
@@ -159,7 +173,7 @@ pub unsafe extern "C" fn fibre_cleanup_enter(
 
 /// Pops the cleanup handler that was pushed last, and calls it if asked to; for the macro `fibre_cleanup_pop`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn fibre_cleanup_leave(handler: *mut fibre_cleanup_t, execute: i32) {
+pub unsafe extern "C-unwind" fn fibre_cleanup_leave(handler: *mut fibre_cleanup_t, execute: c_int) {
     // SAFETY: pushed in the same frame.
     let handler = unsafe { &*handler };
     record::of_caller().cleanup.set(handler.next.cast());

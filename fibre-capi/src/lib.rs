@@ -10,11 +10,11 @@
 //! | module | what it is |
 //! |---|---|
 //! | `errno` | the error number of the calling fibre |
-//! | `boundary` | what each call does on its way in and out: keeps errno, lets no panic into C |
 //! | `init` | the cluster that C programs run in, made when first needed |
 //! | `record` | handles, and what lies behind them |
-//! | `exit`, `cancel` | ending a fibre from deep inside, by itself or because another one asked |
-//! | `thread` | what programs call: create, join, detach |
+//! | `exit` | ending a fibre from deep inside |
+//! | `boundary` | what each call does on its way in and out: keeps errno, lets no panic into C |
+//! | `cancel`, `thread` | what programs call: cancelling, creating, joining, detaching |
 //!
 //! # What is unsafe about it
 //!
@@ -32,6 +32,10 @@
 #![allow(
     clippy::missing_safety_doc,
     reason = "the same for all functions; see above"
+)]
+#![allow(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "who may call what is said in C; see above"
 )]
 
 pub mod boundary;

@@ -34,8 +34,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A fibre or a thread: an index, and above it a generation; zero is nobody. `pthread_t` has the same size.
 pub type fibre_t = u64;
 
-/// What a fibre runs.
-pub type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+/// What a fibre runs. From C, never null.
+pub type fibre_start_t = Option<unsafe extern "C-unwind" fn(argument: *mut c_void) -> *mut c_void>;
+
+/// What a cleanup handler, or the destructor of a key, is.
+pub type fibre_routine_t = Option<unsafe extern "C-unwind" fn(argument: *mut c_void)>;
 
 /// Nobody has it.
 const FREE: u32 = 0;
@@ -62,7 +65,7 @@ pub struct Record {
     /// The fibre; none for plain threads.
     fibre: UnsafeCell<Option<EmbeddedFibre>>,
     /// What it runs; the fibre's own, as all below.
-    pub start: Cell<Option<Start>>,
+    pub start: Cell<fibre_start_t>,
     /// What it runs that with; in the end, what it returned.
     pub value: Cell<*mut c_void>,
     /// Where its first frame of this library is, while it runs.

@@ -2,10 +2,10 @@
 
 use crate::boundary::{contain, keep_errno, number_of};
 use crate::cancel;
-use crate::init;
 use crate::errno;
 use crate::exit;
-use crate::record::{Record, Refused, Start, fibre_t, of_caller};
+use crate::init;
+use crate::record::{Record, Refused, fibre_start_t, fibre_t, of_caller};
 use fibre_core::{Builder, EmbeddedFibre, Ending, Limit, Program, cancellation_point, in_fibre};
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -31,13 +31,17 @@ unsafe fn ended(record: *const ()) {
 ///
 /// # Safety
 ///
-/// `start(argument)` may be called on any thread.
-unsafe fn create(start: Start, argument: *mut c_void) -> io::Result<fibre_t> {
-    let cluster = if in_fibre() { None } else { Some(init::cluster()?) };
+/// `start(argument)` may be called on any thread; `start` is not null.
+unsafe fn create(start: fibre_start_t, argument: *mut c_void) -> io::Result<fibre_t> {
+    let cluster = if in_fibre() {
+        None
+    } else {
+        Some(init::cluster()?)
+    };
     let Some(record) = Record::take(false) else {
         return Err(io::Error::from_raw_os_error(libc::EAGAIN));
     };
-    record.start.set(Some(start));
+    record.start.set(start);
     record.value.set(argument);
     let handle = record.handle();
     // SAFETY: nobody else knows the record before the fibre runs.
@@ -61,12 +65,12 @@ unsafe fn create(start: Start, argument: *mut c_void) -> io::Result<fibre_t> {
 pub unsafe extern "C" fn fibre_create(
     thread: *mut fibre_t,
     _attributes: *const c_void,
-    start: Option<Start>,
+    start: fibre_start_t,
     argument: *mut c_void,
 ) -> c_int {
-    let Some(start) = start else {
+    if start.is_none() {
         return libc::EINVAL;
-    };
+    }
     // SAFETY: the caller's wish.
     match keep_errno(|| unsafe { create(start, argument) }) {
         Ok(handle) => {
@@ -99,8 +103,8 @@ fn join(handle: fibre_t) -> Joined {
         return Joined::Failed(libc::EINVAL);
     };
     let limit = Limit::Cancellation;
-    // SAFETY: who has the claim is alone in waiting.
     let ending = match cancellation_point() {
+        // SAFETY: who has the claim is alone in waiting, and is not the fibre.
         Ok(()) => unsafe { fibre.wait(limit) },
         Err(_) => None,
     };

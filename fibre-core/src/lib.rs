@@ -193,8 +193,8 @@ pub use self::{
     local_table::{Destructor, Key},
     park::{
         Resume, Waiter, foresee, lower_shield, may_spin, may_spin_briefly, others_rest, park,
-        park_among, park_until, raise_shield, resume_first, resume_in_place, sleep, sleep_until, waits_at_rest, waits_here,
-        yield_now, yield_point,
+        park_among, park_until, raise_shield, resume_first, resume_in_place, sleep, sleep_until,
+        waits_at_rest, waits_here, yield_now, yield_point,
     },
     parker::Halt,
     policy::{Placement, Priority, StealOrder, Stealing, UnknownPolicy},

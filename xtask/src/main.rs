@@ -22,7 +22,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use lanes::{bench, c, check, ci, doc, loom, policies, pollers, sanitize, stress, test};
+use lanes::{
+    bench, c, capi, check, ci, doc, header, loom, policies, pollers, sanitize, stress, test,
+};
 use steps::Steps;
 use workspace::Workspace;
 
@@ -56,6 +58,10 @@ enum Task {
     Instructions(lanes::instructions::Options),
     /// The C programs, with the system's threads and with ours; --report writes the table
     C(c::Options),
+    /// The C library and its headers, under target/capi, and checks of it
+    Capi(capi::Options),
+    /// The header of the C library from its sources; --check says whether it is current
+    Header(header::Options),
     /// Documentation with private items, warnings denied
     Doc,
     /// Source rules that no compiler checks
@@ -79,6 +85,8 @@ impl Task {
             Self::Bench(options) => bench::run(steps, options),
             Self::Instructions(options) => lanes::instructions::run(workspace, steps, options),
             Self::C(options) => c::run(workspace, steps, options),
+            Self::Capi(options) => capi::run(workspace, steps, options),
+            Self::Header(options) => header::run(workspace, steps, options),
             Self::Doc => doc::run(steps),
             Self::Tidy => check::source_rules(workspace, steps),
             Self::Check => check::run(workspace, steps),

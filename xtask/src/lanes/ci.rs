@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
-use crate::lanes::{bench, check, doc, instructions, loom, policies, pollers, sanitize, test};
+use crate::lanes::{
+    bench, capi, check, doc, header, instructions, loom, policies, pollers, sanitize, test,
+};
 use crate::steps::Steps;
 use crate::workspace::{Workspace, require_program};
 
@@ -41,6 +43,8 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     check::lint(steps)?;
     doc::run(steps)?;
     check::source_rules(workspace, steps)?;
+    header::check(workspace, steps)?;
+    capi::run(workspace, steps, &capi::Options::default())?;
     policies::run(steps, &policies::Options::default())?;
     pollers::run(steps, &pollers::Options::default())?;
     loom::run(workspace, steps, &loom::Options::default())?;

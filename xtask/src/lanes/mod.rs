@@ -5,9 +5,11 @@
 
 pub(crate) mod bench;
 pub(crate) mod c;
+pub(crate) mod capi;
 pub(crate) mod check;
 pub(crate) mod ci;
 pub(crate) mod doc;
+pub(crate) mod header;
 pub(crate) mod instructions;
 pub(crate) mod loom;
 pub(crate) mod policies;

@@ -1,0 +1,119 @@
+//! `header`: `fibre.h` from the Rust sources of the C library.
+//!
+//! What stands in `fibre-capi/include/fibre.h` is made by cbindgen, between a beginning and an end that are written by
+//! hand, in `fibre-capi/header/`. `--check` fails if the file is not what would be made.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use crate::steps::Steps;
+use crate::workspace::Workspace;
+
+/// Where the library's sources lie.
+const LIBRARY: &str = "fibre-capi";
+/// The header, below it.
+const HEADER: &str = "include/fibre.h";
+
+/// What to do about it.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only say whether the file is current
+    #[arg(long)]
+    check: bool,
+}
+
+/// Runs the lane.
+pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
+    let library = workspace.root().join(LIBRARY);
+    if options.check {
+        return check(workspace, steps);
+    }
+    steps.check("header", || {
+        let text = generate(&library)?;
+        fs::write(library.join(HEADER), &text)?;
+        Ok(remark(&text))
+    })
+}
+
+/// Fails if the file is stale.
+pub(crate) fn check(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
+    let library = workspace.root().join(LIBRARY);
+    steps.check("header: current", || {
+        let text = generate(&library)?;
+        let there = fs::read_to_string(library.join(HEADER))?;
+        if let Some(line) = first_difference(&there, &text) {
+            bail!("{LIBRARY}/{HEADER}, line {line}, is stale: run `cargo xtask header`");
+        }
+        Ok(remark(&text))
+    })
+}
+
+/// The header.
+fn generate(library: &Path) -> Result<String> {
+    let mut config = cbindgen::Config::from_file(library.join("cbindgen.toml"))
+        .map_err(|error| anyhow::anyhow!("cbindgen.toml: {error}"))?;
+    let part = |name| {
+        let path = library.join("header").join(name);
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    config.header = Some(part("begin.h")?);
+    config.trailer = Some(part("end.h")?);
+    let bindings = cbindgen::Builder::new()
+        .with_crate(library)
+        .with_config(config)
+        .generate()?;
+    let mut text = Vec::new();
+    bindings.write(&mut text);
+    let text = String::from_utf8(text)?;
+    ensure!(functions(&text) > 0, "no function was found");
+    Ok(text)
+}
+
+/// How many functions it declares.
+fn functions(header: &str) -> usize {
+    let declares = |line: &&str| line.contains(" fibre_") || line.contains(" *fibre_");
+    let ends = |line: &&str| line.ends_with(';') || line.ends_with(',') || line.ends_with('(');
+    header
+        .lines()
+        .filter(|line| !line.starts_with([' ', '/', '#']) && line.contains('('))
+        .filter(|line| !line.starts_with("typedef"))
+        .filter(declares)
+        .filter(ends)
+        .count()
+}
+
+/// What the summary says.
+fn remark(header: &str) -> String {
+    format!("{} functions", functions(header))
+}
+
+/// The first line in which two texts differ.
+fn first_difference(one: &str, other: &str) -> Option<usize> {
+    if one == other {
+        return None;
+    }
+    let same = one.lines().zip(other.lines()).take_while(|(a, b)| a == b);
+    Some(same.count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_counted() {
+        let header = "int fibre_join(fibre_t t,\n               void **r);\nfibre_t fibre_self(void);\n\
+            typedef void *(*fibre_start)(void*);\n// int fibre_x(void);\nint *fibre_errno_location(void);\n";
+        assert_eq!(functions(header), 3);
+    }
+
+    #[test]
+    fn a_stale_line_is_named() {
+        assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
+        assert_eq!(first_difference("a\nb\n", "a\nc\n"), Some(2));
+        assert_eq!(first_difference("a\n", "a\nc\n"), Some(2));
+    }
+}
