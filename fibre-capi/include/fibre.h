@@ -35,6 +35,12 @@ typedef struct fibre_cleanup_t {
 // What a fibre runs. From C, never null.
 typedef void *(*fibre_start_t)(void *argument);
 
+// A `main`.
+typedef int (*fibre_main_t)(int, char**, char**);
+
+// What the C library's beginning calls before and after `main`, if anything.
+typedef void (*fibre_hook_t)(void);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -86,6 +92,16 @@ int fibre_setcancelstate(int state,
 // `pthread_setcanceltype`: accepts both types, and treats the asynchronous one as the deferred one. `EINVAL` for another one.
 int fibre_setcanceltype(int kind,
                         int *old);
+
+// Begins a program whose `main` is to be the first fibre; what `__libc_start_main` in such a program calls. `FIBRE_MAIN=0`
+// leaves `main` on its thread.
+int fibre_start_main(fibre_main_t program,
+                     int argument_count,
+                     char **arguments,
+                     fibre_hook_t init,
+                     fibre_hook_t fini,
+                     fibre_hook_t loader_fini,
+                     void *stack_end);
 
 // `pthread_testcancel`: ends the calling fibre if it has been cancelled.
 void fibre_testcancel(void);

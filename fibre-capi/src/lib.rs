@@ -15,6 +15,7 @@
 //! | `exit` | ending a fibre from deep inside |
 //! | `boundary` | what each call does on its way in and out: keeps errno, lets no panic into C |
 //! | `cancel`, `thread` | what programs call: cancelling, creating, joining, detaching |
+//! | `first` | `main` as the first fibre |
 //!
 //! # What is unsafe about it
 //!
@@ -42,6 +43,7 @@ pub mod boundary;
 pub mod cancel;
 pub mod errno;
 pub mod exit;
+pub mod first;
 pub mod init;
 pub mod record;
 pub mod thread;

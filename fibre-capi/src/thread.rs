@@ -27,12 +27,16 @@ unsafe fn ended(record: *const ()) {
     unsafe { (*record.cast::<Record>()).give_back() };
 }
 
-/// Creates a fibre.
+/// Creates a fibre as the builder says.
 ///
 /// # Safety
 ///
 /// `start(argument)` may be called on any thread; `start` is not null.
-unsafe fn create(start: fibre_start_t, argument: *mut c_void) -> io::Result<fibre_t> {
+pub unsafe fn create(
+    builder: Builder,
+    start: fibre_start_t,
+    argument: *mut c_void,
+) -> io::Result<fibre_t> {
     let cluster = if in_fibre() {
         None
     } else {
@@ -48,7 +52,7 @@ unsafe fn create(start: fibre_start_t, argument: *mut c_void) -> io::Result<fibr
     let receive = |fibre: EmbeddedFibre| unsafe { record.keep(fibre) };
     // SAFETY: the program's functions are for records, and do not unwind into Rust.
     let created =
-        unsafe { Builder::new().embed(cluster, &PROGRAM, ptr::from_ref(record).cast(), receive) };
+        unsafe { builder.embed(cluster, &PROGRAM, ptr::from_ref(record).cast(), receive) };
     match created {
         Ok(()) => Ok(handle),
         Err(error) => {
@@ -72,7 +76,7 @@ pub unsafe extern "C" fn fibre_create(
         return libc::EINVAL;
     }
     // SAFETY: the caller's wish.
-    match keep_errno(|| unsafe { create(start, argument) }) {
+    match keep_errno(|| unsafe { create(Builder::new(), start, argument) }) {
         Ok(handle) => {
             // SAFETY: the caller's place for it.
             unsafe { *thread = handle };

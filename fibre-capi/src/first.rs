@@ -1,0 +1,150 @@
+//! `main` as the first fibre.
+//!
+//! Compiled with `-DFIBRE_MAIN`, a program has a `__libc_start_main` of its own, which calls
+//! [`fibre_start_main`]: the C library's is then called with [`main_on_a_fibre`] instead of `main`. So whatever `main` looks like, and whatever
+//! happens before and after it, stays as it is.
+//!
+//! The thread that the process began with waits until the fibre has ended, and goes on to `exit` as if it had run
+//! `main` itself. If the fibre was ended by `pthread_exit`, or cancelled, it does what `pthread_exit` in it would do.
+
+use crate::exit::fibre_exit;
+use crate::thread::{create, fibre_join};
+use fibre_core::{Builder, die, switch};
+use rustix::process::{Resource, getrlimit};
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem;
+use std::ptr;
+use std::sync::OnceLock;
+
+/// A `main`.
+pub type fibre_main_t =
+    unsafe extern "C-unwind" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+
+/// What the C library's beginning calls before and after `main`, if anything.
+pub type fibre_hook_t = Option<unsafe extern "C" fn()>;
+
+/// The C library's beginning.
+type StartMain = unsafe extern "C-unwind" fn(
+    fibre_main_t,
+    c_int,
+    *mut *mut c_char,
+    fibre_hook_t,
+    fibre_hook_t,
+    fibre_hook_t,
+    *mut c_void,
+) -> c_int;
+
+/// The name of the latter.
+const START_MAIN: &CStr = c"__libc_start_main";
+
+/// Bytes of the first fibre's stack where the system sets no limit to a process' stack.
+const STACK_SIZE: usize = 8 << 20;
+
+/// The program's `main`.
+static PROGRAM: OnceLock<fibre_main_t> = OnceLock::new();
+
+/// A call of `main`, as its fibre sees it. It lives on the thread that waits for the fibre.
+struct Call {
+    /// The program's.
+    main: fibre_main_t,
+    /// Its arguments.
+    argument_count: c_int,
+    /// See above.
+    arguments: *mut *mut c_char,
+    /// See above.
+    environment: *mut *mut c_char,
+    /// What it has returned, if it has.
+    code: Cell<Option<c_int>>,
+}
+
+/// Begins a program whose `main` is to be the first fibre; what `__libc_start_main` in such a program calls. `FIBRE_MAIN=0`
+/// leaves `main` on its thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fibre_start_main(
+    program: fibre_main_t,
+    argument_count: c_int,
+    arguments: *mut *mut c_char,
+    init: fibre_hook_t,
+    fini: fibre_hook_t,
+    loader_fini: fibre_hook_t,
+    stack_end: *mut c_void,
+) -> c_int {
+    // SAFETY: a name that ends with zero.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, START_MAIN.as_ptr()) };
+    if next.is_null() {
+        die(format_args!(
+            "main cannot be a fibre: the C library is not a shared one"
+        ));
+    }
+    // SAFETY: this is the function's type in all versions of the C library.
+    let next = unsafe { mem::transmute::<*mut c_void, StartMain>(next) };
+    PROGRAM.get_or_init(|| program);
+    // SAFETY: called as the program's first instructions wanted it, but for `main`.
+    unsafe {
+        next(
+            main_on_a_fibre,
+            argument_count,
+            arguments,
+            init,
+            fini,
+            loader_fini,
+            stack_end,
+        )
+    }
+}
+
+/// What stands for `main`.
+unsafe extern "C-unwind" fn main_on_a_fibre(
+    argument_count: c_int,
+    arguments: *mut *mut c_char,
+    environment: *mut *mut c_char,
+) -> c_int {
+    let Some(&main) = PROGRAM.get() else {
+        unreachable!("the C library was given this function together with the program's")
+    };
+    if switch("FIBRE_MAIN") == Some(false) {
+        // SAFETY: as the C library would call it.
+        return unsafe { main(argument_count, arguments, environment) };
+    }
+    let call = Call {
+        main,
+        argument_count,
+        arguments,
+        environment,
+        code: Cell::new(None),
+    };
+    let builder = Builder::new().name("main").stack_size(stack_size());
+    // SAFETY: the call outlives the fibre, as it is joined here.
+    let fibre = unsafe { create(builder, Some(run), ptr::from_ref(&call).cast_mut().cast()) };
+    let fibre = match fibre {
+        Ok(fibre) => fibre,
+        Err(error) => die(format_args!("main cannot be a fibre: {error}")),
+    };
+    // SAFETY: no result is wanted.
+    let joined = unsafe { fibre_join(fibre, ptr::null_mut()) };
+    match call.code.get() {
+        Some(code) => code,
+        None if joined == libc::EAGAIN => die(format_args!("main cannot be a fibre: no stack")),
+        // SAFETY: it is what the fibre did.
+        None => unsafe { fibre_exit(ptr::null_mut()) },
+    }
+}
+
+/// The first fibre: calls `main`.
+unsafe extern "C-unwind" fn run(call: *mut c_void) -> *mut c_void {
+    // SAFETY: see `main_on_a_fibre`; nobody else uses it meanwhile.
+    let call = unsafe { &*call.cast::<Call>() };
+    // SAFETY: as the C library would call it.
+    let code = unsafe { (call.main)(call.argument_count, call.arguments, call.environment) };
+    call.code.set(Some(code));
+    ptr::null_mut()
+}
+
+/// Bytes of its stack: as many as the system would let the first thread's have.
+fn stack_size() -> usize {
+    getrlimit(Resource::Stack)
+        .current
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .unwrap_or(STACK_SIZE)
+}
