@@ -1,7 +1,7 @@
 //! `main` as the first fibre.
 //!
 //! Compiled with `-DFIBRE_MAIN`, a program has a `__libc_start_main` of its own, which calls
-//! [`fibre_start_main`]: the C library's is then called with [`main_on_a_fibre`] instead of `main`. So whatever `main` looks like, and whatever
+//! [`fibre_start_main`]: the C library's is then called with `main_on_a_fibre` instead of `main`. So whatever `main` looks like, and whatever
 //! happens before and after it, stays as it is.
 //!
 //! The thread that the process began with waits until the fibre has ended, and goes on to `exit` as if it had run
