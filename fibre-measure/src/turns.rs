@@ -32,8 +32,12 @@ impl Turns {
         Self { server, last: 0 }
     }
 
-    /// A non-blocking socket on its way to be connected.
-    pub fn connect(&mut self) -> Result<OwnedFd, Errno> {
+    /// A non-blocking socket with an address of its own, to be connected.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls.
+    pub fn socket(&mut self) -> Result<OwnedFd, Errno> {
         let family = match self.server {
             SocketAddr::V4(_) => AddressFamily::INET,
             SocketAddr::V6(_) => AddressFamily::INET6,
@@ -44,6 +48,16 @@ impl Turns {
             bind_without_port(&socket)?;
             rustix::net::bind(&socket, &address)?;
         }
+        Ok(socket)
+    }
+
+    /// A non-blocking socket on its way to be connected.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls.
+    pub fn connect(&mut self) -> Result<OwnedFd, Errno> {
+        let socket = self.socket()?;
         match rustix::net::connect(&socket, &self.server) {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
             Err(error) => Err(error),

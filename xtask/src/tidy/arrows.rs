@@ -12,7 +12,7 @@ use crate::tidy::source::{Source, Violation};
 use crate::workspace::{Workspace, read_manifest};
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 10] = [
+const DRAWN: [(&str, &[&str]); 11] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
@@ -21,6 +21,7 @@ const DRAWN: [(&str, &[&str]); 10] = [
     ("fibre-measure", &[]),
     ("fibre-bench", &["fibre", "fibre-measure"]),
     ("fibre-check", &[]),
+    ("fibre-mcload", &["fibre", "fibre-measure"]),
     ("fibre-examples", &["fibre"]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,17 @@
+//! `fibre-mcload`: puts load on Memcached servers, checks every answer, and says what it cost.
+
+mod cli;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    match cli::Cli::parse().command.execute() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("fibre-mcload: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
