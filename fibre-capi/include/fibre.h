@@ -16,85 +16,678 @@
 #include <sys/types.h>
 #include <time.h>
 
-// A fibre or a thread: an index, and above it a generation; zero is nobody. `pthread_t` has the same size.
+/* What the system's headers have, if they are asked for it. */
+struct timespec;
+struct sched_param;
+struct iovec;
+struct msghdr;
+struct mmsghdr;
+struct sockaddr;
+struct pollfd;
+struct timeval;
+union sigval;
+
+/* Of attributes. */
+#define FIBRE_CREATE_JOINABLE 0
+#define FIBRE_CREATE_DETACHED 1
+#define FIBRE_PRIORITY_BACKGROUND (-2) /* only if there is nothing else to do in the whole cluster */
+#define FIBRE_PRIORITY_LOW (-1)        /* after the others */
+#define FIBRE_PRIORITY_NORMAL 0
+#define FIBRE_PRIORITY_HIGH 1          /* before the others */
+
+/* Of cancellation. */
+#define FIBRE_CANCEL_ENABLE 0
+#define FIBRE_CANCEL_DISABLE 1
+#define FIBRE_CANCEL_DEFERRED 0
+#define FIBRE_CANCEL_ASYNCHRONOUS 1
+#define FIBRE_CANCELED ((void *)-1)
+
+/* pthread_cleanup_push and pthread_cleanup_pop: a pair within one block. The routine is called if the fibre ends between them,
+ * or at the second one if that is told so. */
+#define fibre_cleanup_push(routine, argument) \
+    do { \
+        fibre_cleanup_t fibre_cleanup_frame_; \
+        fibre_cleanup_enter(&fibre_cleanup_frame_, (routine), (argument))
+#define fibre_cleanup_pop(execute) \
+        fibre_cleanup_leave(&fibre_cleanup_frame_, (execute)); \
+    } while (0)
+
+
+/*
+ A cluster: processors that share work.
+ */
+typedef struct fibre_cluster_t fibre_cluster_t;
+
+/*
+ What new fibres are to be like.
+ */
+typedef struct fibre_attr_t {
+    /*
+     Bytes of the stack; zero for the cluster's.
+     */
+    size_t stack_size;
+    /*
+     The lowest byte of the stack of a fibre that there is; else null.
+     */
+    void *stack;
+    /*
+     In which cluster; null for the creator's.
+     */
+    const struct fibre_cluster_t *cluster;
+    /*
+     The processors it may run on, a bit each; zero for all.
+     */
+    uint64_t processors;
+    /*
+     Its name; empty for none.
+     */
+    char name[16];
+    /*
+     Bytes of the guard that have been asked for, plus one; zero for the default.
+     */
+    uint32_t guard;
+    /*
+     `PTHREAD_CREATE_JOINABLE` or `PTHREAD_CREATE_DETACHED`.
+     */
+    uint8_t detached;
+    /*
+     `PTHREAD_INHERIT_SCHED` or `PTHREAD_EXPLICIT_SCHED`.
+     */
+    uint8_t explicit_;
+    /*
+     `SCHED_OTHER`, `SCHED_FIFO`, `SCHED_RR` and the like.
+     */
+    uint8_t policy;
+    /*
+     The priority of that policy, or one of fibres and [`OFFSET`].
+     */
+    uint8_t priority;
+} fibre_attr_t;
+
+/*
+ What a fibre runs. From C, never null.
+ */
+typedef void *(*fibre_start_t)(void *argument);
+
+/*
+ A fibre or a thread: an index, and above it a generation; zero is nobody. `pthread_t` has the same size.
+ */
 typedef uint64_t fibre_t;
 
-// What a cleanup handler, or the destructor of a key, is.
+/*
+ What a cleanup handler, or the destructor of a key, is.
+ */
 typedef void (*fibre_routine_t)(void *argument);
 
-// A cleanup handler, as the macros of the header put it into the frame that pushes it.
+/*
+ A cleanup handler, as the macros of the header put it into the frame that pushes it.
+ */
 typedef struct fibre_cleanup_t {
-    // What is called.
+    /*
+     What is called.
+     */
     fibre_routine_t routine;
-    // With what.
+    /*
+     With what.
+     */
     void *argument;
-    // The one that was pushed before.
+    /*
+     The one that was pushed before.
+     */
     struct fibre_cleanup_t *next;
 } fibre_cleanup_t;
 
-// What a fibre runs. From C, never null.
-typedef void *(*fibre_start_t)(void *argument);
+/*
+ What a cluster is to be like. Zeros, and what `size` leaves out, are the defaults, which the environment
+ sets (docs/CONFIGURATION.md).
+ */
+typedef struct fibre_config_t {
+    /*
+     The size of this structure, as the program knows it: `sizeof(fibre_config_t)`.
+     */
+    size_t size;
+    /*
+     How many processors.
+     */
+    unsigned int processors;
+    /*
+     How many there may be once some have been added.
+     */
+    unsigned int max_processors;
+    /*
+     The most fibres at once.
+     */
+    size_t max_fibres;
+    /*
+     Bytes of a stack.
+     */
+    size_t stack_size;
+    /*
+     What the processors' threads are called.
+     */
+    const char *name;
+    /*
+     Where they run: `none`, `each`, or sets of CPUs as in `0-3;4-7`.
+     */
+    const char *pin;
+    /*
+     Where new fibres go: `push`, `staging`, `local`.
+     */
+    const char *placement;
+    /*
+     Whom a processor without work helps: `longest-busy`, `ring`, `random`, `topology`, `never`.
+     */
+    const char *steal_order;
+    /*
+     Whether a stolen fibre goes home afterwards: `transient`, or `sticky:N` for queues longer than N.
+     */
+    const char *stealing;
+    /*
+     Who waits for descriptors: `processors`, `shared`, `fibre`, `thread-loop`, …
+     */
+    const char *poller;
+    /*
+     Microseconds that a processor without work spins at most, plus one.
+     */
+    long spin;
+    /*
+     1 if fibres that have started stay on their processors.
+     */
+    int fibres_stay;
+    /*
+     1 if a fibre reads without letting others run first.
+     */
+    int read_at_once;
+    /*
+     1 if the memory of a stack goes back to the kernel when its fibre has ended.
+     */
+    int wipe_stacks;
+} fibre_config_t;
 
-// A `main`.
+/*
+ A key of values of which each fibre has its own.
+ */
+typedef uint32_t fibre_key_t;
+
+/*
+ A `main`.
+ */
 typedef int (*fibre_main_t)(int, char**, char**);
 
-// What the C library's beginning calls before and after `main`, if anything.
+/*
+ What the C library's beginning calls before and after `main`, if anything.
+ */
 typedef void (*fibre_hook_t)(void);
 
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif /* __cplusplus */
 
-// `pthread_cancel`: cancels a fibre, which ends at its next cancellation point. `ESRCH` if it has ended; `ENOTSUP` for a plain
-// thread.
+/*
+ `pthread_atfork`: functions to call at a fork. In the child the runtime is dead: all that can be done there is to
+ exec another program.
+ */
+int fibre_atfork(void (*prepare)(void),
+                 void (*parent)(void),
+                 void (*child)(void));
+
+/*
+ `pthread_attr_destroy`: does nothing.
+ */
+int fibre_attr_destroy(struct fibre_attr_t *_attr);
+
+/*
+ `pthread_attr_getaffinity_np`: what has been set, or else all. `EINVAL` if the set has no room for 64 processors.
+ */
+int fibre_attr_getaffinity(const struct fibre_attr_t *attr,
+                           size_t size,
+                           void *set);
+
+/*
+ `pthread_attr_getdetachstate`.
+ */
+int fibre_attr_getdetachstate(const struct fibre_attr_t *attr, int *state);
+
+/*
+ `pthread_attr_getguardsize`: what has been set, or else what stacks have.
+ */
+int fibre_attr_getguardsize(const struct fibre_attr_t *attr, size_t *size);
+
+/*
+ `pthread_attr_getinheritsched`.
+ */
+int fibre_attr_getinheritsched(const struct fibre_attr_t *attr, int *inherit);
+
+/*
+ `pthread_attr_getschedparam`.
+ */
+int fibre_attr_getschedparam(const struct fibre_attr_t *attr, struct sched_param *param);
+
+/*
+ `pthread_attr_getschedpolicy`.
+ */
+int fibre_attr_getschedpolicy(const struct fibre_attr_t *attr, int *policy);
+
+/*
+ `pthread_attr_getscope`.
+ */
+int fibre_attr_getscope(const struct fibre_attr_t *attr, int *scope);
+
+/*
+ `pthread_attr_getsigmask_np`: there is none, `PTHREAD_ATTR_NO_SIGMASK_NP`.
+ */
+int fibre_attr_getsigmask(const struct fibre_attr_t *_attr, void *_mask);
+
+/*
+ `pthread_attr_getstack`: of attributes that `fibre_getattr` has given.
+ */
+int fibre_attr_getstack(const struct fibre_attr_t *attr, void **stack, size_t *size);
+
+/*
+ `pthread_attr_getstackaddr`: of attributes that `fibre_getattr` has given, the highest address.
+ */
+int fibre_attr_getstackaddr(const struct fibre_attr_t *attr, void **stack);
+
+/*
+ `pthread_attr_getstacksize`: what has been set, or else what stacks have.
+ */
+int fibre_attr_getstacksize(const struct fibre_attr_t *attr, size_t *size);
+
+/*
+ `pthread_attr_init`: the defaults, which are all zeros.
+ */
+int fibre_attr_init(struct fibre_attr_t *attr);
+
+/*
+ `pthread_attr_setaffinity_np`: the processors of the cluster that the fibre may run on, as bits 0 to 63 of a set of CPUs. It
+ gets one of them, and stays there; with all of them it may move. `EINVAL` for an empty set.
+ */
+int fibre_attr_setaffinity(struct fibre_attr_t *attr,
+                           size_t size,
+                           const void *set);
+
+/*
+ The cluster that new fibres are to live in; null for the creator's.
+ */
+int fibre_attr_setcluster(struct fibre_attr_t *attr, const struct fibre_cluster_t *cluster);
+
+/*
+ `pthread_attr_setdetachstate`. `EINVAL` for an unknown state.
+ */
+int fibre_attr_setdetachstate(struct fibre_attr_t *attr, int state);
+
+/*
+ `pthread_attr_setguardsize`: is kept; all stacks have a guard of 64 KiB.
+ */
+int fibre_attr_setguardsize(struct fibre_attr_t *attr, size_t size);
+
+/*
+ `pthread_attr_setinheritsched`: whether scheduling is as the attributes say. `EINVAL` for an unknown value.
+ */
+int fibre_attr_setinheritsched(struct fibre_attr_t *attr, int inherit);
+
+/*
+ The name of new fibres: up to 15 bytes. `ERANGE` for a longer one.
+ */
+int fibre_attr_setname(struct fibre_attr_t *attr, const char *name);
+
+/*
+ The priority of new fibres: low, normal, high or background (see the constants above). `EINVAL` for another
+ one.
+ */
+int fibre_attr_setpriority(struct fibre_attr_t *attr, int priority);
+
+/*
+ `pthread_attr_setschedparam`: the priority, in the range of the policy; else `EINVAL`.
+ */
+int fibre_attr_setschedparam(struct fibre_attr_t *attr, const struct sched_param *param);
+
+/*
+ `pthread_attr_setschedpolicy`: fibres of a real-time policy go before others, if scheduling is explicit. `EINVAL` for an unknown
+ policy.
+ */
+int fibre_attr_setschedpolicy(struct fibre_attr_t *attr,
+                              int policy);
+
+/*
+ `pthread_attr_setscope`: fibres compete within their process. `ENOTSUP` for that of the system, `EINVAL` for an
+ unknown one. The system's own is accepted, too, as programs ask for it by habit.
+ */
+int fibre_attr_setscope(struct fibre_attr_t *attr,
+                        int scope);
+
+/*
+ `pthread_attr_setsigmask_np`: fibres have no signal masks of their own: `ENOTSUP`, but for null.
+ */
+int fibre_attr_setsigmask(struct fibre_attr_t *_attr, const void *mask);
+
+/*
+ `pthread_attr_setstack`: fibres have stacks of the runtime's, so this is refused: `ENOTSUP`; `EINVAL` for a stack that is
+ too small.
+ */
+int fibre_attr_setstack(struct fibre_attr_t *_attr,
+                        void *_stack,
+                        size_t size);
+
+/*
+ `pthread_attr_setstackaddr`: refused, as `fibre_attr_setstack`.
+ */
+int fibre_attr_setstackaddr(struct fibre_attr_t *_attr, void *_stack);
+
+/*
+ `pthread_attr_setstacksize`: bytes of the stack, which are rounded up to a power of two. `EINVAL` below
+ `PTHREAD_STACK_MIN`.
+ */
+int fibre_attr_setstacksize(struct fibre_attr_t *attr, size_t size);
+
+/*
+ Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling fibre waits, and its processor
+ runs others. `errno` is what the routine has left. For calls that would block a processor: files, libraries of
+ others. The routine is no fibre.
+ */
+void *fibre_blocking(fibre_start_t routine,
+                     void *argument);
+
+/*
+ `pthread_cancel`: cancels a fibre, which ends at its next cancellation point. `ESRCH` if it has ended; `ENOTSUP` for a plain
+ thread.
+ */
 int fibre_cancel(fibre_t thread);
 
-// Pushes a cleanup handler; for the macro `fibre_cleanup_push`.
+/*
+ Pushes a cleanup handler; for the macro `fibre_cleanup_push`.
+ */
 void fibre_cleanup_enter(struct fibre_cleanup_t *handler, fibre_routine_t routine, void *argument);
 
-// Pops the cleanup handler that was pushed last, and calls it if asked to; for the macro `fibre_cleanup_pop`.
+/*
+ Pops the cleanup handler that was pushed last, and calls it if asked to; for the macro `fibre_cleanup_pop`.
+ */
 void fibre_cleanup_leave(struct fibre_cleanup_t *handler, int execute);
 
-// `pthread_create`: a fibre in the caller's cluster, or, for a caller that is no fibre, in the default one. `EAGAIN` if there cannot be
-// another one.
+/*
+ `pthread_clockjoin_np`: `fibre_timedjoin` by `CLOCK_REALTIME` or `CLOCK_MONOTONIC`.
+ */
+int fibre_clockjoin(fibre_t thread, void **result, clockid_t clock, const struct timespec *deadline);
+
+/*
+ Adds processors to a cluster; null is the default one. `EAGAIN` if there is no room for so many, or their threads cannot be
+ started.
+ */
+int fibre_cluster_add_processors(struct fibre_cluster_t *cluster,
+                                 unsigned int more);
+
+/*
+ Starts another cluster. `EINVAL` for a configuration that makes no sense, `EAGAIN` if its threads cannot be started.
+ */
+int fibre_cluster_create(struct fibre_cluster_t **cluster,
+                         const struct fibre_config_t *config);
+
+/*
+ Waits until all fibres of a cluster have ended, and ends it. `EDEADLK` in one of them, `EBUSY` while it is paused.
+ */
+int fibre_cluster_destroy(struct fibre_cluster_t *cluster);
+
+/*
+ How many fibres a cluster has that have not ended; null is the default one.
+ */
+size_t fibre_cluster_live(const struct fibre_cluster_t *cluster);
+
+/*
+ Lets all processors of a cluster stand still, each between two fibres, until it is resumed as often; null is the default
+ one. `EDEADLK` in one of its fibres.
+ */
+int fibre_cluster_pause(const struct fibre_cluster_t *cluster);
+
+/*
+ How many processors a cluster has; null is the default one. -1 if that cannot be started.
+ */
+int fibre_cluster_processors(const struct fibre_cluster_t *cluster);
+
+/*
+ Undoes one `fibre_cluster_pause`. `EPERM` if there was none.
+ */
+int fibre_cluster_resume(const struct fibre_cluster_t *cluster);
+
+/*
+ Ends a cluster come what may: waits for so many milliseconds, then cancels its fibres, waits again, and leaves
+ behind what is there then. `ETIMEDOUT` if anything is; and as `fibre_cluster_destroy`.
+ */
+int fibre_cluster_stop(struct fibre_cluster_t *cluster,
+                       unsigned int drain_ms,
+                       unsigned int cancel_ms);
+
+/*
+ `pthread_create`: a fibre in the caller's cluster, or, for a caller that is no fibre, in the default one. `EAGAIN` if there cannot be
+ another one; `EINVAL` if the cluster has no such processor.
+ */
 int fibre_create(fibre_t *thread,
-                 const void *_attributes,
+                 const struct fibre_attr_t *attr,
                  fibre_start_t start,
                  void *argument);
 
-// `pthread_detach`: nobody will ask for the fibre's end. `ESRCH` if there is no such fibre, `EINVAL` if it is
-// detached or being joined.
+/*
+ `pthread_detach`: nobody will ask for the fibre's end. `ESRCH` if there is no such fibre, `EINVAL` if it is
+ detached or being joined.
+ */
 int fibre_detach(fibre_t thread);
 
-// `pthread_equal`: whether two handles are of the same fibre.
+/*
+ Prints all fibres that wait, and what for, to a descriptor. Returns how many there are.
+ */
+int fibre_dump(int descriptor);
+
+/*
+ `pthread_equal`: whether two handles are of the same fibre.
+ */
 int fibre_equal(fibre_t one, fibre_t other);
 
-// Where the error number of the calling fibre is until its next call of this library; what `errno`
-// stands for in programs that include the header.
+/*
+ Where the error number of the calling fibre is until its next call of this library; what `errno`
+ stands for in programs that include the header.
+ */
 int *fibre_errno_location(void);
 
-// `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its keys'
-// destructors. In the main thread, lets all fibres run to their ends, and then ends the process with status 0.
+/*
+ `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its keys'
+ destructors. In the main thread, lets all fibres run to their ends, and then ends the process with status 0.
+ */
 void fibre_exit(void *result);
 
-// `pthread_join`: waits for a fibre's end, and has its result. `ESRCH` if there is no such fibre, `EINVAL` if it is detached or
-// being joined, `EDEADLK` if it is the caller or waits for the caller. A cancellation point.
+/*
+ Waits until all fibres have ended. The processors of the default cluster stay, asleep. Blocks the thread; `EDEADLK` in a
+ fibre.
+ */
+int fibre_finalise(void);
+
+/*
+ `pthread_getaffinity_np`: the processors that the caller's cluster has, or else the default one, as bits of a set of CPUs. `EINVAL` if there is no room for them,
+ `ESRCH` if there is no such fibre.
+ */
+int fibre_getaffinity(fibre_t thread,
+                      size_t size,
+                      void *set);
+
+/*
+ `pthread_getattr_np`: the attributes of a fibre. Where its stack lies is known for the caller only, and for plain
+ threads not at all: then it is null, with the size that stacks have. `ESRCH` if there is no such fibre.
+ */
+int fibre_getattr(fibre_t thread,
+                  struct fibre_attr_t *attr);
+
+/*
+ `pthread_getattr_default_np`: what fibres are without attributes.
+ */
+int fibre_getattr_default(struct fibre_attr_t *attr);
+
+/*
+ `pthread_getconcurrency`: what has been set, or zero.
+ */
+int fibre_getconcurrency(void);
+
+/*
+ `pthread_getcpuclockid`: fibres have no clocks of their own: `ENOENT`, as POSIX has it; `ESRCH` if there is no such fibre.
+ */
+int fibre_getcpuclockid(fibre_t thread,
+                        clockid_t *_clock);
+
+/*
+ `pthread_getname_np`: the name, which needs up to 16 bytes; else `ERANGE`. `ESRCH` if there is no such fibre.
+ */
+int fibre_getname(fibre_t thread, char *name, size_t size);
+
+/*
+ `pthread_getschedparam`: what the fibre was created with, or what has been set since. `ESRCH` if there is no such fibre.
+ */
+int fibre_getschedparam(fibre_t thread,
+                        int *policy,
+                        struct sched_param *param);
+
+/*
+ `pthread_getspecific`: the caller's value; null if it has none, or if there is no such key.
+ */
+void *fibre_getspecific(fibre_key_t key);
+
+/*
+ The number of the calling fibre or thread: unique in the process, never reused.
+ */
+uint64_t fibre_id(void);
+
+/*
+ Starts the default cluster, in which fibres live whose creators are no fibres. Without this call the first creation does so, with
+ the defaults. Null for these. `EBUSY` if it has been started, `EINVAL` for a configuration that makes no sense, `EAGAIN` if threads cannot be
+ started.
+ */
+int fibre_init(const struct fibre_config_t *config);
+
+/*
+ Whether the caller is a fibre: 1, or 0.
+ */
+int fibre_is_fibre(void);
+
+/*
+ `pthread_join`: waits for a fibre's end, and has its result. `ESRCH` if there is no such fibre, `EINVAL` if it is detached or
+ being joined, `EDEADLK` if it is the caller or waits for the caller; `EAGAIN` if it never ran, as there was no stack for it. A cancellation point.
+ */
 int fibre_join(fibre_t thread,
                void **result);
 
-// `pthread_self`: the caller's handle. Threads that are no fibres have one, too.
+/*
+ `pthread_key_create`: a new key, whose values are null. When a fibre ends, the destructor is called with its value, if that is
+ not null; up to four times over, if destructors set values again. `EAGAIN` is never returned.
+ */
+int fibre_key_create(fibre_key_t *key,
+                     fibre_routine_t destructor);
+
+/*
+ `pthread_key_delete`: nobody has a value of it any more, and no destructor is called. `EINVAL` if there is no
+ such key.
+ */
+int fibre_key_delete(fibre_key_t key);
+
+/*
+ `pthread_kill`: sends a signal to the process of a fibre that there is; zero only looks for the fibre. No call of
+ the fibre is interrupted. `ESRCH` if there is no such fibre, `EINVAL` for no signal.
+ */
+int fibre_kill(fibre_t thread,
+               int signal);
+
+/*
+ Moves the calling fibre to a cluster; null is the default one. `ENOTSUP` if the caller is no fibre, or stays on a
+ processor.
+ */
+int fibre_migrate(const struct fibre_cluster_t *cluster);
+
+/*
+ Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done so since the last time. A
+ cancellation point.
+ */
+int fibre_park(void);
+
+/*
+ `fibre_park` until a moment of a clock: `CLOCK_REALTIME` or `CLOCK_MONOTONIC`. `ETIMEDOUT`; `EINVAL` for another clock, or
+ a time that is none.
+ */
+int fibre_park_until(clockid_t clock,
+                     const struct timespec *deadline);
+
+/*
+ The number of the processor that the calling fibre is on, within its cluster; -1 on a plain thread.
+ */
+int fibre_processor(void);
+
+/*
+ `pthread_self`: the caller's handle. Threads that are no fibres have one, too.
+ */
 fibre_t fibre_self(void);
 
-// `pthread_setcancelstate`: whether the calling fibre is ended if it is cancelled. `EINVAL` for an unknown state.
+/*
+ `pthread_setaffinity_np`: a fibre that there is cannot be sent to other processors: `ENOTSUP`, unless the set has all of
+ its cluster's. `EINVAL` for an empty set; `ESRCH` if there is no such fibre.
+ */
+int fibre_setaffinity(fibre_t thread,
+                      size_t size,
+                      const void *set);
+
+/*
+ `pthread_setattr_default_np`: `ENOTSUP`; `fibre_init` and the environment set defaults.
+ */
+int fibre_setattr_default(const struct fibre_attr_t *_attr);
+
+/*
+ `pthread_setcancelstate`: whether the calling fibre is ended if it is cancelled. `EINVAL` for an unknown state.
+ */
 int fibre_setcancelstate(int state,
                          int *old);
 
-// `pthread_setcanceltype`: accepts both types, and treats the asynchronous one as the deferred one. `EINVAL` for another one.
+/*
+ `pthread_setcanceltype`: accepts both types, and treats the asynchronous one as the deferred one. `EINVAL` for another one.
+ */
 int fibre_setcanceltype(int kind,
                         int *old);
 
-// Begins a program whose `main` is to be the first fibre; what `__libc_start_main` in such a program calls. `FIBRE_MAIN=0`
-// leaves `main` on its thread.
+/*
+ `pthread_setconcurrency`: a hint, which is kept and not followed: `fibre_cluster_add_processors` says it better. `EINVAL` below
+ zero.
+ */
+int fibre_setconcurrency(int level);
+
+/*
+ `pthread_setname_np`: up to 15 bytes. `ERANGE` for a longer name, `ESRCH` if there is no such fibre.
+ */
+int fibre_setname(fibre_t thread, const char *name);
+
+/*
+ `pthread_setschedparam`: keeps what a fibre has; a fibre that there is cannot be given another priority: `ENOTSUP`. `EINVAL` for an
+ unknown policy, or a priority beyond its range; `ESRCH` if there is no such fibre.
+ */
+int fibre_setschedparam(fibre_t thread,
+                        int policy,
+                        const struct sched_param *param);
+
+/*
+ `pthread_setschedprio`: as `fibre_setschedparam`, with the policy that the fibre has.
+ */
+int fibre_setschedprio(fibre_t thread, int priority);
+
+/*
+ `pthread_setspecific`: sets the caller's value. `EINVAL` if there is no such key.
+ */
+int fibre_setspecific(fibre_key_t key, const void *value);
+
+/*
+ `pthread_sigqueue`: `fibre_kill` with a value.
+ */
+int fibre_sigqueue(fibre_t thread, int signal, union sigval value);
+
+/*
+ How many bytes of its stack the calling fibre has used at most; zero on a plain thread. Asks the kernel.
+ */
+size_t fibre_stack_used(void);
+
+/*
+ Begins a program whose `main` is to be the first fibre; what `__libc_start_main` in such a program calls. `FIBRE_MAIN=0`
+ leaves `main` on its thread.
+ */
 int fibre_start_main(fibre_main_t program,
                      int argument_count,
                      char **arguments,
@@ -103,16 +696,36 @@ int fibre_start_main(fibre_main_t program,
                      fibre_hook_t loader_fini,
                      void *stack_end);
 
-// `pthread_testcancel`: ends the calling fibre if it has been cancelled.
+/*
+ `pthread_testcancel`: ends the calling fibre if it has been cancelled.
+ */
 void fibre_testcancel(void);
 
-// `sched_yield`: lets other fibres run.
+/*
+ `pthread_timedjoin_np`: `fibre_join` until a moment of `CLOCK_REALTIME`; null for no limit. `ETIMEDOUT`; `EINVAL` for a time
+ that is none.
+ */
+int fibre_timedjoin(fibre_t thread,
+                    void **result,
+                    const struct timespec *deadline);
+
+/*
+ `pthread_tryjoin_np`: `fibre_join` that waits for nothing: `EBUSY` if the fibre has not ended.
+ */
+int fibre_tryjoin(fibre_t thread, void **result);
+
+/*
+ Lets the next `fibre_park` of a fibre or thread return, or the one that it is in. `ESRCH` if there is no such fibre.
+ */
+int fibre_unpark(fibre_t thread);
+
+/*
+ `sched_yield`: lets other fibres run.
+ */
 int fibre_yield(void);
 
 #ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
+}  /* extern "C" */
+#endif  /* __cplusplus */
 
 #endif  /* FIBRE_H */
-
-

@@ -11,6 +11,7 @@
 
 use crate::errno;
 use crate::exit::leave;
+use crate::init;
 use fibre_core::die;
 use fibre_sync::raw;
 use std::ffi::c_int;
@@ -43,6 +44,7 @@ pub fn contain<R>(f: impl FnOnce() -> R) -> R {
 /// Calls `f`, which may leave the stack, and keeps the error number meanwhile. A panic ends the process.
 #[inline(always)]
 pub fn keep_errno<R>(f: impl FnOnce() -> R) -> R {
+    init::let_go();
     let number = errno::get();
     let result = contain(f);
     errno::set(number);

@@ -13,6 +13,7 @@ use crate::record::{self, Record, fibre_routine_t, fibre_start_t};
 use fibre_core::{die, raise_shield};
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
+use std::mem;
 use std::ptr;
 
 /// Calls `start(argument)`, having noted this frame at `escape`; returns its result, or what [`escape`] is given.
@@ -83,7 +84,8 @@ pub fn leave() -> ! {
 ///
 /// The record is the calling fibre's.
 pub unsafe fn run(record: &Record) {
-    let start = record.start.get();
+    // SAFETY: it is what the creator has put there.
+    let start = unsafe { mem::transmute::<*mut c_void, fibre_start_t>(record.escape.get()) };
     // SAFETY: the creator has promised that this may be called; frames that are skipped by an escape have
     // nothing to drop, see the module text.
     let result = unsafe { enter(start, record.value.get(), record.escape.as_ptr()) };

@@ -7,9 +7,11 @@
 //! The thread that the process began with waits until the fibre has ended, and goes on to `exit` as if it had run
 //! `main` itself. If the fibre was ended by `pthread_exit`, or cancelled, it does what `pthread_exit` in it would do.
 
+use crate::attr::fibre_attr_t;
 use crate::exit::fibre_exit;
-use crate::thread::{create, fibre_join};
-use fibre_core::{Builder, die, switch};
+use crate::join::fibre_join;
+use crate::thread::create;
+use fibre_core::{die, switch};
 use rustix::process::{Resource, getrlimit};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -114,9 +116,15 @@ unsafe extern "C-unwind" fn main_on_a_fibre(
         environment,
         code: Cell::new(None),
     };
-    let builder = Builder::new().name("main").stack_size(stack_size());
+    let attributes = fibre_attr_t::of_main(stack_size());
     // SAFETY: the call outlives the fibre, as it is joined here.
-    let fibre = unsafe { create(builder, Some(run), ptr::from_ref(&call).cast_mut().cast()) };
+    let fibre = unsafe {
+        create(
+            &attributes,
+            Some(run),
+            ptr::from_ref(&call).cast_mut().cast(),
+        )
+    };
     let fibre = match fibre {
         Ok(fibre) => fibre,
         Err(error) => die(format_args!("main cannot be a fibre: {error}")),

@@ -14,7 +14,9 @@
 //! | `record` | handles, and what lies behind them |
 //! | `exit` | ending a fibre from deep inside |
 //! | `boundary` | what each call does on its way in and out: keeps errno, lets no panic into C |
-//! | `cancel`, `thread` | what programs call: cancelling, creating, joining, detaching |
+//! | `cancel`, `key`, `signal` | what programs call: cancelling, values by key, signals and forks |
+//! | `cluster`, `attr` | clusters, and what new fibres are to be like |
+//! | `thread`, `join`, `about` | creating fibres, waiting for their ends, knowing of them |
 //! | `first` | `main` as the first fibre |
 //!
 //! # What is unsafe about it
@@ -39,11 +41,17 @@
     reason = "who may call what is said in C; see above"
 )]
 
+pub mod about;
+pub mod attr;
 pub mod boundary;
 pub mod cancel;
+pub mod cluster;
 pub mod errno;
 pub mod exit;
 pub mod first;
 pub mod init;
+pub mod join;
+pub mod key;
 pub mod record;
+pub mod signal;
 pub mod thread;

@@ -23,10 +23,11 @@
 //! Who changes the claim acquires what the one before has released: the handle, and the result. Two who join
 //! each other both change a claim and then read the other's (sequentially consistent), so one of them sees the other.
 
-use fibre_core::{EmbeddedFibre, Key, ShortLock, embedded};
+use fibre_core::{Buckets, EmbeddedFibre, Key, ShortLock, embedded};
+use fibre_sync::AutoEvent;
 use parking_lot::Mutex;
 use std::cell::{Cell, UnsafeCell};
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,17 +41,15 @@ pub type fibre_start_t = Option<unsafe extern "C-unwind" fn(argument: *mut c_voi
 /// What a cleanup handler, or the destructor of a key, is.
 pub type fibre_routine_t = Option<unsafe extern "C-unwind" fn(argument: *mut c_void)>;
 
+/// Bytes of a fibre's name, with the zero at its end.
+pub const NAME: usize = 16;
+
 /// Nobody has it.
 const FREE: u32 = 0;
 /// It may be joined or detached. No record has this index.
 const OPEN: u32 = u32::MAX;
 /// Nobody will ask for its end. No record has this index.
 const DETACHED: u32 = u32::MAX - 1;
-
-/// How many records the first bucket has; each further one has twice as many.
-const FIRST: u32 = 64;
-/// How many buckets there may be: room for four thousand million records.
-const BUCKETS: usize = 26;
 
 /// What lies behind a handle. See the module text.
 #[derive(Debug)]
@@ -64,11 +63,10 @@ pub struct Record {
     lock: ShortLock<()>,
     /// The fibre; none for plain threads.
     fibre: UnsafeCell<Option<EmbeddedFibre>>,
-    /// What it runs; the fibre's own, as all below.
-    pub start: Cell<fibre_start_t>,
-    /// What it runs that with; in the end, what it returned.
+    /// What it runs that with; in the end, what it returned. The fibre's own, as the next ones.
     pub value: Cell<*mut c_void>,
-    /// Where its first frame of this library is, while it runs.
+    /// What it runs, before that; while it runs, where its first frame of this library is; of a
+    /// free record, the next one.
     pub escape: Cell<*mut c_void>,
     /// The cleanup handler that was pushed last.
     pub cleanup: Cell<*mut c_void>,
@@ -76,8 +74,12 @@ pub struct Record {
     pub deaf: Cell<bool>,
     /// What it has said of the type of cancellation.
     pub asynchronous: Cell<bool>,
-    /// The next free one.
-    next: Cell<*const Self>,
+    /// Its policy and priority, as POSIX has it; under `lock`.
+    pub scheduling: Cell<(u8, u8)>,
+    /// Its name; under `lock`.
+    pub name: Cell<[c_char; NAME]>,
+    /// What `fibre_unpark` has left for `fibre_park`.
+    pub wake: AutoEvent,
 }
 
 // SAFETY: cells are the fibre's own while it runs, the creator's before and the claim's holder's afterwards, as told
@@ -108,10 +110,10 @@ impl Refused {
     }
 }
 
-/// The buckets that have been made.
-static TABLE: [OnceLock<Box<[Record]>>; BUCKETS] = [const { OnceLock::new() }; BUCKETS];
+/// All records, by their indexes, less one: zero is nobody's.
+static TABLE: Buckets<Record> = Buckets::new();
 
-/// Free records, and how many there are in all.
+/// Free records.
 static FREE_ONES: Mutex<FreeOnes> = Mutex::new(FreeOnes {
     first: ptr::null(),
     buckets: 0,
@@ -121,7 +123,7 @@ static FREE_ONES: Mutex<FreeOnes> = Mutex::new(FreeOnes {
 struct FreeOnes {
     /// The one that was given back last.
     first: *const Record,
-    /// How many buckets have been made.
+    /// How many buckets of records have been made.
     buckets: usize,
 }
 
@@ -129,56 +131,57 @@ struct FreeOnes {
 unsafe impl Send for FreeOnes {}
 
 impl FreeOnes {
-    /// Makes another bucket. `false`: there are as many as there may be.
-    #[cold]
-    fn grow(&mut self) -> bool {
-        let Some(place) = TABLE.get(self.buckets) else {
-            return false;
-        };
-        let first = FIRST * ((1_u32 << self.buckets) - 1);
-        let count = FIRST << self.buckets;
-        let records = place.get_or_init(|| (first..first + count).map(Record::new).collect());
-        for record in records.iter().rev() {
-            record.next.set(self.first);
-            self.first = record;
+    /// A free record; `None`: there are as many as there may be.
+    fn take(&mut self) -> Option<&'static Record> {
+        if self.first.is_null() {
+            let records = TABLE.bucket(self.buckets, Record::new)?;
+            self.buckets += 1;
+            records.iter().rev().for_each(|record| self.put(record));
         }
-        self.buckets += 1;
-        true
+        // SAFETY: records are never freed, and this is one.
+        let record: &'static Record = unsafe { &*self.first };
+        self.first = record.escape.get().cast();
+        Some(record)
+    }
+
+    /// Keeps a free record.
+    fn put(&mut self, record: &Record) {
+        record.escape.set(self.first.cast_mut().cast());
+        self.first = record;
     }
 }
 
 impl Record {
     /// A free record.
-    fn new(place: u32) -> Self {
+    fn new(place: usize) -> Self {
         Self {
             claim: AtomicU64::new(word(1, FREE)),
-            // Zero is nobody's index.
-            index: place + 1,
+            // There are never more than that.
+            index: place as u32 + 1,
             lock: ShortLock::new(()),
             fibre: UnsafeCell::new(None),
-            start: Cell::new(None),
             value: Cell::new(ptr::null_mut()),
             escape: Cell::new(ptr::null_mut()),
             cleanup: Cell::new(ptr::null_mut()),
             deaf: Cell::new(false),
             asynchronous: Cell::new(false),
-            next: Cell::new(ptr::null()),
+            scheduling: Cell::new((0, 0)),
+            name: Cell::new([0; NAME]),
+            wake: AutoEvent::new(),
         }
     }
 
     /// A record for a new fibre or thread, which may be joined. `None`: there are too many.
     pub fn take(detached: bool) -> Option<&'static Self> {
-        let mut free = FREE_ONES.lock();
-        if free.first.is_null() && !free.grow() {
-            return None;
-        }
-        // SAFETY: records are never freed, and this is one.
-        let record: &'static Self = unsafe { &*free.first };
-        free.first = record.next.get();
-        drop(free);
+        let record = FREE_ONES.lock().take()?;
         record.deaf.set(false);
         record.asynchronous.set(false);
         record.cleanup.set(ptr::null_mut());
+        if record.name.get()[0] != 0 {
+            record.name.set([0; NAME]);
+        }
+        record.scheduling.set((0, 0));
+        record.wake.reset();
         let claim = if detached { DETACHED } else { OPEN };
         let generation = generation_of(record.claim.load(Ordering::Relaxed));
         record
@@ -202,9 +205,7 @@ impl Record {
         let fibre = unsafe { (*self.fibre.get()).take() };
         drop(locked);
         drop(fibre);
-        let mut free = FREE_ONES.lock();
-        self.next.set(free.first);
-        free.first = self;
+        FREE_ONES.lock().put(self);
     }
 
     /// Its handle.
@@ -308,6 +309,11 @@ impl Record {
         Ok(f(record, fibre))
     }
 
+    /// Whether nobody will ask for its end.
+    pub fn is_detached(&self) -> bool {
+        claim_of(self.claim.load(Ordering::Relaxed)) == DETACHED
+    }
+
     /// Whether the handle is of the one that has the record now.
     fn is(&self, handle: fibre_t) -> bool {
         let now = self.claim.load(Ordering::Acquire);
@@ -333,11 +339,7 @@ const fn claim_of(word: u64) -> u32 {
 /// The record that a handle means, if there is any.
 #[inline]
 fn find(handle: fibre_t) -> Option<&'static Record> {
-    let place = claim_of(handle).checked_sub(1)?;
-    let bucket = (place / FIRST + 1).ilog2();
-    let first = FIRST * ((1_u32 << bucket) - 1);
-    let records = TABLE.get(bucket as usize)?.get()?;
-    records.get((place - first) as usize)
+    TABLE.get(claim_of(handle).checked_sub(1)? as usize)
 }
 
 /// The record of the calling fibre, if this library has made it.

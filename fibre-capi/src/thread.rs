@@ -1,15 +1,17 @@
-//! Creating, joining and detaching fibres.
+//! Creating fibres, and what they do.
 
-use crate::boundary::{contain, keep_errno, number_of};
-use crate::cancel;
+use crate::attr::fibre_attr_t;
+use crate::boundary::{call_or_leave, keep_errno, number_of};
 use crate::errno;
 use crate::exit;
 use crate::init;
 use crate::record::{Record, Refused, fibre_start_t, fibre_t, of_caller};
-use fibre_core::{Builder, EmbeddedFibre, Ending, Limit, Program, cancellation_point, in_fibre};
+use fibre_core::{EmbeddedFibre, Program, blocking, caller_id, in_fibre};
+use fibre_sync::raw;
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr;
+use std::time::Instant;
 
 /// What the fibres of C programs have in common.
 static PROGRAM: Program = Program { run, ended };
@@ -27,29 +29,43 @@ unsafe fn ended(record: *const ()) {
     unsafe { (*record.cast::<Record>()).give_back() };
 }
 
-/// Creates a fibre as the builder says.
+/// Creates a fibre with these attributes.
 ///
 /// # Safety
 ///
 /// `start(argument)` may be called on any thread; `start` is not null.
 pub unsafe fn create(
-    builder: Builder,
+    attributes: &fibre_attr_t,
     start: fibre_start_t,
     argument: *mut c_void,
 ) -> io::Result<fibre_t> {
-    let cluster = if in_fibre() {
-        None
-    } else {
-        Some(init::cluster()?)
+    let cluster = match attributes.cluster() {
+        None if in_fibre() => None,
+        None => Some(init::cluster()?),
+        chosen => chosen,
     };
-    let Some(record) = Record::take(false) else {
+    let processors = || match cluster {
+        Some(cluster) => cluster.processors(),
+        None => fibre_core::processors().unwrap_or(1),
+    };
+    let builder = attributes.builder(processors);
+    let detached = attributes.is_detached();
+    let Some(record) = Record::take(detached) else {
         return Err(io::Error::from_raw_os_error(libc::EAGAIN));
     };
-    record.start.set(start);
+    record
+        .escape
+        .set(start.map_or(ptr::null_mut(), |start| start as *mut c_void));
     record.value.set(argument);
+    attributes.describe(record);
     let handle = record.handle();
-    // SAFETY: nobody else knows the record before the fibre runs.
-    let receive = |fibre: EmbeddedFibre| unsafe { record.keep(fibre) };
+    let receive = |fibre: EmbeddedFibre| {
+        if detached {
+            let _ = fibre.detach();
+        }
+        // SAFETY: nobody else knows the record before the fibre runs.
+        unsafe { record.keep(fibre) };
+    };
     // SAFETY: the program's functions are for records, and do not unwind into Rust.
     let created =
         unsafe { builder.embed(cluster, &PROGRAM, ptr::from_ref(record).cast(), receive) };
@@ -64,19 +80,21 @@ pub unsafe fn create(
 }
 
 /// `pthread_create`: a fibre in the caller's cluster, or, for a caller that is no fibre, in the default one. `EAGAIN` if there cannot be
-/// another one.
+/// another one; `EINVAL` if the cluster has no such processor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_create(
     thread: *mut fibre_t,
-    _attributes: *const c_void,
+    attr: *const fibre_attr_t,
     start: fibre_start_t,
     argument: *mut c_void,
 ) -> c_int {
     if start.is_none() {
         return libc::EINVAL;
     }
+    // SAFETY: the caller's attributes.
+    let attributes = unsafe { fibre_attr_t::of(attr) };
     // SAFETY: the caller's wish.
-    match keep_errno(|| unsafe { create(Builder::new(), start, argument) }) {
+    match keep_errno(|| unsafe { create(&attributes, start, argument) }) {
         Ok(handle) => {
             // SAFETY: the caller's place for it.
             unsafe { *thread = handle };
@@ -86,90 +104,10 @@ pub unsafe extern "C" fn fibre_create(
     }
 }
 
-/// How a join ended.
-enum Joined {
-    /// With the fibre's result.
-    Value(*mut c_void),
-    /// With an error number.
-    Failed(c_int),
-    /// With the caller's cancellation.
-    Cancelled,
-}
-
-/// See [`fibre_join`].
-fn join(handle: fibre_t) -> Joined {
-    let record = match Record::claim_join(handle, of_caller()) {
-        Ok(record) => record,
-        Err(refused) => return Joined::Failed(refused.number()),
-    };
-    // SAFETY: the claim is ours.
-    let Some(fibre) = (unsafe { record.fibre() }) else {
-        return Joined::Failed(libc::EINVAL);
-    };
-    let limit = Limit::Cancellation;
-    let ending = match cancellation_point() {
-        // SAFETY: who has the claim is alone in waiting, and is not the fibre.
-        Ok(()) => unsafe { fibre.wait(limit) },
-        Err(_) => None,
-    };
-    match ending {
-        Some(Ending::Returned) => {
-            let value = record.value.get();
-            // SAFETY: it has ended, and we have joined it.
-            unsafe { record.give_back() };
-            Joined::Value(value)
-        }
-        Some(Ending::NoStack(_)) => {
-            // SAFETY: as above.
-            unsafe { record.give_back() };
-            Joined::Failed(libc::EAGAIN)
-        }
-        // Its frames are still there, and so is its record.
-        Some(Ending::Abandoned) => Joined::Failed(libc::ESRCH),
-        None => {
-            record.reopen();
-            Joined::Cancelled
-        }
-    }
-}
-
-/// `pthread_join`: waits for a fibre's end, and has its result. `ESRCH` if there is no such fibre, `EINVAL` if it is detached or
-/// being joined, `EDEADLK` if it is the caller or waits for the caller. A cancellation point.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn fibre_join(thread: fibre_t, result: *mut *mut c_void) -> c_int {
-    match keep_errno(|| join(thread)) {
-        Joined::Value(value) => {
-            if !result.is_null() {
-                // SAFETY: the caller's place for it.
-                unsafe { *result = value };
-            }
-            0
-        }
-        Joined::Failed(number) => number,
-        Joined::Cancelled => cancel::leave(),
-    }
-}
-
-/// `pthread_detach`: nobody will ask for the fibre's end. `ESRCH` if there is no such fibre, `EINVAL` if it is
-/// detached or being joined.
-#[unsafe(no_mangle)]
-pub extern "C" fn fibre_detach(thread: fibre_t) -> c_int {
-    let detached = contain(|| {
-        let record = Record::claim_detach(thread)?;
-        // SAFETY: the claim is ours until the fibre has been detached.
-        if !unsafe { record.fibre() }.is_some_and(EmbeddedFibre::detach) {
-            // SAFETY: it has ended, and will not do so itself.
-            unsafe { record.give_back() };
-        }
-        Ok(())
-    });
-    detached.map_or_else(Refused::number, |()| 0)
-}
-
 /// `pthread_self`: the caller's handle. Threads that are no fibres have one, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_self() -> fibre_t {
-    contain(|| of_caller().handle())
+    of_caller().handle()
 }
 
 /// `pthread_equal`: whether two handles are of the same fibre.
@@ -178,9 +116,118 @@ pub extern "C" fn fibre_equal(one: fibre_t, other: fibre_t) -> c_int {
     c_int::from(one == other)
 }
 
+/// The number of the calling fibre or thread: unique in the process, never reused.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_id() -> u64 {
+    caller_id()
+}
+
+/// Whether the caller is a fibre: 1, or 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_is_fibre() -> c_int {
+    c_int::from(in_fibre())
+}
+
 /// `sched_yield`: lets other fibres run.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_yield() -> c_int {
     keep_errno(fibre_core::yield_now);
     0
 }
+
+/// Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done so since the last time. A
+/// cancellation point.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn fibre_park() -> c_int {
+    call_or_leave(|| {
+        let woken = of_caller().wake.wait_cancellable();
+        woken.map_err(|_| raw::Error::Cancelled)
+    })
+}
+
+/// `fibre_park` until a moment of a clock: `CLOCK_REALTIME` or `CLOCK_MONOTONIC`. `ETIMEDOUT`; `EINVAL` for another clock, or
+/// a time that is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fibre_park_until(
+    clock: libc::clockid_t,
+    deadline: *const libc::timespec,
+) -> c_int {
+    call_or_leave(|| {
+        // SAFETY: the caller's time.
+        let deadline = unsafe { deadline_of(clock, deadline) }?;
+        fibre_core::cancellation_point().map_err(|_| raw::Error::Cancelled)?;
+        let wake = &of_caller().wake;
+        let woken = match deadline {
+            Some(deadline) => wake.wait_until(deadline),
+            None => wake.wait_cancellable().is_ok(),
+        };
+        match woken {
+            true => Ok(()),
+            false if fibre_core::is_cancelled() => Err(raw::Error::Cancelled),
+            false => Err(raw::Error::TimedOut),
+        }
+    })
+}
+
+/// Lets the next `fibre_park` of a fibre or thread return, or the one that it is in. `ESRCH` if there is no such fibre.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_unpark(thread: fibre_t) -> c_int {
+    let woken = keep_errno(|| Record::with(thread, |record, _| record.wake.set()));
+    woken.map_or_else(Refused::number, |()| 0)
+}
+
+/// A moment of a clock as one of ours; `None` if it will never come, or for null.
+///
+/// # Safety
+///
+/// Null, or a pointer to a time.
+///
+/// # Errors
+///
+/// [`raw::Error::Invalid`] for another clock, or a time that is none.
+pub unsafe fn deadline_of(
+    clock: libc::clockid_t,
+    time: *const libc::timespec,
+) -> raw::Result<Option<Instant>> {
+    let clock = match clock {
+        libc::CLOCK_REALTIME => raw::Clock::Realtime,
+        libc::CLOCK_MONOTONIC => raw::Clock::Monotonic,
+        _ => return Err(raw::Error::Invalid),
+    };
+    // SAFETY: the caller's promise.
+    match unsafe { time.as_ref() } {
+        None => Ok(None),
+        Some(time) => Ok(raw::Wait::at(clock, time.tv_sec, time.tv_nsec)?.deadline()),
+    }
+}
+
+/// Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling fibre waits, and its processor
+/// runs others. `errno` is what the routine has left. For calls that would block a processor: files, libraries of
+/// others. The routine is no fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_blocking(
+    routine: fibre_start_t,
+    argument: *mut c_void,
+) -> *mut c_void {
+    let Some(routine) = routine else {
+        return ptr::null_mut();
+    };
+    let argument = Argument(argument);
+    let (value, number) = keep_errno(|| {
+        blocking(move || {
+            let argument = argument;
+            errno::set(0);
+            // SAFETY: the caller's wish.
+            let value = unsafe { routine(argument.0) };
+            (Argument(value), errno::get())
+        })
+    });
+    errno::set(number);
+    value.0
+}
+
+/// A pointer of the program's, which may go to other threads.
+struct Argument(*mut c_void);
+
+// SAFETY: the program asks for it.
+unsafe impl Send for Argument {}

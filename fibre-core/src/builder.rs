@@ -312,3 +312,10 @@ pub fn processor() -> Option<usize> {
     // SAFETY: not null means that this thread is that processor.
     unsafe { Processor::current().as_ref() }.map(Processor::index)
 }
+
+/// How many processors the cluster of the calling fibre has; `None` on a plain thread.
+#[must_use]
+pub fn processors() -> Option<usize> {
+    // SAFETY: not null means that this thread is that processor.
+    unsafe { Processor::current().as_ref() }.map(|here| here.domain().processors())
+}

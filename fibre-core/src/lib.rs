@@ -14,7 +14,7 @@
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
 //! | `awaited`, `waiter`, `completion` | the wake side: the first waker wins |
-//! | `cancelled`, `cancel_group`, `local_table` | what calls fail with, who is cancelled together; values by key |
+//! | `cancelled`, `cancel_group`, `buckets`, `local_table` | what calls fail with, who is cancelled together; tables that grow; values by key |
 //! | `parker`, `idle`, `watch` | how processors sleep, who does, and who looks after the others |
 //! | `orders` | what a cluster's handles ask of its processors |
 //! | `fork` | what becomes of all this in a forked child |
@@ -100,6 +100,8 @@ mod short_lock_model;
 #[cfg(not(loom))]
 mod big_stack;
 #[cfg(not(loom))]
+mod buckets;
+#[cfg(not(loom))]
 mod builder;
 #[cfg(not(loom))]
 mod cancel;
@@ -173,14 +175,16 @@ pub use self::{
 #[cfg(not(loom))]
 pub use self::{
     big_stack::on_big_stack,
-    builder::{Builder, caller_id, id, name, processor, spawn, spawn_now},
+    buckets::Buckets,
+    builder::{Builder, caller_id, id, name, processor, processors, spawn, spawn_now},
     cancel::{
         CancelToken, cancellation_point, is_cancelled, shield, sleep_cancellable,
         yield_cancellable, yield_point_cancellable,
     },
     cluster::{
-        Bell, Cluster, ClusterBuilder, Halts, PauseError, Paused, StopError, StuckProcessor,
-        Waiting, choices_above, migrate_to, start_helper, waits, with_halts,
+        Bell, Cluster, ClusterBuilder, Frozen, Halts, PauseError, Paused, StopError,
+        StuckProcessor, Waiting, choices_above, freeze, live_fibres, migrate_to, start_helper,
+        waits, with_halts,
     },
     deferred::wake_after,
     disk::{BlockingPool, BlockingPoolBuilder, blocking, blocking_visit},
@@ -205,8 +209,8 @@ pub use self::{
     settings::{switch, variable},
     short_lock::{ShortGuard, ShortLock},
     spawn::{Abandoned, SpawnError},
-    stack::{StackClass, StackError, stack_statistics},
-    stack_use::stack_used,
+    stack::{GUARD_SIZE, MIN_STACK_SIZE, StackClass, StackError, stack_statistics},
+    stack_use::{stack_bounds, stack_used},
     switch::Switch,
     topology::{
         Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Pinning, Proximity, Topology,

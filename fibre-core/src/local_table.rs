@@ -1,7 +1,7 @@
 //! Values that belong to one fibre, or to one plain thread, found by keys.
 //!
 //! A [`Key`] has an index that is its own as long as it is not deleted, and a generation that
-//! tells it from earlier owners of the index. A [`Locals`] is one owner's table: a value and
+//! tells it from earlier owners of the index: an odd one, as a place without an owner has an even one. A [`Locals`] is one owner's table: a value and
 //! its destructor by index. It is a null pointer until the first value is set, which is all
 //! that a fibre without such values pays for.
 //!
@@ -12,12 +12,13 @@
 //! Nothing here is atomic but the generations: a table is used by its owner only, and no
 //! borrow of it outlives a method, since destructors come back to it.
 
+use crate::buckets::Buckets;
 use crate::quiet::quietly;
 use parking_lot::Mutex;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// How often a table is emptied at the end: `PTHREAD_DESTRUCTOR_ITERATIONS`.
 const ROUNDS: usize = 4;
@@ -46,8 +47,6 @@ pub struct Key {
     place: &'static Place,
     /// The place's generation while this key is its owner.
     generation: u32,
-    /// What ends values that are not null when their fibre or thread ends.
-    destructor: Option<Destructor>,
 }
 
 /// What keys with the same index share.
@@ -55,21 +54,50 @@ pub struct Key {
 struct Place {
     /// Where in the tables their values are.
     index: usize,
-    /// Grows when a key is deleted.
+    /// Odd if a key owns it. Grows when one is made and when it is deleted.
     generation: AtomicU32,
+    /// What ends values that are not null when their fibre or thread ends; null for nothing.
+    /// Written only while no key owns the place.
+    destructor: AtomicPtr<()>,
 }
 
-/// Places that there are, and those that no key owns.
-struct Places {
-    count: usize,
-    free: Vec<&'static Place>,
-}
+/// All places, by their indexes.
+static PLACES: Buckets<Place> = Buckets::new();
 
-/// All of them.
-static PLACES: Mutex<Places> = parking_lot::const_mutex(Places {
-    count: 0,
-    free: Vec::new(),
+/// Those that no key owns, and how many buckets of them there are.
+static FREE: Mutex<Free> = parking_lot::const_mutex(Free {
+    places: Vec::new(),
+    buckets: 0,
 });
+
+/// See [`FREE`].
+struct Free {
+    places: Vec<&'static Place>,
+    buckets: usize,
+}
+
+impl Free {
+    /// A place that no key owns.
+    fn take(&mut self) -> Option<&'static Place> {
+        if self.places.is_empty() {
+            let places = PLACES.bucket(self.buckets, Place::new)?;
+            self.buckets += 1;
+            self.places.extend(places.iter().rev());
+        }
+        self.places.pop()
+    }
+}
+
+impl Place {
+    /// A place that no key owns.
+    fn new(index: usize) -> Self {
+        Self {
+            index,
+            generation: AtomicU32::new(0),
+            destructor: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+}
 
 impl Key {
     /// A new key. `destructor` is called for each value that is not null when its fibre or
@@ -79,32 +107,59 @@ impl Key {
     ///
     /// The destructor may be called with all that the key's values will be set to, on the
     /// fibre or thread that has set it.
+    ///
+    /// # Panics
+    ///
+    /// If there are four thousand million keys.
     #[must_use]
     pub unsafe fn new(destructor: Option<Destructor>) -> Self {
-        let mut places = PLACES.lock();
-        let place = places.free.pop().unwrap_or_else(|| {
-            places.count += 1;
-            Box::leak(Box::new(Place {
-                index: places.count - 1,
-                generation: AtomicU32::new(0),
-            }))
-        });
-        Self {
-            place,
-            generation: place.generation.load(Ordering::Relaxed),
-            destructor,
-        }
+        let Some(place) = FREE.lock().take() else {
+            unreachable!("there cannot be so many keys")
+        };
+        let destructor = destructor.map_or(ptr::null_mut(), |f| f as *mut ());
+        place.destructor.store(destructor, Ordering::Relaxed);
+        // Release: who finds the generation finds the destructor.
+        let generation = place.generation.fetch_add(1, Ordering::AcqRel) + 1;
+        Self { place, generation }
+    }
+
+    /// Its number: no other key that is there has the same. A deleted key's is given to others.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        // There are never more places than that.
+        self.place.index as u32
+    }
+
+    /// The key that has this number now.
+    ///
+    /// ```
+    /// use fibre_core::Key;
+    ///
+    /// // SAFETY: there is no destructor.
+    /// let key = unsafe { Key::new(None) };
+    /// key.set(7 as *mut _);
+    /// let same = Key::numbered(key.number()).unwrap();
+    /// assert_eq!(same.get() as usize, 7);
+    /// key.delete();
+    /// assert!(Key::numbered(u32::MAX).is_none());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn numbered(number: u32) -> Option<Self> {
+        let place = PLACES.get(number as usize)?;
+        let generation = place.generation.load(Ordering::Acquire);
+        (generation % 2 == 1).then_some(Self { place, generation })
     }
 
     /// Deletes it: all of its values are null from now on, and nobody's destructor is called.
     /// `false`: it had been deleted.
     #[allow(clippy::must_use_candidate, reason = "most callers know")]
     pub fn delete(self) -> bool {
-        let mut places = PLACES.lock();
+        let mut free = FREE.lock();
         let alive = self.is_alive();
         if alive {
             self.place.generation.fetch_add(1, Ordering::Release);
-            places.free.push(self.place);
+            free.places.push(self.place);
         }
         alive
     }
@@ -212,9 +267,13 @@ impl Locals {
 impl Value {
     /// Calls the destructor.
     fn end(self) {
-        let Some(destructor) = self.key.destructor else {
+        let destructor = self.key.place.destructor.load(Ordering::Acquire);
+        // Another owner's would come with another generation.
+        if destructor.is_null() || !self.key.is_alive() {
             return;
-        };
+        }
+        // SAFETY: what `new` has put there, as the key is still the place's owner.
+        let destructor = unsafe { std::mem::transmute::<*mut (), Destructor>(destructor) };
         // SAFETY: the destructor was given for the values of this key.
         quietly(|| unsafe { destructor(self.value) });
     }

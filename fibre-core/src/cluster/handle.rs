@@ -103,6 +103,12 @@ impl Cluster {
         })
     }
 
+    /// Whether the caller is one of its fibres.
+    #[must_use]
+    pub fn is_callers(&self) -> bool {
+        self.0.is_callers()
+    }
+
     /// How many processors it has.
     #[must_use]
     pub fn processors(&self) -> usize {

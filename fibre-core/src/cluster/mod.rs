@@ -12,6 +12,7 @@
 //! stay where they are for ever.
 
 mod builder;
+mod freeze;
 mod halts;
 mod handle;
 mod lazy;
@@ -27,6 +28,7 @@ mod thread;
 mod waits;
 
 pub use builder::ClusterBuilder;
+pub use freeze::{Frozen, freeze, live_fibres};
 pub use halts::{Bell, Halts, choices_above, with_halts};
 pub use handle::Cluster;
 pub(crate) use lazy::LazyCluster;

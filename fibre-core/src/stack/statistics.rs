@@ -7,6 +7,7 @@ use super::size::{CLASSES, class_size};
 use super::slab::{self, Slab, Stack};
 use super::{pages, pool};
 use corosensei::stack::Stack as _;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// The stacks of one size, of the whole process. See [`stack_statistics`].
@@ -86,6 +87,13 @@ impl StackClass {
             self.in_use += 1;
         }
     }
+}
+
+/// The usable bytes of the stack that this address lies on; `None`: of none of ours.
+pub fn bounds_at(address: usize) -> Option<Range<usize>> {
+    let (slab, index) = slab::find(address)?;
+    let stack: Stack = slab.stack(index);
+    Some(stack.guard().end..stack.base().get())
 }
 
 /// How deep the stack has been used that this address lies on; `None`: on none of ours.

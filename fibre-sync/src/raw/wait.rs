@@ -94,6 +94,12 @@ impl Wait {
         }
     }
 
+    /// When it ends at the latest, if it does.
+    #[must_use]
+    pub const fn deadline(self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// Makes a call that waits until a limit, and says whether it succeeded.
     #[inline]
     pub(crate) fn run(self, call: impl FnOnce(Limit) -> bool) -> Result {

@@ -1,6 +1,6 @@
 //! `header`: `fibre.h` from the Rust sources of the C library.
 //!
-//! What stands in `fibre-capi/include/fibre.h` is made by cbindgen, between a beginning and an end that are written by
+//! What stands in `fibre-capi/include/fibre.h` is made by cbindgen, with what macros have to say, which is written by
 //! hand, in `fibre-capi/header/`. `--check` fails if the file is not what would be made.
 
 use std::fs;
@@ -60,14 +60,17 @@ fn generate(library: &Path) -> Result<String> {
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     };
     config.header = Some(part("begin.h")?);
-    config.trailer = Some(part("end.h")?);
+    config.after_includes = Some(part("middle.h")?);
     let bindings = cbindgen::Builder::new()
         .with_crate(library)
         .with_config(config)
         .generate()?;
     let mut text = Vec::new();
     bindings.write(&mut text);
-    let text = String::from_utf8(text)?;
+    // The oldest C knows no such comments.
+    let text = String::from_utf8(text)?
+        .replace("// __cplusplus", "/* __cplusplus */")
+        .replace("// extern \"C\"", "/* extern \"C\" */");
     ensure!(functions(&text) > 0, "no function was found");
     Ok(text)
 }

@@ -1,0 +1,236 @@
+//! What there is to know of a fibre, and what may be said of it later: its attributes, name, scheduling.
+
+use crate::attr::{fibre_attr_t, is_priority_of, read_name};
+use crate::boundary::{contain, number_of};
+use crate::init;
+use crate::record::{Record, Refused, fibre_t};
+use fibre_core::{processors, stack_bounds, stack_used};
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Runs `f` with the record behind a handle; `ESRCH` if there is none.
+fn with(thread: fibre_t, f: impl FnOnce(&Record) -> c_int) -> c_int {
+    contain(|| Record::with(thread, |record, _| f(record))).unwrap_or_else(Refused::number)
+}
+
+/// `pthread_getattr_np`: the attributes of a fibre. Where its stack lies is known for the caller only, and for plain
+/// threads not at all: then it is null, with the size that stacks have. `ESRCH` if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getattr(thread: fibre_t, attr: *mut fibre_attr_t) -> c_int {
+    let own = crate::record::of_caller().handle() == thread;
+    with(thread, |record| {
+        let stack = if own { stack_bounds() } else { None };
+        let (policy, priority) = record.scheduling.get();
+        let attributes = fibre_attr_t::of_running(record.is_detached(), stack)
+            .with_scheduling(policy, priority)
+            .with_name(record.name.get());
+        // SAFETY: the caller's place for them.
+        unsafe { attr.write(attributes) };
+        0
+    })
+}
+
+/// `pthread_setname_np`: up to 15 bytes. `ERANGE` for a longer name, `ESRCH` if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_setname(thread: fibre_t, name: *const c_char) -> c_int {
+    // SAFETY: the caller's text.
+    let Some(name) = (unsafe { read_name(name) }) else {
+        return libc::ERANGE;
+    };
+    with(thread, |record| {
+        record.name.set(name);
+        0
+    })
+}
+
+/// `pthread_getname_np`: the name, which needs up to 16 bytes; else `ERANGE`. `ESRCH` if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getname(thread: fibre_t, name: *mut c_char, size: usize) -> c_int {
+    with(thread, |record| {
+        let own = record.name.get();
+        let length = own
+            .iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(own.len() - 1)
+            + 1;
+        if size < length {
+            return libc::ERANGE;
+        }
+        // SAFETY: the caller's place has `size` bytes.
+        unsafe { ptr::copy_nonoverlapping(own.as_ptr(), name, length) };
+        0
+    })
+}
+
+/// `pthread_getschedparam`: what the fibre was created with, or what has been set since. `ESRCH` if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getschedparam(
+    thread: fibre_t,
+    policy: *mut c_int,
+    param: *mut libc::sched_param,
+) -> c_int {
+    with(thread, |record| {
+        let (own, priority) = record.scheduling.get();
+        // SAFETY: the caller's places.
+        unsafe {
+            policy.write(own.into());
+            param.write(libc::sched_param {
+                sched_priority: priority.into(),
+            });
+        }
+        0
+    })
+}
+
+/// `pthread_setschedparam`: keeps what a fibre has; a fibre that there is cannot be given another priority: `ENOTSUP`. `EINVAL` for an
+/// unknown policy, or a priority beyond its range; `ESRCH` if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_setschedparam(
+    thread: fibre_t,
+    policy: c_int,
+    param: *const libc::sched_param,
+) -> c_int {
+    // SAFETY: the caller's parameter.
+    let priority = unsafe { (*param).sched_priority };
+    with(thread, |record| match policy {
+        libc::SCHED_OTHER | libc::SCHED_FIFO | libc::SCHED_RR => {
+            let (own, has) = record.scheduling.get();
+            match is_priority_of(policy, priority) {
+                false => libc::EINVAL,
+                true if (policy, priority) == (own.into(), has.into()) => 0,
+                true => libc::ENOTSUP,
+            }
+        }
+        _ => libc::EINVAL,
+    })
+}
+
+/// `pthread_setschedprio`: as `fibre_setschedparam`, with the policy that the fibre has.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_setschedprio(thread: fibre_t, priority: c_int) -> c_int {
+    with(thread, |record| {
+        let (policy, has) = record.scheduling.get();
+        match is_priority_of(policy.into(), priority) {
+            false => libc::EINVAL,
+            true if priority == has.into() => 0,
+            true => libc::ENOTSUP,
+        }
+    })
+}
+
+/// `pthread_getaffinity_np`: the processors that the caller's cluster has, or else the default one, as bits of a set of CPUs. `EINVAL` if there is no room for them,
+/// `ESRCH` if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getaffinity(
+    thread: fibre_t,
+    size: usize,
+    set: *mut c_void,
+) -> c_int {
+    let count = match (processors(), init::cluster()) {
+        (Some(count), _) => count,
+        (None, Ok(cluster)) => cluster.processors(),
+        (None, Err(error)) => return number_of(&error),
+    };
+    with(thread, |_| {
+        if size < count.div_ceil(8) {
+            return libc::EINVAL;
+        }
+        let bytes: *mut u8 = set.cast();
+        for index in 0..size {
+            let bits = count.saturating_sub(8 * index).min(8);
+            let byte = ((1_u32 << bits) - 1) as u8;
+            // SAFETY: the caller's set has `size` bytes.
+            unsafe { bytes.add(index).write(byte) };
+        }
+        0
+    })
+}
+
+/// `pthread_setaffinity_np`: a fibre that there is cannot be sent to other processors: `ENOTSUP`, unless the set has all of
+/// its cluster's. `EINVAL` for an empty set; `ESRCH` if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_setaffinity(
+    thread: fibre_t,
+    size: usize,
+    set: *const c_void,
+) -> c_int {
+    let mut all = [0_u8; 128];
+    let length = size.min(all.len());
+    // SAFETY: a set of this frame.
+    let known = unsafe { fibre_getaffinity(thread, all.len(), all.as_mut_ptr().cast()) };
+    if known != 0 {
+        return known;
+    }
+    // SAFETY: the caller's set has `size` bytes.
+    let wanted = unsafe { std::slice::from_raw_parts(set.cast::<u8>(), length) };
+    let has_all = all.iter().enumerate().all(|(index, byte)| {
+        let wanted = wanted.get(index).copied().unwrap_or(0);
+        byte & !wanted == 0
+    });
+    match wanted.iter().all(|byte| *byte == 0) {
+        true => libc::EINVAL,
+        false if has_all => 0,
+        false => libc::ENOTSUP,
+    }
+}
+
+/// What `fibre_setconcurrency` has been told.
+static CONCURRENCY: AtomicI32 = AtomicI32::new(0);
+
+/// `pthread_setconcurrency`: a hint, which is kept and not followed: `fibre_cluster_add_processors` says it better. `EINVAL` below
+/// zero.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_setconcurrency(level: c_int) -> c_int {
+    if level < 0 {
+        return libc::EINVAL;
+    }
+    CONCURRENCY.store(level, Ordering::Relaxed);
+    0
+}
+
+/// `pthread_getconcurrency`: what has been set, or zero.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_getconcurrency() -> c_int {
+    CONCURRENCY.load(Ordering::Relaxed)
+}
+
+/// `pthread_getcpuclockid`: fibres have no clocks of their own: `ENOENT`, as POSIX has it; `ESRCH` if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getcpuclockid(
+    thread: fibre_t,
+    _clock: *mut libc::clockid_t,
+) -> c_int {
+    with(thread, |_| libc::ENOENT)
+}
+
+/// `pthread_getattr_default_np`: what fibres are without attributes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getattr_default(attr: *mut fibre_attr_t) -> c_int {
+    // SAFETY: the caller's place.
+    unsafe { crate::attr::fibre_attr_init(attr) }
+}
+
+/// `pthread_setattr_default_np`: `ENOTSUP`; `fibre_init` and the environment set defaults.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_setattr_default(_attr: *const fibre_attr_t) -> c_int {
+    libc::ENOTSUP
+}
+
+/// How many bytes of its stack the calling fibre has used at most; zero on a plain thread. Asks the kernel.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_stack_used() -> usize {
+    contain(|| stack_used().unwrap_or(0))
+}
+
+/// Prints all fibres that wait, and what for, to a descriptor. Returns how many there are.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_dump(descriptor: c_int) -> c_int {
+    let waits = crate::boundary::keep_errno(fibre_core::waits);
+    for waiting in &waits {
+        let line = format!("{waiting}\n");
+        // SAFETY: the bytes of the line.
+        unsafe { libc::write(descriptor, line.as_ptr().cast(), line.len()) };
+    }
+    c_int::try_from(waits.len()).unwrap_or(c_int::MAX)
+}

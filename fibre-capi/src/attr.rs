@@ -1,0 +1,618 @@
+//! Attributes of new fibres: `pthread_attr_t` and its calls.
+//!
+//! All zeros are the defaults. The object takes the place of the system's, so it has no room for all that one could
+//! say of a thread; what fibres cannot have is refused with `ENOTSUP`, or, where POSIX lets one accept it, kept and given back.
+
+use crate::cluster::fibre_cluster_t;
+use crate::init;
+use crate::record::{NAME, Record};
+use fibre_core::{Builder, Cluster, GUARD_SIZE, Priority};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+
+/// `PTHREAD_STACK_MIN`.
+pub const STACK_MIN: usize = 16384;
+/// `PTHREAD_CREATE_DETACHED`.
+const DETACHED: c_int = 1;
+/// `PTHREAD_EXPLICIT_SCHED`.
+const EXPLICIT: c_int = 1;
+/// `PTHREAD_SCOPE_PROCESS`.
+const SCOPE_PROCESS: c_int = 1;
+
+/// What new fibres are to be like.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct fibre_attr_t {
+    /// Bytes of the stack; zero for the cluster's.
+    stack_size: usize,
+    /// The lowest byte of the stack of a fibre that there is; else null.
+    stack: *mut c_void,
+    /// In which cluster; null for the creator's.
+    cluster: *const fibre_cluster_t,
+    /// The processors it may run on, a bit each; zero for all.
+    processors: u64,
+    /// Its name; empty for none.
+    name: [c_char; 16],
+    /// Bytes of the guard that have been asked for, plus one; zero for the default.
+    guard: u32,
+    /// `PTHREAD_CREATE_JOINABLE` or `PTHREAD_CREATE_DETACHED`.
+    detached: u8,
+    /// `PTHREAD_INHERIT_SCHED` or `PTHREAD_EXPLICIT_SCHED`.
+    explicit: u8,
+    /// `SCHED_OTHER`, `SCHED_FIFO`, `SCHED_RR` and the like.
+    policy: u8,
+    /// The priority of that policy, or one of fibres and [`OFFSET`].
+    priority: u8,
+}
+
+const _: () = assert!(size_of::<fibre_attr_t>() <= 56 && align_of::<fibre_attr_t>() <= 8);
+
+/// A priority of fibres: after the others.
+const LOW: c_int = -1;
+/// A priority of fibres: that of all who have not asked for another one.
+const NORMAL: c_int = 0;
+/// A priority of fibres: before the others.
+const HIGH: c_int = 1;
+/// A priority of fibres: only if there is nothing else to do in the whole cluster.
+const BACKGROUND: c_int = -2;
+
+/// What [`fibre_attr_t::priority`] is more than a priority of fibres.
+const OFFSET: c_int = 103;
+
+/// The defaults.
+const DEFAULT: fibre_attr_t = fibre_attr_t {
+    stack_size: 0,
+    stack: ptr::null_mut(),
+    cluster: ptr::null(),
+    processors: 0,
+    name: [0; NAME],
+    guard: 0,
+    detached: 0,
+    explicit: 0,
+    policy: 0,
+    priority: 0,
+};
+
+impl fibre_attr_t {
+    /// The attributes that a call is given; the defaults for null.
+    ///
+    /// # Safety
+    ///
+    /// Null, or a pointer to attributes.
+    pub unsafe fn of(attributes: *const Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { attributes.as_ref() }.copied().unwrap_or(DEFAULT)
+    }
+
+    /// Whether nobody will ask for the fibre's end.
+    pub fn is_detached(&self) -> bool {
+        c_int::from(self.detached) == DETACHED
+    }
+
+    /// The cluster that has been chosen.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        // SAFETY: whoever has set it keeps it until it creates no more fibres there.
+        unsafe { self.cluster.as_ref() }.map(fibre_cluster_t::cluster)
+    }
+
+    /// The policy and its priority, as POSIX has it.
+    fn scheduling(&self) -> (u8, u8) {
+        match c_int::from(self.priority) {
+            posix @ 0..100 => (self.policy, posix as u8),
+            _ => (self.policy, 0),
+        }
+    }
+
+    /// A builder of such a fibre, in a cluster of so many processors.
+    pub fn builder(&self, processors: impl FnOnce() -> usize) -> Builder {
+        let mut builder = Builder::new();
+        if self.stack_size != 0 {
+            builder = builder.stack_size(self.stack_size);
+        }
+        if self.name[0] != 0 {
+            // SAFETY: the name ends with a zero.
+            let name = unsafe { CStr::from_ptr(self.name.as_ptr()) };
+            builder = builder.name(name.to_string_lossy());
+        }
+        if self.processors != 0
+            && let Some(processor) = self.processor(processors())
+        {
+            builder = builder.on_processor(processor);
+        }
+        match self.fibre_priority() {
+            HIGH => builder.priority(Priority::High),
+            LOW => builder.priority(Priority::Low),
+            BACKGROUND => builder.background(),
+            _ => builder,
+        }
+    }
+
+    /// A processor among those it may run on, in turn; `None` for any.
+    fn processor(&self, processors: usize) -> Option<usize> {
+        let all = u64::MAX >> (64 - processors.clamp(1, 64));
+        let chosen = self.processors & all;
+        if self.processors == 0 || chosen == all {
+            return None;
+        }
+        if chosen == 0 {
+            // None of them is there, which the spawn will say.
+            return Some(self.processors.trailing_zeros() as usize);
+        }
+        let nth = init::next_turn() % chosen.count_ones() as usize;
+        (0..64).filter(|bit| chosen >> bit & 1 == 1).nth(nth)
+    }
+
+    /// Its priority among fibres.
+    fn fibre_priority(&self) -> c_int {
+        match c_int::from(self.priority) {
+            0..100 if c_int::from(self.explicit) == EXPLICIT && self.policy != 0 => {
+                // Real-time policies go before the others, whatever their priority.
+                HIGH
+            }
+            0..100 => NORMAL,
+            own => own - OFFSET,
+        }
+    }
+
+    /// Puts into a new fibre's record what others may ask for.
+    #[inline]
+    pub fn describe(&self, record: &Record) {
+        if self.name[0] != 0 {
+            record.name.set(self.name);
+        }
+        if self.policy != 0 {
+            record.scheduling.set(self.scheduling());
+        }
+    }
+
+    /// The same with this policy and priority.
+    pub fn with_scheduling(self, policy: u8, priority: u8) -> Self {
+        Self {
+            policy,
+            priority,
+            ..self
+        }
+    }
+
+    /// The same with this name.
+    pub fn with_name(self, name: [c_char; NAME]) -> Self {
+        Self { name, ..self }
+    }
+
+    /// Those of a fibre that runs `main`.
+    pub fn of_main(stack_size: usize) -> Self {
+        let mut attributes = DEFAULT;
+        attributes.stack_size = stack_size;
+        for (place, byte) in attributes.name.iter_mut().zip(b"main") {
+            *place = *byte as c_char;
+        }
+        attributes
+    }
+
+    /// Those of a fibre that there is.
+    pub fn of_running(detached: bool, stack: Option<std::ops::Range<usize>>) -> Self {
+        let mut attributes = DEFAULT;
+        attributes.detached = u8::from(detached);
+        if let Some(stack) = stack {
+            attributes.stack_size = stack.len();
+            attributes.stack = ptr::with_exposed_provenance_mut(stack.start);
+        }
+        attributes
+    }
+}
+
+/// Runs `change` on attributes; `EINVAL` for null, or if it fails.
+fn change(attributes: *mut fibre_attr_t, change: impl FnOnce(&mut fibre_attr_t) -> bool) -> c_int {
+    // SAFETY: the caller's attributes, which no other thread changes.
+    match unsafe { attributes.as_mut() }.is_some_and(change) {
+        true => 0,
+        false => libc::EINVAL,
+    }
+}
+
+/// Writes what `read` says of attributes; `EINVAL` for null.
+fn read<T>(
+    attributes: *const fibre_attr_t,
+    place: *mut T,
+    read: impl FnOnce(&fibre_attr_t) -> T,
+) -> c_int {
+    // SAFETY: the caller's attributes and place.
+    match unsafe { attributes.as_ref() } {
+        Some(attributes) => {
+            // SAFETY: as above.
+            unsafe { place.write(read(attributes)) };
+            0
+        }
+        None => libc::EINVAL,
+    }
+}
+
+/// `pthread_attr_init`: the defaults, which are all zeros.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_init(attr: *mut fibre_attr_t) -> c_int {
+    // SAFETY: the caller's place for them.
+    unsafe { attr.write(DEFAULT) };
+    0
+}
+
+/// `pthread_attr_destroy`: does nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_destroy(_attr: *mut fibre_attr_t) -> c_int {
+    0
+}
+
+/// `pthread_attr_setdetachstate`. `EINVAL` for an unknown state.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setdetachstate(attr: *mut fibre_attr_t, state: c_int) -> c_int {
+    change(attr, |attr| {
+        attr.detached = u8::from(state == DETACHED);
+        matches!(state, 0 | DETACHED)
+    })
+}
+
+/// `pthread_attr_getdetachstate`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_getdetachstate(
+    attr: *const fibre_attr_t,
+    state: *mut c_int,
+) -> c_int {
+    read(attr, state, |attr| c_int::from(attr.detached))
+}
+
+/// `pthread_attr_setstacksize`: bytes of the stack, which are rounded up to a power of two. `EINVAL` below
+/// `PTHREAD_STACK_MIN`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setstacksize(attr: *mut fibre_attr_t, size: usize) -> c_int {
+    change(attr, |attr| {
+        if size >= STACK_MIN {
+            attr.stack_size = size;
+        }
+        size >= STACK_MIN
+    })
+}
+
+/// `pthread_attr_getstacksize`: what has been set, or else what stacks have.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_getstacksize(
+    attr: *const fibre_attr_t,
+    size: *mut usize,
+) -> c_int {
+    read(attr, size, |attr| match attr.stack_size {
+        0 => init::stack_size(),
+        size => size,
+    })
+}
+
+/// `pthread_attr_setguardsize`: is kept; all stacks have a guard of 64 KiB.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setguardsize(attr: *mut fibre_attr_t, size: usize) -> c_int {
+    let guard = u32::try_from(size)
+        .ok()
+        .and_then(|size| size.checked_add(1));
+    change(attr, |attr| {
+        attr.guard = guard.unwrap_or(attr.guard);
+        guard.is_some()
+    })
+}
+
+/// `pthread_attr_getguardsize`: what has been set, or else what stacks have.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_getguardsize(
+    attr: *const fibre_attr_t,
+    size: *mut usize,
+) -> c_int {
+    read(attr, size, |attr| match attr.guard {
+        0 => GUARD_SIZE,
+        more => more as usize - 1,
+    })
+}
+
+/// `pthread_attr_setstack`: fibres have stacks of the runtime's, so this is refused: `ENOTSUP`; `EINVAL` for a stack that is
+/// too small.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setstack(
+    _attr: *mut fibre_attr_t,
+    _stack: *mut c_void,
+    size: usize,
+) -> c_int {
+    match size < STACK_MIN {
+        true => libc::EINVAL,
+        false => libc::ENOTSUP,
+    }
+}
+
+/// `pthread_attr_getstack`: of attributes that `fibre_getattr` has given.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_getstack(
+    attr: *const fibre_attr_t,
+    stack: *mut *mut c_void,
+    size: *mut usize,
+) -> c_int {
+    read(attr, stack, |attr| attr.stack);
+    read(attr, size, |attr| attr.stack_size)
+}
+
+/// `pthread_attr_setstackaddr`: refused, as `fibre_attr_setstack`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setstackaddr(
+    _attr: *mut fibre_attr_t,
+    _stack: *mut c_void,
+) -> c_int {
+    libc::ENOTSUP
+}
+
+/// `pthread_attr_getstackaddr`: of attributes that `fibre_getattr` has given, the highest address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_getstackaddr(
+    attr: *const fibre_attr_t,
+    stack: *mut *mut c_void,
+) -> c_int {
+    read(attr, stack, |attr| match attr.stack.is_null() {
+        true => attr.stack,
+        false => attr.stack.wrapping_byte_add(attr.stack_size),
+    })
+}
+
+/// `pthread_attr_setinheritsched`: whether scheduling is as the attributes say. `EINVAL` for an unknown value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setinheritsched(
+    attr: *mut fibre_attr_t,
+    inherit: c_int,
+) -> c_int {
+    change(attr, |attr| {
+        attr.explicit = u8::from(inherit == EXPLICIT);
+        matches!(inherit, 0 | EXPLICIT)
+    })
+}
+
+/// `pthread_attr_getinheritsched`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_getinheritsched(
+    attr: *const fibre_attr_t,
+    inherit: *mut c_int,
+) -> c_int {
+    read(attr, inherit, |attr| c_int::from(attr.explicit))
+}
+
+/// `pthread_attr_setschedpolicy`: fibres of a real-time policy go before others, if scheduling is explicit. `EINVAL` for an unknown
+/// policy.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setschedpolicy(
+    attr: *mut fibre_attr_t,
+    policy: c_int,
+) -> c_int {
+    let valid = matches!(
+        policy,
+        libc::SCHED_OTHER | libc::SCHED_FIFO | libc::SCHED_RR
+    );
+    change(attr, |attr| {
+        if valid {
+            attr.policy = policy as u8;
+        }
+        valid
+    })
+}
+
+/// `pthread_attr_getschedpolicy`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_getschedpolicy(
+    attr: *const fibre_attr_t,
+    policy: *mut c_int,
+) -> c_int {
+    read(attr, policy, |attr| c_int::from(attr.policy))
+}
+
+/// `pthread_attr_setschedparam`: the priority, in the range of the policy; else `EINVAL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setschedparam(
+    attr: *mut fibre_attr_t,
+    param: *const libc::sched_param,
+) -> c_int {
+    change(attr, |attr| {
+        // SAFETY: the caller's parameter.
+        let priority = unsafe { (*param).sched_priority };
+        let valid = is_priority_of(c_int::from(attr.policy), priority);
+        if valid {
+            attr.priority = priority as u8;
+        }
+        valid
+    })
+}
+
+/// `pthread_attr_getschedparam`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_getschedparam(
+    attr: *const fibre_attr_t,
+    param: *mut libc::sched_param,
+) -> c_int {
+    read(attr, param, |attr| libc::sched_param {
+        sched_priority: c_int::from(attr.scheduling().1),
+    })
+}
+
+/// Whether a policy has this priority.
+pub fn is_priority_of(policy: c_int, priority: c_int) -> bool {
+    match policy {
+        libc::SCHED_OTHER => priority == 0,
+        _ => (1..100).contains(&priority),
+    }
+}
+
+/// `pthread_attr_setscope`: fibres compete within their process. `ENOTSUP` for that of the system, `EINVAL` for an
+/// unknown one. The system's own is accepted, too, as programs ask for it by habit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setscope(attr: *mut fibre_attr_t, scope: c_int) -> c_int {
+    change(attr, |_| matches!(scope, 0 | SCOPE_PROCESS))
+}
+
+/// `pthread_attr_getscope`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_getscope(
+    attr: *const fibre_attr_t,
+    scope: *mut c_int,
+) -> c_int {
+    read(attr, scope, |_| 0)
+}
+
+/// `pthread_attr_setaffinity_np`: the processors of the cluster that the fibre may run on, as bits 0 to 63 of a set of CPUs. It
+/// gets one of them, and stays there; with all of them it may move. `EINVAL` for an empty set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setaffinity(
+    attr: *mut fibre_attr_t,
+    size: usize,
+    set: *const c_void,
+) -> c_int {
+    if set.is_null() || size == 0 {
+        return change(attr, |attr| {
+            attr.processors = 0;
+            true
+        });
+    }
+    let mut bits = [0; 8];
+    let length = size.min(bits.len());
+    // SAFETY: the caller's set has `size` bytes.
+    unsafe { ptr::copy_nonoverlapping(set.cast(), bits.as_mut_ptr(), length) };
+    change(attr, |attr| {
+        attr.processors = u64::from_le_bytes(bits);
+        attr.processors != 0
+    })
+}
+
+/// `pthread_attr_getaffinity_np`: what has been set, or else all. `EINVAL` if the set has no room for 64 processors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_getaffinity(
+    attr: *const fibre_attr_t,
+    size: usize,
+    set: *mut c_void,
+) -> c_int {
+    if size < size_of::<u64>() {
+        return libc::EINVAL;
+    }
+    // SAFETY: the caller's set has `size` bytes; the first eight are a number, which need not be aligned.
+    unsafe {
+        ptr::write_bytes(set.cast::<u8>(), 0, size);
+        let mut bits = 0;
+        let result = read(attr, &raw mut bits, |attr| match attr.processors {
+            0 => u64::MAX,
+            chosen => chosen,
+        });
+        set.cast::<u64>().write_unaligned(bits);
+        result
+    }
+}
+
+/// `pthread_attr_setsigmask_np`: fibres have no signal masks of their own: `ENOTSUP`, but for null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setsigmask(
+    _attr: *mut fibre_attr_t,
+    mask: *const c_void,
+) -> c_int {
+    match mask.is_null() {
+        true => 0,
+        false => libc::ENOTSUP,
+    }
+}
+
+/// `pthread_attr_getsigmask_np`: there is none, `PTHREAD_ATTR_NO_SIGMASK_NP`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_getsigmask(
+    _attr: *const fibre_attr_t,
+    _mask: *mut c_void,
+) -> c_int {
+    -1
+}
+
+/// The cluster that new fibres are to live in; null for the creator's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setcluster(
+    attr: *mut fibre_attr_t,
+    cluster: *const fibre_cluster_t,
+) -> c_int {
+    change(attr, |attr| {
+        attr.cluster = cluster;
+        true
+    })
+}
+
+/// The name of new fibres: up to 15 bytes. `ERANGE` for a longer one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setname(attr: *mut fibre_attr_t, name: *const c_char) -> c_int {
+    // SAFETY: the caller's text.
+    let Some(name) = (unsafe { read_name(name) }) else {
+        return libc::ERANGE;
+    };
+    change(attr, |attr| {
+        attr.name = name;
+        true
+    })
+}
+
+/// The priority of new fibres: low, normal, high or background (see the constants above). `EINVAL` for another
+/// one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_attr_setpriority(attr: *mut fibre_attr_t, priority: c_int) -> c_int {
+    let valid = (BACKGROUND..=HIGH).contains(&priority);
+    change(attr, |attr| {
+        if valid {
+            attr.priority = (priority + OFFSET) as u8;
+        }
+        valid
+    })
+}
+
+/// A name that fits; `None` for a longer one.
+///
+/// # Safety
+///
+/// A text that ends with a zero.
+pub unsafe fn read_name(text: *const c_char) -> Option<[c_char; NAME]> {
+    let mut name = [0; NAME];
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) }.to_bytes();
+    if text.len() >= NAME {
+        return None;
+    }
+    for (place, byte) in name.iter_mut().zip(text) {
+        *place = *byte as c_char;
+    }
+    Some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processor_is_one_of_the_set() {
+        let attributes = |processors| fibre_attr_t {
+            processors,
+            ..DEFAULT
+        };
+        assert_eq!(attributes(0).processor(2), None);
+        assert_eq!(attributes(u64::MAX).processor(2), None);
+        assert_eq!(attributes(0b10).processor(2), Some(1));
+        assert_eq!(attributes(0b100).processor(2), Some(2));
+        let both = [(); 2].map(|()| attributes(0b1010).processor(4));
+        assert!(both.contains(&Some(1)) && both.contains(&Some(3)));
+        assert_eq!(attributes(u64::MAX).processor(200), None);
+    }
+
+    #[test]
+    fn priorities_are_those_of_fibres_or_of_a_policy() {
+        let mut attributes = DEFAULT;
+        assert_eq!(attributes.fibre_priority(), NORMAL);
+        for priority in BACKGROUND..=HIGH {
+            // SAFETY: attributes of this frame.
+            let set = unsafe { fibre_attr_setpriority(&raw mut attributes, priority) };
+            assert_eq!((set, attributes.fibre_priority()), (0, priority));
+        }
+        attributes = fibre_attr_t {
+            explicit: 1,
+            policy: libc::SCHED_RR as u8,
+            priority: 7,
+            ..DEFAULT
+        };
+        assert_eq!(attributes.fibre_priority(), HIGH);
+        assert_eq!(attributes.scheduling(), (libc::SCHED_RR as u8, 7));
+    }
+}

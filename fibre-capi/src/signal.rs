@@ -1,0 +1,63 @@
+//! Signals and forks, as far as they can be had.
+//!
+//! Fibres have no signal masks, and no signal can be sent to one: processors block all of them, because a
+//! handler must not run on a fibre's stack. What can be had is that the process gets the signal; a thread that is no processor,
+//! usually the main one, runs the handler.
+
+use crate::boundary::contain;
+use crate::record::{Record, Refused, fibre_t};
+use std::ffi::c_int;
+
+/// The last signal.
+const LAST: c_int = 64;
+
+/// `pthread_kill`: sends a signal to the process of a fibre that there is; zero only looks for the fibre. No call of
+/// the fibre is interrupted. `ESRCH` if there is no such fibre, `EINVAL` for no signal.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_kill(thread: fibre_t, signal: c_int) -> c_int {
+    if !(0..=LAST).contains(&signal) {
+        return libc::EINVAL;
+    }
+    if let Err(refused) = contain(|| Record::with(thread, |_, _| ())) {
+        return refused.number();
+    }
+    send(signal, None)
+}
+
+/// `pthread_sigqueue`: `fibre_kill` with a value.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_sigqueue(thread: fibre_t, signal: c_int, value: libc::sigval) -> c_int {
+    if !(0..=LAST).contains(&signal) {
+        return libc::EINVAL;
+    }
+    let there = contain(|| Record::with(thread, |_, _| ()));
+    there.map_or_else(Refused::number, |()| send(signal, Some(value)))
+}
+
+/// Sends a signal to this process; returns an error number.
+fn send(signal: c_int, value: Option<libc::sigval>) -> c_int {
+    let kept = crate::errno::get();
+    // SAFETY: plain numbers, and what the caller has given.
+    let failed = unsafe {
+        match value {
+            _ if signal == 0 => 0,
+            None => libc::kill(libc::getpid(), signal),
+            Some(value) => libc::sigqueue(libc::getpid(), signal, value),
+        }
+    };
+    let number = if failed == 0 { 0 } else { crate::errno::get() };
+    crate::errno::set(kept);
+    number
+}
+
+/// `pthread_atfork`: functions to call at a fork. In the child the runtime is dead: all that can be done there is to
+/// exec another program.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_atfork(
+    prepare: Option<unsafe extern "C" fn()>,
+    parent: Option<unsafe extern "C" fn()>,
+    child: Option<unsafe extern "C" fn()>,
+) -> c_int {
+    // SAFETY: the caller's wish.
+    unsafe { libc::pthread_atfork(prepare, parent, child) }
+}

@@ -1,0 +1,66 @@
+//! Letting all clusters stand still while the process ends.
+//!
+//! Exit handlers and the destructors of static objects run while other threads do; a fibre that uses
+//! what has been destroyed would crash a program that has ended well. So who ends the process freezes the
+//! fibres first. It may be one of them, which goes on.
+
+use super::handle::Cluster;
+use super::pause::Paused;
+use super::register;
+use crate::orders::Standing;
+use crate::processor::Processor;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long is slept between two looks.
+const BETWEEN: Duration = Duration::from_micros(50);
+
+/// As long as this is there, no fibre runs but the caller of [`freeze`].
+#[derive(Debug)]
+#[must_use = "all goes on when this is dropped"]
+pub struct Frozen {
+    /// The clusters.
+    _paused: Vec<Paused>,
+}
+
+/// Lets all clusters of the process stand still, but for the caller if it is a fibre, which must neither block nor yield
+/// meanwhile. Blocks the thread until they do, and no longer than `patience`: fibres that
+/// do not switch go on until they do.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let frozen = fibre_core::freeze(Duration::from_millis(100));
+/// let late = fibre_core::spawn(|| 7);
+/// assert!(!late.is_finished());
+/// drop(frozen);
+/// assert_eq!(late.join().unwrap(), 7);
+/// ```
+pub fn freeze(patience: Duration) -> Frozen {
+    let deadline = Instant::now() + patience;
+    let clusters = register::all();
+    let wish = |running: &Arc<_>| Paused::begin(Cluster(Arc::clone(running)));
+    let paused = clusters.iter().map(wish).collect();
+    for running in &clusters {
+        let own = running.is_callers().then(|| {
+            // SAFETY: the caller is a fibre of this cluster, hence its thread a processor.
+            unsafe { (*Processor::current()).index() }
+        });
+        let moves = || {
+            let moving = running.domain.orders.not_at(Standing::Still);
+            moving.into_iter().any(|processor| Some(processor) != own)
+        };
+        while moves() && Instant::now() < deadline {
+            std::thread::sleep(BETWEEN);
+        }
+    }
+    Frozen { _paused: paused }
+}
+
+/// How many fibres of all clusters have been spawned and have not ended. One that has just ended may be counted for
+/// another moment.
+#[must_use]
+pub fn live_fibres() -> u64 {
+    let clusters = register::all();
+    clusters.iter().map(|running| running.domain.live()).sum()
+}
