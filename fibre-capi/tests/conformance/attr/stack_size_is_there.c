@@ -1,15 +1,15 @@
 /* pthread_attr_setstacksize, pthread_create: the thread may use nearly as much stack as was asked for. */
 #include "../check.h"
 
-#define SIZE (4 << 20)
+#define SIZE (16 << 20)
 
 static void *use(void *unused)
 {
-    volatile char bytes[SIZE - (128 << 10)];
-    for (size_t i = 0; i < sizeof bytes; i += 1024)
+    volatile char bytes[SIZE - (256 << 10)];
+    for (size_t i = 0; i < sizeof bytes; i += 4096)
         bytes[i] = (char)i;
     sched_yield();
-    for (size_t i = 0; i < sizeof bytes; i += 1024)
+    for (size_t i = 0; i < sizeof bytes; i += 4096)
         IS(bytes[i], (char)i);
     return unused;
 }

@@ -1,8 +1,8 @@
 /* pthread_spin_lock, pthread_spin_unlock: at most one thread at a time holds the lock. */
 #include "../check.h"
 
-#define THREADS 6
-#define ROUNDS 300
+#define THREADS 4
+#define ROUNDS 200
 
 static pthread_spinlock_t lock;
 static long sum;
@@ -12,7 +12,7 @@ static void *add(void *unused)
     for (int round = 0; round < ROUNDS; round++) {
         OK(pthread_spin_lock(&lock));
         long seen = sum;
-        if (round % 16 == 0)
+        if (round % 32 == 0)
             sched_yield();
         sum = seen + 1;
         OK(pthread_spin_unlock(&lock));

@@ -1,5 +1,6 @@
 /* Automatic variables and floating-point values are a thread's own over all waits. */
 #include "../check.h"
+/* mutant: volatile static */
 
 static void *compute(void *number)
 {

@@ -3,15 +3,13 @@
 
 #define THREADS 1000
 
-static atomic_int alive, release;
+static atomic_int alive;
+static sem_t release;
 
 static void *linger(void *number)
 {
     alive++;
-    while (!release) {
-        struct timespec nap = {0, 1000000};
-        nanosleep(&nap, NULL);
-    }
+    OK(sem_wait(&release));
     return number;
 }
 
@@ -19,11 +17,13 @@ static void test(void)
 {
     static pthread_t threads[THREADS];
     long sum = 0;
-    alive = release = 0;
+    alive = 0;
+    OK(sem_init(&release, 0, 0));
     for (intptr_t i = 0; i < THREADS; i++)
         threads[i] = start(linger, (void *)i);
     AWAIT(alive == THREADS);
-    release = 1;
+    for (int i = 0; i < THREADS; i++)
+        OK(sem_post(&release));
     for (int i = 0; i < THREADS; i++)
         sum += (intptr_t)finish(threads[(i * 7) % THREADS]);
     IS(sum, THREADS * (THREADS - 1L) / 2);
