@@ -209,7 +209,8 @@ fn first_comment(text: &str) -> Result<(Vec<String>, String)> {
     };
     let is_called = |word: &&str| word.contains('_') || text.contains(&format!("{word}("));
     let functions = functions.split([',', ' ']);
-    let functions = functions.filter(|word| !word.is_empty() && (*word == ERRNO || is_called(word)));
+    let functions =
+        functions.filter(|word| !word.is_empty() && (*word == ERRNO || is_called(word)));
     Ok((functions.map(str::to_owned).collect(), clause.to_owned()))
 }
 

@@ -228,6 +228,8 @@ pub(crate) fn prepare(installed: PathBuf, folder: PathBuf) -> Result<Bench> {
         bail!("{} holds no library: cargo xtask capi", installed.display());
     }
     fs::create_dir_all(&folder)?;
+    // Programs are told where the library is, wherever they are run.
+    let installed = installed.canonicalize()?;
     Ok(Bench { installed, folder })
 }
 

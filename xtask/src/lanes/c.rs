@@ -12,6 +12,7 @@ use crate::conformance::program::Program;
 use crate::conformance::queue::{self, Extent, Record};
 use crate::conformance::trial::{self, Bench, SETTINGS, Setting};
 use crate::conformance::{mutants, table};
+use crate::lanes::capi;
 use crate::steps::Steps;
 use crate::workspace::Workspace;
 
@@ -68,7 +69,7 @@ impl Options {
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
     let programs = Program::find(workspace.root(), &options.programs)?;
     ensure!(!programs.is_empty(), "no C program is named so");
-    let bench = prepare(workspace, options)?;
+    let bench = prepare(workspace, steps, options)?;
     let mut records = Vec::new();
     let ran = steps.check("c: programs", || {
         let extent = Extent {
@@ -96,12 +97,15 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
 }
 
 /// Builds the library and makes room for compiled programs.
-fn prepare(workspace: &Workspace, options: &Options) -> Result<Bench> {
+fn prepare(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<Bench> {
     let folder = workspace.target_dir("c");
     let installed = workspace.target_dir("capi");
     if options.system {
         std::fs::create_dir_all(&folder)?;
         return Ok(Bench { installed, folder });
+    }
+    if !options.built {
+        capi::run(workspace, steps, &capi::Options::default())?;
     }
     trial::prepare(installed, folder)
 }
