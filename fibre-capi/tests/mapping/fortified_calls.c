@@ -8,6 +8,10 @@
 #include <sys/socket.h>
 
 static int ends[2];
+static sem_t wanted;
+
+/* Has the other one send a byte, later. */
+#define BYTE OK(sem_post(&wanted))
 
 /* A number that the compiler does not know. */
 static size_t about(size_t number)
@@ -19,9 +23,10 @@ static size_t about(size_t number)
 static void *send_often(void *unused)
 {
     for (int turn = 0; turn < 8; turn++) {
-        IS(send(ends[1], "x", 1, 0), 1);
+        OK(sem_wait(&wanted));
         /* The other one shall find nothing there, and block. */
         let_block();
+        IS(send(ends[1], "x", 1, 0), 1);
     }
     return unused;
 }
@@ -30,18 +35,27 @@ static void test(void)
 {
     char bytes[8];
     struct pollfd polled[2] = {{-1, POLLIN, 0}, {-1, POLLIN, 0}};
+    OK(sem_init(&wanted, 0, 0));
     OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
     polled[1].fd = ends[0];
     pthread_t thread = start(send_often, NULL);
+    BYTE;
     IS(read(ends[0], bytes, about(1)), 1);
+    BYTE;
     IS(read(ends[0], bytes, sizeof bytes), 1);
+    BYTE;
     IS(recv(ends[0], bytes, about(2), 0), 1);
+    BYTE;
     IS(recv(ends[0], bytes, sizeof bytes, 0), 1);
+    BYTE;
     IS(recvfrom(ends[0], bytes, about(3), 0, NULL, NULL), 1);
+    BYTE;
     IS(poll(polled, about(2), -1), 1);
     IS(recvfrom(ends[0], bytes, sizeof bytes, 0, NULL, NULL), 1);
+    BYTE;
     IS(poll(polled, 2, 10000), 1);
     IS(read(ends[0], bytes, about(8)), 1);
+    BYTE;
     IS(read(ends[0], bytes, about(8)), 1);
     finish(thread);
     OK(close(ends[0]));
