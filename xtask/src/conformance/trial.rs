@@ -237,8 +237,9 @@ pub(crate) fn prepare(installed: PathBuf, folder: PathBuf) -> Result<Bench> {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, patience: Duration) -> (Seen, String) {
-        let written = std::env::temp_dir().join(format!("fibre-trial-{}", std::process::id()));
+    fn shell(test: &str, script: &str, patience: Duration) -> (Seen, String) {
+        let name = format!("fibre-trial-{test}-{}", std::process::id());
+        let written = std::env::temp_dir().join(name);
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         let seen = watch(command, &written, patience).unwrap();
@@ -249,7 +250,7 @@ mod tests {
 
     #[test]
     fn endings_are_told_apart() {
-        let (seen, text) = shell("echo said; exit 3", PATIENCE);
+        let (seen, text) = shell("endings", "echo said; exit 3", PATIENCE);
         let Seen::Ended(status) = seen else {
             panic!("it ended");
         };
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_does_not_end_is_killed() {
-        let (seen, _) = shell("exec sleep 60", Duration::from_millis(100));
+        let (seen, _) = shell("stuck", "exec sleep 60", Duration::from_millis(100));
         assert!(matches!(seen, Seen::Stuck(_)));
     }
 }
