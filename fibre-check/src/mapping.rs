@@ -15,6 +15,15 @@ const TABLE: (&str, &str) = ("<!-- not mapped -->", "<!-- end -->");
 /// Prefixes of names that belong to threads, whatever they are.
 const OF_THREADS: [&str; 6] = ["pthread_", "sem_", "thrd_", "mtx_", "cnd_", "tss_"];
 
+/// What the header maps by macros: a pragma would leave the first one const, and the others have fewer arguments than ours.
+const BY_MACROS: [(&str, &str); 5] = [
+    ("__errno_location", "fibre_errno_location"),
+    ("__pthread_register_cancel", "fibre_cleanup_enter"),
+    ("__pthread_register_cancel_defer", "fibre_cleanup_enter"),
+    ("__pthread_unregister_cancel", "fibre_cleanup_leave"),
+    ("__pthread_unregister_cancel_restore", "fibre_cleanup_leave"),
+];
+
 /// What a name of the system's library means to a program on fibres.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Meaning<'a> {
@@ -38,8 +47,7 @@ impl Mapping {
     /// What header and page say.
     pub(crate) fn read() -> Self {
         let mut mapped: BTreeMap<_, _> = HEADER.lines().filter_map(mapped_pair).collect();
-        // No pragma can say this one: it would stay const.
-        mapped.insert("__errno_location", "fibre_errno_location");
+        mapped.extend(BY_MACROS);
         Self {
             mapped,
             left: left_names(PAGE),
