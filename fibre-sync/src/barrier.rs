@@ -38,9 +38,9 @@ pub struct Barrier {
 #[derive(Debug)]
 struct State {
     /// How many have to come. None is as good as one.
-    parties: usize,
+    parties: u32,
     /// How many have come to the present round.
-    arrived: usize,
+    arrived: u32,
     /// Those that have come.
     waiting: WaitList,
 }
@@ -79,12 +79,17 @@ impl fibre_core::sync::EndOfFrame for Barrier {
 
 impl Barrier {
     /// A barrier for `parties` parties. One for none or for one holds nobody up.
+    ///
+    /// # Panics
+    ///
+    /// If there are 2³² or more.
     #[cfg(loom)]
     #[must_use]
     pub fn new(parties: usize) -> Self {
+        assert!(parties <= u32::MAX as usize, "a barrier for 2^32 parties");
         Self {
             state: Locked::new(State {
-                parties,
+                parties: parties as u32,
                 arrived: 0,
                 waiting: WaitList::new(),
             }),
@@ -92,12 +97,17 @@ impl Barrier {
     }
 
     /// A barrier for `parties` parties. One for none or for one holds nobody up.
+    ///
+    /// # Panics
+    ///
+    /// If there are 2³² or more.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new(parties: usize) -> Self {
+        assert!(parties <= u32::MAX as usize, "a barrier for 2^32 parties");
         Self {
             state: Locked::new(State {
-                parties,
+                parties: parties as u32,
                 arrived: 0,
                 waiting: WaitList::new(),
             }),
@@ -143,13 +153,13 @@ impl Barrier {
     /// How many have to come.
     #[must_use]
     pub fn parties(&self) -> usize {
-        self.state.lock().parties
+        self.state.lock().parties as usize
     }
 
     /// How many have come to the present round.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.state.lock().arrived
+        self.state.lock().arrived as usize
     }
 
     /// The common part.
@@ -163,11 +173,11 @@ impl Barrier {
                 others.take().map(Self::lead);
                 return false;
             }
-            state.arrived += usize::from(others.is_none());
+            state.arrived += u32::from(others.is_none());
             others.is_none()
         };
         let leave = |state: &mut State, taken_back: bool| {
-            state.arrived -= usize::from(taken_back);
+            state.arrived -= u32::from(taken_back);
             let taken_back = taken_back || planted("barrier: who was counted gives up");
             counted.set(!taken_back);
         };

@@ -139,7 +139,7 @@ impl RawRwLock {
     #[track_caller]
     pub fn read(&self, limit: Limit) -> bool {
         yield_point();
-        self.word.try_read() || self.read_contended(limit)
+        self.word.try_read() || self.wait_to_read(limit, || self.word.read_or_queue())
     }
 
     /// Takes the lock for reading, unless a writer has it or waits for it. Blocks nothing.
@@ -147,6 +147,42 @@ impl RawRwLock {
     #[must_use = "`false` means that the lock has not been taken"]
     pub fn try_read(&self) -> bool {
         self.word.try_read()
+    }
+
+    /// [`read`](Self::read) for one who joins those that read already, also if a writer waits: so one may
+    /// read again what one reads, and writers may wait for as long as somebody reads at any moment.
+    ///
+    /// ```
+    /// use fibre_core::Limit;
+    ///
+    /// let lock = fibre_sync::RawRwLock::new();
+    /// assert!(lock.read_joining(Limit::None) && lock.try_read_joining());
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With 2²⁹ readers.
+    #[inline]
+    #[must_use = "`false` means that the lock has not been taken"]
+    #[track_caller]
+    pub fn read_joining(&self, limit: Limit) -> bool {
+        yield_point();
+        self.try_read_joining() || self.wait_to_read(limit, || self.word.join_or_queue())
+    }
+
+    /// [`try_read`](Self::try_read) for one who joins those that read already, also if a writer
+    /// waits. Blocks nothing.
+    #[inline]
+    #[must_use = "`false` means that the lock has not been taken"]
+    pub fn try_read_joining(&self) -> bool {
+        self.word.try_read() || self.word.readers() > 0 && self.join()
+    }
+
+    /// Joins those that read, if somebody does.
+    #[cold]
+    fn join(&self) -> bool {
+        let _queue = self.queue.lock();
+        self.word.join()
     }
 
     /// Takes the lock for writing; `false`: the limit came first. Blocks the fibre, or the thread if
@@ -253,10 +289,9 @@ impl RawRwLock {
     /// Waits to read.
     #[cold]
     #[track_caller]
-    fn read_contended(&self, limit: Limit) -> bool {
+    fn wait_to_read(&self, limit: Limit, enter: impl FnOnce() -> Entry) -> bool {
         assert!(!self.word.is_full(), "a read-write lock with 2^29 readers");
         let contended = Contended::begin();
-        let enter = || self.word.read_or_queue();
         let ending = match self.spin(|| self.word.try_read()) {
             true => Ending::Taken,
             false => self.wait(|queue| &mut queue.readers, limit, enter),

@@ -11,7 +11,7 @@
 //! 1. Never both a writer and readers.
 //! 2. While it is `QUEUED`, somebody has it. So it is never free for one who overtakes.
 //! 3. `QUEUED` is set and cleared under the lock of the queue. Without that lock, a `QUEUED` word
-//!    changes only by readers that go and are not the last one.
+//!    changes only by readers that go and are not the last one. With it, readers may join others.
 //!
 //! # Memory ordering
 //!
@@ -163,6 +163,31 @@ impl RwWord {
                 return Entry::Queued;
             }
         }
+    }
+
+    /// The same for a reader that goes before all that wait if others read.
+    pub fn join_or_queue(&self) -> Entry {
+        loop {
+            if self.try_read() || self.join() {
+                return Entry::Taken;
+            }
+            if self.queue_if(|now| now & WRITER != 0 || now >= FULL) {
+                return Entry::Queued;
+            }
+        }
+    }
+
+    /// One reader more if others read, whoever waits. Under the queue's lock: so nobody hands the lock over
+    /// meanwhile, and the last reader, who may be about to, looks again.
+    pub fn join(&self) -> bool {
+        let mut now = self.0.load(Ordering::Relaxed);
+        while now & WRITER == 0 && (READER..FULL).contains(&now) {
+            match self.exchange(now, now + READER, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(seen) => now = seen,
+            }
+        }
+        false
     }
 
     /// A writer comes under the queue's lock.

@@ -333,12 +333,6 @@ impl Semaphore {
         let state = self.state.lock();
         state.permits + state.saved
     }
-
-    /// Whether somebody waits at this moment.
-    #[cfg(not(loom))]
-    pub(crate) fn has_waiters(&self) -> bool {
-        !self.state.lock().waiting.is_empty()
-    }
 }
 
 #[cold]

@@ -1,12 +1,13 @@
 //! Models of the raw forms, as far as they are more than what they are made of: who destroys a
-//! condition variable, or a barrier, waits for those who are about to leave it.
+//! condition variable, or a barrier, waits for those who are about to leave it. The semaphore and the
+//! once are words of their own.
 //!
 //! Run by `cargo xtask loom`. A wait with a deadline may give up at any moment here.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::model::{Shared, check, finds_planted};
-use fibre_sync::raw::{Barrier, Condvar, Error, Kind, Mutex, Wait};
+use fibre_core::model::{Shared, Watched, check, finds_planted};
+use fibre_sync::raw::{Barrier, Condvar, Error, Kind, Mutex, Once, Semaphore, Wait};
 use loom::thread;
 use std::time::Instant;
 
@@ -116,11 +117,11 @@ fn only_the_owner_unlocks() {
 fn who_unlocks_last_may_free() {
     check(|| {
         let (mutex, _) = pair(Kind::Recursive);
-        let users = Shared::new(fibre_core::model::Watched::default());
+        let users = Shared::new(Watched::default());
         let leave = move || {
             mutex.lock(Wait::FOREVER).unwrap();
             users.count();
-            let last = fibre_core::model::Watched::get(&users) == 2;
+            let last = Watched::get(&users) == 2;
             // SAFETY: locked above.
             unsafe { mutex.unlock() }.unwrap();
             if last {
@@ -132,4 +133,141 @@ fn who_unlocks_last_may_free() {
         leave();
         other.join().unwrap();
     });
+}
+
+/// Two wait for a permit each, and a third one posts twice.
+fn post_twice_to_two() {
+    let permits = Shared::new(Semaphore::default());
+    let waiting = [(); 2].map(|()| thread::spawn(move || permits.wait(Wait::FOREVER).unwrap()));
+    permits.post().unwrap();
+    permits.post().unwrap();
+    for one in waiting {
+        one.join().unwrap();
+    }
+    assert_eq!(permits.value(), Ok(0));
+    permits.destroy().unwrap();
+}
+
+/// Two posts let two go on, whenever they come.
+#[test]
+fn two_posts_let_two_go_on() {
+    check(post_twice_to_two);
+}
+
+/// Planted: a permit that comes while somebody has the list is not handed out.
+#[test]
+fn planted_forgotten_permit_is_found() {
+    finds_planted(
+        "raw semaphore: who has the list does not look for permits",
+        post_twice_to_two,
+    );
+}
+
+/// One waits for a post, and frees the semaphore.
+fn post_and_free() {
+    let permits = Shared::new(Semaphore::default());
+    let waits = thread::spawn(move || {
+        permits.wait(Wait::FOREVER).unwrap();
+        permits.destroy().unwrap();
+        permits.free();
+    });
+    permits.post().unwrap();
+    waits.join().unwrap();
+}
+
+/// A post does not touch the semaphore once the permit can have been taken.
+#[test]
+fn who_gets_a_permit_may_free() {
+    check(post_and_free);
+}
+
+/// Planted: the poster gives the list back when the other one has gone on.
+#[test]
+fn planted_late_touch_of_a_post_is_found() {
+    finds_planted(
+        "raw semaphore: the list is given back after the resume",
+        post_and_free,
+    );
+}
+
+/// Two wait, one of them for a moment, and one permit comes: it is consumed once, and not lost.
+#[test]
+fn who_gives_up_takes_no_permit() {
+    check(|| {
+        let permits = Shared::new(Semaphore::default());
+        let impatient = thread::spawn(move || permits.wait(Wait::until(Instant::now())));
+        let patient = thread::spawn(move || permits.wait(Wait::FOREVER));
+        permits.post().unwrap();
+        if impatient.join().unwrap().is_ok() {
+            permits.post().unwrap();
+        }
+        patient.join().unwrap().unwrap();
+        assert_eq!(permits.value(), Ok(0));
+        permits.destroy().unwrap();
+        permits.free();
+    });
+}
+
+/// Two want to initialise: one does, both see what it did, and who sees that last frees the word.
+fn two_initialise() {
+    let shared = Shared::new((Once::new(), Watched::default()));
+    let initialise = move || {
+        let (once, calls) = shared.get();
+        once.call(|| calls.count()).unwrap();
+        assert_eq!(calls.get(), 1);
+    };
+    let other = thread::spawn(initialise);
+    initialise();
+    other.join().unwrap();
+}
+
+/// One of two initialises.
+#[test]
+fn once_is_once() {
+    check(two_initialise);
+}
+
+/// Planted: both initialise.
+#[test]
+fn planted_silent_initialiser_is_found() {
+    finds_planted("raw once: who initialises does not say so", two_initialise);
+}
+
+/// Planted: the other one does not see what was done.
+#[test]
+fn planted_missing_release_of_a_once_is_found() {
+    finds_planted(
+        "raw once: the word is written without release",
+        two_initialise,
+    );
+}
+
+/// Two want to initialise; who comes to know that it has happened by the other one's doing frees the word.
+fn initialise_and_free() {
+    let once = Shared::new(Once::new());
+    let initialise = move || {
+        let mut own = false;
+        once.call(|| own = true).unwrap();
+        if !own {
+            once.free();
+        }
+    };
+    let other = thread::spawn(initialise);
+    initialise();
+    other.join().unwrap();
+}
+
+/// Who has initialised touches the word no more.
+#[test]
+fn who_finds_it_done_may_free() {
+    check(initialise_and_free);
+}
+
+/// Planted: it looks back.
+#[test]
+fn planted_late_look_at_a_once_is_found() {
+    finds_planted(
+        "raw once: the word is looked at after the end",
+        initialise_and_free,
+    );
 }

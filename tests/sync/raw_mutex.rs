@@ -3,7 +3,7 @@
 use super::freed_by_who_waits;
 use crate::support::{Random, for_each_cluster};
 use fibre::sync::Semaphore;
-use fibre::sync::raw::{Clock, Error, Kind, Mutex, Spin, Wait};
+use fibre::sync::raw::{Clock, Error, Kind, Mutex, Spin, Variant, Wait};
 use std::cell::UnsafeCell;
 use std::mem::{MaybeUninit, zeroed};
 use std::sync::Arc;
@@ -69,6 +69,7 @@ impl Theirs {
             Kind::Normal => libc::PTHREAD_MUTEX_NORMAL,
             Kind::ErrorCheck => libc::PTHREAD_MUTEX_ERRORCHECK,
             Kind::Recursive => libc::PTHREAD_MUTEX_RECURSIVE,
+            Kind::Adaptive => libc::PTHREAD_MUTEX_ADAPTIVE_NP,
         };
         let mut attributes = MaybeUninit::uninit();
         // SAFETY: initialised before use, and the mutex is nobody else's yet.
@@ -254,11 +255,13 @@ fn destroyed_mutexes_are_invalid() {
 #[test]
 fn raw_mutexes_exclude() {
     for_each_cluster(|_| {
-        for kind in [Kind::Normal, Kind::ErrorCheck, Kind::Recursive] {
-            let mutex = match kind {
+        for number in 0..6 {
+            let variant = Variant::from_number(number).unwrap();
+            let kind = Kind::from_number(number % 4).unwrap();
+            let mutex = match number {
                 // SAFETY: all zeros is one.
-                Kind::Normal => unsafe { zeroed() },
-                _ => Mutex::new(kind),
+                0 => unsafe { zeroed() },
+                _ => Mutex::with_variant(kind, variant),
             };
             // SAFETY: all zeros is one.
             let shared = Arc::new((mutex, unsafe { zeroed::<Spin>() }, AtomicBool::new(false)));
@@ -331,4 +334,23 @@ fn raw_spin_locks() {
     assert_eq!(unsafe { SPIN.unlock() }, Ok(()));
     assert_eq!(SPIN.destroy(), Ok(()));
     assert_eq!(SPIN.lock(Wait::FOREVER), Err(Error::Invalid));
+}
+
+/// glibc's initialisers make ours, of the same kind.
+#[test]
+fn initialisers_of_the_c_library_are_valid() {
+    /// Ours, made of the bytes of theirs.
+    fn made_of(theirs: &libc::pthread_mutex_t) -> Mutex {
+        // SAFETY: ours is no larger, and these bytes are one; that is what is tested.
+        unsafe { std::ptr::from_ref(theirs).cast::<Mutex>().read() }
+    }
+    let lock_twice = |mutex: &Mutex| [mutex.lock(past()), mutex.lock(past())];
+    let normal = made_of(&libc::PTHREAD_MUTEX_INITIALIZER);
+    assert_eq!(lock_twice(&normal), [Ok(()), Err(Error::TimedOut)]);
+    let adaptive = made_of(&libc::PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP);
+    assert_eq!(lock_twice(&adaptive), [Ok(()), Err(Error::TimedOut)]);
+    let recursive = made_of(&libc::PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP);
+    assert_eq!(lock_twice(&recursive), [Ok(()); 2]);
+    let checking = made_of(&libc::PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP);
+    assert_eq!(lock_twice(&checking), [Ok(()), Err(Error::Deadlock)]);
 }

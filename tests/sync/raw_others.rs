@@ -2,7 +2,7 @@
 
 use super::{caught, crowd, freed_by_who_waits};
 use crate::support::{Random, for_each_cluster, let_others_block};
-use fibre::sync::raw::{Barrier, Clock, Error, Once, Semaphore, Wait};
+use fibre::sync::raw::{Barrier, Clock, Error, Once, OnceEntry, Semaphore, Wait};
 use std::mem::{MaybeUninit, zeroed};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -169,5 +169,56 @@ fn raw_once_happens_once() {
         });
         assert_eq!(shared.1.load(Ordering::SeqCst), 2);
         assert_eq!(shared.0.call(|| unreachable!("it has happened")), Ok(()));
+    });
+}
+
+/// An initialiser that fails gives the turn to one of those who wait.
+#[test]
+fn a_once_that_fails_begins_anew() {
+    for_each_cluster(|_| {
+        let once = Arc::new(Once::new());
+        let mut entry = OnceEntry::new();
+        // SAFETY: the entry stays until the end of the initialisation.
+        assert_eq!(unsafe { once.begin(&raw mut entry) }, Ok(true));
+        assert_eq!(once.call(|| unreachable!()), Err(Error::Deadlock));
+        let waits = [(); 2].map(|()| {
+            let inside = Arc::clone(&once);
+            fibre::spawn(move || {
+                let mut called = false;
+                inside.call(|| called = true).unwrap();
+                called
+            })
+        });
+        let_others_block();
+        // SAFETY: begun above.
+        unsafe { once.finish(false) };
+        let called = waits.map(|one| one.join().unwrap());
+        assert!(called[0] != called[1], "one of them initialises");
+        // SAFETY: it has happened, so the entry is not used.
+        assert_eq!(unsafe { once.begin(&raw mut entry) }, Ok(false));
+    });
+}
+
+/// Many objects are initialised at once, also some whose entries are in one chain.
+#[test]
+fn raw_onces_do_not_mix() {
+    for_each_cluster(|_| {
+        let shared: Arc<Vec<_>> = Arc::new(
+            (0..200)
+                .map(|_| (Once::new(), AtomicUsize::new(0)))
+                .collect(),
+        );
+        let inside = Arc::clone(&shared);
+        crowd(6, 2, move |me| {
+            for index in 0..inside.len() {
+                let (once, calls) = &inside[(index + me % 2) % inside.len()];
+                let init = || {
+                    fibre::yield_now();
+                    calls.fetch_add(1, Ordering::SeqCst);
+                };
+                once.call(init).unwrap();
+                assert_eq!(calls.load(Ordering::SeqCst), 1);
+            }
+        });
     });
 }

@@ -2,7 +2,7 @@
 
 use super::{crowd, freed_by_who_waits};
 use crate::support::{for_each_cluster, let_others_block};
-use fibre::sync::raw::{Clock, Error, RwLock, Wait};
+use fibre::sync::raw::{Clock, Error, RwKind, RwLock, Wait};
 use std::mem::zeroed;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -214,5 +214,35 @@ fn raw_rwlocks_are_freed_by_who_gets_them() {
         let_others_block();
         reads.cancel();
         assert_eq!(reads.join().unwrap(), Err(Error::Cancelled));
+    });
+}
+
+/// Who reads may read again while a writer waits, as with the C library, unless the kind is the one for which
+/// readers wait then.
+#[test]
+fn readers_read_again_while_a_writer_waits() {
+    for_each_cluster(|_| {
+        for kind in [RwKind::PreferReader, RwKind::PreferWriterNonrecursive] {
+            let lock = Arc::new(RwLock::with_kind(kind));
+            lock.read(Wait::FOREVER).unwrap();
+            let other = Arc::clone(&lock);
+            let writes = fibre::spawn(move || {
+                other.write(Wait::FOREVER).unwrap();
+                // SAFETY: taken above.
+                unsafe { other.unlock() }
+            });
+            let_others_block();
+            let (again, late) = (lock.try_read(), lock.read(past()));
+            if kind == RwKind::PreferReader {
+                assert_eq!([again, late], [Ok(()); 2]);
+                // SAFETY: read twice more.
+                unsafe { lock.unlock().and_then(|()| lock.unlock()).unwrap() };
+            } else {
+                assert_eq!([again, late], [Err(Error::Busy), Err(Error::TimedOut)]);
+            }
+            // SAFETY: read above.
+            unsafe { lock.unlock().unwrap() };
+            assert_eq!(writes.join().unwrap(), Ok(()));
+        }
     });
 }

@@ -4,7 +4,9 @@
 use super::course::{Row, row, run};
 use super::subject::{Manner, Role, Subject, dwell, dwell_briefly};
 use crate::support::Random;
-use fibre::sync::raw::{Condvar, Error, Kind, Mutex, Result, RwLock, Semaphore, Wait};
+use fibre::sync::raw::{
+    Condvar, Error, Kind, Mutex, Result, RwKind, RwLock, Semaphore, Variant, Wait,
+};
 use std::cell::UnsafeCell;
 use std::time::Instant;
 
@@ -92,7 +94,10 @@ impl Subject for Tokens {
     fn new(random: &mut Random, turns: usize) -> Self {
         let kinds = [Kind::Normal, Kind::ErrorCheck, Kind::Recursive];
         Self {
-            mutex: Mutex::new(kinds[random.below(kinds.len())]),
+            mutex: Mutex::with_variant(
+                kinds[random.below(kinds.len())],
+                Variant::from_number(random.below(6) as u32).unwrap(),
+            ),
             more: Condvar::new(),
             count: UnsafeCell::new(0),
             turns,
@@ -179,9 +184,10 @@ impl Shared {
 }
 
 impl Subject for Shared {
-    fn new(_: &mut Random, turns: usize) -> Self {
+    fn new(random: &mut Random, turns: usize) -> Self {
+        let kinds = [RwKind::PreferReader, RwKind::PreferWriterNonrecursive];
         Self {
-            lock: RwLock::new(),
+            lock: RwLock::with_kind(kinds[random.below(kinds.len())]),
             count: UnsafeCell::new(0),
             turns,
         }

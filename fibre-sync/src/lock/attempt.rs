@@ -8,7 +8,6 @@
 //! A hot lock ([`heat`](super::heat)) is let alone for as long as a slice, if the processor has nothing else to
 //! do; otherwise the fibre blocks.
 
-use super::heat::Heat;
 use super::word::LockWord;
 use fibre_core::{Limit, in_fibre, may_spin, may_spin_briefly, yield_now};
 use std::time::{Duration, Instant};
@@ -37,13 +36,13 @@ const RETURNS: u32 = 4;
 
 /// Waits for a moment until `take` succeeds in taking the lock, which is tried when it is free. Who has
 /// a limit does not yield, and comes back once only.
-pub fn attempt(word: &LockWord, heat: &Heat, limit: Limit, take: impl Fn() -> bool) -> bool {
+pub fn attempt(word: &LockWord, limit: Limit, take: impl Fn() -> bool) -> bool {
     if !may_spin_briefly() {
         return false;
     }
     let patient = limit == Limit::None;
     let taken = || !word.is_held() && take();
-    let success = if heat.is_hot() {
+    let success = if word.heat().is_hot() {
         let returns = if patient { RETURNS } else { 1 };
         let success = (0..returns).any(|_| stay_away() && taken());
         success.then_some(true)
@@ -52,7 +51,7 @@ pub fn attempt(word: &LockWord, heat: &Heat, limit: Limit, take: impl Fn() -> bo
         try_and_yield(yields, taken)
     };
     if let Some(short) = success {
-        heat.note(short);
+        word.heat().note(short);
     }
     success.is_some()
 }

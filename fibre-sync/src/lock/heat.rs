@@ -61,6 +61,12 @@ impl Heat {
         Self(AtomicU32::new(0))
     }
 
+    /// A cold lock's.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Whether the lock is hot.
     pub fn is_hot(&self) -> bool {
         let noted = self.0.load(Ordering::Relaxed);

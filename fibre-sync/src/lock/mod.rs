@@ -24,7 +24,7 @@ mod word;
 
 pub use queued::{Barging, Baton, Exchange, Hybrid, Manner, Queued, SpinThenBlock};
 pub use raw_lock::RawLock;
-pub use spinning::Spinning;
+pub use spinning::{Spinning, spin_for};
 pub use word::{ListGuard, LockWord};
 
 /// The lock of a [`Mutex`](crate::Mutex) unless another one is asked for; see

@@ -23,7 +23,6 @@
 //! ([`yield_point`]).
 
 use super::attempt::attempt;
-use super::heat::Heat;
 use super::raw_lock::RawLock;
 use super::word::{ListGuard, LockWord};
 use crate::contention::{Contended, Ending};
@@ -141,10 +140,9 @@ manner!(
 );
 
 /// A lock with a list of waiters, in some manner. All zeros when free.
+#[repr(transparent)]
 pub struct Queued<M: Manner> {
     word: LockWord,
-    /// Noted only by those that spin.
-    heat: Heat,
     _manner: PhantomData<M>,
 }
 
@@ -152,7 +150,6 @@ impl<M: Manner> Default for Queued<M> {
     fn default() -> Self {
         Self {
             word: LockWord::new(),
-            heat: Heat::default(),
             _manner: PhantomData,
         }
     }
@@ -168,7 +165,6 @@ impl<M: Manner> fmt::Debug for Queued<M> {
 impl<M: Manner> fibre_core::sync::EndOfFrame for Queued<M> {
     fn end_of_frame(&mut self) {
         self.word.end_of_frame();
-        self.heat.end_of_frame();
     }
 }
 
@@ -177,7 +173,6 @@ unsafe impl<M: Manner> RawLock for Queued<M> {
     #[cfg(not(loom))]
     const FREE: Self = Self {
         word: LockWord::new(),
-        heat: Heat::new(),
         _manner: PhantomData,
     };
 
@@ -220,6 +215,15 @@ unsafe impl<M: Manner> RawLock for Queued<M> {
 }
 
 impl<M: Manner> Queued<M> {
+    /// The same lock, used in another manner. All manners keep to one protocol, so each call may choose
+    /// its own.
+    #[inline]
+    #[must_use]
+    pub fn in_manner<N: Manner>(&self) -> &Queued<N> {
+        // SAFETY: both are a `LockWord` and nothing else.
+        unsafe { &*std::ptr::from_ref(self).cast() }
+    }
+
     /// Waits for the lock, and counts it where waits are watched.
     #[cold]
     #[track_caller]
@@ -233,7 +237,7 @@ impl<M: Manner> Queued<M> {
     /// Waits for the lock.
     #[inline]
     fn await_lock(&self, awaited: Awaited, limit: Limit) -> Ending {
-        if M::SPINS && attempt(&self.word, &self.heat, limit, || self.word.try_lock()) {
+        if M::SPINS && attempt(&self.word, limit, || self.word.try_lock()) {
             return Ending::Taken;
         }
         let mut place = Place::Last;
@@ -262,7 +266,7 @@ impl<M: Manner> Queued<M> {
                 urgent = has_passed(PATIENCE, *since.get_or_insert_with(Instant::now));
             }
             let woken = || self.word.try_lock_woken();
-            if M::SPINS && !urgent && attempt(&self.word, &self.heat, limit, woken) {
+            if M::SPINS && !urgent && attempt(&self.word, limit, woken) {
                 return Ending::Taken;
             }
         }
@@ -312,7 +316,7 @@ impl<M: Manner> Queued<M> {
     /// Frees the word, and wakes one or two.
     fn free(&self, mut list: ListGuard<'_>) {
         let waiting = list.waiting();
-        let first = if M::SPINS && self.heat.is_hot() {
+        let first = if M::SPINS && self.word.heat().is_hot() {
             waiting.claim_favoured(FREED, DEPTH, waits_here)
         } else if others_rest() {
             waiting.claim_favoured(FREED, DEPTH, waits_at_rest)

@@ -24,34 +24,33 @@ impl fibre_core::sync::EndOfFrame for Spinning {
     }
 }
 
-impl Spinning {
-    /// Looks for a short time, and takes it if it is free.
-    fn spin(&self) -> bool {
-        for _ in 0..SPIN_LIMIT {
-            if !self.held.load(Ordering::Relaxed) && self.try_lock() {
-                return true;
-            }
-            spin_hint();
+/// Looks for a short time, and takes the lock if it is free.
+fn spin(lock: &impl RawLock) -> bool {
+    for _ in 0..SPIN_LIMIT {
+        if !lock.is_locked() && lock.try_lock() {
+            return true;
         }
-        false
+        spin_hint();
     }
+    false
+}
 
-    /// Tries until it succeeds or the limit comes, and counts it where waits are watched.
-    #[cold]
-    #[track_caller]
-    fn lock_contended(&self, limit: Limit) -> bool {
-        let contended = Contended::begin();
-        let mut ending = Ending::Taken;
-        while !self.spin() {
-            if is_over(limit) {
-                ending = Ending::GaveUp;
-                break;
-            }
-            yield_now();
+/// Takes a lock of any kind without ever blocking: tries until it succeeds or the limit comes, and counts it
+/// where waits are watched.
+#[cold]
+#[track_caller]
+pub fn spin_for(lock: &impl RawLock, limit: Limit) -> bool {
+    let contended = Contended::begin();
+    let mut ending = Ending::Taken;
+    while !spin(lock) {
+        if is_over(limit) {
+            ending = Ending::GaveUp;
+            break;
         }
-        contended.end(ending);
-        ending == Ending::Taken
+        yield_now();
     }
+    contended.end(ending);
+    ending == Ending::Taken
 }
 
 /// Whether the limit has come.
@@ -82,7 +81,7 @@ unsafe impl RawLock for Spinning {
     #[track_caller]
     fn lock_within(&self, limit: Limit) -> bool {
         yield_point();
-        self.try_lock() || self.lock_contended(limit)
+        self.try_lock() || spin_for(self, limit)
     }
 
     #[inline]

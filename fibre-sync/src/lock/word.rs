@@ -21,6 +21,7 @@
 //! `HELD` and `LIST` are taken with acquire and given back with release. Whatever changes the word
 //! otherwise is a read-modify-write, and so carries on the release of the last unlock.
 
+use super::heat::Heat;
 use crate::turn::{Turn, Turned};
 use crate::wait_list::WaitList;
 use fibre_core::sync::{AtomicU32, Ordering, Patience, planted};
@@ -37,12 +38,18 @@ const KEEN: u32 = 1 << 4;
 const ROUND: u32 = 1 << 5;
 
 /// The word and the list. See the module text. Free and with nobody waiting, it is all zeros.
+#[repr(C)]
 pub struct LockWord {
     word: AtomicU32,
+    /// Noted only by those that spin. Here, since it fits in between.
+    heat: Heat,
     /// Touched by the holder of `LIST`.
     list: UnsafeCell<WaitList>,
     turn: Turn,
 }
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<LockWord>() == 16 && align_of::<LockWord>() == 8);
 
 // SAFETY: `LIST` gives the list to one thread at a time.
 unsafe impl Sync for LockWord {}
@@ -69,6 +76,7 @@ impl Default for LockWord {
 impl fibre_core::sync::EndOfFrame for LockWord {
     fn end_of_frame(&mut self) {
         self.word.end_of_frame();
+        self.heat.end_of_frame();
     }
 }
 
@@ -79,6 +87,7 @@ impl LockWord {
     pub const fn new() -> Self {
         Self {
             word: AtomicU32::new(0),
+            heat: Heat::new(),
             list: UnsafeCell::new(WaitList::new()),
             turn: Turn::new(),
         }
@@ -90,6 +99,7 @@ impl LockWord {
     pub fn new() -> Self {
         Self {
             word: AtomicU32::new(0),
+            heat: Heat::new(),
             list: UnsafeCell::new(WaitList::new()),
             turn: Turn::new(),
         }
@@ -155,6 +165,13 @@ impl LockWord {
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.word.load(Ordering::Relaxed) & HELD != 0
+    }
+
+    /// How hot the lock is.
+    #[inline]
+    #[must_use]
+    pub fn heat(&self) -> &Heat {
+        &self.heat
     }
 
     /// Takes the list. Blocks the thread for the few instructions that others have it.

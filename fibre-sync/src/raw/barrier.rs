@@ -33,7 +33,7 @@ pub struct Barrier {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Barrier>() == 40 && align_of::<Barrier>() == 8);
+const _: () = assert!(size_of::<Barrier>() == 32 && align_of::<Barrier>() == 8);
 
 #[cfg(loom)]
 impl fibre_core::sync::EndOfFrame for Barrier {

@@ -11,7 +11,7 @@
 
 use crate::raw::error::{Error, Result};
 use crate::raw::mutex::Mutex;
-use crate::raw::wait::{Wait, until};
+use crate::raw::wait::{Clock, Wait, until};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
 use fibre_core::sync::planted;
 use fibre_core::{Awaited, Limit, Outcome, WaitKind};
@@ -47,10 +47,12 @@ use fibre_core::{Awaited, Limit, Outcome, WaitKind};
 #[repr(C)]
 pub struct Condvar {
     state: Locked<State>,
+    /// The number of the [`Clock`] by which its deadlines are told, for those who ask.
+    clock: u32,
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Condvar>() == 24 && align_of::<Condvar>() == 8);
+const _: () = assert!(size_of::<Condvar>() == 32 && align_of::<Condvar>() == 8);
 
 /// What the lock protects.
 #[derive(Debug)]
@@ -76,29 +78,54 @@ impl Default for Condvar {
 }
 
 impl Condvar {
-    /// A condition variable that nobody waits on: all zeros.
+    /// A condition variable that nobody waits on: all zeros. Its clock is the one of real time.
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {
+        Self::with_clock(Clock::Realtime)
+    }
+
+    /// The same with this clock.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn with_clock(clock: Clock) -> Self {
         Self {
             state: Locked::new(State {
                 waiting: WaitList::new(),
                 inside: 0,
                 destroyed: false,
             }),
+            clock: clock as u32,
         }
     }
 
-    /// A condition variable that nobody waits on: all zeros.
+    /// A condition variable that nobody waits on: all zeros. Its clock is the one of real time.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_clock(Clock::Realtime)
+    }
+
+    /// The same with this clock.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn with_clock(clock: Clock) -> Self {
         Self {
             state: Locked::new(State {
                 waiting: WaitList::new(),
                 inside: 0,
                 destroyed: false,
             }),
+            clock: clock as u32,
+        }
+    }
+
+    /// The clock by which deadlines are told ([`Wait::at`]).
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        match self.clock {
+            0 => Clock::Realtime,
+            _ => Clock::Monotonic,
         }
     }
 

@@ -3,9 +3,10 @@
 //! Semantics are those of POSIX, and where POSIX leaves something open, glibc's unless that is to
 //! hang. All of them
 //!
-//! * are of fixed size and alignment, usable in statics (`const fn new`); all zeros is the
-//!   initial state, so that a C initialiser is `{0}`; a mutex of another kind than
-//!   [`Kind::Normal`] has an initialiser of its own;
+//! * are of fixed size and alignment, usable in statics (`const fn new`), and no larger than
+//!   glibc's; all zeros is the initial state, so that a C initialiser is `{0}`. A mutex and a
+//!   read-write lock have their kind where glibc's have it, so glibc's other
+//!   initialisers are valid, too;
 //! * have no guards and no lifetimes. Rust's borrows keep an object alive during a call; a C library
 //!   must promise that to each call, and that the object is not moved from its first use on;
 //! * return an [`Error`] that maps one to one to an error number, instead of panicking;
@@ -23,11 +24,9 @@ mod barrier;
 mod condvar;
 mod error;
 mod mutex;
-#[cfg(not(loom))]
 mod once;
 #[cfg(not(loom))]
 mod rwlock;
-#[cfg(not(loom))]
 mod semaphore;
 #[cfg(not(loom))]
 mod spin;
@@ -36,12 +35,10 @@ mod wait;
 pub use barrier::Barrier;
 pub use condvar::Condvar;
 pub use error::{Error, Result};
-pub use mutex::{Kind, Mutex};
+pub use mutex::{Kind, Mutex, Variant};
+pub use once::{Once, OnceEntry};
 #[cfg(not(loom))]
-pub use once::Once;
-#[cfg(not(loom))]
-pub use rwlock::RwLock;
-#[cfg(not(loom))]
+pub use rwlock::{RwKind, RwLock};
 pub use semaphore::Semaphore;
 #[cfg(not(loom))]
 pub use spin::Spin;

@@ -5,31 +5,86 @@
 //! space, and which nobody has had before. The owner alone writes the number and the depth, so who finds
 //! its own number there has the lock, and whoever finds another one, or an old one, has not.
 
-use crate::lock::{DefaultLock, RawLock};
+use crate::lock::{Barging, Baton, DefaultLock, Exchange, RawLock, SpinThenBlock, spin_for};
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
-use fibre_core::caller_id;
 use fibre_core::sync::{AtomicU32, AtomicU64, Ordering};
+use fibre_core::{caller_id, yield_point};
 
-/// What a mutex does when its owner locks it again, and who may unlock it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a mutex does when its owner locks it again, and who may unlock it. The numbers are glibc's.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
     /// Its owner waits for ever; nobody checks who unlocks.
+    #[default]
     Normal = 0,
-    /// [`Error::Deadlock`]; who is not the owner cannot unlock ([`Error::NotOwner`]).
-    ErrorCheck = 1,
     /// Its owner has it once more, and has to unlock it as often; nobody else can.
-    Recursive = 2,
+    Recursive = 1,
+    /// [`Error::Deadlock`]; who is not the owner cannot unlock ([`Error::NotOwner`]).
+    ErrorCheck = 2,
+    /// Like [`Normal`](Self::Normal): glibc's spins for a moment before it blocks, as our default does anyway.
+    Adaptive = 3,
 }
 
-/// In the place of the kind, once destroyed.
-const DESTROYED: u32 = KIND;
+impl Kind {
+    /// The kind with this number, if there is one.
+    #[must_use]
+    pub const fn from_number(number: u32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Normal),
+            1 => Some(Self::Recursive),
+            2 => Some(Self::ErrorCheck),
+            3 => Some(Self::Adaptive),
+            _ => None,
+        }
+    }
+}
 
-/// The part of a mutex' kind that is the kind.
-const KIND: u32 = 0xff;
+/// Which lock a mutex is made of: a place in the barging spectrum. See [`lock`](crate::lock).
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Variant {
+    /// [`Hybrid`](crate::lock::Hybrid): blocks with barging, and is handed over to who starves.
+    #[default]
+    Hybrid = 0,
+    /// [`Barging`]: blocks at once.
+    Barging = 1,
+    /// [`SpinThenBlock`].
+    SpinThenBlock = 2,
+    /// [`Baton`](crate::lock::Baton): first come, first served.
+    Baton = 3,
+    /// [`Exchange`](crate::lock::Exchange): the same, and the next one runs at once.
+    Exchange = 4,
+    /// Never blocks: [`Spinning`](crate::lock::Spinning).
+    Spinning = 5,
+}
+
+impl Variant {
+    /// The variant with this number, if there is one.
+    #[must_use]
+    pub const fn from_number(number: u32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Hybrid),
+            1 => Some(Self::Barging),
+            2 => Some(Self::SpinThenBlock),
+            3 => Some(Self::Baton),
+            4 => Some(Self::Exchange),
+            5 => Some(Self::Spinning),
+            _ => None,
+        }
+    }
+}
+
+/// The part of a mutex' make that is the kind.
+const KIND: u32 = 0x3;
+/// One variant further; there is room for 63.
+const VARIANT: u32 = KIND + 1;
+/// Instead of kind and variant, once destroyed.
+const DESTROYED: u32 = 0xff;
+/// Kind and variant.
+const MAKE: u32 = 0xff;
 /// One who waits for a condition.
-const ONE_WAITS: u32 = KIND + 1;
+const ONE_WAITS: u32 = MAKE + 1;
 
 /// `pthread_mutex_t`. See [`raw`](crate::raw).
 ///
@@ -48,25 +103,53 @@ const ONE_WAITS: u32 = KIND + 1;
 #[repr(C)]
 pub struct Mutex {
     lock: DefaultLock,
-    /// The number of the one that has it; zero if nobody has, or in a normal one.
-    owner: AtomicU64,
+    /// A [`Kind`] and a [`Variant`], or destroyed; and above [`MAKE`], how many wait for a condition
+    /// and will lock again, which only the one changes that has the lock.
+    make: AtomicU32,
     /// How often the owner has locked it again.
     depth: AtomicU32,
-    /// A [`Kind`], or destroyed; and above [`KIND`], how many wait for a condition and will lock again,
-    /// which only the one changes that has the lock.
-    kind: AtomicU32,
+    /// The number of the one that has it; zero if nobody has, or in a normal one.
+    owner: AtomicU64,
 }
 
+// The kind is where glibc's initialisers put it.
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Mutex>() == 40 && align_of::<Mutex>() == 8);
+const _: () = assert!(size_of::<Mutex>() == 32 && align_of::<Mutex>() == 8);
+#[cfg(not(loom))]
+const _: () = assert!(std::mem::offset_of!(Mutex, make) == 16);
 
 #[cfg(loom)]
 impl fibre_core::sync::EndOfFrame for Mutex {
     fn end_of_frame(&mut self) {
         self.lock.end_of_frame();
-        self.owner.end_of_frame();
+        self.make.end_of_frame();
         self.depth.end_of_frame();
-        self.kind.end_of_frame();
+        self.owner.end_of_frame();
+    }
+}
+
+/// Kind and variant of a mutex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Make(u32);
+
+impl Make {
+    /// A normal one, of the default lock.
+    const PLAIN: Self = Self(0);
+
+    /// What it does when its owner locks it again.
+    fn kind(self) -> Kind {
+        Kind::from_number(self.0 & KIND).unwrap_or_default()
+    }
+
+    /// Whether it knows its owner.
+    #[inline]
+    fn has_owner(self) -> bool {
+        matches!(self.kind(), Kind::Recursive | Kind::ErrorCheck)
+    }
+
+    /// What it is made of.
+    fn variant(self) -> Variant {
+        Variant::from_number(self.0 / VARIANT).unwrap_or_default()
     }
 }
 
@@ -77,27 +160,41 @@ impl Default for Mutex {
 }
 
 impl Mutex {
-    /// A free mutex. A normal one is all zeros.
+    /// A free mutex made of the default lock. A normal one is all zeros.
     #[cfg(loom)]
     #[must_use]
     pub fn new(kind: Kind) -> Self {
+        Self::with_variant(kind, Variant::Hybrid)
+    }
+
+    /// A free mutex made of any lock.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn with_variant(kind: Kind, variant: Variant) -> Self {
         Self {
             lock: DefaultLock::default(),
-            owner: AtomicU64::new(0),
+            make: AtomicU32::new(kind as u32 + variant as u32 * VARIANT),
             depth: AtomicU32::new(0),
-            kind: AtomicU32::new(kind as u32),
+            owner: AtomicU64::new(0),
         }
     }
 
-    /// A free mutex. A normal one is all zeros.
+    /// A free mutex made of the default lock. A normal one is all zeros.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new(kind: Kind) -> Self {
+        Self::with_variant(kind, Variant::Hybrid)
+    }
+
+    /// A free mutex made of any lock.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn with_variant(kind: Kind, variant: Variant) -> Self {
         Self {
             lock: DefaultLock::FREE,
-            owner: AtomicU64::new(0),
+            make: AtomicU32::new(kind as u32 + variant as u32 * VARIANT),
             depth: AtomicU32::new(0),
-            kind: AtomicU32::new(kind as u32),
+            owner: AtomicU64::new(0),
         }
     }
 
@@ -111,12 +208,13 @@ impl Mutex {
     /// is recursive and has been locked 2³² times; [`Invalid`](Error::Invalid) if destroyed.
     #[inline]
     pub fn lock(&self, wait: Wait) -> Result {
-        if self.kind()? == Kind::Normal {
-            return wait.run(|limit| self.lock.lock_within(limit));
+        match self.make()? {
+            Make::PLAIN => wait.run(|limit| self.lock.lock_within(limit)),
+            make if make.has_owner() => {
+                self.lock_as_owner(Error::Deadlock, || self.lock_variant(make.variant(), wait))
+            }
+            make => self.lock_variant(make.variant(), wait),
         }
-        self.lock_as_owner(Error::Deadlock, || {
-            wait.run(|limit| self.lock.lock_within(limit))
-        })
     }
 
     /// Takes the mutex if it is free, or the caller's and recursive. Blocks nothing.
@@ -131,10 +229,10 @@ impl Mutex {
             true => Ok(()),
             false => Err(Error::Busy),
         };
-        if self.kind()? == Kind::Normal {
-            return try_lock();
+        match self.make()?.has_owner() {
+            false => try_lock(),
+            true => self.lock_as_owner(Error::Busy, try_lock),
         }
-        self.lock_as_owner(Error::Busy, try_lock)
     }
 
     /// Gives the mutex back, or one level of it. Blocks nothing.
@@ -149,10 +247,13 @@ impl Mutex {
     /// A normal mutex is locked, and the data that it guards is the caller's to give back.
     #[inline]
     pub unsafe fn unlock(&self) -> Result {
-        if self.kind()? == Kind::Normal || self.leave()? {
-            // SAFETY: the caller's, as it says or as has been checked.
-            unsafe { self.lock.unlock() };
+        let make = self.make()?;
+        if make != Make::PLAIN {
+            // SAFETY: passed on.
+            return unsafe { self.unlock_variant(make) };
         }
+        // SAFETY: the caller's, as it says.
+        unsafe { self.lock.unlock() };
         Ok(())
     }
 
@@ -162,9 +263,16 @@ impl Mutex {
     ///
     /// As for [`unlock`](Self::unlock).
     pub(crate) unsafe fn unlock_to_wait(&self) -> Result {
-        if self.kind()? == Kind::Normal || self.leave()? {
-            // SAFETY: as in `unlock`.
-            unsafe { self.lock.unlock_to_wait() };
+        let make = self.make()?;
+        if !make.has_owner() || self.leave()? {
+            // SAFETY: the caller's, as it says or as has been checked.
+            unsafe {
+                match make.variant() {
+                    Variant::Hybrid => self.lock.unlock_to_wait(),
+                    Variant::Baton | Variant::Exchange => self.baton().unlock_to_wait(),
+                    _ => self.barging().unlock_to_wait(),
+                }
+            }
         }
         Ok(())
     }
@@ -179,49 +287,103 @@ impl Mutex {
     /// [`Busy`](Error::Busy) if somebody has it, or waits for a condition with it;
     /// [`Invalid`](Error::Invalid) if destroyed.
     pub fn destroy(&self) -> Result {
-        self.kind()?;
-        if self.lock.is_locked() || self.kind.load(Ordering::Relaxed) >= ONE_WAITS {
+        self.make()?;
+        if self.lock.is_locked() || self.make.load(Ordering::Relaxed) >= ONE_WAITS {
             return Err(Error::Busy);
         }
-        self.kind.store(DESTROYED, Ordering::Relaxed);
+        self.make.store(DESTROYED, Ordering::Relaxed);
         Ok(())
     }
 
     /// Notes that the caller, who has the lock, is about to wait for a condition with it.
     pub(crate) fn begin_wait(&self) {
-        self.add_to_kind(ONE_WAITS);
+        self.add_to_make(ONE_WAITS);
     }
 
     /// Notes that the caller, who has the lock again, has waited.
     pub(crate) fn end_wait(&self) {
-        self.add_to_kind(ONE_WAITS.wrapping_neg());
+        self.add_to_make(ONE_WAITS.wrapping_neg());
     }
 
     /// Changes the number of those who wait. Nobody else does meanwhile.
-    fn add_to_kind(&self, change: u32) {
-        let kind = self.kind.load(Ordering::Relaxed);
-        self.kind
-            .store(kind.wrapping_add(change), Ordering::Relaxed);
+    fn add_to_make(&self, change: u32) {
+        let make = self.make.load(Ordering::Relaxed);
+        self.make
+            .store(make.wrapping_add(change), Ordering::Relaxed);
     }
 
     /// Whether the caller has it, as far as can be checked.
     pub(crate) fn check_owner(&self) -> Result {
-        match self.kind()? {
-            Kind::Normal => Ok(()),
-            _ if self.owner.load(Ordering::Relaxed) == caller_id() => Ok(()),
-            _ => Err(Error::NotOwner),
+        match self.make()?.has_owner() {
+            false => Ok(()),
+            true if self.owner.load(Ordering::Relaxed) == caller_id() => Ok(()),
+            true => Err(Error::NotOwner),
         }
     }
 
-    /// Its kind, unless it has been destroyed.
+    /// What it is, unless it has been destroyed.
     #[inline]
-    fn kind(&self) -> Result<Kind> {
-        match self.kind.load(Ordering::Relaxed) & KIND {
-            0 => Ok(Kind::Normal),
-            1 => Ok(Kind::ErrorCheck),
-            2 => Ok(Kind::Recursive),
-            _ => Err(Error::Invalid),
+    fn make(&self) -> Result<Make> {
+        match self.make.load(Ordering::Relaxed) & MAKE {
+            DESTROYED => Err(Error::Invalid),
+            make => Ok(Make(make)),
         }
+    }
+
+    /// Takes the lock itself, of any variant.
+    fn lock_variant(&self, variant: Variant, wait: Wait) -> Result {
+        wait.run(|limit| match variant {
+            Variant::Hybrid => self.lock.lock_within(limit),
+            Variant::SpinThenBlock => {
+                let lock: &SpinThenBlock = self.lock.in_manner();
+                lock.lock_within(limit)
+            }
+            // What differs is the unlock.
+            Variant::Barging | Variant::Baton | Variant::Exchange => {
+                self.barging().lock_within(limit)
+            }
+            Variant::Spinning => {
+                yield_point();
+                self.lock.try_lock() || spin_for(&self.lock, limit)
+            }
+        })
+    }
+
+    /// [`unlock`](Self::unlock) for all but the plain one.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn unlock_variant(&self, make: Make) -> Result {
+        if make.has_owner() && !self.leave()? {
+            return Ok(());
+        }
+        // SAFETY: the caller's, as it says or as has been checked.
+        unsafe {
+            match make.variant() {
+                Variant::Hybrid => self.lock.unlock(),
+                Variant::Baton => self.baton().unlock(),
+                Variant::Exchange => {
+                    let lock: &Exchange = self.lock.in_manner();
+                    lock.unlock();
+                }
+                // Nobody waits for a spinning one.
+                Variant::Barging | Variant::SpinThenBlock | Variant::Spinning => {
+                    self.barging().unlock();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The lock, freed for whoever comes first.
+    fn barging(&self) -> &Barging {
+        self.lock.in_manner()
+    }
+
+    /// The lock, handed over.
+    fn baton(&self) -> &Baton {
+        self.lock.in_manner()
     }
 
     /// Takes a mutex that knows its owner. `own`: what it fails with if that is the caller.
@@ -232,7 +394,7 @@ impl Mutex {
             self.owner.store(me, Ordering::Relaxed);
             return Ok(());
         }
-        if self.kind()? != Kind::Recursive {
+        if self.make()?.kind() != Kind::Recursive {
             return Err(own);
         }
         let depth = self.depth.load(Ordering::Relaxed);

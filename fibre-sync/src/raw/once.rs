@@ -1,7 +1,125 @@
 //! What happens once, as pthreads have it.
+//!
+//! `pthread_once_t` has four bytes, in which no list fits. So the word says no more than how far it is, and
+//! who is at it stands in a table, by the address of the word: a few chains, each under a lock of
+//! its own that is held for a few instructions. An entry lies in the frame of the one that initialises,
+//! says who that is, and has the list of those who wait for it. Nobody stands in the table when nothing is being
+//! initialised.
+//!
+//! The word changes under the lock of its chain only, and is looked at without it: it is written with
+//! release and read with acquire. Its last change, to complete, is its last touch; the lock that is given back
+//! after that belongs to the table, which is there for ever.
+//!
+//! An initialiser can be left by unwinding, and in C by the end of its thread, which unwinds nothing. Then
+//! whoever cleans up after it says so ([`Once::finish`]), and the next one begins anew.
 
-use crate::once::Refusal;
 use crate::raw::error::{Error, Result};
+use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_under};
+use fibre_core::sync::{AtomicU32, Ordering, planted};
+use fibre_core::{Awaited, Limit, WaitKind, caller_id};
+use std::ptr;
+
+/// Nobody has begun.
+const INCOMPLETE: u32 = 0;
+/// Somebody is at it.
+const RUNNING: u32 = 1;
+/// It has happened.
+const COMPLETE: u32 = 2;
+
+/// How many chains the table has.
+#[cfg(not(loom))]
+const CHAINS: usize = 64;
+
+/// One initialisation, in the frame of the one that does it: for [`Once::begin`].
+#[derive(Debug)]
+pub struct OnceEntry {
+    /// The word.
+    once: *const Once,
+    /// The number of who is at it.
+    initialiser: u64,
+    /// Those who wait for it.
+    waiting: WaitList,
+    /// The next one of the chain; or null.
+    next: *mut OnceEntry,
+}
+
+impl OnceEntry {
+    /// For an initialisation that the caller is about to begin.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            once: ptr::null(),
+            initialiser: 0,
+            waiting: WaitList::new(),
+            next: ptr::null_mut(),
+        }
+    }
+}
+
+impl Default for OnceEntry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Those that are being initialised.
+#[derive(Debug)]
+struct Chain {
+    first: *mut OnceEntry,
+}
+
+// SAFETY: entries are touched under the chain's lock only, and stay in their place while they are in it.
+unsafe impl Send for Chain {}
+
+impl Chain {
+    /// Nobody.
+    const fn new() -> Self {
+        Self {
+            first: ptr::null_mut(),
+        }
+    }
+
+    /// The entry of a word, or null.
+    fn find(&self, once: *const Once) -> *mut OnceEntry {
+        let mut entry = self.first;
+        // SAFETY: in the chain, hence alive; under its lock.
+        while let Some(seen) = unsafe { entry.as_ref() }.filter(|seen| seen.once != once) {
+            entry = seen.next;
+        }
+        entry
+    }
+
+    /// Takes the entry of a word out.
+    fn remove(&mut self, once: *const Once) {
+        let mut place = &raw mut self.first;
+        // SAFETY: as in `find`; `place` is in the chain itself or in an entry.
+        unsafe {
+            while let Some(entry) = (*place).as_mut() {
+                if entry.once == once {
+                    *place = entry.next;
+                    return;
+                }
+                place = &raw mut entry.next;
+            }
+        }
+    }
+}
+
+/// The chain in which a word is entered.
+#[cfg(not(loom))]
+fn chain(once: *const Once) -> &'static Locked<Chain> {
+    static TABLE: [Locked<Chain>; CHAINS] = [const { Locked::new(Chain::new()) }; CHAINS];
+    &TABLE[once.addr() / align_of::<Once>() % CHAINS]
+}
+
+/// The chain in which a word is entered: all of a model's are in one.
+#[cfg(loom)]
+fn chain(_: *const Once) -> &'static Locked<Chain> {
+    loom::lazy_static! {
+        static ref CHAIN: &'static Locked<Chain> = Box::leak(Box::new(Locked::new(Chain::new())));
+    }
+    &CHAIN
+}
 
 /// `pthread_once_t`. See [`raw`](crate::raw). It needs no destruction.
 ///
@@ -19,41 +137,221 @@ use crate::raw::error::{Error, Result};
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Once {
-    once: crate::Once,
+    /// How far it is.
+    progress: AtomicU32,
 }
 
-const _: () = assert!(size_of::<Once>() == 8 && align_of::<Once>() == 8);
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Once>() == 4 && align_of::<Once>() == 4);
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Once {
+    fn end_of_frame(&mut self) {
+        self.progress.end_of_frame();
+    }
+}
+
+/// What one finds who wants to initialise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// It has happened.
+    Complete,
+    /// The caller is at it already.
+    OwnCall,
+    /// The caller is to do it now.
+    Turn,
+    /// Somebody else is at it.
+    Busy,
+}
 
 impl Once {
     /// It has not happened: all zeros.
+    #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            once: crate::Once::new(),
+            progress: AtomicU32::new(INCOMPLETE),
         }
     }
 
+    /// It has not happened.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Calls `init`, unless that has been done, and returns when it has been done, by whomever.
-    /// While another one is at it, blocks the fibre, or the thread if the caller is not a fibre.
-    /// If `init` unwinds, it has not happened, and the next one calls its own.
+    /// While another one is at it, blocks the fibre, or the thread if the caller is not a fibre. It does not notice
+    /// cancellation. If `init` unwinds, it has not happened, and the next one calls its own.
     ///
     /// # Errors
     ///
     /// [`Deadlock`](Error::Deadlock) if the caller is within `init` of this object already.
     #[inline]
     pub fn call(&self, init: impl FnOnce()) -> Result {
-        if self.once.is_completed() {
+        match self.is_complete() {
+            true => Ok(()),
+            false => self.call_slowly(init),
+        }
+    }
+
+    /// The rest of [`call`](Self::call).
+    #[cold]
+    fn call_slowly(&self, init: impl FnOnce()) -> Result {
+        let mut entry = OnceEntry::new();
+        // SAFETY: it stays here until `Finish` is dropped.
+        if !unsafe { self.begin(&raw mut entry)? } {
             return Ok(());
         }
-        let mut init = Some(init);
-        let mut run = |_: &crate::OnceState| {
-            if let Some(init) = init.take() {
-                init();
-            }
+        let mut finish = Finish {
+            once: self,
+            done: false,
         };
-        match self.once.call(true, &mut run) {
-            Ok(()) => Ok(()),
-            Err(Refusal::OwnCall | Refusal::Poisoned) => Err(Error::Deadlock),
+        init();
+        finish.done = true;
+        Ok(())
+    }
+
+    /// Begins, if it has not happened: for one who calls the initialiser itself, and says how that has ended
+    /// ([`finish`](Self::finish)). `false`: it has happened. While another one is at it, blocks
+    /// as [`call`](Self::call) does.
+    ///
+    /// ```
+    /// use fibre_sync::raw::{Once, OnceEntry};
+    ///
+    /// let once = Once::new();
+    /// let mut entry = OnceEntry::new();
+    /// // SAFETY: the entry stays until the end; what was begun is finished.
+    /// unsafe {
+    ///     assert!(once.begin(&raw mut entry)?);
+    ///     once.finish(true);
+    ///     assert!(!once.begin(&raw mut entry)?);
+    /// }
+    /// # Ok::<(), fibre_sync::raw::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`call`](Self::call).
+    ///
+    /// # Safety
+    ///
+    /// If it returns `true`, the entry stays in its place and is used for nothing else until the caller has finished.
+    pub unsafe fn begin(&self, entry: *mut OnceEntry) -> Result<bool> {
+        if self.is_complete() {
+            return Ok(false);
         }
+        // SAFETY: the caller's, in no chain yet.
+        unsafe {
+            (*entry).once = self;
+            (*entry).initialiser = caller_id();
+        }
+        match self.enter(entry) {
+            Found::OwnCall => Err(Error::Deadlock),
+            Found::Complete | Found::Busy => Ok(false),
+            Found::Turn => Ok(true),
+        }
+    }
+
+    /// Ends an initialisation that the caller has begun: it has happened, or, if it is not `done`, the next one
+    /// begins anew. Blocks nothing.
+    ///
+    /// # Safety
+    ///
+    /// The caller has begun, and has not finished.
+    pub unsafe fn finish(&self, done: bool) {
+        self.end(if done { COMPLETE } else { INCOMPLETE }).resume();
+        if planted("raw once: the word is looked at after the end") {
+            self.progress.load(Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it has happened. Who sees that sees what the initialiser did. Blocks nothing.
+    #[inline]
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.progress.load(Ordering::Acquire) == COMPLETE
+    }
+
+    /// Begins, with an entry that stays in its place until the end; or finds that there is no need to, after a
+    /// wait if somebody else is at it.
+    fn enter(&self, entry: *mut OnceEntry) -> Found {
+        let mut found = Found::Busy;
+        while found == Found::Busy {
+            let at_it = std::cell::Cell::new(ptr::null_mut());
+            let look = |chain: &mut fibre_core::ShortGuard<'static, Chain>| {
+                found = self.look(chain, entry);
+                at_it.set(chain.find(self));
+                found == Found::Busy
+            };
+            // SAFETY: under the lock; the entry is in the chain, as somebody is at it, and stays
+            // until all those have been claimed who wait there.
+            let list = |_: &mut fibre_core::ShortGuard<'static, Chain>| unsafe {
+                &raw mut (*at_it.get()).waiting
+            };
+            // SAFETY: it is one list for the whole wait, see above; nobody leaves it by a limit.
+            let _ = unsafe {
+                wait_under(
+                    Spot::new(Awaited::new(WaitKind::Once, self), Place::Last),
+                    || chain(self).lock(),
+                    list,
+                    Limit::None,
+                    look,
+                    || (),
+                    |_, _| (),
+                )
+            };
+        }
+        found
+    }
+
+    /// What the caller finds; enters it if it is its turn. Under the chain's lock.
+    fn look(&self, chain: &mut Chain, entry: *mut OnceEntry) -> Found {
+        match self.progress.load(Ordering::Acquire) {
+            COMPLETE => return Found::Complete,
+            // SAFETY: in the chain, hence alive; the caller's own is.
+            RUNNING => unsafe {
+                return match (*chain.find(self)).initialiser == (*entry).initialiser {
+                    true => Found::OwnCall,
+                    false => Found::Busy,
+                };
+            },
+            _ => {}
+        }
+        // SAFETY: the caller's own.
+        unsafe { (*entry).next = chain.first };
+        chain.first = entry;
+        if !planted("raw once: who initialises does not say so") {
+            self.progress.store(RUNNING, Ordering::Relaxed);
+        }
+        Found::Turn
+    }
+
+    /// Ends an initialisation, and returns those who wait for that.
+    fn end(&self, end: u32) -> Claimed {
+        let mut chain = chain(self).lock();
+        // SAFETY: the caller's, who is at it: alive, and in the chain.
+        let waiting = unsafe { (*chain.find(self)).waiting.claim_all(0) };
+        chain.remove(self);
+        let release = match planted("raw once: the word is written without release") {
+            true => Ordering::Relaxed,
+            false => Ordering::Release,
+        };
+        self.progress.store(end, release);
+        waiting
+    }
+}
+
+/// Ends an initialisation, also one that unwinds.
+struct Finish<'a> {
+    once: &'a Once,
+    done: bool,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by the one who has begun.
+        unsafe { self.once.finish(self.done) };
     }
 }

@@ -16,8 +16,34 @@ const DESTROYED: u64 = u64::MAX;
 /// The most readers, far below what the lock can count.
 const MOST_READERS: usize = 1 << 28;
 
-/// `pthread_rwlock_t`. See [`raw`](crate::raw). Neither side starves: see
-/// [`RwLock`](crate::RwLock).
+/// Who goes first if readers come while a writer waits. The numbers are glibc's.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum RwKind {
+    /// Readers, if others read already: so one may read again what one reads.
+    /// Writers may starve.
+    #[default]
+    PreferReader = 0,
+    /// The same, as in glibc.
+    PreferWriter = 1,
+    /// Who has waited longer, so that nobody starves: see [`RwLock`](crate::RwLock). Who reads again what it reads may wait for ever.
+    PreferWriterNonrecursive = 2,
+}
+
+impl RwKind {
+    /// The kind with this number, if there is one.
+    #[must_use]
+    pub const fn from_number(number: u32) -> Option<Self> {
+        match number {
+            0 => Some(Self::PreferReader),
+            1 => Some(Self::PreferWriter),
+            2 => Some(Self::PreferWriterNonrecursive),
+            _ => None,
+        }
+    }
+}
+
+/// `pthread_rwlock_t`. See [`raw`](crate::raw).
 ///
 /// ```
 /// use fibre_sync::raw::{Error, RwLock, Wait};
@@ -42,18 +68,37 @@ pub struct RwLock {
     lock: RawRwLock,
     /// The number of the one that writes; zero if nobody does. Written by that one alone.
     writer: AtomicU64,
+    /// What glibc's object has here.
+    _unused: u64,
+    /// A [`RwKind`]: where glibc's initialisers put it.
+    kind: u32,
 }
 
-const _: () = assert!(size_of::<RwLock>() == 40 && align_of::<RwLock>() == 8);
+const _: () = assert!(size_of::<RwLock>() == 56 && align_of::<RwLock>() == 8);
+const _: () = assert!(std::mem::offset_of!(RwLock, kind) == 48);
 
 impl RwLock {
     /// A free lock: all zeros.
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_kind(RwKind::PreferReader)
+    }
+
+    /// A free lock of any kind.
+    #[must_use]
+    pub const fn with_kind(kind: RwKind) -> Self {
         Self {
             lock: RawRwLock::new(),
             writer: AtomicU64::new(0),
+            _unused: 0,
+            kind: kind as u32,
         }
+    }
+
+    /// Whether readers join others although a writer waits.
+    #[inline]
+    fn joins(&self) -> bool {
+        self.kind != RwKind::PreferWriterNonrecursive as u32
     }
 
     /// Waits until the caller may read. Blocks the fibre, or the thread if the caller is not a
@@ -68,10 +113,13 @@ impl RwLock {
     pub fn read(&self, wait: Wait) -> Result {
         self.check(Error::Deadlock)?;
         self.check_readers()?;
-        wait.run(|limit| self.lock.read(limit))
+        wait.run(|limit| match self.joins() {
+            true => self.lock.read_joining(limit),
+            false => self.lock.read(limit),
+        })
     }
 
-    /// Lets the caller read, unless somebody writes or waits to write. Blocks nothing.
+    /// Lets the caller read, unless somebody writes or, if the kind says so, waits to write. Blocks nothing.
     ///
     /// # Errors
     ///
@@ -81,7 +129,11 @@ impl RwLock {
     pub fn try_read(&self) -> Result {
         self.check(Error::Busy)?;
         self.check_readers()?;
-        match self.lock.try_read() {
+        let taken = match self.joins() {
+            true => self.lock.try_read_joining(),
+            false => self.lock.try_read(),
+        };
+        match taken {
             true => Ok(()),
             false => Err(Error::Busy),
         }

@@ -1,8 +1,45 @@
 //! A semaphore as POSIX has it.
+//!
+//! ```text
+//!   bit 63      bits 62 … 2   bit 1    bit 0
+//!   DESTROYED   permits       QUEUED   LISTED
+//! ```
+//!
+//! * **LISTED**: somebody has the list, a lock that is held for a few instructions.
+//! * **QUEUED**: somebody is in the list. Permits go to those who wait, and who comes waits, too.
+//!
+//! `sem_post` may be called by signal handlers, also by one that has interrupted somebody who has this very
+//! list. So a post never waits for the list: it adds its permit by one exchange, and if nobody waits, or somebody has the
+//! list, that is all. Who gives the list back sees in the same exchange what has been brought meanwhile,
+//! and first hands it out. (What happens beyond the semaphore, that is waking somebody up, is told in
+//! [`post`](Semaphore::post).)
+//!
+//! Invariants:
+//!
+//! 1. `QUEUED` is set and cleared by who has the list, and says whether the list is not empty whenever nobody has it.
+//! 2. While the word is `QUEUED`, only who has the list takes permits; and a word that is not `LISTED` has none then.
+//! 3. The last touch of a post is its exchange, or, if it serves, the one that gives the list back: those whom it claimed
+//!    are resumed later. Meanwhile one of them at least is inside, so nobody can have freed it.
+//!
+//! # Memory ordering
+//!
+//! A post releases, and taking a permit acquires. `LISTED` is taken with acquire and given back with release. All
+//! changes are read-modify-writes, so none hides a release from those who come later.
 
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::turn::{Turn, Turned};
+use crate::wait_list::{Claimed, Place, Spot, WaitList, wait_under};
+use fibre_core::sync::{AtomicU64, Ordering, Patience, planted};
+use fibre_core::{Awaited, Limit, Outcome, WaitKind, yield_point};
+use std::cell::UnsafeCell;
+use std::fmt;
+
+/// See the module text.
+const LISTED: u64 = 1;
+const QUEUED: u64 = 1 << 1;
+const PERMIT: u64 = 1 << 2;
+const DESTROYED: u64 = 1 << 63;
 
 /// `sem_t`. See [`raw`](crate::raw). First come, first served.
 ///
@@ -16,14 +53,50 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// assert_eq!(permits.value(), Ok(1));
 /// # Ok::<(), Error>(())
 /// ```
-#[derive(Debug, Default)]
 #[repr(C)]
 pub struct Semaphore {
-    permits: crate::Semaphore,
-    destroyed: AtomicBool,
+    /// See the module text.
+    word: AtomicU64,
+    /// Touched by who has the list.
+    list: UnsafeCell<WaitList>,
+    turn: Turn,
 }
 
-const _: () = assert!(size_of::<Semaphore>() == 48 && align_of::<Semaphore>() == 8);
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Semaphore>() == 16 && align_of::<Semaphore>() == 8);
+
+// SAFETY: `LISTED` gives the list to one thread at a time.
+unsafe impl Sync for Semaphore {}
+// SAFETY: the list may be touched by any thread that has the word to itself.
+unsafe impl Send for Semaphore {}
+
+#[cfg(loom)]
+impl fibre_core::sync::EndOfFrame for Semaphore {
+    fn end_of_frame(&mut self) {
+        self.word.end_of_frame();
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word.load(Ordering::Relaxed);
+        f.debug_struct("Semaphore")
+            .field("permits", &permits(word))
+            .field("awaited", &(word & QUEUED != 0))
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Semaphore {
+    fn default() -> Self {
+        Self::with_permits(0)
+    }
+}
+
+/// How many permits a word has.
+const fn permits(word: u64) -> u64 {
+    (word & !DESTROYED) / PERMIT
+}
 
 impl Semaphore {
     /// The most permits there may be: `SEM_VALUE_MAX`.
@@ -34,14 +107,45 @@ impl Semaphore {
     /// # Errors
     ///
     /// [`Invalid`](Error::Invalid) if that is more than [`MAX`](Self::MAX).
+    #[cfg(not(loom))]
     pub const fn new(permits: u32) -> Result<Self> {
-        if permits > Self::MAX {
-            return Err(Error::Invalid);
+        match permits <= Self::MAX {
+            true => Ok(Self::with_permits(permits)),
+            false => Err(Error::Invalid),
         }
-        Ok(Self {
-            permits: crate::Semaphore::new(permits as usize),
-            destroyed: AtomicBool::new(false),
-        })
+    }
+
+    /// A semaphore with so many permits.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](Error::Invalid) if that is more than [`MAX`](Self::MAX).
+    #[cfg(loom)]
+    pub fn new(permits: u32) -> Result<Self> {
+        match permits <= Self::MAX {
+            true => Ok(Self::with_permits(permits)),
+            false => Err(Error::Invalid),
+        }
+    }
+
+    /// The common part.
+    #[cfg(not(loom))]
+    const fn with_permits(permits: u32) -> Self {
+        Self {
+            word: AtomicU64::new(permits as u64 * PERMIT),
+            list: UnsafeCell::new(WaitList::new()),
+            turn: Turn::new(),
+        }
+    }
+
+    /// The common part.
+    #[cfg(loom)]
+    fn with_permits(permits: u32) -> Self {
+        Self {
+            word: AtomicU64::new(u64::from(permits) * PERMIT),
+            list: UnsafeCell::new(WaitList::new()),
+            turn: Turn::new(),
+        }
     }
 
     /// Waits for a permit and takes it. Blocks the fibre, or the thread if the caller is not a
@@ -51,9 +155,10 @@ impl Semaphore {
     ///
     /// [`TimedOut`](Error::TimedOut) and [`Cancelled`](Error::Cancelled) as `wait` has it;
     /// [`Invalid`](Error::Invalid) if destroyed.
+    #[inline]
     pub fn wait(&self, wait: Wait) -> Result {
         self.check()?;
-        wait.run(|limit| self.permits.acquire_within(limit))
+        wait.run(|limit| self.wait_within(limit))
     }
 
     /// Takes a permit if one is there. Blocks nothing.
@@ -61,9 +166,10 @@ impl Semaphore {
     /// # Errors
     ///
     /// [`Again`](Error::Again) if there is none, [`Invalid`](Error::Invalid) if destroyed.
+    #[inline]
     pub fn try_wait(&self) -> Result {
         self.check()?;
-        match self.permits.try_acquire() {
+        match self.take() {
             true => Ok(()),
             false => Err(Error::Again),
         }
@@ -71,14 +177,35 @@ impl Semaphore {
 
     /// Brings a permit. Blocks nothing; any fibre or thread.
     ///
+    /// A signal handler may call it on a thread that the runtime has not started: it waits for nobody, and allocates nothing. It wakes
+    /// a thread by a futex. To wake a fibre it enters a queue of its processor without a lock and, if that
+    /// processor sleeps, takes the lock of the set of those that sleep, by which only threads that wake or go to sleep are held up for a few instructions.
+    ///
     /// # Errors
     ///
     /// [`Overflow`](Error::Overflow) if there are [`MAX`](Self::MAX), [`Invalid`](Error::Invalid) if
     /// destroyed.
+    #[inline]
     pub fn post(&self) -> Result {
-        self.check()?;
-        let posted = self.permits.try_release_many(1, Self::MAX as usize);
-        posted.map_err(|_| Error::Overflow)
+        let mut now = self.word.load(Ordering::Relaxed);
+        loop {
+            if now & DESTROYED != 0 {
+                return Err(Error::Invalid);
+            }
+            if permits(now) >= Self::MAX.into() {
+                return Err(Error::Overflow);
+            }
+            let serves = now & (QUEUED | LISTED) == QUEUED;
+            let next = now + PERMIT + if serves { LISTED } else { 0 };
+            match self.exchange(now, next, Ordering::AcqRel) {
+                Ok(_) if serves => {
+                    self.give_back().resume();
+                    return Ok(());
+                }
+                Ok(_) => return Ok(()),
+                Err(seen) => now = seen,
+            }
+        }
     }
 
     /// How many permits there are at this moment; zero while somebody waits.
@@ -88,7 +215,8 @@ impl Semaphore {
     /// [`Invalid`](Error::Invalid) if destroyed.
     pub fn value(&self) -> Result<u32> {
         self.check()?;
-        Ok(u32::try_from(self.permits.available()).unwrap_or(Self::MAX))
+        let permits = permits(self.word.load(Ordering::Relaxed));
+        Ok(u32::try_from(permits).unwrap_or(Self::MAX))
     }
 
     /// Ends the use of the semaphore. Blocks nothing.
@@ -97,19 +225,144 @@ impl Semaphore {
     ///
     /// [`Busy`](Error::Busy) if somebody waits, [`Invalid`](Error::Invalid) if destroyed.
     pub fn destroy(&self) -> Result {
-        self.check()?;
-        if self.permits.has_waiters() {
-            return Err(Error::Busy);
+        let mut now = self.word.load(Ordering::Relaxed);
+        loop {
+            if now & DESTROYED != 0 {
+                return Err(Error::Invalid);
+            }
+            if now & (QUEUED | LISTED) != 0 {
+                return Err(Error::Busy);
+            }
+            match self.exchange(now, DESTROYED, Ordering::AcqRel) {
+                Ok(_) => return Ok(()),
+                Err(seen) => now = seen,
+            }
         }
-        self.destroyed.store(true, Ordering::Relaxed);
-        Ok(())
     }
 
     /// An error if it has been destroyed.
+    #[inline]
     fn check(&self) -> Result {
-        match self.destroyed.load(Ordering::Relaxed) {
-            true => Err(Error::Invalid),
-            false => Ok(()),
+        match self.word.load(Ordering::Relaxed) & DESTROYED {
+            0 => Ok(()),
+            _ => Err(Error::Invalid),
         }
+    }
+
+    /// Takes a permit that is nobody's.
+    #[inline]
+    fn take(&self) -> bool {
+        let mut now = self.word.load(Ordering::Relaxed);
+        while permits(now) > 0 && now & QUEUED == 0 {
+            match self.exchange(now, now - PERMIT, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(seen) => now = seen,
+            }
+        }
+        false
+    }
+
+    /// Takes a permit, or waits for one.
+    #[inline]
+    fn wait_within(&self, limit: Limit) -> bool {
+        yield_point();
+        self.take() || self.wait_in_list(limit)
+    }
+
+    /// Waits for a permit.
+    #[cold]
+    fn wait_in_list(&self, limit: Limit) -> bool {
+        let awaited = Awaited::new(WaitKind::Semaphore, self);
+        // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
+        let outcome = unsafe {
+            wait_under(
+                Spot::new(awaited, Place::Last),
+                || self.list(),
+                |list| list.semaphore.list.get(),
+                limit,
+                |list| !list.semaphore.take_or_queue(),
+                || (),
+                |_, _| (),
+            )
+        };
+        matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
+    }
+
+    /// Takes a permit if nobody waits, else marks that somebody does. For one who has the list.
+    fn take_or_queue(&self) -> bool {
+        let mut now = self.word.load(Ordering::Relaxed);
+        loop {
+            let there = permits(now) > 0 && now & QUEUED == 0;
+            let next = if there { now - PERMIT } else { now | QUEUED };
+            match self.exchange(now, next, Ordering::Acquire) {
+                Ok(_) => return there,
+                Err(seen) => now = seen,
+            }
+        }
+    }
+
+    /// Takes the list. Blocks the thread for the few instructions that others have it.
+    fn list(&self) -> ListGuard<'_> {
+        let turn = self.turn.take();
+        let mut patience = Patience::new();
+        loop {
+            let now = self.word.load(Ordering::Relaxed);
+            if now & LISTED == 0 && self.exchange(now, now | LISTED, Ordering::Acquire).is_ok() {
+                return ListGuard {
+                    semaphore: self,
+                    _turn: turn,
+                };
+            }
+            patience.wait();
+        }
+    }
+
+    /// Gives the list back, as the one who has it, and returns those for whom there were permits.
+    fn give_back(&self) -> Claimed {
+        // SAFETY: the caller has the list.
+        let list = unsafe { &mut *self.list.get() };
+        let mut served = Claimed::none();
+        let mut now = self.word.load(Ordering::Relaxed);
+        loop {
+            if !list.is_empty()
+                && permits(now) > 0
+                && !planted("raw semaphore: who has the list does not look for permits")
+            {
+                // Nobody else takes any meanwhile.
+                let taken = u64::from(list.claim_first_of_many(0, &mut served)) * PERMIT;
+                now = self.word.fetch_sub(taken, Ordering::Acquire) - taken;
+                continue;
+            }
+            let queued = if list.is_empty() { 0 } else { QUEUED };
+            let next = now & !(LISTED | QUEUED) | queued;
+            if planted("raw semaphore: the list is given back after the resume") {
+                std::mem::replace(&mut served, Claimed::none()).resume();
+            }
+            match self.exchange(now, next, Ordering::Release) {
+                Ok(_) => return served,
+                Err(seen) => now = seen,
+            }
+        }
+    }
+
+    /// Replaces the word.
+    #[inline]
+    fn exchange(&self, from: u64, to: u64, success: Ordering) -> std::result::Result<u64, u64> {
+        self.word
+            .compare_exchange(from, to, success, Ordering::Relaxed)
+    }
+}
+
+/// The right to the list; given back when dropped, and then those go on for whom there are permits.
+#[must_use = "the list is given back at once"]
+struct ListGuard<'a> {
+    semaphore: &'a Semaphore,
+    /// Given up after the list.
+    _turn: Turned,
+}
+
+impl Drop for ListGuard<'_> {
+    fn drop(&mut self) {
+        self.semaphore.give_back().resume();
     }
 }

@@ -16,12 +16,14 @@ const YIELDS: u32 = 32;
 const SECOND: i64 = 1_000_000_000;
 
 /// The clock that a deadline is told by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
 pub enum Clock {
-    /// `CLOCK_MONOTONIC`.
-    Monotonic,
     /// `CLOCK_REALTIME`.
-    Realtime,
+    #[default]
+    Realtime = 0,
+    /// `CLOCK_MONOTONIC`.
+    Monotonic = 1,
 }
 
 /// Until when a call waits at most, and whether it notices that its fibre is cancelled.
