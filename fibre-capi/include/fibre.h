@@ -42,6 +42,49 @@ union sigval;
 #define FIBRE_CANCEL_ASYNCHRONOUS 1
 #define FIBRE_CANCELED ((void *)-1)
 
+/* Initialisers. All zeros is the initial state of every object that has one. */
+#define FIBRE_MUTEX_INITIALIZER {{0}}
+#define FIBRE_RECURSIVE_MUTEX_INITIALIZER {{0, 0, 1}}
+#define FIBRE_ERRORCHECK_MUTEX_INITIALIZER {{0, 0, 2}}
+#define FIBRE_ADAPTIVE_MUTEX_INITIALIZER {{0, 0, 3}}
+#define FIBRE_COND_INITIALIZER {{0}}
+#define FIBRE_RWLOCK_INITIALIZER {{0}}
+#define FIBRE_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER {{0, 0, 0, 0, 0, 0, 2}}
+#define FIBRE_SPIN_INITIALIZER {0}
+#define FIBRE_ONCE_INIT {0}
+
+/* Kinds of mutexes. */
+#define FIBRE_MUTEX_NORMAL 0
+#define FIBRE_MUTEX_RECURSIVE 1
+#define FIBRE_MUTEX_ERRORCHECK 2
+#define FIBRE_MUTEX_ADAPTIVE 3
+#define FIBRE_MUTEX_DEFAULT FIBRE_MUTEX_NORMAL
+
+/* What mutexes are made of: see fibre_mutexattr_setvariant. */
+#define FIBRE_MUTEX_HYBRID 0
+#define FIBRE_MUTEX_BARGING 1
+#define FIBRE_MUTEX_SPIN_THEN_BLOCK 2
+#define FIBRE_MUTEX_BATON 3
+#define FIBRE_MUTEX_EXCHANGE 4
+#define FIBRE_MUTEX_SPIN 5
+
+/* Who goes first if readers come while a writer waits: see fibre_rwlockattr_setkind. */
+#define FIBRE_RWLOCK_PREFER_READER 0
+#define FIBRE_RWLOCK_PREFER_WRITER 1
+#define FIBRE_RWLOCK_PREFER_WRITER_NONRECURSIVE 2
+
+/* For attributes. */
+#define FIBRE_PROCESS_PRIVATE 0
+#define FIBRE_PROCESS_SHARED 1
+#define FIBRE_MUTEX_STALLED 0
+#define FIBRE_MUTEX_ROBUST 1
+#define FIBRE_PRIO_NONE 0
+#define FIBRE_PRIO_INHERIT 1
+#define FIBRE_PRIO_PROTECT 2
+
+/* What fibre_barrier_wait returns to one of the parties. */
+#define FIBRE_BARRIER_SERIAL_THREAD (-1)
+
 /* pthread_cleanup_push and pthread_cleanup_pop: a pair within one block. The routine is called if the fibre ends between them,
  * or at the second one if that is told so. */
 #define fibre_cleanup_push(routine, argument) \
@@ -103,6 +146,26 @@ typedef struct fibre_attr_t {
      */
     uint8_t priority;
 } fibre_attr_t;
+
+/*
+ A barrier: `pthread_barrier_t`.
+ */
+typedef struct fibre_barrier_t {
+    /*
+     Ours.
+     */
+    uint64_t words[4];
+} fibre_barrier_t;
+
+/*
+ What a barrier is made by: `pthread_barrierattr_t`.
+ */
+typedef struct fibre_barrierattr_t {
+    /*
+     Ours: zero, unless destroyed.
+     */
+    uint32_t word;
+} fibre_barrierattr_t;
 
 /*
  What a fibre runs. From C, never null.
@@ -205,9 +268,99 @@ typedef struct fibre_config_t {
 } fibre_config_t;
 
 /*
+ A condition variable: `pthread_cond_t`. All zeros is one that nobody waits on.
+ */
+typedef struct fibre_cond_t {
+    /*
+     Ours.
+     */
+    uint64_t words[6];
+} fibre_cond_t;
+
+/*
+ A mutex: `pthread_mutex_t`. All zeros is a free one of the default kind.
+ */
+typedef struct fibre_mutex_t {
+    /*
+     Ours.
+     */
+    uint64_t words[5];
+} fibre_mutex_t;
+
+/*
+ What a condition variable is made by: `pthread_condattr_t`.
+ */
+typedef struct fibre_condattr_t {
+    /*
+     Ours: the clock.
+     */
+    uint32_t word;
+} fibre_condattr_t;
+
+/*
  A key of values of which each fibre has its own.
  */
 typedef uint32_t fibre_key_t;
+
+/*
+ What a mutex is made by: `pthread_mutexattr_t`.
+ */
+typedef struct fibre_mutexattr_t {
+    /*
+     Ours: kind, and 16 times the variant.
+     */
+    uint32_t word;
+} fibre_mutexattr_t;
+
+/*
+ Whether something has happened: `pthread_once_t`. All zeros: it has not.
+ */
+typedef struct fibre_once_t {
+    /*
+     Ours.
+     */
+    int word;
+} fibre_once_t;
+
+/*
+ A read-write lock: `pthread_rwlock_t`. All zeros is a free one of the default kind.
+ */
+typedef struct fibre_rwlock_t {
+    /*
+     Ours.
+     */
+    uint64_t words[7];
+} fibre_rwlock_t;
+
+/*
+ What a read-write lock is made by: `pthread_rwlockattr_t`.
+ */
+typedef struct fibre_rwlockattr_t {
+    /*
+     Ours: the kind.
+     */
+    uint64_t word;
+} fibre_rwlockattr_t;
+
+/*
+ A semaphore: `sem_t`. All zeros is one without a permit.
+ */
+typedef struct fibre_sem_t {
+    /*
+     Ours.
+     */
+    uint64_t words[4];
+} fibre_sem_t;
+
+/*
+ A spin lock: `pthread_spinlock_t`. All zeros is a free one.
+ */
+typedef struct fibre_spinlock_t {
+    /*
+     Ours.
+     */
+    int word;
+} fibre_spinlock_t;
 
 /*
  A `main`.
@@ -381,6 +534,44 @@ int fibre_attr_setstackaddr(struct fibre_attr_t *_attr, void *_stack);
 int fibre_attr_setstacksize(struct fibre_attr_t *attr, size_t size);
 
 /*
+ `pthread_barrier_destroy`. `EBUSY` if somebody waits, `EINVAL` if it has been destroyed.
+ */
+int fibre_barrier_destroy(struct fibre_barrier_t *barrier);
+
+/*
+ `pthread_barrier_init`: one for so many parties. `EINVAL` for none, or for attributes that have been destroyed.
+ */
+int fibre_barrier_init(struct fibre_barrier_t *barrier,
+                       const struct fibre_barrierattr_t *attributes,
+                       unsigned int parties);
+
+/*
+ `pthread_barrier_wait`: waits until all parties have come. `PTHREAD_BARRIER_SERIAL_THREAD` (-1) for one of them, zero for the
+ others. `EINVAL` if it has been destroyed.
+ */
+int fibre_barrier_wait(struct fibre_barrier_t *barrier);
+
+/*
+ `pthread_barrierattr_destroy`: they are of no use any more.
+ */
+int fibre_barrierattr_destroy(struct fibre_barrierattr_t *attributes);
+
+/*
+ `pthread_barrierattr_getpshared`: `PTHREAD_PROCESS_PRIVATE`.
+ */
+int fibre_barrierattr_getpshared(const struct fibre_barrierattr_t *attributes, int *value);
+
+/*
+ `pthread_barrierattr_init`.
+ */
+int fibre_barrierattr_init(struct fibre_barrierattr_t *attributes);
+
+/*
+ `pthread_barrierattr_setpshared`: `ENOTSUP` for `PTHREAD_PROCESS_SHARED`.
+ */
+int fibre_barrierattr_setpshared(struct fibre_barrierattr_t *attributes, int value);
+
+/*
  Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling fibre waits, and its processor
  runs others. `errno` is what the routine has left. For calls that would block a processor: files, libraries of
  others. The routine is no fibre.
@@ -403,6 +594,16 @@ void fibre_cleanup_enter(struct fibre_cleanup_t *handler, fibre_routine_t routin
  Pops the cleanup handler that was pushed last, and calls it if asked to; for the macro `fibre_cleanup_pop`.
  */
 void fibre_cleanup_leave(struct fibre_cleanup_t *handler, int execute);
+
+/*
+ `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it, which is told from what it shows when the call
+ begins. Returns an error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if `time` is none; `ENOTSUP` for
+ clocks of CPU time.
+ */
+int fibre_clock_nanosleep(clockid_t clock,
+                          int flags,
+                          const struct timespec *time,
+                          struct timespec *remaining);
 
 /*
  `pthread_clockjoin_np`: `fibre_timedjoin` by `CLOCK_REALTIME` or `CLOCK_MONOTONIC`.
@@ -455,6 +656,80 @@ int fibre_cluster_resume(const struct fibre_cluster_t *cluster);
 int fibre_cluster_stop(struct fibre_cluster_t *cluster,
                        unsigned int drain_ms,
                        unsigned int cancel_ms);
+
+/*
+ `pthread_cond_broadcast`: wakes all that wait. `EINVAL` if it has been destroyed.
+ */
+int fibre_cond_broadcast(struct fibre_cond_t *cond);
+
+/*
+ `pthread_cond_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+ */
+int fibre_cond_clockwait(struct fibre_cond_t *cond,
+                         struct fibre_mutex_t *mutex,
+                         clockid_t clock_number,
+                         const struct timespec *deadline);
+
+/*
+ `pthread_cond_destroy`. `EBUSY` if somebody waits, `EINVAL` if it has been destroyed. Right after a broadcast it may
+ wait for a moment, for those who are about to leave.
+ */
+int fibre_cond_destroy(struct fibre_cond_t *cond);
+
+/*
+ `pthread_cond_init`: one that nobody waits on. `EINVAL` for attributes that have been destroyed.
+ */
+int fibre_cond_init(struct fibre_cond_t *cond, const struct fibre_condattr_t *attributes);
+
+/*
+ `pthread_cond_signal`: wakes the one that has waited longest, if any. `EINVAL` if it has been destroyed.
+ */
+int fibre_cond_signal(struct fibre_cond_t *cond);
+
+/*
+ `pthread_cond_timedwait`: the same until the condition variable's clock shows `deadline`, at most. `ETIMEDOUT`, with the mutex locked;
+ `EINVAL` if that is no time, and then the mutex has not been unlocked.
+ */
+int fibre_cond_timedwait(struct fibre_cond_t *cond,
+                         struct fibre_mutex_t *mutex,
+                         const struct timespec *deadline);
+
+/*
+ `pthread_cond_wait`: unlocks the mutex, waits for a signal, and locks the mutex again. `EPERM` if the mutex is not the caller's, and its
+ kind checks that; `EINVAL` if either has been destroyed. A cancellation point, left with the mutex locked.
+ */
+int fibre_cond_wait(struct fibre_cond_t *cond,
+                    struct fibre_mutex_t *mutex);
+
+/*
+ `pthread_condattr_destroy`: they are of no use any more.
+ */
+int fibre_condattr_destroy(struct fibre_condattr_t *attributes);
+
+/*
+ `pthread_condattr_getclock`: the clock of deadlines.
+ */
+int fibre_condattr_getclock(const struct fibre_condattr_t *attributes, clockid_t *clock_number);
+
+/*
+ `pthread_condattr_getpshared`: `PTHREAD_PROCESS_PRIVATE`.
+ */
+int fibre_condattr_getpshared(const struct fibre_condattr_t *attributes, int *value);
+
+/*
+ `pthread_condattr_init`: attributes with the clock of real time.
+ */
+int fibre_condattr_init(struct fibre_condattr_t *attributes);
+
+/*
+ `pthread_condattr_setclock`: `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+ */
+int fibre_condattr_setclock(struct fibre_condattr_t *attributes, clockid_t clock_number);
+
+/*
+ `pthread_condattr_setpshared`: `ENOTSUP` for `PTHREAD_PROCESS_SHARED`.
+ */
+int fibre_condattr_setpshared(struct fibre_condattr_t *attributes, int value);
 
 /*
  `pthread_create`: a fibre in the caller's cluster, or, for a caller that is no fibre, in the default one. `EAGAIN` if there cannot be
@@ -598,6 +873,148 @@ int fibre_kill(fibre_t thread,
 int fibre_migrate(const struct fibre_cluster_t *cluster);
 
 /*
+ `pthread_mutex_clocklock`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+ */
+int fibre_mutex_clocklock(struct fibre_mutex_t *mutex,
+                          clockid_t clock_number,
+                          const struct timespec *deadline);
+
+/*
+ `pthread_mutex_consistent`: `EINVAL`, as no mutex is robust.
+ */
+int fibre_mutex_consistent(struct fibre_mutex_t *_mutex);
+
+/*
+ `pthread_mutex_destroy`. `EBUSY` if somebody has it or waits for a condition with it, `EINVAL` if it has been destroyed.
+ */
+int fibre_mutex_destroy(struct fibre_mutex_t *mutex);
+
+/*
+ `pthread_mutex_getprioceiling`: `EINVAL`, as no mutex has one.
+ */
+int fibre_mutex_getprioceiling(const struct fibre_mutex_t *_mutex, int *_ceiling);
+
+/*
+ `pthread_mutex_init`: a free mutex. `EINVAL` for attributes that have been destroyed.
+ */
+int fibre_mutex_init(struct fibre_mutex_t *mutex, const struct fibre_mutexattr_t *attributes);
+
+/*
+ `pthread_mutex_lock`: waits until it is the caller's. `EDEADLK` if it is already, and the kind checks that; `EAGAIN` if it is
+ recursive and has been locked too often; `EINVAL` if it has been destroyed.
+ */
+int fibre_mutex_lock(struct fibre_mutex_t *mutex);
+
+/*
+ `pthread_mutex_setprioceiling`: `EINVAL`, as no mutex has one.
+ */
+int fibre_mutex_setprioceiling(struct fibre_mutex_t *_mutex, int _ceiling, int *_old);
+
+/*
+ `pthread_mutex_timedlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time and
+ the mutex is not free; else as [`fibre_mutex_lock`].
+ */
+int fibre_mutex_timedlock(struct fibre_mutex_t *mutex,
+                          const struct timespec *deadline);
+
+/*
+ `pthread_mutex_trylock`. `EBUSY` if it is not free.
+ */
+int fibre_mutex_trylock(struct fibre_mutex_t *mutex);
+
+/*
+ `pthread_mutex_unlock`. `EPERM` if it is not the caller's, and the kind checks that.
+ */
+int fibre_mutex_unlock(struct fibre_mutex_t *mutex);
+
+/*
+ `pthread_mutexattr_destroy`: they are of no use any more.
+ */
+int fibre_mutexattr_destroy(struct fibre_mutexattr_t *attributes);
+
+/*
+ `pthread_mutexattr_getprioceiling`: `ENOTSUP`.
+ */
+int fibre_mutexattr_getprioceiling(const struct fibre_mutexattr_t *_attributes, int *_ceiling);
+
+/*
+ `pthread_mutexattr_getprotocol`: `PTHREAD_PRIO_NONE`.
+ */
+int fibre_mutexattr_getprotocol(const struct fibre_mutexattr_t *attributes, int *value);
+
+/*
+ `pthread_mutexattr_getpshared`: `PTHREAD_PROCESS_PRIVATE`.
+ */
+int fibre_mutexattr_getpshared(const struct fibre_mutexattr_t *attributes, int *value);
+
+/*
+ `pthread_mutexattr_getrobust`: `PTHREAD_MUTEX_STALLED`.
+ */
+int fibre_mutexattr_getrobust(const struct fibre_mutexattr_t *attributes, int *value);
+
+/*
+ `pthread_mutexattr_gettype`: the kind.
+ */
+int fibre_mutexattr_gettype(const struct fibre_mutexattr_t *attributes, int *kind);
+
+/*
+ Which lock a mutex is made of.
+ */
+int fibre_mutexattr_getvariant(const struct fibre_mutexattr_t *attributes, int *variant);
+
+/*
+ `pthread_mutexattr_init`: attributes of the default kind and variant.
+ */
+int fibre_mutexattr_init(struct fibre_mutexattr_t *attributes);
+
+/*
+ `pthread_mutexattr_setprioceiling`: `ENOTSUP`.
+ */
+int fibre_mutexattr_setprioceiling(struct fibre_mutexattr_t *_attributes, int _ceiling);
+
+/*
+ `pthread_mutexattr_setprotocol`: `ENOTSUP` for `PTHREAD_PRIO_INHERIT` and `PTHREAD_PRIO_PROTECT`.
+ */
+int fibre_mutexattr_setprotocol(struct fibre_mutexattr_t *attributes, int value);
+
+/*
+ `pthread_mutexattr_setpshared`: `ENOTSUP` for `PTHREAD_PROCESS_SHARED`.
+ */
+int fibre_mutexattr_setpshared(struct fibre_mutexattr_t *attributes, int value);
+
+/*
+ `pthread_mutexattr_setrobust`: `ENOTSUP` for `PTHREAD_MUTEX_ROBUST`.
+ */
+int fibre_mutexattr_setrobust(struct fibre_mutexattr_t *attributes, int value);
+
+/*
+ `pthread_mutexattr_settype`: a kind. `EINVAL` if there is none with this number.
+ */
+int fibre_mutexattr_settype(struct fibre_mutexattr_t *attributes, int kind);
+
+/*
+ Chooses the lock that a mutex is made of, by a constant of the header: `HYBRID` (default: spins for a moment, then blocks; is freed
+ for whoever comes first, but handed to who starves), `BARGING` (blocks at once), `SPIN_THEN_BLOCK`, `BATON` (first come, first
+ served), `EXCHANGE` (the same, and the next one runs at once in the caller's place), `SPIN` (never blocks). `EINVAL` for
+ another number.
+ */
+int fibre_mutexattr_setvariant(struct fibre_mutexattr_t *attributes,
+                               int variant);
+
+/*
+ `nanosleep`: -1 and `EINVAL` if `time` is none. What would remain is not written, as fibres are not interrupted.
+ */
+int fibre_nanosleep(const struct timespec *time,
+                    struct timespec *remaining);
+
+/*
+ `pthread_once`: calls `routine`, unless that has been done, and returns when it has been done, by whomever. If the one that does it
+ ends in it or is cancelled, it has not been done, and the next one does it. `EDEADLK` if the caller is in it already.
+ */
+int fibre_once(struct fibre_once_t *once,
+               void (*routine)(void));
+
+/*
  Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done so since the last time. A
  cancellation point.
  */
@@ -616,9 +1033,165 @@ int fibre_park_until(clockid_t clock,
 int fibre_processor(void);
 
 /*
+ `pthread_rwlock_clockrdlock`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+ */
+int fibre_rwlock_clockrdlock(struct fibre_rwlock_t *lock,
+                             clockid_t clock_number,
+                             const struct timespec *deadline);
+
+/*
+ `pthread_rwlock_clockwrlock`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+ */
+int fibre_rwlock_clockwrlock(struct fibre_rwlock_t *lock,
+                             clockid_t clock_number,
+                             const struct timespec *deadline);
+
+/*
+ `pthread_rwlock_destroy`. `EBUSY` if somebody has it or waits for it, `EINVAL` if it has been destroyed.
+ */
+int fibre_rwlock_destroy(struct fibre_rwlock_t *lock);
+
+/*
+ `pthread_rwlock_init`: a free one. `EINVAL` for attributes that have been destroyed.
+ */
+int fibre_rwlock_init(struct fibre_rwlock_t *lock, const struct fibre_rwlockattr_t *attributes);
+
+/*
+ `pthread_rwlock_rdlock`: waits until the caller may read. `EDEADLK` if it writes, `EAGAIN` with too many readers, `EINVAL` if it has been
+ destroyed.
+ */
+int fibre_rwlock_rdlock(struct fibre_rwlock_t *lock);
+
+/*
+ `pthread_rwlock_timedrdlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time;
+ else as [`fibre_rwlock_rdlock`].
+ */
+int fibre_rwlock_timedrdlock(struct fibre_rwlock_t *lock,
+                             const struct timespec *deadline);
+
+/*
+ `pthread_rwlock_timedwrlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time;
+ else as [`fibre_rwlock_wrlock`].
+ */
+int fibre_rwlock_timedwrlock(struct fibre_rwlock_t *lock,
+                             const struct timespec *deadline);
+
+/*
+ `pthread_rwlock_tryrdlock`. `EBUSY` if one cannot read at once.
+ */
+int fibre_rwlock_tryrdlock(struct fibre_rwlock_t *lock);
+
+/*
+ `pthread_rwlock_trywrlock`. `EBUSY` if it is not free.
+ */
+int fibre_rwlock_trywrlock(struct fibre_rwlock_t *lock);
+
+/*
+ `pthread_rwlock_unlock`: gives back what the caller has. `EPERM` if nobody has it, or somebody else writes.
+ */
+int fibre_rwlock_unlock(struct fibre_rwlock_t *lock);
+
+/*
+ `pthread_rwlock_wrlock`: waits until the caller may write. `EDEADLK` if it does already, `EINVAL` if it has been destroyed.
+ */
+int fibre_rwlock_wrlock(struct fibre_rwlock_t *lock);
+
+/*
+ `pthread_rwlockattr_destroy`: they are of no use any more.
+ */
+int fibre_rwlockattr_destroy(struct fibre_rwlockattr_t *attributes);
+
+/*
+ `pthread_rwlockattr_getkind_np`: who goes first if readers come while a writer waits.
+ */
+int fibre_rwlockattr_getkind(const struct fibre_rwlockattr_t *attributes, int *kind);
+
+/*
+ `pthread_rwlockattr_getpshared`: `PTHREAD_PROCESS_PRIVATE`.
+ */
+int fibre_rwlockattr_getpshared(const struct fibre_rwlockattr_t *attributes, int *value);
+
+/*
+ `pthread_rwlockattr_init`: attributes of the default kind.
+ */
+int fibre_rwlockattr_init(struct fibre_rwlockattr_t *attributes);
+
+/*
+ `pthread_rwlockattr_setkind_np`: `PTHREAD_RWLOCK_PREFER_READER_NP` (default) and `PTHREAD_RWLOCK_PREFER_WRITER_NP`: readers, if others
+ read already; `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`: who has waited longer, so that nobody starves. `EINVAL` for
+ another number.
+ */
+int fibre_rwlockattr_setkind(struct fibre_rwlockattr_t *attributes,
+                             int kind);
+
+/*
+ `pthread_rwlockattr_setpshared`: `ENOTSUP` for `PTHREAD_PROCESS_SHARED`.
+ */
+int fibre_rwlockattr_setpshared(struct fibre_rwlockattr_t *attributes, int value);
+
+/*
  `pthread_self`: the caller's handle. Threads that are no fibres have one, too.
  */
 fibre_t fibre_self(void);
+
+/*
+ `sem_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+ */
+int fibre_sem_clockwait(struct fibre_sem_t *semaphore,
+                        clockid_t clock_number,
+                        const struct timespec *deadline);
+
+/*
+ `sem_close`: -1 and `ENOSYS`, as none can be opened.
+ */
+int fibre_sem_close(struct fibre_sem_t *_semaphore);
+
+/*
+ `sem_destroy`. `EBUSY` if somebody waits, `EINVAL` if it has been destroyed.
+ */
+int fibre_sem_destroy(struct fibre_sem_t *semaphore);
+
+/*
+ `sem_getvalue`: how many permits there are; none while somebody waits.
+ */
+int fibre_sem_getvalue(struct fibre_sem_t *semaphore, int *value);
+
+/*
+ `sem_init`: one with so many permits. `EINVAL` if that is more than `SEM_VALUE_MAX`; `ENOSYS` if it is to be shared between
+ processes.
+ */
+int fibre_sem_init(struct fibre_sem_t *semaphore,
+                   int shared,
+                   unsigned int permits);
+
+/*
+ `sem_post`: brings a permit. `EOVERFLOW` if there are `SEM_VALUE_MAX`, `EINVAL` if it has been destroyed. Signal handlers may call it
+ on threads of the program.
+ */
+int fibre_sem_post(struct fibre_sem_t *semaphore);
+
+/*
+ `sem_timedwait`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time; else as
+ [`fibre_sem_wait`].
+ */
+int fibre_sem_timedwait(struct fibre_sem_t *semaphore,
+                        const struct timespec *deadline);
+
+/*
+ `sem_trywait`. `EAGAIN` if there is no permit.
+ */
+int fibre_sem_trywait(struct fibre_sem_t *semaphore);
+
+/*
+ `sem_unlink`: -1 and `ENOSYS`, as there are no names.
+ */
+int fibre_sem_unlink(const char *_name);
+
+/*
+ `sem_wait`: waits for a permit and takes it; first come, first served. `EINVAL` if it has been destroyed. A cancellation
+ point.
+ */
+int fibre_sem_wait(struct fibre_sem_t *semaphore);
 
 /*
  `pthread_setaffinity_np`: a fibre that there is cannot be sent to other processors: `ENOTSUP`, unless the set has all of
@@ -680,6 +1253,37 @@ int fibre_setspecific(fibre_key_t key, const void *value);
 int fibre_sigqueue(fibre_t thread, int signal, union sigval value);
 
 /*
+ `sleep`: returns zero, as fibres are not interrupted.
+ */
+unsigned int fibre_sleep(unsigned int seconds);
+
+/*
+ `pthread_spin_destroy`. `EBUSY` if somebody has it, `EINVAL` if it has been destroyed.
+ */
+int fibre_spin_destroy(struct fibre_spinlock_t *lock);
+
+/*
+ `pthread_spin_init`: a free one. It may be shared between processes, as nobody sleeps on it.
+ */
+int fibre_spin_init(struct fibre_spinlock_t *lock, int _shared);
+
+/*
+ `pthread_spin_lock`: tries until it is the caller's; between the tries other fibres run. `EINVAL` if it has been
+ destroyed.
+ */
+int fibre_spin_lock(struct fibre_spinlock_t *lock);
+
+/*
+ `pthread_spin_trylock`. `EBUSY` if it is not free.
+ */
+int fibre_spin_trylock(struct fibre_spinlock_t *lock);
+
+/*
+ `pthread_spin_unlock`.
+ */
+int fibre_spin_unlock(struct fibre_spinlock_t *lock);
+
+/*
  How many bytes of its stack the calling fibre has used at most; zero on a plain thread. Asks the kernel.
  */
 size_t fibre_stack_used(void);
@@ -718,6 +1322,11 @@ int fibre_tryjoin(fibre_t thread, void **result);
  Lets the next `fibre_park` of a fibre or thread return, or the one that it is in. `ESRCH` if there is no such fibre.
  */
 int fibre_unpark(fibre_t thread);
+
+/*
+ `usleep`.
+ */
+int fibre_usleep(useconds_t microseconds);
 
 /*
  `sched_yield`: lets other fibres run.

@@ -54,4 +54,6 @@ pub mod join;
 pub mod key;
 pub mod record;
 pub mod signal;
+pub mod sync;
 pub mod thread;
+pub mod time;

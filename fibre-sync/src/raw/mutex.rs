@@ -51,9 +51,9 @@ pub enum Variant {
     Barging = 1,
     /// [`SpinThenBlock`].
     SpinThenBlock = 2,
-    /// [`Baton`](crate::lock::Baton): first come, first served.
+    /// [`Baton`]: first come, first served.
     Baton = 3,
-    /// [`Exchange`](crate::lock::Exchange): the same, and the next one runs at once.
+    /// [`Exchange`]: the same, and the next one runs at once.
     Exchange = 4,
     /// Never blocks: [`Spinning`](crate::lock::Spinning).
     Spinning = 5,

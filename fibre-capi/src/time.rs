@@ -1,0 +1,117 @@
+//! Sleeping: `sleep`, `usleep`, `nanosleep`, `clock_nanosleep`.
+//!
+//! In a fibre they block the fibre, are cancellation points, and are interrupted by no signal, so no time remains in the
+//! end. On a thread that is no fibre they are the system's, signals included.
+
+use crate::boundary::{fail, keep_errno};
+use crate::cancel;
+use fibre_core::{Cancelled, in_fibre, sleep_cancellable};
+use libc::{clockid_t, timespec, useconds_t};
+use std::ffi::{c_int, c_uint};
+use std::time::Duration;
+
+/// Sleeps so long; a cancelled fibre ends in it.
+#[inline]
+fn sleep_or_leave(duration: Duration) {
+    if let Err(Cancelled) = keep_errno(|| sleep_cancellable(duration)) {
+        cancel::leave();
+    }
+}
+
+/// How long a time is, if it is one.
+fn duration(time: &timespec) -> Option<Duration> {
+    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    (nanoseconds < 1_000_000_000).then(|| Duration::new(seconds, nanoseconds))
+}
+
+/// `sleep`: returns zero, as fibres are not interrupted.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn fibre_sleep(seconds: c_uint) -> c_uint {
+    if !in_fibre() {
+        // SAFETY: no requirement.
+        return unsafe { libc::sleep(seconds) };
+    }
+    sleep_or_leave(Duration::from_secs(seconds.into()));
+    0
+}
+
+/// `usleep`.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn fibre_usleep(microseconds: useconds_t) -> c_int {
+    if !in_fibre() {
+        // SAFETY: no requirement.
+        return unsafe { libc::usleep(microseconds) };
+    }
+    sleep_or_leave(Duration::from_micros(microseconds.into()));
+    0
+}
+
+/// `nanosleep`: -1 and `EINVAL` if `time` is none. What would remain is not written, as fibres are not interrupted.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fibre_nanosleep(
+    time: *const timespec,
+    remaining: *mut timespec,
+) -> c_int {
+    if !in_fibre() {
+        // SAFETY: passed on.
+        return unsafe { libc::nanosleep(time, remaining) };
+    }
+    // SAFETY: the caller's.
+    let Some(time) = (unsafe { time.as_ref() }) else {
+        return fail(libc::EFAULT);
+    };
+    match duration(time) {
+        Some(duration) => sleep_or_leave(duration),
+        None => return fail(libc::EINVAL),
+    }
+    0
+}
+
+/// `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it, which is told from what it shows when the call
+/// begins. Returns an error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if `time` is none; `ENOTSUP` for
+/// clocks of CPU time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fibre_clock_nanosleep(
+    clock: clockid_t,
+    flags: c_int,
+    time: *const timespec,
+    remaining: *mut timespec,
+) -> c_int {
+    if !in_fibre() {
+        // SAFETY: passed on.
+        return unsafe { libc::clock_nanosleep(clock, flags, time, remaining) };
+    }
+    // SAFETY: the caller's.
+    let Some(time) = (unsafe { time.as_ref() }) else {
+        return libc::EFAULT;
+    };
+    match length(clock, flags & libc::TIMER_ABSTIME != 0, time) {
+        Ok(length) => sleep_or_leave(length),
+        Err(number) => return number,
+    }
+    0
+}
+
+/// How long to sleep by a clock: for a time, or until it shows it.
+fn length(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Duration, c_int> {
+    match clock {
+        libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME | libc::CLOCK_TAI => {}
+        libc::CLOCK_PROCESS_CPUTIME_ID => return Err(libc::ENOTSUP),
+        _ => return Err(libc::EINVAL),
+    }
+    let then = duration(time).ok_or(libc::EINVAL)?;
+    if !absolute {
+        return Ok(then);
+    }
+    let mut now = timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a place of ours.
+    if unsafe { libc::clock_gettime(clock, &raw mut now) } != 0 {
+        return Err(libc::EINVAL);
+    }
+    let now = duration(&now).unwrap_or_default();
+    Ok(then.saturating_sub(now))
+}
