@@ -1,8 +1,8 @@
 //! Ending a fibre from deep inside.
 //!
 //! C frames are never unwound. The first frame of this library on a fibre's stack notes where it is
-//! ([`enter`]); who ends the fibre runs the cleanup handlers, the last first, and then goes back there
-//! ([`escape`]) with the result, as `longjmp` would. The frames in between are forgotten, so none of them may have anything to
+//! (`enter`); who ends the fibre runs the cleanup handlers, the last first, and then goes back there
+//! (`escape`) with the result, as `longjmp` would. The frames in between are forgotten, so none of them may have anything to
 //! drop: that is why calls that may end in cancellation leave from their outermost frame.
 //!
 //! `enter` says to unwinders that it is the end of the stack, so an exception that nobody catches ends a C++ program by
