@@ -100,6 +100,12 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #pragma redefine_extname ppoll fibre_ppoll
 #pragma redefine_extname select fibre_select
 #pragma redefine_extname pselect fibre_pselect
+#pragma redefine_extname dup fibre_dup
+#pragma redefine_extname dup2 fibre_dup2
+#pragma redefine_extname dup3 fibre_dup3
+#pragma redefine_extname ioctl fibre_ioctl
+#pragma redefine_extname setsockopt fibre_setsockopt
+#pragma redefine_extname fcntl64 fibre_fcntl
 
 /* What fortified calls become. */
 #pragma redefine_extname __read_chk fibre_read_chk
@@ -130,6 +136,7 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 # pragma redefine_extname pwrite fibre_pwrite
 # pragma redefine_extname preadv fibre_preadv
 # pragma redefine_extname pwritev fibre_pwritev
+# pragma redefine_extname fcntl fibre_fcntl
 # ifdef __cplusplus
 extern "C" {
 # endif
@@ -138,6 +145,7 @@ extern __PTRDIFF_TYPE__ pread(int, void *, __SIZE_TYPE__, long);
 extern __PTRDIFF_TYPE__ pwrite(int, const void *, __SIZE_TYPE__, long);
 extern __PTRDIFF_TYPE__ preadv(int, const struct iovec *, int, long);
 extern __PTRDIFF_TYPE__ pwritev(int, const struct iovec *, int, long);
+extern int fcntl(int, int, ...);
 # ifdef __cplusplus
 }
 # endif
@@ -152,13 +160,16 @@ extern __PTRDIFF_TYPE__ pwritev(int, const struct iovec *, int, long);
 # define pwrite(a, ...) FIBRE__JOIN(FIBRE__WIDE_, FIBRE__FORM(a))(pwrite, fibre_pwrite, a, __VA_ARGS__)
 # define preadv(a, ...) FIBRE__JOIN(FIBRE__WIDE_, FIBRE__FORM(a))(preadv, fibre_preadv, a, __VA_ARGS__)
 # define pwritev(a, ...) FIBRE__JOIN(FIBRE__WIDE_, FIBRE__FORM(a))(pwritev, fibre_pwritev, a, __VA_ARGS__)
+# define fcntl(a, ...) FIBRE__JOIN(FIBRE__WIDE_, FIBRE__FORM(a))(fcntl, fibre_fcntl, a, __VA_ARGS__)
 # ifdef __cplusplus
+#  include <fcntl.h>
 #  include <sys/uio.h>
 #  include <unistd.h>
 #  undef pread
 #  undef pwrite
 #  undef preadv
 #  undef pwritev
+#  undef fcntl
 # endif
 #endif
 
@@ -181,6 +192,7 @@ extern __PTRDIFF_TYPE__ pwritev(int, const struct iovec *, int, long);
 #pragma redefine_extname pthread_self fibre_self
 #pragma redefine_extname pthread_equal fibre_equal
 #pragma redefine_extname pthread_once fibre_once
+#pragma redefine_extname pthread_atfork fibre_atfork
 #pragma redefine_extname pthread_kill fibre_kill
 #pragma redefine_extname pthread_sigqueue fibre_sigqueue
 #pragma redefine_extname pthread_getattr_np fibre_getattr
