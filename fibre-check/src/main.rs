@@ -14,7 +14,7 @@
 //! Of a program, its objects are what to look at: a linked program shows only what it imports, and a library that it uses may
 //! call what it likes on its own threads. `--library` instead asks whether a library has a function for every mapped name.
 //!
-//! Exit code: 0 if there is nothing to tell, 1 if there is, 2 if a file cannot be read or the arguments make no sense.
+//! docs/c/fibre-check.md is its manual. Exit code: 0 if there is nothing to tell, 1 if there is, 2 if a file cannot be read or the arguments make no sense.
 
 mod mapping;
 mod survey;

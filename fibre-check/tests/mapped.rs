@@ -83,6 +83,21 @@ int main(int argc, char **argv)
 }
 ";
 
+/// Both headers in one program.
+const BOTH_HEADERS: &str = "
+#include <pthread.h>
+#include <fibre.h>
+#include <errno.h>
+static void tidy(void *a) { errno = a != 0; }
+int main(void)
+{
+    pthread_t me = pthread_self();
+    fibre_cleanup_push(tidy, 0);
+    fibre_cleanup_pop(1);
+    return fibre_equal(me, fibre_self()) + fibre_yield();
+}
+";
+
 /// The parts of C++'s threads, and a program's own call beside each.
 const STANDARD_THREADS: &str = "
 #include <condition_variable>
@@ -198,6 +213,17 @@ fn no_call_of_a_cpp_program_is_the_systems() {
             let left = calls(&object(&folder, compiler, "calls.cpp", CALLS, options));
             assert!(left.is_empty(), "{compiler} {options}: {left:?}");
         }
+    }
+}
+
+#[test]
+fn the_librarys_own_header_may_be_included_too() {
+    let folder = folder("both");
+    let include = Path::new(HEADER).with_file_name("");
+    for (compiler, file, version) in [("gcc", "both.c", "c99"), ("g++", "both.cpp", "c++11")] {
+        let options = format!("-std={version} -I{}", include.display());
+        let left = calls(&object(&folder, compiler, file, BOTH_HEADERS, &options));
+        assert!(left.is_empty(), "{compiler}: {left:?}");
     }
 }
 
