@@ -1326,7 +1326,7 @@ int fibre_unpark(fibre_t thread);
 /*
  `usleep`.
  */
-int fibre_usleep(useconds_t microseconds);
+int fibre_usleep(unsigned int microseconds);
 
 /*
  `sched_yield`: lets other fibres run.
