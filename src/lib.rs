@@ -127,6 +127,8 @@ pub mod io {
     pub use fibre_io::pipe::{PipeReader, PipeWriter, pipe};
     pub use fibre_io::poll::{PollFd, Readiness, poll, poll_timeout, poll_until, try_poll};
     pub use fibre_io::pollable::Pollable;
+    #[doc(inline)]
+    pub use fibre_io::raw;
     pub use fibre_io::stdio::{
         Stderr, StderrLock, Stdin, StdinLock, Stdout, StdoutLock, stderr, stdin, stdout,
     };

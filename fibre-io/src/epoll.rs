@@ -15,6 +15,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 /// Events taken from the kernel at once: what those need who are woken fits into a CPU's own caches.
 const BATCH: usize = 128;
 
+/// What descriptors are registered for: all that there is, at edges.
+const BOTH: EventFlags = EventFlags::IN
+    .union(EventFlags::PRI)
+    .union(EventFlags::OUT)
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::ET);
+
 /// See the module text.
 #[derive(Debug)]
 pub struct Epoll(OwnedFd);
@@ -76,14 +83,27 @@ impl Epoll {
     pub fn add(&self, fd: BorrowedFd<'_>, generation: u32) -> io::Result<()> {
         refuse_if_forked()?;
         let data = EventData::new_u64(pack(fd.as_raw_fd(), generation));
-        let interest =
-            EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        match epoll::add(&self.0, fd, data, interest) {
+        match epoll::add(&self.0, fd, data, BOTH) {
             // Inherited from somebody who closed it behind our back.
-            Err(Errno::EXIST) => epoll::modify(&self.0, fd, data, interest)?,
+            Err(Errno::EXIST) => epoll::modify(&self.0, fd, data, BOTH)?,
             done => done?,
         }
         Ok(())
+    }
+
+    /// Registers a descriptor that was registered already, or another one of the same number: in both cases there
+    /// is an event for what is the case now.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`add`](Self::add).
+    pub fn add_again(&self, fd: BorrowedFd<'_>, generation: u32) -> io::Result<()> {
+        refuse_if_forked()?;
+        let data = EventData::new_u64(pack(fd.as_raw_fd(), generation));
+        match epoll::modify(&self.0, fd, data, BOTH) {
+            Err(Errno::NOENT) => self.add(fd, generation),
+            done => Ok(done?),
+        }
     }
 
     /// Registers another instance, or what else is readable, to be told of once, with `key` for

@@ -96,10 +96,26 @@ impl Gate {
     /// # Errors
     ///
     /// If the fibre has been cancelled.
+    #[inline]
     pub fn wait(&self, number: u32, turn: &mut Turn<'_>) -> Result<(), Cancelled> {
+        self.wait_while(number, turn, || true)
+    }
+
+    /// [`wait`](Self::wait) that waits only if `still` says so, which is asked after the wait has been announced:
+    /// who changes what it says, and then wakes all, wakes this one.
+    ///
+    /// # Errors
+    ///
+    /// If the fibre has been cancelled.
+    pub fn wait_while(
+        &self,
+        number: u32,
+        turn: &mut Turn<'_>,
+        still: impl Fn() -> bool,
+    ) -> Result<(), Cancelled> {
         let term = turn.clock.term();
         let enter = |list: &mut WaitList| {
-            let wait = self.word.begin_wait() && turn.clock.is_current(term);
+            let wait = self.word.begin_wait() && turn.clock.is_current(term) && still();
             if !wait && list.is_empty() {
                 self.word.no_waiters();
             }

@@ -89,6 +89,13 @@ impl Snapshot {
         self.0 & CLOSED != 0
     }
 
+    /// Whether a system call may succeed, and nothing else is known that could be the reason than what the
+    /// direction is about.
+    #[must_use]
+    pub fn is_plainly_ready(self) -> bool {
+        self.0 & (READY | HANGUP | CLOSED | MARKED) == READY
+    }
+
     /// Whether somebody is in the list.
     #[must_use]
     pub fn has_waiters(self) -> bool {

@@ -14,7 +14,7 @@
 //! | `gate_word`, `gate` | readiness of one direction, and who waits for it |
 //! | `gates` | waiting for several of them |
 //! | `epoll` | one epoll instance, as the kernel has it |
-//! | `ownership` | who has a descriptor's number |
+//! | `ownership`, `users`, `known` | who has a descriptor's number, who uses it, what is known of it |
 //! | `table` | one slot per descriptor, found by its number |
 //! | `choices` | what is chosen per cluster |
 //! | `duty`, `shift`, `calls` | who polls: the words of three pollers |
@@ -24,6 +24,7 @@
 //! | `transfer` | what every call that moves bytes has to work out |
 //! | `readiness`, `poll` | waiting for several descriptors |
 //! | `pollable` | any descriptor that can be waited for |
+//! | `raw` | descriptors by their numbers, as C programs have them |
 //! | `copy` | from one to another inside the kernel |
 //! | `net` | TCP, UDP and Unix sockets, after std's |
 //! | `pipe` | pipes, after `std::io::pipe` |
@@ -56,6 +57,8 @@ mod gates;
 #[cfg(loom)]
 pub mod gates;
 #[cfg(not(loom))]
+mod known;
+#[cfg(not(loom))]
 pub mod net;
 pub mod ownership;
 mod patience;
@@ -70,6 +73,8 @@ mod poller;
 #[cfg(not(loom))]
 pub mod process;
 #[cfg(not(loom))]
+pub mod raw;
+#[cfg(not(loom))]
 mod readiness;
 pub mod seen;
 pub mod shift;
@@ -83,6 +88,7 @@ pub mod stdio;
 mod table;
 #[cfg(not(loom))]
 mod transfer;
+pub mod users;
 
 #[cfg(not(loom))]
 pub use buffers::{BufferPool, PooledBuffer};

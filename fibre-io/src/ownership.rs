@@ -94,6 +94,18 @@ impl Ownership {
         self.state.store(FREE, Ordering::Release);
     }
 
+    /// [`leave`](Self::leave) for any owner there is, by one who need not be it; says whether there was one. Of two
+    /// who do so at once, one does.
+    pub fn evict(&self, tell: impl FnOnce()) -> bool {
+        let was = self
+            .state
+            .compare_exchange(OWNED, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
+        if was.is_ok() {
+            self.leave(tell);
+        }
+        was.is_ok()
+    }
+
     /// The generation of the present owner, if there is one.
     pub fn owner(&self) -> Option<u32> {
         let generation = self.generation.load(Ordering::Acquire);

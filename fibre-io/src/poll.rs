@@ -66,7 +66,7 @@ impl<'a> PollFd<'a> {
     }
 
     /// The slot of its number, if an object of this runtime has it, and which one of all that had it.
-    fn owner(&self) -> Option<(&'static Slot, u32)> {
+    fn owner(&self) -> Owner {
         let slot = Slot::of(self.fd.as_raw_fd())?;
         Some((slot, slot.owner()?))
     }
@@ -159,11 +159,59 @@ fn poll_within(fds: &mut [PollFd<'_>], limit: Limit) -> io::Result<usize> {
         if ready > 0 {
             return Ok(ready);
         }
-        match wait(fds, limit)? {
+        let owners = owners(fds);
+        match wait(fds, &owners, limit)? {
             Ended::WithReady(count) => return Ok(count),
             Ended::ByOwners => {}
         }
     }
+}
+
+/// [`poll`] for descriptors that are not borrowed but numbers, of which each gets an owner by `find` when it is first
+/// waited for: one that loses it has been closed, and is [`INVALID`](Flags::INVALID).
+///
+/// # Errors
+///
+/// As [`poll`]'s.
+pub fn poll_numbers(
+    fds: &mut [PollFd<'_>],
+    limit: Limit,
+    find: impl Fn(BorrowedFd<'_>) -> bool,
+) -> io::Result<usize> {
+    yield_point_cancellable()?;
+    loop {
+        let ready = look(fds)?;
+        if ready > 0 {
+            return Ok(ready);
+        }
+        if !fds.iter().all(|one| find(one.fd)) {
+            // Closed since the look.
+            continue;
+        }
+        let before = owners(fds);
+        if let Ended::WithReady(count) = wait(fds, &before, limit)? {
+            return Ok(count);
+        }
+        let gone = fds.iter_mut().zip(&before);
+        let gone = gone.filter(|(one, before)| generation(one.owner()) != generation(**before));
+        let count = gone.map(|(one, _)| one.readiness = Flags::INVALID).count();
+        if count > 0 {
+            return Ok(count);
+        }
+    }
+}
+
+/// The slot of a descriptor, and which of all that had it is its owner.
+type Owner = Option<(&'static Slot, u32)>;
+
+/// Who has each of the descriptors.
+fn owners(fds: &[PollFd<'_>]) -> Vec<Owner> {
+    fds.iter().map(PollFd::owner).collect()
+}
+
+/// Which of all owners of its number it is.
+fn generation(owner: Owner) -> Option<u32> {
+    owner.map(|(_, generation)| generation)
 }
 
 /// How a wait has ended.
@@ -175,9 +223,8 @@ enum Ended {
 }
 
 /// Waits until something is the case.
-fn wait(fds: &mut [PollFd<'_>], limit: Limit) -> io::Result<Ended> {
-    let owners: Vec<_> = fds.iter().map(PollFd::owner).collect();
-    let strangers = strangers(fds, &owners)?;
+fn wait(fds: &mut [PollFd<'_>], owners: &[Owner], limit: Limit) -> io::Result<Ended> {
+    let strangers = strangers(fds, owners)?;
     let slots = owners.iter().map(|owner| owner.map(|(slot, _)| slot));
     let gates = fds
         .iter()
@@ -187,15 +234,14 @@ fn wait(fds: &mut [PollFd<'_>], limit: Limit) -> io::Result<Ended> {
     let gates: Vec<_> = gates.chain(own).collect();
     let mut ended = Ended::WithReady(0);
     await_any(&gates, limit, || {
-        let generation = |owner: Option<(_, u32)>| owner.map(|(_, generation)| generation);
-        let mut pairs = fds.iter().zip(&owners);
+        let mut pairs = fds.iter().zip(owners);
         if pairs.any(|(one, owner)| generation(one.owner()) != generation(*owner)) {
             ended = Ended::ByOwners;
             return Ok(true);
         }
         let ready = look(fds)?;
         if ready == 0 {
-            let owned = fds.iter().zip(&owners);
+            let owned = fds.iter().zip(owners);
             let owned = owned.filter_map(|(one, owner)| Some((one.fd, owner.as_ref()?.0)));
             for (fd, slot) in owned {
                 register(fd, slot).or_else(unless_never_ready)?;
@@ -232,7 +278,7 @@ fn look(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
 }
 
 /// The descriptors that have no gates, as one that has.
-fn strangers(fds: &[PollFd<'_>], owners: &[Option<(&Slot, u32)>]) -> io::Result<Option<Source>> {
+fn strangers(fds: &[PollFd<'_>], owners: &[Owner]) -> io::Result<Option<Source>> {
     let strangers = fds.iter().zip(owners).filter(|(_, owner)| owner.is_none());
     let mut strangers = strangers.map(|(one, _)| one).peekable();
     if strangers.peek().is_none() {

@@ -4,6 +4,7 @@ use crate::backoff;
 use crate::choices::{registers_lazily, yields_before_read};
 use crate::gate::{Gate, Turn};
 use crate::gate_word::Snapshot;
+use crate::known::Known;
 use crate::patience::Patience;
 use crate::poller::epoll_of_caller;
 use crate::table::Slot;
@@ -98,7 +99,10 @@ impl<F: AsFd> Source<F> {
     /// million.
     pub fn sole(has_fd: F) -> io::Result<Self> {
         let slot = slot_of(has_fd.as_fd())?;
-        if !slot.try_acquire() {
+        if slot.known.get().has(Known::RAW) {
+            // Somebody has used its number, or another descriptor's that had it.
+            slot.make(Known::NOTHING);
+        } else if !slot.try_acquire() {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
                 "another object of this runtime has the descriptor",
@@ -323,25 +327,33 @@ fn slot_of(fd: BorrowedFd<'_>) -> io::Result<&'static Slot> {
 }
 
 /// Registers a descriptor, which has this slot and an owner, with the caller's processor, unless
-/// it is registered.
+/// it is registered. What was found, and not made, is asked about each time.
 ///
 /// # Errors
 ///
 /// Those of `epoll_ctl`, and if there is no processor to register it with.
 pub fn register(fd: BorrowedFd<'_>, slot: &Slot) -> io::Result<()> {
-    if slot.is_registered() {
+    let is_found = slot.known.get().has(Known::FOUND);
+    if slot.is_registered() && !is_found {
         return Ok(());
     }
-    slot.register(|generation| {
+    let register = |generation| {
         let epoll = epoll_of_caller(number_of(fd) as usize)?;
         epoll.add(fd, generation)?;
         Ok(epoll)
-    })
+    };
+    if is_found {
+        return slot.confirm(
+            |epoll, generation| epoll.add_again(fd, generation),
+            register,
+        );
+    }
+    slot.register(register)
 }
 
 /// Lets others run before a read, or at least now and then.
 #[inline]
-fn make_way() -> Result<(), Cancelled> {
+pub fn make_way() -> Result<(), Cancelled> {
     if yields_before_read() {
         yield_cancellable()
     } else {

@@ -9,7 +9,9 @@
 
 use crate::epoll::Epoll;
 use crate::gate::Gate;
+use crate::known::{Known, KnownWord};
 use crate::ownership::Ownership;
+use crate::users::Users;
 use parking_lot::Mutex;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,10 +35,14 @@ pub struct Slot {
     ownership: Ownership,
     /// Whether `epoll` is set: a hint that spares the lock.
     registered: AtomicBool,
+    /// What is known of a descriptor without an object.
+    pub known: KnownWord,
     /// Readiness to write, or being connected.
     pub write: Gate,
     /// The instance that the descriptor is registered with.
     epoll: Mutex<Option<Arc<Epoll>>>,
+    /// Calls of raw numbers that have waited and try again.
+    pub users: Users,
 }
 
 /// The slots, by descriptor.
@@ -72,12 +78,52 @@ impl Slot {
         self.ownership.try_take(|| self.prepare())
     }
 
+    /// Makes the slot that of a new descriptor without an object, of which this is known. If the number has an
+    /// owner still, its descriptor has been closed unseen, and who waits for it is told.
+    pub fn make(&self, known: Known) {
+        if self.owner().is_some() {
+            self.release();
+        }
+        self.ownership.take(|| self.prepare_for(known));
+    }
+
+    /// Makes the slot that of a descriptor without an object, of which this is known, unless it has an owner.
+    #[must_use]
+    pub fn adopt(&self, known: Known) -> bool {
+        self.ownership.try_take(|| self.prepare_for(known))
+    }
+
+    /// Takes the number from its owner, if it has one: calls that wait, and onlookers, are told that it is closed;
+    /// those who are about to try again have done so when this returns. `deregister` takes the descriptor, which is
+    /// still open, out of its instance. Says whether there was an owner.
+    pub fn evict(&self, deregister: impl FnOnce(&Epoll)) -> bool {
+        self.ownership.evict(|| {
+            self.users.bar();
+            self.read.close();
+            self.write.close();
+            while !self.users.is_empty() {
+                // They are on other kernel threads, in system calls that do not wait.
+                std::thread::yield_now();
+            }
+            if let Some(epoll) = self.deregister() {
+                deregister(&epoll);
+            }
+        })
+    }
+
     /// Forgets what was known of an earlier owner's descriptor.
     fn prepare(&self) {
+        self.prepare_for(Known::NOTHING);
+    }
+
+    /// [`prepare`](Self::prepare) for one of which this is known.
+    fn prepare_for(&self, known: Known) {
         // An owner that was forgotten, or somebody who only looked, may have left it behind.
         drop(self.deregister());
         self.read.reset();
         self.write.reset();
+        self.known.set(known);
+        self.users.admit();
     }
 
     /// Says that the owner goes. The descriptor is still open. Who has only looked on sees it, now
@@ -120,6 +166,25 @@ impl Slot {
             self.registered.store(true, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// [`register`](Self::register), but what is registered already is confirmed by `confirm`: it may have been
+    /// closed unseen, and the number be another descriptor's.
+    ///
+    /// # Errors
+    ///
+    /// Those of `register` and `confirm`.
+    pub fn confirm(
+        &self,
+        confirm: impl FnOnce(&Epoll, u32) -> std::io::Result<()>,
+        register: impl FnOnce(u32) -> std::io::Result<Arc<Epoll>>,
+    ) -> std::io::Result<()> {
+        let epoll = self.epoll.lock();
+        if let Some(epoll) = &*epoll {
+            return confirm(epoll, self.ownership.generation());
+        }
+        drop(epoll);
+        self.register(register)
     }
 
     /// See [`abandon`].

@@ -19,6 +19,7 @@
 //! | `pipe`        | pipes: bytes, ends, closing, plain threads at the other end   |
 //! | `pollable`    | timers, counters, terminals, children's ends, watches of files |
 //! | `poll`        | waiting for several descriptors                              |
+//! | `raw`         | descriptors by their numbers, as C programs have them       |
 //! | `files`       | files, many at once, in place and elsewhere                  |
 //! | `names`       | what connections are made to: addresses and names           |
 //! | `copying`     | copying inside the kernel                                    |
@@ -51,6 +52,7 @@ mod poll;
 mod pollable;
 mod pollers;
 mod process;
+mod raw;
 mod sharing;
 mod signals;
 mod stdio;

@@ -1,0 +1,217 @@
+//! A number and its slot, and what becomes of it.
+
+use super::failure::Failure;
+use crate::backoff::descriptor_freed;
+use crate::gate::Gate;
+use crate::known::Known;
+use crate::source::{Direction, register};
+use crate::table::Slot;
+use crate::users::InUse;
+use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+
+/// A number while a call uses it.
+#[derive(Debug, Clone, Copy)]
+pub struct Number<'fd> {
+    /// The descriptor.
+    fd: BorrowedFd<'fd>,
+    /// The slot of its number.
+    slot: &'static Slot,
+    /// Which of all owners of the number had it when the call began.
+    generation: u32,
+}
+
+impl<'fd> Number<'fd> {
+    /// The number of this descriptor. If nobody has it, it has been found.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` if there is no such descriptor; `EMFILE` if the number is beyond four million.
+    #[inline]
+    pub fn of(fd: BorrowedFd<'fd>) -> Result<Self, Errno> {
+        let slot = Slot::of(fd.as_raw_fd()).ok_or(Errno::MFILE)?;
+        let generation = match slot.owner() {
+            Some(generation) => generation,
+            None => find(fd, slot)?,
+        };
+        Ok(Self {
+            fd,
+            slot,
+            generation,
+        })
+    }
+
+    /// The gate of a direction.
+    pub fn gate(&self, direction: Direction) -> &'static Gate {
+        match direction {
+            Direction::Read => &self.slot.read,
+            Direction::Write => &self.slot.write,
+        }
+    }
+
+    /// What is known of the descriptor.
+    #[inline]
+    pub fn known(&self) -> Known {
+        self.slot.known.get()
+    }
+
+    /// Whether the number has the owner that it had.
+    #[inline]
+    pub fn is_current(&self) -> bool {
+        self.slot.owner() == Some(self.generation)
+    }
+
+    /// Whether events are sure to come, without asking.
+    #[inline]
+    pub fn is_registered(&self) -> bool {
+        self.slot.is_registered() && !self.known().has(Known::FOUND)
+    }
+
+    /// Sees to it that events come.
+    ///
+    /// # Errors
+    ///
+    /// Those of `epoll_ctl`; `EPERM` for what cannot be waited for.
+    pub fn register(&self) -> Result<(), Failure> {
+        Ok(register(self.fd, self.slot)?)
+    }
+
+    /// Enters the number, to try again after a wait.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` if the descriptor has been closed.
+    pub fn enter(&self) -> Result<InUse<'static>, Errno> {
+        let inside = self.slot.users.enter().ok_or(Errno::BADF)?;
+        if self.is_current() {
+            Ok(inside)
+        } else {
+            Err(Errno::BADF)
+        }
+    }
+}
+
+impl AsFd for Number<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd
+    }
+}
+
+/// Finds a descriptor that nobody has told of. Returns its generation.
+#[cold]
+fn find(fd: BorrowedFd<'_>, slot: &'static Slot) -> Result<u32, Errno> {
+    let kind = match FileType::from_raw_mode(fstat(fd)?.st_mode) {
+        FileType::Socket => Known::SOCKET,
+        FileType::RegularFile | FileType::Directory | FileType::BlockDevice => Known::FILE,
+        _ => Known::NOTHING,
+    };
+    loop {
+        // Of two who find it at once, one is the first.
+        let _ = slot.adopt(kind | Known::RAW | Known::FOUND | Known::SHARED | Known::TIMED);
+        if let Some(generation) = slot.owner() {
+            return Ok(generation);
+        }
+        // It is being closed, or made.
+        std::thread::yield_now();
+    }
+}
+
+/// What is known of a descriptor; nothing, if nobody has used it.
+#[inline]
+#[must_use]
+pub fn known(fd: BorrowedFd<'_>) -> Known {
+    Slot::of(fd.as_raw_fd()).map_or(Known::NOTHING, |slot| slot.known.get())
+}
+
+/// Notes something more about a descriptor that has been made here or found.
+pub fn add_known(fd: BorrowedFd<'_>, known: Known) {
+    if let Some(slot) = raw_slot(fd) {
+        slot.known.add(known);
+    }
+}
+
+/// Notes that something is so no more.
+pub fn remove_known(fd: BorrowedFd<'_>, known: Known) {
+    if let Some(slot) = raw_slot(fd) {
+        slot.known.remove(known);
+    }
+}
+
+/// The slot of a descriptor that has no object.
+fn raw_slot(fd: BorrowedFd<'_>) -> Option<&'static Slot> {
+    Slot::of(fd.as_raw_fd()).filter(|slot| slot.known.get().has(Known::RAW))
+}
+
+/// Notes that a system call of the caller's has just made this descriptor, of which this is known. From now on it
+/// is to be closed by [`close`]. Blocks nothing.
+///
+/// ```
+/// use fibre_io::raw::{self, Known};
+/// use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
+///
+/// let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+/// raw::made(ours.as_fd(), Known::SOCKET);
+/// assert!(raw::known(ours.as_fd()).has(Known::SOCKET));
+/// // SAFETY: nobody uses the number any more.
+/// unsafe { raw::close(ours.into_raw_fd()) }.unwrap();
+/// # drop(theirs);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn made(fd: BorrowedFd<'_>, known: Known) {
+    if let Some(slot) = Slot::of(fd.as_raw_fd()) {
+        slot.make(known | Known::RAW);
+    }
+}
+
+/// Closes a descriptor. Calls that wait for it fail with `EBADF`; those that go on, and later ones, touch nothing
+/// that gets the number then. Blocks nothing, but what closing its file may block the thread for.
+///
+/// # Safety
+///
+/// Nobody owns the descriptor who will close it, too, or use it as if it were open still.
+///
+/// # Errors
+///
+/// Those of `close`: `EBADF` if it is not open.
+pub unsafe fn close(fd: RawFd) -> Result<(), Errno> {
+    forget(fd);
+    // SAFETY: the caller's promise. Errors but `EBADF` tell of the file, and the number is free then, too.
+    let done = unsafe { libc::syscall(libc::SYS_close, fd) };
+    if done < 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(Errno::from_io_error(&error).unwrap_or(Errno::BADF));
+    }
+    descriptor_freed();
+    Ok(())
+}
+
+/// Puts `replacement`, by a system call like `dup3`, in the place of the descriptor that has this number, which is
+/// [closed](close) thereby.
+///
+/// # Safety
+///
+/// As for [`close`].
+///
+/// # Errors
+///
+/// Those of `replacement`.
+pub unsafe fn replace<T>(
+    fd: RawFd,
+    replacement: impl FnOnce() -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    forget(fd);
+    replacement()
+}
+
+/// Takes a number that is about to be closed from its owner.
+fn forget(fd: RawFd) {
+    if fd < 0 {
+        return;
+    }
+    // SAFETY: whoever closes it has it open; if nobody has, the kernel says so.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    if let Some(slot) = Slot::of(fd) {
+        slot.evict(|epoll| epoll.remove(borrowed));
+    }
+}
