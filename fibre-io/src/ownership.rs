@@ -112,6 +112,13 @@ impl Ownership {
         (self.state.load(Ordering::Acquire) == OWNED).then_some(generation)
     }
 
+    /// Whether the owner of this generation is the present one. For who has acquired what came after that one's going,
+    /// it is not: the state is read first, so that it cannot be a later owner's.
+    #[must_use]
+    pub fn is_owner(&self, generation: u32) -> bool {
+        self.state.load(Ordering::Acquire) == OWNED && self.generation() == generation
+    }
+
     /// How many owners there have been: for the owner, its generation.
     pub fn generation(&self) -> u32 {
         self.generation.load(Ordering::Acquire)

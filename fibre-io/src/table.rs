@@ -140,7 +140,13 @@ impl Slot {
         self.ownership.owner()
     }
 
-    /// Whether `generation` is the present owner's.
+    /// Whether the owner of this generation is there still: see [`Ownership::is_owner`].
+    #[inline]
+    pub fn has_owner(&self, generation: u32) -> bool {
+        self.ownership.is_owner(generation)
+    }
+
+    /// Whether `generation` is the present owner's, or was the last one's.
     pub fn is_owned_by(&self, generation: u32) -> bool {
         self.ownership.is_last(generation)
     }

@@ -50,7 +50,7 @@ impl Slot {
         let Some(inside) = self.users.enter() else {
             return;
         };
-        if !looks || self.ownership.owner() == Some(generation) {
+        if !looks || self.ownership.is_owner(generation) {
             assert_eq!(self.file.load(Ordering::Relaxed), FIRST);
         }
         drop(inside);

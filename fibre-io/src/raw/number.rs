@@ -59,7 +59,7 @@ impl<'fd> Number<'fd> {
     /// Whether the number has the owner that it had.
     #[inline]
     pub fn is_current(&self) -> bool {
-        self.slot.owner() == Some(self.generation)
+        self.slot.has_owner(self.generation)
     }
 
     /// Whether events are sure to come, without asking.
