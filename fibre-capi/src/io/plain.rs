@@ -1,0 +1,75 @@
+//! A call as the program has made it, for where it may block its thread: on a plain thread, or on one of a pool.
+
+use super::entry::borrow;
+use super::system::system;
+use fibre_core::{blocking, cancellation_point};
+use fibre_io::poll::Readiness;
+use fibre_io::raw::{Call, Failure, patiently, wait};
+use rustix::io::Errno;
+use std::ffi::{c_int, c_long};
+
+/// A system call with its arguments, which stay valid while the program's call lasts.
+#[derive(Debug, Clone, Copy)]
+pub struct Plain {
+    /// Which one.
+    pub number: c_long,
+    /// What it takes.
+    pub arguments: [usize; 6],
+}
+
+/// A [`Plain`] call of up to six arguments.
+macro_rules! plain {
+    ($number:ident $(, $argument:expr)* $(,)?) => {{
+        let given: &[usize] = &[$($crate::io::system::Argument::word($argument)),*];
+        let mut arguments = [0; 6];
+        arguments[..given.len()].copy_from_slice(given);
+        $crate::io::plain::Plain { number: libc::$number, arguments }
+    }};
+}
+pub(crate) use plain;
+
+impl Plain {
+    /// Makes the call here. Blocks the thread.
+    pub fn here(self) -> Result<usize, Errno> {
+        // SAFETY: what the program has passed.
+        unsafe { system(self.number, self.arguments) }
+    }
+
+    /// Makes the call on another thread, where signals do not end it. Blocks the fibre. For calls that end
+    /// in a foreseeable time, such as those on files.
+    pub fn elsewhere(self) -> Result<usize, Failure> {
+        cancellation_point()?;
+        Ok(blocking(|| self.endure())?)
+    }
+
+    /// [`elsewhere`](Self::elsewhere) for calls that wait for what others do.
+    pub fn patiently(self) -> Result<usize, Failure> {
+        cancellation_point()?;
+        Ok(patiently(|| self.endure())?)
+    }
+
+    /// The same for a call on a descriptor, after it is said to be ready. One that does not wait is made here.
+    #[cold]
+    pub fn when_ready(
+        self,
+        fd: c_int,
+        interest: Readiness,
+        call: &mut Call<'_>,
+    ) -> Result<usize, Failure> {
+        if !call.waits()? {
+            return Ok(self.here()?);
+        }
+        wait(borrow(fd), interest, None)?;
+        self.patiently()
+    }
+
+    /// Makes the call until no signal ends it.
+    fn endure(self) -> Result<usize, Errno> {
+        loop {
+            match self.here() {
+                Err(Errno::INTR) => {}
+                done => return done,
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Reading bytes, from whatever it is.
+//!
+//! | descriptor | how |
+//! |---|---|
+//! | socket | `recv` that does not wait, else the fibre waits at its gate |
+//! | pipe, counter, timer | the same with `RWF_NOWAIT` |
+//! | file | what is cached, here; else on a thread of the pool |
+//! | terminal, and what knows of none of this | when it is ready, on a thread that may block |
+//!
+//! No descriptor is changed. On a plain thread, each call is the system's.
+
+use super::entry::{borrow, is_ours, or_leave};
+use super::plain::{Plain, plain};
+use super::receive::left;
+use super::system::system;
+use super::vector::{Vector, buffer, of_rest};
+use fibre_io::poll::Readiness;
+use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, remove_known};
+use rustix::io::Errno;
+use std::ffi::{c_int, c_void};
+
+/// The most bytes that are copied in place: about 30 µs of copying.
+const MOST: usize = 256 << 10;
+
+/// The offset that stands for a descriptor's own position, or for none.
+pub const HERE: i64 = -1;
+
+/// `RWF_NOWAIT`.
+pub const NOWAIT: c_int = 8;
+
+/// `read`: as many bytes as there are, at least one unless it is the end; waits for these. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_read(fd: c_int, bytes: *mut c_void, count: usize) -> isize {
+    or_leave(|| {
+        let whole = buffer(bytes, count);
+        read(fd, Vector::of(&whole), HERE, plain!(SYS_read, fd, bytes, count))
+    })
+}
+
+/// `readv`: [`fibre_read`] into several buffers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_readv(
+    fd: c_int,
+    buffers: *const libc::iovec,
+    count: c_int,
+) -> isize {
+    or_leave(|| {
+        // SAFETY: the caller's buffers.
+        let vector = unsafe { Vector::new(buffers, count) }?;
+        read(fd, vector, HERE, plain!(SYS_readv, fd, buffers, count))
+    })
+}
+
+/// `pread`: from a place of a file, whose position stays. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_pread(
+    fd: c_int,
+    bytes: *mut c_void,
+    count: usize,
+    offset: libc::off_t,
+) -> isize {
+    or_leave(|| {
+        let whole = buffer(bytes, count);
+        let as_called = plain!(SYS_pread64, fd, bytes, count, offset);
+        read(fd, Vector::of(&whole), offset, as_called)
+    })
+}
+
+/// `preadv`: [`fibre_pread`] into several buffers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_preadv(
+    fd: c_int,
+    buffers: *const libc::iovec,
+    count: c_int,
+    offset: libc::off_t,
+) -> isize {
+    or_leave(|| {
+        // SAFETY: the caller's buffers.
+        let vector = unsafe { Vector::new(buffers, count) }?;
+        let as_called = plain!(SYS_preadv, fd, buffers, count, offset);
+        read(fd, vector, offset, as_called)
+    })
+}
+
+/// The common part.
+#[inline]
+fn read(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<usize, Failure> {
+    if !is_ours(fd) || into.total() == 0 || as_called.number != libc::SYS_read && offset < HERE {
+        return Ok(as_called.here()?);
+    }
+    let mut call = Call::new(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
+    let known = call.known();
+    if known.has(Known::SOCKET) {
+        let total = into.total();
+        let drains = known.has(Known::DRAINS);
+        let received = call.run(|| {
+            let count = receive(fd, into)?;
+            Ok((count, left(drains, count, total)))
+        });
+        match received {
+            // Another descriptor has got the number unseen.
+            Err(Failure::Errno(Errno::NOTSOCK)) => remove_known(borrow(fd), Known::SOCKET),
+            done => return done,
+        }
+    }
+    if offset != HERE || known.has(Known::FILE) {
+        return read_file(fd, into, offset, as_called);
+    }
+    let done = call.run(|| Ok((read_now(fd, into, HERE)?, Left::More)));
+    match done {
+        Err(Failure::Errno(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)) => {
+            as_called.when_ready(fd, Readiness::READ, &mut call)
+        }
+        // It cannot be waited for.
+        Err(Failure::Errno(Errno::PERM)) => as_called.elsewhere(),
+        done => done,
+    }
+}
+
+/// Receives what there is.
+#[inline]
+fn receive(fd: c_int, into: Vector) -> Result<usize, Errno> {
+    if let Some(only) = into.only() {
+        let (start, length) = (only.iov_base, only.iov_len);
+        return system!(SYS_recvfrom, fd, start, length, libc::MSG_DONTWAIT, 0_usize, 0_usize);
+    }
+    system!(SYS_recvmsg, fd, &raw const *&message(into), libc::MSG_DONTWAIT)
+}
+
+/// A message that has these buffers and nothing else.
+pub fn message(of: Vector) -> libc::msghdr {
+    libc::msghdr {
+        msg_name: std::ptr::null_mut(),
+        msg_namelen: 0,
+        msg_iov: of.start().cast_mut(),
+        msg_iovlen: of.count(),
+        msg_control: std::ptr::null_mut(),
+        msg_controllen: 0,
+        msg_flags: 0,
+    }
+}
+
+/// Reads what there is without waiting.
+fn read_now(fd: c_int, into: Vector, offset: i64) -> Result<usize, Errno> {
+    // The kernel takes an offset in two words, of which the second is for smaller ones.
+    system!(SYS_preadv2, fd, into.start(), into.count(), offset, 0_usize, NOWAIT)
+}
+
+/// Reads from a file: all that was asked for, unless it ends before.
+fn read_file(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<usize, Failure> {
+    if into.total() > MOST {
+        return as_called.elsewhere();
+    }
+    fibre_core::yield_point_cancellable()?;
+    let done = match read_now(fd, into, offset) {
+        Ok(done) if done == 0 || done == into.total() => return Ok(done),
+        Ok(done) => done,
+        Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => {
+            return as_called.elsewhere();
+        }
+        Err(error) => return Err(error.into()),
+    };
+    // The rest is not cached, or the file ends here.
+    let rest = into.after(done);
+    let rest = of_rest(&rest);
+    let next = if offset == HERE {
+        HERE
+    } else {
+        offset.saturating_add_unsigned(done as u64)
+    };
+    if let Ok(more) = read_now(fd, rest, next) {
+        return Ok(done + more);
+    }
+    let waits = plain!(SYS_preadv2, fd, rest.start(), rest.count(), next, 0_usize, 0_usize);
+    // What has been read is told of first.
+    Ok(done + waits.elsewhere().unwrap_or(0))
+}
+
+/// `read` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_read_chk(
+    fd: c_int,
+    bytes: *mut c_void,
+    count: usize,
+    room: usize,
+) -> isize {
+    check(count, room);
+    // SAFETY: the caller's buffer.
+    unsafe { fibre_read(fd, bytes, count) }
+}
+
+/// `pread` of such a program.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_pread_chk(
+    fd: c_int,
+    bytes: *mut c_void,
+    count: usize,
+    offset: libc::off_t,
+    room: usize,
+) -> isize {
+    check(count, room);
+    // SAFETY: the caller's buffer.
+    unsafe { fibre_pread(fd, bytes, count, offset) }
+}
+
+/// Ends the process if there is less room than a call needs.
+#[inline]
+pub fn check(needed: usize, room: usize) {
+    if needed > room {
+        fibre_core::die(format_args!("a call would write beyond its buffer"));
+    }
+}

@@ -1,0 +1,229 @@
+//! Receiving from sockets.
+
+use super::entry::{borrow, is_ours, or_leave, small};
+use super::read::{check, message};
+use super::send::wish;
+use super::system::system;
+use super::vector::{Vector, of_rest};
+use fibre_io::raw::{Call, Direction, Failure, Known, Left};
+use rustix::io::Errno;
+use rustix::net::{SocketType, sockopt};
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+use std::time::{Duration, Instant};
+
+/// `recv`: [`fibre_recvfrom`] that does not ask from whom.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_recv(
+    fd: c_int,
+    bytes: *mut c_void,
+    count: usize,
+    flags: c_int,
+) -> isize {
+    // SAFETY: the caller's buffer.
+    unsafe { fibre_recvfrom(fd, bytes, count, flags, ptr::null_mut(), ptr::null_mut()) }
+}
+
+/// `recvfrom`: a message, or what there is of a stream, or all that was asked for with `MSG_WAITALL`; waits for it unless the
+/// socket or the call is non-blocking. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_recvfrom(
+    fd: c_int,
+    bytes: *mut c_void,
+    count: usize,
+    flags: c_int,
+    address: *mut libc::sockaddr,
+    length: *mut libc::socklen_t,
+) -> isize {
+    or_leave(|| {
+        if !is_ours(fd) {
+            return Ok(system!(SYS_recvfrom, fd, bytes, count, flags, address, length)?);
+        }
+        let mut call = Call::new(borrow(fd), Direction::Read, wish(flags))?;
+        let drains = drains(&call, flags);
+        let now = flags | libc::MSG_DONTWAIT;
+        let received = call.run(|| {
+            let received = system!(SYS_recvfrom, fd, bytes, count, now, address, length)?;
+            Ok((received, left(drains, received, count)))
+        })?;
+        let whole = super::vector::buffer(bytes, count);
+        receive_rest(fd, &mut call, Vector::of(&whole), received, flags)
+    })
+}
+
+/// `recvmsg`: [`fibre_recvfrom`] into several buffers, with what comes along.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_recvmsg(
+    fd: c_int,
+    message: *mut libc::msghdr,
+    flags: c_int,
+) -> isize {
+    or_leave(|| {
+        if !is_ours(fd) {
+            return Ok(system!(SYS_recvmsg, fd, message, flags)?);
+        }
+        let mut call = Call::new(borrow(fd), Direction::Read, wish(flags))?;
+        // SAFETY: the caller's message.
+        let given = unsafe { &*message };
+        let count = c_int::try_from(given.msg_iovlen).map_err(|_| Errno::MSGSIZE)?;
+        // SAFETY: its buffers.
+        let whole = unsafe { Vector::new(given.msg_iov, count) }.map_err(|_| Errno::MSGSIZE)?;
+        let now = flags | libc::MSG_DONTWAIT;
+        // What comes along ends a read before the bytes end: a short one says nothing.
+        let received = call.run(|| {
+            let received = system!(SYS_recvmsg, fd, message, now)?;
+            let alone = given.msg_control.is_null() && drains_now(fd, flags);
+            Ok((received, left(alone, received, whole.total())))
+        })?;
+        receive_rest(fd, &mut call, whole, received, flags)
+    })
+}
+
+/// `recvmmsg`: several messages, as many as were asked for unless time is over after one, or only the first is waited
+/// for (`MSG_WAITFORONE`); says how many.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_recvmmsg(
+    fd: c_int,
+    messages: *mut libc::mmsghdr,
+    count: c_uint,
+    flags: c_int,
+    timeout: *mut libc::timespec,
+) -> c_int {
+    or_leave(|| {
+        if !is_ours(fd) {
+            return Ok(small(system!(SYS_recvmmsg, fd, messages, count, flags, timeout)?));
+        }
+        let mut call = Call::new(borrow(fd), Direction::Read, wish(flags))?;
+        // SAFETY: null, or the caller's time.
+        let timeout = unsafe { timeout.as_ref() }.map(duration).transpose()?;
+        let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let now = (flags | libc::MSG_DONTWAIT) & !libc::MSG_WAITFORONE;
+        let mut received = 0;
+        while received < count as usize {
+            // SAFETY: there are so many.
+            let rest = unsafe { messages.add(received) };
+            let wanted = count as usize - received;
+            let more = call.run(|| {
+                let more = system!(SYS_recvmmsg, fd, rest, wanted, now, 0_usize)?;
+                Ok((more, Left::More))
+            });
+            match more {
+                Ok(more) => received += more,
+                Err(_) if received > 0 => break,
+                Err(failure) => return Err(failure),
+            }
+            let is_over = end.is_some_and(|end| Instant::now() >= end);
+            if is_over || flags & libc::MSG_WAITFORONE != 0 || !call.waits()? {
+                break;
+            }
+        }
+        Ok(small(received))
+    })
+}
+
+/// A time that a program gives.
+///
+/// # Errors
+///
+/// `EINVAL` for what is none.
+pub fn duration(time: &libc::timespec) -> Result<Duration, Errno> {
+    let seconds = u64::try_from(time.tv_sec).map_err(|_| Errno::INVAL)?;
+    match u32::try_from(time.tv_nsec) {
+        Ok(nanoseconds @ 0..1_000_000_000) => Ok(Duration::new(seconds, nanoseconds)),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+/// Receives the rest of what `MSG_WAITALL` asks for, if the call waits. An error is for the next call then.
+#[inline]
+fn receive_rest(
+    fd: c_int,
+    call: &mut Call<'_>,
+    whole: Vector,
+    received: usize,
+    flags: c_int,
+) -> Result<usize, Failure> {
+    let wants_all = flags & libc::MSG_WAITALL != 0 && flags & libc::MSG_PEEK == 0;
+    if !wants_all || received == 0 || received >= whole.total() {
+        return Ok(received);
+    }
+    receive_all(fd, call, whole, received)
+}
+
+/// The waiting part of [`receive_rest`].
+#[cold]
+fn receive_all(
+    fd: c_int,
+    call: &mut Call<'_>,
+    whole: Vector,
+    mut received: usize,
+) -> Result<usize, Failure> {
+    if sockopt::socket_type(borrow(fd))? != SocketType::STREAM {
+        return Ok(received);
+    }
+    while received < whole.total() && call.waits()? {
+        let rest = whole.after(received);
+        let into = message(of_rest(&rest));
+        let more = call.run(|| {
+            let more = system!(SYS_recvmsg, fd, &raw const into, libc::MSG_DONTWAIT)?;
+            Ok((more, Left::More))
+        });
+        match more {
+            Ok(0) | Err(_) => break,
+            Ok(more) => received += more,
+        }
+    }
+    Ok(received)
+}
+
+/// Whether a short read of this call says that nothing is left.
+#[inline]
+fn drains(call: &Call<'_>, flags: c_int) -> bool {
+    call.known().has(Known::DRAINS) && flags & libc::MSG_PEEK == 0
+}
+
+/// The same in the midst of a call.
+#[inline]
+fn drains_now(fd: c_int, flags: c_int) -> bool {
+    fibre_io::raw::known(borrow(fd)).has(Known::DRAINS) && flags & libc::MSG_PEEK == 0
+}
+
+/// What receiving so much of what there was room for says about the rest.
+#[inline]
+pub fn left(drains: bool, received: usize, room: usize) -> Left {
+    if drains && received > 0 && received < room {
+        Left::Nothing
+    } else {
+        Left::More
+    }
+}
+
+/// `recv` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_recv_chk(
+    fd: c_int,
+    bytes: *mut c_void,
+    count: usize,
+    room: usize,
+    flags: c_int,
+) -> isize {
+    check(count, room);
+    // SAFETY: the caller's buffer.
+    unsafe { fibre_recv(fd, bytes, count, flags) }
+}
+
+/// `recvfrom` of such a program.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_recvfrom_chk(
+    fd: c_int,
+    bytes: *mut c_void,
+    count: usize,
+    room: usize,
+    flags: c_int,
+    address: *mut libc::sockaddr,
+    length: *mut libc::socklen_t,
+) -> isize {
+    check(count, room);
+    // SAFETY: the caller's buffer.
+    unsafe { fibre_recvfrom(fd, bytes, count, flags, address, length) }
+}

@@ -1,0 +1,198 @@
+//! Sending to sockets. Nothing here raises SIGPIPE, as if all flags had `MSG_NOSIGNAL`: a server shall not end because a
+//! client has.
+
+use super::entry::{borrow, is_ours, or_leave, small};
+use super::read::message;
+use super::system::system;
+use super::vector::{Vector, buffer, of_rest};
+use fibre_io::raw::{Call, Direction, Failure, Left, Wish};
+use rustix::io::Errno;
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+
+/// What is added to all flags.
+const ALWAYS: c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+
+/// `send`: [`fibre_sendto`] to the peer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_send(
+    fd: c_int,
+    bytes: *const c_void,
+    count: usize,
+    flags: c_int,
+) -> isize {
+    // SAFETY: the caller's buffer.
+    unsafe { fibre_sendto(fd, bytes, count, flags, ptr::null(), 0) }
+}
+
+/// `sendto`: a message, or all bytes of a stream unless the socket or the call is non-blocking; waits until there is
+/// room. `EPIPE` without SIGPIPE. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_sendto(
+    fd: c_int,
+    bytes: *const c_void,
+    count: usize,
+    flags: c_int,
+    address: *const libc::sockaddr,
+    length: libc::socklen_t,
+) -> isize {
+    or_leave(|| {
+        if !is_ours(fd) {
+            let flags = flags | libc::MSG_NOSIGNAL;
+            return Ok(system!(SYS_sendto, fd, bytes, count, flags, address, length)?);
+        }
+        let mut call = Call::new(borrow(fd), Direction::Write, wish(flags))?;
+        let whole = buffer(bytes, count);
+        let whole = Vector::of(&whole);
+        if address.is_null() {
+            return send_all(fd, &mut call, whole, flags);
+        }
+        let flags = flags | ALWAYS;
+        let sent = call.run(|| {
+            let sent = system!(SYS_sendto, fd, bytes, count, flags, address, length)?;
+            Ok((sent, room(sent, count)))
+        })?;
+        send_rest(fd, &mut call, whole, sent, flags)
+    })
+}
+
+/// `sendmsg`: [`fibre_sendto`] from several buffers, with what goes along.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_sendmsg(
+    fd: c_int,
+    message: *const libc::msghdr,
+    flags: c_int,
+) -> isize {
+    or_leave(|| {
+        if !is_ours(fd) {
+            let flags = flags | libc::MSG_NOSIGNAL;
+            return Ok(system!(SYS_sendmsg, fd, message, flags)?);
+        }
+        let mut call = Call::new(borrow(fd), Direction::Write, wish(flags))?;
+        // SAFETY: the caller's message.
+        unsafe { send_message(fd, &mut call, message, flags) }
+    })
+}
+
+/// `sendmmsg`: several messages; says how many were sent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_sendmmsg(
+    fd: c_int,
+    messages: *mut libc::mmsghdr,
+    count: c_uint,
+    flags: c_int,
+) -> c_int {
+    or_leave(|| {
+        if !is_ours(fd) {
+            let flags = flags | libc::MSG_NOSIGNAL;
+            return Ok(small(system!(SYS_sendmmsg, fd, messages, count, flags)?));
+        }
+        let mut call = Call::new(borrow(fd), Direction::Write, wish(flags))?;
+        for sent in 0..count {
+            // SAFETY: the caller's messages, of which there are so many.
+            let one = unsafe { &mut *messages.add(sent as usize) };
+            // SAFETY: one of them.
+            match unsafe { send_message(fd, &mut call, &raw const one.msg_hdr, flags) } {
+                // The kernel has a field of 32 bits for it, too.
+                Ok(bytes) => one.msg_len = bytes as u32,
+                Err(_) if sent > 0 => return Ok(small(sent as usize)),
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(small(count as usize))
+    })
+}
+
+/// Sends a message whose parts are where it says.
+///
+/// # Safety
+///
+/// As the caller of `sendmsg` promises.
+unsafe fn send_message(
+    fd: c_int,
+    call: &mut Call<'_>,
+    message: *const libc::msghdr,
+    flags: c_int,
+) -> Result<usize, Failure> {
+    // SAFETY: the caller's message.
+    let given = unsafe { &*message };
+    let count = c_int::try_from(given.msg_iovlen).map_err(|_| Errno::MSGSIZE)?;
+    // SAFETY: its buffers.
+    let whole = unsafe { Vector::new(given.msg_iov, count) }.map_err(|_| Errno::MSGSIZE)?;
+    let flags = flags | ALWAYS;
+    let sent = call.run(|| {
+        let sent = system!(SYS_sendmsg, fd, message, flags)?;
+        Ok((sent, room(sent, whole.total())))
+    })?;
+    send_rest(fd, call, whole, sent, flags)
+}
+
+/// Sends all of a stream's bytes, or a message.
+#[inline]
+pub fn send_all(
+    fd: c_int,
+    call: &mut Call<'_>,
+    whole: Vector,
+    flags: c_int,
+) -> Result<usize, Failure> {
+    let flags = flags | ALWAYS;
+    let sent = call.run(|| {
+        let sent = send_now(fd, whole, flags)?;
+        Ok((sent, room(sent, whole.total())))
+    })?;
+    send_rest(fd, call, whole, sent, flags)
+}
+
+/// Sends what was not sent of a stream, if the call waits. An error is for the next call then.
+#[inline]
+fn send_rest(
+    fd: c_int,
+    call: &mut Call<'_>,
+    whole: Vector,
+    mut sent: usize,
+    flags: c_int,
+) -> Result<usize, Failure> {
+    while sent < whole.total() && call.waits()? {
+        let rest = whole.after(sent);
+        let rest = of_rest(&rest);
+        let more = call.run(|| {
+            let more = send_now(fd, rest, flags)?;
+            Ok((more, room(more, rest.total())))
+        });
+        match more {
+            Ok(more) => sent += more,
+            Err(_) => break,
+        }
+    }
+    Ok(sent)
+}
+
+/// Sends what there is room for.
+#[inline]
+fn send_now(fd: c_int, from: Vector, flags: c_int) -> Result<usize, Errno> {
+    if let Some(only) = from.only() {
+        let (start, length) = (only.iov_base, only.iov_len);
+        return system!(SYS_sendto, fd, start, length, flags, 0_usize, 0_usize);
+    }
+    system!(SYS_sendmsg, fd, &raw const *&message(from), flags)
+}
+
+/// What sending so much says about the room that is left.
+#[inline]
+fn room(sent: usize, wanted: usize) -> Left {
+    if sent < wanted {
+        Left::Nothing
+    } else {
+        Left::More
+    }
+}
+
+/// Whether a call with these flags waits.
+pub fn wish(flags: c_int) -> Wish {
+    if flags & (libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE | libc::MSG_OOB) != 0 {
+        Wish::Never
+    } else {
+        Wish::AsDescriptor
+    }
+}
+

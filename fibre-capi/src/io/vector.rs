@@ -1,0 +1,155 @@
+//! Buffers of a call, of which some bytes may be done.
+
+use rustix::io::Errno;
+use std::ffi::{c_int, c_void};
+use std::slice;
+
+/// Buffers that the kernel takes at once (`UIO_MAXIOV`).
+const MOST: usize = 1024;
+
+/// The buffers of one call.
+#[derive(Debug, Clone, Copy)]
+pub struct Vector {
+    /// The first one.
+    start: *const libc::iovec,
+    /// How many.
+    count: usize,
+    /// Bytes in all.
+    total: usize,
+}
+
+impl Vector {
+    /// What the program passes.
+    ///
+    /// # Safety
+    ///
+    /// There are so many, unless it is more than the kernel takes.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for a wrong number.
+    #[inline]
+    pub unsafe fn new(start: *const libc::iovec, count: c_int) -> Result<Self, Errno> {
+        let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
+        if count > MOST {
+            return Err(Errno::INVAL);
+        }
+        let mut vector = Self {
+            start,
+            count,
+            total: 0,
+        };
+        let lengths = vector.slice().iter().map(|one| one.iov_len);
+        vector.total = lengths.fold(0, usize::saturating_add);
+        Ok(vector)
+    }
+
+    /// One buffer.
+    #[inline]
+    pub fn of(buffer: &libc::iovec) -> Self {
+        Self {
+            start: buffer,
+            count: 1,
+            total: buffer.iov_len,
+        }
+    }
+
+    /// The buffers.
+    #[inline]
+    pub fn slice(&self) -> &[libc::iovec] {
+        if self.count == 0 {
+            return &[];
+        }
+        // SAFETY: there are so many, see `new`.
+        unsafe { slice::from_raw_parts(self.start, self.count) }
+    }
+
+    /// Where they are.
+    #[inline]
+    pub fn start(&self) -> *const libc::iovec {
+        self.start
+    }
+
+    /// How many they are.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The bytes that they have room for, or hold.
+    #[inline]
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// The only buffer, if it is one.
+    #[inline]
+    pub fn only(&self) -> Option<&libc::iovec> {
+        match self.slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// What is left of them when so many bytes are done.
+    #[cold]
+    pub fn after(&self, mut done: usize) -> Vec<libc::iovec> {
+        let mut rest = Vec::with_capacity(self.count);
+        for one in self.slice() {
+            let skipped = done.min(one.iov_len);
+            done -= skipped;
+            if skipped < one.iov_len {
+                rest.push(libc::iovec {
+                    iov_base: one.iov_base.wrapping_byte_add(skipped),
+                    iov_len: one.iov_len - skipped,
+                });
+            }
+        }
+        rest
+    }
+}
+
+/// A buffer of the program's.
+#[inline(always)]
+pub fn buffer(start: *const c_void, length: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: start.cast_mut(),
+        iov_len: length,
+    }
+}
+
+/// The buffers that [`Vector::after`] has left.
+pub fn of_rest(rest: &[libc::iovec]) -> Vector {
+    Vector {
+        start: rest.as_ptr(),
+        count: rest.len(),
+        total: rest.iter().map(|one| one.iov_len).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_begins_where_the_rest_ended() {
+        let bytes = b"abcdefgh";
+        let parts: Vec<_> = [(0, 3), (3, 0), (3, 5)]
+            .map(|(at, length)| buffer(bytes[at..].as_ptr().cast(), length))
+            .into();
+        // SAFETY: there are three.
+        let vector = unsafe { Vector::new(parts.as_ptr(), 3) }.unwrap();
+        assert_eq!(vector.total(), 8);
+        for done in 0..=8 {
+            let rest = vector.after(done);
+            assert_eq!(of_rest(&rest).total(), 8 - done);
+            if let Some(first) = rest.first() {
+                assert_eq!(first.iov_base.addr(), bytes.as_ptr().addr() + done);
+            }
+        }
+        for count in [-1, 1025] {
+            // SAFETY: nothing is looked at.
+            assert!(unsafe { Vector::new(parts.as_ptr(), count) }.is_err());
+        }
+    }
+}
