@@ -377,6 +377,16 @@ extern "C" {
 #endif /* __cplusplus */
 
 /*
+ `accept`: [`fibre_accept4`] without flags.
+ */
+int fibre_accept(int fd, struct sockaddr *address, socklen_t *length);
+
+/*
+ `accept4`: the next connection; waits for it, unless the listener is non-blocking. A cancellation point.
+ */
+int fibre_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+
+/*
  `pthread_atfork`: functions to call at a fork. In the child the runtime is dead: all that can be done there is to
  exec another program.
  */
@@ -611,6 +621,11 @@ int fibre_clock_nanosleep(clockid_t clock,
 int fibre_clockjoin(fibre_t thread, void **result, clockid_t clock, const struct timespec *deadline);
 
 /*
+ `close`: calls that wait for the descriptor fail with `EBADF`. No cancellation point.
+ */
+int fibre_close(int fd);
+
+/*
  Adds processors to a cluster; null is the default one. `EAGAIN` if there is no room for so many, or their threads cannot be
  started.
  */
@@ -732,6 +747,11 @@ int fibre_condattr_setclock(struct fibre_condattr_t *attributes, clockid_t clock
 int fibre_condattr_setpshared(struct fibre_condattr_t *attributes, int value);
 
 /*
+ `connect`: to an address; waits for the peer, unless the socket is non-blocking. A cancellation point.
+ */
+int fibre_connect(int fd, const struct sockaddr *address, socklen_t length);
+
+/*
  `pthread_create`: a fibre in the caller's cluster, or, for a caller that is no fibre, in the default one. `EAGAIN` if there cannot be
  another one; `EINVAL` if the cluster has no such processor.
  */
@@ -752,6 +772,21 @@ int fibre_detach(fibre_t thread);
 int fibre_dump(int descriptor);
 
 /*
+ `dup`.
+ */
+int fibre_dup(int fd);
+
+/*
+ `dup2`: [`fibre_dup3`] without flags, that leaves equal numbers as they are.
+ */
+int fibre_dup2(int fd, int place);
+
+/*
+ `dup3`: a duplicate with this number, which is closed before as by [`fibre_close`].
+ */
+int fibre_dup3(int fd, int place, int flags);
+
+/*
  `pthread_equal`: whether two handles are of the same fibre.
  */
 int fibre_equal(fibre_t one, fibre_t other);
@@ -767,6 +802,26 @@ int *fibre_errno_location(void);
  destructors. In the main thread, lets all fibres run to their ends, and then ends the process with status 0.
  */
 void fibre_exit(void *result);
+
+/*
+ `fcntl`, whose third argument may be a number or a pointer. Waiting for a lock (`F_SETLKW`, `F_OFD_SETLKW`) blocks the fibre.
+ */
+int fibre_fcntl(int fd,
+                int command,
+                unsigned long argument);
+
+/*
+ Waits until something of `events` (`POLLIN`, `POLLOUT`, `POLLPRI`, `POLLRDHUP`) is the case with a descriptor, or an error or
+ hang-up, and returns what is, as `poll` has it; 0 once the monotonic clock shows `*deadline`. Without a deadline (`NULL`) it waits
+ for ever, and with one that has passed, it looks. -1 and `EBADF` for what is no descriptor, or is closed meanwhile
+ ([`fibre_close`](super::numbers)); `EINVAL` for what is no time. A cancellation point.
+
+ It is made for descriptors that are non-blocking, and read and written in any way. A program that reads by this library's
+ calls makes no system call for a wait that follows a read which took all there was.
+ */
+int fibre_fd_wait(int fd,
+                  int events,
+                  const struct timespec *deadline);
 
 /*
  Waits until all fibres have ended. The processors of the default cluster stay, asleep. Blocks the thread; `EDEADLK` in a
@@ -833,6 +888,11 @@ uint64_t fibre_id(void);
  started.
  */
 int fibre_init(const struct fibre_config_t *config);
+
+/*
+ `ioctl`, whose third argument may be a number or a pointer. Blocks the thread if the device does.
+ */
+int fibre_ioctl(int fd, unsigned long request, unsigned long argument);
 
 /*
  Whether the caller is a fibre: 1, or 0.
@@ -1028,9 +1088,133 @@ int fibre_park_until(clockid_t clock,
                      const struct timespec *deadline);
 
 /*
+ `pipe`.
+ */
+int fibre_pipe(int *ends);
+
+/*
+ `pipe2`.
+ */
+int fibre_pipe2(int *ends, int flags);
+
+/*
+ `poll`: with a time-out in milliseconds, a negative one for none. A cancellation point.
+ */
+int fibre_poll(struct pollfd *fds, nfds_t count, int timeout);
+
+/*
+ `poll` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.
+ */
+int fibre_poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
+
+/*
+ `ppoll`: with a time-out, `NULL` for none. A fibre has no signals, and its mask is not looked at. A cancellation point.
+ */
+int fibre_ppoll(struct pollfd *fds,
+                nfds_t count,
+                const struct timespec *timeout,
+                const sigset_t *signals);
+
+/*
+ `ppoll` of such a program.
+ */
+int fibre_ppoll_chk(struct pollfd *fds,
+                    nfds_t count,
+                    const struct timespec *timeout,
+                    const sigset_t *signals,
+                    size_t room);
+
+/*
+ `pread`: from a place of a file, whose position stays. A cancellation point.
+ */
+ptrdiff_t fibre_pread(int fd, void *bytes, size_t count, off_t offset);
+
+/*
+ `pread` of such a program.
+ */
+ptrdiff_t fibre_pread_chk(int fd, void *bytes, size_t count, off_t offset, size_t room);
+
+/*
+ `preadv`: [`fibre_pread`] into several buffers.
+ */
+ptrdiff_t fibre_preadv(int fd, const struct iovec *buffers, int count, off_t offset);
+
+/*
  The number of the processor that the calling fibre is on, within its cluster; -1 on a plain thread.
  */
 int fibre_processor(void);
+
+/*
+ `pwrite`: to a place of a file, whose position stays. A cancellation point.
+ */
+ptrdiff_t fibre_pwrite(int fd, const void *bytes, size_t count, off_t offset);
+
+/*
+ `pwritev`: [`fibre_pwrite`] from several buffers.
+ */
+ptrdiff_t fibre_pwritev(int fd, const struct iovec *buffers, int count, off_t offset);
+
+/*
+ `read`: as many bytes as there are, at least one unless it is the end; waits for these. A cancellation point.
+ */
+ptrdiff_t fibre_read(int fd, void *bytes, size_t count);
+
+/*
+ `read` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.
+ */
+ptrdiff_t fibre_read_chk(int fd, void *bytes, size_t count, size_t room);
+
+/*
+ `readv`: [`fibre_read`] into several buffers.
+ */
+ptrdiff_t fibre_readv(int fd, const struct iovec *buffers, int count);
+
+/*
+ `recv`: [`fibre_recvfrom`] that does not ask from whom.
+ */
+ptrdiff_t fibre_recv(int fd, void *bytes, size_t count, int flags);
+
+/*
+ `recv` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.
+ */
+ptrdiff_t fibre_recv_chk(int fd, void *bytes, size_t count, size_t room, int flags);
+
+/*
+ `recvfrom`: a message, or what there is of a stream, or all that was asked for with `MSG_WAITALL`; waits for it unless the
+ socket or the call is non-blocking. A cancellation point.
+ */
+ptrdiff_t fibre_recvfrom(int fd,
+                         void *bytes,
+                         size_t count,
+                         int flags,
+                         struct sockaddr *address,
+                         socklen_t *length);
+
+/*
+ `recvfrom` of such a program.
+ */
+ptrdiff_t fibre_recvfrom_chk(int fd,
+                             void *bytes,
+                             size_t count,
+                             size_t room,
+                             int flags,
+                             struct sockaddr *address,
+                             socklen_t *length);
+
+/*
+ `recvmmsg`: several messages, as many as were asked for unless time is over after one, or only the first is waited
+ for (`MSG_WAITFORONE`); says how many.
+ */
+int fibre_recvmmsg(int fd,
+                   struct mmsghdr *messages,
+                   unsigned int count,
+                   int flags,
+                   struct timespec *timeout);
+
+/*
+ `recvmsg`: [`fibre_recvfrom`] into several buffers, with what comes along.
+ */
+ptrdiff_t fibre_recvmsg(int fd, struct msghdr *message, int flags);
 
 /*
  `pthread_rwlock_clockrdlock`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
@@ -1194,6 +1378,32 @@ int fibre_sem_unlink(const char *_name);
 int fibre_sem_wait(struct fibre_sem_t *semaphore);
 
 /*
+ `send`: [`fibre_sendto`] to the peer.
+ */
+ptrdiff_t fibre_send(int fd, const void *bytes, size_t count, int flags);
+
+/*
+ `sendmmsg`: several messages; says how many were sent.
+ */
+int fibre_sendmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags);
+
+/*
+ `sendmsg`: [`fibre_sendto`] from several buffers, with what goes along.
+ */
+ptrdiff_t fibre_sendmsg(int fd, const struct msghdr *message, int flags);
+
+/*
+ `sendto`: a message, or all bytes of a stream unless the socket or the call is non-blocking; waits until there is
+ room. `EPIPE` without SIGPIPE. A cancellation point.
+ */
+ptrdiff_t fibre_sendto(int fd,
+                       const void *bytes,
+                       size_t count,
+                       int flags,
+                       const struct sockaddr *address,
+                       socklen_t length);
+
+/*
  `pthread_setaffinity_np`: a fibre that there is cannot be sent to other processors: `ENOTSUP`, unless the set has all of
  its cluster's. `EINVAL` for an empty set; `ESRCH` if there is no such fibre.
  */
@@ -1243,9 +1453,19 @@ int fibre_setschedparam(fibre_t thread,
 int fibre_setschedprio(fibre_t thread, int priority);
 
 /*
+ `setsockopt`. Time-outs (`SO_RCVTIMEO`, `SO_SNDTIMEO`) end waits of fibres, too.
+ */
+int fibre_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
+
+/*
  `pthread_setspecific`: sets the caller's value. `EINVAL` if there is no such key.
  */
 int fibre_setspecific(fibre_key_t key, const void *value);
+
+/*
+ `shutdown`: ends one direction or both; those who wait there see it.
+ */
+int fibre_shutdown(int fd, int how);
 
 /*
  `pthread_sigqueue`: `fibre_kill` with a value.
@@ -1256,6 +1476,16 @@ int fibre_sigqueue(fibre_t thread, int signal, union sigval value);
  `sleep`: returns zero, as fibres are not interrupted.
  */
 unsigned int fibre_sleep(unsigned int seconds);
+
+/*
+ `socket`.
+ */
+int fibre_socket(int domain, int kind, int protocol);
+
+/*
+ `socketpair`.
+ */
+int fibre_socketpair(int domain, int kind, int protocol, int *pair);
 
 /*
  `pthread_spin_destroy`. `EBUSY` if somebody has it, `EINVAL` if it has been destroyed.
@@ -1327,6 +1557,16 @@ int fibre_unpark(fibre_t thread);
  `usleep`.
  */
 int fibre_usleep(unsigned int microseconds);
+
+/*
+ `write`: all bytes, unless the descriptor is non-blocking; waits until there is room. A cancellation point.
+ */
+ptrdiff_t fibre_write(int fd, const void *bytes, size_t count);
+
+/*
+ `writev`: [`fibre_write`] from several buffers.
+ */
+ptrdiff_t fibre_writev(int fd, const struct iovec *buffers, int count);
 
 /*
  `sched_yield`: lets other fibres run.

@@ -96,6 +96,12 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #pragma redefine_extname close fibre_close
 #pragma redefine_extname pipe fibre_pipe
 #pragma redefine_extname pipe2 fibre_pipe2
+#pragma redefine_extname dup fibre_dup
+#pragma redefine_extname dup2 fibre_dup2
+#pragma redefine_extname dup3 fibre_dup3
+#pragma redefine_extname fcntl64 fibre_fcntl
+#pragma redefine_extname ioctl fibre_ioctl
+#pragma redefine_extname setsockopt fibre_setsockopt
 #pragma redefine_extname poll fibre_poll
 #pragma redefine_extname ppoll fibre_ppoll
 #pragma redefine_extname select fibre_select

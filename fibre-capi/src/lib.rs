@@ -52,6 +52,7 @@ pub mod first;
 pub mod init;
 pub mod join;
 pub mod key;
+pub mod io;
 pub mod record;
 pub mod signal;
 pub mod sync;

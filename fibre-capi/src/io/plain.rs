@@ -1,7 +1,7 @@
 //! A call as the program has made it, for where it may block its thread: on a plain thread, or on one of a pool.
 
 use super::entry::borrow;
-use super::system::system;
+use super::system::call_kernel;
 use fibre_core::{blocking, cancellation_point};
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Call, Failure, patiently, wait};
@@ -32,7 +32,7 @@ impl Plain {
     /// Makes the call here. Blocks the thread.
     pub fn here(self) -> Result<usize, Errno> {
         // SAFETY: what the program has passed.
-        unsafe { system(self.number, self.arguments) }
+        unsafe { call_kernel(self.number, self.arguments) }
     }
 
     /// Makes the call on another thread, where signals do not end it. Blocks the fibre. For calls that end

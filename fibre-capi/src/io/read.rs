@@ -33,7 +33,12 @@ pub const NOWAIT: c_int = 8;
 pub unsafe extern "C" fn fibre_read(fd: c_int, bytes: *mut c_void, count: usize) -> isize {
     or_leave(|| {
         let whole = buffer(bytes, count);
-        read(fd, Vector::of(&whole), HERE, plain!(SYS_read, fd, bytes, count))
+        read(
+            fd,
+            Vector::of(&whole),
+            HERE,
+            plain!(SYS_read, fd, bytes, count),
+        )
     })
 }
 
@@ -122,9 +127,18 @@ fn read(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<usize,
 fn receive(fd: c_int, into: Vector) -> Result<usize, Errno> {
     if let Some(only) = into.only() {
         let (start, length) = (only.iov_base, only.iov_len);
-        return system!(SYS_recvfrom, fd, start, length, libc::MSG_DONTWAIT, 0_usize, 0_usize);
+        return system!(
+            SYS_recvfrom,
+            fd,
+            start,
+            length,
+            libc::MSG_DONTWAIT,
+            0_usize,
+            0_usize
+        );
     }
-    system!(SYS_recvmsg, fd, &raw const *&message(into), libc::MSG_DONTWAIT)
+    let whole = message(into);
+    system!(SYS_recvmsg, fd, &raw const whole, libc::MSG_DONTWAIT)
 }
 
 /// A message that has these buffers and nothing else.
@@ -143,7 +157,15 @@ pub fn message(of: Vector) -> libc::msghdr {
 /// Reads what there is without waiting.
 fn read_now(fd: c_int, into: Vector, offset: i64) -> Result<usize, Errno> {
     // The kernel takes an offset in two words, of which the second is for smaller ones.
-    system!(SYS_preadv2, fd, into.start(), into.count(), offset, 0_usize, NOWAIT)
+    system!(
+        SYS_preadv2,
+        fd,
+        into.start(),
+        into.count(),
+        offset,
+        0_usize,
+        NOWAIT
+    )
 }
 
 /// Reads from a file: all that was asked for, unless it ends before.
@@ -171,7 +193,15 @@ fn read_file(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<u
     if let Ok(more) = read_now(fd, rest, next) {
         return Ok(done + more);
     }
-    let waits = plain!(SYS_preadv2, fd, rest.start(), rest.count(), next, 0_usize, 0_usize);
+    let waits = plain!(
+        SYS_preadv2,
+        fd,
+        rest.start(),
+        rest.count(),
+        next,
+        0_usize,
+        0_usize
+    );
     // What has been read is told of first.
     Ok(done + waits.elsewhere().unwrap_or(0))
 }

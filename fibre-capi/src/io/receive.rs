@@ -37,7 +37,15 @@ pub unsafe extern "C" fn fibre_recvfrom(
 ) -> isize {
     or_leave(|| {
         if !is_ours(fd) {
-            return Ok(system!(SYS_recvfrom, fd, bytes, count, flags, address, length)?);
+            return Ok(system!(
+                SYS_recvfrom,
+                fd,
+                bytes,
+                count,
+                flags,
+                address,
+                length
+            )?);
         }
         let mut call = Call::new(borrow(fd), Direction::Read, wish(flags))?;
         let drains = drains(&call, flags);
@@ -64,7 +72,7 @@ pub unsafe extern "C" fn fibre_recvmsg(
         }
         let mut call = Call::new(borrow(fd), Direction::Read, wish(flags))?;
         // SAFETY: the caller's message.
-        let given = unsafe { &*message };
+        let given = unsafe { message.read() };
         let count = c_int::try_from(given.msg_iovlen).map_err(|_| Errno::MSGSIZE)?;
         // SAFETY: its buffers.
         let whole = unsafe { Vector::new(given.msg_iov, count) }.map_err(|_| Errno::MSGSIZE)?;
@@ -91,7 +99,14 @@ pub unsafe extern "C" fn fibre_recvmmsg(
 ) -> c_int {
     or_leave(|| {
         if !is_ours(fd) {
-            return Ok(small(system!(SYS_recvmmsg, fd, messages, count, flags, timeout)?));
+            return Ok(small(system!(
+                SYS_recvmmsg,
+                fd,
+                messages,
+                count,
+                flags,
+                timeout
+            )?));
         }
         let mut call = Call::new(borrow(fd), Direction::Read, wish(flags))?;
         // SAFETY: null, or the caller's time.

@@ -39,7 +39,9 @@ pub unsafe extern "C" fn fibre_sendto(
     or_leave(|| {
         if !is_ours(fd) {
             let flags = flags | libc::MSG_NOSIGNAL;
-            return Ok(system!(SYS_sendto, fd, bytes, count, flags, address, length)?);
+            return Ok(system!(
+                SYS_sendto, fd, bytes, count, flags, address, length
+            )?);
         }
         let mut call = Call::new(borrow(fd), Direction::Write, wish(flags))?;
         let whole = buffer(bytes, count);
@@ -115,7 +117,7 @@ unsafe fn send_message(
     flags: c_int,
 ) -> Result<usize, Failure> {
     // SAFETY: the caller's message.
-    let given = unsafe { &*message };
+    let given = unsafe { message.read() };
     let count = c_int::try_from(given.msg_iovlen).map_err(|_| Errno::MSGSIZE)?;
     // SAFETY: its buffers.
     let whole = unsafe { Vector::new(given.msg_iov, count) }.map_err(|_| Errno::MSGSIZE)?;
@@ -167,6 +169,12 @@ fn send_rest(
     Ok(sent)
 }
 
+/// Writes on a plain thread. Blocks the thread.
+pub fn send_on_thread(fd: c_int, from: Vector) -> Result<usize, Errno> {
+    let message = message(from);
+    system!(SYS_sendmsg, fd, &raw const message, libc::MSG_NOSIGNAL)
+}
+
 /// Sends what there is room for.
 #[inline]
 fn send_now(fd: c_int, from: Vector, flags: c_int) -> Result<usize, Errno> {
@@ -174,7 +182,8 @@ fn send_now(fd: c_int, from: Vector, flags: c_int) -> Result<usize, Errno> {
         let (start, length) = (only.iov_base, only.iov_len);
         return system!(SYS_sendto, fd, start, length, flags, 0_usize, 0_usize);
     }
-    system!(SYS_sendmsg, fd, &raw const *&message(from), flags)
+    let message = message(from);
+    system!(SYS_sendmsg, fd, &raw const message, flags)
 }
 
 /// What sending so much says about the room that is left.
@@ -195,4 +204,3 @@ pub fn wish(flags: c_int) -> Wish {
         Wish::AsDescriptor
     }
 }
-

@@ -14,7 +14,7 @@ use std::ffi::c_long;
 ///
 /// The kernel's.
 #[inline(always)]
-pub unsafe fn system(number: c_long, arguments: [usize; 6]) -> Result<usize, Errno> {
+pub unsafe fn call_kernel(number: c_long, arguments: [usize; 6]) -> Result<usize, Errno> {
     let [first, second, third, fourth, fifth, sixth] = arguments;
     let result: isize;
     // SAFETY: the kernel changes these registers, and what the caller answers for.
@@ -33,7 +33,7 @@ pub unsafe fn system(number: c_long, arguments: [usize; 6]) -> Result<usize, Err
             options(nostack),
         );
     }
-    if result < 0 && result >= -4095 {
+    if (-4095..0).contains(&result) {
         // In that range it fits.
         return Err(Errno::from_raw_os_error(-result as i32));
     }
@@ -43,12 +43,12 @@ pub unsafe fn system(number: c_long, arguments: [usize; 6]) -> Result<usize, Err
 /// Makes a system call with up to six arguments, integers and pointers alike.
 macro_rules! system {
     ($number:ident $(, $argument:expr)* $(,)?) => {{
-        use $crate::io::system::{Argument, system};
+        use $crate::io::system::{Argument, call_kernel};
         let given: &[usize] = &[$(Argument::word($argument)),*];
         let mut arguments = [0; 6];
         arguments[..given.len()].copy_from_slice(given);
         // SAFETY: the arguments are what the C program has passed, or lie in the caller's frame.
-        unsafe { system(libc::$number, arguments) }
+        unsafe { call_kernel(libc::$number, arguments) }
     }};
 }
 pub(crate) use system;

@@ -6,11 +6,11 @@
 use super::entry::{borrow, is_ours, or_leave};
 use super::plain::{Plain, plain};
 use super::read::{HERE, NOWAIT};
-use super::send::send_all;
+use super::send::{send_all, send_on_thread};
 use super::system::system;
 use super::vector::{Vector, buffer, of_rest};
 use fibre_io::poll::Readiness;
-use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, remove_known};
+use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, known, remove_known};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
 
@@ -19,7 +19,12 @@ use std::ffi::{c_int, c_void};
 pub unsafe extern "C" fn fibre_write(fd: c_int, bytes: *const c_void, count: usize) -> isize {
     or_leave(|| {
         let whole = buffer(bytes, count);
-        write(fd, Vector::of(&whole), HERE, plain!(SYS_write, fd, bytes, count))
+        write(
+            fd,
+            Vector::of(&whole),
+            HERE,
+            plain!(SYS_write, fd, bytes, count),
+        )
     })
 }
 
@@ -72,7 +77,11 @@ pub unsafe extern "C" fn fibre_pwritev(
 #[inline]
 fn write(fd: c_int, from: Vector, offset: i64, as_called: Plain) -> Result<usize, Failure> {
     if !is_ours(fd) {
-        return Ok(as_called.here()?);
+        let is_socket = fd >= 0 && known(borrow(fd)).has(Known::SOCKET) && offset == HERE;
+        return match is_socket.then(|| send_on_thread(fd, from)) {
+            None | Some(Err(Errno::NOTSOCK)) => Ok(as_called.here()?),
+            Some(sent) => Ok(sent?),
+        };
     }
     let mut call = Call::new(borrow(fd), Direction::Write, Wish::AsDescriptor)?;
     let known = call.known();

@@ -22,6 +22,7 @@ pub use read_dir::{DirEntry, ReadDir, read_dir};
 pub use std::fs::{FileTimes, FileType, Metadata, Permissions, TryLockError};
 
 use fibre_core::blocking;
+pub(crate) use patient::PATIENT;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

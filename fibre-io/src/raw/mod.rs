@@ -3,7 +3,7 @@
 //!
 //! A number gets a slot of the table, like an object's descriptor: when a call of ours *makes* the descriptor
 //! ([`made`]), or when a call first uses one that it *finds*. What was made is trusted until it is
-//! [closed](close) here. What was found may be closed by others unseen, and another descriptor have the number;
+//! [closed](close()) here. What was found may be closed by others unseen, and another descriptor have the number;
 //! so the kernel is asked, each time before somebody waits, whether it is registered still, which costs a system call.
 //!
 //! | | |
@@ -11,7 +11,8 @@
 //! | [`Call`] | the funnel: a call that does not wait, made to wait |
 //! | [`wait`] | waiting for one descriptor, to be read and written by whoever likes |
 //! | [`poll`] | waiting for several |
-//! | [`made`], [`close`], [`replace`] | what becomes of numbers |
+//! | [`made`], [`close`], [`renewed`] | what becomes of numbers |
+//! | [`patiently`] | a call that may block its thread for as long as it likes |
 //!
 //! Nothing here changes how others see a descriptor, but for [`Known::HIDDEN`], which the caller answers for.
 //!
@@ -20,16 +21,33 @@
 //! has found that there is none. If the program reads by calls of its own, nobody notes what they find, and a
 //! wait asks the kernel first (`poll(2)`): so it tells what is the case, however descriptors are used.
 
+use crate::fs::PATIENT;
+
 mod call;
 mod failure;
 mod number;
+mod one;
 mod several;
-mod wait;
 
 pub use crate::known::Known;
 pub use crate::source::{Direction, Left};
 pub use call::{Call, Wish};
 pub use failure::Failure;
-pub use number::{add_known, close, known, made, remove_known, replace};
+pub use number::{add_known, close, find, known, made, remove_known, renewed, try_again};
+pub use one::{look, wait};
 pub use several::poll;
-pub use wait::{look, wait};
+
+/// Makes a call that waits for what others do, as long as that takes, on a thread of its own. Blocks the fibre, whose cancellation
+/// does not end it; on a thread that is no fibre, just makes the call.
+///
+/// ```
+/// let fibre = fibre_core::spawn(|| fibre_io::raw::patiently(|| 7));
+/// assert_eq!(fibre.join().unwrap(), 7);
+/// ```
+///
+/// # Panics
+///
+/// With the panic of `call`.
+pub fn patiently<R: Send>(call: impl FnOnce() -> R + Send) -> R {
+    PATIENT.run(call)
+}

@@ -9,6 +9,7 @@ use crate::table::Slot;
 use crate::users::InUse;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
+use rustix::net::{ipproto, sockopt};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 /// A number while a call uses it.
@@ -33,7 +34,7 @@ impl<'fd> Number<'fd> {
         let slot = Slot::of(fd.as_raw_fd()).ok_or(Errno::MFILE)?;
         let generation = match slot.owner() {
             Some(generation) => generation,
-            None => find(fd, slot)?,
+            None => adopt(fd, slot)?,
         };
         Ok(Self {
             fd,
@@ -100,8 +101,9 @@ impl AsFd for Number<'_> {
 
 /// Finds a descriptor that nobody has told of. Returns its generation.
 #[cold]
-fn find(fd: BorrowedFd<'_>, slot: &'static Slot) -> Result<u32, Errno> {
+fn adopt(fd: BorrowedFd<'_>, slot: &'static Slot) -> Result<u32, Errno> {
     let kind = match FileType::from_raw_mode(fstat(fd)?.st_mode) {
+        FileType::Socket if is_tcp(fd) => Known::SOCKET | Known::DRAINS,
         FileType::Socket => Known::SOCKET,
         FileType::RegularFile | FileType::Directory | FileType::BlockDevice => Known::FILE,
         _ => Known::NOTHING,
@@ -115,6 +117,12 @@ fn find(fd: BorrowedFd<'_>, slot: &'static Slot) -> Result<u32, Errno> {
         // It is being closed, or made.
         std::thread::yield_now();
     }
+}
+
+/// Whether a socket is of TCP, also over several paths: a short read drains it, as a peer can send nothing but bytes.
+fn is_tcp(fd: BorrowedFd<'_>) -> bool {
+    let protocol = sockopt::socket_protocol(fd);
+    matches!(protocol, Ok(Some(ipproto::TCP | ipproto::MPTCP)))
 }
 
 /// What is known of a descriptor; nothing, if nobody has used it.
@@ -144,17 +152,15 @@ fn raw_slot(fd: BorrowedFd<'_>) -> Option<&'static Slot> {
 }
 
 /// Notes that a system call of the caller's has just made this descriptor, of which this is known. From now on it
-/// is to be closed by [`close`]. Blocks nothing.
+/// is to be closed by [`close()`]. Blocks nothing.
 ///
 /// ```
 /// use fibre_io::raw::{self, Known};
-/// use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
+/// use std::os::fd::AsFd;
 ///
 /// let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
 /// raw::made(ours.as_fd(), Known::SOCKET);
 /// assert!(raw::known(ours.as_fd()).has(Known::SOCKET));
-/// // SAFETY: nobody uses the number any more.
-/// unsafe { raw::close(ours.into_raw_fd()) }.unwrap();
 /// # drop(theirs);
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -164,8 +170,31 @@ pub fn made(fd: BorrowedFd<'_>, known: Known) {
     }
 }
 
-/// Closes a descriptor. Calls that wait for it fail with `EBADF`; those that go on, and later ones, touch nothing
-/// that gets the number then. Blocks nothing, but what closing its file may block the thread for.
+/// Notes that a system call of the caller's has just made this descriptor, of which nothing is known: who waits for
+/// an earlier one of its number is told, and what it is will be found out when it is used. Blocks nothing.
+pub fn renewed(fd: BorrowedFd<'_>) {
+    if let Some(slot) = Slot::of(fd.as_raw_fd())
+        && slot.owner().is_some()
+    {
+        slot.release();
+    }
+}
+
+/// Closes a descriptor by `call`, a system call that closes it, or puts another one into its place, like `dup3`. Calls that wait
+/// for it fail with `EBADF`; those that go on, and later ones, touch nothing that gets the number then. Blocks nothing but what
+/// `call` does.
+///
+/// ```
+/// use fibre_io::raw;
+/// use std::os::fd::IntoRawFd;
+///
+/// let number = std::fs::File::open("/")?.into_raw_fd();
+/// // SAFETY: nobody else has the number.
+/// let close = || Ok(unsafe { rustix::io::close(number) });
+/// // SAFETY: the same.
+/// unsafe { raw::close(number, close) }?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Safety
 ///
@@ -173,35 +202,31 @@ pub fn made(fd: BorrowedFd<'_>, known: Known) {
 ///
 /// # Errors
 ///
-/// Those of `close`: `EBADF` if it is not open.
-pub unsafe fn close(fd: RawFd) -> Result<(), Errno> {
+/// Those of `call`.
+pub unsafe fn close<T>(fd: RawFd, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     forget(fd);
-    // SAFETY: the caller's promise. Errors but `EBADF` tell of the file, and the number is free then, too.
-    let done = unsafe { libc::syscall(libc::SYS_close, fd) };
-    if done < 0 {
-        let error = std::io::Error::last_os_error();
-        return Err(Errno::from_io_error(&error).unwrap_or(Errno::BADF));
-    }
+    let done = call();
     descriptor_freed();
-    Ok(())
+    done
 }
 
-/// Puts `replacement`, by a system call like `dup3`, in the place of the descriptor that has this number, which is
-/// [closed](close) thereby.
-///
-/// # Safety
-///
-/// As for [`close`].
+/// Lets all calls that wait for a direction try again: the caller knows of something that the kernel does not tell.
+pub fn try_again(fd: BorrowedFd<'_>, direction: Direction) {
+    if let Some(slot) = Slot::of(fd.as_raw_fd()) {
+        match direction {
+            Direction::Read => slot.read.wake_all(),
+            Direction::Write => slot.write.wake_all(),
+        }
+    }
+}
+
+/// What is known of a descriptor, which is found out if nobody has used it.
 ///
 /// # Errors
 ///
-/// Those of `replacement`.
-pub unsafe fn replace<T>(
-    fd: RawFd,
-    replacement: impl FnOnce() -> Result<T, Errno>,
-) -> Result<T, Errno> {
-    forget(fd);
-    replacement()
+/// `EBADF` if there is no such descriptor.
+pub fn find(fd: BorrowedFd<'_>) -> Result<Known, Errno> {
+    Ok(Number::of(fd)?.known())
 }
 
 /// Takes a number that is about to be closed from its owner.

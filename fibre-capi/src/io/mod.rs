@@ -1,0 +1,20 @@
+//! Input and output on descriptors' numbers.
+//!
+//! A call that would block its kernel thread blocks its fibre, whether its descriptor is blocking or not is the
+//! program's affair: `O_NONBLOCK` is never changed behind its back, with one exception (listeners, see `socket`). How that is done
+//! for each kind of descriptor is told in `read`; what becomes of numbers, in `fibre_io::raw`. Signals end no call of a
+//! fibre (`EINTR`).
+//!
+//! On a plain thread each call is the system's own, signals included.
+
+mod entry;
+mod numbers;
+mod plain;
+mod poll;
+mod read;
+mod receive;
+mod send;
+mod socket;
+mod system;
+mod vector;
+mod write;

@@ -1,0 +1,226 @@
+//! Waiting for descriptors: `poll`, `select` and their kin, and [`fibre_fd_wait`].
+//!
+//! What is told is what is the case. A fibre leaves its signals to other threads, so the signal masks of `ppoll` and
+//! `pselect` say nothing to it.
+
+use super::entry::{borrow, or_leave, small};
+use super::plain::{Plain, plain};
+use super::receive::duration;
+use super::system::system;
+use fibre_core::{in_fibre, yield_point_cancellable};
+use fibre_io::poll::{PollFd, Readiness};
+use fibre_io::raw::{Failure, poll, wait};
+use rustix::io::Errno;
+use std::ffi::{c_int, c_short};
+use std::time::{Duration, Instant};
+
+/// Waits until something of `events` (`POLLIN`, `POLLOUT`, `POLLPRI`, `POLLRDHUP`) is the case with a descriptor, or an error or
+/// hang-up, and returns what is, as `poll` has it; 0 once the monotonic clock shows `*deadline`. Without a deadline (`NULL`) it waits
+/// for ever, and with one that has passed, it looks. -1 and `EBADF` for what is no descriptor, or is closed meanwhile
+/// ([`fibre_close`](super::numbers)); `EINVAL` for what is no time. A cancellation point.
+///
+/// It is made for descriptors that are non-blocking, and read and written in any way. A program that reads by this library's
+/// calls makes no system call for a wait that follows a read which took all there was.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_fd_wait(
+    fd: c_int,
+    events: c_int,
+    deadline: *const libc::timespec,
+) -> c_int {
+    or_leave(|| {
+        if fd < 0 {
+            return Err(Errno::BADF.into());
+        }
+        // SAFETY: null, or the caller's time.
+        let deadline = unsafe { deadline.as_ref() }.map(moment).transpose()?;
+        // Other bits are those of other kinds of waits.
+        let interest = Readiness::from_bits(events as u16);
+        if !in_fibre() {
+            return wait_on_thread(fd, events as c_short, deadline.flatten());
+        }
+        let found = match deadline {
+            Some(deadline) => wait(borrow(fd), interest, deadline)?,
+            None => wait(borrow(fd), interest, None)?,
+        };
+        Ok(c_int::from(found.bits()))
+    })
+}
+
+/// The moment at which the monotonic clock shows this; `None` for one that it never shows.
+fn moment(time: &libc::timespec) -> Result<Option<Instant>, Errno> {
+    if !(0..1_000_000_000).contains(&time.tv_nsec) {
+        return Err(Errno::INVAL);
+    }
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let nanoseconds =
+        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    let left = nanoseconds(time.tv_sec, time.tv_nsec) - nanoseconds(now.tv_sec, now.tv_nsec);
+    let left = u64::try_from(left.max(0)).ok().map(Duration::from_nanos);
+    Ok(left.and_then(|left| Instant::now().checked_add(left)))
+}
+
+/// [`fibre_fd_wait`] on a plain thread.
+fn wait_on_thread(fd: c_int, events: c_short, deadline: Option<Instant>) -> Result<c_int, Failure> {
+    let mut asked = libc::pollfd {
+        fd,
+        events,
+        revents: 0,
+    };
+    let left = deadline.map(|end| kernel_time(end.saturating_duration_since(Instant::now())));
+    let left = left.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    system!(SYS_ppoll, &raw mut asked, 1, left, 0_usize, 0_usize)?;
+    if asked.revents & libc::POLLNVAL != 0 {
+        return Err(Errno::BADF.into());
+    }
+    Ok(c_int::from(asked.revents))
+}
+
+/// A time as the kernel takes it.
+fn kernel_time(time: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    }
+}
+
+/// `poll`: with a time-out in milliseconds, a negative one for none. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_poll(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    timeout: c_int,
+) -> c_int {
+    or_leave(|| {
+        let timeout_of = u64::try_from(timeout).ok().map(Duration::from_millis);
+        let as_called = plain!(SYS_poll, fds, count as usize, timeout);
+        // SAFETY: the caller's descriptors.
+        unsafe { poll_all(fds, count, timeout_of, as_called) }
+    })
+}
+
+/// `ppoll`: with a time-out, `NULL` for none. A fibre has no signals, and its mask is not looked at. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_ppoll(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    timeout: *const libc::timespec,
+    signals: *const libc::sigset_t,
+) -> c_int {
+    or_leave(|| {
+        // SAFETY: null, or the caller's time, of which the kernel writes to a copy.
+        let mut time = unsafe { timeout.as_ref() }.copied();
+        let timeout_of = time.as_ref().map(duration).transpose()?;
+        let time = time
+            .as_mut()
+            .map_or(std::ptr::null_mut(), std::ptr::from_mut);
+        let as_called = plain!(SYS_ppoll, fds, count as usize, time, signals, 8);
+        // SAFETY: the caller's descriptors.
+        unsafe { poll_all(fds, count, timeout_of, as_called) }
+    })
+}
+
+/// The common part.
+///
+/// # Safety
+///
+/// There are so many descriptors.
+unsafe fn poll_all(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    timeout: Option<Duration>,
+    as_called: Plain,
+) -> Result<c_int, Failure> {
+    if !in_fibre() {
+        return Ok(small(as_called.here()?));
+    }
+    let fds = if count == 0 {
+        &mut []
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(fds, count as usize) }
+    };
+    wait_for_all(fds, timeout)
+}
+
+/// Waits until the kernel says that something is the case.
+fn wait_for_all(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> Result<c_int, Failure> {
+    yield_point_cancellable()?;
+    let deadline = timeout.map(|timeout| Instant::now().checked_add(timeout));
+    loop {
+        let ready = ask(fds)?;
+        if ready > 0 || timeout == Some(Duration::ZERO) {
+            return Ok(ready);
+        }
+        let open: Vec<_> = fds.iter().filter(|one| one.fd >= 0).collect();
+        let numbers: Vec<_> = open.iter().map(|one| borrow(one.fd)).collect();
+        let mut asked: Vec<_> = open
+            .iter()
+            .zip(&numbers)
+            .map(|(one, number)| PollFd::new(number, interest_of(one.events)))
+            .collect();
+        if poll(&mut asked, deadline.flatten())? == 0 {
+            return Ok(0);
+        }
+        // What has been closed just now may not be known to the kernel as that yet.
+        let mut answers = asked.iter().map(PollFd::readiness);
+        let mut closed = 0;
+        for one in fds.iter_mut().filter(|one| one.fd >= 0) {
+            if answers
+                .next()
+                .is_some_and(|it| it.contains(Readiness::INVALID))
+            {
+                one.revents = libc::POLLNVAL;
+                closed += 1;
+            }
+        }
+        if closed > 0 {
+            return Ok(small(closed));
+        }
+    }
+}
+
+/// Asks the kernel what is the case.
+fn ask(fds: &mut [libc::pollfd]) -> Result<c_int, Errno> {
+    loop {
+        match system!(SYS_poll, fds.as_mut_ptr(), fds.len(), 0) {
+            Err(Errno::INTR) => {}
+            done => return done.map(small),
+        }
+    }
+}
+
+/// What is to be waited for, of what is asked: some flags are other names.
+fn interest_of(events: c_short) -> Readiness {
+    let named = |also: c_short, name: c_short| if events & also != 0 { name } else { 0 };
+    let also = named(libc::POLLRDNORM, libc::POLLIN)
+        | named(libc::POLLRDBAND, libc::POLLPRI)
+        | named(libc::POLLWRNORM | libc::POLLWRBAND, libc::POLLOUT);
+    Readiness::from_bits((events | also).cast_unsigned())
+}
+
+/// `poll` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_poll_chk(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    timeout: c_int,
+    room: usize,
+) -> c_int {
+    super::read::check(count as usize, room / size_of::<libc::pollfd>());
+    // SAFETY: the caller's descriptors.
+    unsafe { fibre_poll(fds, count, timeout) }
+}
+
+/// `ppoll` of such a program.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_ppoll_chk(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    timeout: *const libc::timespec,
+    signals: *const libc::sigset_t,
+    room: usize,
+) -> c_int {
+    super::read::check(count as usize, room / size_of::<libc::pollfd>());
+    // SAFETY: the caller's descriptors.
+    unsafe { fibre_ppoll(fds, count, timeout, signals) }
+}

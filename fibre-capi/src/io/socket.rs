@@ -1,0 +1,216 @@
+//! Sockets: what makes, connects and accepts them.
+//!
+//! Calls that send and receive can be told not to wait; accepting cannot. So a blocking listener is made non-blocking
+//! when it is first accepted from, unless others may have it, and its program does not see that: `fcntl` shows what it has
+//! set itself ([`Known::HIDDEN`]). If others may have it, the call is made on another thread, once there is a connection.
+//! Connecting makes the socket non-blocking for the moment of the call.
+
+use super::entry::{at_once, borrow, is_ours, nothing, or_leave, small};
+use super::plain::plain;
+use super::system::system;
+use fibre_io::poll::Readiness;
+use fibre_io::raw::Left;
+use fibre_io::raw::{
+    Call, Direction, Failure, Known, Wish, add_known, find, known, look, made, try_again, wait,
+};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, socket_error, socket_timeout, socket_type};
+use rustix::net::{SocketType, getpeername};
+use std::ffi::{c_int, c_void};
+use std::time::Instant;
+
+/// `socket`.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    at_once(|| {
+        let fd = small(system!(SYS_socket, domain, kind, protocol)?);
+        made(borrow(fd), known_of(domain, kind, protocol));
+        Ok(fd)
+    })
+}
+
+/// What is known of a new socket.
+fn known_of(domain: c_int, kind: c_int, protocol: c_int) -> Known {
+    let is_internet = domain == libc::AF_INET || domain == libc::AF_INET6;
+    let is_stream = kind & 0xF == libc::SOCK_STREAM;
+    let is_tcp = matches!(protocol, 0 | libc::IPPROTO_TCP | libc::IPPROTO_MPTCP);
+    if is_internet && is_stream && is_tcp {
+        Known::SOCKET | Known::DRAINS
+    } else {
+        Known::SOCKET
+    }
+}
+
+/// `socketpair`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_socketpair(
+    domain: c_int,
+    kind: c_int,
+    protocol: c_int,
+    pair: *mut c_int,
+) -> c_int {
+    at_once(|| {
+        nothing(system!(SYS_socketpair, domain, kind, protocol, pair))?;
+        // SAFETY: the caller's two numbers, which the kernel has written.
+        let [one, other] = unsafe { pair.cast::<[c_int; 2]>().read() };
+        made(borrow(one), Known::SOCKET);
+        made(borrow(other), Known::SOCKET);
+        Ok(())
+    })
+}
+
+/// `accept`: [`fibre_accept4`] without flags.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_accept(
+    fd: c_int,
+    address: *mut libc::sockaddr,
+    length: *mut libc::socklen_t,
+) -> c_int {
+    // SAFETY: the caller's address.
+    unsafe { fibre_accept4(fd, address, length, 0) }
+}
+
+/// `accept4`: the next connection; waits for it, unless the listener is non-blocking. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_accept4(
+    fd: c_int,
+    address: *mut libc::sockaddr,
+    length: *mut libc::socklen_t,
+    flags: c_int,
+) -> c_int {
+    or_leave(|| {
+        let as_called = plain!(SYS_accept4, fd, address, length, flags);
+        let accepted = if !is_ours(fd) {
+            accept_on_thread(fd, || as_called.here())?
+        } else if may_wait_at_gate(fd)? {
+            let mut call = Call::new(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
+            call.run(|| Ok((as_called.here()?, Left::More)))?
+        } else {
+            wait(borrow(fd), Readiness::READ, None)?;
+            as_called.patiently()?
+        };
+        let accepted = small(accepted);
+        let inherited = Known::SOCKET | Known::DRAINS | Known::TIMED;
+        made(
+            borrow(accepted),
+            known(borrow(fd)).and(inherited) | Known::SOCKET,
+        );
+        Ok(accepted)
+    })
+}
+
+/// Whether a listener is non-blocking, or has been made so here.
+fn may_wait_at_gate(fd: c_int) -> Result<bool, Errno> {
+    let known = find(borrow(fd))?;
+    if known.has(Known::HIDDEN) {
+        return Ok(true);
+    }
+    let flags = fcntl_getfl(borrow(fd))?;
+    if flags.contains(OFlags::NONBLOCK) {
+        return Ok(true);
+    }
+    let is_shared = known.has(Known::SHARED) || !known.has(Known::RAW | Known::SOCKET);
+    if !is_shared {
+        add_known(borrow(fd), Known::HIDDEN);
+        fcntl_setfl(borrow(fd), flags | OFlags::NONBLOCK)?;
+    }
+    Ok(!is_shared)
+}
+
+/// Accepts on a plain thread, which waits in the kernel where the listener does not.
+fn accept_on_thread(fd: c_int, accept: impl Fn() -> Result<usize, Errno>) -> Result<usize, Errno> {
+    loop {
+        match accept() {
+            Err(Errno::AGAIN) if fd >= 0 && known(borrow(fd)).has(Known::HIDDEN) => {
+                let mut asked = libc::pollfd {
+                    fd,
+                    events: libc::POLLIN,
+                    revents: 0,
+                };
+                system!(SYS_poll, &raw mut asked, 1, -1)?;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// `connect`: to an address; waits for the peer, unless the socket is non-blocking. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_connect(
+    fd: c_int,
+    address: *const libc::sockaddr,
+    length: libc::socklen_t,
+) -> c_int {
+    or_leave(|| {
+        let as_called = plain!(SYS_connect, fd, address, length);
+        if !is_ours(fd) {
+            return Ok(nothing(as_called.here())?);
+        }
+        let flags = fcntl_getfl(borrow(fd))?;
+        if flags.contains(OFlags::NONBLOCK) || socket_type(borrow(fd))? == SocketType::DGRAM {
+            return Ok(nothing(as_called.here())?);
+        }
+        find(borrow(fd))?;
+        fcntl_setfl(borrow(fd), flags | OFlags::NONBLOCK)?;
+        let begun = as_called.here();
+        fcntl_setfl(borrow(fd), flags)?;
+        match begun {
+            Err(Errno::INPROGRESS) => connected(fd),
+            // A Unix socket's queue is full, and nothing tells of room.
+            Err(Errno::AGAIN) => as_called.patiently().map(drop),
+            done => Ok(nothing(done)?),
+        }
+    })
+}
+
+/// Waits for the end of a connection's beginning.
+fn connected(fd: c_int) -> Result<(), Failure> {
+    let timeout = socket_timeout(borrow(fd), Timeout::Send)?;
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    loop {
+        if wait(borrow(fd), Readiness::WRITE, deadline)?.is_empty() {
+            return Err(Errno::INPROGRESS.into());
+        }
+        socket_error(borrow(fd))??;
+        if getpeername(borrow(fd)).is_ok() {
+            return Ok(());
+        }
+        if !look(borrow(fd), Readiness::WRITE)?.is_empty() {
+            // An error that somebody else has taken.
+            return Err(Errno::NOTCONN.into());
+        }
+    }
+}
+
+/// `shutdown`: ends one direction or both; those who wait there see it.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_shutdown(fd: c_int, how: c_int) -> c_int {
+    at_once(|| {
+        nothing(system!(SYS_shutdown, fd, how))?;
+        // The kernel tells of most ends, but not of the sending end of a Unix stream without room.
+        if how != libc::SHUT_RD {
+            try_again(borrow(fd), Direction::Write);
+        }
+        Ok(())
+    })
+}
+
+/// `setsockopt`. Time-outs (`SO_RCVTIMEO`, `SO_SNDTIMEO`) end waits of fibres, too.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_setsockopt(
+    fd: c_int,
+    level: c_int,
+    option: c_int,
+    value: *const c_void,
+    length: libc::socklen_t,
+) -> c_int {
+    at_once(|| {
+        nothing(system!(SYS_setsockopt, fd, level, option, value, length))?;
+        let is_timeout = matches!(option, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO | 66 | 67);
+        if level == libc::SOL_SOCKET && is_timeout {
+            add_known(borrow(fd), Known::TIMED);
+        }
+        Ok(())
+    })
+}
