@@ -71,3 +71,11 @@ pub fn small(value: usize) -> i32 {
 pub fn nothing(done: Result<usize, Errno>) -> Result<(), Errno> {
     done.map(drop)
 }
+
+/// Ends the process if there is less room than a call needs.
+#[inline]
+pub fn check(needed: usize, room: usize) {
+    if needed > room {
+        fibre_core::die(format_args!("a call would write beyond its buffer"));
+    }
+}

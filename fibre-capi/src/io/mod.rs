@@ -16,5 +16,6 @@ mod receive;
 mod send;
 mod socket;
 mod system;
+mod terms;
 mod vector;
 mod write;

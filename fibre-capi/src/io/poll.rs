@@ -3,10 +3,10 @@
 //! What is told is what is the case. A fibre leaves its signals to other threads, so the signal masks of `ppoll` and
 //! `pselect` say nothing to it.
 
-use super::entry::{borrow, or_leave, small};
+use super::entry::{borrow, check, or_leave, small};
 use super::plain::{Plain, plain};
-use super::receive::duration;
 use super::system::system;
+use super::terms::duration;
 use fibre_core::{in_fibre, yield_point_cancellable};
 use fibre_io::poll::{PollFd, Readiness};
 use fibre_io::raw::{Failure, poll, wait};
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn fibre_poll_chk(
     timeout: c_int,
     room: usize,
 ) -> c_int {
-    super::read::check(count as usize, room / size_of::<libc::pollfd>());
+    check(count as usize, room / size_of::<libc::pollfd>());
     // SAFETY: the caller's descriptors.
     unsafe { fibre_poll(fds, count, timeout) }
 }
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn fibre_ppoll_chk(
     signals: *const libc::sigset_t,
     room: usize,
 ) -> c_int {
-    super::read::check(count as usize, room / size_of::<libc::pollfd>());
+    check(count as usize, room / size_of::<libc::pollfd>());
     // SAFETY: the caller's descriptors.
     unsafe { fibre_ppoll(fds, count, timeout, signals) }
 }

@@ -9,11 +9,11 @@
 //!
 //! No descriptor is changed. On a plain thread, each call is the system's.
 
-use super::entry::{borrow, is_ours, or_leave};
+use super::entry::{borrow, check, is_ours, or_leave};
 use super::plain::{Plain, plain};
-use super::receive::left;
 use super::system::system;
-use super::vector::{Vector, buffer, of_rest};
+use super::terms::left;
+use super::vector::{Vector, buffer, message, of_rest};
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, remove_known};
 use rustix::io::Errno;
@@ -141,19 +141,6 @@ fn receive(fd: c_int, into: Vector) -> Result<usize, Errno> {
     system!(SYS_recvmsg, fd, &raw const whole, libc::MSG_DONTWAIT)
 }
 
-/// A message that has these buffers and nothing else.
-pub fn message(of: Vector) -> libc::msghdr {
-    libc::msghdr {
-        msg_name: std::ptr::null_mut(),
-        msg_namelen: 0,
-        msg_iov: of.start().cast_mut(),
-        msg_iovlen: of.count(),
-        msg_control: std::ptr::null_mut(),
-        msg_controllen: 0,
-        msg_flags: 0,
-    }
-}
-
 /// Reads what there is without waiting.
 fn read_now(fd: c_int, into: Vector, offset: i64) -> Result<usize, Errno> {
     // The kernel takes an offset in two words, of which the second is for smaller ones.
@@ -231,12 +218,4 @@ pub unsafe extern "C" fn fibre_pread_chk(
     check(count, room);
     // SAFETY: the caller's buffer.
     unsafe { fibre_pread(fd, bytes, count, offset) }
-}
-
-/// Ends the process if there is less room than a call needs.
-#[inline]
-pub fn check(needed: usize, room: usize) {
-    if needed > room {
-        fibre_core::die(format_args!("a call would write beyond its buffer"));
-    }
 }

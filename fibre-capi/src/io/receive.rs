@@ -1,16 +1,15 @@
 //! Receiving from sockets.
 
-use super::entry::{borrow, is_ours, or_leave, small};
-use super::read::{check, message};
-use super::send::wish;
+use super::entry::{borrow, check, is_ours, or_leave, small};
 use super::system::system;
-use super::vector::{Vector, of_rest};
+use super::terms::{duration, left, wish};
+use super::vector::{Vector, buffer, message, of_rest};
 use fibre_io::raw::{Call, Direction, Failure, Known, Left};
 use rustix::io::Errno;
 use rustix::net::{SocketType, sockopt};
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// `recv`: [`fibre_recvfrom`] that does not ask from whom.
 #[unsafe(no_mangle)]
@@ -54,7 +53,7 @@ pub unsafe extern "C" fn fibre_recvfrom(
             let received = system!(SYS_recvfrom, fd, bytes, count, now, address, length)?;
             Ok((received, left(drains, received, count)))
         })?;
-        let whole = super::vector::buffer(bytes, count);
+        let whole = buffer(bytes, count);
         receive_rest(fd, &mut call, Vector::of(&whole), received, flags)
     })
 }
@@ -136,19 +135,6 @@ pub unsafe extern "C" fn fibre_recvmmsg(
     })
 }
 
-/// A time that a program gives.
-///
-/// # Errors
-///
-/// `EINVAL` for what is none.
-pub fn duration(time: &libc::timespec) -> Result<Duration, Errno> {
-    let seconds = u64::try_from(time.tv_sec).map_err(|_| Errno::INVAL)?;
-    match u32::try_from(time.tv_nsec) {
-        Ok(nanoseconds @ 0..1_000_000_000) => Ok(Duration::new(seconds, nanoseconds)),
-        _ => Err(Errno::INVAL),
-    }
-}
-
 /// Receives the rest of what `MSG_WAITALL` asks for, if the call waits. An error is for the next call then.
 #[inline]
 fn receive_rest(
@@ -201,16 +187,6 @@ fn drains(call: &Call<'_>, flags: c_int) -> bool {
 #[inline]
 fn drains_now(fd: c_int, flags: c_int) -> bool {
     fibre_io::raw::known(borrow(fd)).has(Known::DRAINS) && flags & libc::MSG_PEEK == 0
-}
-
-/// What receiving so much of what there was room for says about the rest.
-#[inline]
-pub fn left(drains: bool, received: usize, room: usize) -> Left {
-    if drains && received > 0 && received < room {
-        Left::Nothing
-    } else {
-        Left::More
-    }
 }
 
 /// `recv` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.

@@ -2,10 +2,10 @@
 //! client has.
 
 use super::entry::{borrow, is_ours, or_leave, small};
-use super::read::message;
 use super::system::system;
-use super::vector::{Vector, buffer, of_rest};
-use fibre_io::raw::{Call, Direction, Failure, Left, Wish};
+use super::terms::{room, wish};
+use super::vector::{Vector, buffer, message, of_rest};
+use fibre_io::raw::{Call, Direction, Failure};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
@@ -184,23 +184,4 @@ fn send_now(fd: c_int, from: Vector, flags: c_int) -> Result<usize, Errno> {
     }
     let message = message(from);
     system!(SYS_sendmsg, fd, &raw const message, flags)
-}
-
-/// What sending so much says about the room that is left.
-#[inline]
-fn room(sent: usize, wanted: usize) -> Left {
-    if sent < wanted {
-        Left::Nothing
-    } else {
-        Left::More
-    }
-}
-
-/// Whether a call with these flags waits.
-pub fn wish(flags: c_int) -> Wish {
-    if flags & (libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE | libc::MSG_OOB) != 0 {
-        Wish::Never
-    } else {
-        Wish::AsDescriptor
-    }
 }

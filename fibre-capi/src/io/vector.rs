@@ -127,6 +127,19 @@ pub fn of_rest(rest: &[libc::iovec]) -> Vector {
     }
 }
 
+/// A message that has these buffers and nothing else.
+pub fn message(of: Vector) -> libc::msghdr {
+    libc::msghdr {
+        msg_name: std::ptr::null_mut(),
+        msg_namelen: 0,
+        msg_iov: of.start().cast_mut(),
+        msg_iovlen: of.count(),
+        msg_control: std::ptr::null_mut(),
+        msg_controllen: 0,
+        msg_flags: 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
