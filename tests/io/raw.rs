@@ -27,6 +27,13 @@ fn borrowed(fd: RawFd) -> BorrowedFd<'static> {
     unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
+/// Closes what has been made for raw calls.
+fn close(fd: impl IntoRawFd) {
+    let number = fd.into_raw_fd();
+    // SAFETY: nobody else has it.
+    unsafe { raw::close(number, || Ok(rustix::io::close(number))) }.unwrap();
+}
+
 /// What is left unread is told of again, what has been read is not, whoever has read it.
 #[test]
 fn what_is_told_is_what_is_the_case() {
@@ -53,6 +60,7 @@ fn what_is_told_is_what_is_the_case() {
             drop(writer);
             let end = raw::wait(reader.as_fd(), Readiness::READ, None).unwrap();
             assert!(end.contains(Readiness::HANGUP));
+            close(reader);
         }
     });
 }
@@ -117,7 +125,8 @@ fn closing_ends_what_waits() {
             assert_eq!(polls.join().unwrap(), Ok(()));
             let (count, _) = recv(&next, &mut [0; 8], RecvFlags::DONTWAIT).unwrap();
             assert_eq!(count, 6);
-            drop((next, far));
+            close(next);
+            drop(far);
         }
     });
 }
