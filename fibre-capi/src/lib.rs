@@ -17,6 +17,7 @@
 //! | `cancel`, `key`, `signal` | what programs call: cancelling, values by key, signals and forks |
 //! | `cluster`, `attr` | clusters, and what new fibres are to be like |
 //! | `thread`, `join`, `about` | creating fibres, waiting for their ends, knowing of them |
+//! | `io` | input and output on descriptors' numbers |
 //! | `first` | `main` as the first fibre |
 //!
 //! # What is unsafe about it
@@ -50,9 +51,9 @@ pub mod errno;
 pub mod exit;
 pub mod first;
 pub mod init;
+pub mod io;
 pub mod join;
 pub mod key;
-pub mod io;
 pub mod record;
 pub mod signal;
 pub mod sync;
