@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::compare::Compare;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 use fibre_mcload::Plan;
@@ -19,7 +20,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// The command line.
 #[derive(Parser)]
-#[command(about = "Puts load on Memcached servers, checks every answer, and says what it cost")]
+#[command(about = "Puts load on Memcached servers, checks every answer, and compares servers")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -34,6 +35,8 @@ pub enum Command {
     Run(Run),
     /// Opens connections that do nothing, and says what each costs the server
     Idle(Idle),
+    /// Starts servers in turn, measures them side by side, and writes tables and plots
+    Compare(Compare),
 }
 
 impl Command {
@@ -43,6 +46,7 @@ impl Command {
         match self {
             Self::Run(run) => run.execute(),
             Self::Idle(idle) => idle.execute(),
+            Self::Compare(compare) => compare.execute(),
         }
     }
 }

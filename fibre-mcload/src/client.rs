@@ -44,6 +44,8 @@ pub struct Client {
     work: Work,
     /// The connection, while there is one.
     stream: Option<TcpStream>,
+    /// Whether the next one is in place of one that was lost.
+    has_lost: bool,
     /// What was asked, and how answers are taken.
     digest: Digest,
     /// Requests to be sent.
@@ -61,6 +63,7 @@ impl Client {
             random: Random::new(shared.plan.seed, u64::from(number)),
             work: Work::Preload { next: number },
             stream: None,
+            has_lost: false,
             digest: Digest::new(processor),
             out: Vec::new(),
             sent: 0,
@@ -134,6 +137,9 @@ impl Client {
             stream.set_write_deadline(Some(self.shared.clock.instant(0)));
             self.deadline = 0;
             self.stream = Some(stream);
+            if std::mem::take(&mut self.has_lost) {
+                self.shared.tally(self.digest.processor).reconnects += 1;
+            }
         }
         loop {
             self.fill(self.shared.clock.now());
@@ -154,8 +160,9 @@ impl Client {
             }
             Work::Mix { left: 0, .. } => None,
             Work::Mix { pace, .. } => {
-                let due = pace.next().unwrap_or_else(|| self.shared.clock.now());
-                (due < end).then_some(due)
+                let now = self.shared.clock.now();
+                let due = pace.next().unwrap_or(now);
+                (now < end && due < end).then_some(due)
             }
         }
     }
@@ -183,7 +190,7 @@ impl Client {
                 }
                 Work::Mix { left, pace } => {
                     let end = self.shared.clock.end();
-                    if *left == 0 || pace.next().unwrap_or(now) >= end {
+                    if *left == 0 || now >= end || pace.next().is_some_and(|due| due >= end) {
                         return;
                     }
                     let Some(due) = pace.take(now) else { return };
@@ -305,6 +312,12 @@ impl Client {
     /// The connection is of no more use, and what was under way on it is lost.
     fn lose(&mut self, failure: Failure) {
         self.stream = None;
+        self.has_lost = true;
+        if let (Work::Preload { next }, Some(oldest)) =
+            (&mut self.work, self.digest.pending.front())
+        {
+            *next = oldest.key; // they are sent in order
+        }
         self.out.clear();
         self.sent = 0;
         self.digest.lose(&self.shared, failure);

@@ -1,6 +1,7 @@
-//! `fibre-mcload`: puts load on Memcached servers, checks every answer, and says what it cost.
+//! `fibre-mcload`: puts load on Memcached servers, checks every answer, and compares servers.
 
 mod cli;
+mod compare;
 
 use std::process::ExitCode;
 

@@ -1,0 +1,83 @@
+//! Connections that break, answers that do not come, and clients that misbehave.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use fibre_mcload::Plan;
+use fibre_mcload::storm::Storm;
+
+use crate::server::{Fault, Server};
+use crate::{plan, report};
+
+#[test]
+fn a_lost_connection_is_opened_anew_and_counted() -> Result<()> {
+    let report = report(Fault::Hangup(100))?;
+    assert!(report.is_right() && !report.is_clean(), "{report}");
+    let lost: u64 = report.lost.values().sum();
+    assert!(lost >= 5 && report.reconnects >= 5, "{report}");
+    assert!(report.unanswered > 0 && report.doubted_keys > 0, "{report}");
+    assert!(
+        report.counts.requests() + report.unanswered >= 1000,
+        "{report}"
+    );
+    Ok(())
+}
+
+#[test]
+fn an_answer_that_does_not_come_is_given_up() -> Result<()> {
+    let server = Server::start(Fault::Silent(300))?;
+    let plan = Plan {
+        pipeline: 1,
+        timeout: Duration::from_millis(300),
+        ..plan(&server)
+    };
+    let report = plan.run()?;
+    assert!(report.is_right(), "{report}");
+    assert!(
+        report.lost["timed out"] >= 1 && report.unanswered >= 1,
+        "{report}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_server_that_never_keeps_a_connection_is_hopeless() -> Result<()> {
+    assert!(report(Fault::Hangup(1)).is_err());
+    Ok(())
+}
+
+#[test]
+fn those_who_behave_are_served_in_a_storm() -> Result<()> {
+    let server = Server::start(Fault::None)?;
+    let storms = [
+        "trickle=3",
+        "slow-reader=3",
+        "kill=3",
+        "flood=20",
+        "short=3",
+    ]
+    .map(str::parse::<Storm>);
+    let storms: Result<Vec<Storm>, String> = storms.into_iter().collect();
+    let report = Plan {
+        requests: None,
+        seconds: Duration::from_secs(1),
+        storms: storms.map_err(anyhow::Error::msg)?,
+        ..plan(&server)
+    }
+    .run()?;
+    assert!(report.is_clean(), "{report}");
+    assert_eq!(report.storms.len(), 5);
+    for kind in ["kill", "short", "trickle", "flood"] {
+        assert!(report.storms[kind] > 0, "{kind}: {report}");
+    }
+    Ok(())
+}
+
+#[test]
+fn idle_connections_are_measured() -> Result<()> {
+    let server = Server::start(Fault::None)?;
+    let idle = plan(&server).idle()?;
+    assert_eq!(idle.connections, 4);
+    assert!(idle.threads > 0 && idle.resident_bytes > 0 && idle.bytes_per_connection.is_finite());
+    Ok(())
+}
