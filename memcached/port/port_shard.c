@@ -12,7 +12,16 @@ void port_log_to(logger *l) {
     pthread_setspecific(logger_key, l);
 }
 
+/* As many processors as the original would have threads, unless the environment says another number. */
+static void port_processors(void) {
+    char number[16];
+    snprintf(number, sizeof(number), "%d", settings.num_threads);
+    setenv("FIBRE_PROCESSORS", number, 0);
+}
+
 void port_shard_init(LIBEVENT_THREAD *shard) {
+    if (shard == threads)
+        port_processors();
     pthread_mutex_init(&shard->bundle_lock, NULL);
     shard->l = logger_create();
     shard->lru_bump_buf = item_lru_bump_buf_create();
