@@ -35,7 +35,17 @@ static int port_ready(int fd, short events, int patience_ms) {
 }
 #else
 static int port_ready(int fd, short events, int patience_ms) {
-    return fibre_fd_wait(fd, events & EV_WRITE ? POLLOUT : POLLIN, patience_ms);
+    struct timespec deadline;
+    if (patience_ms >= 0) {
+        clock_gettime(CLOCK_MONOTONIC, &deadline);
+        deadline.tv_sec += patience_ms / 1000;
+        deadline.tv_nsec += patience_ms % 1000 * 1000000L;
+        if (deadline.tv_nsec >= 1000000000) {
+            deadline.tv_nsec -= 1000000000;
+            deadline.tv_sec++;
+        }
+    }
+    return fibre_fd_wait(fd, events & EV_WRITE ? POLLOUT : POLLIN, patience_ms < 0 ? NULL : &deadline);
 }
 #endif
 
