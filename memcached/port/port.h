@@ -4,6 +4,9 @@
 #ifndef PORT_H
 #define PORT_H
 
+/* Vectors that are sent by one system call, a kilobyte of stack: those of sixteen answers and more. */
+#define PORT_IOVS 64
+
 /* Serves `c` with a fibre of its own from now on; 0, or an error number. */
 int port_serve(conn *c);
 
