@@ -11,8 +11,11 @@
 #ifndef FIBRE_H
 #define FIBRE_H
 
+#include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <time.h>
 

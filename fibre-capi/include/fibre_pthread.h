@@ -71,10 +71,16 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #pragma redefine_extname write fibre_write
 #pragma redefine_extname readv fibre_readv
 #pragma redefine_extname writev fibre_writev
+#pragma redefine_extname pwrite fibre_pwrite
+#pragma redefine_extname preadv fibre_preadv
+#pragma redefine_extname pwritev fibre_pwritev
 #pragma redefine_extname pread64 fibre_pread
 #pragma redefine_extname pwrite64 fibre_pwrite
 #pragma redefine_extname preadv64 fibre_preadv
 #pragma redefine_extname pwritev64 fibre_pwritev
+#if !defined __clang__ || !defined _FORTIFY_SOURCE || _FORTIFY_SOURCE == 0
+# pragma redefine_extname pread fibre_pread
+#endif
 
 /* Messages. */
 #pragma redefine_extname recv fibre_recv
@@ -99,6 +105,7 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #pragma redefine_extname dup fibre_dup
 #pragma redefine_extname dup2 fibre_dup2
 #pragma redefine_extname dup3 fibre_dup3
+#pragma redefine_extname fcntl fibre_fcntl
 #pragma redefine_extname fcntl64 fibre_fcntl
 #pragma redefine_extname ioctl fibre_ioctl
 #pragma redefine_extname setsockopt fibre_setsockopt
@@ -134,15 +141,11 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #define __poll_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(poll, fibre_poll, a, __VA_ARGS__)
 #define __ppoll_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(ppoll, fibre_ppoll, a, __VA_ARGS__)
 
-/* With _FILE_OFFSET_BITS=64 the system's headers declare these with a symbol of their own. A declaration that comes before keeps
- * ours, with gcc. Clang wants the first declaration to say so: a macro adds our symbol to it, and leaves calls as they are. (Where
- * calls of pread are fortified, they go by the alias above, and it has an inline definition that no macro may touch.) */
+/* With _FILE_OFFSET_BITS=64 the system's headers declare these with a symbol of their own. With gcc, a declaration that comes before
+ * keeps ours. Opening is declared only if the command line says so: programs have static functions of these names. Clang takes the last
+ * word for an error; there the macro goes, which on this machine changes names only, and pread, which has an inline definition, is left to
+ * the aliases where calls are fortified. */
 #ifndef __clang__
-# pragma redefine_extname pread fibre_pread
-# pragma redefine_extname pwrite fibre_pwrite
-# pragma redefine_extname preadv fibre_preadv
-# pragma redefine_extname pwritev fibre_pwritev
-# pragma redefine_extname fcntl fibre_fcntl
 # ifdef __cplusplus
 extern "C" {
 # endif
@@ -156,27 +159,9 @@ extern int fcntl(int, int, ...);
 }
 # endif
 #else
+# undef _FILE_OFFSET_BITS
 /* Nor shall clang warn of a program's own static function of a name that is mapped. */
 # pragma clang diagnostic ignored "-Wpragmas"
-# define FIBRE__WIDE_CALLED(name, ours, ...) name(__VA_ARGS__)
-# define FIBRE__WIDE_DECLARED(name, ours, ...) name(__VA_ARGS__) __asm__(#ours), __fibre_unused_##name(__VA_ARGS__)
-# if !defined _FORTIFY_SOURCE || _FORTIFY_SOURCE == 0
-#  define pread(a, ...) FIBRE__JOIN(FIBRE__WIDE_, FIBRE__FORM(a))(pread, fibre_pread, a, __VA_ARGS__)
-# endif
-# define pwrite(a, ...) FIBRE__JOIN(FIBRE__WIDE_, FIBRE__FORM(a))(pwrite, fibre_pwrite, a, __VA_ARGS__)
-# define preadv(a, ...) FIBRE__JOIN(FIBRE__WIDE_, FIBRE__FORM(a))(preadv, fibre_preadv, a, __VA_ARGS__)
-# define pwritev(a, ...) FIBRE__JOIN(FIBRE__WIDE_, FIBRE__FORM(a))(pwritev, fibre_pwritev, a, __VA_ARGS__)
-# define fcntl(a, ...) FIBRE__JOIN(FIBRE__WIDE_, FIBRE__FORM(a))(fcntl, fibre_fcntl, a, __VA_ARGS__)
-# ifdef __cplusplus
-#  include <fcntl.h>
-#  include <sys/uio.h>
-#  include <unistd.h>
-#  undef pread
-#  undef pwrite
-#  undef preadv
-#  undef pwritev
-#  undef fcntl
-# endif
 #endif
 
 /* `errno` is `(*__errno_location ())`, of a function that the system declares const, so that compilers keep its answer across calls

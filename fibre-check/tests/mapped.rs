@@ -31,7 +31,7 @@ static int once(const char *p) { char b[64]; ssize_t got = 0; size_t n = (size_t
     got += read(0, b, n);
     got += read(0, b, sizeof b);
     got += o.read(0, b, n);
-    got += pread(0, b, n, 0);
+    got += pread((0), b, n, 0);
     got += pread(0, b, 7, 0);
     got += pwrite(0, p, n, 0);
     got += recv(0, b, n, 0);
@@ -40,7 +40,7 @@ static int once(const char *p) { char b[64]; ssize_t got = 0; size_t n = (size_t
     got += poll(fds, n, 0);
     got += poll(fds, 2, 0);
     got += write(1, b, n);
-    got += fcntl(0, F_GETFL) + fcntl(0, F_SETFL, 0) + dup(0);
+    got += fcntl(0, F_GETFL) + fcntl((0), F_SETFL, 0) + dup(0);
     got += close(o.close);
     return (int)got + errno + sem_post(2);
 }
@@ -221,7 +221,7 @@ fn the_librarys_own_header_may_be_included_too() {
     let folder = folder("both");
     let include = Path::new(HEADER).with_file_name("");
     for (compiler, file, version) in [("gcc", "both.c", "c99"), ("g++", "both.cpp", "c++11")] {
-        let options = format!("-std={version} -I{}", include.display());
+        let options = format!("-std={version} -D_POSIX_C_SOURCE=200809L -I{}", include.display());
         let left = calls(&object(&folder, compiler, file, BOTH_HEADERS, &options));
         assert!(left.is_empty(), "{compiler}: {left:?}");
     }
