@@ -21,10 +21,11 @@ pub unsafe extern "C" fn fibre_getattr(thread: fibre_t, attr: *mut fibre_attr_t)
     let own = crate::record::of_caller().handle() == thread;
     with(thread, |record| {
         let stack = if own { stack_bounds() } else { None };
-        let (policy, priority) = record.scheduling.get();
+        let about = record.about(|about| *about);
+        let (policy, priority) = about.scheduling;
         let attributes = fibre_attr_t::of_running(record.is_detached(), stack)
             .with_scheduling(policy, priority)
-            .with_name(record.name.get());
+            .with_name(about.name);
         // SAFETY: the caller's place for them.
         unsafe { attr.write(attributes) };
         0
@@ -39,7 +40,7 @@ pub unsafe extern "C" fn fibre_setname(thread: fibre_t, name: *const c_char) -> 
         return libc::ERANGE;
     };
     with(thread, |record| {
-        record.name.set(name);
+        record.about(|about| about.name = name);
         0
     })
 }
@@ -48,7 +49,7 @@ pub unsafe extern "C" fn fibre_setname(thread: fibre_t, name: *const c_char) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_getname(thread: fibre_t, name: *mut c_char, size: usize) -> c_int {
     with(thread, |record| {
-        let own = record.name.get();
+        let own = record.about(|about| about.name);
         let length = own
             .iter()
             .position(|byte| *byte == 0)
@@ -71,7 +72,7 @@ pub unsafe extern "C" fn fibre_getschedparam(
     param: *mut libc::sched_param,
 ) -> c_int {
     with(thread, |record| {
-        let (own, priority) = record.scheduling.get();
+        let (own, priority) = record.about(|about| about.scheduling);
         // SAFETY: the caller's places.
         unsafe {
             policy.write(own.into());
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn fibre_setschedparam(
     let priority = unsafe { (*param).sched_priority };
     with(thread, |record| match policy {
         libc::SCHED_OTHER | libc::SCHED_FIFO | libc::SCHED_RR => {
-            let (own, has) = record.scheduling.get();
+            let (own, has) = record.about(|about| about.scheduling);
             match is_priority_of(policy, priority) {
                 false => libc::EINVAL,
                 true if (policy, priority) == (own.into(), has.into()) => 0,
@@ -110,7 +111,7 @@ pub unsafe extern "C" fn fibre_setschedparam(
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_setschedprio(thread: fibre_t, priority: c_int) -> c_int {
     with(thread, |record| {
-        let (policy, has) = record.scheduling.get();
+        let (policy, has) = record.about(|about| about.scheduling);
         match is_priority_of(policy.into(), priority) {
             false => libc::EINVAL,
             true if priority == has.into() => 0,

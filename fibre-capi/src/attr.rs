@@ -157,11 +157,11 @@ impl fibre_attr_t {
     /// Puts into a new fibre's record what others may ask for.
     #[inline]
     pub fn describe(&self, record: &Record) {
-        if self.name[0] != 0 {
-            record.name.set(self.name);
-        }
-        if self.policy != 0 {
-            record.scheduling.set(self.scheduling());
+        if self.name[0] != 0 || self.policy != 0 {
+            record.about(|about| {
+                about.name = self.name;
+                about.scheduling = self.scheduling();
+            });
         }
     }
 

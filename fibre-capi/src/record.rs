@@ -15,22 +15,25 @@
 //! ```
 //!
 //! Invariants: (1) a record is given back once: by the joiner, or, detached, at the fibre's end. (2) `fibre` is
-//! there from before the fibre runs until the record is given back, and is taken out under `lock`. So who has the
-//! claim may use it, and others under `lock`, with the generation checked under it.
+//! there from before the fibre runs until the record is given back, which waits for those who visit it. So who has the
+//! claim may use it, and others in a visit ([`fibre_core::Visits`]), with the generation checked in it. (3) Who gives a record
+//! back has retired its generation before it touches anything else.
+//!
+//! Free records lie with the processor on which they were given back, up to [`MOST`], and else in one list for all.
 //!
 //! # Memory ordering
 //!
 //! Who changes the claim acquires what the one before has released: the handle, and the result. Two who join
 //! each other both change a claim and then read the other's (sequentially consistent), so one of them sees the other.
 
-use fibre_core::{Buckets, EmbeddedFibre, Key, ShortLock, embedded};
+use fibre_core::{Buckets, EmbeddedFibre, Key, Pocket, ShortLock, Visits, embedded, with_pocket};
 use fibre_sync::AutoEvent;
 use parking_lot::Mutex;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A fibre or a thread: an index, and above it a generation; zero is nobody. `pthread_t` has the same size.
 pub type fibre_t = u64;
@@ -43,6 +46,11 @@ pub type fibre_routine_t = Option<unsafe extern "C-unwind" fn(argument: *mut c_v
 
 /// Bytes of a fibre's name, with the zero at its end.
 pub const NAME: usize = 16;
+
+/// How many free records a processor keeps at most.
+const MOST: usize = 1024;
+/// How many it gets at once.
+const BATCH: usize = 16;
 
 /// Nobody has it.
 const FREE: u32 = 0;
@@ -60,7 +68,7 @@ pub struct Record {
     /// Its place in the table; never zero.
     index: u32,
     /// See invariant 2.
-    lock: ShortLock<()>,
+    visits: Visits,
     /// The fibre; none for plain threads.
     fibre: UnsafeCell<Option<EmbeddedFibre>>,
     /// What it runs that with; in the end, what it returned. The fibre's own, as the next ones.
@@ -74,12 +82,21 @@ pub struct Record {
     pub deaf: Cell<bool>,
     /// What it has said of the type of cancellation.
     pub asynchronous: Cell<bool>,
-    /// Its policy and priority, as POSIX has it; under `lock`.
-    pub scheduling: Cell<(u8, u8)>,
-    /// Its name; under `lock`.
-    pub name: Cell<[c_char; NAME]>,
+    /// Whether any of what follows may differ from what a new fibre has.
+    rare: AtomicBool,
+    /// What few fibres have.
+    about: ShortLock<About>,
     /// What `fibre_unpark` has left for `fibre_park`.
-    pub wake: AutoEvent,
+    wake: AutoEvent,
+}
+
+/// What few fibres have.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct About {
+    /// Its policy and priority, as POSIX has it.
+    pub scheduling: (u8, u8),
+    /// Its name.
+    pub name: [c_char; NAME],
 }
 
 // SAFETY: cells are the fibre's own while it runs, the creator's before and the claim's holder's afterwards, as told
@@ -158,30 +175,28 @@ impl Record {
             claim: AtomicU64::new(word(1, FREE)),
             // There are never more than that.
             index: place as u32 + 1,
-            lock: ShortLock::new(()),
+            visits: Visits::new(),
             fibre: UnsafeCell::new(None),
             value: Cell::new(ptr::null_mut()),
             escape: Cell::new(ptr::null_mut()),
             cleanup: Cell::new(ptr::null_mut()),
             deaf: Cell::new(false),
             asynchronous: Cell::new(false),
-            scheduling: Cell::new((0, 0)),
-            name: Cell::new([0; NAME]),
+            rare: AtomicBool::new(false),
+            about: ShortLock::new(About::default()),
             wake: AutoEvent::new(),
         }
     }
 
     /// A record for a new fibre or thread, which may be joined. `None`: there are too many.
     pub fn take(detached: bool) -> Option<&'static Self> {
-        let record = FREE_ONES.lock().take()?;
+        let record = with_pocket(Self::take_from)?;
         record.deaf.set(false);
         record.asynchronous.set(false);
         record.cleanup.set(ptr::null_mut());
-        if record.name.get()[0] != 0 {
-            record.name.set([0; NAME]);
+        if record.rare.load(Ordering::Relaxed) {
+            record.forget();
         }
-        record.scheduling.set((0, 0));
-        record.wake.reset();
         let claim = if detached { DETACHED } else { OPEN };
         let generation = generation_of(record.claim.load(Ordering::Relaxed));
         record
@@ -195,17 +210,64 @@ impl Record {
     /// # Safety
     ///
     /// Invariant 1.
-    pub unsafe fn give_back(&self) {
-        let locked = self.lock.lock();
+    pub unsafe fn give_back(&'static self) {
         let generation = generation_of(self.claim.load(Ordering::Relaxed));
         // Zero would make handles that look like nobody's.
         let next = generation.wrapping_add(1).max(1);
-        self.claim.store(word(next, FREE), Ordering::Release);
-        // SAFETY: invariant 2.
-        let fibre = unsafe { (*self.fibre.get()).take() };
-        drop(locked);
-        drop(fibre);
-        FREE_ONES.lock().put(self);
+        self.visits.retire(&self.claim, word(next, FREE));
+        // SAFETY: invariant 2: nobody has the claim, and no visitor is there.
+        drop(unsafe { (*self.fibre.get()).take() });
+        with_pocket(|pocket| self.put_into(pocket));
+    }
+
+    /// A free record: of this processor, or of all.
+    #[inline]
+    fn take_from(pocket: Option<&Pocket>) -> Option<&'static Self> {
+        let Some(pocket) = pocket else {
+            return FREE_ONES.lock().take();
+        };
+        if pocket.list.get().is_null() {
+            refill(pocket)?;
+        }
+        // SAFETY: records are never freed, and these are some.
+        let record: &'static Self = unsafe { &*pocket.list.get().cast() };
+        pocket.list.set(record.escape.get().cast());
+        pocket.count.set(pocket.count.get() - 1);
+        Some(record)
+    }
+
+    /// Keeps a free record, with this processor or for all.
+    #[inline]
+    fn put_into(&self, pocket: Option<&Pocket>) {
+        match pocket {
+            Some(pocket) if pocket.count.get() < MOST => {
+                self.escape.set(pocket.list.get().cast());
+                pocket.list.set(ptr::from_ref(self).cast_mut().cast());
+                pocket.count.set(pocket.count.get() + 1);
+                pocket.end.set(Some(give_back_all));
+            }
+            _ => FREE_ONES.lock().put(self),
+        }
+    }
+
+    /// Makes what few fibres have that of a new one.
+    #[cold]
+    fn forget(&self) {
+        self.rare.store(false, Ordering::Relaxed);
+        *self.about.lock() = About::default();
+        self.wake.reset();
+    }
+
+    /// Reads or changes what few fibres have.
+    pub fn about<R>(&self, f: impl FnOnce(&mut About) -> R) -> R {
+        self.rare.store(true, Ordering::Relaxed);
+        f(&mut self.about.lock())
+    }
+
+    /// What `fibre_unpark` has left for `fibre_park`.
+    pub fn wake(&self) -> &AutoEvent {
+        self.rare.store(true, Ordering::Relaxed);
+        &self.wake
     }
 
     /// Its handle.
@@ -300,13 +362,24 @@ impl Record {
         f: impl FnOnce(&'static Self, Option<&EmbeddedFibre>) -> R,
     ) -> Result<R, Refused> {
         let record = find(handle).ok_or(Refused::Unknown)?;
-        let _locked = record.lock.lock();
-        if !record.is(handle) {
-            return Err(Refused::Unknown);
-        }
-        // SAFETY: invariant 2.
-        let fibre = unsafe { (*record.fibre.get()).as_ref() };
-        Ok(f(record, fibre))
+        record.visits.visit(|| {
+            if !record.is(handle) {
+                return Err(Refused::Unknown);
+            }
+            // SAFETY: invariant 2.
+            let fibre = unsafe { (*record.fibre.get()).as_ref() };
+            Ok(f(record, fibre))
+        })
+    }
+
+    /// The record with this handle, which may become another fibre's at any time.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such fibre.
+    pub fn glimpse(handle: fibre_t) -> Result<&'static Self, Refused> {
+        let record = find(handle).filter(|record| record.is(handle));
+        record.ok_or(Refused::Unknown)
     }
 
     /// Whether nobody will ask for its end.
@@ -318,6 +391,31 @@ impl Record {
     fn is(&self, handle: fibre_t) -> bool {
         let now = self.claim.load(Ordering::Acquire);
         generation_of(now) == generation_of(handle) && claim_of(now) != FREE
+    }
+}
+
+/// Gets records for a processor that has none; `None`: there are as many as there may be.
+#[cold]
+fn refill(pocket: &Pocket) -> Option<()> {
+    let mut free = FREE_ONES.lock();
+    for _ in 0..BATCH {
+        let record = free.take()?;
+        record.escape.set(pocket.list.get().cast());
+        pocket.list.set(ptr::from_ref(record).cast_mut().cast());
+        pocket.count.set(pocket.count.get() + 1);
+    }
+    pocket.end.set(Some(give_back_all));
+    Some(())
+}
+
+/// Takes the records of a processor that ends.
+fn give_back_all(list: *mut ()) {
+    let mut free = FREE_ONES.lock();
+    let mut next: *const Record = list.cast();
+    // SAFETY: a list of free records, which are never freed.
+    while let Some(record) = unsafe { next.as_ref() } {
+        next = record.escape.get().cast();
+        free.put(record);
     }
 }
 
@@ -379,7 +477,7 @@ fn of_stranger() -> &'static Record {
 /// A thread has ended.
 unsafe extern "C-unwind" fn end_of_stranger(record: *mut c_void) {
     // SAFETY: the value is such a record, and nobody can join a thread of others.
-    unsafe { (*record.cast::<Record>()).give_back() };
+    unsafe { (*record.cast_const().cast::<Record>()).give_back() };
 }
 
 #[cfg(test)]

@@ -135,12 +135,12 @@ pub extern "C" fn fibre_yield() -> c_int {
     0
 }
 
-/// Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done so since the last time. A
-/// cancellation point.
+/// Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done so since the last time; now and then it
+/// returns without that. A cancellation point.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn fibre_park() -> c_int {
     call_or_leave(|| {
-        let woken = of_caller().wake.wait_cancellable();
+        let woken = of_caller().wake().wait_cancellable();
         woken.map_err(|_| raw::Error::Cancelled)
     })
 }
@@ -156,7 +156,7 @@ pub unsafe extern "C-unwind" fn fibre_park_until(
         // SAFETY: the caller's time.
         let deadline = unsafe { deadline_of(clock, deadline) }?;
         fibre_core::cancellation_point().map_err(|_| raw::Error::Cancelled)?;
-        let wake = &of_caller().wake;
+        let wake = of_caller().wake();
         let woken = match deadline {
             Some(deadline) => wake.wait_until(deadline),
             None => wake.wait_cancellable().is_ok(),
@@ -172,7 +172,7 @@ pub unsafe extern "C-unwind" fn fibre_park_until(
 /// Lets the next `fibre_park` of a fibre or thread return, or the one that it is in. `ESRCH` if there is no such fibre.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_unpark(thread: fibre_t) -> c_int {
-    let woken = keep_errno(|| Record::with(thread, |record, _| record.wake.set()));
+    let woken = keep_errno(|| Record::glimpse(thread).map(|record| record.wake().set()));
     woken.map_or_else(Refused::number, |()| 0)
 }
 

@@ -7,18 +7,19 @@
 //! thread would go on with the old thread's value. So the accessors are never
 //! inlined, contain a volatile `asm!` that LLVM cannot see through, and their
 //! results are used at once and never kept across a switch.
+//!
+//! The two words that every call asks for, the ready queue and the processor, are thread-locals of our own instead, declared and
+//! read by volatile `asm!` that names no address: the segment register is part of each access. So these accessors can be
+//! inlined. They are of the initial-exec model, which costs two instructions in a shared library, too, where
+//! the compiler's model is a call.
 
-use std::arch::asm;
+use std::arch::{asm, global_asm};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a kernel thread is to the runtime. Untyped: the types lie above this module.
 struct Current {
-    /// Its ready queue; null on a foreign thread.
-    ready: Cell<*const ()>,
-    /// The processor itself; null on a foreign thread.
-    processor: Cell<*const ()>,
     /// Its own fibre-local values; null if it has none.
     locals: Cell<*const ()>,
     /// Its number; zero until somebody asks.
@@ -44,8 +45,6 @@ thread_local! {
     /// See [`Current`]. Without destructor, so it can be read until the very end.
     static CURRENT: Current = const {
         Current {
-            ready: Cell::new(ptr::null()),
-            processor: Cell::new(ptr::null()),
             locals: Cell::new(ptr::null()),
             number: Cell::new(0),
             own: Cell::new(false),
@@ -57,19 +56,48 @@ thread_local! {
     static AT_END: AtEnd = const { AtEnd(Cell::new(None)) };
 }
 
+// The ready queue of the processor that this thread is, and the processor; zero on a foreign thread.
+global_asm!(
+    ".pushsection .tbss.fibre_core_current,\"awT\",@nobits",
+    ".balign 16",
+    ".globl fibre_core_current",
+    ".hidden fibre_core_current",
+    ".type fibre_core_current, @object",
+    ".size fibre_core_current, 16",
+    "fibre_core_current:",
+    ".zero 16",
+    ".popsection",
+);
+
 /// The ready queue of the processor that this thread is, or null.
-#[inline(never)]
+#[inline(always)]
 pub fn ready() -> *const () {
-    let ready = CURRENT.with(|current| current.ready.get());
-    opaque();
+    let ready;
+    // SAFETY: reads a word of this thread's own, where it is when this is executed.
+    unsafe {
+        asm!(
+            "mov {ready}, qword ptr [rip + fibre_core_current@GOTTPOFF]",
+            "mov {ready}, qword ptr fs:[{ready}]",
+            ready = out(reg) ready,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
     ready
 }
 
 /// The processor that this thread is, or null.
-#[inline(never)]
+#[inline(always)]
 pub fn processor() -> *const () {
-    let processor = CURRENT.with(|current| current.processor.get());
-    opaque();
+    let processor;
+    // SAFETY: as in `ready`.
+    unsafe {
+        asm!(
+            "mov {processor}, qword ptr [rip + fibre_core_current@GOTTPOFF]",
+            "mov {processor}, qword ptr fs:[{processor} + 8]",
+            processor = out(reg) processor,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
     processor
 }
 
@@ -85,11 +113,18 @@ pub fn panicking() -> bool {
 /// Makes this thread a processor, or, with null pointers, a foreign thread again.
 #[inline(never)]
 pub fn set(ready: *const (), processor: *const ()) {
-    CURRENT.with(|current| {
-        current.ready.set(ready);
-        current.processor.set(processor);
-    });
-    opaque();
+    // SAFETY: writes two words of this thread's own.
+    unsafe {
+        asm!(
+            "mov {slot}, qword ptr [rip + fibre_core_current@GOTTPOFF]",
+            "mov qword ptr fs:[{slot}], {ready}",
+            "mov qword ptr fs:[{slot} + 8], {processor}",
+            slot = out(reg) _,
+            ready = in(reg) ready,
+            processor = in(reg) processor,
+            options(nostack, preserves_flags),
+        );
+    }
 }
 
 /// This thread's own fibre-local values, or null.
@@ -148,7 +183,7 @@ pub fn set_own() {
 /// Whether the runtime has started this thread, which may be a processor.
 #[inline(never)]
 pub fn is_own() -> bool {
-    let own = CURRENT.with(|current| current.own.get() || !current.processor.get().is_null());
+    let own = CURRENT.with(|current| current.own.get()) || !processor().is_null();
     opaque();
     own
 }

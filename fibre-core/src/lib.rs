@@ -15,6 +15,7 @@
 //! | `queue` | intrusive queues |
 //! | `awaited`, `waiter`, `completion` | the wake side: the first waker wins |
 //! | `cancelled`, `cancel_group`, `buckets`, `local_table` | what calls fail with, who is cancelled together; tables that grow; values by key |
+//! | `visits` | looking at what may be taken away |
 //! | `parker`, `idle`, `watch` | how processors sleep, who does, and who looks after the others |
 //! | `orders` | what a cluster's handles ask of its processors |
 //! | `fork` | what becomes of all this in a forked child |
@@ -73,6 +74,10 @@ pub mod short_lock;
 mod short_lock;
 #[cfg(not(loom))]
 mod stack;
+#[cfg(loom)]
+pub mod visits;
+#[cfg(not(loom))]
+mod visits;
 #[cfg(not(loom))]
 mod wait_times;
 #[cfg(loom)]
@@ -202,7 +207,7 @@ pub use self::{
     },
     parker::Halt,
     policy::{Placement, Priority, StealOrder, Stealing, UnknownPolicy},
-    processor::{Traces, fetch_all, in_fibre},
+    processor::{Pocket, Traces, fetch_all, in_fibre, with_pocket},
     queue::{QueueKind, UnknownQueueKind},
     report::{die, say},
     scope::{Scope, ScopedJoinHandle, scope},
@@ -216,6 +221,7 @@ pub use self::{
         Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Pinning, Proximity, Topology,
         default_processors,
     },
+    visits::Visits,
     waiter::{Limit, Outcome},
 };
 #[cfg(loom)]

@@ -18,6 +18,7 @@ mod execute;
 mod foresight;
 mod informant;
 mod obey;
+mod pocket;
 mod polling;
 mod rest;
 mod slice;
@@ -27,6 +28,7 @@ mod watching;
 pub use execute::in_fibre;
 pub use foresight::{Traces, fetch_all};
 pub use informant::INFORMANT;
+pub use pocket::{Pocket, with_pocket};
 pub use spin::Spin;
 
 use crate::context::Action;
@@ -87,6 +89,8 @@ pub struct Processor {
     stacks: StackCache,
     /// Memory of ended fibres.
     blocks: BlockCache,
+    /// What a layer above keeps here.
+    pocket: Pocket,
     /// Fibres that have started here, unless the domain has them all.
     roster: Roster,
     /// Where the next fibre spawned here goes.
@@ -139,6 +143,7 @@ impl Processor {
             timers: Timers::default(),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
             blocks: BlockCache::new(),
+            pocket: Pocket::new(),
             roster: Roster::new(),
             turn: Cell::new(index),
             // There may be orders already.

@@ -1,0 +1,88 @@
+//! Looking at something that its owner may take away, where owners come often and visitors seldom.
+//!
+//! The owner retires it by a store to a word of its own, which visitors read: a generation, say. A visitor
+//! announces itself, has every running thread execute a memory barrier (`membarrier`, a system call), and only then
+//! reads that word. So either the visitor sees that the thing is gone, or the owner, which looks for visitors after
+//! its store, sees the visitor and waits until it has left. The owner pays for two plain accesses.
+//!
+//! Where the kernel has no such barrier, the owner's store is a read-modify-write instead.
+//!
+//! Source: Dice, Huang, Yang, "Asymmetric Dekker synchronization" (2001).
+//!
+//! # Memory ordering
+//!
+//! The store of the word and the load of the count, and the other way round, are Dekker's, with
+//! [`light_barrier`] and [`HeavyBarrier`](crate::sync::HeavyBarrier) between, or sequentially consistent read-modify-writes. A visitor leaves
+//! by a release, which the owner acquires: what the visitor did comes before what the owner does next.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Patience, heavy_barrier, light_barrier};
+
+/// How many are looking. See the module text.
+#[derive(Debug)]
+pub struct Visits(AtomicU32);
+
+impl Default for Visits {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Visits {
+    /// Nobody.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Calls `look`, which reads the owner's word first, and uses what it guards only if that is still there. Blocks nothing, if
+    /// `look` does not; costs a system call.
+    pub fn visit<R>(&self, look: impl FnOnce() -> R) -> R {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        if let Some(barrier) = heavy_barrier() {
+            let mut patience = Patience::new();
+            // It is refused for want of memory, and only for a moment.
+            while !self.no_barrier() && !barrier() {
+                patience.wait();
+            }
+        }
+        let result = look();
+        self.0.fetch_sub(1, Ordering::Release);
+        result
+    }
+
+    /// Stores `retired` to the owner's word, and waits for visitors who may have read what was there before. What the
+    /// word guards is the owner's afterwards.
+    #[inline]
+    pub fn retire(&self, word: &AtomicU64, retired: u64) {
+        if heavy_barrier().is_some() {
+            word.store(retired, Ordering::Release);
+            light_barrier();
+        } else {
+            word.swap(retired, Ordering::SeqCst);
+        }
+        if self.0.load(Ordering::SeqCst) != 0 {
+            self.wait();
+        }
+    }
+
+    /// Waits until nobody is looking.
+    #[cold]
+    fn wait(&self) {
+        let mut patience = Patience::new();
+        while self.0.load(Ordering::SeqCst) != 0 {
+            patience.wait();
+        }
+    }
+
+    /// Whether a model has planted that the barrier is forgotten.
+    #[cfg(loom)]
+    fn no_barrier(&self) -> bool {
+        crate::model::planted("visits: no barrier")
+    }
+
+    /// No model is run.
+    #[cfg(not(loom))]
+    fn no_barrier(&self) -> bool {
+        false
+    }
+}
