@@ -516,10 +516,10 @@ int fibre_attr_setschedpolicy(struct fibre_attr_t *attr,
                               int policy);
 
 /*
- `pthread_attr_setscope`: fibres compete within their process. `ENOTSUP` for that of the system, `EINVAL` for an
- unknown one. The system's own is accepted, too, as programs ask for it by habit.
+ `pthread_attr_setscope`: there is one scope, which is called that of the system, as on Linux. `ENOTSUP` for that of the
+ process, `EINVAL` for an unknown one.
  */
-int fibre_attr_setscope(struct fibre_attr_t *attr,
+int fibre_attr_setscope(struct fibre_attr_t *_attr,
                         int scope);
 
 /*
@@ -1078,8 +1078,8 @@ int fibre_once(struct fibre_once_t *once,
                void (*routine)(void));
 
 /*
- Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done so since the last time. A
- cancellation point.
+ Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done so since the last time; now and then it
+ returns without that. A cancellation point.
  */
 int fibre_park(void);
 

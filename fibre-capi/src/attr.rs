@@ -19,6 +19,9 @@ const EXPLICIT: c_int = 1;
 /// `PTHREAD_SCOPE_PROCESS`.
 const SCOPE_PROCESS: c_int = 1;
 
+/// Stacks that are larger are had when the fibre is created, so that an error shows there.
+const LARGE: usize = 4 << 20;
+
 /// What new fibres are to be like.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -108,6 +111,9 @@ impl fibre_attr_t {
         let mut builder = Builder::new();
         if self.stack_size != 0 {
             builder = builder.stack_size(self.stack_size);
+        }
+        if self.stack_size > LARGE {
+            builder = builder.eager_stack();
         }
         if self.name[0] != 0 {
             // SAFETY: the name ends with a zero.
@@ -438,11 +444,15 @@ pub fn is_priority_of(policy: c_int, priority: c_int) -> bool {
     }
 }
 
-/// `pthread_attr_setscope`: fibres compete within their process. `ENOTSUP` for that of the system, `EINVAL` for an
-/// unknown one. The system's own is accepted, too, as programs ask for it by habit.
+/// `pthread_attr_setscope`: there is one scope, which is called that of the system, as on Linux. `ENOTSUP` for that of the
+/// process, `EINVAL` for an unknown one.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibre_attr_setscope(attr: *mut fibre_attr_t, scope: c_int) -> c_int {
-    change(attr, |_| matches!(scope, 0 | SCOPE_PROCESS))
+pub unsafe extern "C" fn fibre_attr_setscope(_attr: *mut fibre_attr_t, scope: c_int) -> c_int {
+    match scope {
+        0 => 0,
+        SCOPE_PROCESS => libc::ENOTSUP,
+        _ => libc::EINVAL,
+    }
 }
 
 /// `pthread_attr_getscope`.

@@ -124,7 +124,7 @@ pub fn end(result: *mut c_void) -> ! {
         }
     }
     if record::of_fibre().is_none() {
-        end_thread(result);
+        end_thread(record, result);
     }
     // SAFETY: the frame is at the bottom of this stack.
     unsafe { escape(record.escape.get(), result) }
@@ -132,17 +132,18 @@ pub fn end(result: *mut c_void) -> ! {
 
 /// Ends a plain thread. The main one lets all fibres come to their ends first, and then ends the process, as that
 /// of a program without fibres would.
-fn end_thread(result: *mut c_void) -> ! {
+fn end_thread(record: &Record, result: *mut c_void) -> ! {
     if fibre_core::in_fibre() {
         die(format_args!(
             "fibre_exit in a fibre that this library has not made"
         ));
     }
-    // SAFETY: no requirements.
-    if unsafe { libc::gettid() != libc::getpid() } {
+    if !record::is_initial() {
         // SAFETY: the caller's wish; no frame of ours has anything to drop.
         unsafe { libc::pthread_exit(result) }
     }
+    record.value.set(result);
+    record.ended.set();
     init::wait_for_all();
     // SAFETY: as above.
     unsafe { libc::exit(0) }

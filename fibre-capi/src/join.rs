@@ -25,14 +25,13 @@ fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
         Err(refused) => return Joined::Failed(refused.number()),
     };
     // SAFETY: the claim is ours.
-    let Some(fibre) = (unsafe { record.fibre() }) else {
-        return Joined::Failed(libc::EINVAL);
-    };
-    let ending = match (limit, cancellation_point()) {
-        (None, _) => fibre.ending(),
+    let ending = match (unsafe { record.fibre() }, limit) {
+        (None, None) => record.ended.is_set().then_some(Ending::Returned),
+        (Some(fibre), None) => fibre.ending(),
+        (_, Some(_)) if cancellation_point().is_err() => None,
         // SAFETY: who has the claim is alone in waiting, and is not the fibre.
-        (Some(limit), Ok(())) => unsafe { fibre.wait(limit) },
-        (Some(_), Err(_)) => None,
+        (Some(fibre), Some(limit)) => unsafe { fibre.wait(limit) },
+        (None, Some(limit)) => thread_ends(record, limit).then_some(Ending::Returned),
     };
     match ending {
         Some(Ending::Returned) => {
@@ -56,6 +55,14 @@ fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
                 Some(_) => Joined::Failed(libc::ETIMEDOUT),
             }
         }
+    }
+}
+
+/// Waits for the end of the initial thread, within a limit. `false`: it has not ended.
+fn thread_ends(record: &Record, limit: Limit) -> bool {
+    match limit.deadline() {
+        Some(deadline) => record.ended.wait_until(deadline),
+        None => record.ended.wait_cancellable().is_ok(),
     }
 }
 

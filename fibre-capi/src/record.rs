@@ -2,7 +2,8 @@
 //!
 //! A handle is an index and a generation. The index finds a *record*, whose memory is
 //! never given back; the generation tells whether it still is the same fibre's. Records of fibres and of plain
-//! threads are alike; the latter get theirs when they first ask for their own handle, and lose it at their end.
+//! threads are alike; the latter get theirs when they first ask for their own handle, and lose it at their end. Of
+//! these, only the initial one can be joined.
 //!
 //! One word, `claim`, says who may still ask for the fibre's end:
 //!
@@ -26,8 +27,10 @@
 //! Who changes the claim acquires what the one before has released: the handle, and the result. Two who join
 //! each other both change a claim and then read the other's (sequentially consistent), so one of them sees the other.
 
-use fibre_core::{Buckets, EmbeddedFibre, Key, Pocket, ShortLock, Visits, embedded, with_pocket};
-use fibre_sync::AutoEvent;
+use fibre_core::{
+    Buckets, EmbeddedFibre, Key, Pocket, ShortLock, Visits, embedded, in_fibre, with_pocket,
+};
+use fibre_sync::{AutoEvent, Event};
 use parking_lot::Mutex;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_char, c_int, c_void};
@@ -88,6 +91,8 @@ pub struct Record {
     about: ShortLock<About>,
     /// What `fibre_unpark` has left for `fibre_park`.
     wake: AutoEvent,
+    /// "The initial thread has ended", in its record; others can be asked themselves, or not be joined.
+    pub ended: Event,
 }
 
 /// What few fibres have.
@@ -185,6 +190,7 @@ impl Record {
             rare: AtomicBool::new(false),
             about: ShortLock::new(About::default()),
             wake: AutoEvent::new(),
+            ended: Event::new(),
         }
     }
 
@@ -467,15 +473,25 @@ fn of_stranger() -> &'static Record {
     if let Some(record) = unsafe { key.get().cast::<Record>().as_ref() } {
         return record;
     }
-    let Some(record) = Record::take(true) else {
+    // The initial thread ends by `pthread_exit` only, if it does, and its record with the process.
+    let Some(record) = Record::take(!is_initial()) else {
         unreachable!("there cannot be so many")
     };
     key.set(ptr::from_ref(record).cast_mut().cast());
     record
 }
 
+/// Whether this thread is the one that the process began with.
+pub fn is_initial() -> bool {
+    // SAFETY: no requirements.
+    !in_fibre() && unsafe { libc::gettid() == libc::getpid() }
+}
+
 /// A thread has ended.
 unsafe extern "C-unwind" fn end_of_stranger(record: *mut c_void) {
+    if is_initial() {
+        return;
+    }
     // SAFETY: the value is such a record, and nobody can join a thread of others.
     unsafe { (*record.cast_const().cast::<Record>()).give_back() };
 }
