@@ -221,7 +221,10 @@ fn the_librarys_own_header_may_be_included_too() {
     let folder = folder("both");
     let include = Path::new(HEADER).with_file_name("");
     for (compiler, file, version) in [("gcc", "both.c", "c99"), ("g++", "both.cpp", "c++11")] {
-        let options = format!("-std={version} -D_POSIX_C_SOURCE=200809L -I{}", include.display());
+        let options = format!(
+            "-std={version} -D_POSIX_C_SOURCE=200809L -I{}",
+            include.display()
+        );
         let left = calls(&object(&folder, compiler, file, BOTH_HEADERS, &options));
         assert!(left.is_empty(), "{compiler}: {left:?}");
     }

@@ -1,6 +1,6 @@
 //! Running one fibre until it leaves its stack, and what follows.
 
-use super::Processor;
+use super::{Pocket, Processor};
 use crate::context::{Action, Context, Suspender};
 use crate::fibre::{ControlBlock, FibreRef, Left};
 use crate::stack::{Stack, StackError, class_of};
@@ -261,4 +261,12 @@ unsafe fn enter_refused(block: *const (), suspender: Suspender, processor: *cons
 pub fn in_fibre() -> bool {
     // SAFETY: not null means that this thread is that processor.
     unsafe { Processor::current().as_ref() }.is_some_and(|here| here.running().is_some())
+}
+
+/// Calls `f` with the pocket of the processor that this thread is; `None` for a plain thread. `f` neither blocks nor
+/// yields, and keeps no reference.
+#[inline]
+pub fn with_pocket<R>(f: impl FnOnce(Option<&Pocket>) -> R) -> R {
+    // SAFETY: not null means that this thread is that processor.
+    f(unsafe { Processor::current().as_ref() }.map(|here| &here.pocket))
 }

@@ -25,10 +25,10 @@ mod slice;
 mod spin;
 mod watching;
 
-pub use execute::in_fibre;
+pub use execute::{in_fibre, with_pocket};
 pub use foresight::{Traces, fetch_all};
 pub use informant::INFORMANT;
-pub use pocket::{Pocket, with_pocket};
+pub use pocket::Pocket;
 pub use spin::Spin;
 
 use crate::context::Action;
@@ -143,7 +143,7 @@ impl Processor {
             timers: Timers::default(),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
             blocks: BlockCache::new(),
-            pocket: Pocket::new(),
+            pocket: Pocket::default(),
             roster: Roster::new(),
             turn: Cell::new(index),
             // There may be orders already.

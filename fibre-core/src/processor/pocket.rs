@@ -3,7 +3,6 @@
 //! The list is the processor's thread's only. What is left in it when the processor ends is given back to who
 //! has said how.
 
-use super::Processor;
 use std::cell::Cell;
 use std::ptr;
 
@@ -18,9 +17,8 @@ pub struct Pocket {
     pub end: Cell<Option<fn(*mut ())>>,
 }
 
-impl Pocket {
-    /// An empty one.
-    pub(super) const fn new() -> Self {
+impl Default for Pocket {
+    fn default() -> Self {
         Self {
             list: Cell::new(ptr::null_mut()),
             count: Cell::new(0),
@@ -35,12 +33,4 @@ impl Drop for Pocket {
             end(self.list.get());
         }
     }
-}
-
-/// Calls `f` with the pocket of the processor that this thread is; `None` for a plain thread. `f` neither blocks nor
-/// yields, and keeps no reference.
-#[inline]
-pub fn with_pocket<R>(f: impl FnOnce(Option<&Pocket>) -> R) -> R {
-    // SAFETY: not null means that this thread is that processor.
-    f(unsafe { Processor::current().as_ref() }.map(|here| &here.pocket))
 }
