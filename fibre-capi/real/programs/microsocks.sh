@@ -24,5 +24,5 @@ serve() {
 }
 
 load() {
-    "$place/through" socks5 127.0.0.1 19080 200 20 50
+    "$place/through" socks5 127.0.0.1 19080 200 10 20
 }

@@ -26,5 +26,5 @@ serve() {
 }
 
 load() {
-    "$place/through" connect 127.0.0.1 19081 200 20 50
+    "$place/through" connect 127.0.0.1 19081 200 10 20
 }
