@@ -13,6 +13,7 @@ use std::{env, fs, io, iter};
 use anyhow::{Context as _, bail};
 use fibre_bench::measure::Sample;
 
+use crate::c::{self, Threads};
 use crate::process::{self, programs, valgrind};
 use crate::report::Report;
 use fibre_measure::{Cores, Pinned as _};
@@ -202,7 +203,7 @@ pub(crate) fn find(report: &mut Report) -> anyhow::Result<Vec<Peer>> {
         match foreign.build()? {
             Some(program) => peers.push(Peer::ask(foreign.name, program)?),
             None => report.note(format!(
-                "{}: not installed, so its rows are missing (Debian: apt-get install {})",
+                "{}: not installed, so its rows are missing (needs: {})",
                 foreign.name, foreign.package
             )),
         }
@@ -210,11 +211,13 @@ pub(crate) fn find(report: &mut Report) -> anyhow::Result<Vec<Peer>> {
     Ok(peers)
 }
 
-/// A peer in another language, which is a web server too.
+/// A peer in another language.
 pub(crate) struct Foreign {
     pub(crate) name: &'static str,
     /// Debian's packages with its compiler and library.
     pub(crate) package: &'static str,
+    /// Whether it is a web server too.
+    pub(crate) serves: bool,
     /// Where its source lies, below this crate.
     source: &'static str,
     /// Whether all that its build needs is installed.
@@ -224,12 +227,13 @@ pub(crate) struct Foreign {
 }
 
 /// The peers in other languages.
-pub(crate) const FOREIGN: &[Foreign] = &[GO, BOOST];
+pub(crate) const FOREIGN: &[Foreign] = &[GO, BOOST, C_FIBRE, C_PTHREAD];
 
 /// Goroutines.
 const GO: Foreign = Foreign {
     name: "go",
     package: "golang",
+    serves: true,
     source: "peers/go",
     installed: || process::installed("go"),
     compile: |source, program| {
@@ -247,6 +251,7 @@ const GO: Foreign = Foreign {
 const BOOST: Foreign = Foreign {
     name: "boost",
     package: "g++ libboost-fiber-dev libboost-dev",
+    serves: true,
     source: "peers/boost",
     installed: || {
         let header = |name: &str| Path::new("/usr/include/boost").join(name).is_file();
@@ -267,6 +272,36 @@ const BOOST: Foreign = Foreign {
         Ok(command)
     },
 };
+
+/// C over our library.
+const C_FIBRE: Foreign = in_c(
+    Threads::Fibres,
+    || Threads::Fibres.installed(),
+    |source, program| Threads::Fibres.compile(source, program),
+);
+
+/// C over the system's threads.
+const C_PTHREAD: Foreign = in_c(
+    Threads::System,
+    || Threads::System.installed(),
+    |source, program| Threads::System.compile(source, program),
+);
+
+/// The peer in C over these threads.
+const fn in_c(
+    threads: Threads,
+    installed: fn() -> bool,
+    compile: fn(&Path, &Path) -> io::Result<Command>,
+) -> Foreign {
+    Foreign {
+        name: threads.name(),
+        package: c::NEEDS,
+        serves: false,
+        source: "peers/c",
+        installed,
+        compile,
+    }
+}
 
 impl Foreign {
     /// Compiles the program where it is older than its source; `None` where

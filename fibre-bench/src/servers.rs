@@ -34,10 +34,21 @@ pub(crate) struct ServerProgram {
     program: PathBuf,
     /// What stands before the options.
     arguments: Vec<String>,
-    /// Whether it takes the options of this crate's servers.
-    takes_options: bool,
+    /// How it is told its duty.
+    told: Told,
     /// Variables it is started with.
     environment: Vec<(String, String)>,
+}
+
+/// How a server is told its duty.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// By the options of this crate's servers.
+    Options,
+    /// It answers requests, whatever it is told.
+    Nothing,
+    /// It echoes; a variable says with how many processors.
+    Variable,
 }
 
 /// A server that is not here.
@@ -76,7 +87,7 @@ impl ServerProgram {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
         command.envs(self.environment.iter().cloned());
-        if self.takes_options {
+        if self.told == Told::Options {
             command.args(["--processors", &duty.processors.to_string()]);
             if duty.echo {
                 command.arg("--echo");
@@ -84,8 +95,10 @@ impl ServerProgram {
             if duty.small_buffer {
                 command.arg("--small-buffer");
             }
-        } else if duty.echo {
+        } else if duty.echo != (self.told == Told::Variable) {
             return None;
+        } else if duty.echo {
+            command.env("FIBRE_PROCESSORS", duty.processors.to_string());
         }
         Some(command)
     }
@@ -111,9 +124,20 @@ impl ServerProgram {
             name: name.into(),
             program: words.next().context("an empty command")?.into(),
             arguments: words.collect(),
-            takes_options: false,
+            told: Told::Nothing,
             environment: Vec::new(),
         })
+    }
+
+    /// A server that can only echo.
+    pub(crate) fn echoing(name: &str, program: PathBuf) -> Self {
+        Self {
+            name: name.into(),
+            program,
+            arguments: Vec::new(),
+            told: Told::Variable,
+            environment: Vec::new(),
+        }
     }
 }
 
@@ -126,7 +150,7 @@ pub(crate) fn find(report: &mut Report) -> anyhow::Result<(Vec<ServerProgram>, V
                 name: (*name).into(),
                 program: programs::ours(&format!("server-{name}"))?,
                 arguments: Vec::new(),
-                takes_options: true,
+                told: Told::Options,
                 environment: Vec::new(),
             })
         })
@@ -136,14 +160,14 @@ pub(crate) fn find(report: &mut Report) -> anyhow::Result<(Vec<ServerProgram>, V
         servers.retain(|server| server.name != URING.name);
         absent.push(URING);
     }
-    for foreign in peers::FOREIGN {
+    for foreign in peers::FOREIGN.iter().filter(|foreign| foreign.serves) {
         let (name, package) = (foreign.name, foreign.package);
         match foreign.build()? {
             Some(program) => servers.push(ServerProgram {
                 name: name.into(),
                 program,
                 arguments: vec!["server".into()],
-                takes_options: true,
+                told: Told::Options,
                 environment: Vec::new(),
             }),
             None => {

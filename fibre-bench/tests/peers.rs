@@ -25,7 +25,7 @@ const COMMON: &[&str] = &[
 /// Keys that make a workload tiny, and the values it reports beside the times.
 fn tiny(workload: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match workload {
-        "yield" => (&["fibres=3"], &[]),
+        "yield" | "barrier" => (&["fibres=3"], &[]),
         "spawn" => (&["batch=7"], &[]),
         "contend" => (
             &["threads=3", "locks=2", "held=5", "free=10"],
@@ -136,8 +136,10 @@ fn check(path: &str, workloads: &[&str]) -> anyhow::Result<()> {
 
 #[test]
 fn fibre() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["channel", "migrate", "pipe", "stream"]].concat();
-    check(env!("CARGO_BIN_EXE_peer-fibre"), &workloads)
+    let own = [
+        "barrier", "channel", "key", "migrate", "once", "pipe", "rwlock", "stream",
+    ];
+    check(env!("CARGO_BIN_EXE_peer-fibre"), &[COMMON, &own].concat())
 }
 
 #[test]

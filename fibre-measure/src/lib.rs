@@ -21,7 +21,7 @@ pub use clock::{CpuClock, Stopwatch};
 pub use cores::{Cores, Pinned};
 pub use file_limit::raise_file_limit;
 pub use machine::Machine;
-pub use memory::{Memory, kernel_memory, resident};
+pub use memory::{Memory, kernel_memory, peak_resident, resident};
 pub use sample::Sample;
 pub use series::Series;
 pub use threads::Threads;

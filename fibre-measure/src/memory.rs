@@ -43,6 +43,18 @@ pub fn resident(pid: u32) -> io::Result<u64> {
     )
 }
 
+/// The largest that the resident set of a process has been, in bytes.
+///
+/// # Errors
+///
+/// When the process has ended, or the kernel does not say.
+pub fn peak_resident(pid: u32) -> io::Result<u64> {
+    field(
+        &fs::read_to_string(format!("/proc/{pid}/status"))?,
+        "VmHWM:",
+    )
+}
+
 /// What the kernel of this machine holds in slabs, where sockets lie, and in the
 /// stacks of threads; in bytes.
 ///

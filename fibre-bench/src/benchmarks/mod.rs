@@ -3,6 +3,7 @@
 mod families;
 mod ideal;
 mod micro;
+mod pthreads;
 mod web;
 
 use std::fmt::Write as _;
@@ -74,6 +75,12 @@ static BENCHMARKS: &[Benchmark] = &[
         about: "how late a sleeper wakes in an idle process",
         run: |run| micro::run(&families::SLEEP, run),
     },
+    Benchmark {
+        name: pthreads::PTHREADS.name,
+        about: "the functions of pthreads in C: the system's, ours, and what the like costs in Rust",
+        run: |run| micro::run(&pthreads::PTHREADS, run),
+    },
+    web::TEXTBOOK,
 ];
 
 /// Those about input and output, which `io` stands for.
@@ -89,13 +96,16 @@ const IO: &[&str] = &[
     "pipes",
 ];
 
+/// Those about the C library, which `c` stands for.
+const C: &[&str] = &[pthreads::PTHREADS.name, web::TEXTBOOK.name];
+
 /// Whether a benchmark, or a group of them, has this name.
 pub(crate) fn known(name: &str) -> bool {
-    matches!(name, "all" | "io") || BENCHMARKS.iter().any(|row| row.name == name)
+    matches!(name, "all" | "io" | "c") || BENCHMARKS.iter().any(|row| row.name == name)
 }
 
 /// The benchmarks of these names; `all` stands for every one, `io` for those about
-/// input and output.
+/// input and output, `c` for those about the C library.
 pub(crate) fn select(names: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
         bail!("there is no benchmark `{unknown}`; there are:\n{}", list());
@@ -104,6 +114,7 @@ pub(crate) fn select(names: &[String]) -> anyhow::Result<Vec<&'static Benchmark>
         names.iter().any(|name| match name.as_str() {
             "all" => true,
             "io" => IO.contains(&row.name),
+            "c" => C.contains(&row.name),
             name => name == row.name,
         })
     };

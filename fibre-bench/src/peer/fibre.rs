@@ -16,7 +16,7 @@ use super::protocol::Workload;
 use super::wires::{FibreWire, WireLine};
 use super::workloads::mutexes::{self, Kind};
 use super::workloads::{
-    blocked, migrate, pingpong, skynet, sleep, spawning, stream, unit, yielding,
+    blocked, migrate, objects, pingpong, skynet, sleep, spawning, stream, unit, yielding,
 };
 
 /// What this peer is measured with.
@@ -32,6 +32,10 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("pipe", pingpong::lines::<Fibre, PipeLine<FibrePipes>>),
         Workload::new("work", unit::plain),
         Workload::new("migrate", migrate::round_trips),
+        Workload::new("barrier", objects::barrier::<Fibre>),
+        Workload::new("rwlock", objects::shared_lock::<Fibre>),
+        Workload::new("once", objects::once::<Fibre>),
+        Workload::new("key", objects::key::<Fibre>),
         Workload::new("blocked", blocked::blocking::<Fibre>),
         Workload::new("skynet", skynet::blocking::<Fibre>),
         Workload::new("sleep", sleep::blocking::<Fibre>),

@@ -37,6 +37,8 @@ pub(crate) enum Bar {
     Figure(f64),
     /// A multiple of what another subject measures in the same run.
     TimesOf(&'static str, f64),
+    /// So much more than what another subject measures in the same run.
+    Above(&'static str, f64),
 }
 
 /// A goal beside what was measured.
@@ -72,11 +74,19 @@ impl Goal {
         }
     }
 
+    /// At most so much more than another subject's figure.
+    pub(crate) const fn above(subject: &'static str, most: f64) -> Self {
+        Self {
+            bar: Bar::Above(subject, most),
+            there: &[],
+        }
+    }
+
     /// The bar, where it is stated in the unit of the measurement.
     pub(crate) fn absolute(&self) -> Option<f64> {
         match self.bar {
             Bar::Figure(bar) => Some(bar),
-            Bar::TimesOf(..) => None,
+            Bar::TimesOf(..) | Bar::Above(..) => None,
         }
     }
 
@@ -106,6 +116,11 @@ impl Goal {
             Bar::TimesOf(subject, times) => Verdict {
                 bar: format!("{sign} {times} × {subject}"),
                 reached: figure_of(subject).map(|theirs| reaches(theirs * times)),
+                scaled: None,
+            },
+            Bar::Above(subject, most) => Verdict {
+                bar: format!("{sign} {subject} + {most}"),
+                reached: figure_of(subject).map(|theirs| reaches(theirs + most)),
                 scaled: None,
             },
         }

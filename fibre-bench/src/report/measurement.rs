@@ -8,11 +8,15 @@ use fibre_measure::Series;
 /// Whose figures have to reach something.
 pub(crate) const OURS: &str = "fibre";
 
+/// A C program over our C library, where its like over the system's threads is its peer.
+pub(crate) const OURS_IN_C: &str = "c-fibre";
+
 /// Whether a subject is ours, or ours in a variant, as `fibre, baton`.
 pub(crate) fn is_ours(subject: &str) -> bool {
-    subject
-        .strip_prefix(OURS)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
+    [OURS, OURS_IN_C].iter().any(|ours| {
+        let rest = subject.strip_prefix(ours);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
+    })
 }
 
 /// The figure that stands for all repetitions.

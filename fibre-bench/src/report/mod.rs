@@ -18,7 +18,7 @@ pub(crate) use fibre_measure::format;
 
 pub(crate) use awaited::list as awaited;
 pub(crate) use goal::{Better, Goal, Verdict};
-pub(crate) use measurement::{Measurement, OURS, Read, is_ours};
+pub(crate) use measurement::{Measurement, OURS, OURS_IN_C, Read, is_ours};
 
 use fibre_measure::Machine;
 use fibre_measure::plot::Plot;

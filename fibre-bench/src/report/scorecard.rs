@@ -5,7 +5,7 @@ use comfy_table::Table;
 
 use super::format::{self, figure, ratio};
 use super::goal::{Bar, Better, Verdict};
-use super::measurement::{Measurement, OURS, is_ours};
+use super::measurement::{Measurement, is_ours};
 
 /// How the table is read.
 pub(super) const LEGEND: &str = "\
@@ -27,7 +27,7 @@ pub(super) fn verdict(ours: &Measurement, all: &[Measurement]) -> Option<Verdict
     let figure_of = |subject: &str| {
         let theirs = other(subject)?;
         match goal.bar {
-            Bar::Figure(_) => Some(theirs.figure()),
+            Bar::Figure(_) | Bar::Above(..) => Some(theirs.figure()),
             Bar::TimesOf(..) => Some(ours.figure() / strict_ratio(ours, theirs)),
         }
     };
@@ -60,7 +60,7 @@ pub(super) fn table(all: &[Measurement]) -> Table {
         "better by",
     ];
     let mut table = format::table(&header, 2);
-    for ours in all.iter().filter(|one| one.subject == OURS) {
+    for ours in all.iter().filter(|one| is_ours(&one.subject)) {
         let Some(verdict) = verdict(ours, all) else {
             continue;
         };
@@ -99,6 +99,7 @@ pub(super) fn advantage(ours: &Measurement, theirs: &Measurement) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::goal::Goal;
+    use super::super::measurement::OURS;
     use super::super::measurement::Read;
     use super::*;
 

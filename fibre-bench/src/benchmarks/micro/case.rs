@@ -5,7 +5,7 @@ use fibre_bench::measure::Sample;
 use crate::benchmarks::ideal;
 use crate::peers::Peer;
 use crate::plan::Plan;
-use crate::report::{Better, Goal, Read};
+use crate::report::{Better, Goal, OURS, OURS_IN_C, Read};
 
 /// Cases that belong together: one benchmark.
 pub(crate) struct Family {
@@ -43,6 +43,8 @@ pub(crate) struct Case {
     pub(crate) repetitions: usize,
     /// Whether a peer is measured in each of its variants, too.
     pub(crate) variants: bool,
+    /// The peers that are measured, if not all whose runtimes are compared.
+    pub(crate) among: &'static [&'static str],
     /// Peers left out, because they take minutes or fail at this size.
     pub(crate) without: &'static [&'static str],
     /// What is read from a repetition; ratios are of the first.
@@ -79,6 +81,9 @@ pub(crate) enum From {
     Ideal,
 }
 
+/// Who takes part in a case of C programs.
+const IN_C: &[&str] = &[OURS_IN_C, "c-pthread", OURS];
+
 /// Fewest repetitions over one and over more processors.
 const REPETITIONS: usize = 11;
 const REPETITIONS_WALL: usize = 7;
@@ -95,6 +100,7 @@ impl Case {
             seconds: 0.1,
             repetitions: REPETITIONS,
             variants: false,
+            among: &[],
             without: &[],
             metrics: &[Metric::CPU],
         }
@@ -131,6 +137,31 @@ impl Case {
         }
     }
 
+    /// This case of C programs, with the Rust figure beside them.
+    pub(crate) const fn in_c(self) -> Self {
+        Self {
+            among: IN_C,
+            ..self
+        }
+    }
+
+    /// Whose figures have to reach something.
+    pub(super) fn ours(&self) -> &'static str {
+        if self.among.is_empty() {
+            OURS
+        } else {
+            OURS_IN_C
+        }
+    }
+
+    /// Whether a peer of this name takes part. C programs do so only where they are named.
+    fn has(&self, name: &str) -> bool {
+        match self.among {
+            [] => !name.starts_with("c-") && !self.without.contains(&name),
+            among => among.contains(&name),
+        }
+    }
+
     /// This case with other things to read.
     pub(crate) const fn metrics(self, metrics: &'static [Metric]) -> Self {
         Self { metrics, ..self }
@@ -161,7 +192,7 @@ impl Case {
             .iter()
             .flat_map(|peer| peer.with_variants(self.workload).into_iter().take(variants))
             .filter(|peer| plan.wants(&peer.name))
-            .filter(|peer| !self.without.contains(&peer.name.as_str()))
+            .filter(|peer| self.has(&peer.name))
             .collect()
     }
 

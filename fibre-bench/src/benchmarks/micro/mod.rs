@@ -161,7 +161,7 @@ fn add(family: &Family, case: &Case, rows: &[Row], report: &mut Report) {
                 unit: metric.unit,
                 better: metric.better,
                 read: case.read(metric),
-                goal: metric.goal.filter(|_| row.peer.name == OURS),
+                goal: metric.goal.filter(|_| row.peer.name == case.ours()),
                 readings: readings.clone(),
             });
         }

@@ -4,7 +4,7 @@ use comfy_table::Table;
 
 use super::case::{Case, Family};
 use crate::report::format::{self, figure, percent, ratio};
-use crate::report::{Measurement, OURS, Report};
+use crate::report::{Measurement, Report};
 use fibre_measure::plot::{Dots, Plot, Row as PlotRow, Shape};
 
 /// One table for all cases that read the same things.
@@ -44,7 +44,7 @@ fn fill(table: &mut Table, family: &Family, case: &Case, report: &Report) {
             .filter(|one| one.case == case.title())
             .filter(move |one| one.metric == metric)
     };
-    let ours = of_case(main).find(|one| one.subject == OURS);
+    let ours = of_case(main).find(|one| one.subject == case.ours());
     for row in of_case(main) {
         let verdict = report.verdict(row);
         let mut cells = vec![

@@ -8,6 +8,7 @@ mod idle;
 mod pollers;
 mod serve;
 mod syscalls;
+mod textbook;
 mod turns;
 
 pub(crate) use serve::{Load, Served, Setting};
@@ -22,6 +23,7 @@ pub(crate) use delay::DELAY;
 pub(crate) use idle::IDLE;
 pub(crate) use pollers::{POLLERS, pollers};
 pub(crate) use syscalls::SYSCALLS;
+pub(crate) use textbook::TEXTBOOK;
 
 /// Keep-alive requests.
 pub(crate) const WEBSERVER: Benchmark = Benchmark {

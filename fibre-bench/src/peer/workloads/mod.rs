@@ -6,6 +6,7 @@ pub(crate) mod contend;
 pub(crate) mod lock;
 pub(crate) mod migrate;
 pub(crate) mod mutexes;
+pub(crate) mod objects;
 pub(crate) mod pingpong;
 pub(crate) mod skynet;
 pub(crate) mod sleep;
