@@ -1158,6 +1158,12 @@ ptrdiff_t fibre_pwrite(int fd, const void *bytes, size_t count, off_t offset);
 ptrdiff_t fibre_pwritev(int fd, const struct iovec *buffers, int count, off_t offset);
 
 /*
+ `raise`: sends a signal to the caller's thread, or, as fibres have no signals, to the process of a fibre. -1 and `EINVAL` for
+ no signal.
+ */
+int fibre_raise(int signal);
+
+/*
  `read`: as many bytes as there are, at least one unless it is the end; waits for these. A cancellation point.
  */
 ptrdiff_t fibre_read(int fd, void *bytes, size_t count);

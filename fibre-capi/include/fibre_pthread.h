@@ -185,6 +185,7 @@ extern int fcntl(int, int, ...);
 #pragma redefine_extname pthread_once fibre_once
 #pragma redefine_extname pthread_atfork fibre_atfork
 #pragma redefine_extname pthread_kill fibre_kill
+#pragma redefine_extname raise fibre_raise
 #pragma redefine_extname pthread_sigqueue fibre_sigqueue
 #pragma redefine_extname pthread_getattr_np fibre_getattr
 #pragma redefine_extname pthread_getattr_default_np fibre_getattr_default

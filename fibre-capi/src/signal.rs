@@ -34,6 +34,24 @@ pub extern "C" fn fibre_sigqueue(thread: fibre_t, signal: c_int, value: libc::si
     there.map_or_else(Refused::number, |()| send(signal, Some(value)))
 }
 
+/// `raise`: sends a signal to the caller's thread, or, as fibres have no signals, to the process of a fibre. -1 and `EINVAL` for
+/// no signal.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_raise(signal: c_int) -> c_int {
+    // A processor blocks it, so it would stay with its thread for ever.
+    if !fibre_core::in_fibre() {
+        // SAFETY: a plain number.
+        return unsafe { libc::raise(signal) };
+    }
+    match send(signal, None) {
+        0 => 0,
+        number => {
+            crate::errno::set(number);
+            -1
+        }
+    }
+}
+
 /// Sends a signal to this process; returns an error number.
 fn send(signal: c_int, value: Option<libc::sigval>) -> c_int {
     let kept = crate::errno::get();
