@@ -29,9 +29,18 @@ fn borrowed(fd: RawFd) -> BorrowedFd<'static> {
 
 /// Closes what has been made for raw calls.
 fn close(fd: impl IntoRawFd) {
-    let number = fd.into_raw_fd();
-    // SAFETY: nobody else has it.
-    unsafe { raw::close(number, || Ok(rustix::io::close(number))) }.unwrap();
+    close_number(fd.into_raw_fd());
+}
+
+/// Closes what has this number, and has been made for raw calls.
+fn close_number(number: RawFd) {
+    let by_kernel = || {
+        // SAFETY: nobody else closes it.
+        unsafe { rustix::io::close(number) };
+        Ok(())
+    };
+    // SAFETY: as above.
+    unsafe { raw::close(number, by_kernel) }.unwrap();
 }
 
 /// What is left unread is told of again, what has been read is not, whoever has read it.
@@ -114,8 +123,7 @@ fn closing_ends_what_waits() {
             let polls = fibre::spawn(poll);
             let calls = fibre::spawn(call);
             let_others_block();
-            // SAFETY: nobody else closes it.
-            unsafe { raw::close(number, || Ok(rustix::io::close(number))) }.unwrap();
+            close_number(number);
             let (next, mut peer) = UnixStream::pair().unwrap();
             raw::made(next.as_fd(), Known::SOCKET);
             std::io::Write::write_all(&mut peer, b"theirs").unwrap();
