@@ -227,11 +227,19 @@ fn directives(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 #[cfg(test)]
+impl Program {
+    /// The program of such a file.
+    pub(crate) fn of(path: &str, text: &str) -> Result<Self> {
+        Self::parse(Path::new(path), text)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     fn parse(path: &str, text: &str) -> Result<Program> {
-        Program::parse(Path::new(path), text)
+        Program::of(path, text)
     }
 
     #[test]

@@ -33,13 +33,21 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Settings in which it did not pass, and what was seen.
-    pub(crate) fn failures(&self) -> impl Iterator<Item = (Setting, &str)> {
-        let outcomes = SETTINGS.iter().zip(&self.outcomes);
-        outcomes.filter_map(|(setting, outcome)| match outcome {
-            Some(Outcome::Failed(seen)) => Some((*setting, seen.as_str())),
-            Some(Outcome::Passed) | None => None,
-        })
+    /// What was seen where it did not pass, each with the settings where that was so.
+    pub(crate) fn failures(&self) -> Vec<(&str, String)> {
+        let mut failures: Vec<(&str, String)> = Vec::new();
+        for (setting, outcome) in SETTINGS.iter().zip(&self.outcomes) {
+            let Some(Outcome::Failed(seen)) = outcome else {
+                continue;
+            };
+            match failures.last_mut() {
+                Some((last, settings)) if *last == seen => {
+                    *settings += &format!("; {}", setting.title())
+                }
+                _ => failures.push((seen, setting.title())),
+            }
+        }
+        failures
     }
 }
 
@@ -47,8 +55,8 @@ impl Record {
 pub(crate) fn work(bench: &Bench, programs: &[Program], extent: &Extent) -> Result<Vec<Record>> {
     each(programs, extent.workers, |program| {
         let record = try_all(bench, program, extent)?;
-        for (setting, seen) in record.failures() {
-            println!("FAILED {} ({}): {seen}\n", program.title(), setting.title());
+        for (seen, settings) in record.failures() {
+            println!("FAILED {} ({settings}): {seen}\n", program.title());
         }
         Ok(record)
     })
@@ -153,6 +161,19 @@ mod tests {
             Ok(*item)
         });
         assert_eq!(result.unwrap_err().to_string(), "no more");
+    }
+
+    #[test]
+    fn what_is_seen_twice_is_said_once() {
+        let failed = |seen: &str| Some(Outcome::Failed(seen.into()));
+        let program = Program::of("a/b.c", "/* f: x. */\n").unwrap();
+        let outcomes = [Some(Outcome::Passed), failed("x"), failed("x"), failed("y")];
+        let record = Record { program, outcomes };
+        let want = [
+            ("x", "ours, 1; ours, 2".to_owned()),
+            ("y", "ours, 4".to_owned()),
+        ];
+        assert_eq!(record.failures(), want);
     }
 
     #[test]

@@ -113,10 +113,8 @@ fn prepare(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Resul
 /// A word on all results; an error if one is a failure.
 fn verdict(records: &[Record]) -> Result<String> {
     let failed = records.iter().flat_map(|record| {
-        let title = record.program.title();
-        record
-            .failures()
-            .map(move |(setting, _)| format!("{title} ({})", setting.title()))
+        let failures = record.failures().into_iter();
+        failures.map(|(_, settings)| format!("{} ({settings})", record.program.title()))
     });
     let failed: Vec<String> = failed.collect();
     if !failed.is_empty() {
