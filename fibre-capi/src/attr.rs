@@ -185,6 +185,11 @@ impl fibre_attr_t {
         Self { name, ..self }
     }
 
+    /// Bytes of the stack; zero for the cluster's.
+    pub fn stack_size(&self) -> usize {
+        self.stack_size
+    }
+
     /// Those of a fibre that runs `main`.
     pub fn of_main(stack_size: usize) -> Self {
         let mut attributes = DEFAULT;

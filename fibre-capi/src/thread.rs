@@ -16,6 +16,9 @@ use std::time::Instant;
 /// What the fibres of C programs have in common.
 static PROGRAM: Program = Program { run, ended };
 
+/// The largest stack: half of what a process can address.
+const MAX_STACK: usize = 1 << 46;
+
 /// See [`Program::run`].
 unsafe fn run(record: *const ()) {
     errno::set(0);
@@ -39,6 +42,10 @@ pub unsafe fn create(
     start: fibre_start_t,
     argument: *mut c_void,
 ) -> io::Result<fibre_t> {
+    // The memory is taken when the fibre begins, and then it is too late to say that there can be none.
+    if attributes.stack_size() > MAX_STACK {
+        return Err(io::Error::from_raw_os_error(libc::EAGAIN));
+    }
     let cluster = match attributes.cluster() {
         None if in_fibre() => None,
         None => Some(init::cluster()?),

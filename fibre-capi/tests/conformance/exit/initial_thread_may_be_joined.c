@@ -2,6 +2,7 @@
 #include "../check.h"
 
 /* ends: exit 6 */
+/* flags: -DFIBRE_MAIN */
 
 static pthread_t initial;
 
