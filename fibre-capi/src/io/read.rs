@@ -90,12 +90,12 @@ pub unsafe extern "C" fn fibre_preadv(
 /// The common part.
 #[inline]
 fn read(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<usize, Failure> {
-    if !is_ours(fd) || into.total() == 0 || as_called.number != libc::SYS_read && offset < HERE {
+    if !is_ours(fd) || into.total() == 0 || is_nowhere(as_called, offset) {
         return Ok(as_called.here()?);
     }
     let mut call = Call::new(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
     let known = call.known();
-    if known.has(Known::SOCKET) {
+    if known.has(Known::SOCKET) && offset == HERE {
         let total = into.total();
         let drains = known.has(Known::DRAINS);
         let received = call.run(|| {
@@ -113,13 +113,25 @@ fn read(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<usize,
     }
     let done = call.run(|| Ok((read_now(fd, into, HERE)?, Left::More)));
     match done {
-        Err(Failure::Errno(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)) => {
+        Err(Failure::Errno(Errno::OPNOTSUPP | Errno::NOSYS)) => {
             as_called.when_ready(fd, Readiness::READ, &mut call)
         }
         // It cannot be waited for.
         Err(Failure::Errno(Errno::PERM)) => as_called.elsewhere(),
         done => done,
     }
+}
+
+/// Whether a call that takes an offset was given one that is none. The kernel says so; to others, it may be [`HERE`].
+#[inline]
+pub fn is_nowhere(call: Plain, offset: i64) -> bool {
+    let takes_none = [
+        libc::SYS_read,
+        libc::SYS_readv,
+        libc::SYS_write,
+        libc::SYS_writev,
+    ];
+    offset < 0 && !takes_none.contains(&call.number)
 }
 
 /// Receives what there is.

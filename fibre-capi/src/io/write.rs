@@ -5,7 +5,7 @@
 
 use super::entry::{borrow, is_ours, or_leave};
 use super::plain::{Plain, plain};
-use super::read::{HERE, NOWAIT};
+use super::read::{HERE, NOWAIT, is_nowhere};
 use super::send::{send_all, send_on_thread};
 use super::system::system;
 use super::vector::{Vector, buffer, of_rest};
@@ -76,6 +76,9 @@ pub unsafe extern "C" fn fibre_pwritev(
 /// The common part.
 #[inline]
 fn write(fd: c_int, from: Vector, offset: i64, as_called: Plain) -> Result<usize, Failure> {
+    if is_nowhere(as_called, offset) {
+        return Ok(as_called.here()?);
+    }
     if !is_ours(fd) {
         let is_socket = fd >= 0 && known(borrow(fd)).has(Known::SOCKET) && offset == HERE;
         return match is_socket.then(|| send_on_thread(fd, from)) {

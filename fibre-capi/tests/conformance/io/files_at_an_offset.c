@@ -23,6 +23,7 @@ static void test(void)
     CHECK(memcmp(buffer, "7xy34567xy", 10) == 0);
     IS(read(file, buffer, sizeof buffer), 0);
     FAILS(pread(file, buffer, 1, -1), EINVAL);
+    FAILS(pwrite(file, buffer, 1, -1), EINVAL);
     OK(close(file));
     FAILS(pread(file, buffer, 1, 0), EBADF);
 }
