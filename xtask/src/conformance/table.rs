@@ -78,10 +78,9 @@ fn row(record: &Record, verdict: &Verdict) -> String {
         let word = match outcome {
             Some(Outcome::Passed) => "holds",
             Some(Outcome::Failed(_)) => "**fails**",
-            None if !program.is_for(setting.library()) && setting.library() == Library::System => {
-                "–"
-            }
-            None => "not run",
+            None if program.is_for(setting.library()) => "not run",
+            None if setting.library() == Library::System => "–",
+            None => "differs",
         };
         row += &format!(" {word} |");
     }

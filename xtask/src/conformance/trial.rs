@@ -190,14 +190,15 @@ fn watch(mut command: Command, written: &Path, patience: Duration) -> Result<See
 fn backtrace(child: &Child) -> String {
     let mut gdb = Command::new("gdb");
     gdb.args(["-batch", "-p", &child.id().to_string()]);
-    gdb.args(["-ex", "thread apply all backtrace 12"]);
+    gdb.args(["-ex", "thread apply all backtrace 8"]);
     let output = gdb.stdin(Stdio::null()).stderr(Stdio::null()).output();
     output.map_or_else(
         |_| "(no gdb to ask where)".into(),
         |output| {
             let text = String::from_utf8_lossy(&output.stdout);
             let frames = text.lines().filter(|line| line.starts_with(['#', 'T']));
-            frames.take(60).collect::<Vec<_>>().join("\n")
+            let frames = frames.map(|line| line.chars().take(160).collect::<String>());
+            frames.take(50).collect::<Vec<_>>().join("\n")
         },
     )
 }

@@ -2,7 +2,6 @@
 #include "../check.h"
 
 /* ends: exit 6 */
-/* flags: -DFIBRE_MAIN */
 
 static pthread_t initial;
 
