@@ -109,6 +109,8 @@ impl Report {
         server: Option<ServerReport>,
     ) -> anyhow::Result<Self> {
         let requests = tally.counts.requests() as f64;
+        // JSON has no infinity.
+        let per_request = |seconds: f64| seconds * 1e6 / requests.max(1.0);
         let mut all = tally.gets.clone();
         all.merge(&tally.sets);
         let mut times = vec![("all", &all), ("get", &tally.gets), ("set", &tally.sets)];
@@ -140,10 +142,10 @@ impl Report {
             doubted_keys: tally.doubted,
             storms: BTreeMap::new(),
             server: server.map(|server| ServerReport {
-                cpu_us_per_request: server.usage.cpu_seconds * 1e6 / requests,
+                cpu_us_per_request: per_request(server.usage.cpu_seconds),
                 ..server
             }),
-            own_cpu_us_per_request: own_cpu_seconds * 1e6 / requests,
+            own_cpu_us_per_request: per_request(own_cpu_seconds),
         })
     }
 
