@@ -110,6 +110,15 @@ pub fn yield_now() {
 /// loom switches threads by itself.
 pub fn yield_point() {}
 
+/// Threads take no turns in models, and are not cancelled outside of waits.
+///
+/// # Errors
+///
+/// None, in models.
+pub fn yield_point_cancellable() -> Result<(), Cancelled> {
+    Ok(())
+}
+
 /// Nobody spins in a model: it repeats states.
 #[must_use]
 pub fn may_spin() -> bool {

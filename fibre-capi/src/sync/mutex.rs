@@ -115,8 +115,17 @@ pub unsafe extern "C" fn fibre_mutex_clocklock(
 /// `pthread_mutex_unlock`. `EPERM` if it is not the caller's, and the kind checks that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_unlock(mutex: *mut fibre_mutex_t) -> c_int {
-    // SAFETY: the caller's. Some variants let another fibre run at once.
-    call(|| unsafe { at(mutex)?.unlock() })
+    // SAFETY: the caller's.
+    let mutex = match unsafe { at(mutex) } {
+        Ok(mutex) => mutex,
+        Err(error) => return error.number(),
+    };
+    // SAFETY: the caller's.
+    let unlock = || unsafe { mutex.unlock() };
+    match mutex.switches_on_unlock() {
+        false => number(contain(unlock)),
+        true => call(unlock),
+    }
 }
 
 /// `pthread_mutex_consistent`: `EINVAL`, as no mutex is robust.

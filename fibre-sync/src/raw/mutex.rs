@@ -277,6 +277,14 @@ impl Mutex {
         Ok(())
     }
 
+    /// Whether an unlock may let another fibre run at once, and so leave the stack.
+    #[inline]
+    #[must_use]
+    pub fn switches_on_unlock(&self) -> bool {
+        let make = self.make.load(Ordering::Relaxed) & MAKE;
+        Make(make).variant() == Variant::Exchange
+    }
+
     /// Ends the use of the mutex. Blocks nothing.
     ///
     /// Somebody who is about to lock it, and waits or has just been woken for it, is not noticed, as by

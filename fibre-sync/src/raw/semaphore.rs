@@ -31,7 +31,7 @@ use crate::raw::wait::Wait;
 use crate::turn::{Turn, Turned};
 use crate::wait_list::{Claimed, Place, Spot, WaitList, wait_under};
 use fibre_core::sync::{AtomicU64, Ordering, Patience, planted};
-use fibre_core::{Awaited, Limit, Outcome, WaitKind, yield_point};
+use fibre_core::{Awaited, Limit, Outcome, WaitKind};
 use std::cell::UnsafeCell;
 use std::fmt;
 
@@ -158,7 +158,11 @@ impl Semaphore {
     #[inline]
     pub fn wait(&self, wait: Wait) -> Result {
         self.check()?;
-        wait.run(|limit| self.wait_within(limit))
+        wait.begin()?;
+        match self.take() {
+            true => Ok(()),
+            false => wait.run(|limit| self.wait_in_list(limit)),
+        }
     }
 
     /// Takes a permit if one is there. Blocks nothing.
@@ -260,13 +264,6 @@ impl Semaphore {
             }
         }
         false
-    }
-
-    /// Takes a permit, or waits for one.
-    #[inline]
-    fn wait_within(&self, limit: Limit) -> bool {
-        yield_point();
-        self.take() || self.wait_in_list(limit)
     }
 
     /// Waits for a permit.

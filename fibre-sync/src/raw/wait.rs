@@ -5,7 +5,10 @@
 //! that is set while somebody waits does not change that wait.
 
 use crate::raw::error::{Error, Result};
-use fibre_core::{Limit, cancellation_point, is_cancelled, shield, sleep, yield_now};
+use fibre_core::{
+    Limit, cancellation_point, is_cancelled, shield, sleep, yield_now, yield_point,
+    yield_point_cancellable,
+};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
@@ -100,6 +103,17 @@ impl Wait {
     #[must_use]
     pub const fn deadline(self) -> Option<Instant> {
         self.deadline
+    }
+
+    /// What a call begins with that then tries once before it waits: lets others run from time to time, and notices
+    /// cancellation, if it is to.
+    #[inline]
+    pub(crate) fn begin(self) -> Result {
+        if self.cancellable {
+            return yield_point_cancellable().map_err(|_| Error::Cancelled);
+        }
+        yield_point();
+        Ok(())
     }
 
     /// Makes a call that waits until a limit, and says whether it succeeded.

@@ -1,4 +1,4 @@
-//! `sanitize`: the behaviour suite under AddressSanitizer.
+//! `sanitize`: the behaviour suite, and random calls from C, under AddressSanitizer.
 //!
 //! The sanitizer is an unstable compiler flag; `RUSTC_BOOTSTRAP=1` opens it on the stable
 //! toolchain. The `sanitizer` feature makes each stack switch tell the sanitizer which stack is in
@@ -54,7 +54,10 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.run("sanitize: examples", examples)?;
     let tests = cargo(["test", "--package", "fibre", "--tests"]);
     let tests = instrumented(tests, &host, &target_dir);
-    steps.run_tests("sanitize: behaviour", tests, true)
+    steps.run_tests("sanitize: behaviour", tests, true)?;
+    let calls = cargo(["test", "--package", "fibre-capi", "--test", "sequences"]);
+    let calls = instrumented(calls, &host, &target_dir);
+    steps.run_tests("sanitize: calls from C", calls, true)
 }
 
 /// The command with the sanitizer switched on.
