@@ -20,7 +20,7 @@
 //! claim may use it, and others in a visit ([`fibre_core::Visits`]), with the generation checked in it. (3) Who gives a record
 //! back has retired its generation before it touches anything else.
 //!
-//! Free records lie with the processor on which they were given back, up to [`MOST`], and else in one list for all.
+//! Free records lie with the processor on which they were given back, up to `MOST`, and else in one list for all.
 //!
 //! # Memory ordering
 //!

@@ -181,9 +181,9 @@ impl Semaphore {
 
     /// Brings a permit. Blocks nothing; any fibre or thread.
     ///
-    /// A signal handler may call it on a thread that the runtime has not started: it waits for nobody, and allocates nothing. It wakes
-    /// a thread by a futex. To wake a fibre it enters a queue of its processor without a lock and, if that
-    /// processor sleeps, takes the lock of the set of those that sleep, by which only threads that wake or go to sleep are held up for a few instructions.
+    /// A signal handler may call it on a thread that the runtime has not started: it waits for nobody, and
+    /// allocates nothing. To wake a thread it makes a system call; to wake a fibre it enters a queue
+    /// without a lock (unless queues are asked to be locked ones), and makes a system call if the processor sleeps.
     ///
     /// # Errors
     ///
