@@ -92,6 +92,11 @@ impl fibre_attr_t {
         c_int::from(self.detached) == DETACHED
     }
 
+    /// Whether its stack is larger than all memory, so that there is none for it, whatever addresses there are.
+    pub fn is_absurd(&self) -> bool {
+        self.stack_size > LARGE && self.stack_size as u128 > memory()
+    }
+
     /// The cluster that has been chosen.
     pub fn cluster(&self) -> Option<&Cluster> {
         // SAFETY: whoever has set it keeps it until it creates no more fibres there.
@@ -210,6 +215,17 @@ impl fibre_attr_t {
         }
         attributes
     }
+}
+
+/// How many bytes of memory the machine has.
+fn memory() -> u128 {
+    // SAFETY: zeros are valid, and it is written to.
+    let memory = unsafe {
+        let mut memory: libc::sysinfo = std::mem::zeroed();
+        libc::sysinfo(&raw mut memory);
+        memory
+    };
+    u128::from(memory.totalram + memory.totalswap) * u128::from(memory.mem_unit)
 }
 
 /// Runs `change` on attributes; `EINVAL` for null, or if it fails.

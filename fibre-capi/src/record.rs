@@ -314,10 +314,14 @@ impl Record {
             return Err(Refused::Deadlock);
         }
         let record = find(handle).ok_or(Refused::Unknown)?;
-        record.change(handle, me.index)?;
+        let joins_me = |order| claim_of(me.claim.load(order)) == record.index;
+        if let Err(refused) = record.change(handle, me.index) {
+            // Somebody else may join it, while it waits for us.
+            let deadlock = refused == Refused::NotJoinable && joins_me(Ordering::SeqCst);
+            return Err(if deadlock { Refused::Deadlock } else { refused });
+        }
         // Both who join each other get here; who comes later sees the other.
-        let mine = me.claim.load(Ordering::SeqCst);
-        if claim_of(mine) == record.index {
+        if joins_me(Ordering::SeqCst) {
             record.reopen();
             return Err(Refused::Deadlock);
         }

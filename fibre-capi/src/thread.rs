@@ -56,6 +56,9 @@ pub unsafe fn create(
         None => fibre_core::processors().unwrap_or(1),
     };
     let builder = attributes.builder(processors);
+    if attributes.is_absurd() {
+        return Err(io::Error::from_raw_os_error(libc::EAGAIN));
+    }
     let detached = attributes.is_detached();
     let Some(record) = Record::take(detached) else {
         return Err(io::Error::from_raw_os_error(libc::EAGAIN));
