@@ -755,6 +755,11 @@ int fibre_condattr_setpshared(struct fibre_condattr_t *attributes, int value);
 int fibre_connect(int fd, const struct sockaddr *address, socklen_t length);
 
 /*
+ `creat`.
+ */
+int fibre_creat(const char *path, unsigned int mode);
+
+/*
  `pthread_create`: a fibre in the caller's cluster, or, for a caller that is no fibre, in the default one. `EAGAIN` if there cannot be
  another one; `EINVAL` if the cluster has no such processor.
  */
@@ -801,10 +806,21 @@ int fibre_equal(fibre_t one, fibre_t other);
 int *fibre_errno_location(void);
 
 /*
+ `eventfd`: a counter.
+ */
+int fibre_eventfd(unsigned int count, int flags);
+
+/*
  `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its keys'
  destructors. In the main thread, lets all fibres run to their ends, and then ends the process with status 0.
  */
 void fibre_exit(void *result);
+
+/*
+ `fclose`: as [`fibre_close`](super::numbers) for the descriptor. What has not been written yet is written first, which blocks the
+ thread.
+ */
+int fibre_fclose(FILE *stream);
 
 /*
  `fcntl`, whose third argument may be a number or a pointer. Waiting for a lock (`F_SETLKW`, `F_OFD_SETLKW`) blocks the fibre.
@@ -827,10 +843,30 @@ int fibre_fd_wait(int fd,
                   const struct timespec *deadline);
 
 /*
+ `fdatasync`. A cancellation point before it begins.
+ */
+int fibre_fdatasync(int fd);
+
+/*
  Waits until all fibres have ended. The processors of the default cluster stay, asleep. Blocks the thread; `EDEADLK` in a
  fibre.
  */
 int fibre_finalise(void);
+
+/*
+ `flock`: waits for the lock of a file, unless `LOCK_NB` says otherwise.
+ */
+int fibre_flock(int fd, int operation);
+
+/*
+ `fsync`. A cancellation point before it begins.
+ */
+int fibre_fsync(int fd);
+
+/*
+ `getaddrinfo`. Blocks the fibre.
+ */
+int fibre_getaddrinfo(const char *node, const char *service, const addrinfo *hints, addrinfo **result);
 
 /*
  `pthread_getaffinity_np`: the processors that the caller's cluster has, or else the default one, as bits of a set of CPUs. `EINVAL` if there is no room for them,
@@ -864,9 +900,40 @@ int fibre_getcpuclockid(fibre_t thread,
                         clockid_t *_clock);
 
 /*
+ `gethostbyaddr`: as [`fibre_gethostbyname`].
+ */
+hostent *fibre_gethostbyaddr(const void *address, socklen_t length, int family);
+
+/*
+ `gethostbyname`: into memory that the next such call of any fibre uses again. Blocks the fibre.
+ */
+hostent *fibre_gethostbyname(const char *name);
+
+/*
+ `gethostbyname_r`: into the caller's memory. Blocks the fibre.
+ */
+int fibre_gethostbyname_r(const char *name,
+                          hostent *found,
+                          char *room,
+                          size_t length,
+                          hostent **result,
+                          int *error);
+
+/*
  `pthread_getname_np`: the name, which needs up to 16 bytes; else `ERANGE`. `ESRCH` if there is no such fibre.
  */
 int fibre_getname(fibre_t thread, char *name, size_t size);
+
+/*
+ `getnameinfo`. Blocks the fibre.
+ */
+int fibre_getnameinfo(const struct sockaddr *address,
+                      socklen_t length,
+                      char *host,
+                      socklen_t host_room,
+                      char *service,
+                      socklen_t service_room,
+                      int flags);
 
 /*
  `pthread_getschedparam`: what the fibre was created with, or what has been set since. `ESRCH` if there is no such fibre.
@@ -1078,6 +1145,19 @@ int fibre_once(struct fibre_once_t *once,
                void (*routine)(void));
 
 /*
+ `open`: [`fibre_openat`] from the current directory.
+ */
+int fibre_open(const char *path, int flags, unsigned int mode);
+
+/*
+ `openat`. Opening a named pipe waits for its other end, unless that is to be non-blocking. A cancellation point before it begins.
+ */
+int fibre_openat(int directory,
+                 const char *path,
+                 int flags,
+                 unsigned int mode);
+
+/*
  Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done so since the last time; now and then it
  returns without that. A cancellation point.
  */
@@ -1146,6 +1226,16 @@ ptrdiff_t fibre_preadv(int fd, const struct iovec *buffers, int count, off_t off
  The number of the processor that the calling fibre is on, within its cluster; -1 on a plain thread.
  */
 int fibre_processor(void);
+
+/*
+ `pselect`: with a time-out, `NULL` for none. A fibre has no signals, and its mask is not looked at. A cancellation point.
+ */
+int fibre_pselect(int count,
+                  fd_set *readable,
+                  fd_set *writable,
+                  fd_set *urgent,
+                  const struct timespec *timeout,
+                  const sigset_t *signals);
 
 /*
  `pwrite`: to a place of a file, whose position stays. A cancellation point.
@@ -1323,6 +1413,11 @@ int fibre_rwlockattr_setkind(struct fibre_rwlockattr_t *attributes,
 int fibre_rwlockattr_setpshared(struct fibre_rwlockattr_t *attributes, int value);
 
 /*
+ `select`: with a time-out, of which what is left is written back, `NULL` for none. A cancellation point.
+ */
+int fibre_select(int count, fd_set *readable, fd_set *writable, fd_set *urgent, struct timeval *timeout);
+
+/*
  `pthread_self`: the caller's handle. Threads that are no fibres have one, too.
  */
 fibre_t fibre_self(void);
@@ -1390,6 +1485,16 @@ int fibre_sem_wait(struct fibre_sem_t *semaphore);
  `send`: [`fibre_sendto`] to the peer.
  */
 ptrdiff_t fibre_send(int fd, const void *bytes, size_t count, int flags);
+
+/*
+ `sendfile`: from a file to anything, whose room it waits for unless that is non-blocking. A cancellation point.
+
+ In a fibre the bytes go through a buffer of 64 KiB.
+ */
+ptrdiff_t fibre_sendfile(int out,
+                         int file,
+                         off_t *offset,
+                         size_t count);
 
 /*
  `sendmmsg`: several messages; says how many were sent.
@@ -1523,6 +1628,16 @@ int fibre_spin_trylock(struct fibre_spinlock_t *lock);
 int fibre_spin_unlock(struct fibre_spinlock_t *lock);
 
 /*
+ `splice`: waits for the end that is not ready, then makes the call on another thread. A cancellation point until then.
+ */
+ptrdiff_t fibre_splice(int from,
+                       loff_t *from_offset,
+                       int to,
+                       loff_t *to_offset,
+                       size_t count,
+                       unsigned int flags);
+
+/*
  How many bytes of its stack the calling fibre has used at most; zero on a plain thread. Asks the kernel.
  */
 size_t fibre_stack_used(void);
@@ -1553,6 +1668,11 @@ int fibre_timedjoin(fibre_t thread,
                     const struct timespec *deadline);
 
 /*
+ `timerfd_create`: a timer.
+ */
+int fibre_timerfd_create(int clock, int flags);
+
+/*
  `pthread_tryjoin_np`: `fibre_join` that waits for nothing: `EBUSY` if the fibre has not ended.
  */
 int fibre_tryjoin(fibre_t thread, void **result);
@@ -1568,6 +1688,26 @@ int fibre_unpark(fibre_t thread);
 int fibre_usleep(unsigned int microseconds);
 
 /*
+ `wait`: for any child. A cancellation point before it begins.
+ */
+pid_t fibre_wait(int *status);
+
+/*
+ `wait4`: [`fibre_waitpid`] that also tells what the child has used.
+ */
+pid_t fibre_wait4(pid_t pid, int *status, int options, rusage *usage);
+
+/*
+ `waitid`: for a child (`P_PID`), one of a group or any.
+ */
+int fibre_waitid(idtype_t kind, id_t id, siginfo_t *information, int options);
+
+/*
+ `waitpid`: for a child, one of a group or any. For one, a cancellation point.
+ */
+pid_t fibre_waitpid(pid_t pid, int *status, int options);
+
+/*
  `write`: all bytes, unless the descriptor is non-blocking; waits until there is room. A cancellation point.
  */
 ptrdiff_t fibre_write(int fd, const void *bytes, size_t count);
@@ -1581,6 +1721,17 @@ ptrdiff_t fibre_writev(int fd, const struct iovec *buffers, int count);
  `sched_yield`: lets other fibres run.
  */
 int fibre_yield(void);
+
+extern hostent *gethostbyaddr(const void *address, socklen_t length, int family);
+
+extern hostent *gethostbyname(const char *name);
+
+extern int gethostbyname_r(const char *name,
+                           hostent *found,
+                           char *room,
+                           size_t length,
+                           hostent **result,
+                           int *error);
 
 #ifdef __cplusplus
 }  /* extern "C" */

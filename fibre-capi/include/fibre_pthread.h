@@ -109,6 +109,28 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #pragma redefine_extname fcntl64 fibre_fcntl
 #pragma redefine_extname ioctl fibre_ioctl
 #pragma redefine_extname setsockopt fibre_setsockopt
+#pragma redefine_extname eventfd fibre_eventfd
+#pragma redefine_extname timerfd_create fibre_timerfd_create
+#pragma redefine_extname fclose fibre_fclose
+
+/* Files. */
+#pragma redefine_extname fsync fibre_fsync
+#pragma redefine_extname fdatasync fibre_fdatasync
+#pragma redefine_extname flock fibre_flock
+#pragma redefine_extname sendfile fibre_sendfile
+#pragma redefine_extname sendfile64 fibre_sendfile
+#pragma redefine_extname splice fibre_splice
+
+/* Children, and names of hosts. */
+#pragma redefine_extname wait fibre_wait
+#pragma redefine_extname waitpid fibre_waitpid
+#pragma redefine_extname wait4 fibre_wait4
+#pragma redefine_extname waitid fibre_waitid
+#pragma redefine_extname getaddrinfo fibre_getaddrinfo
+#pragma redefine_extname getnameinfo fibre_getnameinfo
+#pragma redefine_extname gethostbyname fibre_gethostbyname
+#pragma redefine_extname gethostbyaddr fibre_gethostbyaddr
+#pragma redefine_extname gethostbyname_r fibre_gethostbyname_r
 #pragma redefine_extname poll fibre_poll
 #pragma redefine_extname ppoll fibre_ppoll
 #pragma redefine_extname select fibre_select

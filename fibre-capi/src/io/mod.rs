@@ -7,12 +7,16 @@
 //!
 //! On a plain thread each call is the system's own, signals included.
 
+mod child;
 mod entry;
+mod file;
+mod names;
 mod numbers;
 mod plain;
 mod poll;
 mod read;
 mod receive;
+mod select;
 mod send;
 mod socket;
 mod system;

@@ -143,7 +143,7 @@ unsafe fn poll_all(
 }
 
 /// Waits until the kernel says that something is the case.
-fn wait_for_all(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> Result<c_int, Failure> {
+pub fn wait_for_all(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> Result<c_int, Failure> {
     yield_point_cancellable()?;
     let deadline = timeout.map(|timeout| Instant::now().checked_add(timeout));
     loop {

@@ -73,6 +73,12 @@ pub unsafe extern "C" fn fibre_pwritev(
     })
 }
 
+/// Writes all of a buffer, for a call that has another name.
+pub fn write_all_to(fd: c_int, from: Vector) -> Result<usize, Failure> {
+    let as_called = plain!(SYS_writev, fd, from.start(), from.count());
+    write(fd, from, HERE, as_called)
+}
+
 /// The common part.
 #[inline]
 fn write(fd: c_int, from: Vector, offset: i64, as_called: Plain) -> Result<usize, Failure> {

@@ -1,0 +1,198 @@
+//! `select` and `pselect`, over [`wait_for_all`].
+
+use super::entry::or_leave;
+use super::plain::{Plain, plain};
+use super::poll::wait_for_all;
+use super::terms::duration;
+use fibre_core::in_fibre;
+use fibre_io::raw::Failure;
+use rustix::io::Errno;
+use std::ffi::{c_int, c_short};
+use std::slice;
+use std::time::{Duration, Instant};
+
+/// What the kernel tells readers by a set's bit.
+const READABLE: c_short =
+    libc::POLLRDNORM | libc::POLLRDBAND | libc::POLLIN | libc::POLLHUP | libc::POLLERR;
+/// The same for writers.
+const WRITABLE: c_short = libc::POLLWRBAND | libc::POLLWRNORM | libc::POLLOUT | libc::POLLERR;
+
+/// Microseconds in a second.
+const SECOND: i64 = 1_000_000;
+
+/// `select`: with a time-out, of which what is left is written back, `NULL` for none. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_select(
+    count: c_int,
+    readable: *mut libc::fd_set,
+    writable: *mut libc::fd_set,
+    urgent: *mut libc::fd_set,
+    timeout: *mut libc::timeval,
+) -> c_int {
+    or_leave(|| {
+        let as_called = plain!(SYS_select, count, readable, writable, urgent, timeout);
+        // SAFETY: null, or the caller's time.
+        let time = unsafe { timeout.as_mut() };
+        let limit = time.as_deref().map(of_timeval).transpose()?;
+        let begun = Instant::now();
+        let sets = [readable, writable, urgent];
+        // SAFETY: the caller's sets.
+        let ready = unsafe { select(count, sets, limit, as_called) };
+        if let (Some(time), Some(limit)) = (time.filter(|_| in_fibre()), limit) {
+            let left = limit.saturating_sub(begun.elapsed());
+            time.tv_sec = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
+            time.tv_usec = i64::from(left.subsec_micros());
+        }
+        ready
+    })
+}
+
+/// A time-out, as `select` takes it: more than a second of microseconds counts.
+fn of_timeval(time: &libc::timeval) -> Result<Duration, Errno> {
+    let seconds = u64::try_from(time.tv_sec).map_err(|_| Errno::INVAL)?;
+    let rest = u64::try_from(time.tv_usec).map_err(|_| Errno::INVAL)?;
+    let seconds = seconds.saturating_add(rest / SECOND.unsigned_abs());
+    Ok(Duration::from_secs(seconds) + Duration::from_micros(rest % SECOND.unsigned_abs()))
+}
+
+/// `pselect`: with a time-out, `NULL` for none. A fibre has no signals, and its mask is not looked at. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_pselect(
+    count: c_int,
+    readable: *mut libc::fd_set,
+    writable: *mut libc::fd_set,
+    urgent: *mut libc::fd_set,
+    timeout: *const libc::timespec,
+    signals: *const libc::sigset_t,
+) -> c_int {
+    or_leave(|| {
+        // SAFETY: null, or the caller's time, of which the kernel writes to a copy.
+        let mut time = unsafe { timeout.as_ref() }.copied();
+        let limit = time.as_ref().map(duration).transpose()?;
+        let time = time
+            .as_mut()
+            .map_or(std::ptr::null_mut(), std::ptr::from_mut);
+        // The kernel wants a pointer to the mask and its size.
+        let mask = [signals.addr(), 8];
+        let as_called = plain!(
+            SYS_pselect6,
+            count,
+            readable,
+            writable,
+            urgent,
+            time,
+            mask.as_ptr()
+        );
+        // SAFETY: the caller's sets.
+        unsafe { select(count, [readable, writable, urgent], limit, as_called) }
+    })
+}
+
+/// The common part.
+///
+/// # Safety
+///
+/// The sets are null, or have so many bits.
+unsafe fn select(
+    count: c_int,
+    sets: [*mut libc::fd_set; 3],
+    limit: Option<Duration>,
+    as_called: Plain,
+) -> Result<c_int, Failure> {
+    let Ok(bits) = usize::try_from(count) else {
+        return Err(Errno::INVAL.into());
+    };
+    if !in_fibre() {
+        // It fits, as it was given as such.
+        return Ok(as_called.here()? as c_int);
+    }
+    // SAFETY: the caller's promise; the kernel, too, takes a set for whole words.
+    let mut sets = sets.map(|set| unsafe { Set::new(set, bits) });
+    let mut asked: Vec<_> = (0..count).filter_map(|fd| question(fd, &sets)).collect();
+    wait_for_all(&mut asked, limit)?;
+    if asked.iter().any(|one| one.revents & libc::POLLNVAL != 0) {
+        return Err(Errno::BADF.into());
+    }
+    sets.iter_mut().for_each(Set::clear);
+    let mut told = 0;
+    for one in &asked {
+        for (set, events) in sets.iter_mut().zip([READABLE, WRITABLE, libc::POLLPRI]) {
+            let was_asked = one.events & asking(events) != 0;
+            if was_asked && one.revents & events != 0 {
+                set.insert(one.fd);
+                told += 1;
+            }
+        }
+    }
+    Ok(told)
+}
+
+/// What stands for a set's bit in a question.
+fn asking(events: c_short) -> c_short {
+    match events {
+        READABLE => libc::POLLIN,
+        WRITABLE => libc::POLLOUT,
+        _ => libc::POLLPRI,
+    }
+}
+
+/// What the sets ask about a descriptor, if anything.
+fn question(fd: c_int, sets: &[Set; 3]) -> Option<libc::pollfd> {
+    let every = [READABLE, WRITABLE, libc::POLLPRI].map(asking);
+    let asked = sets.iter().zip(every);
+    let events = asked.fold(0, |events, (set, event)| {
+        if set.contains(fd) {
+            events | event
+        } else {
+            events
+        }
+    });
+    (events != 0).then_some(libc::pollfd {
+        fd,
+        events,
+        revents: 0,
+    })
+}
+
+/// A set of descriptors.
+struct Set(&'static mut [u64]);
+
+impl Set {
+    /// The program's, with so many bits; an empty one for null.
+    ///
+    /// # Safety
+    ///
+    /// It is the program's as long as this lives.
+    unsafe fn new(set: *mut libc::fd_set, bits: usize) -> Self {
+        if set.is_null() {
+            return Self(&mut []);
+        }
+        // SAFETY: the caller's promise.
+        Self(unsafe { slice::from_raw_parts_mut(set.cast(), bits.div_ceil(64)) })
+    }
+
+    /// The word and the bit of a descriptor.
+    fn place(fd: c_int) -> (usize, u64) {
+        let fd = fd.unsigned_abs() as usize;
+        (fd / 64, 1 << (fd % 64))
+    }
+
+    /// Whether it is in the set.
+    fn contains(&self, fd: c_int) -> bool {
+        let (word, bit) = Self::place(fd);
+        self.0.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    /// Adds it.
+    fn insert(&mut self, fd: c_int) {
+        let (word, bit) = Self::place(fd);
+        if let Some(word) = self.0.get_mut(word) {
+            *word |= bit;
+        }
+    }
+
+    /// Takes all out.
+    fn clear(&mut self) {
+        self.0.fill(0);
+    }
+}
