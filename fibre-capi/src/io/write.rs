@@ -1,7 +1,8 @@
 //! Writing bytes, to whatever it is: as [`super::read`], but that a call which waits writes all it is given.
 //!
-//! To a socket, nothing here raises SIGPIPE: who writes to nobody is told by `EPIPE`. To a pipe, the kernel raises it, but
-//! processors block all signals; so it comes to programs that write on plain threads only.
+//! To a socket, nothing here raises SIGPIPE: who writes to nobody is told by `EPIPE`, and a server does not end because a
+//! client has. To a pipe, the kernel raises it, but processors block all signals; so it comes to programs that write on plain
+//! threads only.
 
 use super::entry::{borrow, is_ours, or_leave};
 use super::plain::{Plain, plain};
@@ -101,7 +102,7 @@ fn write(fd: c_int, from: Vector, offset: i64, as_called: Plain) -> Result<usize
             done => return done,
         }
     }
-    if from.total() == 0 {
+    if from.total() == 0 || is_nowhere(as_called, offset) {
         return Ok(as_called.here()?);
     }
     if offset != HERE || known.has(Known::FILE) {
@@ -128,7 +129,7 @@ fn write_stream(
         });
         match written {
             Ok(written) => done += written,
-            Err(Failure::Errno(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)) if done == 0 => {
+            Err(Failure::Errno(Errno::OPNOTSUPP | Errno::NOSYS)) if done == 0 => {
                 return as_called.when_ready(fd, Readiness::WRITE, call);
             }
             // It cannot be waited for.
