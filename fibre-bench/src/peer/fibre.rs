@@ -22,8 +22,10 @@ use super::workloads::{
 /// What this peer is measured with.
 pub fn workloads() -> Vec<Workload> {
     let mut workloads = vec![
-        Workload::new("yield", yielding::blocking::<Fibre>),
-        Workload::new("spawn", spawning::blocking::<Fibre>),
+        Workload::new("yield", yielding::blocking::<Fibre>)
+            .variant("moving", yielding::blocking::<Moving>),
+        Workload::new("spawn", spawning::blocking::<Fibre>)
+            .variant("moving", spawning::blocking::<Moving>),
         Workload::new("semaphore", pingpong::semaphores::<Fibre>)
             .variant("moving", pingpong::semaphores::<Moving>),
         Workload::new("channel", pingpong::lines::<Fibre, WireLine<FibreWire>>)
@@ -32,10 +34,12 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("pipe", pingpong::lines::<Fibre, PipeLine<FibrePipes>>),
         Workload::new("work", unit::plain),
         Workload::new("migrate", migrate::round_trips),
-        Workload::new("barrier", objects::barrier::<Fibre>),
-        Workload::new("rwlock", objects::shared_lock::<Fibre>),
-        Workload::new("once", objects::once::<Fibre>),
-        Workload::new("key", objects::key::<Fibre>),
+        Workload::new("barrier", objects::barrier::<Fibre>)
+            .variant("moving", objects::barrier::<Moving>),
+        Workload::new("rwlock", objects::shared_lock::<Fibre>)
+            .variant("moving", objects::shared_lock::<Moving>),
+        Workload::new("once", objects::once::<Fibre>).variant("moving", objects::once::<Moving>),
+        Workload::new("key", objects::key::<Fibre>).variant("moving", objects::key::<Moving>),
         Workload::new("blocked", blocked::blocking::<Fibre>),
         Workload::new("skynet", skynet::blocking::<Fibre>),
         Workload::new("sleep", sleep::blocking::<Fibre>),

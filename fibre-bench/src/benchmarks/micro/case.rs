@@ -82,7 +82,7 @@ pub(crate) enum From {
 }
 
 /// Who takes part in a case of C programs.
-const IN_C: &[&str] = &[OURS_IN_C, "c-pthread", OURS];
+const IN_C: &[&str] = &[OURS_IN_C, "c-pthread", OURS, "fibre, moving"];
 
 /// Fewest repetitions over one and over more processors.
 const REPETITIONS: usize = 11;
@@ -141,6 +141,7 @@ impl Case {
     pub(crate) const fn in_c(self) -> Self {
         Self {
             among: IN_C,
+            variants: true,
             ..self
         }
     }
