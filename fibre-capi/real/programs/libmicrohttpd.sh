@@ -7,9 +7,9 @@ what="a thread per connection: web server, 200 clients"
 address=127.0.0.1 port=19082
 
 build() {
+    seq 1 2000 >data
     ./configure --disable-doc --disable-https --disable-nls --disable-curl --disable-shared --disable-dependency-tracking &&
         make && make -C src/microhttpd check TESTS=
-    seq 1 2000 >data
 }
 
 check() {

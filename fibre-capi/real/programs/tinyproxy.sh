@@ -7,9 +7,9 @@ what="a thread per connection: HTTP proxy, 200 clients"
 address=127.0.0.1 port=19081
 
 build() {
-    ./configure --disable-manpage_support && make
-    printf '%s\n' "Port 19081" "Listen 127.0.0.1" "Timeout 60" "MaxClients 1000" "LogLevel Critical" \
-        "Allow 127.0.0.1" "DefaultErrorFile \"$PWD/data/templates/default.html\"" >through.conf
+    ./configure --disable-manpage_support && make &&
+        printf '%s\n' "Port 19081" "Listen 127.0.0.1" "Timeout 60" "MaxClients 1000" "LogLevel Critical" \
+            "Allow 127.0.0.1" "DefaultErrorFile \"$PWD/data/templates/default.html\"" >through.conf
 }
 
 # Its own tests, with a web server in Perl.
