@@ -197,3 +197,41 @@ fn a_writer_becomes_a_reader() {
         lock.free();
     });
 }
+
+/// One reads, and goes while a writer waits; another one joins it, or comes later.
+fn join_and_write() {
+    let (lock, number) = (
+        Shared::new(RawRwLock::new()),
+        Shared::new(Watched::new(0)).get(),
+    );
+    assert!(lock.read(Limit::None));
+    let writer = thread::spawn(move || count(&lock, number, Limit::None));
+    let joins = thread::spawn(move || {
+        assert!(lock.read_joining(Limit::None));
+        assert!(number.get() <= 1);
+        // SAFETY: taken above.
+        unsafe { lock.unlock_read() };
+    });
+    // SAFETY: taken above.
+    unsafe { lock.unlock_read() };
+    writer.join().unwrap();
+    joins.join().unwrap();
+    assert_eq!(number.get(), 1);
+    assert!(!lock.is_in_use());
+    lock.free();
+}
+
+/// Readers that join others, though a writer waits, are not there beside it.
+#[test]
+fn who_joins_readers_is_counted() {
+    check(join_and_write);
+}
+
+/// Planted: the last reader hands the lock over and forgets who joined it meanwhile.
+#[test]
+fn planted_join_without_the_lock_is_found() {
+    finds_planted(
+        "read-write lock: a reader joins without the queue's lock",
+        join_and_write,
+    );
+}
