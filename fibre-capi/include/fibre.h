@@ -15,6 +15,8 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <time.h>
@@ -26,6 +28,9 @@ struct iovec;
 struct msghdr;
 struct mmsghdr;
 struct sockaddr;
+struct addrinfo;
+struct hostent;
+struct rusage;
 struct pollfd;
 struct timeval;
 union sigval;
@@ -866,7 +871,10 @@ int fibre_fsync(int fd);
 /*
  `getaddrinfo`. Blocks the fibre.
  */
-int fibre_getaddrinfo(const char *node, const char *service, const addrinfo *hints, addrinfo **result);
+int fibre_getaddrinfo(const char *node,
+                      const char *service,
+                      const struct addrinfo *hints,
+                      struct addrinfo **result);
 
 /*
  `pthread_getaffinity_np`: the processors that the caller's cluster has, or else the default one, as bits of a set of CPUs. `EINVAL` if there is no room for them,
@@ -902,21 +910,21 @@ int fibre_getcpuclockid(fibre_t thread,
 /*
  `gethostbyaddr`: as [`fibre_gethostbyname`].
  */
-hostent *fibre_gethostbyaddr(const void *address, socklen_t length, int family);
+struct hostent *fibre_gethostbyaddr(const void *address, socklen_t length, int family);
 
 /*
  `gethostbyname`: into memory that the next such call of any fibre uses again. Blocks the fibre.
  */
-hostent *fibre_gethostbyname(const char *name);
+struct hostent *fibre_gethostbyname(const char *name);
 
 /*
  `gethostbyname_r`: into the caller's memory. Blocks the fibre.
  */
 int fibre_gethostbyname_r(const char *name,
-                          hostent *found,
+                          struct hostent *found,
                           char *room,
                           size_t length,
-                          hostent **result,
+                          struct hostent **result,
                           int *error);
 
 /*
@@ -1631,9 +1639,9 @@ int fibre_spin_unlock(struct fibre_spinlock_t *lock);
  `splice`: waits for the end that is not ready, then makes the call on another thread. A cancellation point until then.
  */
 ptrdiff_t fibre_splice(int from,
-                       loff_t *from_offset,
+                       int64_t *from_offset,
                        int to,
-                       loff_t *to_offset,
+                       int64_t *to_offset,
                        size_t count,
                        unsigned int flags);
 
@@ -1695,12 +1703,12 @@ pid_t fibre_wait(int *status);
 /*
  `wait4`: [`fibre_waitpid`] that also tells what the child has used.
  */
-pid_t fibre_wait4(pid_t pid, int *status, int options, rusage *usage);
+pid_t fibre_wait4(pid_t pid, int *status, int options, struct rusage *usage);
 
 /*
  `waitid`: for a child (`P_PID`), one of a group or any.
  */
-int fibre_waitid(idtype_t kind, id_t id, siginfo_t *information, int options);
+int fibre_waitid(unsigned int kind, unsigned int id, void *information, int options);
 
 /*
  `waitpid`: for a child, one of a group or any. For one, a cancellation point.
@@ -1722,15 +1730,15 @@ ptrdiff_t fibre_writev(int fd, const struct iovec *buffers, int count);
  */
 int fibre_yield(void);
 
-extern hostent *gethostbyaddr(const void *address, socklen_t length, int family);
+extern struct hostent *gethostbyaddr(const void *address, socklen_t length, int family);
 
-extern hostent *gethostbyname(const char *name);
+extern struct hostent *gethostbyname(const char *name);
 
 extern int gethostbyname_r(const char *name,
-                           hostent *found,
+                           struct hostent *found,
                            char *room,
                            size_t length,
-                           hostent **result,
+                           struct hostent **result,
                            int *error);
 
 #ifdef __cplusplus

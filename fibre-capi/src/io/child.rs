@@ -10,7 +10,7 @@ use fibre_core::in_fibre;
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Failure, Known, close, made, wait};
 use rustix::io::Errno;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::RawFd;
 use std::ptr;
 
@@ -51,9 +51,9 @@ pub unsafe extern "C" fn fibre_wait4(
 /// `waitid`: for a child (`P_PID`), one of a group or any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_waitid(
-    kind: libc::idtype_t,
-    id: libc::id_t,
-    information: *mut libc::siginfo_t,
+    kind: c_uint,
+    id: c_uint,
+    information: *mut c_void,
     options: c_int,
 ) -> c_int {
     or_leave(|| {

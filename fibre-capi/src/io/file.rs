@@ -192,9 +192,9 @@ fn send_pieces(out: c_int, file: c_int, from: i64, count: usize) -> Result<usize
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_splice(
     from: c_int,
-    from_offset: *mut libc::loff_t,
+    from_offset: *mut i64,
     to: c_int,
-    to_offset: *mut libc::loff_t,
+    to_offset: *mut i64,
     count: usize,
     flags: c_uint,
 ) -> isize {
