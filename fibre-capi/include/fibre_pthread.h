@@ -142,6 +142,14 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #pragma redefine_extname setsockopt fibre_setsockopt
 #pragma redefine_extname fcntl64 fibre_fcntl
 
+/* Opening. */
+#pragma redefine_extname open fibre_open
+#pragma redefine_extname openat fibre_openat
+#pragma redefine_extname creat fibre_creat
+#pragma redefine_extname open64 fibre_open
+#pragma redefine_extname openat64 fibre_openat
+#pragma redefine_extname creat64 fibre_creat
+
 /* What fortified calls become. */
 #pragma redefine_extname __read_chk fibre_read_chk
 #pragma redefine_extname __pread_chk fibre_pread_chk
@@ -158,6 +166,14 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #define __read_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(read, fibre_read, a, __VA_ARGS__)
 #define __pread_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(pread, fibre_pread, a, __VA_ARGS__)
 #define __pread64_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(pread64, fibre_pread, a, __VA_ARGS__)
+#define __open_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(open, fibre_open, a, __VA_ARGS__)
+#define __open64_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(open64, fibre_open, a, __VA_ARGS__)
+#define __openat_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(openat, fibre_openat, a, __VA_ARGS__)
+#define __openat64_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(openat64, fibre_openat, a, __VA_ARGS__)
+#define __open_2(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(open_2, fibre_open, a, __VA_ARGS__)
+#define __open64_2(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(open64_2, fibre_open, a, __VA_ARGS__)
+#define __openat_2(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(openat_2, fibre_openat, a, __VA_ARGS__)
+#define __openat64_2(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(openat64_2, fibre_openat, a, __VA_ARGS__)
 #define __recv_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(recv, fibre_recv, a, __VA_ARGS__)
 #define __recvfrom_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(recvfrom, fibre_recvfrom, a, __VA_ARGS__)
 #define __poll_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(poll, fibre_poll, a, __VA_ARGS__)
@@ -177,6 +193,11 @@ extern __PTRDIFF_TYPE__ pwrite(int, const void *, __SIZE_TYPE__, long);
 extern __PTRDIFF_TYPE__ preadv(int, const struct iovec *, int, long);
 extern __PTRDIFF_TYPE__ pwritev(int, const struct iovec *, int, long);
 extern int fcntl(int, int, ...);
+# if defined _FILE_OFFSET_BITS && _FILE_OFFSET_BITS == 64
+extern int open(const char *, int, ...);
+extern int openat(int, const char *, int, ...);
+extern int creat(const char *, unsigned int);
+# endif
 # ifdef __cplusplus
 }
 # endif

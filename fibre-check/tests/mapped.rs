@@ -40,6 +40,7 @@ static int once(const char *p) { char b[64]; ssize_t got = 0; size_t n = (size_t
     got += poll(fds, n, 0);
     got += poll(fds, 2, 0);
     got += write(1, b, n);
+    got += open(p, O_RDONLY) + open(p, (int)n) + open(p, O_CREAT, 0600) + openat(AT_FDCWD, p, (int)n) + openat(0, p, O_CREAT, 0) + creat(\"x\", 0);
     got += fcntl(0, F_GETFL) + fcntl((0), F_SETFL, 0) + dup(0);
     got += close(o.close);
     return (int)got + errno + sem_post(2);

@@ -10,7 +10,7 @@
 //! The compiler gives a shared library a list of symbols of its own, and two such lists cannot be combined. So
 //! the shared library is linked here, from the static one, with a list that has versions. What is then checked in it:
 //! it exports our names only, each with a version; its name; nothing in it is both writable and executable; all
-//! relocations are done at the start and read-only from then on.
+//! relocations are done at the start and read-only from then on. And it has all that programs are mapped to.
 
 use std::env;
 use std::fs;
@@ -45,7 +45,10 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     steps.run("capi: shared library", place.link()?)?;
     steps.check("capi: install", || place.fill(workspace))?;
     steps.check("capi: what it exports", || place.check_symbols())?;
-    steps.check("capi: how it is linked", || place.check_segments())
+    steps.check("capi: how it is linked", || place.check_segments())?;
+    let mut mapped = cargo(["run", "--quiet", "--package", "fibre-check", "--"]);
+    mapped.arg("--library").arg(place.shared());
+    steps.run("capi: what programs are mapped to", mapped)
 }
 
 /// Where things are put.
