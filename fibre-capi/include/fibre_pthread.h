@@ -192,6 +192,11 @@ extern __PTRDIFF_TYPE__ pread(int, void *, __SIZE_TYPE__, long);
 extern __PTRDIFF_TYPE__ pwrite(int, const void *, __SIZE_TYPE__, long);
 extern __PTRDIFF_TYPE__ preadv(int, const struct iovec *, int, long);
 extern __PTRDIFF_TYPE__ pwritev(int, const struct iovec *, int, long);
+extern __PTRDIFF_TYPE__ sendfile(int, int, long *, __SIZE_TYPE__)
+# ifdef __cplusplus
+    throw()
+# endif
+    ;
 extern int fcntl(int, int, ...);
 # if defined _FILE_OFFSET_BITS && _FILE_OFFSET_BITS == 64
 extern int open(const char *, int, ...);

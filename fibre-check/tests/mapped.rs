@@ -20,8 +20,11 @@ const CALLS: &str = "
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 struct operations { ssize_t (*read)(int, void *, size_t); int close; };
 static int sem_post(int poll) { int send = poll; return send; }
@@ -42,6 +45,7 @@ static int once(const char *p) { char b[64]; ssize_t got = 0; size_t n = (size_t
     got += write(1, b, n);
     got += open(p, O_RDONLY) + open(p, (int)n) + open(p, O_CREAT, 0600) + openat(AT_FDCWD, p, (int)n) + openat(0, p, O_CREAT, 0) + creat(\"x\", 0);
     got += fcntl(0, F_GETFL) + fcntl((0), F_SETFL, 0) + dup(0);
+    got += sendfile(1, 0, 0, n) + waitpid(-1, 0, WNOHANG) + select(0, 0, 0, 0, 0);
     got += close(o.close);
     return (int)got + errno + sem_post(2);
 }
