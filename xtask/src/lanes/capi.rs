@@ -15,7 +15,7 @@
 use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -26,6 +26,9 @@ use crate::workspace::{Workspace, cargo, read_manifest};
 
 /// The version of the interface: that of the shared library's name.
 const INTERFACE: u32 = 0;
+
+/// A program that makes the calls that POSIX does not have.
+const PROGRAM: &str = "fibre-capi/tests/programs/clusters.c";
 
 /// Where to put it.
 #[derive(Args, Default)]
@@ -46,6 +49,9 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     steps.check("capi: install", || place.fill(workspace))?;
     steps.check("capi: what it exports", || place.check_symbols())?;
     steps.check("capi: how it is linked", || place.check_segments())?;
+    steps.check("capi: what is beyond POSIX", || {
+        place.run_program(&workspace.root().join(PROGRAM))
+    })?;
     let mut mapped = cargo(["run", "--quiet", "--package", "fibre-check", "--"]);
     mapped.arg("--library").arg(place.shared());
     steps.run("capi: what programs are mapped to", mapped)
@@ -161,6 +167,33 @@ impl Place {
             self.prefix.display(),
             self.version
         )
+    }
+
+    /// Compiles a C program and runs it.
+    fn run_program(&self, source: &Path) -> Result<String> {
+        let program = self.lib("program");
+        let mut compile = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()));
+        compile
+            .args(["-Wall", "-Werror", "-I"])
+            .arg(self.prefix.join("include"));
+        compile
+            .arg(source)
+            .arg("-L")
+            .arg(self.lib(""))
+            .arg("-lfibre");
+        compile.arg(format!("-Wl,-rpath,{}", self.lib("").display()));
+        ensure!(
+            compile.arg("-o").arg(&program).status()?.success(),
+            "it does not compile"
+        );
+        let ended = Command::new("timeout").arg("60").arg(&program).output()?;
+        fs::remove_file(program)?;
+        ensure!(
+            ended.status.success(),
+            "{}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
+        Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned())
     }
 
     /// Each exported name is ours and has a version, and each declared one is exported.

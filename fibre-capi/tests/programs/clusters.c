@@ -1,0 +1,87 @@
+/* Clusters, and what else fibre.h has beyond POSIX: every call once, and the errors that it promises. */
+#define _GNU_SOURCE
+#include <fibre.h>
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+static fibre_cluster_t *other; static int flag;
+static void *id(void *a) { return a; }
+static void *moves(void *a) { int e = fibre_migrate(other); assert(!e); assert(fibre_cluster_destroy(other) == EDEADLK); return a; }
+static void *parks(void *a) { while (!__atomic_load_n(&flag, 5)) fibre_park(); return a; }
+static void *block(void *a) { errno = 77; return a; }
+static void *stay(void *a) { assert(fibre_processor() == 1); fibre_yield(); assert(fibre_processor() == 1); return a; }
+int main(void)
+{
+    fibre_config_t c;
+    memset(&c, 0, sizeof c);
+    c.size = sizeof c;
+    c.processors = 2;
+    c.name = "other";
+    c.placement = "nonsense";
+    assert(fibre_cluster_create(&other, &c) == EINVAL);
+    c.placement = "staging";
+    c.poller = "fibre";
+    c.spin = 1;
+    assert(!fibre_cluster_create(&other, &c));
+    assert(fibre_cluster_processors(other) == 2);
+    assert(!fibre_init(NULL));
+    assert(fibre_init(NULL) == EBUSY);
+    fibre_attr_t a;
+    fibre_attr_init(&a);
+    assert(!fibre_attr_setcluster(&a, other));
+    assert(!fibre_attr_setname(&a, "worker"));
+    fibre_t t;
+    void *r;
+    char n[16];
+    assert(!fibre_create(&t, &a, id, &c));
+    fibre_getname(t, n, 16);
+    assert(!strcmp(n, "worker"));
+    assert(!fibre_join(t, &r));
+    assert(r == &c);
+    unsigned long set = 2;
+    assert(!fibre_attr_setaffinity(&a, 8, &set));
+    assert(!fibre_create(&t, &a, stay, 0));
+    assert(!fibre_join(t, 0));
+    set = 8;
+    fibre_attr_setaffinity(&a, 8, &set);
+    assert(fibre_create(&t, &a, stay, 0) == EINVAL);
+    set = 0;
+    assert(fibre_attr_setaffinity(&a, 8, &set) == EINVAL);
+    fibre_attr_setaffinity(&a, 0, 0);
+    assert(!fibre_create(&t, 0, moves, 0));
+    assert(!fibre_join(t, 0));
+    assert(!fibre_cluster_pause(other));
+    assert(!fibre_create(&t, &a, id, 0));
+    assert(fibre_tryjoin(t, 0) == EBUSY);
+    assert(fibre_cluster_destroy(other) == EBUSY);
+    assert(!fibre_cluster_resume(other));
+    assert(fibre_cluster_resume(other) == EPERM);
+    assert(!fibre_join(t, 0));
+    assert(!fibre_create(&t, 0, parks, 0));
+    struct timespec d;
+    clock_gettime(CLOCK_MONOTONIC, &d);
+    assert(fibre_park_until(CLOCK_MONOTONIC, &d) == ETIMEDOUT);
+    __atomic_store_n(&flag, 1, 5);
+    assert(!fibre_unpark(t));
+    assert(!fibre_join(t, 0));
+    assert(fibre_unpark(t) == ESRCH);
+    flag = 0;
+    assert(!fibre_create(&t, 0, parks, 0));
+    assert(fibre_dump(2) >= 0);
+    fibre_cancel(t);
+    fibre_join(t, &r);
+    assert(r == FIBRE_CANCELED);
+    errno = 0;
+    assert(fibre_blocking(block, n) == n && errno == 77);
+    assert(!fibre_cluster_add_processors(other, 1) && fibre_cluster_processors(other) == 3);
+    flag = 0;
+    assert(!fibre_create(&t, &a, parks, 0));
+    assert(!fibre_cluster_stop(other, 1, 10000));
+    fibre_join(t, &r);
+    assert(r == FIBRE_CANCELED);
+    assert(!fibre_finalise());
+    puts("ok");
+    return 0;
+}
