@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::lanes::{
-    bench, capi, check, doc, header, instructions, loom, policies, pollers, sanitize, test,
+    bench, c, check, doc, header, instructions, loom, policies, pollers, sanitize, test,
 };
 use crate::steps::Steps;
 use crate::workspace::{Workspace, require_program};
@@ -44,7 +44,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     doc::run(steps)?;
     check::source_rules(workspace, steps)?;
     header::check(workspace, steps)?;
-    capi::run(workspace, steps, &capi::Options::default())?;
+    c::run(workspace, steps, &c::Options::default())?;
     policies::run(steps, &policies::Options::default())?;
     pollers::run(steps, &pollers::Options::default())?;
     loom::run(workspace, steps, &loom::Options::default())?;
