@@ -1,4 +1,5 @@
 /* Clusters, and what else fibre.h has beyond POSIX: every call once, and the errors that it promises. */
+/* unmapped */
 #define _GNU_SOURCE
 #include <fibre.h>
 #include <assert.h>
