@@ -14,8 +14,9 @@ static void test(void)
 {
     done = 0;
     pthread_t thread = start(run, NULL);
-    while (!done)
+    do
         OK(pthread_yield());
+    while (!done);
     finish(thread);
 }
 

@@ -186,11 +186,13 @@ fn called(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for (at, _) in text.match_indices('(') {
         let before = &text[..at];
-        let in_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let name = &before[before.trim_end_matches(in_name).len()..];
         let is_own = text.contains(&format!("static void *{name}("))
             || text.contains(&format!("static void {name}("));
-        let is_new = !name.is_empty() && !names.contains(&name) && !NOT_MUTATED.contains(&name);
+        let is_new = name.starts_with(|c: char| c.is_ascii_lowercase())
+            && !names.contains(&name)
+            && !NOT_MUTATED.contains(&name);
         if is_new && !is_own {
             names.push(name);
         }

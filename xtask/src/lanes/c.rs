@@ -89,6 +89,9 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         verdicts = queue::each(&programs, options.workers, judge)?;
         can_fail(&programs, &verdicts)
     });
+    if let Err(error) = &judged {
+        println!("{error:#}");
+    }
     if options.report {
         ensure!(options.programs.is_empty(), "the table is of all programs");
         steps.check("c: table", || write(workspace.root(), &records, &verdicts))?;

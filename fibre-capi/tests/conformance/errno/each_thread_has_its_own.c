@@ -1,26 +1,34 @@
 /* errno: what a call sets in one thread no other thread sees. */
 #include "../check.h"
 
-static void *fail(void *number)
+#define THREADS 8
+
+static pthread_barrier_t barrier;
+
+static void *keep(void *number)
 {
     int mine = (int)(intptr_t)number;
-    for (int round = 0; round < 50; round++) {
+    for (int round = 0; round < 20; round++) {
         errno = mine;
-        for (int turn = 0; turn < 3; turn++) {
-            sched_yield();
-            IS(errno, mine);
-        }
+        /* By now all have set theirs. */
+        pthread_barrier_wait(&barrier);
+        IS(errno, mine);
+        sched_yield();
+        IS(errno, mine);
+        pthread_barrier_wait(&barrier);
     }
     return NULL;
 }
 
 static void test(void)
 {
-    pthread_t threads[8];
-    for (intptr_t i = 0; i < 8; i++)
-        threads[i] = start(fail, (void *)(i + 1));
-    for (int i = 0; i < 8; i++)
+    pthread_t threads[THREADS];
+    OK(pthread_barrier_init(&barrier, NULL, THREADS));
+    for (intptr_t i = 0; i < THREADS; i++)
+        threads[i] = start(keep, (void *)(i + 1));
+    for (int i = 0; i < THREADS; i++)
         finish(threads[i]);
+    OK(pthread_barrier_destroy(&barrier));
 }
 
 int main(void)
