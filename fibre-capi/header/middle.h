@@ -9,6 +9,7 @@ struct sockaddr;
 struct addrinfo;
 struct hostent;
 struct rusage;
+struct epoll_event;
 struct pollfd;
 struct timeval;
 union sigval;

@@ -31,6 +31,7 @@ struct sockaddr;
 struct addrinfo;
 struct hostent;
 struct rusage;
+struct epoll_event;
 struct pollfd;
 struct timeval;
 union sigval;
@@ -798,6 +799,29 @@ int fibre_dup2(int fd, int place);
  `dup3`: a duplicate with this number, which is closed before as by [`fibre_close`].
  */
 int fibre_dup3(int fd, int place, int flags);
+
+/*
+ `epoll_pwait`: the same. A fibre has no signals, and its mask is not looked at. A cancellation point.
+ */
+int fibre_epoll_pwait(int instance,
+                      struct epoll_event *events,
+                      int room,
+                      int timeout,
+                      const sigset_t *signals);
+
+/*
+ `epoll_pwait2`: the same with a time-out in nanoseconds, `NULL` for none. A cancellation point.
+ */
+int fibre_epoll_pwait2(int instance,
+                       struct epoll_event *events,
+                       int room,
+                       const struct timespec *timeout,
+                       const sigset_t *signals);
+
+/*
+ `epoll_wait`: with a time-out in milliseconds, a negative one for none. A cancellation point.
+ */
+int fibre_epoll_wait(int instance, struct epoll_event *events, int room, int timeout);
 
 /*
  `pthread_equal`: whether two handles are of the same fibre.

@@ -133,6 +133,9 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #pragma redefine_extname gethostbyname_r fibre_gethostbyname_r
 #pragma redefine_extname poll fibre_poll
 #pragma redefine_extname ppoll fibre_ppoll
+#pragma redefine_extname epoll_wait fibre_epoll_wait
+#pragma redefine_extname epoll_pwait fibre_epoll_pwait
+#pragma redefine_extname epoll_pwait2 fibre_epoll_pwait2
 #pragma redefine_extname select fibre_select
 #pragma redefine_extname pselect fibre_pselect
 #pragma redefine_extname dup fibre_dup

@@ -9,6 +9,7 @@
 
 mod child;
 mod entry;
+mod event_set;
 mod file;
 mod names;
 mod numbers;

@@ -1,0 +1,108 @@
+//! `epoll_wait` and its kin, for programs that have event loops of their own: an epoll instance is a descriptor that can be
+//! read when it has events, so a fibre waits for that and then takes them.
+//!
+//! As in `poll`, signal masks say nothing to a fibre.
+
+use super::entry::{borrow, or_leave, small};
+use super::plain::{Plain, plain};
+use super::terms::duration;
+use fibre_core::{in_fibre, yield_point_cancellable};
+use fibre_io::poll::Readiness;
+use fibre_io::raw::{Failure, wait};
+use rustix::io::Errno;
+use std::ffi::c_int;
+use std::time::{Duration, Instant};
+
+/// `epoll_wait`: with a time-out in milliseconds, a negative one for none. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_epoll_wait(
+    instance: c_int,
+    events: *mut libc::epoll_event,
+    room: c_int,
+    timeout: c_int,
+) -> c_int {
+    or_leave(|| {
+        let timeout_of = u64::try_from(timeout).ok().map(Duration::from_millis);
+        let as_called = plain!(SYS_epoll_wait, instance, events, room, timeout);
+        let look = plain!(SYS_epoll_wait, instance, events, room, 0);
+        take_events(instance, timeout_of, as_called, look)
+    })
+}
+
+/// `epoll_pwait`: the same. A fibre has no signals, and its mask is not looked at. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_epoll_pwait(
+    instance: c_int,
+    events: *mut libc::epoll_event,
+    room: c_int,
+    timeout: c_int,
+    signals: *const libc::sigset_t,
+) -> c_int {
+    or_leave(|| {
+        let timeout_of = u64::try_from(timeout).ok().map(Duration::from_millis);
+        let as_called = plain!(
+            SYS_epoll_pwait,
+            instance,
+            events,
+            room,
+            timeout,
+            signals,
+            8_usize
+        );
+        let look = plain!(SYS_epoll_wait, instance, events, room, 0);
+        take_events(instance, timeout_of, as_called, look)
+    })
+}
+
+/// `epoll_pwait2`: the same with a time-out in nanoseconds, `NULL` for none. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_epoll_pwait2(
+    instance: c_int,
+    events: *mut libc::epoll_event,
+    room: c_int,
+    timeout: *const libc::timespec,
+    signals: *const libc::sigset_t,
+) -> c_int {
+    or_leave(|| {
+        // SAFETY: null, or the caller's time.
+        let timeout_of = unsafe { timeout.as_ref() }.map(duration).transpose()?;
+        let as_called = plain!(
+            SYS_epoll_pwait2,
+            instance,
+            events,
+            room,
+            timeout,
+            signals,
+            8_usize
+        );
+        let look = plain!(SYS_epoll_wait, instance, events, room, 0);
+        take_events(instance, timeout_of, as_called, look)
+    })
+}
+
+/// Makes the call as it is on a plain thread; in a fibre, looks until there is something, and waits in between.
+fn take_events(
+    instance: c_int,
+    timeout: Option<Duration>,
+    as_called: Plain,
+    look: Plain,
+) -> Result<c_int, Failure> {
+    if !in_fibre() {
+        return Ok(small(as_called.here()?));
+    }
+    yield_point_cancellable()?;
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    loop {
+        match look.here() {
+            Err(Errno::INTR) => continue,
+            Ok(0) => {}
+            done => return Ok(small(done?)),
+        }
+        // Whoever else waits at the instance may be there first: then it is waited for again.
+        if timeout == Some(Duration::ZERO)
+            || wait(borrow(instance), Readiness::READ, deadline)? == Readiness::NONE
+        {
+            return Ok(0);
+        }
+    }
+}
