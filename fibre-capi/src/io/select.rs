@@ -1,4 +1,7 @@
 //! `select` and `pselect`, over [`wait_for_all`].
+//!
+//! As the kernel does, they look at no more bits than the process' table of descriptors has places, whatever the count says:
+//! programs pass `getdtablesize()` with sets of `FD_SETSIZE` bits.
 
 use super::entry::or_leave;
 use super::plain::{Plain, plain};
@@ -92,7 +95,7 @@ pub unsafe extern "C" fn fibre_pselect(
 ///
 /// # Safety
 ///
-/// The sets are null, or have so many bits.
+/// The sets are null, or have so many bits, or as many as the process' table of descriptors has places.
 unsafe fn select(
     count: c_int,
     sets: [*mut libc::fd_set; 3],
@@ -106,9 +109,17 @@ unsafe fn select(
         // It fits, as it was given as such.
         return Ok(as_called.here()? as c_int);
     }
+    let bits = if bits > libc::FD_SETSIZE {
+        bits.min(table_size()?)
+    } else {
+        bits
+    };
     // SAFETY: the caller's promise; the kernel, too, takes a set for whole words.
     let mut sets = sets.map(|set| unsafe { Set::new(set, bits) });
-    let mut asked: Vec<_> = (0..count).filter_map(|fd| question(fd, &sets)).collect();
+    // It has come from such a number, or is less.
+    let mut asked: Vec<_> = (0..bits as c_int)
+        .filter_map(|fd| question(fd, &sets))
+        .collect();
     wait_for_all(&mut asked, limit)?;
     if asked.iter().any(|one| one.revents & libc::POLLNVAL != 0) {
         return Err(Errno::BADF.into());
@@ -125,6 +136,18 @@ unsafe fn select(
         }
     }
     Ok(told)
+}
+
+/// How many places the process' table of descriptors has: more than its highest number, and mostly far less than it may have.
+#[cold]
+fn table_size() -> Result<usize, Errno> {
+    // The process' own has none if its first thread has ended.
+    let status = std::fs::read("/proc/thread-self/status");
+    let status = status.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))?;
+    let lines = status.split(|&byte| byte == b'\n');
+    let size = lines.filter_map(|line| str::from_utf8(line.strip_prefix(b"FDSize:")?).ok());
+    let size = size.filter_map(|size| size.trim().parse().ok()).next();
+    size.ok_or(Errno::NOMEM)
 }
 
 /// What stands for a set's bit in a question.
