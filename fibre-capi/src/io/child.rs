@@ -1,12 +1,13 @@
 //! Waiting for child processes.
 //!
-//! For one child a fibre waits by a descriptor of the process (`pidfd`). There is none for *any* child, nor for a group: such a
+//! For one child that has not ended a fibre waits by a descriptor of the process (`pidfd`), which any process has: so it asks
+//! first. There is none for *any* child, nor for a group: such a
 //! call is made on a thread of its own, and the fibre's cancellation does not end it.
 
 use super::entry::{borrow, or_leave, small};
 use super::plain::{Plain, plain};
 use super::system::system;
-use fibre_core::in_fibre;
+use fibre_core::{cancellation_point, in_fibre};
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Failure, Known, close, made, wait};
 use rustix::io::Errno;
@@ -44,7 +45,12 @@ pub unsafe extern "C" fn fibre_wait4(
         let as_called = plain!(SYS_wait4, pid, status, options, usage);
         // Of a child that stops and goes on its descriptor does not tell.
         let for_end = options & (libc::WUNTRACED | libc::WCONTINUED) == 0;
-        await_child(pid, for_end, options, as_called)
+        let ask = || {
+            let options = options | libc::WNOHANG;
+            let ended = small(system!(SYS_wait4, pid, status, options, usage)?);
+            Ok((ended != 0).then_some(ended))
+        };
+        await_child(pid, for_end, options, as_called, ask)
     })
 }
 
@@ -64,16 +70,27 @@ pub unsafe extern "C" fn fibre_waitid(
             -1
         };
         let for_end = options & (libc::WSTOPPED | libc::WCONTINUED) == 0;
-        await_child(one, for_end, options, as_called)
+        let ask = || {
+            // SAFETY: all zeros is a valid value.
+            let mut found: libc::siginfo_t = unsafe { std::mem::zeroed() };
+            let options = options | libc::WNOHANG | libc::WNOWAIT;
+            system!(SYS_waitid, kind, id, &raw mut found, options, 0_usize)?;
+            if found.si_signo == 0 {
+                return Ok(None);
+            }
+            as_called.here().map(small).map(Some)
+        };
+        await_child(one, for_end, options, as_called, ask)
     })
 }
 
-/// The common part.
+/// The common part. `ask` makes the call if it need not wait.
 fn await_child(
     pid: libc::pid_t,
     for_end: bool,
     options: c_int,
     as_called: Plain,
+    ask: impl Fn() -> Result<Option<c_int>, Errno>,
 ) -> Result<c_int, Failure> {
     if !in_fibre() || options & libc::WNOHANG != 0 {
         return Ok(small(as_called.here()?));
@@ -81,8 +98,12 @@ fn await_child(
     if pid <= 0 || !for_end {
         return as_called.patiently().map(small);
     }
+    cancellation_point()?;
+    if let Some(ended) = ask()? {
+        return Ok(ended);
+    }
     let Ok(process) = system!(SYS_pidfd_open, pid, 0) else {
-        // It is no child, or nobody may know.
+        // There are no descriptors left, or none of this kind.
         return as_called.patiently().map(small);
     };
     let process = small(process);
