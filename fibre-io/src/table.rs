@@ -67,6 +67,14 @@ impl Slot {
         slots.get(fd % CHUNK)
     }
 
+    /// All slots that there are, with their numbers.
+    pub fn all() -> impl Iterator<Item = (RawFd, &'static Self)> {
+        let chunks = TABLE.iter().enumerate();
+        let chunks = chunks.filter_map(|(at, chunk)| Some((at * CHUNK, chunk.get()?)));
+        // Four million fit.
+        chunks.flat_map(|(first, chunk)| (first as RawFd..).zip(chunk))
+    }
+
     /// Makes the slot a new owner's. Returns its generation.
     pub fn acquire(&self) -> u32 {
         self.ownership.take(|| self.prepare())

@@ -7,6 +7,7 @@ use crate::known::Known;
 use crate::source::{Direction, register};
 use crate::table::Slot;
 use crate::users::InUse;
+use fibre_core::is_forked_child;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::net::{ipproto, sockopt};
@@ -146,6 +147,12 @@ pub fn remove_known(fd: BorrowedFd<'_>, known: Known) {
     }
 }
 
+/// The numbers of descriptors of which this is known. It looks at all.
+#[cold]
+pub fn known_as(known: Known) -> impl Iterator<Item = RawFd> {
+    Slot::all().filter_map(move |(fd, slot)| slot.known.get().has(known).then_some(fd))
+}
+
 /// The slot of a descriptor that has no object.
 fn raw_slot(fd: BorrowedFd<'_>) -> Option<&'static Slot> {
     Slot::of(fd.as_raw_fd()).filter(|slot| slot.known.get().has(Known::RAW))
@@ -165,7 +172,13 @@ fn raw_slot(fd: BorrowedFd<'_>) -> Option<&'static Slot> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn made(fd: BorrowedFd<'_>, known: Known) {
-    if let Some(slot) = Slot::of(fd.as_raw_fd()) {
+    let Some(slot) = Slot::of(fd.as_raw_fd()) else {
+        return;
+    };
+    if is_forked_child() {
+        // Who waits for an earlier one is in the parent.
+        slot.known.set(known | Known::RAW);
+    } else {
         slot.make(known | Known::RAW);
     }
 }
@@ -173,9 +186,12 @@ pub fn made(fd: BorrowedFd<'_>, known: Known) {
 /// Notes that a system call of the caller's has just made this descriptor, of which nothing is known: who waits for
 /// an earlier one of its number is told, and what it is will be found out when it is used. Blocks nothing.
 pub fn renewed(fd: BorrowedFd<'_>) {
-    if let Some(slot) = Slot::of(fd.as_raw_fd())
-        && slot.owner().is_some()
-    {
+    let Some(slot) = Slot::of(fd.as_raw_fd()) else {
+        return;
+    };
+    if is_forked_child() {
+        slot.known.set(Known::NOTHING);
+    } else if slot.owner().is_some() {
         slot.release();
     }
 }
