@@ -16,11 +16,15 @@ use super::terms::left;
 use super::vector::{Vector, buffer, message, of_rest};
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, remove_known};
+use rustix::fs::fstat;
 use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
 
 /// The most bytes that are copied in place: about 30 µs of copying.
 const MOST: usize = 256 << 10;
+
+/// Bytes that the kernel caches together.
+const PAGE: u64 = 4096;
 
 /// The offset that stands for a descriptor's own position, or for none.
 pub const HERE: i64 = -1;
@@ -167,12 +171,61 @@ fn read_now(fd: c_int, into: Vector, offset: i64) -> Result<usize, Errno> {
     )
 }
 
+/// Reads from where a file's position is, by one system call: between two, somebody else's would take what is in the middle.
+///
+/// A call that takes no more than what is cached takes a part of it, and the position goes on. So it is looked at first.
+fn read_next(fd: c_int, into: Vector, as_called: Plain) -> Result<usize, Failure> {
+    if is_cached(fd, into.total()) {
+        match as_called.here() {
+            Err(Errno::INTR) => {}
+            done => return Ok(done?),
+        }
+    }
+    as_called.elsewhere()
+}
+
+/// Whether the first and the last of the bytes that a file has next are in memory, as those between mostly are then. If
+/// not, reading these blocks the thread as using mapped memory may.
+fn is_cached(fd: c_int, count: usize) -> bool {
+    let has = |at: u64| {
+        let mut byte = 0_u8;
+        let one = buffer((&raw mut byte).cast(), 1);
+        read_now(fd, Vector::of(&one), at.cast_signed())
+    };
+    let Ok(position) = system!(SYS_lseek, fd, 0, libc::SEEK_CUR) else {
+        return false;
+    };
+    let first = position as u64;
+    match has(first) {
+        Ok(0) => return true,
+        Ok(_) => {}
+        Err(_) => return false,
+    }
+    let end = first.saturating_add(count as u64);
+    if first / PAGE == (end - 1) / PAGE {
+        return true;
+    }
+    match has(end - 1) {
+        Ok(0) => size(fd).is_some_and(|size| has(size.saturating_sub(1)) == Ok(1)),
+        last => last.is_ok(),
+    }
+}
+
+/// The bytes that a file has.
+fn size(fd: c_int) -> Option<u64> {
+    let status = fstat(borrow(fd)).ok()?;
+    u64::try_from(status.st_size).ok()
+}
+
 /// Reads from a file: all that was asked for, unless it ends before.
 fn read_file(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<usize, Failure> {
     if into.total() > MOST {
         return as_called.elsewhere();
     }
     fibre_core::yield_point_cancellable()?;
+    if offset == HERE {
+        return read_next(fd, into, as_called);
+    }
     let done = match read_now(fd, into, offset) {
         Ok(done) if done == 0 || done == into.total() => return Ok(done),
         Ok(done) => done,
@@ -184,11 +237,7 @@ fn read_file(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<u
     // The rest is not cached, or the file ends here.
     let rest = into.after(done);
     let rest = of_rest(&rest);
-    let next = if offset == HERE {
-        HERE
-    } else {
-        offset.saturating_add_unsigned(done as u64)
-    };
+    let next = offset.saturating_add_unsigned(done as u64);
     if let Ok(more) = read_now(fd, rest, next) {
         return Ok(done + more);
     }
