@@ -1,7 +1,7 @@
 //! Input and output on descriptors' numbers.
 //!
 //! A call that would block its kernel thread blocks its fibre, whether its descriptor is blocking or not is the
-//! program's affair: `O_NONBLOCK` is never changed behind its back, with one exception (listeners, see `socket`). How that is done
+//! program's affair: `O_NONBLOCK` is never changed behind its back, with one exception (listeners, see `hidden`). How that is done
 //! for each kind of descriptor is told in `read`; what becomes of numbers, in `fibre_io::raw`. Signals end no call of a
 //! fibre (`EINTR`).
 //!
@@ -11,6 +11,7 @@ mod child;
 mod entry;
 mod event_set;
 mod file;
+mod hidden;
 mod names;
 mod numbers;
 mod plain;

@@ -1,10 +1,11 @@
 //! What becomes of numbers: closing, duplicating, pipes, flags.
 
 use super::entry::{at_once, borrow, enduring, nothing, small};
+use super::hidden::{flags, hide_duplicate, is_hidden, set_flags};
 use super::plain::plain;
 use super::system::system;
 use fibre_core::{in_fibre, is_forked_child};
-use fibre_io::raw::{Known, add_known, close, find, known, made, patiently, remove_known, renewed};
+use fibre_io::raw::{Known, add_known, close, find, made, patiently, renewed};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_ulong};
 
@@ -73,8 +74,9 @@ fn duplicated(fd: c_int, call: impl FnOnce() -> Result<usize, Errno>) -> Result<
     let it = find(borrow(fd))?;
     add_known(borrow(fd), Known::SHARED);
     if it.has(Known::RAW) {
-        let every = Known::SOCKET | Known::FILE | Known::DRAINS | Known::HIDDEN | Known::TIMED;
+        let every = Known::SOCKET | Known::FILE | Known::DRAINS | Known::TIMED;
         made(borrow(new), it.and(every) | Known::SHARED);
+        hide_duplicate(fd, new);
     } else {
         renewed(borrow(new));
     }
@@ -108,11 +110,7 @@ pub unsafe extern "C" fn fibre_fcntl(fd: c_int, command: c_int, argument: c_ulon
         // A number takes the lower half of its register, and the rest says nothing.
         let number = argument as c_int;
         match command {
-            libc::F_GETFL => {
-                let flags = small(system!(SYS_fcntl, fd, command)?);
-                let hidden = if is_hidden(fd) { libc::O_NONBLOCK } else { 0 };
-                Ok(flags & !hidden)
-            }
+            libc::F_GETFL => flags(fd),
             libc::F_SETFL => set_flags(fd, number),
             libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
                 duplicated(fd, || system!(SYS_fcntl, fd, command, number))
@@ -124,22 +122,6 @@ pub unsafe extern "C" fn fibre_fcntl(fd: c_int, command: c_int, argument: c_ulon
             _ => system!(SYS_fcntl, fd, command, argument as usize).map(small),
         }
     })
-}
-
-/// Whether a descriptor is non-blocking, and its program is not to see that.
-fn is_hidden(fd: c_int) -> bool {
-    fd >= 0 && known(borrow(fd)).has(Known::HIDDEN)
-}
-
-/// Sets the flags of a descriptor, as its program sees them.
-fn set_flags(fd: c_int, flags: c_int) -> Result<c_int, Errno> {
-    let is_hidden = is_hidden(fd);
-    let kept = if is_hidden { libc::O_NONBLOCK } else { 0 };
-    let done = system!(SYS_fcntl, fd, libc::F_SETFL, flags | kept)?;
-    if is_hidden && flags & libc::O_NONBLOCK != 0 {
-        remove_known(borrow(fd), Known::HIDDEN);
-    }
-    Ok(small(done))
 }
 
 /// `ioctl`, whose third argument may be a number or a pointer. Blocks the thread if the device does.

@@ -1,11 +1,11 @@
 //! Sockets: what makes, connects and accepts them.
 //!
 //! Calls that send and receive can be told not to wait; accepting cannot. So a blocking listener is made non-blocking
-//! when it is first accepted from, unless others may have it, and its program does not see that: `fcntl` shows what it has
-//! set itself ([`Known::HIDDEN`]). If others may have it, the call is made on another thread, once there is a connection.
-//! Connecting makes the socket non-blocking for the moment of the call.
+//! when it is first accepted from, unless others may have it, see `hidden`. If they may, the call is made on another thread,
+//! once there is a connection. Connecting makes the socket non-blocking for the moment of the call.
 
 use super::entry::{at_once, borrow, is_ours, nothing, or_leave, small};
+use super::hidden::{is_hidden, may_wait_at_gate};
 use super::plain::plain;
 use super::system::system;
 use fibre_io::poll::Readiness;
@@ -100,29 +100,11 @@ pub unsafe extern "C" fn fibre_accept4(
     })
 }
 
-/// Whether a listener is non-blocking, or has been made so here.
-fn may_wait_at_gate(fd: c_int) -> Result<bool, Errno> {
-    let known = find(borrow(fd))?;
-    if known.has(Known::HIDDEN) {
-        return Ok(true);
-    }
-    let flags = fcntl_getfl(borrow(fd))?;
-    if flags.contains(OFlags::NONBLOCK) {
-        return Ok(true);
-    }
-    let is_shared = known.has(Known::SHARED) || !known.has(Known::RAW | Known::SOCKET);
-    if !is_shared {
-        add_known(borrow(fd), Known::HIDDEN);
-        fcntl_setfl(borrow(fd), flags | OFlags::NONBLOCK)?;
-    }
-    Ok(!is_shared)
-}
-
 /// Accepts on a plain thread, which waits in the kernel where the listener does not.
 fn accept_on_thread(fd: c_int, accept: impl Fn() -> Result<usize, Errno>) -> Result<usize, Errno> {
     loop {
         match accept() {
-            Err(Errno::AGAIN) if fd >= 0 && known(borrow(fd)).has(Known::HIDDEN) => {
+            Err(Errno::AGAIN) if is_hidden(fd) => {
                 let mut asked = libc::pollfd {
                     fd,
                     events: libc::POLLIN,
