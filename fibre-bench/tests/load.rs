@@ -40,8 +40,14 @@ fn check(options: &[&str], arguments: &str, check: impl Fn(&Summary)) -> io::Res
         let server = Server::start(path, options)?;
         let pid = server.child.id();
         let arguments = format!("{arguments} --measure-pid {pid}");
-        let summary = load(&server.address, &arguments)?;
+        let mut summary = load(&server.address, &arguments)?;
         println!("{path} {arguments}: {summary:?}");
+        if summary.requests == 0 {
+            // On a machine that is busy with other things so short a time may hold none.
+            let longer = arguments.replace("--seconds 0", "--seconds 5");
+            summary = load(&server.address, &longer)?;
+            println!("{path} {longer}: {summary:?}");
+        }
         assert!(summary.errors.is_empty());
         assert!(summary.requests > 0);
         assert!(0.0 < summary.p50_us && summary.p50_us <= summary.p99_us);
