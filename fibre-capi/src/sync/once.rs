@@ -18,7 +18,7 @@ pub struct fibre_once_t {
 object!(fibre_once_t, Once, libc::pthread_once_t);
 
 /// `pthread_once`: calls `routine`, unless that has been done, and returns when it has been done, by whomever. If the one that does it
-/// ends in it or is cancelled, it has not been done, and the next one does it. `EDEADLK` if the caller is in it already.
+/// ends in it, is cancelled, or throws an exception, it has not been done, and the next one does it. `EDEADLK` if the caller is in it already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_once(
     once: *mut fibre_once_t,
@@ -39,14 +39,38 @@ pub unsafe extern "C-unwind" fn fibre_once(
         Err(error) => return error.number(),
     }
     let mut handler = MaybeUninit::<fibre_cleanup_t>::uninit();
-    // SAFETY: pushed and popped in this frame; the program has asked for the call.
-    unsafe {
-        fibre_cleanup_enter(handler.as_mut_ptr(), Some(leave_undone), once.cast());
-        routine();
-        fibre_cleanup_leave(handler.as_mut_ptr(), 0);
-        begun.finish(true);
-    }
+    // SAFETY: popped when this frame ends.
+    unsafe { fibre_cleanup_enter(handler.as_mut_ptr(), Some(leave_undone), once.cast()) };
+    let mut finish = Finish {
+        begun,
+        handler: handler.as_mut_ptr(),
+        done: false,
+    };
+    // SAFETY: the program has asked for the call.
+    unsafe { routine() };
+    finish.done = true;
     0
+}
+
+/// Ends what was begun, also if an exception passes. A frame that is left for ever does not drop it: then the handler has been
+/// called.
+struct Finish<'a> {
+    /// What was begun.
+    begun: &'a Once,
+    /// In the frame that has this, too.
+    handler: *mut fibre_cleanup_t,
+    /// Whether the routine has returned.
+    done: bool,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        // SAFETY: pushed, and begun, by the one who has made this, who has done neither of these yet.
+        unsafe {
+            fibre_cleanup_leave(self.handler, 0);
+            self.begun.finish(self.done);
+        }
+    }
 }
 
 /// Whoever was at it has ended within it.
