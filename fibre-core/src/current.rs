@@ -135,11 +135,17 @@ pub fn locals() -> *const () {
     locals
 }
 
-/// Sets them, and what ends them when the thread ends. If it is ending already, they stay
-/// for ever.
+/// Sets them; what ends them is set by [`set_at_end`].
 #[inline(never)]
-pub fn set_locals(locals: *const (), at_end: fn()) {
+pub fn set_locals(locals: *const ()) {
     CURRENT.with(|current| current.locals.set(locals));
+    opaque();
+}
+
+/// Has a function called when this thread ends, as std's thread-locals have it: also at an exit of the process that this thread
+/// asks for. If it is ending already, it is not called.
+#[inline(never)]
+pub fn set_at_end(at_end: fn()) {
     let _ = AT_END.try_with(|end| end.0.set(Some(at_end)));
     opaque();
 }

@@ -198,7 +198,7 @@ pub use self::{
     fork::{blocks_signals, is_forked_child, refuse_if_forked, unblock_signals},
     interval::Interval,
     join::{JoinHandle, JoinOnDrop, Result},
-    local::LocalKey,
+    local::{LocalKey, end_locals, forget_locals, has_locals, notice_thread_ends_by},
     local_table::{Destructor, Key},
     park::{
         Resume, Waiter, foresee, lower_shield, may_spin, may_spin_briefly, others_rest, park,

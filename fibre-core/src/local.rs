@@ -253,9 +253,64 @@ fn of_thread() -> Option<&'static Locals> {
 fn of_thread_or_new() -> &'static Locals {
     of_thread().unwrap_or_else(|| {
         let locals: &'static Locals = Box::leak(Box::default());
-        current::set_locals(ptr::from_ref(locals).cast(), end_of_thread);
+        current::set_locals(ptr::from_ref(locals).cast());
+        let notice = NOTICE.get().copied().unwrap_or(current::set_at_end);
+        notice(end_of_thread);
         locals
     })
+}
+
+/// Has a function called when the calling thread ends.
+type Notice = fn(at_end: fn());
+
+/// See [`notice_thread_ends_by`].
+static NOTICE: OnceLock<Notice> = OnceLock::new();
+
+/// Has the ends of plain threads that are given values from now on noticed by a layer above: `notice` is called on such a thread, and has what
+/// it is given called when that ends. Else they are noticed as std does it for thread-locals, where an exit of the process is
+/// the end of the thread that asks for it. The first call counts.
+pub fn notice_thread_ends_by(notice: fn(at_end: fn())) {
+    NOTICE.get_or_init(|| notice);
+}
+
+/// Whether the caller has any values, of whatever key.
+///
+/// ```
+/// // SAFETY: there is no destructor.
+/// let key = unsafe { fibre_core::Key::new(None) };
+/// assert!(!fibre_core::has_locals());
+/// key.set(7 as *mut _);
+/// assert!(fibre_core::has_locals());
+/// fibre_core::end_locals();
+/// assert!(!fibre_core::has_locals() && key.get().is_null());
+/// ```
+#[inline]
+#[must_use]
+pub fn has_locals() -> bool {
+    match running() {
+        // SAFETY: the running fibre's own block.
+        Some(fibre) => !unsafe { fibre.as_ref() }.locals.is_empty(),
+        None => of_thread().is_some(),
+    }
+}
+
+/// Ends the caller's values now, as its end would; blocks what their destructors block. For layers above that end fibres and
+/// threads in ways of their own: it may be left in a destructor for ever, and called again for the other values.
+pub fn end_locals() {
+    match running() {
+        // SAFETY: the running fibre's own block, which it does not leave meanwhile.
+        Some(fibre) => unsafe { fibre.as_ref() }.locals.end(),
+        None => end_of_thread(),
+    }
+}
+
+/// Forgets the values of the calling fibre, without their destructors: for one that ends together with the process. Those of a
+/// plain thread stay.
+pub fn forget_locals() {
+    if let Some(fibre) = running() {
+        // SAFETY: the running fibre's own block.
+        unsafe { fibre.as_ref() }.locals.forget();
+    }
 }
 
 /// Ends the values of a thread that ends, and frees their table.
@@ -263,7 +318,7 @@ fn end_of_thread() {
     if let Some(locals) = of_thread() {
         locals.end();
         let locals = ptr::from_ref(locals).cast_mut();
-        current::set_locals(ptr::null(), end_of_thread);
+        current::set_locals(ptr::null());
         // SAFETY: leaked by `of_thread_or_new`, and out of reach now.
         drop(unsafe { Box::from_raw(locals) });
     }

@@ -223,8 +223,7 @@ impl Locals {
     /// Ends all values. The owner's, at its end; blocks what the destructors block.
     #[inline]
     pub fn end(&self) {
-        // SAFETY: as in `get`.
-        if unsafe { &*self.0.get() }.is_some() {
+        if !self.is_empty() {
             self.end_in_rounds();
         }
     }
@@ -243,6 +242,18 @@ impl Locals {
                 break;
             }
         }
+        self.forget();
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        // SAFETY: as in `get`.
+        unsafe { &*self.0.get() }.is_none()
+    }
+
+    /// Forgets all values, which are not ended.
+    pub fn forget(&self) {
         // SAFETY: as in `get`.
         drop(unsafe { (*self.0.get()).take() });
     }
