@@ -5,9 +5,9 @@
 //! * A call that may leave the stack keeps the error number: the fibre may be on another thread afterwards,
 //!   and others have run on this one.
 //! * What a call fails with becomes a return value as POSIX has it. [`call`] is for the functions of threads, which
-//!   return error numbers and leave `errno` alone; [`posix`] for those that return -1 and set it.
+//!   return error numbers and leave `errno` alone; [`posix_raw`] for those that return -1 and set it.
 //! * A call that was ended by its fibre's cancellation does not return: [`call_or_leave`] and
-//!   [`posix_or_leave`] are cancellation points. Nothing that has to be dropped may live in the frames of their callers.
+//!   [`posix_raw_or_leave`] are cancellation points. Nothing that has to be dropped may live in the frames of their callers.
 
 use crate::errno;
 use crate::exit::leave;
@@ -39,6 +39,13 @@ pub fn contain<R>(f: impl FnOnce() -> R) -> R {
     let result = f();
     mem::forget(contained);
     result
+}
+
+/// [`contain`] for calls that take something or fail, and that a program may repeat until they succeed.
+#[inline(always)]
+pub fn attempt<R>(f: impl FnOnce() -> R) -> R {
+    init::let_go();
+    contain(f)
 }
 
 /// Calls `f`, which may leave the stack, and keeps the error number meanwhile. A panic ends the process.
@@ -77,30 +84,11 @@ pub fn call_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
 
 /// A call that may leave the stack, and returns -1 and sets the error number if it fails.
 #[inline(always)]
-pub fn posix<T: Returned>(f: impl FnOnce() -> io::Result<T>) -> T::Value {
-    finish(keep_errno(f))
-}
-
-/// The same; a cancelled fibre ends in it.
-#[inline(always)]
-pub fn posix_or_leave<T: Returned>(f: impl FnOnce() -> io::Result<T>) -> T::Value {
-    let result = keep_errno(f);
-    if let Err(error) = &result
-        && error.raw_os_error() == Some(libc::ECANCELED)
-    {
-        drop(result);
-        leave();
-    }
-    finish(result)
-}
-
-/// [`posix`] for calls that fail as threads' calls do.
-#[inline(always)]
 pub fn posix_raw(f: impl FnOnce() -> raw::Result) -> c_int {
     minus_one(keep_errno(f))
 }
 
-/// [`posix_or_leave`] for calls that fail as threads' calls do.
+/// The same; a cancelled fibre ends in it.
 #[inline(always)]
 pub fn posix_raw_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
     match keep_errno(f) {
@@ -123,18 +111,6 @@ fn minus_one(result: raw::Result) -> c_int {
 pub fn fail(number: c_int) -> c_int {
     errno::set(number);
     -1
-}
-
-/// The value of a result, or -1 and the error number.
-#[inline(always)]
-fn finish<T: Returned>(result: io::Result<T>) -> T::Value {
-    match result {
-        Ok(value) => value.value(),
-        Err(error) => {
-            errno::set(number_of(&error));
-            T::FAILED
-        }
-    }
 }
 
 /// The error number that an error stands for.
@@ -204,9 +180,6 @@ mod tests {
         errno::set(7);
         assert_eq!(call(|| Err(raw::Error::Busy)), libc::EBUSY);
         assert_eq!((call(|| Ok(())), errno::get()), (0, 7));
-        let full = || Err::<usize, _>(io::Error::from_raw_os_error(libc::ENOSPC));
-        assert_eq!((posix(full), errno::get()), (-1, libc::ENOSPC));
-        assert_eq!(posix(|| Ok(3_usize)), 3);
         assert_eq!(posix_raw(|| Err(raw::Error::Again)), -1);
         assert_eq!(errno::get(), libc::EAGAIN);
     }

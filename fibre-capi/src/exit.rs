@@ -5,12 +5,15 @@
 //! (`escape`) with the result, as `longjmp` would. The frames in between are forgotten, so none of them may have anything to
 //! drop: that is why calls that may end in cancellation leave from their outermost frame.
 //!
+//! A fibre that has returned, or gone back, is called to no account for what comes later: nothing cancels it any more, and the destructors of
+//! its keys run in a call of `enter` of their own, so that `fibre_exit` in one ends that one.
+//!
 //! `enter` says to unwinders that it is the end of the stack, so an exception that nobody catches ends a C++ program by
 //! `std::terminate`, where it was thrown, as it does in a thread.
 
 use crate::init;
 use crate::record::{self, Record, fibre_routine_t, fibre_start_t};
-use fibre_core::{die, raise_shield};
+use fibre_core::{die, end_locals, has_locals, raise_shield};
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -86,10 +89,52 @@ pub fn leave() -> ! {
 pub unsafe fn run(record: &Record) {
     // SAFETY: it is what the creator has put there.
     let start = unsafe { mem::transmute::<*mut c_void, fibre_start_t>(record.escape.get()) };
-    // SAFETY: the creator has promised that this may be called; frames that are skipped by an escape have
-    // nothing to drop, see the module text.
-    let result = unsafe { enter(start, record.value.get(), record.escape.as_ptr()) };
-    record.value.set(result);
+    // SAFETY: the creator has promised that this may be called.
+    let result = unsafe { call(record, start, record.value.get()) };
+    // SAFETY: passed on.
+    record.value.set(unsafe { end_values(record, result) });
+}
+
+/// Calls `start(argument)` as what ends where the fibre does; returns its result, or what the fibre is ended with. Nothing
+/// cancels it afterwards.
+///
+/// # Safety
+///
+/// The record is the calling fibre's, and `start` may be called.
+pub unsafe fn call(record: &Record, start: fibre_start_t, argument: *mut c_void) -> *mut c_void {
+    // SAFETY: the caller's promise; frames that are skipped by an escape have nothing to drop, see the module text.
+    let result = unsafe { enter(start, argument, record.escape.as_ptr()) };
+    // The frames of handlers that nobody has popped are gone.
+    record.cleanup.set(ptr::null_mut());
+    begin_end(record);
+    result
+}
+
+/// Calls the destructors of the fibre's keys; returns its result, or what one of them has ended with instead.
+///
+/// # Safety
+///
+/// The record is the calling fibre's.
+pub unsafe fn end_values(record: &Record, mut result: *mut c_void) -> *mut c_void {
+    // Once, unless a destructor is left by an escape.
+    while has_locals() {
+        // SAFETY: values can be ended at any time.
+        result = unsafe { call(record, Some(end_each), result) };
+    }
+    result
+}
+
+/// Calls destructors, and returns what it is given.
+unsafe extern "C-unwind" fn end_each(result: *mut c_void) -> *mut c_void {
+    end_locals();
+    result
+}
+
+/// From now on nothing cancels the fibre: it tidies up.
+fn begin_end(record: &Record) {
+    if !record.ending.replace(true) {
+        raise_shield();
+    }
 }
 
 /// A cleanup handler, as the macros of the header put it into the frame that pushes it.
@@ -107,10 +152,7 @@ pub struct fibre_cleanup_t {
 /// Ends the caller with this result, having called its cleanup handlers.
 pub fn end(result: *mut c_void) -> ! {
     let record = record::of_caller();
-    // Nothing cancels what tidies up.
-    if !record.deaf.replace(true) {
-        raise_shield();
-    }
+    begin_end(record);
     loop {
         let last = record.cleanup.get().cast::<fibre_cleanup_t>();
         // SAFETY: handlers that have been pushed and not popped are in frames that are still there.
@@ -142,6 +184,8 @@ fn end_thread(record: &Record, result: *mut c_void) -> ! {
         // SAFETY: the caller's wish; no frame of ours has anything to drop.
         unsafe { libc::pthread_exit(result) }
     }
+    // Here, as others may wait for what they do; they may well call this again.
+    end_locals();
     record.value.set(result);
     record.ended.set();
     init::wait_for_all();

@@ -5,19 +5,24 @@
 //! happens before and after it, stays as it is.
 //!
 //! The thread that the process began with waits until the fibre has ended, and goes on to `exit` as if it had run
-//! `main` itself. If the fibre was ended by `pthread_exit`, or cancelled, it does what `pthread_exit` in it would do.
+//! `main` itself. If the fibre was ended by `pthread_exit`, or cancelled, it does what `pthread_exit` in it would do. It does not
+//! join the fibre: that is for the program to do, or to detach it.
+//!
+//! A return from `main` ends the process, so its keys' destructors are not called then.
 
 use crate::attr::fibre_attr_t;
-use crate::exit::fibre_exit;
-use crate::join::fibre_join;
+use crate::exit::{self, fibre_exit};
+use crate::record::{Record, fibre_t, of_caller};
 use crate::thread::create;
-use fibre_core::{die, switch};
+use fibre_core::{Ending, die, forget_locals, switch};
+use fibre_sync::Event;
 use rustix::process::{Resource, getrlimit};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 use std::ptr;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// A `main`.
 pub type fibre_main_t =
@@ -43,6 +48,9 @@ const START_MAIN: &CStr = c"__libc_start_main";
 /// Bytes of the first fibre's stack where the system sets no limit to a process' stack.
 const STACK_SIZE: usize = 8 << 20;
 
+/// How often it is looked whether there is a stack for it.
+const BETWEEN: Duration = Duration::from_millis(10);
+
 /// The program's `main`.
 static PROGRAM: OnceLock<fibre_main_t> = OnceLock::new();
 
@@ -58,6 +66,10 @@ struct Call {
     environment: *mut *mut c_char,
     /// What it has returned, if it has.
     code: Cell<Option<c_int>>,
+    /// "The fibre runs."
+    begun: Event,
+    /// "It has ended, but for what touches nothing of the program": the last that the fibre uses of this.
+    ended: Event,
 }
 
 /// Begins a program whose `main` is to be the first fibre; what `__libc_start_main` in such a program calls. `FIBRE_MAIN=0`
@@ -115,33 +127,57 @@ unsafe extern "C-unwind" fn main_on_a_fibre(
         arguments,
         environment,
         code: Cell::new(None),
+        begun: Event::new(),
+        ended: Event::new(),
     };
     let attributes = fibre_attr_t::of_main(stack_size());
-    // SAFETY: the call outlives the fibre, as it is joined here.
-    let fibre = unsafe {
-        create(
-            &attributes,
-            Some(run),
-            ptr::from_ref(&call).cast_mut().cast(),
-        )
-    };
-    let fibre = match fibre {
-        Ok(fibre) => fibre,
-        Err(error) => die(format_args!("main cannot be a fibre: {error}")),
-    };
-    // SAFETY: no result is wanted.
-    let joined = unsafe { fibre_join(fibre, ptr::null_mut()) };
+    let argument = ptr::from_ref(&call).cast_mut().cast();
+    let mut handle = 0;
+    // SAFETY: the call outlives the fibre's use of it, whose end is awaited here.
+    let created = unsafe { create(&attributes, Some(run), argument, |fibre| handle = fibre) };
+    if let Err(error) = created {
+        die(format_args!("main cannot be a fibre: {error}"));
+    }
+    while !call.begun.wait_timeout(BETWEEN) {
+        if has_no_stack(handle) {
+            die(format_args!("main cannot be a fibre: no stack"));
+        }
+    }
+    call.ended.wait();
     match call.code.get() {
         Some(code) => code,
-        None if joined == libc::EAGAIN => die(format_args!("main cannot be a fibre: no stack")),
         // SAFETY: it is what the fibre did.
         None => unsafe { fibre_exit(ptr::null_mut()) },
     }
 }
 
-/// The first fibre: calls `main`.
-unsafe extern "C-unwind" fn run(call: *mut c_void) -> *mut c_void {
-    // SAFETY: see `main_on_a_fibre`; nobody else uses it meanwhile.
+/// Whether a fibre will never run.
+fn has_no_stack(handle: fibre_t) -> bool {
+    let ending = Record::with(handle, |_, fibre| fibre.and_then(|fibre| fibre.ending()));
+    matches!(ending, Ok(Some(Ending::NoStack(_))))
+}
+
+/// The first fibre.
+unsafe extern "C-unwind" fn run(argument: *mut c_void) -> *mut c_void {
+    // SAFETY: see `main_on_a_fibre`.
+    let call = unsafe { &*argument.cast::<Call>() };
+    call.begun.set();
+    let record = of_caller();
+    // SAFETY: the fibre's own record; what it calls is for this argument.
+    let mut result = unsafe { exit::call(record, Some(run_main), argument) };
+    if call.code.get().is_some() {
+        forget_locals();
+    } else {
+        // SAFETY: as above.
+        result = unsafe { exit::end_values(record, result) };
+    }
+    call.ended.set();
+    result
+}
+
+/// Calls `main`.
+unsafe extern "C-unwind" fn run_main(call: *mut c_void) -> *mut c_void {
+    // SAFETY: see `main_on_a_fibre`.
     let call = unsafe { &*call.cast::<Call>() };
     // SAFETY: as the C library would call it.
     let code = unsafe { (call.main)(call.argument_count, call.arguments, call.environment) };

@@ -6,13 +6,21 @@
 //!
 //! When the process ends by `exit`, or by a return from `main`, an exit handler lets all processors stand still before
 //! the destructors of static objects run. If the one that ends the process then waits for others (a destructor that joins its
-//! workers, say), all go on, as they would have with threads: [`let_go`].
+//! workers, say), all go on, as they would have with threads: [`let_go`]. So they do if it takes long, as it may wait without a call.
+//!
+//! The end of the process is not the end of the thread that asks for it, whose keys' destructors are not called
+//! then. Hence the ends of plain threads are noticed by a key of the system's threads: [`notice_thread_ends`].
 
-use fibre_core::{Cluster, ClusterBuilder, Frozen, caller_id, freeze, live_fibres};
+use fibre_core::{
+    Cluster, ClusterBuilder, Frozen, caller_id, freeze, live_fibres, notice_thread_ends_by,
+    start_helper,
+};
 use parking_lot::Mutex;
+use std::ffi::c_void;
 use std::io;
-use std::sync::Once;
+use std::mem;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 /// Bytes of a fibre's stack, unless the program or `FIBRE_STACK_SIZE` says otherwise. C programs are used to
@@ -24,6 +32,9 @@ const BETWEEN: Duration = Duration::from_millis(1);
 
 /// How long processors have to stand still at exit, which they do between two fibres.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How long they stand still at most.
+const STANDSTILL: Duration = Duration::from_secs(1);
 
 /// The cluster of fibres whose creator is no fibre and has chosen none. Blocks the thread while it is started.
 ///
@@ -93,6 +104,33 @@ pub fn wait_for_all() {
     }
 }
 
+/// Has the ends of plain threads noticed as the system's threads have it.
+pub fn notice_thread_ends() {
+    notice_thread_ends_by(at_end_of_thread);
+}
+
+/// Has a function called when this thread ends. Without a key for that, it is not.
+fn at_end_of_thread(at_end: fn()) {
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    let key = *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: a place of ours, and a destructor for what is set below.
+        let made = unsafe { libc::pthread_key_create(&raw mut key, Some(thread_has_ended)) };
+        (made == 0).then_some(key)
+    });
+    if let Some(key) = key {
+        // SAFETY: the key is never deleted.
+        unsafe { libc::pthread_setspecific(key, at_end as *const c_void) };
+    }
+}
+
+/// See [`at_end_of_thread`].
+unsafe extern "C" fn thread_has_ended(at_end: *mut c_void) {
+    // SAFETY: the value is such a function.
+    let at_end = unsafe { mem::transmute::<*mut c_void, fn()>(at_end) };
+    at_end();
+}
+
 /// Who ends the process, as [`caller_id`] has it; zero before.
 static EXITING: AtomicU64 = AtomicU64::new(0);
 
@@ -117,6 +155,13 @@ extern "C" fn at_exit() {
     let frozen = freeze(PATIENCE);
     *FROZEN.lock() = Some(frozen);
     EXITING.store(caller_id(), Ordering::Relaxed);
+    let later = || {
+        std::thread::sleep(STANDSTILL);
+        go_on();
+    };
+    if start_helper("fibre/exit".into(), later).is_err() {
+        go_on();
+    }
 }
 
 /// Before a call that may wait: if the caller ends the process, the others have to go on.
@@ -131,8 +176,13 @@ pub fn let_go() {
 #[cold]
 fn thaw() {
     if EXITING.load(Ordering::Relaxed) == caller_id() {
-        EXITING.store(0, Ordering::Relaxed);
-        let frozen = FROZEN.lock().take();
-        drop(frozen);
+        go_on();
     }
+}
+
+/// Lets all go on.
+fn go_on() {
+    EXITING.store(0, Ordering::Relaxed);
+    let frozen = FROZEN.lock().take();
+    drop(frozen);
 }

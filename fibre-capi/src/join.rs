@@ -4,7 +4,7 @@ use crate::boundary::{contain, keep_errno};
 use crate::cancel;
 use crate::record::{Record, Refused, fibre_t, of_caller};
 use crate::thread::deadline_of;
-use fibre_core::{EmbeddedFibre, Ending, Limit, cancellation_point, is_cancelled};
+use fibre_core::{Ending, Limit, cancellation_point, is_cancelled};
 use std::ffi::{c_int, c_void};
 
 /// How a join ended.
@@ -19,6 +19,10 @@ enum Joined {
 
 /// Waits for the end of the fibre with this handle, within a limit; `None`: not at all.
 fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
+    // Without a claim, which would be in the way of those who wait.
+    if limit.is_none() && is_to_end(handle) {
+        return Joined::Failed(libc::EBUSY);
+    }
     let record = match Record::claim_join(handle, of_caller()) {
         Ok(record) => record,
         Err(Refused::Deadlock) if limit.is_none() => return Joined::Failed(libc::EBUSY),
@@ -37,12 +41,12 @@ fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
         Some(Ending::Returned) => {
             let value = record.value.get();
             // SAFETY: it has ended, and we have joined it.
-            unsafe { record.give_back() };
+            unsafe { forget(record) };
             Joined::Value(value)
         }
         Some(Ending::NoStack(_)) => {
             // SAFETY: as above.
-            unsafe { record.give_back() };
+            unsafe { forget(record) };
             Joined::Failed(libc::EAGAIN)
         }
         // Its frames are still there, and so is its record.
@@ -56,6 +60,31 @@ fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
             }
         }
     }
+}
+
+/// Ends the record of one that has been joined.
+///
+/// # Safety
+///
+/// It has ended, and the caller has the claim.
+unsafe fn forget(record: &'static Record) {
+    // SAFETY: the claim is the caller's; without a fibre it is the initial thread's, as others cannot be joined.
+    unsafe {
+        match record.fibre() {
+            Some(_) => record.give_back(),
+            None => record.close(),
+        }
+    }
+}
+
+/// Whether the fibre or thread with this handle may be joined once it has ended, which it has not.
+fn is_to_end(handle: fibre_t) -> bool {
+    let ended = Record::with(handle, |record, fibre| match fibre {
+        _ if record.is_detached() => true,
+        Some(fibre) => fibre.ending().is_some(),
+        None => record.ended.is_set(),
+    });
+    ended == Ok(false)
 }
 
 /// Waits for the end of the initial thread, within a limit. `false`: it has not ended.
@@ -138,7 +167,7 @@ pub extern "C" fn fibre_detach(thread: fibre_t) -> c_int {
     let detached = contain(|| {
         let record = Record::claim_detach(thread)?;
         // SAFETY: the claim is ours until the fibre has been detached.
-        if !unsafe { record.fibre() }.is_some_and(EmbeddedFibre::detach) {
+        if unsafe { record.fibre() }.is_some_and(|fibre| !fibre.detach()) {
             // SAFETY: it has ended, and will not do so itself.
             unsafe { record.give_back() };
         }

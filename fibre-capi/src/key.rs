@@ -4,6 +4,7 @@
 //! threads have values, too.
 
 use crate::boundary::contain;
+use crate::init;
 use crate::record::fibre_routine_t;
 use fibre_core::Key;
 use std::ffi::{c_int, c_void};
@@ -19,8 +20,11 @@ pub unsafe extern "C" fn fibre_key_create(
     key: *mut fibre_key_t,
     destructor: fibre_routine_t,
 ) -> c_int {
-    // SAFETY: the destructor may be called with the values that the program sets; the place is the caller's.
-    contain(|| unsafe { *key = Key::new(destructor).number() });
+    contain(|| {
+        init::notice_thread_ends();
+        // SAFETY: the destructor may be called with the values that the program sets; the place is the caller's.
+        unsafe { *key = Key::new(destructor).number() };
+    });
     0
 }
 

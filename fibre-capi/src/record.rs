@@ -3,7 +3,8 @@
 //! A handle is an index and a generation. The index finds a *record*, whose memory is
 //! never given back; the generation tells whether it still is the same fibre's. Records of fibres and of plain
 //! threads are alike; the latter get theirs when they first ask for their own handle, and lose it at their end. Of
-//! these, only the initial one can be joined.
+//! these, only the initial one can be joined. Its record is no place of the table, and is never given back: nobody else gets its
+//! handle. In a forked child, where locks may be held for ever, it serves whoever has none.
 //!
 //! One word, `claim`, says who may still ask for the fibre's end:
 //!
@@ -27,8 +28,10 @@
 //! Who changes the claim acquires what the one before has released: the handle, and the result. Two who join
 //! each other both change a claim and then read the other's (sequentially consistent), so one of them sees the other.
 
+use crate::init;
 use fibre_core::{
-    Buckets, EmbeddedFibre, Key, Pocket, ShortLock, Visits, embedded, in_fibre, with_pocket,
+    Buckets, EmbeddedFibre, Key, Pocket, ShortLock, Visits, embedded, in_fibre, is_forked_child,
+    with_pocket,
 };
 use fibre_sync::{AutoEvent, Event};
 use parking_lot::Mutex;
@@ -61,6 +64,8 @@ const FREE: u32 = 0;
 const OPEN: u32 = u32::MAX;
 /// Nobody will ask for its end. No record has this index.
 const DETACHED: u32 = u32::MAX - 1;
+/// The index of the initial thread's record, which is beyond the table.
+const INITIAL: u32 = u32::MAX - 2;
 
 /// What lies behind a handle. See the module text.
 #[derive(Debug)]
@@ -83,6 +88,8 @@ pub struct Record {
     pub cleanup: Cell<*mut c_void>,
     /// Whether it wants to know of no cancellation, and has said so.
     pub deaf: Cell<bool>,
+    /// Whether it is ending: nothing cancels it any more.
+    pub ending: Cell<bool>,
     /// What it has said of the type of cancellation.
     pub asynchronous: Cell<bool>,
     /// Whether any of what follows may differ from what a new fibre has.
@@ -91,7 +98,7 @@ pub struct Record {
     about: ShortLock<About>,
     /// What `fibre_unpark` has left for `fibre_park`.
     wake: AutoEvent,
-    /// "The initial thread has ended", in its record; others can be asked themselves, or not be joined.
+    /// "It has ended", of the initial thread; others can be asked themselves, or not be joined.
     pub ended: Event,
 }
 
@@ -176,16 +183,22 @@ impl FreeOnes {
 impl Record {
     /// A free record.
     fn new(place: usize) -> Self {
+        // There are never more than that.
+        Self::with_index(place as u32 + 1, FREE)
+    }
+
+    /// A record in its first generation.
+    fn with_index(index: u32, claim: u32) -> Self {
         Self {
-            claim: AtomicU64::new(word(1, FREE)),
-            // There are never more than that.
-            index: place as u32 + 1,
+            claim: AtomicU64::new(word(1, claim)),
+            index,
             visits: Visits::new(),
             fibre: UnsafeCell::new(None),
             value: Cell::new(ptr::null_mut()),
             escape: Cell::new(ptr::null_mut()),
             cleanup: Cell::new(ptr::null_mut()),
             deaf: Cell::new(false),
+            ending: Cell::new(false),
             asynchronous: Cell::new(false),
             rare: AtomicBool::new(false),
             about: ShortLock::new(About::default()),
@@ -198,6 +211,7 @@ impl Record {
     pub fn take(detached: bool) -> Option<&'static Self> {
         let record = with_pocket(Self::take_from)?;
         record.deaf.set(false);
+        record.ending.set(false);
         record.asynchronous.set(false);
         record.cleanup.set(ptr::null_mut());
         if record.rare.load(Ordering::Relaxed) {
@@ -224,6 +238,17 @@ impl Record {
         // SAFETY: invariant 2: nobody has the claim, and no visitor is there.
         drop(unsafe { (*self.fibre.get()).take() });
         with_pocket(|pocket| self.put_into(pocket));
+    }
+
+    /// Says that nobody will ask for the end of the initial thread again: it has been joined. Calls with its handle are refused, and
+    /// nobody gets it.
+    ///
+    /// # Safety
+    ///
+    /// This is its record, and the caller has the claim.
+    pub unsafe fn close(&self) {
+        let generation = generation_of(self.claim.load(Ordering::Relaxed));
+        self.claim.store(word(generation, FREE), Ordering::SeqCst);
     }
 
     /// A free record: of this processor, or of all.
@@ -448,8 +473,16 @@ const fn claim_of(word: u64) -> u32 {
 /// The record that a handle means, if there is any.
 #[inline]
 fn find(handle: fibre_t) -> Option<&'static Record> {
-    TABLE.get(claim_of(handle).checked_sub(1)? as usize)
+    let index = claim_of(handle);
+    let in_table = TABLE.get(index.checked_sub(1)? as usize);
+    if in_table.is_none() && index == INITIAL {
+        return OF_INITIAL.get();
+    }
+    in_table
 }
+
+/// The initial thread's record.
+static OF_INITIAL: OnceLock<Record> = OnceLock::new();
 
 /// The record of the calling fibre, if this library has made it.
 #[inline]
@@ -471,19 +504,32 @@ pub fn of_caller() -> &'static Record {
 /// The record of a caller that is no fibre of ours.
 #[cold]
 fn of_stranger() -> &'static Record {
+    if is_forked_child() {
+        return of_initial();
+    }
     static KEY: OnceLock<Key> = OnceLock::new();
-    // SAFETY: its values are such records.
-    let key = *KEY.get_or_init(|| unsafe { Key::new(Some(end_of_stranger)) });
+    let key = *KEY.get_or_init(|| {
+        init::notice_thread_ends();
+        // SAFETY: its values are such records.
+        unsafe { Key::new(Some(end_of_stranger)) }
+    });
     // SAFETY: as above.
     if let Some(record) = unsafe { key.get().cast::<Record>().as_ref() } {
         return record;
     }
-    // The initial thread ends by `pthread_exit` only, if it does, and its record with the process.
-    let Some(record) = Record::take(!is_initial()) else {
-        unreachable!("there cannot be so many")
+    let record = if is_initial() {
+        of_initial()
+    } else {
+        let taken = Record::take(true);
+        taken.unwrap_or_else(|| unreachable!("there cannot be so many"))
     };
     key.set(ptr::from_ref(record).cast_mut().cast());
     record
+}
+
+/// See [`OF_INITIAL`].
+fn of_initial() -> &'static Record {
+    OF_INITIAL.get_or_init(|| Record::with_index(INITIAL, OPEN))
 }
 
 /// Whether this thread is the one that the process began with.
@@ -494,11 +540,12 @@ pub fn is_initial() -> bool {
 
 /// A thread has ended.
 unsafe extern "C-unwind" fn end_of_stranger(record: *mut c_void) {
-    if is_initial() {
-        return;
+    // SAFETY: the value is such a record, which is never freed.
+    let record: &'static Record = unsafe { &*record.cast_const().cast() };
+    if record.index != INITIAL {
+        // SAFETY: nobody can join a thread of others.
+        unsafe { record.give_back() };
     }
-    // SAFETY: the value is such a record, and nobody can join a thread of others.
-    unsafe { (*record.cast_const().cast::<Record>()).give_back() };
 }
 
 #[cfg(test)]

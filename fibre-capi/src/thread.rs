@@ -32,7 +32,7 @@ unsafe fn ended(record: *const ()) {
     unsafe { (*record.cast::<Record>()).give_back() };
 }
 
-/// Creates a fibre with these attributes.
+/// Creates a fibre with these attributes. `publish` is given its handle, before it runs.
 ///
 /// # Safety
 ///
@@ -41,7 +41,8 @@ pub unsafe fn create(
     attributes: &fibre_attr_t,
     start: fibre_start_t,
     argument: *mut c_void,
-) -> io::Result<fibre_t> {
+    publish: impl FnOnce(fibre_t),
+) -> io::Result<()> {
     // The memory is taken when the fibre begins, and then it is too late to say that there can be none.
     if attributes.stack_size() > MAX_STACK {
         return Err(io::Error::from_raw_os_error(libc::EAGAIN));
@@ -75,18 +76,16 @@ pub unsafe fn create(
         }
         // SAFETY: nobody else knows the record before the fibre runs.
         unsafe { record.keep(fibre) };
+        publish(handle);
     };
     // SAFETY: the program's functions are for records, and do not unwind into Rust.
     let created =
         unsafe { builder.embed(cluster, &PROGRAM, ptr::from_ref(record).cast(), receive) };
-    match created {
-        Ok(()) => Ok(handle),
-        Err(error) => {
-            // SAFETY: there is no fibre.
-            unsafe { record.give_back() };
-            Err(error)
-        }
+    if created.is_err() {
+        // SAFETY: there is no fibre.
+        unsafe { record.give_back() };
     }
+    created
 }
 
 /// `pthread_create`: a fibre in the caller's cluster, or, for a caller that is no fibre, in the default one. `EAGAIN` if there cannot be
@@ -103,13 +102,12 @@ pub unsafe extern "C" fn fibre_create(
     }
     // SAFETY: the caller's attributes.
     let attributes = unsafe { fibre_attr_t::of(attr) };
+    // The fibre may read the place, and free it.
+    // SAFETY: the caller's place for it.
+    let publish = |handle| unsafe { *thread = handle };
     // SAFETY: the caller's wish.
-    match keep_errno(|| unsafe { create(&attributes, start, argument) }) {
-        Ok(handle) => {
-            // SAFETY: the caller's place for it.
-            unsafe { *thread = handle };
-            0
-        }
+    match keep_errno(|| unsafe { create(&attributes, start, argument, publish) }) {
+        Ok(()) => 0,
         Err(error) => number_of(&error),
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::boundary::{fail, keep_errno};
 use crate::cancel;
+use crate::init;
 use fibre_core::{Cancelled, in_fibre, sleep_cancellable};
 use libc::{clockid_t, timespec, useconds_t};
 use std::ffi::{c_int, c_uint};
@@ -29,6 +30,7 @@ fn duration(time: &timespec) -> Option<Duration> {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn fibre_sleep(seconds: c_uint) -> c_uint {
     if !in_fibre() {
+        init::let_go();
         // SAFETY: no requirement.
         return unsafe { libc::sleep(seconds) };
     }
@@ -40,6 +42,7 @@ pub extern "C-unwind" fn fibre_sleep(seconds: c_uint) -> c_uint {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn fibre_usleep(microseconds: useconds_t) -> c_int {
     if !in_fibre() {
+        init::let_go();
         // SAFETY: no requirement.
         return unsafe { libc::usleep(microseconds) };
     }
@@ -54,6 +57,7 @@ pub unsafe extern "C-unwind" fn fibre_nanosleep(
     remaining: *mut timespec,
 ) -> c_int {
     if !in_fibre() {
+        init::let_go();
         // SAFETY: passed on.
         return unsafe { libc::nanosleep(time, remaining) };
     }
@@ -79,6 +83,7 @@ pub unsafe extern "C-unwind" fn fibre_clock_nanosleep(
     remaining: *mut timespec,
 ) -> c_int {
     if !in_fibre() {
+        init::let_go();
         // SAFETY: passed on.
         return unsafe { libc::clock_nanosleep(clock, flags, time, remaining) };
     }

@@ -1,6 +1,6 @@
 //! `pthread_mutex_…`.
 
-use crate::boundary::{call, contain, number};
+use crate::boundary::{attempt, call, contain, number};
 use crate::sync::object::{at, attribute, give, make, object};
 use crate::sync::shared;
 use crate::sync::timing::{clock, lenient, until};
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn fibre_mutex_lock(mutex: *mut fibre_mutex_t) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_trylock(mutex: *mut fibre_mutex_t) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe { at(mutex) }?.try_lock()))
+    number(attempt(|| unsafe { at(mutex) }?.try_lock()))
 }
 
 /// `pthread_mutex_timedlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time and

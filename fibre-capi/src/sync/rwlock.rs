@@ -1,6 +1,6 @@
 //! `pthread_rwlock_…`.
 
-use crate::boundary::{call, contain, number};
+use crate::boundary::{attempt, call, contain, number};
 use crate::sync::object::{at, attribute, give, make, object};
 use crate::sync::shared;
 use crate::sync::timing::{clock, until};
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn fibre_rwlock_rdlock(lock: *mut fibre_rwlock_t) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_tryrdlock(lock: *mut fibre_rwlock_t) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe { at(lock) }?.try_read()))
+    number(attempt(|| unsafe { at(lock) }?.try_read()))
 }
 
 /// `pthread_rwlock_timedrdlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time;
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn fibre_rwlock_wrlock(lock: *mut fibre_rwlock_t) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_trywrlock(lock: *mut fibre_rwlock_t) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe { at(lock) }?.try_write()))
+    number(attempt(|| unsafe { at(lock) }?.try_write()))
 }
 
 /// `pthread_rwlock_timedwrlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time;

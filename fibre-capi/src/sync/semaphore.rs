@@ -1,6 +1,6 @@
 //! `sem_…`. These return -1 and set `errno`.
 
-use crate::boundary::{contain, fail, number, posix_raw_or_leave};
+use crate::boundary::{attempt, contain, fail, number, posix_raw_or_leave};
 use crate::sync::object::{at, give, make, object};
 use crate::sync::shared::PRIVATE;
 use crate::sync::timing::{clock, until};
@@ -62,7 +62,7 @@ pub unsafe extern "C-unwind" fn fibre_sem_wait(semaphore: *mut fibre_sem_t) -> c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_sem_trywait(semaphore: *mut fibre_sem_t) -> c_int {
     // SAFETY: the caller's.
-    at_once(|| unsafe { at(semaphore) }?.try_wait())
+    at_once(|| attempt(|| unsafe { at(semaphore) }?.try_wait()))
 }
 
 /// `sem_timedwait`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time; else as

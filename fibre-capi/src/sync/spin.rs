@@ -1,6 +1,6 @@
 //! `pthread_spin_…`.
 
-use crate::boundary::{call, contain, number};
+use crate::boundary::{attempt, call, contain, number};
 use crate::sync::object::{at, make, object};
 use fibre_sync::raw::{Spin, Wait};
 use std::ffi::c_int;
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn fibre_spin_lock(lock: *mut fibre_spinlock_t) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_spin_trylock(lock: *mut fibre_spinlock_t) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe { at(lock) }?.try_lock()))
+    number(attempt(|| unsafe { at(lock) }?.try_lock()))
 }
 
 /// `pthread_spin_unlock`.
