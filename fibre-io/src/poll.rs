@@ -79,7 +79,7 @@ impl<'a> PollFd<'a> {
     /// The gates of its slot that tell of what is asked.
     fn gates_of(&self, slot: Option<&'static Slot>) -> impl Iterator<Item = &'static Gate> + use<> {
         let read = slot.filter(|_| self.interest.concerns_readers());
-        let write = slot.filter(|_| self.interest.intersects(Flags::WRITE));
+        let write = slot.filter(|_| self.interest.concerns_writers());
         let read = read.map(|slot| &slot.read);
         read.into_iter().chain(write.map(|slot| &slot.write))
     }
@@ -172,11 +172,11 @@ fn poll_within(fds: &mut [PollFd<'_>], limit: Limit) -> io::Result<usize> {
 ///
 /// # Errors
 ///
-/// As [`poll`]'s.
+/// As [`poll`]'s, and those of `find`, of which `EBADF` says that the descriptor has been closed since the look.
 pub fn poll_numbers(
     fds: &mut [PollFd<'_>],
     limit: Limit,
-    find: impl Fn(BorrowedFd<'_>) -> bool,
+    find: impl Fn(BorrowedFd<'_>) -> Result<(), Errno>,
 ) -> io::Result<usize> {
     yield_point_cancellable()?;
     loop {
@@ -184,9 +184,9 @@ pub fn poll_numbers(
         if ready > 0 {
             return Ok(ready);
         }
-        if !fds.iter().all(|one| find(one.fd)) {
-            // Closed since the look.
-            continue;
+        match fds.iter().try_for_each(|one| find(one.fd)) {
+            Err(Errno::BADF) => continue,
+            found => found?,
         }
         let before = owners(fds);
         if let Ended::WithReady(count) = wait(fds, &before, limit)? {
@@ -233,6 +233,7 @@ fn wait(fds: &mut [PollFd<'_>], owners: &[Owner], limit: Limit) -> io::Result<En
     let own = strangers.iter().map(|them| them.gate(Direction::Read));
     let gates: Vec<_> = gates.chain(own).collect();
     let mut ended = Ended::WithReady(0);
+    let mut confirmed = false;
     await_any(&gates, limit, || {
         let mut pairs = fds.iter().zip(owners);
         if pairs.any(|(one, owner)| generation(one.owner()) != generation(*owner)) {
@@ -243,9 +244,11 @@ fn wait(fds: &mut [PollFd<'_>], owners: &[Owner], limit: Limit) -> io::Result<En
         if ready == 0 {
             let owned = fds.iter().zip(owners);
             let owned = owned.filter_map(|(one, owner)| Some((one.fd, owner.as_ref()?.0)));
-            for (fd, slot) in owned {
+            // What is registered once more has an event for what is the case now, which need not be what is asked.
+            for (fd, slot) in owned.filter(|(_, slot)| !confirmed || !slot.is_registered()) {
                 register(fd, slot).or_else(unless_never_ready)?;
             }
+            confirmed = true;
             strangers.as_ref().map_or(Ok(()), Source::register)?;
         }
         ended = Ended::WithReady(ready);
@@ -312,5 +315,20 @@ fn unless_never_ready(error: io::Error) -> io::Result<()> {
     match Errno::from_io_error(&error) {
         Some(Errno::PERM) => Ok(()),
         _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that cannot have an owner would not be waited for, but asked about again and again.
+    #[test]
+    fn a_number_out_of_bounds_is_an_error() {
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let mut fds = [PollFd::new(&reader, Flags::READ)];
+        let find = |_: BorrowedFd<'_>| Err(Errno::MFILE);
+        let error = poll_numbers(&mut fds, Limit::Cancellation, find).unwrap_err();
+        assert_eq!(Errno::from_io_error(&error), Some(Errno::MFILE));
     }
 }

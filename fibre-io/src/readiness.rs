@@ -36,8 +36,13 @@ impl Readiness {
 
     /// What is told unasked.
     const UNASKED: Self = Self(Self::HANGUP.0 | Self::ERROR.0 | Self::INVALID.0);
+    /// Other names, and data of other priorities, that readers may ask for by their bits.
+    const READ_TOO: Self = Self(PollFlags::RDNORM.bits() | PollFlags::RDBAND.bits());
+    /// The same for writers.
+    const WRITE_TOO: Self = Self(PollFlags::WRNORM.bits() | PollFlags::WRBAND.bits());
 
-    /// The flags of `poll`'s, `POLLIN` and so on; those of other kinds are left out.
+    /// The flags of `poll`'s, `POLLIN` and so on, also those that have no constants here (`POLLRDNORM`, `POLLRDBAND`,
+    /// `POLLWRNORM`, `POLLWRBAND`); others are left out.
     ///
     /// ```
     /// use fibre_io::poll::Readiness;
@@ -47,7 +52,8 @@ impl Readiness {
     #[must_use]
     pub const fn from_bits(bits: u16) -> Self {
         let asked = Self::READ.0 | Self::WRITE.0 | Self::PRIORITY.0 | Self::READ_CLOSED.0;
-        Self(bits & (asked | Self::UNASKED.0))
+        let also = Self::READ_TOO.0 | Self::WRITE_TOO.0;
+        Self(bits & (asked | also | Self::UNASKED.0))
     }
 
     /// As `poll` has it, `POLLIN` and so on.
@@ -76,7 +82,12 @@ impl Readiness {
 
     /// Whether it is a reader's gate that tells of it: all but room to write.
     pub(crate) const fn concerns_readers(self) -> bool {
-        self.0 & !Self::WRITE.0 != 0 || self.0 == 0
+        self.0 & !(Self::WRITE.0 | Self::WRITE_TOO.0) != 0 || self.0 == 0
+    }
+
+    /// Whether it is a writer's gate that tells of some of it.
+    pub(crate) const fn concerns_writers(self) -> bool {
+        self.0 & (Self::WRITE.0 | Self::WRITE_TOO.0) != 0
     }
 
     /// What is told to one who asked for this.
@@ -117,6 +128,8 @@ mod tests {
         assert!(Readiness::NONE.concerns_readers());
         assert!(!Readiness::WRITE.concerns_readers());
         assert!((Readiness::WRITE | Readiness::PRIORITY).concerns_readers());
-        assert_eq!(Readiness::from_bits(u16::MAX).bits().count_ones(), 7);
+        assert_eq!(Readiness::from_bits(u16::MAX).bits().count_ones(), 11);
+        let band = Readiness::from_bits(PollFlags::WRBAND.bits());
+        assert!(band.concerns_writers() && !band.concerns_readers());
     }
 }

@@ -14,6 +14,9 @@ use rustix::io::Errno;
 use std::ffi::{c_int, c_short};
 use std::time::{Duration, Instant};
 
+/// More descriptors than any process may have.
+const MOST: usize = i32::MAX as usize;
+
 /// Waits until something of `events` (`POLLIN`, `POLLOUT`, `POLLPRI`, `POLLRDHUP`) is the case with a descriptor, or an error or
 /// hang-up, and returns what is, as `poll` has it; 0 once the monotonic clock shows `*deadline`. Without a deadline (`NULL`) it waits
 /// for ever, and with one that has passed, it looks. -1 and `EBADF` for what is no descriptor, or is closed meanwhile
@@ -133,50 +136,38 @@ unsafe fn poll_all(
     if !in_fibre() {
         return Ok(small(as_called.here()?));
     }
-    let fds = if count == 0 {
-        &mut []
-    } else {
+    let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
+    if count > MOST {
+        return Err(Errno::INVAL.into());
+    }
+    let fds = match count {
+        0 => &mut [],
+        _ if fds.is_null() => return Err(Errno::FAULT.into()),
         // SAFETY: the caller's promise.
-        unsafe { std::slice::from_raw_parts_mut(fds, count as usize) }
+        _ => unsafe { std::slice::from_raw_parts_mut(fds, count) },
     };
     wait_for_all(fds, timeout)
 }
 
-/// Waits until the kernel says that something is the case.
+/// Waits until something is the case.
 pub fn wait_for_all(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> Result<c_int, Failure> {
     yield_point_cancellable()?;
-    let deadline = timeout.map(|timeout| Instant::now().checked_add(timeout));
-    loop {
-        let ready = ask(fds)?;
-        if ready > 0 || timeout == Some(Duration::ZERO) {
-            return Ok(ready);
-        }
-        let open: Vec<_> = fds.iter().filter(|one| one.fd >= 0).collect();
-        let numbers: Vec<_> = open.iter().map(|one| borrow(one.fd)).collect();
-        let mut asked: Vec<_> = open
-            .iter()
-            .zip(&numbers)
-            .map(|(one, number)| PollFd::new(number, interest_of(one.events)))
-            .collect();
-        if poll(&mut asked, deadline.flatten())? == 0 {
-            return Ok(0);
-        }
-        // What has been closed just now may not be known to the kernel as that yet.
-        let mut answers = asked.iter().map(PollFd::readiness);
-        let mut closed = 0;
-        for one in fds.iter_mut().filter(|one| one.fd >= 0) {
-            if answers
-                .next()
-                .is_some_and(|it| it.contains(Readiness::INVALID))
-            {
-                one.revents = libc::POLLNVAL;
-                closed += 1;
-            }
-        }
-        if closed > 0 {
-            return Ok(small(closed));
-        }
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let ready = ask(fds)?;
+    if ready > 0 || timeout == Some(Duration::ZERO) {
+        return Ok(ready);
     }
+    let open: Vec<_> = fds.iter().filter(|one| one.fd >= 0).collect();
+    let numbers: Vec<_> = open.iter().map(|one| borrow(one.fd)).collect();
+    let mut asked: Vec<_> = open
+        .iter()
+        .zip(&numbers)
+        .map(|(one, number)| PollFd::new(number, Readiness::from_bits(one.events.cast_unsigned())))
+        .collect();
+    let ready = poll(&mut asked, deadline)?;
+    let told = fds.iter_mut().filter(|one| one.fd >= 0).zip(&asked);
+    told.for_each(|(one, answer)| one.revents = answer.readiness().bits().cast_signed());
+    Ok(small(ready))
 }
 
 /// Asks the kernel what is the case.
@@ -187,15 +178,6 @@ fn ask(fds: &mut [libc::pollfd]) -> Result<c_int, Errno> {
             done => return done.map(small),
         }
     }
-}
-
-/// What is to be waited for, of what is asked: some flags are other names.
-fn interest_of(events: c_short) -> Readiness {
-    let named = |also: c_short, name: c_short| if events & also != 0 { name } else { 0 };
-    let also = named(libc::POLLRDNORM, libc::POLLIN)
-        | named(libc::POLLRDBAND, libc::POLLPRI)
-        | named(libc::POLLWRNORM | libc::POLLWRBAND, libc::POLLOUT);
-    Readiness::from_bits((events | also).cast_unsigned())
 }
 
 /// `poll` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.

@@ -70,6 +70,11 @@ impl<'fd> Number<'fd> {
         self.slot.is_registered() && !self.known().has(Known::FOUND)
     }
 
+    /// Whether events came when that was last asked.
+    pub fn has_instance(&self) -> bool {
+        self.slot.is_registered()
+    }
+
     /// Sees to it that events come.
     ///
     /// # Errors

@@ -59,12 +59,14 @@ pub fn wait(
     let number = Number::of(fd)?;
     let gate = number.gate(direction);
     let mut turn = Turn::new(deadline.map_or(Patience::Endless, Patience::Until));
+    let mut confirmed = false;
     loop {
         let seen = gate.snapshot();
         if seen.is_closed() || !number.is_current() {
             return Err(Errno::BADF.into());
         }
-        if seen.is_ready() || turn.is_over() || !number.is_registered() {
+        let is_sure = number.is_registered() || confirmed && number.has_instance();
+        if seen.is_ready() || turn.is_over() || !is_sure {
             let found = look(fd, interest)?;
             if !found.is_empty() {
                 gate.pass_on();
@@ -74,10 +76,14 @@ pub fn wait(
                 return Ok(Readiness::NONE);
             }
             gate.drained(seen, true);
-            match number.register() {
-                // Nothing will ever be the case that is not so now.
-                Err(Failure::Errno(Errno::PERM)) => {}
-                done => done?,
+            if !is_sure {
+                // What is registered once more has an event for what is the case now: so this is done once.
+                confirmed = true;
+                match number.register() {
+                    // Nothing will ever be the case that is not so now.
+                    Err(Failure::Errno(Errno::PERM)) => {}
+                    done => done?,
+                }
             }
         }
         gate.wait_while(number_of(fd), &mut turn, || number.is_current())?;
@@ -91,9 +97,10 @@ pub fn wait(
     }
 }
 
-/// Whether an event has come of which nothing needs to be asked.
+/// Whether an event has come of which nothing needs to be asked. One of a number that was found may be of an earlier
+/// descriptor's.
 fn has_come(number: &Number<'_>, gate: &Gate) -> bool {
-    gate.snapshot().is_plainly_ready() && number.is_current()
+    number.is_registered() && gate.snapshot().is_plainly_ready() && number.is_current()
 }
 
 /// The direction that all of what is asked is about.
@@ -101,7 +108,7 @@ fn only_direction(interest: Readiness) -> Option<Direction> {
     if interest == Readiness::WRITE {
         return Some(Direction::Write);
     }
-    let reads = interest.contains(Readiness::READ) && !interest.intersects(Readiness::WRITE);
+    let reads = interest.contains(Readiness::READ) && !interest.concerns_writers();
     reads.then_some(Direction::Read)
 }
 

@@ -27,7 +27,7 @@ use std::time::Instant;
 /// That the fibre has been cancelled, or is while it waits; `EINVAL` for more descriptors than the process may have;
 /// when descriptors or memory run out.
 pub fn poll(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> Result<usize, Failure> {
-    let find = |fd: BorrowedFd<'_>| Number::of(fd).is_ok();
+    let find = |fd: BorrowedFd<'_>| Number::of(fd).map(drop);
     poll_numbers(fds, Limit::of(deadline), find).map_err(|error| {
         match Errno::from_io_error(&error) {
             Some(Errno::CANCELED) => Failure::Cancelled,
