@@ -129,8 +129,9 @@ pub unsafe extern "C" fn fibre_fcntl(fd: c_int, command: c_int, argument: c_ulon
 pub unsafe extern "C" fn fibre_ioctl(fd: c_int, request: c_ulong, argument: c_ulong) -> c_int {
     at_once(|| {
         if request == libc::FIONBIO && is_hidden(fd) {
-            // SAFETY: the caller's number, which this request reads.
-            let wanted = unsafe { *(argument as *const c_int) } != 0;
+            // SAFETY: null, or the caller's number, which this request reads.
+            let wanted = unsafe { (argument as *const c_int).as_ref() }.ok_or(Errno::FAULT)?;
+            let wanted = *wanted != 0;
             let flags = small(system!(SYS_fcntl, fd, libc::F_GETFL)?) & !libc::O_NONBLOCK;
             return set_flags(
                 fd,

@@ -5,7 +5,6 @@ use super::system::system;
 use super::terms::{duration, left, wish};
 use super::vector::{Vector, buffer, message, of_rest};
 use fibre_io::raw::{Call, Direction, Failure, Known, Left};
-use rustix::io::Errno;
 use rustix::net::{SocketType, sockopt};
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
@@ -70,17 +69,16 @@ pub unsafe extern "C" fn fibre_recvmsg(
             return Ok(system!(SYS_recvmsg, fd, message, flags)?);
         }
         let mut call = Call::new(borrow(fd), Direction::Read, wish(flags))?;
-        // SAFETY: the caller's message.
-        let given = unsafe { message.read() };
-        let count = c_int::try_from(given.msg_iovlen).map_err(|_| Errno::MSGSIZE)?;
-        // SAFETY: its buffers.
-        let whole = unsafe { Vector::new(given.msg_iov, count) }.map_err(|_| Errno::MSGSIZE)?;
+        // SAFETY: null, or the caller's message.
+        let whole = unsafe { Vector::of_message(message) }?;
+        // SAFETY: it is not null, which is an error.
+        let is_alone = unsafe { (*message).msg_control }.is_null();
         let now = flags | libc::MSG_DONTWAIT;
         // What comes along ends a read before the bytes end: a short one says nothing.
         let received = call.run(|| {
             let received = system!(SYS_recvmsg, fd, message, now)?;
-            let alone = given.msg_control.is_null() && drains_now(fd, flags);
-            Ok((received, left(alone, received, whole.total())))
+            let drains = is_alone && drains_now(fd, flags);
+            Ok((received, left(drains, received, whole.total())))
         })?;
         receive_rest(fd, &mut call, whole, received, flags)
     })

@@ -27,12 +27,15 @@ impl Vector {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a wrong number.
+    /// `EINVAL` for a wrong number; `EFAULT` for null.
     #[inline]
     pub unsafe fn new(start: *const libc::iovec, count: c_int) -> Result<Self, Errno> {
         let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
         if count > MOST {
             return Err(Errno::INVAL);
+        }
+        if start.is_null() && count > 0 {
+            return Err(Errno::FAULT);
         }
         let mut vector = Self {
             start,
@@ -42,6 +45,26 @@ impl Vector {
         let lengths = vector.slice().iter().map(|one| one.iov_len);
         vector.total = lengths.fold(0, usize::saturating_add);
         Ok(vector)
+    }
+
+    /// What a message of the program's has.
+    ///
+    /// # Safety
+    ///
+    /// It is null, or has so many as it says.
+    ///
+    /// # Errors
+    ///
+    /// `EMSGSIZE` for a wrong number; `EFAULT` for null.
+    pub unsafe fn of_message(message: *const libc::msghdr) -> Result<Self, Errno> {
+        // SAFETY: the caller's promise.
+        let message = unsafe { message.as_ref() }.ok_or(Errno::FAULT)?;
+        let count = c_int::try_from(message.msg_iovlen).map_err(|_| Errno::MSGSIZE)?;
+        // SAFETY: the same.
+        match unsafe { Self::new(message.msg_iov, count) } {
+            Err(Errno::INVAL) => Err(Errno::MSGSIZE),
+            vector => vector,
+        }
     }
 
     /// One buffer.
@@ -164,5 +187,7 @@ mod tests {
             // SAFETY: nothing is looked at.
             assert!(unsafe { Vector::new(parts.as_ptr(), count) }.is_err());
         }
+        // SAFETY: the same.
+        assert!(unsafe { Vector::new(std::ptr::null(), 1) }.is_err());
     }
 }
