@@ -12,6 +12,7 @@ use crate::patience::{Clock, Patience};
 use fibre_core::{Awaited, Cancelled, Limit, Outcome, Traces, WaitKind, Waiter};
 use fibre_sync::{Locked, Node, Place, Spot, WaitList, wait_at};
 use std::io;
+use std::time::Instant;
 
 /// What one who waited is told: an event came.
 pub const EVENT: u32 = 0;
@@ -56,6 +57,11 @@ impl<'a> Turn<'a> {
     #[inline]
     pub fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Until when it may wait; `None` for ever.
+    pub fn end(&mut self) -> Option<Instant> {
+        self.clock.term().end
     }
 
     /// Asks what to do about a call that would have blocked.

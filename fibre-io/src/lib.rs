@@ -76,6 +76,8 @@ pub mod process;
 pub mod raw;
 #[cfg(not(loom))]
 mod readiness;
+#[cfg(not(loom))]
+mod retry;
 pub mod seen;
 pub mod shift;
 #[cfg(not(loom))]

@@ -46,15 +46,28 @@ impl<'a> Retry<'a> {
     ///
     /// `TimedOut`; `ECANCELED` if the fibre has been cancelled.
     pub fn wait(&mut self) -> io::Result<()> {
+        if self.wait_once()? {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::TimedOut.into())
+        }
+    }
+
+    /// [`wait`](Self::wait) that says `false` if its time is over.
+    ///
+    /// # Errors
+    ///
+    /// If the fibre has been cancelled.
+    pub fn wait_once(&mut self) -> Result<bool, Cancelled> {
         let now = Instant::now();
         let end = self.clock.term().end;
         if end.is_some_and(|end| end <= now) {
-            return Err(io::ErrorKind::TimedOut.into());
+            return Ok(false);
         }
         let left = end.map_or(LONGEST, |end| end - now);
         self.pause(left)?;
         self.waits += 1;
-        Ok(())
+        Ok(true)
     }
 
     /// The pause, shorter than what is left.

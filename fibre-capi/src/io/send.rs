@@ -50,8 +50,13 @@ pub unsafe extern "C" fn fibre_sendto(
             return send_all(fd, &mut call, whole, flags);
         }
         let flags = flags | ALWAYS;
+        let send = || system!(SYS_sendto, fd, bytes, count, flags, address, length);
+        // SAFETY: the caller's address.
+        if unsafe { is_unix(address, length) } {
+            return call.run_untold(send);
+        }
         let sent = call.run(|| {
-            let sent = system!(SYS_sendto, fd, bytes, count, flags, address, length)?;
+            let sent = send()?;
             Ok((sent, room(sent, count)))
         })?;
         send_rest(fd, &mut call, whole, sent, flags)
@@ -90,6 +95,9 @@ pub unsafe extern "C" fn fibre_sendmmsg(
             return Ok(small(system!(SYS_sendmmsg, fd, messages, count, flags)?));
         }
         let mut call = Call::new(borrow(fd), Direction::Write, wish(flags))?;
+        if messages.is_null() && count > 0 {
+            return Err(Errno::FAULT.into());
+        }
         for sent in 0..count {
             // SAFETY: the caller's messages, of which there are so many.
             let one = unsafe { &mut *messages.add(sent as usize) };
@@ -105,6 +113,19 @@ pub unsafe extern "C" fn fibre_sendmmsg(
     })
 }
 
+/// Whether it is the address of a Unix socket, of whose room nothing tells who is not connected to it.
+///
+/// # Safety
+///
+/// It is null, or so long.
+unsafe fn is_unix(address: *const libc::sockaddr, length: libc::socklen_t) -> bool {
+    let is_any = !address.is_null() && length as usize >= size_of::<libc::sa_family_t>();
+    // SAFETY: the caller's promise.
+    is_any
+        && c_int::from(unsafe { (&raw const (*address).sa_family).read_unaligned() })
+            == libc::AF_UNIX
+}
+
 /// Sends a message whose parts are where it says.
 ///
 /// # Safety
@@ -116,14 +137,18 @@ unsafe fn send_message(
     message: *const libc::msghdr,
     flags: c_int,
 ) -> Result<usize, Failure> {
-    // SAFETY: the caller's message.
-    let given = unsafe { message.read() };
-    let count = c_int::try_from(given.msg_iovlen).map_err(|_| Errno::MSGSIZE)?;
-    // SAFETY: its buffers.
-    let whole = unsafe { Vector::new(given.msg_iov, count) }.map_err(|_| Errno::MSGSIZE)?;
+    // SAFETY: null, or the caller's message.
+    let whole = unsafe { Vector::of_message(message) }?;
+    // SAFETY: it is not null, which is an error.
+    let given = unsafe { &*message };
     let flags = flags | ALWAYS;
+    let send = || system!(SYS_sendmsg, fd, message, flags);
+    // SAFETY: the caller's address.
+    if unsafe { is_unix(given.msg_name.cast(), given.msg_namelen) } {
+        return call.run_untold(send);
+    }
     let sent = call.run(|| {
-        let sent = system!(SYS_sendmsg, fd, message, flags)?;
+        let sent = send()?;
         Ok((sent, room(sent, whole.total())))
     })?;
     send_rest(fd, call, whole, sent, flags)

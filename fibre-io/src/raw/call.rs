@@ -11,8 +11,9 @@ use super::number::Number;
 use crate::gate::{Gate, Turn};
 use crate::known::Known;
 use crate::patience::Patience;
+use crate::retry::Retry;
 use crate::source::{Direction, Left, make_way};
-use fibre_core::{foresee, yield_point_cancellable};
+use fibre_core::{Cancelled, foresee, yield_point_cancellable};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, socket_timeout};
@@ -43,6 +44,8 @@ pub struct Call<'fd> {
     rested: bool,
     /// Whether it has waited.
     has_waited: bool,
+    /// Whether it has seen to it that events come.
+    confirmed: bool,
 }
 
 impl<'fd> Call<'fd> {
@@ -60,6 +63,7 @@ impl<'fd> Call<'fd> {
             turn: Turn::new(Patience::Endless),
             rested: false,
             has_waited: false,
+            confirmed: false,
         })
     }
 
@@ -135,8 +139,7 @@ impl<'fd> Call<'fd> {
     ) -> Result<T, Failure> {
         let gate = self.number.gate(self.direction);
         if self.direction == Direction::Write && !self.rested {
-            self.rested = true;
-            yield_point_cancellable()?;
+            self.rest(yield_point_cancellable)?;
         }
         loop {
             let seen = gate.snapshot();
@@ -149,8 +152,7 @@ impl<'fd> Call<'fd> {
                 continue;
             }
             if !self.rested {
-                self.rested = true;
-                make_way()?;
+                self.rest(make_way)?;
                 continue;
             }
             let inside = self.has_waited.then(|| self.number.enter()).transpose()?;
@@ -179,7 +181,7 @@ impl<'fd> Call<'fd> {
                     if self.turn.is_over() || !self.waits()? {
                         return Err(Errno::AGAIN.into());
                     }
-                    self.number.register()?;
+                    self.confirm()?;
                     if !self.number.is_registered() {
                         // It was found, and has been asked about just now.
                         self.wait(gate)?;
@@ -189,6 +191,57 @@ impl<'fd> Call<'fd> {
                     gate.pass_on();
                     return Err(errno.into());
                 }
+            }
+        }
+    }
+
+    /// Lets others run, and goes on only with the descriptor that the call was made on.
+    #[inline]
+    fn rest(&mut self, way: impl FnOnce() -> Result<(), Cancelled>) -> Result<(), Failure> {
+        self.rested = true;
+        way()?;
+        if self.number.is_current() {
+            Ok(())
+        } else {
+            Err(Errno::BADF.into())
+        }
+    }
+
+    /// Sees to it that events come. What was found, and is registered once more, has one for what is the case now, which the
+    /// operation need not be content with: so that is done once.
+    fn confirm(&mut self) -> Result<(), Failure> {
+        if !self.confirmed || !self.number.has_instance() {
+            self.number.register()?;
+            self.confirmed = true;
+        }
+        Ok(())
+    }
+
+    /// [`run`](Self::run) for what no event may tell of: it tries again after pauses of up to 5 ms. Blocks the fibre, or the thread
+    /// if the caller is no fibre.
+    ///
+    /// # Errors
+    ///
+    /// As `run`'s.
+    pub fn run_untold<T>(
+        &mut self,
+        mut operation: impl FnMut() -> Result<T, Errno>,
+    ) -> Result<T, Failure> {
+        yield_point_cancellable()?;
+        let mut retry = None;
+        loop {
+            let inside = self.number.enter()?;
+            let done = operation();
+            drop(inside);
+            match done {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if self.waits()? => {
+                    let end = self.turn.end().map_or(Patience::Endless, Patience::Until);
+                    if !retry.get_or_insert_with(|| Retry::new(end)).wait_once()? {
+                        return Err(Errno::AGAIN.into());
+                    }
+                }
+                done => return Ok(done?),
             }
         }
     }

@@ -4,12 +4,12 @@ use super::SocketAddr;
 use super::address::{
     of_other_end, of_path, of_this_end, to_kernel, to_std, unix_pair, unix_socket,
 };
-use super::retry::Retry;
 use crate::net::Shutdown;
 use crate::net::endpoint::{Endpoint, RECEIVE, SEND};
 use crate::net::handles::{handle, limits};
 use crate::net::kinds::expect_any;
 use crate::patience::Patience;
+use crate::retry::Retry;
 use crate::source::{Direction, Left};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;

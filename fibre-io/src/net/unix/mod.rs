@@ -3,7 +3,7 @@
 //!
 //! Addresses are std's, also abstract ones ([`std::os::linux::net::SocketAddrExt`]).
 //!
-//! What no event tells of is tried again after a pause (`retry`): connecting to a listener whose
+//! What no event tells of is tried again after a pause: connecting to a listener whose
 //! queue is full, and sending from an unconnected socket to one that is full.
 
 mod address;
@@ -11,7 +11,6 @@ mod credentials;
 mod datagram;
 mod descriptors;
 mod listener;
-mod retry;
 mod stream;
 
 pub use super::Shutdown;

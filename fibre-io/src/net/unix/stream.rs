@@ -3,7 +3,6 @@
 use super::address::{of_other_end, of_path, of_this_end, to_kernel, unix_pair, unix_socket};
 use super::credentials::peer_credentials;
 use super::descriptors::{self, Received};
-use super::retry::Retry;
 use super::{SocketAddr, UCred};
 use crate::copy::{CopyFrom, CopyTo, Duplex, Origin};
 use crate::net::Shutdown;
@@ -12,6 +11,7 @@ use crate::net::handles::{handle, limits, stream};
 use crate::net::kinds::expect_unix_stream;
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::patience::Patience;
+use crate::retry::Retry;
 use crate::source::{Direction, Source};
 use fibre_core::cancellation_point;
 use rustix::io::Errno;
