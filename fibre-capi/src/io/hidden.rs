@@ -5,6 +5,8 @@
 //! taken back before the flag goes; both under one lock. So who sees the note sees the flag; who sees the flag without the
 //! note looks again under the lock.
 //!
+//! If the program sets the flag itself and takes it back, it is hidden again at once: fibres may wait for connections all the while.
+//!
 //! Duplicates share the flag, so they share the note: a duplicate inherits it, and the program's own setting takes it from
 //! all numbers of the socket. A listener that has duplicates already is not changed.
 //!
@@ -17,6 +19,7 @@ use fibre_io::raw::{Known, add_known, find, known, known_as, remove_known};
 use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
+use rustix::net::sockopt::socket_acceptconn;
 use std::ffi::c_int;
 use std::os::fd::RawFd;
 
@@ -26,6 +29,11 @@ static CHANGES: Mutex<()> = Mutex::new(());
 /// Keeps others from changing flags that are hidden, and waits for who does.
 fn alone() -> Option<MutexGuard<'static, ()>> {
     (!is_forked_child()).then(|| CHANGES.lock())
+}
+
+/// Whether it is a socket that is used by its number.
+pub fn is_known_socket(fd: RawFd) -> bool {
+    fd >= 0 && known(borrow(fd)).has(Known::RAW | Known::SOCKET)
 }
 
 /// Whether it is noted that a descriptor's flag is hidden.
@@ -61,7 +69,7 @@ pub fn may_wait_at_gate(fd: RawFd) -> Result<bool, Errno> {
     if flags.contains(OFlags::NONBLOCK) {
         return Ok(true);
     }
-    let is_shared = known.has(Known::SHARED) || !known.has(Known::RAW | Known::SOCKET);
+    let is_shared = known.has(Known::SHARED) || !is_known_socket(fd);
     if !is_shared {
         fcntl_setfl(borrow(fd), flags | OFlags::NONBLOCK)?;
         add_known(borrow(fd), Known::HIDDEN);
@@ -97,13 +105,29 @@ pub fn flags(fd: c_int) -> Result<c_int, Errno> {
 /// Those of `fcntl`.
 pub fn set_flags(fd: c_int, flags: c_int) -> Result<c_int, Errno> {
     let _alone = alone();
-    let is_hidden = is_noted(fd);
+    let is_hidden = is_noted(fd) || (flags & libc::O_NONBLOCK == 0 && hides_again(fd)?);
     let kept = if is_hidden { libc::O_NONBLOCK } else { 0 };
     let done = system!(SYS_fcntl, fd, libc::F_SETFL, flags | kept)?;
     if is_hidden && flags & libc::O_NONBLOCK != 0 {
         show(fd);
     }
     Ok(small(done))
+}
+
+/// Whether a listener's program takes back that it is non-blocking: then it is hidden that it stays so, as fibres may be on
+/// their way to accept that have waited since it was hidden before.
+fn hides_again(fd: RawFd) -> Result<bool, Errno> {
+    if !is_known_socket(fd) {
+        return Ok(false);
+    }
+    let fd = borrow(fd);
+    let hides = !known(fd).has(Known::SHARED)
+        && fcntl_getfl(fd)?.contains(OFlags::NONBLOCK)
+        && socket_acceptconn(fd) == Ok(true);
+    if hides {
+        add_known(fd, Known::HIDDEN);
+    }
+    Ok(hides)
 }
 
 /// Hides nothing of a socket any longer, whatever its numbers.

@@ -1,7 +1,7 @@
 //! What becomes of numbers: closing, duplicating, pipes, flags.
 
 use super::entry::{at_once, borrow, enduring, nothing, small};
-use super::hidden::{flags, hide_duplicate, is_hidden, set_flags};
+use super::hidden::{flags, hide_duplicate, is_known_socket, set_flags};
 use super::plain::plain;
 use super::system::system;
 use fibre_core::{in_fibre, is_forked_child};
@@ -128,19 +128,11 @@ pub unsafe extern "C" fn fibre_fcntl(fd: c_int, command: c_int, argument: c_ulon
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_ioctl(fd: c_int, request: c_ulong, argument: c_ulong) -> c_int {
     at_once(|| {
-        if request == libc::FIONBIO && is_hidden(fd) {
+        if request == libc::FIONBIO && is_known_socket(fd) {
             // SAFETY: null, or the caller's number, which this request reads.
             let wanted = unsafe { (argument as *const c_int).as_ref() }.ok_or(Errno::FAULT)?;
-            let wanted = *wanted != 0;
-            let flags = small(system!(SYS_fcntl, fd, libc::F_GETFL)?) & !libc::O_NONBLOCK;
-            return set_flags(
-                fd,
-                if wanted {
-                    flags | libc::O_NONBLOCK
-                } else {
-                    flags
-                },
-            );
+            let flag = if *wanted == 0 { 0 } else { libc::O_NONBLOCK };
+            return set_flags(fd, flags(fd)? & !libc::O_NONBLOCK | flag);
         }
         system!(SYS_ioctl, fd, request as usize, argument as usize).map(small)
     })
