@@ -15,7 +15,7 @@ use super::system::system;
 use super::terms::left;
 use super::vector::{Vector, buffer, message, of_rest};
 use fibre_io::poll::Readiness;
-use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, remove_known};
+use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, is_file, remove_known};
 use rustix::fs::fstat;
 use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
@@ -112,7 +112,7 @@ fn read(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<usize,
             done => return done,
         }
     }
-    if offset != HERE || known.has(Known::FILE) {
+    if offset != HERE || known.has(Known::FILE) && is_file(borrow(fd))? {
         return read_file(fd, into, offset, as_called);
     }
     let done = call.run(|| Ok((read_now(fd, into, HERE)?, Left::More)));

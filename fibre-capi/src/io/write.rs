@@ -11,7 +11,7 @@ use super::send::{send_all, send_on_thread};
 use super::system::system;
 use super::vector::{Vector, buffer, of_rest};
 use fibre_io::poll::Readiness;
-use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, known, remove_known};
+use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, is_file, known, remove_known};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
 
@@ -105,7 +105,7 @@ fn write(fd: c_int, from: Vector, offset: i64, as_called: Plain) -> Result<usize
     if from.total() == 0 || is_nowhere(as_called, offset) {
         return Ok(as_called.here()?);
     }
-    if offset != HERE || known.has(Known::FILE) {
+    if offset != HERE || known.has(Known::FILE) && is_file(borrow(fd))? {
         return as_called.elsewhere();
     }
     write_stream(fd, &mut call, from, as_called)

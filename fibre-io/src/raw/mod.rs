@@ -33,7 +33,9 @@ pub use crate::known::Known;
 pub use crate::source::{Direction, Left};
 pub use call::{Call, Wish};
 pub use failure::Failure;
-pub use number::{add_known, close, find, known, known_as, made, remove_known, renewed, try_again};
+pub use number::{
+    add_known, close, find, is_file, known, known_as, made, remove_known, renewed, try_again,
+};
 pub use one::{look, wait};
 pub use several::poll;
 

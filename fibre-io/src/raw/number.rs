@@ -108,12 +108,7 @@ impl AsFd for Number<'_> {
 /// Finds a descriptor that nobody has told of. Returns its generation.
 #[cold]
 fn adopt(fd: BorrowedFd<'_>, slot: &'static Slot) -> Result<u32, Errno> {
-    let kind = match FileType::from_raw_mode(fstat(fd)?.st_mode) {
-        FileType::Socket if is_tcp(fd) => Known::SOCKET | Known::DRAINS,
-        FileType::Socket => Known::SOCKET,
-        FileType::RegularFile | FileType::Directory | FileType::BlockDevice => Known::FILE,
-        _ => Known::NOTHING,
-    };
+    let kind = kind_of(fd)?;
     loop {
         // Of two who find it at once, one is the first.
         let _ = slot.adopt(kind | Known::RAW | Known::FOUND | Known::SHARED | Known::TIMED);
@@ -123,6 +118,16 @@ fn adopt(fd: BorrowedFd<'_>, slot: &'static Slot) -> Result<u32, Errno> {
         // It is being closed, or made.
         std::thread::yield_now();
     }
+}
+
+/// What a descriptor is.
+fn kind_of(fd: BorrowedFd<'_>) -> Result<Known, Errno> {
+    Ok(match FileType::from_raw_mode(fstat(fd)?.st_mode) {
+        FileType::Socket if is_tcp(fd) => Known::SOCKET | Known::DRAINS,
+        FileType::Socket => Known::SOCKET,
+        FileType::RegularFile | FileType::Directory | FileType::BlockDevice => Known::FILE,
+        _ => Known::NOTHING,
+    })
 }
 
 /// Whether a socket is of TCP, also over several paths: a short read drains it, as a peer can send nothing but bytes.
@@ -156,6 +161,28 @@ pub fn remove_known(fd: BorrowedFd<'_>, known: Known) {
 #[cold]
 pub fn known_as(known: Known) -> impl Iterator<Item = RawFd> {
     Slot::all().filter_map(move |(fd, slot)| slot.known.get().has(known).then_some(fd))
+}
+
+/// Whether a descriptor is a file, a directory or a disk ([`Known::FILE`]). If that is known of one that was found, it is asked
+/// again, as another one may have got the number unseen; then it is noted what that is. Blocks nothing.
+///
+/// # Errors
+///
+/// `EBADF` if there is no such descriptor.
+pub fn is_file(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let Some(slot) = raw_slot(fd) else {
+        return Ok(false);
+    };
+    let known = slot.known.get();
+    if known.has(Known::FILE | Known::FOUND) {
+        let kind = kind_of(fd)?;
+        if kind != Known::FILE {
+            slot.known.remove(Known::FILE);
+            slot.known.add(kind);
+        }
+        return Ok(kind == Known::FILE);
+    }
+    Ok(known.has(Known::FILE))
 }
 
 /// The slot of a descriptor that has no object.
