@@ -1171,7 +1171,7 @@ int fibre_nanosleep(const struct timespec *time,
 
 /*
  `pthread_once`: calls `routine`, unless that has been done, and returns when it has been done, by whomever. If the one that does it
- ends in it or is cancelled, it has not been done, and the next one does it. `EDEADLK` if the caller is in it already.
+ ends in it, is cancelled, or throws an exception, it has not been done, and the next one does it. `EDEADLK` if the caller is in it already.
  */
 int fibre_once(struct fibre_once_t *once,
                void (*routine)(void));
