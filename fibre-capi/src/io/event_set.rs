@@ -11,6 +11,7 @@ use fibre_io::poll::Readiness;
 use fibre_io::raw::{Failure, wait};
 use rustix::io::Errno;
 use std::ffi::c_int;
+use std::ptr;
 use std::time::{Duration, Instant};
 
 /// `epoll_wait`: with a time-out in milliseconds, a negative one for none. A cancellation point.
@@ -21,12 +22,8 @@ pub unsafe extern "C" fn fibre_epoll_wait(
     room: c_int,
     timeout: c_int,
 ) -> c_int {
-    or_leave(|| {
-        let timeout_of = u64::try_from(timeout).ok().map(Duration::from_millis);
-        let as_called = plain!(SYS_epoll_wait, instance, events, room, timeout);
-        let look = plain!(SYS_epoll_wait, instance, events, room, 0);
-        take_events(instance, timeout_of, as_called, look)
-    })
+    // SAFETY: the caller's place for events; no mask is the thread's own.
+    unsafe { fibre_epoll_pwait(instance, events, room, timeout, ptr::null()) }
 }
 
 /// `epoll_pwait`: the same. A fibre has no signals, and its mask is not looked at. A cancellation point.
