@@ -6,7 +6,8 @@
 //! spinning would have been cheaper; meanwhile it asks for events, too. In vain it does so
 //! once; then it lets ever more such sleeps go by before it tries again. The kernel may have
 //! put both threads on one CPU, and whoever spins there keeps off the very thread it waits
-//! for.
+//! for. A spin that an event ends was in vain, too: who asks all the time gets events one by
+//! one, who sleeps gets them by the dozen.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -45,7 +46,8 @@ impl Spin {
         }
     }
 
-    /// Looks for a moment whether `found`, if the last sleep says so; `poll` delivers events.
+    /// Looks for a moment whether `found`, if the last sleep says so; `poll` delivers events, which
+    /// are worth no spin.
     pub fn until(&self, found: impl Fn() -> bool, poll: impl Fn()) -> bool {
         if !self.wanted.get() {
             return false;
@@ -53,6 +55,10 @@ impl Spin {
         let began = Instant::now();
         while began.elapsed() < self.longest {
             poll();
+            if found() {
+                self.give_up();
+                return true;
+            }
             for _ in 0..LOOKS {
                 if found() {
                     self.penalty.set(0);
@@ -61,11 +67,16 @@ impl Spin {
                 std::hint::spin_loop();
             }
         }
+        self.give_up();
+        false
+    }
+
+    /// A spin has been in vain: lets ever more short sleeps go by before the next one.
+    fn give_up(&self) {
         self.wanted.set(false);
         let penalty = (2 * self.penalty.get() + 1).min(LONGEST_PENALTY);
         self.penalty.set(penalty);
         self.wait.set(penalty);
-        false
     }
 
     /// Learns from a sleep: how long it was, and whether a push or an event has ended it.
@@ -135,6 +146,16 @@ mod tests {
         spin.slept(LONGEST / 2, true);
         spin.slept(LONGEST / 2, true);
         assert!(looks(&spin) > 0, "success is rewarded");
+    }
+
+    #[test]
+    fn events_are_worth_no_spin() {
+        let spin = Spin::new(LONGEST);
+        let found = Cell::new(false);
+        spin.slept(LONGEST / 2, true);
+        assert!(spin.until(|| found.get(), || found.set(true)));
+        spin.slept(LONGEST / 2, true);
+        assert_eq!(looks(&spin), 0);
     }
 
     #[test]
