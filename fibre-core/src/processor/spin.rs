@@ -54,17 +54,17 @@ impl Spin {
         }
         let began = Instant::now();
         while began.elapsed() < self.longest {
-            poll();
-            if found() {
-                self.give_up();
-                return true;
-            }
             for _ in 0..LOOKS {
                 if found() {
                     self.penalty.set(0);
                     return true;
                 }
                 std::hint::spin_loop();
+            }
+            poll();
+            if found() {
+                self.give_up();
+                return true;
             }
         }
         self.give_up();
