@@ -12,16 +12,18 @@ void port_log_to(logger *l) {
     pthread_setspecific(logger_key, l);
 }
 
-/* As many processors as the original would have threads, unless the environment says another number. */
-static void port_processors(void) {
+/* What the library does otherwise if the environment does not say: as many processors as the original would have
+ * threads; and no fibre lets others run before it reads, since it has just waited, and has taken a read buffer. */
+static void port_configure(void) {
     char number[16];
     snprintf(number, sizeof(number), "%d", settings.num_threads);
     setenv("FIBRE_PROCESSORS", number, 0);
+    setenv("FIBRE_YIELD_BEFORE_READ", "0", 0);
 }
 
 void port_shard_init(LIBEVENT_THREAD *shard) {
     if (shard == threads)
-        port_processors();
+        port_configure();
     pthread_mutex_init(&shard->bundle_lock, NULL);
     shard->l = logger_create();
     shard->lru_bump_buf = item_lru_bump_buf_create();

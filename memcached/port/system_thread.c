@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "system_thread.h"
 
-#include <signal.h>
 #include <stddef.h>
 
 int system_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument) {
@@ -16,4 +15,8 @@ int system_thread_join(pthread_t thread, void **result) {
 
 int system_thread_setname(pthread_t thread, const char *name) {
     return pthread_setname_np(thread, name);
+}
+
+ssize_t system_sendmsg(int fd, const struct msghdr *message, int flags) {
+    return sendmsg(fd, message, flags);
 }
