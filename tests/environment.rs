@@ -33,7 +33,12 @@ fn wrong_settings_are_told() {
         fibre::scope(|scope| drop(scope.spawn(|| ())));
         return;
     }
-    for variable in ["FIBRE_PROCESSORS", "FIBRE_MAX_PROCESSORS"] {
+    for variable in [
+        "FIBRE_PROCESSORS",
+        "FIBRE_MAX_PROCESSORS",
+        "FIBRE_SPIN",
+        "FIBRE_SLICE",
+    ] {
         let output = spawn_child("victim", &[(variable, "abc")]);
         let text = errors(&output);
         assert_eq!(output.status.code(), Some(101), "{text}");

@@ -274,6 +274,10 @@ typedef struct fibre_config_t {
      1 if the memory of a stack goes back to the kernel when its fibre has ended.
      */
     int wipe_stacks;
+    /*
+     Microseconds that a fibre which never blocks runs before it lets others run, plus one.
+     */
+    long slice;
 } fibre_config_t;
 
 /*

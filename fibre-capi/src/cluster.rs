@@ -63,6 +63,8 @@ pub struct fibre_config_t {
     pub read_at_once: c_int,
     /// 1 if the memory of a stack goes back to the kernel when its fibre has ended.
     pub wipe_stacks: c_int,
+    /// Microseconds that a fibre which never blocks runs before it lets others run, plus one.
+    pub slice: c_long,
 }
 
 /// Reads a field, unless it is beyond what the program knows.
@@ -106,6 +108,9 @@ unsafe fn builder(config: *const fibre_config_t) -> Option<ClusterBuilder> {
         }
         if let Some(microseconds @ 1..) = field!(config, spin) {
             builder = builder.spin(Duration::from_micros(microseconds.unsigned_abs() - 1));
+        }
+        if let Some(microseconds @ 1..) = field!(config, slice) {
+            builder = builder.slice(Duration::from_micros(microseconds.unsigned_abs() - 1));
         }
         if let Some(1..) = field!(config, read_at_once) {
             builder = builder.yield_before_read(false);

@@ -352,8 +352,9 @@ pub fn make_way(processor: &Processor, successor: FibreRef) {
 }
 
 /// A point at which a fibre that never blocks lets the others of its processor run, once
-/// it has run for about 20 µs. For calls that could block and did not have to. While the
-/// fibre unwinds, and on a plain thread, of which the kernel takes care, it does nothing.
+/// it has run for about 20 µs ([`ClusterBuilder::slice`](crate::ClusterBuilder::slice)). For calls
+/// that could block and did not have to. While the fibre unwinds, and on a plain thread, of which
+/// the kernel takes care, it does nothing.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};

@@ -20,6 +20,11 @@ const DEFAULT_MAX_PROCESSORS: usize = 64;
 /// as falling asleep and being woken take in a bad case.
 const DEFAULT_SPIN: Duration = Duration::from_micros(20);
 
+/// How long a fibre runs that never blocks, unless the user says otherwise. Much longer than a
+/// switch takes, and about as long as waking another processor: who was woken by an unlock waits
+/// no longer than that for its turn.
+const DEFAULT_SLICE: Duration = Duration::from_micros(20);
+
 /// For each processor the others, the nearest first.
 pub type Neighbours = Arc<[Box<[usize]>]>;
 
@@ -48,6 +53,8 @@ pub struct Settings {
     pub stealing: Stealing,
     /// The longest spin of an idle processor; zero for none.
     pub spin: Duration,
+    /// How long a fibre runs before it lets others run at a call that could block.
+    pub slice: Duration,
     /// What random choices follow from; `None` for something that differs each time.
     pub seed: Option<u64>,
     /// Who is near whom, for [`StealOrder::Topology`], if it is known.
@@ -85,6 +92,8 @@ impl Settings {
             stealing: policy("FIBRE_STEALING"),
             spin: variable("FIBRE_SPIN", "a number of microseconds")
                 .map_or(DEFAULT_SPIN, Duration::from_micros),
+            slice: variable("FIBRE_SLICE", "a number of microseconds")
+                .map_or(DEFAULT_SLICE, Duration::from_micros),
             seed: variable("FIBRE_SEED", "a number"),
             neighbours: None,
             pinned_to: None,

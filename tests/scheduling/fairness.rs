@@ -225,6 +225,26 @@ fn writes_that_find_room_starve_nobody() {
     });
 }
 
+/// A fibre has its processor for itself at locks that are free for as long as its cluster says.
+#[test]
+fn a_slice_is_as_long_as_asked_for() {
+    for (slice, yields) in [(Duration::ZERO, true), (Duration::MAX, false)] {
+        let builder = Cluster::builder().processors(1).slice(slice);
+        let cluster = builder.build().unwrap();
+        let came = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&came);
+        let other_came = move || {
+            let mutex = Mutex::new(());
+            fibre::spawn(move || told.store(true, Ordering::SeqCst));
+            (0..10_000).for_each(|_| drop(mutex.lock()));
+            came.load(Ordering::SeqCst)
+        };
+        let yielded = cluster.spawn(other_came).join().unwrap();
+        assert_eq!(yielded, yields, "{slice:?}");
+        cluster.stop();
+    }
+}
+
 /// Everybody in a crowd around one mutex gets it again and again, though whoever has a
 /// processor finds it free whenever he comes by.
 #[test]

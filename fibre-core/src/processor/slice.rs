@@ -5,13 +5,10 @@
 //! (`yield_point`), and every so many of them the clock is read. How many is adapted to
 //! their pace, since reading it costs more than a lock that is free. Each run learns anew,
 //! beginning with few: a fibre with a slow pace must not inherit a fast one's interval.
+//! How long it may run is a setting of its cluster.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
-
-/// How long a fibre may go on. Much longer than a switch takes, and about as long as waking
-/// another processor: who was woken by an unlock waits no longer than that for its turn.
-const SLICE: Duration = Duration::from_micros(20);
 
 /// How often the clock should be read.
 const CHECK_PERIOD: Duration = Duration::from_micros(5);
@@ -28,6 +25,8 @@ const LONGEST: u32 = 64;
 /// See the module text.
 #[derive(Debug)]
 pub struct Slice {
+    /// How long a fibre may go on.
+    length: Duration,
     /// Points left until the clock is read.
     left: Cell<u32>,
     /// Points between the last two readings of this run; none before the first.
@@ -40,9 +39,10 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The slice of a fibre that begins to run.
-    pub fn new(now: Instant) -> Self {
+    /// The slice of a fibre that begins to run, and may go on for so long.
+    pub fn new(now: Instant, length: Duration) -> Self {
         Self {
+            length,
             left: Cell::new(FIRST - 1),
             interval: Cell::new(0),
             first: Cell::new(FIRST),
@@ -80,7 +80,7 @@ impl Slice {
         self.checked.set(now);
         self.interval.set(next);
         self.left.set(next - 1);
-        now - self.began.get() >= SLICE
+        now - self.began.get() >= self.length
     }
 }
 
@@ -95,6 +95,9 @@ fn next_interval(points: u32, took: Duration) -> u32 {
 mod tests {
     use super::*;
 
+    /// As by default.
+    const SLICE: Duration = Duration::from_micros(20);
+
     /// A fibre that comes by a point at each step of the clock, and begins anew when its
     /// slice is over.
     struct Run {
@@ -104,8 +107,13 @@ mod tests {
 
     impl Run {
         fn new() -> Self {
+            Self::of(SLICE)
+        }
+
+        /// With slices of this length.
+        fn of(length: Duration) -> Self {
             let now = Instant::now();
-            let slice = Slice::new(now);
+            let slice = Slice::new(now, length);
             Self { now, slice }
         }
 
@@ -139,6 +147,16 @@ mod tests {
             let time = pace * points;
             let fewest = time.as_micros() / (SLICE + 8 * pace + CHECK_PERIOD).as_micros();
             assert!(u128::from(ends) >= fewest, "{pace:?}: {ends} of {fewest}");
+        }
+    }
+
+    #[test]
+    fn slices_are_as_long_as_they_should_be() {
+        for (length, most) in [(0, 340), (20, 45), (100, 10), (1000, 1)] {
+            let mut run = Run::of(Duration::from_micros(length));
+            let (_, ends) = run.go(1010, Duration::from_micros(1));
+            let expected = most - most / 3..=most;
+            assert!(expected.contains(&ends), "{length} µs: {ends}");
         }
     }
 
