@@ -67,6 +67,13 @@ impl Slot {
         slots.get(fd % CHUNK)
     }
 
+    /// The slot of a descriptor if there is one already, which is so once anybody has used its number. Makes none: it takes no memory and
+    /// waits for nobody, so it is for calls that signals' handlers make, too.
+    pub fn existing(fd: RawFd) -> Option<&'static Self> {
+        let fd = usize::try_from(fd).ok()?;
+        TABLE.get(fd / CHUNK)?.get()?.get(fd % CHUNK)
+    }
+
     /// All slots that there are, with their numbers.
     pub fn all() -> impl Iterator<Item = (RawFd, &'static Self)> {
         let chunks = TABLE.iter().enumerate();

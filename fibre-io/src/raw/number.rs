@@ -140,7 +140,7 @@ fn is_tcp(fd: BorrowedFd<'_>) -> bool {
 #[inline]
 #[must_use]
 pub fn known(fd: BorrowedFd<'_>) -> Known {
-    Slot::of(fd.as_raw_fd()).map_or(Known::NOTHING, |slot| slot.known.get())
+    Slot::existing(fd.as_raw_fd()).map_or(Known::NOTHING, |slot| slot.known.get())
 }
 
 /// Notes something more about a descriptor that has been made here or found.
@@ -187,7 +187,7 @@ pub fn is_file(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
 
 /// The slot of a descriptor that has no object.
 fn raw_slot(fd: BorrowedFd<'_>) -> Option<&'static Slot> {
-    Slot::of(fd.as_raw_fd()).filter(|slot| slot.known.get().has(Known::RAW))
+    Slot::existing(fd.as_raw_fd()).filter(|slot| slot.known.get().has(Known::RAW))
 }
 
 /// Notes that a system call of the caller's has just made this descriptor, of which this is known. From now on it
@@ -218,7 +218,7 @@ pub fn made(fd: BorrowedFd<'_>, known: Known) {
 /// Notes that a system call of the caller's has just made this descriptor, of which nothing is known: who waits for
 /// an earlier one of its number is told, and what it is will be found out when it is used. Blocks nothing.
 pub fn renewed(fd: BorrowedFd<'_>) {
-    let Some(slot) = Slot::of(fd.as_raw_fd()) else {
+    let Some(slot) = Slot::existing(fd.as_raw_fd()) else {
         return;
     };
     if is_forked_child() {
@@ -260,7 +260,7 @@ pub unsafe fn close<T>(fd: RawFd, call: impl FnOnce() -> Result<T, Errno>) -> Re
 
 /// Lets all calls that wait for a direction try again: the caller knows of something that the kernel does not tell.
 pub fn try_again(fd: BorrowedFd<'_>, direction: Direction) {
-    if let Some(slot) = Slot::of(fd.as_raw_fd()) {
+    if let Some(slot) = Slot::existing(fd.as_raw_fd()) {
         match direction {
             Direction::Read => slot.read.wake_all(),
             Direction::Write => slot.write.wake_all(),
@@ -284,7 +284,28 @@ fn forget(fd: RawFd) {
     }
     // SAFETY: whoever closes it has it open; if nobody has, the kernel says so.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    if let Some(slot) = Slot::of(fd) {
+    if let Some(slot) = Slot::existing(fd) {
         slot.evict(|epoll| epoll.remove(borrowed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A signal's handler may ask about numbers that nobody has used, in the midst of an allocation.
+    #[test]
+    fn asking_about_a_number_makes_no_slots() {
+        let number = 3 << 20;
+        // SAFETY: it is not open, which the kernel says to whoever uses it.
+        let fd = unsafe { BorrowedFd::borrow_raw(number) };
+        assert_eq!(known(fd), Known::NOTHING);
+        add_known(fd, Known::SOCKET);
+        remove_known(fd, Known::SOCKET);
+        assert_eq!(is_file(fd), Ok(false));
+        try_again(fd, Direction::Read);
+        renewed(fd);
+        forget(number);
+        assert!(Slot::all().all(|(other, _)| other != number));
     }
 }
