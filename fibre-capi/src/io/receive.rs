@@ -2,9 +2,10 @@
 
 use super::entry::{borrow, check, is_ours, or_leave, small};
 use super::system::system;
-use super::terms::{duration, left, wish};
+use super::terms::{ASIDE, duration, left, wish_to_receive};
 use super::vector::{Vector, buffer, message, of_rest};
 use fibre_io::raw::{Call, Direction, Failure, Known, Left};
+use rustix::io::Errno;
 use rustix::net::{SocketType, sockopt};
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
@@ -45,10 +46,10 @@ pub unsafe extern "C" fn fibre_recvfrom(
                 length
             )?);
         }
-        let mut call = Call::new(borrow(fd), Direction::Read, wish(flags))?;
+        let mut call = Call::new(borrow(fd), Direction::Read, wish_to_receive(flags))?;
         let drains = drains(&call, flags);
         let now = flags | libc::MSG_DONTWAIT;
-        let received = call.run(|| {
+        let received = run(fd, &mut call, flags, || {
             let received = system!(SYS_recvfrom, fd, bytes, count, now, address, length)?;
             Ok((received, left(drains, received, count)))
         })?;
@@ -68,14 +69,14 @@ pub unsafe extern "C" fn fibre_recvmsg(
         if !is_ours(fd) {
             return Ok(system!(SYS_recvmsg, fd, message, flags)?);
         }
-        let mut call = Call::new(borrow(fd), Direction::Read, wish(flags))?;
+        let mut call = Call::new(borrow(fd), Direction::Read, wish_to_receive(flags))?;
         // SAFETY: null, or the caller's message.
         let whole = unsafe { Vector::of_message(message) }?;
         // SAFETY: it is not null, which is an error.
         let is_alone = unsafe { (*message).msg_control }.is_null();
         let now = flags | libc::MSG_DONTWAIT;
         // What comes along ends a read before the bytes end: a short one says nothing.
-        let received = call.run(|| {
+        let received = run(fd, &mut call, flags, || {
             let received = system!(SYS_recvmsg, fd, message, now)?;
             let drains = is_alone && drains_now(fd, flags);
             Ok((received, left(drains, received, whole.total())))
@@ -105,7 +106,7 @@ pub unsafe extern "C" fn fibre_recvmmsg(
                 timeout
             )?));
         }
-        let mut call = Call::new(borrow(fd), Direction::Read, wish(flags))?;
+        let mut call = Call::new(borrow(fd), Direction::Read, wish_to_receive(flags))?;
         // SAFETY: null, or the caller's time.
         let timeout = unsafe { timeout.as_ref() }.map(duration).transpose()?;
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
@@ -115,7 +116,7 @@ pub unsafe extern "C" fn fibre_recvmmsg(
             // SAFETY: there are so many.
             let rest = unsafe { messages.add(received) };
             let wanted = count as usize - received;
-            let more = call.run(|| {
+            let more = run(fd, &mut call, flags, || {
                 let more = system!(SYS_recvmmsg, fd, rest, wanted, now, 0_usize)?;
                 Ok((more, Left::More))
             });
@@ -131,6 +132,39 @@ pub unsafe extern "C" fn fibre_recvmmsg(
         }
         Ok(small(received))
     })
+}
+
+/// Receives by `operation`. Where the gate tells of something else than these flags ask for, what is found proves nothing about it.
+#[inline]
+fn run<T>(
+    fd: c_int,
+    call: &mut Call<'_>,
+    flags: c_int,
+    mut operation: impl FnMut() -> Result<(T, Left), Errno>,
+) -> Result<T, Failure> {
+    if flags & (ASIDE | libc::MSG_PEEK) != 0 && is_aside(fd, flags) {
+        return call.run_untold(|| Ok(operation()?.0));
+    }
+    call.run(operation)
+}
+
+/// Whether errors or urgent data are asked for, or what comes after what has been looked at before (`SO_PEEK_OFF`).
+#[cold]
+fn is_aside(fd: c_int, flags: c_int) -> bool {
+    if flags & ASIDE != 0 {
+        return true;
+    }
+    let mut offset: c_int = -1;
+    let mut length = size_of::<c_int>() as libc::socklen_t;
+    let known = system!(
+        SYS_getsockopt,
+        fd,
+        libc::SOL_SOCKET,
+        libc::SO_PEEK_OFF,
+        &raw mut offset,
+        &raw mut length
+    );
+    known.is_ok() && offset >= 0
 }
 
 /// Receives the rest of what `MSG_WAITALL` asks for, if the call waits. An error is for the next call then.

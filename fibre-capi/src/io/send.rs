@@ -3,7 +3,7 @@
 
 use super::entry::{borrow, is_ours, or_leave, small};
 use super::system::system;
-use super::terms::{room, wish};
+use super::terms::{room, wish_to_send};
 use super::vector::{Vector, buffer, message, of_rest};
 use fibre_io::raw::{Call, Direction, Failure};
 use rustix::io::Errno;
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn fibre_sendto(
                 SYS_sendto, fd, bytes, count, flags, address, length
             )?);
         }
-        let mut call = Call::new(borrow(fd), Direction::Write, wish(flags))?;
+        let mut call = Call::new(borrow(fd), Direction::Write, wish_to_send(flags))?;
         let whole = buffer(bytes, count);
         let whole = Vector::of(&whole);
         if address.is_null() {
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn fibre_sendmsg(
             let flags = flags | libc::MSG_NOSIGNAL;
             return Ok(system!(SYS_sendmsg, fd, message, flags)?);
         }
-        let mut call = Call::new(borrow(fd), Direction::Write, wish(flags))?;
+        let mut call = Call::new(borrow(fd), Direction::Write, wish_to_send(flags))?;
         // SAFETY: the caller's message.
         unsafe { send_message(fd, &mut call, message, flags) }
     })
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn fibre_sendmmsg(
             let flags = flags | libc::MSG_NOSIGNAL;
             return Ok(small(system!(SYS_sendmmsg, fd, messages, count, flags)?));
         }
-        let mut call = Call::new(borrow(fd), Direction::Write, wish(flags))?;
+        let mut call = Call::new(borrow(fd), Direction::Write, wish_to_send(flags))?;
         if messages.is_null() && count > 0 {
             return Err(Errno::FAULT.into());
         }

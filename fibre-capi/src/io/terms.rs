@@ -5,12 +5,24 @@ use rustix::io::Errno;
 use std::ffi::c_int;
 use std::time::Duration;
 
-/// Whether a call with these flags waits.
-pub fn wish(flags: c_int) -> Wish {
-    if flags & (libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE | libc::MSG_OOB) != 0 {
-        Wish::Never
-    } else {
+/// What looks elsewhere than among the bytes and messages that a socket's readiness is about, and never waits.
+pub const ASIDE: c_int = libc::MSG_ERRQUEUE | libc::MSG_OOB;
+
+/// Whether a call that sends with these flags waits.
+pub fn wish_to_send(flags: c_int) -> Wish {
+    if flags & libc::MSG_DONTWAIT == 0 {
         Wish::AsDescriptor
+    } else {
+        Wish::Never
+    }
+}
+
+/// Whether a call that receives with these flags waits.
+pub fn wish_to_receive(flags: c_int) -> Wish {
+    if flags & ASIDE == 0 {
+        wish_to_send(flags)
+    } else {
+        Wish::Never
     }
 }
 
