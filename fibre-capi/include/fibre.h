@@ -395,9 +395,13 @@ extern "C" {
 int fibre_accept(int fd, struct sockaddr *address, socklen_t *length);
 
 /*
- `accept4`: the next connection; waits for it, unless the listener is non-blocking. A cancellation point.
+ `accept4`: the next connection; waits for it, unless the listener is non-blocking, as long as its time-out for receiving says. A
+ cancellation point.
  */
-int fibre_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+int fibre_accept4(int fd,
+                  struct sockaddr *address,
+                  socklen_t *length,
+                  int flags);
 
 /*
  `pthread_atfork`: functions to call at a fork. In the child the runtime is dead: all that can be done there is to

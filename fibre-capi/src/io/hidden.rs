@@ -5,10 +5,12 @@
 //! taken back before the flag goes; both under one lock. So who sees the note sees the flag; who sees the flag without the
 //! note looks again under the lock.
 //!
-//! If the program sets the flag itself and takes it back, it is hidden again at once: fibres may wait for connections all the while.
+//! If the program sets the flag of a listener itself and takes it back, it is hidden at once: fibres may have waited for connections
+//! all the while, or be on their way to accept.
 //!
-//! Duplicates share the flag, so they share the note: a duplicate inherits it, and the program's own setting takes it from
-//! all numbers of the socket. A listener that has duplicates already is not changed.
+//! Duplicates share the flag, so they share the note: a duplicate inherits it, and what the program itself sets or takes back changes
+//! it for all numbers of the socket. A blocking listener that has duplicates already is not changed; nor is one that was found, which
+//! may be others'.
 //!
 //! No fibre switches while it holds the lock. A forked child has one thread, and leaves it alone: another may have held it.
 
@@ -49,32 +51,46 @@ pub fn is_hidden(fd: RawFd) -> bool {
     }
 }
 
-/// Whether a listener is non-blocking, or has been made so here.
+/// Where a fibre waits that accepts from a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// At its gate: it is non-blocking, or has been made so here.
+    AtGate,
+    /// At its gate, to accept on another thread then: it is a blocking listener that others may have.
+    ForThread,
+    /// On another thread: it is no listener, so the call fails, or it is one of a kind that does not say so (Bluetooth).
+    OnThread,
+}
+
+/// Where a fibre waits that accepts from this descriptor. A blocking listener is made non-blocking, unless others may have it.
 ///
 /// # Errors
 ///
 /// Those of `fcntl`.
-pub fn may_wait_at_gate(fd: RawFd) -> Result<bool, Errno> {
+pub fn prepare_to_accept(fd: RawFd) -> Result<Waits, Errno> {
     if find(borrow(fd))?.has(Known::HIDDEN) {
-        return Ok(true);
+        return Ok(Waits::AtGate);
     }
     if fcntl_getfl(borrow(fd))?.contains(OFlags::NONBLOCK) {
         // Who has set it just now has noted it when this returns.
         drop(alone());
-        return Ok(true);
+        return Ok(Waits::AtGate);
+    }
+    if socket_acceptconn(borrow(fd)) != Ok(true) {
+        return Ok(Waits::OnThread);
     }
     let _alone = alone();
     let known = known(borrow(fd));
     let flags = fcntl_getfl(borrow(fd))?;
     if flags.contains(OFlags::NONBLOCK) {
-        return Ok(true);
+        return Ok(Waits::AtGate);
     }
-    let is_shared = known.has(Known::SHARED) || !is_known_socket(fd);
-    if !is_shared {
-        fcntl_setfl(borrow(fd), flags | OFlags::NONBLOCK)?;
-        add_known(borrow(fd), Known::HIDDEN);
+    if known.has(Known::SHARED) || !is_known_socket(fd) {
+        return Ok(Waits::ForThread);
     }
-    Ok(!is_shared)
+    fcntl_setfl(borrow(fd), flags | OFlags::NONBLOCK)?;
+    add_known(borrow(fd), Known::HIDDEN);
+    Ok(Waits::AtGate)
 }
 
 /// Lets a duplicate hide what the other number hides.
@@ -114,33 +130,35 @@ pub fn set_flags(fd: c_int, flags: c_int) -> Result<c_int, Errno> {
     Ok(small(done))
 }
 
-/// Whether a listener's program takes back that it is non-blocking: then it is hidden that it stays so, as fibres may be on
-/// their way to accept that have waited since it was hidden before.
+/// Whether a listener's program takes back that it is non-blocking: then it is hidden that it stays so, whatever its numbers, as fibres
+/// may be on their way to accept that have waited since it was hidden before, or have seen the program's own flag.
 fn hides_again(fd: RawFd) -> Result<bool, Errno> {
-    if !is_known_socket(fd) {
-        return Ok(false);
-    }
-    let fd = borrow(fd);
-    let hides = !known(fd).has(Known::SHARED)
-        && fcntl_getfl(fd)?.contains(OFlags::NONBLOCK)
-        && socket_acceptconn(fd) == Ok(true);
+    let hides = is_own_socket(fd)
+        && fcntl_getfl(borrow(fd))?.contains(OFlags::NONBLOCK)
+        && socket_acceptconn(borrow(fd)) == Ok(true);
     if hides {
-        add_known(fd, Known::HIDDEN);
+        add_known(borrow(fd), Known::HIDDEN);
+        let others = duplicates(fd, Known::SOCKET).filter(|other| is_own_socket(*other));
+        others.for_each(|other| add_known(borrow(other), Known::HIDDEN));
     }
     Ok(hides)
+}
+
+/// Whether it is a socket that calls of this library have made.
+fn is_own_socket(fd: RawFd) -> bool {
+    is_known_socket(fd) && !known(borrow(fd)).has(Known::FOUND)
 }
 
 /// Hides nothing of a socket any longer, whatever its numbers.
 fn show(fd: RawFd) {
     remove_known(borrow(fd), Known::HIDDEN);
+    duplicates(fd, Known::HIDDEN).for_each(|other| remove_known(borrow(other), Known::HIDDEN));
+}
+
+/// The numbers of a socket of which this is known, if it has been duplicated. It looks at all sockets that have been.
+fn duplicates(fd: RawFd, with: Known) -> impl Iterator<Item = RawFd> {
     // A socket is opened once, so what is the same file is the same open file.
     let file = |fd| fstat(borrow(fd)).map(|it| (it.st_dev, it.st_ino));
-    let Ok(own) = file(fd) else {
-        return;
-    };
-    for other in known_as(Known::HIDDEN | Known::SHARED) {
-        if file(other) == Ok(own) {
-            remove_known(borrow(other), Known::HIDDEN);
-        }
-    }
+    let own = file(fd).ok();
+    known_as(with | Known::SHARED).filter(move |other| own.is_some() && file(*other).ok() == own)
 }

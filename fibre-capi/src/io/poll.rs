@@ -63,7 +63,11 @@ fn moment(time: &libc::timespec) -> Result<Option<Instant>, Errno> {
 }
 
 /// [`fibre_fd_wait`] on a plain thread.
-fn wait_on_thread(fd: c_int, events: c_short, deadline: Option<Instant>) -> Result<c_int, Failure> {
+pub fn wait_on_thread(
+    fd: c_int,
+    events: c_short,
+    deadline: Option<Instant>,
+) -> Result<c_int, Failure> {
     let mut asked = libc::pollfd {
         fd,
         events,

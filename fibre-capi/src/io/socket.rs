@@ -5,8 +5,9 @@
 //! once there is a connection. Connecting makes the socket non-blocking for the moment of the call.
 
 use super::entry::{at_once, borrow, is_ours, nothing, or_leave, small};
-use super::hidden::{is_hidden, may_wait_at_gate};
-use super::plain::plain;
+use super::hidden::{Waits, is_hidden, prepare_to_accept};
+use super::plain::{Plain, plain};
+use super::poll::wait_on_thread;
 use super::system::system;
 use fibre_io::poll::Readiness;
 use fibre_io::raw::Left;
@@ -71,7 +72,8 @@ pub unsafe extern "C" fn fibre_accept(
     unsafe { fibre_accept4(fd, address, length, 0) }
 }
 
-/// `accept4`: the next connection; waits for it, unless the listener is non-blocking. A cancellation point.
+/// `accept4`: the next connection; waits for it, unless the listener is non-blocking, as long as its time-out for receiving says. A
+/// cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_accept4(
     fd: c_int,
@@ -81,40 +83,68 @@ pub unsafe extern "C" fn fibre_accept4(
 ) -> c_int {
     or_leave(|| {
         let as_called = plain!(SYS_accept4, fd, address, length, flags);
-        let accepted = if !is_ours(fd) {
-            accept_on_thread(fd, || as_called.here())?
-        } else if may_wait_at_gate(fd)? {
-            let mut call = Call::new(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
-            call.run(|| Ok((as_called.here()?, Left::More)))?
+        let accepted = if is_ours(fd) {
+            accept_in_fibre(fd, as_called)?
         } else {
-            wait(borrow(fd), Readiness::READ, None)?;
-            as_called.patiently()?
+            accept_on_thread(fd, as_called)?
         };
         let accepted = small(accepted);
-        let inherited = Known::SOCKET | Known::DRAINS | Known::TIMED;
-        made(
-            borrow(accepted),
-            known(borrow(fd)).and(inherited) | Known::SOCKET,
-        );
+        made(borrow(accepted), inherited(known(borrow(fd))));
         Ok(accepted)
     })
 }
 
-/// Accepts on a plain thread, which waits in the kernel where the listener does not.
-fn accept_on_thread(fd: c_int, accept: impl Fn() -> Result<usize, Errno>) -> Result<usize, Errno> {
-    loop {
-        match accept() {
-            Err(Errno::AGAIN) if is_hidden(fd) => {
-                let mut asked = libc::pollfd {
-                    fd,
-                    events: libc::POLLIN,
-                    revents: 0,
-                };
-                system!(SYS_poll, &raw mut asked, 1, -1)?;
+/// What is known of a socket that a listener has accepted, of which this is known.
+fn inherited(listener: Known) -> Known {
+    let own = listener.and(Known::SOCKET | Known::DRAINS | Known::TIMED) | Known::SOCKET;
+    if listener.has(Known::SHARED) || !listener.has(Known::RAW) {
+        // The listener's time-outs, which it inherits, may have been set by another number, or before.
+        own | Known::TIMED
+    } else {
+        own
+    }
+}
+
+/// Accepts in a fibre.
+fn accept_in_fibre(fd: c_int, as_called: Plain) -> Result<usize, Failure> {
+    match prepare_to_accept(fd)? {
+        Waits::AtGate => {
+            let mut call = Call::new(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
+            call.run(|| Ok((as_called.here()?, Left::More)))
+        }
+        Waits::ForThread => {
+            let end = end_of_wait(fd, Timeout::Recv)?;
+            if wait(borrow(fd), Readiness::READ, end)?.is_empty() {
+                return Err(Errno::AGAIN.into());
             }
-            done => return done,
+            as_called.patiently()
+        }
+        Waits::OnThread => as_called.patiently(),
+    }
+}
+
+/// Accepts on a plain thread, which waits in the kernel where the listener does not.
+fn accept_on_thread(fd: c_int, as_called: Plain) -> Result<usize, Failure> {
+    let mut end = None;
+    loop {
+        match as_called.here() {
+            Err(Errno::AGAIN) if is_hidden(fd) => {
+                if end.is_none() {
+                    end = end_of_wait(fd, Timeout::Recv)?;
+                }
+                if wait_on_thread(fd, libc::POLLIN, end)? == 0 {
+                    return Err(Errno::AGAIN.into());
+                }
+            }
+            done => return Ok(done?),
         }
     }
+}
+
+/// When a wait that begins now ends by a socket's time-out.
+fn end_of_wait(fd: c_int, which: Timeout) -> Result<Option<Instant>, Errno> {
+    let timeout = socket_timeout(borrow(fd), which)?;
+    Ok(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
 }
 
 /// `connect`: to an address; waits for the peer, unless the socket is non-blocking. A cancellation point.
@@ -148,8 +178,7 @@ pub unsafe extern "C" fn fibre_connect(
 
 /// Waits for the end of a connection's beginning.
 fn connected(fd: c_int) -> Result<(), Failure> {
-    let timeout = socket_timeout(borrow(fd), Timeout::Send)?;
-    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let deadline = end_of_wait(fd, Timeout::Send)?;
     loop {
         if wait(borrow(fd), Readiness::WRITE, deadline)?.is_empty() {
             return Err(Errno::INPROGRESS.into());

@@ -95,7 +95,9 @@ impl<'fd> Call<'fd> {
         let waits =
             known.has(Known::HIDDEN) || !fcntl_getfl(self.number)?.contains(OFlags::NONBLOCK);
         self.waits = Some(waits);
-        if waits && known.has(Known::SOCKET | Known::TIMED) {
+        // Time-outs are the socket's: they may have been set by another of its numbers.
+        let may_be_timed = known.and(Known::TIMED | Known::SHARED) != Known::NOTHING;
+        if waits && may_be_timed && known.has(Known::SOCKET) {
             let which = match self.direction {
                 Direction::Read => Timeout::Recv,
                 Direction::Write => Timeout::Send,
@@ -217,8 +219,8 @@ impl<'fd> Call<'fd> {
         Ok(())
     }
 
-    /// [`run`](Self::run) for what no event may tell of: it tries again after pauses of up to 5 ms. Blocks the fibre, or the thread
-    /// if the caller is no fibre.
+    /// [`run`](Self::run) for what no event may tell of: it tries again after pauses of up to 5 ms, and what it finds says nothing
+    /// about the gate. Blocks the fibre, or the thread if the caller is no fibre.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-/* fcntl: O_NONBLOCK set and taken back while threads wait in accept leaves them waiting, where they can be cancelled. */
+/* fcntl: O_NONBLOCK set and taken back while threads wait in accept leaves them waiting, where they can be cancelled;
+ * a duplicate's number does the same. */
 #include "../check.h"
 
 #include <netinet/in.h>
@@ -16,12 +17,12 @@ static void *run(void *unused)
     return unused;
 }
 
-static void test(void)
+static void flag_changes(int has_twin)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     pthread_t threads[2];
-    int client, ended = 0;
+    int client, twin, ended = 0;
     accepted = 0;
     CHECK((listener = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
     OK(bind(listener, (struct sockaddr *)&address, sizeof address));
@@ -30,8 +31,11 @@ static void test(void)
     for (int one = 0; one < 2; one++)
         threads[one] = start(run, NULL);
     let_block();
+    CHECK((twin = has_twin ? dup(listener) : listener) >= 0);
     OK(fcntl(listener, F_SETFL, O_NONBLOCK));
-    OK(fcntl(listener, F_SETFL, 0));
+    IS(fcntl(twin, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+    OK(fcntl(twin, F_SETFL, 0));
+    IS(fcntl(twin, F_GETFL) & O_NONBLOCK, 0);
     IS(fcntl(listener, F_GETFL) & O_NONBLOCK, 0);
     CHECK((client = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
     OK(connect(client, (struct sockaddr *)&address, length));
@@ -43,7 +47,15 @@ static void test(void)
         ended += finish(threads[one]) == PTHREAD_CANCELED;
     IS(ended, 1);
     OK(close(client));
+    if (has_twin)
+        OK(close(twin));
     OK(close(listener));
+}
+
+static void test(void)
+{
+    flag_changes(0);
+    flag_changes(1);
 }
 
 int main(void)
