@@ -73,7 +73,8 @@ fn duplicated(fd: c_int, call: impl FnOnce() -> Result<usize, Errno>) -> Result<
     }
     let it = find(borrow(fd))?;
     add_known(borrow(fd), Known::SHARED);
-    if it.has(Known::RAW) {
+    // What was found may be something else by now: what is known of it is not known of the duplicate.
+    if it.has(Known::RAW) && !it.has(Known::FOUND) {
         let every = Known::SOCKET | Known::FILE | Known::DRAINS | Known::TIMED;
         made(borrow(new), it.and(every) | Known::SHARED);
         hide_duplicate(fd, new);
