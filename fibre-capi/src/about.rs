@@ -1,7 +1,7 @@
 //! What there is to know of a fibre, and what may be said of it later: its attributes, name, scheduling.
 
 use crate::attr::{fibre_attr_t, is_priority_of, read_name};
-use crate::boundary::{contain, number_of};
+use crate::boundary::{contain, keep_errno, number_of};
 use crate::init;
 use crate::record::{Record, Refused, fibre_t};
 use fibre_core::{processors, stack_bounds, stack_used};
@@ -227,11 +227,13 @@ pub extern "C" fn fibre_stack_used() -> usize {
 /// Prints all fibres that wait, and what for, to a descriptor. Returns how many there are.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_dump(descriptor: c_int) -> c_int {
-    let waits = crate::boundary::keep_errno(fibre_core::waits);
-    for waiting in &waits {
-        let line = format!("{waiting}\n");
-        // SAFETY: the bytes of the line.
-        unsafe { libc::write(descriptor, line.as_ptr().cast(), line.len()) };
-    }
-    c_int::try_from(waits.len()).unwrap_or(c_int::MAX)
+    keep_errno(|| {
+        let waits = fibre_core::waits();
+        for waiting in &waits {
+            let line = format!("{waiting}\n");
+            // SAFETY: the bytes of the line.
+            unsafe { libc::write(descriptor, line.as_ptr().cast(), line.len()) };
+        }
+        c_int::try_from(waits.len()).unwrap_or(c_int::MAX)
+    })
 }

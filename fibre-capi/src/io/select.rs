@@ -11,7 +11,7 @@ use fibre_core::in_fibre;
 use fibre_io::raw::Failure;
 use rustix::io::Errno;
 use std::ffi::{c_int, c_short};
-use std::slice;
+use std::ptr;
 use std::time::{Duration, Instant};
 
 /// What the kernel tells readers by a set's bit.
@@ -124,7 +124,7 @@ unsafe fn select(
     if asked.iter().any(|one| one.revents & libc::POLLNVAL != 0) {
         return Err(Errno::BADF.into());
     }
-    sets.iter_mut().for_each(Set::clear);
+    sets.iter_mut().for_each(|set| set.bits.fill(0));
     let mut told = 0;
     for one in &asked {
         for (set, events) in sets.iter_mut().zip([READABLE, WRITABLE, libc::POLLPRI]) {
@@ -135,6 +135,8 @@ unsafe fn select(
             }
         }
     }
+    // SAFETY: the caller's promise still.
+    sets.iter().for_each(|set| unsafe { set.tell() });
     Ok(told)
 }
 
@@ -177,45 +179,61 @@ fn question(fd: c_int, sets: &[Set; 3]) -> Option<libc::pollfd> {
     })
 }
 
-/// A set of descriptors.
-struct Set(&'static mut [u64]);
+/// A set of descriptors: what is asked, and then what is told. Programs may pass one set twice, so this is a copy; as the kernel's answers,
+/// that for the last set stays then.
+struct Set {
+    /// Where the program has it, or null.
+    place: *mut u64,
+    /// Its bits.
+    bits: Vec<u64>,
+}
 
 impl Set {
     /// The program's, with so many bits; an empty one for null.
     ///
     /// # Safety
     ///
-    /// It is the program's as long as this lives.
+    /// It is null, or has so many.
     unsafe fn new(set: *mut libc::fd_set, bits: usize) -> Self {
-        if set.is_null() {
-            return Self(&mut []);
+        let place: *mut u64 = set.cast();
+        let words = if set.is_null() { 0 } else { bits.div_ceil(64) };
+        let mut bits = vec![0; words];
+        if words > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { ptr::copy_nonoverlapping(place, bits.as_mut_ptr(), words) };
         }
-        // SAFETY: the caller's promise.
-        Self(unsafe { slice::from_raw_parts_mut(set.cast(), bits.div_ceil(64)) })
+        Self { place, bits }
     }
 
     /// The word and the bit of a descriptor.
-    fn place(fd: c_int) -> (usize, u64) {
+    fn place_of(fd: c_int) -> (usize, u64) {
         let fd = fd.unsigned_abs() as usize;
         (fd / 64, 1 << (fd % 64))
     }
 
     /// Whether it is in the set.
     fn contains(&self, fd: c_int) -> bool {
-        let (word, bit) = Self::place(fd);
-        self.0.get(word).is_some_and(|word| word & bit != 0)
+        let (word, bit) = Self::place_of(fd);
+        self.bits.get(word).is_some_and(|word| word & bit != 0)
     }
 
     /// Adds it.
     fn insert(&mut self, fd: c_int) {
-        let (word, bit) = Self::place(fd);
-        if let Some(word) = self.0.get_mut(word) {
+        let (word, bit) = Self::place_of(fd);
+        if let Some(word) = self.bits.get_mut(word) {
             *word |= bit;
         }
     }
 
-    /// Takes all out.
-    fn clear(&mut self) {
-        self.0.fill(0);
+    /// Writes the bits to where the program has the set.
+    ///
+    /// # Safety
+    ///
+    /// As for `new`.
+    unsafe fn tell(&self) {
+        if !self.bits.is_empty() {
+            // SAFETY: the caller's promise.
+            unsafe { ptr::copy_nonoverlapping(self.bits.as_ptr(), self.place, self.bits.len()) };
+        }
     }
 }

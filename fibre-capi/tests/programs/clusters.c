@@ -71,6 +71,10 @@ int main(void)
     flag = 0;
     assert(!fibre_create(&t, 0, parks, 0));
     assert(fibre_dump(2) >= 0);
+    errno = 7;
+    while (!fibre_dump(-1))
+        fibre_yield();
+    assert(errno == 7);
     fibre_cancel(t);
     fibre_join(t, &r);
     assert(r == FIBRE_CANCELED);

@@ -29,6 +29,12 @@ static void test(void)
     CHECK(FD_ISSET(ends[0], &in));
     IS(select(top, &in, &out, NULL, NULL), 2);
     finish(thread);
+    /* Of a set that is passed twice, as some programs do, the last answer stays. */
+    fd_set *same = &in;
+    FD_SET(ends[0], &in);
+    IS(select(top, &in, same, NULL, NULL), 1);
+    CHECK(!FD_ISSET(ends[0], &in));
+    FD_SET(ends[0], &in);
     OK(close(ends[0]));
     OK(close(ends[1]));
     FAILS(select(top, &in, NULL, NULL, NULL), EBADF);
