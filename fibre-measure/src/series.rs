@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-/// The readings of all repetitions, in the order in which they were made.
+/// The readings of all repetitions, in the order in which they were made. One that is not a number stands for a repetition
+/// without a reading, so that [`paired`](Self::paired) ones stay together; no figure counts it.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(transparent)]
 pub struct Series(Vec<f64>);
@@ -38,6 +39,7 @@ impl Series {
     /// where there is none.
     pub fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
+        sorted.retain(|reading| !reading.is_nan());
         sorted.sort_by(f64::total_cmp);
         match sorted.len() {
             0 => f64::NAN,
@@ -77,5 +79,14 @@ mod tests {
         assert_eq!((even.maximum(), even.median()), (4.0, 2.5));
         assert_eq!(odd.paired(&even).median(), 1.0);
         assert!(Series::default().median().is_nan());
+    }
+
+    #[test]
+    fn a_missing_reading_changes_no_figure() {
+        let series = Series(vec![3.0, f64::NAN, 1.0]);
+        let figures = (series.minimum(), series.median(), series.maximum());
+        assert_eq!(figures, (1.0, 2.0, 3.0));
+        let other = Series(vec![1.0, 1.0, f64::NAN]);
+        assert_eq!(series.paired(&other).median(), 3.0);
     }
 }

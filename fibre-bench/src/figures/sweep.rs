@@ -81,6 +81,7 @@ impl Sweep {
                 .filter(|point| point.subject == subject)
                 .map(|point| (point.x, point.readings.median()))
                 .collect(),
+            strokes: Vec::new(),
         };
         Panel {
             caption: self.caption.clone(),

@@ -56,7 +56,12 @@ pub struct Curve {
     pub subject: String,
     /// The points, from the left.
     pub points: Vec<(f64, f64)>,
+    /// Strokes through them, each from one height to another; mostly none.
+    pub strokes: Vec<Stroke>,
 }
+
+/// A vertical stroke: where it is on the x-axis, and from where to where it reaches on the y-axis.
+pub type Stroke = (f64, Range<f64>);
 
 impl Axis {
     /// An axis that starts at zero.
@@ -129,7 +134,11 @@ pub(super) fn draw(title: &str, panels: &[Panel]) -> Result<String> {
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
     let points = || panel.curves.iter().flat_map(|curve| &curve.points);
     let x = panel.x.range(LEGEND, points().map(|point| point.0));
-    let y = panel.y.range(0.08, points().map(|point| point.1));
+    let strokes = panel.curves.iter().flat_map(|curve| &curve.strokes);
+    let ends = strokes.flat_map(|(_, ends)| [ends.start, ends.end]);
+    let y = panel
+        .y
+        .range(0.08, points().map(|point| point.1).chain(ends));
     let labels = panel.x.labels(&x);
     let logarithmic = |axis: &Axis| axis.scale == Scale::Logarithmic;
     match (logarithmic(&panel.x), logarithmic(&panel.y)) {
@@ -184,6 +193,11 @@ where
             .iter()
             .map(|&point| Circle::new(point, 3, colour.filled()));
         chart.draw_series(dots).map_err(failed)?;
+        let strokes = curve.strokes.iter().map(|(x, ends)| {
+            let ends = [(*x, ends.start), (*x, ends.end)];
+            PathElement::new(ends, colour.mix(0.5).stroke_width(2))
+        });
+        chart.draw_series(strokes).map_err(failed)?;
     }
     chart
         .configure_series_labels()
@@ -238,10 +252,12 @@ mod tests {
                 Curve {
                     subject: "fibre".into(),
                     points: vec![(1.0, 10.0), (2.0, 20.0)],
+                    strokes: vec![(1.0, 5.0..30.0)],
                 },
                 Curve {
                     subject: "empty".into(),
                     points: Vec::new(),
+                    strokes: Vec::new(),
                 },
             ],
         };

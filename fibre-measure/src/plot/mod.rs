@@ -1,7 +1,7 @@
 //! Plots as SVG, drawn by `plotters`.
 //!
-//! Two shapes serve every result: [`lines`] (a figure of the thesis: something
-//! against cores, connections or work, a curve for each runtime) and [`dots`] (a
+//! Two shapes serve every result: [`Shape::Lines`] (a figure of the thesis: something
+//! against cores, connections or work, a curve for each runtime) and [`Shape::Dots`] (a
 //! family of benchmarks: a row for each case, a dot for each runtime). A runtime
 //! has the same colour everywhere.
 
@@ -10,7 +10,7 @@ mod dots;
 mod lines;
 
 pub use dots::{Dots, Row};
-pub use lines::{Axis, Curve, Panel};
+pub use lines::{Axis, Curve, Panel, Stroke};
 
 /// A plot to be drawn.
 pub struct Plot {
