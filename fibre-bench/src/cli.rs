@@ -109,7 +109,7 @@ impl Command {
             Self::List => {
                 println!("Benchmarks:\n\n{}", benchmarks::list());
                 println!("Figures of the thesis:\n\n{}", figures::list());
-                println!("Not yet:\n\n{}", crate::report::awaited());
+                println!("By other programs:\n\n{}", crate::report::elsewhere());
                 Ok(ExitCode::SUCCESS)
             }
             Self::Run(command) => command.execute(),

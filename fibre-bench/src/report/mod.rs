@@ -1,7 +1,7 @@
 //! Everything a run has measured, and the three forms it leaves in: tables on
 //! standard output as they come, a Markdown document with plots, and JSON.
 
-mod awaited;
+mod elsewhere;
 mod goal;
 mod measurement;
 mod scorecard;
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 pub(crate) use fibre_measure::format;
 
-pub(crate) use awaited::list as awaited;
+pub(crate) use elsewhere::list as elsewhere;
 pub(crate) use goal::{Better, Goal, Verdict};
 pub(crate) use measurement::{Measurement, OURS, OURS_IN_C, Read, is_ours};
 
@@ -168,7 +168,7 @@ impl Report {
             scorecard::LEGEND,
             scorecard::table(&self.measurements),
         );
-        text.push_str(&format!("## Not measured\n\n{}\n", awaited::list()));
+        text.push_str(&format!("## Not measured\n\n{}", elsewhere::list()));
         let missing = self.notes.iter().map(|note| format!("* {note}\n"));
         text.extend(missing);
         if !self.faults.is_empty() {

@@ -1,0 +1,25 @@
+//! Figures that other programs measure, so that nobody looks for them here in vain.
+
+use std::fmt::Write as _;
+
+/// Figures, and who measures them.
+struct Elsewhere {
+    figures: &'static str,
+    by: &'static str,
+}
+
+/// All of them.
+const ELSEWHERE: &[Elsewhere] = &[Elsewhere {
+    figures: "thesis figures 4.10 to 4.18, Memcached",
+    by: "`fibre-mcload compare`, see fibre-mcload/README.md",
+}];
+
+/// The list in Markdown.
+pub(crate) fn list() -> String {
+    let mut text = String::new();
+    for row in ELSEWHERE {
+        // Writing to a string cannot fail.
+        writeln!(text, "* {}: {}", row.figures, row.by).ok();
+    }
+    text
+}
