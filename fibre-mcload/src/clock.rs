@@ -51,6 +51,12 @@ impl Clock {
         time >= self.begin.load(Ordering::Relaxed) && time < self.end()
     }
 
+    /// Whether any of the time from one moment to another counts.
+    #[must_use]
+    pub fn counts_between(&self, from: u64, to: u64) -> bool {
+        from < self.end() && to >= self.begin.load(Ordering::Relaxed)
+    }
+
     /// When sending ends.
     #[inline]
     #[must_use]

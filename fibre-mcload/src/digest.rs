@@ -118,13 +118,25 @@ impl Digest {
         Ok(taken)
     }
 
-    /// Forgets the requests under way, and that the ages of their keys are known.
+    /// Forgets the requests under way, and that the ages of their keys are known. Each has taken at least
+    /// as long as it has been waited for, and that counts: what is slow enough to be given up must not be left out.
     pub fn lose(&mut self, shared: &Shared, failure: Failure) {
+        let now = shared.clock.now();
         let mut tally = shared.tally(self.processor);
         *tally.lost.entry(failure.words()).or_default() += 1;
         tally.unanswered += self.pending.len() as u64;
-        for pending in self.pending.drain(..).filter(|pending| pending.stores) {
-            tally.doubted += u64::from(shared.versions.doubt(pending.key));
+        for pending in self.pending.drain(..) {
+            let counts = if shared.plan.is_open() {
+                shared.clock.counts(pending.due)
+            } else {
+                shared.clock.counts_between(pending.sent, now)
+            };
+            if counts {
+                time(&mut tally, shared, &pending, now);
+            }
+            if pending.stores {
+                tally.doubted += u64::from(shared.versions.doubt(pending.key));
+            }
         }
         self.rest.clear();
         self.needed = 0;
@@ -178,28 +190,31 @@ fn judge(tally: &mut Tally, shared: &Shared, pending: &Pending, answer: &Answer<
     }
 }
 
-/// Counts an answer, if it belongs to the measured time: in an open loop by when it was due, for an answer that is late must
-/// not be left out; else by when it came.
+/// Counts an answer if it came within the measured time, over which the server's CPU time is taken, too. How long it
+/// took counts in an open loop by when the request was due, since one that is late must not be left out; else likewise
+/// by when the answer came.
 #[inline]
 fn count(tally: &mut Tally, shared: &Shared, pending: &Pending, answer: &Answer<'_>, now: u64) {
-    let open = shared.plan.rate.is_some();
-    if !shared.clock.counts(if open { pending.due } else { now }) {
-        return;
+    let came = shared.clock.counts(now);
+    let timed = if shared.plan.is_open() {
+        shared.clock.counts(pending.due)
+    } else {
+        came
+    };
+    if timed {
+        time(tally, shared, pending, now);
     }
-    if open {
-        tally.service.add(now - pending.sent);
-        tally.delays.add(pending.sent - pending.due);
+    if !came {
+        return;
     }
     let refused = matches!(answer.said, Said::Refused(_));
     tally.counts.refused += u64::from(refused);
     if pending.stores {
         tally.counts.sets += 1;
         tally.counts.stored += u64::from(answer.said == Said::Stored);
-        tally.sets.add(now - pending.due);
         return;
     }
     tally.counts.gets += 1;
-    tally.gets.add(now - pending.due);
     match answer.said {
         Said::Miss => {
             tally.counts.misses += 1;
@@ -207,4 +222,19 @@ fn count(tally: &mut Tally, shared: &Shared, pending: &Pending, answer: &Answer<
         }
         _ => tally.counts.hits += u64::from(!refused),
     }
+}
+
+/// Adds how long a request has taken until now.
+#[inline]
+fn time(tally: &mut Tally, shared: &Shared, pending: &Pending, now: u64) {
+    if shared.plan.is_open() {
+        tally.service.add(now - pending.sent);
+        tally.delays.add(pending.sent - pending.due);
+    }
+    let times = if pending.stores {
+        &mut tally.sets
+    } else {
+        &mut tally.gets
+    };
+    times.add(now - pending.due);
 }

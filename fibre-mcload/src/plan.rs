@@ -88,6 +88,13 @@ impl Plan {
         }
     }
 
+    /// Whether requests are due at times that do not depend on answers.
+    #[inline]
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.rate.is_some()
+    }
+
     /// What cannot be done about it.
     pub(crate) fn fault(&self) -> Option<String> {
         if self.connections == 0 || self.pipeline == 0 || self.processors == 0 || self.keys == 0 {

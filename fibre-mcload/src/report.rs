@@ -18,12 +18,14 @@ pub struct Report {
     pub plan: PlanInWords,
     /// How long it counted.
     pub seconds: f64,
-    /// Answered requests per second.
+    /// Requests that were answered within the measured time, per second.
     pub requests_per_second: f64,
     /// Requests and answers.
     pub counts: Counts,
     /// How long requests took, in microseconds from when they were due: `all`, `get`, `set`; in an open loop also
-    /// `service`, from when they were sent, and `delay`, until they were sent.
+    /// `service`, from when they were sent, and `delay`, until they were sent. In a closed loop these are the requests that were
+    /// answered within the measured time, in an open loop those that were due then, whenever the answer came. What got
+    /// no answer is among them, with the time until its connection was lost.
     pub latency_us: BTreeMap<String, Profile>,
     /// Answers that no server may give, by kind.
     pub wrong: BTreeMap<String, u64>,
@@ -114,7 +116,7 @@ impl Report {
         let mut all = tally.gets.clone();
         all.merge(&tally.sets);
         let mut times = vec![("all", &all), ("get", &tally.gets), ("set", &tally.sets)];
-        if plan.rate.is_some() {
+        if plan.is_open() {
             times.extend([("service", &tally.service), ("delay", &tally.delays)]);
         }
         let profiles = times
@@ -163,6 +165,31 @@ impl Report {
             && self.lost.is_empty()
             && self.unanswered == 0
             && self.counts.requests() > 0
+    }
+
+    /// Which share of the questions found a value; not a number if there was none.
+    #[must_use]
+    pub fn hit_ratio(&self) -> f64 {
+        self.counts.hits as f64 / self.counts.gets as f64
+    }
+
+    /// What a server with room for every value has not done, in words: it stores all that it is sent, and of the questions
+    /// at least this share finds a value. (To forget and to refuse is no wrong answer, but cheaper than a right one.)
+    #[must_use]
+    pub fn shortfall(&self, least_hits: f64) -> Option<String> {
+        let counts = &self.counts;
+        if counts.refused > 0 || counts.stored < counts.sets {
+            let (stored, sets, refused) = (counts.stored, counts.sets, counts.refused);
+            return Some(format!(
+                "{stored} of {sets} values were stored, {refused} requests refused"
+            ));
+        }
+        (self.hit_ratio() < least_hits).then(|| {
+            format!(
+                "{} of {} questions found no value, of which {} had been stored",
+                counts.misses, counts.gets, counts.misses_of_stored
+            )
+        })
     }
 }
 
@@ -240,6 +267,7 @@ impl Report {
                 p99,
                 p999,
                 max,
+                ..
             } = *profile;
             let figures = [p10, mean, p50, p90, p99, p999, max].map(figure);
             table.add_row(std::iter::once(name.clone()).chain(figures));

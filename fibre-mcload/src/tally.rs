@@ -43,6 +43,7 @@ impl Times {
     pub fn profile(&self) -> Option<Profile> {
         let at = |share: f64| self.0.value_at_quantile(share) as f64 / 1e3;
         (!self.0.is_empty()).then(|| Profile {
+            count: self.0.len(),
             p10: at(0.10),
             mean: self.0.mean() / 1e3,
             p50: at(0.50),
@@ -57,6 +58,8 @@ impl Times {
 /// A profile of times, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, serde::Deserialize)]
 pub struct Profile {
+    /// How many times it is made of.
+    pub count: u64,
     /// What a tenth stays below.
     pub p10: f64,
     /// The mean.
@@ -86,7 +89,7 @@ pub struct Counts {
     pub misses_of_stored: u64,
     /// Orders to store that were answered.
     pub sets: u64,
-    /// Those that were followed.
+    /// Those that were obeyed.
     pub stored: u64,
     /// Requests of both kinds that the server refused.
     pub refused: u64,

@@ -77,6 +77,29 @@ fn what_could_not_be_sent_is_not_left_out() -> Result<()> {
 }
 
 #[test]
+fn what_is_answered_after_the_measured_time_takes_time_but_is_no_throughput() -> Result<()> {
+    // 50 keys are stored before; of the others, 250 at most are answered before the stall, which outlasts the rest.
+    let server = Server::start(Fault::Stall(300, Duration::from_millis(1500)))?;
+    let report = Plan {
+        pipeline: 1000,
+        rate: Some(1000.0),
+        gap: Distribution::Fixed(1.0),
+        requests: None,
+        seconds: Duration::from_secs(1),
+        ..plan(&server)
+    }
+    .run()?;
+    let all = report.latency_us.get("all").context("no latencies")?;
+    assert!(
+        report.is_clean() && report.counts.requests() <= 250,
+        "{report}"
+    );
+    assert!(report.requests_per_second <= 250.0, "{report}");
+    assert!(all.count >= 990 && all.p50 > 500_000.0, "{report}");
+    Ok(())
+}
+
+#[test]
 fn what_comes_before_the_measured_time_does_not_count() -> Result<()> {
     let server = Server::start(Fault::Stall(300, STALL))?;
     let report = Plan {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use fibre_mcload::Plan;
 use fibre_mcload::storm::Storm;
 
@@ -37,6 +37,48 @@ fn an_answer_that_does_not_come_is_given_up() -> Result<()> {
         report.lost["timed out"] >= 1 && report.unanswered >= 1,
         "{report}"
     );
+    Ok(())
+}
+
+#[test]
+fn how_long_a_lost_request_was_waited_for_is_not_left_out() -> Result<()> {
+    let timeout = Duration::from_millis(400);
+    for rate in [None, Some(2000.0)] {
+        let server = Server::start(Fault::Silent(300))?;
+        let plan = Plan {
+            pipeline: 1,
+            rate,
+            timeout,
+            ..plan(&server)
+        };
+        let report = plan.run()?;
+        let times = |name: &str| report.latency_us.get(name).context("no latencies");
+        let all = times("all")?;
+        let least = 0.999 * timeout.as_secs_f64() * 1e6;
+        assert!(report.lost["timed out"] >= 1, "{report}");
+        let lost = if rate.is_some() {
+            times("service")?
+        } else {
+            all
+        };
+        assert!(lost.max >= least && all.max >= least, "{report}");
+        assert_eq!(all.count, report.counts.requests() + report.unanswered);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_request_that_is_lost_after_the_measured_time_is_not_left_out() -> Result<()> {
+    let server = Server::start(Fault::Stall(100, Duration::from_secs(5)))?;
+    let report = Plan {
+        requests: None,
+        seconds: Duration::from_millis(300),
+        timeout: Duration::from_millis(800),
+        ..plan(&server)
+    }
+    .run()?;
+    let all = report.latency_us.get("all").context("no latencies")?;
+    assert!(report.unanswered > 0 && all.max >= 799_000.0, "{report}");
     Ok(())
 }
 

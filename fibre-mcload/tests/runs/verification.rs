@@ -151,12 +151,33 @@ fn a_cache_may_forget_and_refuse() -> Result<()> {
         forgetful.is_clean() && forgetful.counts.misses_of_stored > 0,
         "{forgetful}"
     );
+    assert!(forgetful.hit_ratio() < 1.0, "{forgetful}");
     let full = report(Fault::Refuse(5))?;
     assert!(
         full.is_right() && full.counts.refused > 0 && full.counts.misses > 0,
         "{full}"
     );
     assert!(full.counts.stored < full.counts.sets);
+    Ok(())
+}
+
+#[test]
+fn what_was_not_stored_or_not_kept_is_a_shortfall() -> Result<()> {
+    assert_eq!(report(Fault::None)?.shortfall(1.0), None);
+    let forgetful = report(Fault::Forget(5))?;
+    assert!(forgetful.shortfall(1.0).is_some(), "{forgetful}");
+    assert_eq!(forgetful.shortfall(0.5), None, "{forgetful}");
+    let full = report(Fault::Refuse(5))?;
+    assert!(full.shortfall(0.0).is_some(), "{full}");
+    // Nothing is stored while it is measured, and nothing was before.
+    let server = Server::start(Fault::Refuse(1))?;
+    let empty = Plan {
+        update: 0.0,
+        ..plan(&server)
+    }
+    .run()?;
+    assert_eq!(empty.counts.misses_of_stored, 0);
+    assert!(empty.shortfall(1.0).is_some(), "{empty}");
     Ok(())
 }
 
