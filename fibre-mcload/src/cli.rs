@@ -29,7 +29,6 @@ pub struct Cli {
 
 /// What can be done.
 #[derive(Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one value of it")]
 pub enum Command {
     /// Puts load on a server
     Run(Run),

@@ -1,5 +1,6 @@
 //! A server under measurement: how it is started, and ended.
 
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -11,6 +12,10 @@ use anyhow::{Context as _, bail};
 use fibre_measure::Pinned as _;
 use rustix::process::{Pid, Signal, getuid, kill_process};
 use serde::Serialize;
+
+/// What a server is started with that does not say itself where it listens.
+pub const USUAL: &str =
+    "-l 127.0.0.1 -p {port} -U 0 -t {threads} -c {connections} -m 1024 -o hashpower=20";
 
 /// How long a server may take to listen.
 const START: Duration = Duration::from_secs(10);
@@ -30,6 +35,39 @@ pub struct Contestant {
     environment: Vec<(String, String)>,
     /// Program and arguments.
     words: Vec<String>,
+    /// Whether it is another one with other variables, which is measured at few points.
+    pub is_variant: bool,
+}
+
+/// Variables under which a server is measured once more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    /// What it is called in tables, behind the server's name.
+    name: String,
+    /// The variables.
+    environment: Vec<(String, String)>,
+}
+
+impl FromStr for Variant {
+    type Err = String;
+
+    /// `NAME=VARIABLE=VALUE`, more variables after spaces.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = "NAME=VARIABLE=VALUE";
+        let (name, variables) = text.split_once('=').ok_or(expected)?;
+        let variables = variables.split_whitespace().map(|word| {
+            let (variable, value) = word.split_once('=')?;
+            Some((variable.to_owned(), value.to_owned()))
+        });
+        let environment: Option<Vec<_>> = variables.collect();
+        match environment {
+            Some(environment) if !environment.is_empty() && !name.is_empty() => Ok(Self {
+                name: name.into(),
+                environment,
+            }),
+            _ => Err(expected.into()),
+        }
+    }
 }
 
 impl FromStr for Contestant {
@@ -52,11 +90,38 @@ impl FromStr for Contestant {
             name: name.into(),
             environment,
             words,
+            is_variant: false,
         })
     }
 }
 
+impl fmt::Display for Contestant {
+    /// As it is started, but for the usual options.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (variable, value) in &self.environment {
+            write!(f, "{variable}={value} ")?;
+        }
+        f.write_str(&self.words.join(" "))
+    }
+}
+
 impl Contestant {
+    /// The same server under other variables.
+    pub fn under(&self, variant: &Variant) -> Self {
+        let own = self.environment.iter().cloned();
+        Self {
+            name: format!("{}, {}", self.name, variant.name),
+            environment: own.chain(variant.environment.iter().cloned()).collect(),
+            words: self.words.clone(),
+            is_variant: true,
+        }
+    }
+
+    /// Whether it is one of ours by its name.
+    pub fn is_ours(&self) -> bool {
+        self.name.starts_with("fibre")
+    }
+
     /// What it is started with on a port.
     fn command(&self, port: u16, cores: usize, connections: u32) -> Command {
         let fill = |word: &str| {
@@ -67,11 +132,17 @@ impl Contestant {
         let mut command = Command::new(&self.words[0]);
         command
             .args(self.words[1..].iter().map(|word| fill(word)))
-            .envs(self.environment.iter().cloned());
-        if !self.words.iter().any(|word| word.contains("{port}")) {
-            let usual =
-                "-l 127.0.0.1 -p {port} -U 0 -t {threads} -c {connections} -m 1024 -o hashpower=20";
-            command.args(usual.split(' ').map(fill));
+            .envs(
+                self.environment
+                    .iter()
+                    .map(|(name, value)| (name, fill(value))),
+            );
+        let mut said = self
+            .words
+            .iter()
+            .chain(self.environment.iter().map(|(_, value)| value));
+        if !said.any(|word| word.contains("{port}")) {
+            command.args(USUAL.split(' ').map(fill));
             if getuid().is_root() {
                 command.args(["-u", "nobody"]);
             }
@@ -184,6 +255,24 @@ mod tests {
         );
         for text in ["", "vanilla", "vanilla=", "=memcached", "x=A=1"] {
             assert!(text.parse::<Contestant>().is_err(), "{text}");
+        }
+        let port_in_variable: Contestant = "vanilla=PORT={port} memcached".parse()?;
+        let command = port_in_variable.command(77, 2, 9);
+        assert_eq!(command.get_args().count(), 0);
+        let value = command.get_envs().find_map(|(_, value)| value);
+        assert_eq!(value, Some("77".as_ref()));
+        Ok(())
+    }
+
+    #[test]
+    fn a_variant_has_more_variables() -> Result<(), String> {
+        let server: Contestant = "fibre=A=1 ./server".parse()?;
+        let other = server.under(&"locked queue=FIBRE_QUEUE=locked B=2".parse()?);
+        assert_eq!(other.name, "fibre, locked queue");
+        assert_eq!(other.to_string(), "A=1 FIBRE_QUEUE=locked B=2 ./server");
+        assert!(other.is_variant && other.is_ours() && !server.is_variant);
+        for text in ["", "locked", "locked=", "locked=FIBRE_QUEUE", "=A=1"] {
+            assert!(text.parse::<Variant>().is_err(), "{text}");
         }
         Ok(())
     }

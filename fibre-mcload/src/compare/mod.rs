@@ -2,28 +2,36 @@
 //!
 //! The server has its cores and the load has the others. Repetitions are interleaved: at each point all servers take
 //! turns, and whoever began last time begins last, so that what changes on the machine falls on all alike. Each
-//! run is a fresh server and a load in a process of its own.
+//! run is a fresh server and a load in a process of its own. After every repetition what there is so far is written.
 
 mod contestant;
+mod document;
+mod plots;
 mod point;
 mod readings;
 mod results;
+mod scorecard;
+mod tables;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
 use fibre_measure::{Cores, Machine};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use contestant::Contestant;
-use point::{Point, Sizes};
-use readings::{Length, Readings};
+use contestant::{Contestant, Variant};
+use point::{Figure, Point, Sizes};
+use readings::{Length, Readings, Run, Tiny};
 use results::{Results, Row};
 
-/// What a run takes beside the time of the load: the server's start and end, and storing all keys.
+/// Seconds that a run takes beside the time of the load: the server's start and end, and storing all keys.
 const BESIDE: f64 = 0.7;
+
+/// Seconds that the measurement of idle connections takes.
+const IDLE: f64 = 3.0;
 
 /// What to compare.
 #[derive(Args)]
@@ -31,6 +39,12 @@ pub struct Compare {
     /// A server: a name for tables, and how it is started: words, the first of which may be `VARIABLE=VALUE`. Without `{port}` in it, the usual options are added. The first one is who the others are compared with
     #[arg(long = "server", value_name = "NAME=COMMAND", required = true)]
     servers: Vec<Contestant>,
+    /// Variables under which the server called `fibre` is measured once more, at a few points
+    #[arg(long = "variant", value_name = "NAME=VARIABLE=VALUE", default_values = VARIANTS)]
+    variants: Vec<Variant>,
+    /// Measure no variants
+    #[arg(long)]
+    no_variants: bool,
     /// Where tables, plots and JSON go
     #[arg(long, default_value = "target/memcached-results")]
     output: PathBuf,
@@ -57,27 +71,42 @@ pub struct Compare {
     quick: bool,
 }
 
+/// Those of the thesis that make a difference with a core for the server.
+const VARIANTS: [&str; 4] = [
+    "poller fibre=FIBRE_POLLER=fibre",
+    "poller thread=FIBRE_POLLER=thread-loop",
+    "yield before read=FIBRE_YIELD_BEFORE_READ=1",
+    "locked queue=FIBRE_QUEUE=locked",
+];
+
 impl Compare {
     /// Measures everything, prints the summary and writes the rest.
     pub fn execute(&self) -> anyhow::Result<ExitCode> {
         let cores = Cores::observe()?;
-        let sizes = self.sizes(&cores);
-        let points = sizes.points();
+        let servers = self.contestants();
+        let sizes = self.sizes(&cores, servers.iter().any(|server| server.is_variant));
+        let (grid, figures) = (sizes.grid(), sizes.figures());
         let mut results = Results {
             machine: Machine::observe(),
-            servers: self.servers.clone(),
-            length: self.length(points.len()),
-            points: points.iter().map(|&point| self.row(point)).collect(),
+            cores: cores.count(),
+            length: self.length(self.runs(&sizes, &servers)),
+            repetitions: self.repetitions(),
+            points: sizes
+                .points()
+                .into_iter()
+                .map(|point| row(point, servers.len()))
+                .collect(),
+            servers,
             idle: Vec::new(),
             faults: Vec::new(),
         };
-        self.measure(&mut results, &cores)?;
+        self.measure(&mut results, &cores, &sizes, &figures)?;
         self.measure_idle(&mut results, &cores);
-        results.write_to(&self.output, &sizes.grid(), &sizes.figures())?;
+        document::write(&results, &self.output, &grid, &figures)?;
         println!(
-            "{}\n\nwritten to {}",
-            results.summary(),
-            self.output.display()
+            "{}\n\nwritten: {}",
+            scorecard::overview(&results),
+            self.output.join("report.md").display()
         );
         for fault in &results.faults {
             eprintln!("fault: {fault}");
@@ -89,15 +118,31 @@ impl Compare {
         })
     }
 
+    /// Everybody who is measured: the servers, then the variants.
+    fn contestants(&self) -> Vec<Contestant> {
+        let mut servers = self.servers.clone();
+        let fibre = servers.iter().find(|server| server.name == "fibre");
+        if let (Some(fibre), false) = (fibre, self.no_variants) {
+            let variants: Vec<_> = self
+                .variants
+                .iter()
+                .map(|variant| fibre.under(variant))
+                .collect();
+            servers.extend(variants);
+        }
+        servers
+    }
+
     /// What is asked for.
-    fn sizes(&self, cores: &Cores) -> Sizes {
+    fn sizes(&self, cores: &Cores, variants: bool) -> Sizes {
         if self.quick {
             return Sizes {
                 connections: vec![8],
-                pipelines: vec![1, 16],
+                pipelines: vec![4],
                 updates: vec![0.1],
-                all_updates: vec![0.1, 0.5],
+                all_updates: vec![0.1],
                 cores: vec![1],
+                variants,
             };
         }
         Sizes {
@@ -105,17 +150,16 @@ impl Compare {
             pipelines: self.pipelines.clone(),
             updates: vec![0.1, 0.5],
             all_updates: vec![0.0, 0.1, 0.25, 0.5],
-            // The load needs as many as the server.
-            cores: (1..=(cores.count() / 2).max(1)).collect(),
+            // The load needs as many as the server; where there are only two, they share one in the end.
+            cores: (1..=(cores.count() / 2).max(2).min(cores.count())).collect(),
+            variants,
         }
     }
 
-    /// No readings yet.
-    fn row(&self, point: Point) -> Row {
-        Row {
-            point,
-            readings: vec![Readings::default(); self.servers.len()],
-        }
+    /// How many runs a repetition has.
+    fn runs(&self, sizes: &Sizes, servers: &[Contestant]) -> usize {
+        let variants = servers.iter().filter(|server| server.is_variant).count();
+        sizes.points().len() * (servers.len() - variants) + sizes.with_variants().len() * variants
     }
 
     /// How many repetitions there are.
@@ -127,52 +171,69 @@ impl Compare {
         }
     }
 
-    /// How long a run may be.
-    fn length(&self, points: usize) -> Length {
+    /// How long a run may be, if a repetition has so many.
+    fn length(&self, runs: usize) -> Length {
         if self.quick {
             return Length {
-                seconds: 0.1,
-                warm_up: 0.05,
+                seconds: 60.0,
+                warm_up: 0.0,
+                tiny: Some(Tiny {
+                    keys: 200,
+                    requests: 300,
+                }),
             };
         }
-        let runs = points * self.servers.len() * self.repetitions();
-        let each = self.minutes * 60.0 / runs as f64 - BESIDE;
+        let time = self.minutes * 60.0 - IDLE * self.servers.len() as f64;
+        let each = time / (runs * self.repetitions()) as f64 - BESIDE;
         let seconds = self.seconds.unwrap_or((each / 1.25).clamp(0.3, 10.0));
         // Hundredths read well.
         let round = |seconds: f64| (seconds * 100.0).round() / 100.0;
         Length {
             seconds: round(seconds),
             warm_up: round(seconds / 4.0),
+            tiny: None,
         }
     }
 
     /// Measures all points, in as many rounds as there are repetitions.
-    fn measure(&self, results: &mut Results, cores: &Cores) -> anyhow::Result<()> {
-        let count = self.servers.len();
-        let runs = self.repetitions() * results.points.len() * count;
-        let bar = ProgressBar::new(runs as u64);
-        bar.set_style(ProgressStyle::with_template(
-            "{bar:30} {pos}/{len} {eta} {wide_msg}",
-        )?);
-        bar.enable_steady_tick(Duration::from_secs(1));
-        let length = results.length;
+    fn measure(
+        &self,
+        results: &mut Results,
+        cores: &Cores,
+        sizes: &Sizes,
+        figures: &[Figure],
+    ) -> anyhow::Result<()> {
+        let with_variants = sizes.with_variants();
+        let runs = self.runs(sizes, &results.servers) * self.repetitions();
+        let bar = progress(runs as u64)?;
         for round in 0..self.repetitions() {
-            for row in &mut results.points {
-                for turn in 0..count {
-                    let index = (turn + round) % count;
-                    let server = &self.servers[index];
-                    bar.set_message(format!("{}: {}", server.name, row.point.words()));
-                    let measured = row.readings[index].measure(server, &row.point, length, cores);
-                    if let Err(error) = measured {
-                        results.faults.push(format!(
+            for place in 0..results.points.len() {
+                let point = results.points[place].point;
+                let among = |index: &usize| {
+                    !results.servers[*index].is_variant || with_variants.contains(&point)
+                };
+                let mut turns: Vec<usize> = (0..results.servers.len()).filter(among).collect();
+                let count = turns.len();
+                turns.rotate_left(round % count);
+                for index in turns {
+                    bar.set_message(format!(
+                        "{}: {}",
+                        results.servers[index].name,
+                        point.words()
+                    ));
+                    if let Err(error) = measure_one(results, place, index, cores) {
+                        let fault = format!(
                             "{}, {}: {error:#}",
-                            server.name,
-                            row.point.words()
-                        ));
+                            results.servers[index].name,
+                            point.words()
+                        );
+                        bar.println(format!("fault: {fault}"));
+                        results.faults.push(fault);
                     }
                     bar.inc(1);
                 }
             }
+            document::write(results, &self.output, &sizes.grid(), figures)?;
         }
         bar.finish_and_clear();
         Ok(())
@@ -198,4 +259,50 @@ impl Compare {
             });
         }
     }
+}
+
+/// No readings yet.
+fn row(point: Point, servers: usize) -> Row {
+    Row {
+        point,
+        rate: None,
+        readings: vec![Readings::default(); servers],
+    }
+}
+
+/// Measures one server at one point once more.
+fn measure_one(
+    results: &mut Results,
+    place: usize,
+    index: usize,
+    cores: &Cores,
+) -> anyhow::Result<()> {
+    let Row { point, rate, .. } = results.points[place];
+    let rate = match (point.share, rate) {
+        (Some(share), None) => {
+            let closed = results.row(&point.closed());
+            let most = closed.and_then(|row| row.readings.first());
+            let most = most.map_or(f64::NAN, |first| first.throughput.median());
+            let rate = Some((most * share).round()).filter(|rate| *rate > 0.0);
+            Some(rate.context("the rate is not known, since the first server was not measured")?)
+        }
+        (_, rate) => rate,
+    };
+    let row = &mut results.points[place];
+    row.rate = rate;
+    row.readings[index].measure(&Run {
+        contestant: &results.servers[index],
+        point,
+        rate,
+        length: results.length,
+        cores,
+    })
+}
+
+/// A bar over so many runs that says how long the others will take; on a terminal only.
+fn progress(runs: u64) -> anyhow::Result<ProgressBar> {
+    let template = "{bar:30} {pos}/{len} (about {eta} left) {wide_msg}";
+    let bar = ProgressBar::new(runs).with_style(ProgressStyle::with_template(template)?);
+    bar.enable_steady_tick(Duration::from_secs(1));
+    Ok(bar)
 }

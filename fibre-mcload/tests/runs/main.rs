@@ -1,6 +1,7 @@
 //! Whole runs against a server in this process that can be told to do what no server may.
 
 mod command_line;
+mod compare;
 mod loops;
 mod server;
 mod trouble;

@@ -67,9 +67,14 @@ struct Shared {
 }
 
 impl Server {
-    /// Starts it.
+    /// Starts it on a port of its own.
     pub fn start(fault: Fault) -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
+        Self::start_on(0, fault)
+    }
+
+    /// Starts it on this port.
+    pub fn start_on(port: u16, fault: Fault) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port))?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             fault,
