@@ -17,8 +17,8 @@
 //!
 //! The handler is async-signal-safe: it stores to memory of its own and sets the thread's
 //! signal mask back, which a program that is executed would else inherit from a
-//! processor, deaf to SIGTERM. `posix_spawn` knows no such handlers, so there
-//! [`unblock_signals`] is needed.
+//! processor, deaf to SIGTERM. `posix_spawn` and an `exec` without a fork know no such handlers, so there
+//! [`unblock_signals`] or [`with_signals_of_program`] is needed.
 //!
 //! # Memory ordering
 //!
@@ -27,6 +27,7 @@
 
 use crate::current;
 use crate::report;
+use crate::signal_mask::SignalMask;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
@@ -118,6 +119,26 @@ pub fn unblock_signals(command: &mut Command) -> &mut Command {
     // SAFETY: it does nothing; that it is there makes std call `fork`, which calls the
     // handler above.
     unsafe { command.pre_exec(|| Ok(())) }
+}
+
+/// Calls `f`, which starts a program by a call that no handler notices (`posix_spawn`, `exec`), while the caller's thread
+/// blocks the signals that were blocked where the first cluster was started: the program inherits these. On a thread that is not
+/// the runtime's, just calls `f`.
+///
+/// `f` must not block its fibre. Handlers of signals may run on the caller's thread meanwhile, so threads for
+/// [`blocking`](crate::blocking()) calls suit it.
+///
+/// ```
+/// let status = fibre_core::spawn(|| {
+///     let mut command = std::process::Command::new("true");
+///     fibre_core::blocking(|| fibre_core::with_signals_of_program(|| command.status()))
+/// });
+/// assert!(status.join().unwrap().unwrap().success());
+/// ```
+pub fn with_signals_of_program<R>(f: impl FnOnce() -> R) -> R {
+    let blocked = BLOCKED.get().filter(|_| blocks_signals());
+    let _until_then = blocked.map(SignalMask::set);
+    f()
 }
 
 /// Whether the caller's thread is one of the runtime's, which block all asynchronous signals.

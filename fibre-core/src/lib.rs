@@ -18,7 +18,7 @@
 //! | `visits` | looking at what may be taken away |
 //! | `parker`, `idle`, `watch` | how processors sleep, who does, and who looks after the others |
 //! | `orders` | what a cluster's handles ask of its processors |
-//! | `fork` | what becomes of all this in a forked child |
+//! | `signal_mask`, `fork` | the signals that a thread blocks; what becomes of all this in a forked child, and in programs that are started |
 //! | `policy` | the scheduler's choices, as values |
 //! | `settings`, `switch`, `wait_times`, `limit` | every choice as a value, and the environment variables |
 //! | `commons` | the queues that all processors of a cluster take from |
@@ -161,6 +161,8 @@ mod scope;
 #[cfg(not(loom))]
 mod settings;
 #[cfg(not(loom))]
+mod signal_mask;
+#[cfg(not(loom))]
 mod spawn;
 #[cfg(not(loom))]
 mod stack_use;
@@ -195,7 +197,9 @@ pub use self::{
     disk::{BlockingPool, BlockingPoolBuilder, blocking, blocking_visit},
     domain::LeftFibre,
     embed::{EmbeddedFibre, Ending, Program, embedded},
-    fork::{blocks_signals, is_forked_child, refuse_if_forked, unblock_signals},
+    fork::{
+        blocks_signals, is_forked_child, refuse_if_forked, unblock_signals, with_signals_of_program,
+    },
     interval::Interval,
     join::{JoinHandle, JoinOnDrop, Result},
     local::{LocalKey, end_locals, forget_locals, has_locals, notice_thread_ends_by},

@@ -5,6 +5,7 @@
 //! signal: a handler must not run on a fibre's stack.
 
 use crate::processor::in_fibre;
+use crate::signal_mask::SignalMask;
 use crate::topology::CpuSet;
 use std::io;
 use std::thread;
@@ -26,7 +27,7 @@ pub fn start(
         return Err(io::Error::new(kind, "a thread's name contains a zero byte"));
     }
     let _here = Confined::new(cpus)?;
-    let _quiet = SignalsBlocked::new();
+    let _quiet = SignalMask::asynchronous();
     thread::Builder::new().name(name).spawn(body)
 }
 
@@ -72,50 +73,5 @@ impl Drop for Confined {
             // It was possible before; if it no longer is, the kernel has moved us itself.
             let _ = before.confine_thread();
         }
-    }
-}
-
-/// Keeps asynchronous signals away from threads started meanwhile: a handler must
-/// not run on a fibre's stack.
-struct SignalsBlocked {
-    before: libc::sigset_t,
-}
-
-impl SignalsBlocked {
-    /// Blocks them on this thread.
-    fn new() -> Self {
-        // SAFETY: plain sets of bits, valid for the calls.
-        unsafe {
-            let mut set: libc::sigset_t = std::mem::zeroed();
-            let mut before: libc::sigset_t = std::mem::zeroed();
-            libc::sigfillset(&raw mut set);
-            for synchronous in [
-                libc::SIGSEGV,
-                libc::SIGBUS,
-                libc::SIGFPE,
-                libc::SIGILL,
-                libc::SIGTRAP,
-                libc::SIGSYS,
-                libc::SIGABRT,
-                libc::SIGPROF,
-            ] {
-                libc::sigdelset(&raw mut set, synchronous);
-            }
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, &raw mut before);
-            Self { before }
-        }
-    }
-}
-
-impl Drop for SignalsBlocked {
-    fn drop(&mut self) {
-        // SAFETY: the mask that was there.
-        unsafe {
-            libc::pthread_sigmask(
-                libc::SIG_SETMASK,
-                &raw const self.before,
-                std::ptr::null_mut(),
-            )
-        };
     }
 }
