@@ -7,7 +7,8 @@
 //!
 //! At its owner's end the table is emptied in rounds, as POSIX has it: a value is taken out
 //! before its destructor runs, which may block, and may set values again, of its own key too;
-//! these are for the next round. What is left after [`ROUNDS`] rounds is leaked.
+//! these are for the next round. What is left after [`ROUNDS`] rounds is leaked. Keys that are *last*, for what
+//! destructors of others may still ask for, have a round of their own after these.
 //!
 //! Nothing here is atomic but the generations: a table is used by its owner only, and no
 //! borrow of it outlives a method, since destructors come back to it.
@@ -18,7 +19,7 @@ use parking_lot::Mutex;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 /// How often a table is emptied at the end: `PTHREAD_DESTRUCTOR_ITERATIONS`.
 const ROUNDS: usize = 4;
@@ -59,6 +60,8 @@ struct Place {
     /// What ends values that are not null when their fibre or thread ends; null for nothing.
     /// Written only while no key owns the place.
     destructor: AtomicPtr<()>,
+    /// Whether values are ended after those of other keys. Written like `destructor`.
+    last: AtomicBool,
 }
 
 /// All places, by their indexes.
@@ -95,6 +98,7 @@ impl Place {
             index,
             generation: AtomicU32::new(0),
             destructor: AtomicPtr::new(ptr::null_mut()),
+            last: AtomicBool::new(false),
         }
     }
 }
@@ -113,11 +117,34 @@ impl Key {
     /// If there are four thousand million keys.
     #[must_use]
     pub unsafe fn new(destructor: Option<Destructor>) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::with_order(destructor, false) }
+    }
+
+    /// [`new`](Self::new), for values that the destructors of others may still ask for: they are ended when all others
+    /// have been. Their own destructor is called once, and sets no values.
+    ///
+    /// # Safety
+    ///
+    /// As for `new`.
+    ///
+    /// # Panics
+    ///
+    /// As `new`.
+    #[must_use]
+    pub unsafe fn new_last(destructor: Destructor) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::with_order(Some(destructor), true) }
+    }
+
+    /// The common part.
+    unsafe fn with_order(destructor: Option<Destructor>, last: bool) -> Self {
         let Some(place) = FREE.lock().take() else {
             unreachable!("there cannot be so many keys")
         };
         let destructor = destructor.map_or(ptr::null_mut(), |f| f as *mut ());
         place.destructor.store(destructor, Ordering::Relaxed);
+        place.last.store(last, Ordering::Relaxed);
         // Release: who finds the generation finds the destructor.
         let generation = place.generation.fetch_add(1, Ordering::AcqRel) + 1;
         Self { place, generation }
@@ -168,6 +195,11 @@ impl Key {
     #[must_use]
     pub fn is_alive(self) -> bool {
         self.place.generation.load(Ordering::Acquire) == self.generation
+    }
+
+    /// Whether its values are ended after those of others. Says nothing of a deleted key.
+    fn is_last(self) -> bool {
+        self.place.last.load(Ordering::Relaxed)
     }
 }
 
@@ -234,13 +266,17 @@ impl Locals {
         for _ in 0..ROUNDS {
             let mut index = 0;
             let mut ended = 0;
-            while let Some(value) = self.take_from(&mut index) {
+            while let Some(value) = self.take_from(&mut index, false) {
                 value.end();
                 ended += 1;
             }
             if ended == 0 {
                 break;
             }
+        }
+        let mut index = 0;
+        while let Some(value) = self.take_from(&mut index, true) {
+            value.end();
         }
         self.forget();
     }
@@ -258,17 +294,15 @@ impl Locals {
         drop(unsafe { (*self.0.get()).take() });
     }
 
-    /// Takes out the first value at or behind `index` whose key is alive, and steps behind it.
-    fn take_from(&self, index: &mut usize) -> Option<Value> {
+    /// Takes out the first value at or behind `index` whose key is alive, and of this order, and steps behind it.
+    fn take_from(&self, index: &mut usize, last: bool) -> Option<Value> {
         // SAFETY: as in `get`.
         let table = &mut unsafe { &mut *self.0.get() }.as_mut()?.0;
         while *index < table.len() {
-            let value = table[*index].take();
+            let place = &mut table[*index];
             *index += 1;
-            if let Some(value) = value
-                && value.key.is_alive()
-            {
-                return Some(value);
+            if place.is_some_and(|value| value.key.is_alive() && value.key.is_last() == last) {
+                return place.take();
             }
         }
         None
@@ -293,6 +327,7 @@ impl Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::OnceLock;
     use std::sync::atomic::AtomicUsize;
 
     /// The sum of what destructors have been called with.
@@ -326,5 +361,34 @@ mod tests {
             assert_eq!(ENDED.load(Ordering::Relaxed), 0x1001);
         }
         assert!(keys.iter().all(|key| locals.get(*key).is_null()));
+    }
+
+    /// What is ended last is there in all rounds of the others, whichever key is older.
+    #[test]
+    fn last_ones_are_there_until_the_others_are_gone() {
+        static LOCALS: SingleThreaded = SingleThreaded(Locals::new());
+        static KEYS: OnceLock<[Key; 2]> = OnceLock::new();
+        static SEEN: AtomicUsize = AtomicUsize::new(0);
+        struct SingleThreaded(Locals);
+        // SAFETY: this test is its only user.
+        unsafe impl Sync for SingleThreaded {}
+
+        unsafe extern "C-unwind" fn again(value: *mut c_void) {
+            let [last, key] = KEYS.get().copied().unwrap();
+            assert!(!LOCALS.0.get(last).is_null());
+            SEEN.fetch_add(1, Ordering::Relaxed);
+            LOCALS.0.set(key, value);
+        }
+        unsafe extern "C-unwind" fn end(_: *mut c_void) {
+            assert_eq!(SEEN.load(Ordering::Relaxed), ROUNDS);
+            SEEN.fetch_add(1, Ordering::Relaxed);
+        }
+        // SAFETY: these destructors take any value.
+        let last = unsafe { Key::new_last(end) };
+        let [last, key] = *KEYS.get_or_init(|| [last, new(Some(again))]);
+        LOCALS.0.set(last, ptr::without_provenance_mut(1));
+        LOCALS.0.set(key, ptr::without_provenance_mut(1));
+        LOCALS.0.end();
+        assert_eq!(SEEN.load(Ordering::Relaxed), ROUNDS + 1);
     }
 }
