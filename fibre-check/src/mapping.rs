@@ -135,6 +135,23 @@ mod tests {
         assert_eq!(mapping.meaning("strlen"), None);
     }
 
+    /// Calls that may wait for long: each is told of, in a program that was not compiled with the header.
+    #[test]
+    fn what_may_block_is_known() {
+        let mapping = Mapping::read();
+        let names = "read write accept poll flock fsync waitpid wait3 system popen pclose posix_spawn posix_spawnp vfork \
+            execv execve execvp lockf lockf64 msgrcv msgsnd semop semtimedop mq_send mq_receive mq_timedsend \
+            mq_timedreceive aio_suspend aio_suspend64 lio_listio preadv2 pwritev2 preadv64v2 pwritev64v2 vmsplice tee \
+            copy_file_range tcdrain tcsetattr syslog __syslog_chk sync syncfs msync sync_file_range fallocate \
+            fallocate64 posix_fallocate posix_fallocate64 gethostbyname2 gethostbyname2_r gethostbyaddr_r \
+            getservbyname getservbyport getpwnam getpwuid_r getgrnam getgrgid_r getgrouplist res_query __res_query \
+            res_nsearch fopen fopen64 fread __fread_chk fgets getline __isoc99_scanf getc __uflow pause sigwait \
+            __h_errno_location __errno_location";
+        for name in names.split_whitespace() {
+            assert!(mapping.meaning(name).is_some(), "`{name}` is not known");
+        }
+    }
+
     #[test]
     fn a_name_is_either_mapped_or_left() {
         let mapping = Mapping::read();

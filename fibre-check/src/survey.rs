@@ -2,6 +2,8 @@
 //!
 //! A linked program or library without a symbol table still has the segment of its thread-locals, whose size is all that is
 //! then known. What a program has linked in from the static library cannot be told from its own: look at its objects.
+//!
+//! Objects for optimisation at link time may be no machine code yet. Of these nothing can be told, and that is an error.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -10,6 +12,16 @@ use std::path::Path;
 use object::read::archive::ArchiveFile;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Object, ObjectSymbol, SymbolKind, elf};
+
+/// A symbol of gcc's objects that are not machine code.
+const SLIM: &str = "__gnu_lto_slim";
+
+/// What clang's begin with, bare and wrapped.
+const BITCODE: [[u8; 4]; 2] = [*b"BC\xC0\xDE", *b"\xDE\xC0\x17\x0B"];
+
+/// What is said of both.
+const NO_CODE: &str = "it was compiled for optimisation at link time (-flto) and is no machine code: nothing can be told of its \
+    calls. Compile without that, or with -ffat-lto-objects";
 
 /// A thread-local variable.
 pub(crate) struct ThreadLocal {
@@ -46,18 +58,27 @@ pub(crate) fn look(path: &Path) -> Result<Vec<Survey>, Box<dyn Error>> {
     let mut surveys = Vec::new();
     for member in archive.members() {
         let member = member?;
-        let name = format!("{name}({})", String::from_utf8_lossy(member.name()));
+        let member_name = String::from_utf8_lossy(member.name());
         let bytes = member.data(&*data)?;
         // Archives of Rust have a member that is no object.
-        if bytes.starts_with(&elf::ELFMAG) {
-            surveys.push(survey(name, bytes)?);
+        if bytes.starts_with(&elf::ELFMAG) || is_bitcode(bytes) {
+            let within = |error| format!("{member_name}: {error}");
+            surveys.push(survey(format!("{name}({member_name})"), bytes).map_err(within)?);
         }
     }
     Ok(surveys)
 }
 
+/// Whether this is code of clang's own.
+fn is_bitcode(data: &[u8]) -> bool {
+    BITCODE.iter().any(|magic| data.starts_with(magic))
+}
+
 /// Looks into one object.
 fn survey(name: String, data: &[u8]) -> Result<Survey, Box<dyn Error>> {
+    if is_bitcode(data) {
+        return Err(NO_CODE.into());
+    }
     let file = ElfFile64::<object::Endianness>::parse(data)?;
     let mut survey = Survey {
         name,
@@ -78,6 +99,9 @@ fn survey(name: String, data: &[u8]) -> Result<Survey, Box<dyn Error>> {
         let symbol_name = symbol_name.split('@').next().unwrap_or_default();
         if symbol_name.is_empty() {
             continue;
+        }
+        if symbol_name == SLIM {
+            return Err(NO_CODE.into());
         }
         let is_thread_local = symbol.kind() == SymbolKind::Tls;
         if is_thread_local && seen.insert((symbol_name.to_owned(), symbol.address())) {

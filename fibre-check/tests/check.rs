@@ -139,6 +139,36 @@ fn archives_and_stripped_programs_are_read() {
     );
 }
 
+/// Compilers may put off making machine code until a program is linked: such an object calls nothing yet.
+#[test]
+fn objects_without_machine_code_are_an_error() {
+    let folder = folder("lto");
+    let thin = object(&folder, PROGRAM, &["-flto", "-fno-fat-lto-objects"]);
+    assert_eq!(check(&[&thin]), (2, String::new()));
+    let archive = folder.join("x.a");
+    let _ = fs::remove_file(&archive);
+    Command::new("ar")
+        .args(["rcs", "x.a", "x.o"])
+        .current_dir(&folder)
+        .status()
+        .unwrap();
+    assert_eq!(check(&[archive.to_str().unwrap()]), (2, String::new()));
+    let fat = object(&folder, PROGRAM, &["-flto", "-ffat-lto-objects"]);
+    assert_eq!(check(&[&fat]).0, 1);
+    // What clang makes instead.
+    let bitcode = folder.join("b.o");
+    fs::write(&bitcode, b"BC\xC0\xDE5").unwrap();
+    let _ = fs::remove_file(&archive);
+    Command::new("ar")
+        .args(["rcs", "x.a", "b.o"])
+        .current_dir(&folder)
+        .stderr(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(check(&[bitcode.to_str().unwrap()]).0, 2);
+    assert_eq!(check(&[archive.to_str().unwrap()]).0, 2);
+}
+
 #[test]
 fn what_is_no_object_is_an_error() {
     assert_eq!(check(&[HEADER]).0, 2);

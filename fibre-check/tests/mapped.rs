@@ -20,6 +20,8 @@ const CALLS: &str = "
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <spawn.h>
+#include <stdlib.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -29,7 +31,8 @@ const CALLS: &str = "
 struct operations { ssize_t (*read)(int, void *, size_t); int close; };
 static int sem_post(int poll) { int send = poll; return send; }
 static int once(const char *p) { char b[64]; ssize_t got = 0; size_t n = (size_t)*p; struct pollfd fds[2] = {{0, POLLIN, 0}, {1, POLLIN, 0}};
-    struct operations o; o.read = &read; o.close = 3;
+    struct operations o; char *words[1] = {0};
+    o.read = &read; o.close = 3;
     errno = 0;
     got += read(0, b, n);
     got += read(0, b, sizeof b);
@@ -46,7 +49,8 @@ static int once(const char *p) { char b[64]; ssize_t got = 0; size_t n = (size_t
     got += open(p, O_RDONLY) + open(p, (int)n) + open(p, O_CREAT, 0600) + openat(AT_FDCWD, p, (int)n) + openat(0, p, O_CREAT, 0) + creat(\"x\", 0);
     got += fcntl(0, F_GETFL) + fcntl((0), F_SETFL, 0) + dup(0);
     got += sendfile(1, 0, 0, n) + waitpid(-1, 0, WNOHANG) + select(0, 0, 0, 0, 0);
-    got += close(o.close);
+    got += close(o.close) + posix_fallocate(0, 0, 1);
+    got += system(p) + execv(p, words) + execve(p, words, words) + execvp(p, words) + posix_spawn(0, p, 0, 0, words, words);
     return (int)got + errno + sem_post(2);
 }
 static void tidy(void *a) { errno = a != 0; }
@@ -71,6 +75,8 @@ int main(int argc, char **argv)
 const GNU_CALLS: &str = "
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <fcntl.h>
+#include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/uio.h>
@@ -79,12 +85,13 @@ int main(int argc, char **argv)
 {
     struct pollfd fd[1] = {{0, POLLIN, 0}};
     struct iovec v[1];
-    (void)argv;
     v[0].iov_base = fd;
     v[0].iov_len = (size_t)argc;
     pthread_yield();
     return pthread_tryjoin_np(pthread_self(), 0) + pthread_setname_np(pthread_self(), \"x\") + ppoll(fd, (nfds_t)argc, 0, 0)
-        + (int)preadv(0, v, 1, 0) + (int)pwritev(0, v, 1, 0) + (int)pread64(0, fd, sizeof fd, 0);
+        + (int)preadv(0, v, 1, 0) + (int)pwritev(0, v, 1, 0) + (int)pread64(0, fd, sizeof fd, 0) + (int)preadv2(0, v, 1, 0, 0)
+        + (int)pwritev2(0, v, 1, 0, 0) + fallocate(0, 0, 0, 1) + execvpe(\"x\", argv, argv)
+        + lockf(0, F_LOCK, 0) + lockf64(0, F_LOCK, 0) + h_errno + (gethostbyname(*argv) != 0);
 }
 ";
 
@@ -199,7 +206,7 @@ fn no_call_of_a_c_program_is_the_systems() {
             let left = calls(&object(&folder, compiler, "calls.c", CALLS, options));
             assert!(left.is_empty(), "{compiler} {options}: {left:?}");
         }
-        for options in ["-O1", "-O2 -D_FORTIFY_SOURCE=2"] {
+        for options in ["-O1", "-O2 -D_FORTIFY_SOURCE=2 -D_FILE_OFFSET_BITS=64"] {
             let left = calls(&object(&folder, compiler, "gnu.c", GNU_CALLS, options));
             assert!(left.is_empty(), "{compiler} {options}: {left:?}");
         }
