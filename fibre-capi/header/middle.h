@@ -8,10 +8,16 @@ struct mmsghdr;
 struct sockaddr;
 struct addrinfo;
 struct hostent;
+struct servent;
+struct passwd;
+struct group;
 struct rusage;
 struct epoll_event;
 struct pollfd;
 struct timeval;
+struct sembuf;
+struct aiocb;
+struct termios;
 union sigval;
 
 /* Of attributes. */

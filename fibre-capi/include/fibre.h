@@ -13,6 +13,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,10 +31,16 @@ struct mmsghdr;
 struct sockaddr;
 struct addrinfo;
 struct hostent;
+struct servent;
+struct passwd;
+struct group;
 struct rusage;
 struct epoll_event;
 struct pollfd;
 struct timeval;
+struct sembuf;
+struct aiocb;
+struct termios;
 union sigval;
 
 /* Of attributes. */
@@ -404,6 +411,13 @@ int fibre_accept4(int fd,
                   int flags);
 
 /*
+ `aio_suspend`: waits for one of several operations, for so long at most. A cancellation point before it begins.
+ */
+int fibre_aio_suspend(const struct aiocb *const *operations,
+                      int count,
+                      const struct timespec *time_out);
+
+/*
  `pthread_atfork`: functions to call at a fork. In the child the runtime is dead: all that can be done there is to
  exec another program.
  */
@@ -601,7 +615,7 @@ int fibre_barrierattr_setpshared(struct fibre_barrierattr_t *attributes, int val
 /*
  Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling fibre waits, and its processor
  runs others. `errno` is what the routine has left. For calls that would block a processor: files, libraries of
- others. The routine is no fibre.
+ others. The routine is no fibre. Its thread blocks signals, as processors do.
  */
 void *fibre_blocking(fibre_start_t routine,
                      void *argument);
@@ -769,6 +783,16 @@ int fibre_condattr_setpshared(struct fibre_condattr_t *attributes, int value);
 int fibre_connect(int fd, const struct sockaddr *address, socklen_t length);
 
 /*
+ `copy_file_range`: from file to file. Blocks the fibre.
+ */
+ptrdiff_t fibre_copy_file_range(int from,
+                                int64_t *from_offset,
+                                int to,
+                                int64_t *to_offset,
+                                size_t count,
+                                unsigned int flags);
+
+/*
  `creat`.
  */
 int fibre_creat(const char *path, unsigned int mode);
@@ -848,10 +872,35 @@ int *fibre_errno_location(void);
 int fibre_eventfd(unsigned int count, int flags);
 
 /*
+ `execv`: [`fibre_execve`] with this program's environment.
+ */
+int fibre_execv(const char *path, char *const *words);
+
+/*
+ `execve`: the program that takes this one's place blocks the signals that this one blocks.
+ */
+int fibre_execve(const char *path, char *const *words, char *const *environment);
+
+/*
+ `execvp`: [`fibre_execv`] of a program that is looked for where `PATH` says.
+ */
+int fibre_execvp(const char *name, char *const *words);
+
+/*
+ `execvpe`: [`fibre_execve`] of a program that is looked for where `PATH` says.
+ */
+int fibre_execvpe(const char *name, char *const *words, char *const *environment);
+
+/*
  `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its keys'
  destructors. In the main thread, lets all fibres run to their ends, and then ends the process with status 0.
  */
 void fibre_exit(void *result);
+
+/*
+ `fallocate`: room for a part of a file, or a hole in it. Blocks the fibre.
+ */
+int fibre_fallocate(int fd, int mode, off_t offset, off_t length);
 
 /*
  `fclose`: as [`fibre_close`](super::numbers) for the descriptor. What has not been written yet is written first, which blocks the
@@ -883,6 +932,11 @@ int fibre_fd_wait(int fd,
  `fdatasync`. A cancellation point before it begins.
  */
 int fibre_fdatasync(int fd);
+
+/*
+ `fexecve`: [`fibre_execve`] of the program that is open.
+ */
+int fibre_fexecve(int fd, char *const *words, char *const *environment);
 
 /*
  Waits until all fibres have ended. The processors of the default cluster stay, asleep. Blocks the thread; `EDEADLK` in a
@@ -940,14 +994,62 @@ int fibre_getcpuclockid(fibre_t thread,
                         clockid_t *_clock);
 
 /*
+ `getgrgid`. Blocks the fibre.
+ */
+struct group *fibre_getgrgid(gid_t group);
+
+/*
+ `getgrgid_r`: into the caller's memory. Blocks the fibre.
+ */
+int fibre_getgrgid_r(gid_t group, struct group *found, char *room, size_t length, struct group **result);
+
+/*
+ `getgrnam`. Blocks the fibre.
+ */
+struct group *fibre_getgrnam(const char *name);
+
+/*
+ `getgrnam_r`: into the caller's memory. Blocks the fibre.
+ */
+int fibre_getgrnam_r(const char *name, struct group *found, char *room, size_t length, struct group **result);
+
+/*
  `gethostbyaddr`: as [`fibre_gethostbyname`].
  */
 struct hostent *fibre_gethostbyaddr(const void *address, socklen_t length, int family);
 
 /*
+ `gethostbyaddr_r`: into the caller's memory. Blocks the fibre.
+ */
+int fibre_gethostbyaddr_r(const void *address,
+                          socklen_t address_length,
+                          int family,
+                          struct hostent *found,
+                          char *room,
+                          size_t length,
+                          struct hostent **result,
+                          int *error);
+
+/*
  `gethostbyname`: into memory that the next such call of any fibre uses again. Blocks the fibre.
  */
 struct hostent *fibre_gethostbyname(const char *name);
+
+/*
+ `gethostbyname2`: [`fibre_gethostbyname`] for a family of addresses.
+ */
+struct hostent *fibre_gethostbyname2(const char *name, int family);
+
+/*
+ `gethostbyname2_r`: [`fibre_gethostbyname_r`] for a family of addresses.
+ */
+int fibre_gethostbyname2_r(const char *name,
+                           int family,
+                           struct hostent *found,
+                           char *room,
+                           size_t length,
+                           struct hostent **result,
+                           int *error);
 
 /*
  `gethostbyname_r`: into the caller's memory. Blocks the fibre.
@@ -976,6 +1078,30 @@ int fibre_getnameinfo(const struct sockaddr *address,
                       int flags);
 
 /*
+ `getpwnam`. Blocks the fibre.
+ */
+struct passwd *fibre_getpwnam(const char *name);
+
+/*
+ `getpwnam_r`: into the caller's memory. Blocks the fibre.
+ */
+int fibre_getpwnam_r(const char *name,
+                     struct passwd *found,
+                     char *room,
+                     size_t length,
+                     struct passwd **result);
+
+/*
+ `getpwuid`. Blocks the fibre.
+ */
+struct passwd *fibre_getpwuid(uid_t user);
+
+/*
+ `getpwuid_r`: into the caller's memory. Blocks the fibre.
+ */
+int fibre_getpwuid_r(uid_t user, struct passwd *found, char *room, size_t length, struct passwd **result);
+
+/*
  `pthread_getschedparam`: what the fibre was created with, or what has been set since. `ESRCH` if there is no such fibre.
  */
 int fibre_getschedparam(fibre_t thread,
@@ -983,9 +1109,44 @@ int fibre_getschedparam(fibre_t thread,
                         struct sched_param *param);
 
 /*
+ `getservbyname`. Blocks the fibre.
+ */
+struct servent *fibre_getservbyname(const char *name, const char *protocol);
+
+/*
+ `getservbyname_r`: into the caller's memory. Blocks the fibre.
+ */
+int fibre_getservbyname_r(const char *name,
+                          const char *protocol,
+                          struct servent *found,
+                          char *room,
+                          size_t length,
+                          struct servent **result);
+
+/*
+ `getservbyport`. Blocks the fibre.
+ */
+struct servent *fibre_getservbyport(int port, const char *protocol);
+
+/*
+ `getservbyport_r`: into the caller's memory. Blocks the fibre.
+ */
+int fibre_getservbyport_r(int port,
+                          const char *protocol,
+                          struct servent *found,
+                          char *room,
+                          size_t length,
+                          struct servent **result);
+
+/*
  `pthread_getspecific`: the caller's value; null if it has none, or if there is no such key.
  */
 void *fibre_getspecific(fibre_key_t key);
+
+/*
+ Where the `h_errno` of the calling fibre is, as long as that runs; what `h_errno` stands for in mapped programs.
+ */
+int *fibre_h_errno_location(void);
 
 /*
  The number of the calling fibre or thread: unique in the process, never reused.
@@ -1037,10 +1198,60 @@ int fibre_kill(fibre_t thread,
                int signal);
 
 /*
+ `lockf`: waits for the lock of a part of a file (`F_LOCK`) by a thread of its own. Then a cancellation point before it begins.
+ */
+int fibre_lockf(int fd,
+                int operation,
+                off_t length);
+
+/*
  Moves the calling fibre to a cluster; null is the default one. `ENOTSUP` if the caller is no fibre, or stays on a
  processor.
  */
 int fibre_migrate(const struct fibre_cluster_t *cluster);
+
+/*
+ `mq_receive`: [`fibre_mq_timedreceive`] for as long as it takes.
+ */
+ptrdiff_t fibre_mq_receive(int queue, char *message, size_t room, unsigned int *priority);
+
+/*
+ `mq_send`: [`fibre_mq_timedsend`] for as long as it takes.
+ */
+int fibre_mq_send(int queue, const char *message, size_t length, unsigned int priority);
+
+/*
+ `mq_timedreceive`: waits for a message until then at most, unless the queue is non-blocking. A cancellation point before it begins.
+ */
+ptrdiff_t fibre_mq_timedreceive(int queue,
+                                char *message,
+                                size_t room,
+                                unsigned int *priority,
+                                const struct timespec *deadline);
+
+/*
+ `mq_timedsend`: waits for room until then at most, unless the queue is non-blocking. A cancellation point before it begins.
+ */
+int fibre_mq_timedsend(int queue,
+                       const char *message,
+                       size_t length,
+                       unsigned int priority,
+                       const struct timespec *deadline);
+
+/*
+ `msgrcv`: waits for a message, unless `IPC_NOWAIT` says otherwise. A cancellation point before it begins.
+ */
+ptrdiff_t fibre_msgrcv(int queue, void *message, size_t room, long kind, int flags);
+
+/*
+ `msgsnd`: waits for room, unless `IPC_NOWAIT` says otherwise. A cancellation point before it begins.
+ */
+int fibre_msgsnd(int queue, const void *message, size_t length, int flags);
+
+/*
+ `msync`: mapped memory. A cancellation point before it begins.
+ */
+int fibre_msync(void *start, size_t length, int flags);
 
 /*
  `pthread_mutex_clocklock`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
@@ -1211,6 +1422,11 @@ int fibre_park_until(clockid_t clock,
                      const struct timespec *deadline);
 
 /*
+ `pclose`: closes the stream and waits for the command's end. Blocks the fibre.
+ */
+int fibre_pclose(FILE *stream);
+
+/*
  `pipe`.
  */
 int fibre_pipe(int *ends);
@@ -1229,6 +1445,37 @@ int fibre_poll(struct pollfd *fds, nfds_t count, int timeout);
  `poll` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.
  */
 int fibre_poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
+
+/*
+ `popen`: starts a command, and is a stream to or from it, which blocks the thread as others do. Blocks the fibre.
+ */
+FILE *fibre_popen(const char *command,
+                  const char *mode);
+
+/*
+ `posix_fallocate`: room for a part of a file; returns an error number. Blocks the fibre.
+ */
+int fibre_posix_fallocate(int fd, off_t offset, off_t length);
+
+/*
+ `posix_spawn`: the program blocks the signals that this one blocks, unless the attributes say which. Blocks the fibre.
+ */
+int fibre_posix_spawn(pid_t *pid,
+                      const char *path,
+                      const posix_spawn_file_actions_t *actions,
+                      const posix_spawnattr_t *attributes,
+                      char *const *words,
+                      char *const *environment);
+
+/*
+ `posix_spawnp`: [`fibre_posix_spawn`] of a program that is looked for where `PATH` says.
+ */
+int fibre_posix_spawnp(pid_t *pid,
+                       const char *name,
+                       const posix_spawn_file_actions_t *actions,
+                       const posix_spawnattr_t *attributes,
+                       char *const *words,
+                       char *const *environment);
 
 /*
  `ppoll`: with a time-out, `NULL` for none. A fibre has no signals, and its mask is not looked at. A cancellation point.
@@ -1263,6 +1510,11 @@ ptrdiff_t fibre_pread_chk(int fd, void *bytes, size_t count, off_t offset, size_
 ptrdiff_t fibre_preadv(int fd, const struct iovec *buffers, int count, off_t offset);
 
 /*
+ `preadv2`: [`fibre_preadv`] with flags; from the descriptor's own position if the offset is -1.
+ */
+ptrdiff_t fibre_preadv2(int fd, const struct iovec *buffers, int count, off_t offset, int flags);
+
+/*
  The number of the processor that the calling fibre is on, within its cluster; -1 on a plain thread.
  */
 int fibre_processor(void);
@@ -1286,6 +1538,11 @@ ptrdiff_t fibre_pwrite(int fd, const void *bytes, size_t count, off_t offset);
  `pwritev`: [`fibre_pwrite`] from several buffers.
  */
 ptrdiff_t fibre_pwritev(int fd, const struct iovec *buffers, int count, off_t offset);
+
+/*
+ `pwritev2`: [`fibre_pwritev`] with flags; to the descriptor's own position if the offset is -1.
+ */
+ptrdiff_t fibre_pwritev2(int fd, const struct iovec *buffers, int count, off_t offset, int flags);
 
 /*
  `raise`: sends a signal to the caller's thread, or, as fibres have no signals, to the process of a fibre. -1 and `EINVAL` for
@@ -1522,6 +1779,16 @@ int fibre_sem_unlink(const char *_name);
 int fibre_sem_wait(struct fibre_sem_t *semaphore);
 
 /*
+ `semop`: [`fibre_semtimedop`] for as long as it takes.
+ */
+int fibre_semop(int set, struct sembuf *operations, size_t count);
+
+/*
+ `semtimedop`: waits until it can do all operations, for so long at most. No cancellation point.
+ */
+int fibre_semtimedop(int set, struct sembuf *operations, size_t count, const struct timespec *time_out);
+
+/*
  `send`: [`fibre_sendto`] to the peer.
  */
 ptrdiff_t fibre_send(int fd, const void *bytes, size_t count, int flags);
@@ -1695,6 +1962,44 @@ int fibre_start_main(fibre_main_t program,
                      void *stack_end);
 
 /*
+ `sync`: all files of all file systems. Blocks the fibre.
+ */
+void fibre_sync(void);
+
+/*
+ `sync_file_range`: a part of a file. Blocks the fibre.
+ */
+int fibre_sync_file_range(int fd, int64_t offset, int64_t length, unsigned int flags);
+
+/*
+ `syncfs`: all files of a file system. Blocks the fibre.
+ */
+int fibre_syncfs(int fd);
+
+/*
+ `system`: runs a command and waits for its end. A cancellation point before it begins.
+ */
+int fibre_system(const char *command);
+
+/*
+ `tcdrain`: waits until a terminal has taken all. A cancellation point before it begins.
+ */
+int fibre_tcdrain(int fd);
+
+/*
+ `tcsetattr`: waits as [`fibre_tcdrain`], unless that is to be `TCSANOW`.
+ */
+int fibre_tcsetattr(int fd, int when, const struct termios *settings);
+
+/*
+ `tee`: copies what is in a pipe into another one; waits for both by a thread of its own. A cancellation point before it begins.
+ */
+ptrdiff_t fibre_tee(int from,
+                    int to,
+                    size_t count,
+                    unsigned int flags);
+
+/*
  `pthread_testcancel`: ends the calling fibre if it has been cancelled.
  */
 void fibre_testcancel(void);
@@ -1728,9 +2033,19 @@ int fibre_unpark(fibre_t thread);
 int fibre_usleep(unsigned int microseconds);
 
 /*
+ `vmsplice`: memory into a pipe, whose room it waits for as [`fibre_tee`] does, or out of one.
+ */
+ptrdiff_t fibre_vmsplice(int fd, const struct iovec *buffers, size_t count, unsigned int flags);
+
+/*
  `wait`: for any child. A cancellation point before it begins.
  */
 pid_t fibre_wait(int *status);
+
+/*
+ `wait3`: [`fibre_wait4`] for any child.
+ */
+pid_t fibre_wait3(int *status, int options, struct rusage *usage);
 
 /*
  `wait4`: [`fibre_waitpid`] that also tells what the child has used.
@@ -1764,7 +2079,26 @@ int fibre_yield(void);
 
 extern struct hostent *gethostbyaddr(const void *address, socklen_t length, int family);
 
+extern int gethostbyaddr_r(const void *address,
+                           socklen_t address_length,
+                           int family,
+                           struct hostent *found,
+                           char *room,
+                           size_t length,
+                           struct hostent **result,
+                           int *error);
+
 extern struct hostent *gethostbyname(const char *name);
+
+extern struct hostent *gethostbyname2(const char *name, int family);
+
+extern int gethostbyname2_r(const char *name,
+                            int family,
+                            struct hostent *found,
+                            char *room,
+                            size_t length,
+                            struct hostent **result,
+                            int *error);
 
 extern int gethostbyname_r(const char *name,
                            struct hostent *found,
@@ -1772,6 +2106,20 @@ extern int gethostbyname_r(const char *name,
                            size_t length,
                            struct hostent **result,
                            int *error);
+
+extern int getservbyname_r(const char *name,
+                           const char *protocol,
+                           struct servent *found,
+                           char *room,
+                           size_t length,
+                           struct servent **result);
+
+extern int getservbyport_r(int port,
+                           const char *protocol,
+                           struct servent *found,
+                           char *room,
+                           size_t length,
+                           struct servent **result);
 
 #ifdef __cplusplus
 }  /* extern "C" */

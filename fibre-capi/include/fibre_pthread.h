@@ -78,6 +78,10 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #pragma redefine_extname pwrite64 fibre_pwrite
 #pragma redefine_extname preadv64 fibre_preadv
 #pragma redefine_extname pwritev64 fibre_pwritev
+#pragma redefine_extname preadv2 fibre_preadv2
+#pragma redefine_extname pwritev2 fibre_pwritev2
+#pragma redefine_extname preadv64v2 fibre_preadv2
+#pragma redefine_extname pwritev64v2 fibre_pwritev2
 #if !defined __clang__ || !defined _FORTIFY_SOURCE || _FORTIFY_SOURCE == 0
 # pragma redefine_extname pread fibre_pread
 #endif
@@ -98,8 +102,10 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #pragma redefine_extname connect fibre_connect
 #pragma redefine_extname socket fibre_socket
 #pragma redefine_extname socketpair fibre_socketpair
+#pragma redefine_extname setsockopt fibre_setsockopt
 #pragma redefine_extname shutdown fibre_shutdown
 #pragma redefine_extname close fibre_close
+#pragma redefine_extname fclose fibre_fclose
 #pragma redefine_extname pipe fibre_pipe
 #pragma redefine_extname pipe2 fibre_pipe2
 #pragma redefine_extname dup fibre_dup
@@ -108,42 +114,93 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #pragma redefine_extname fcntl fibre_fcntl
 #pragma redefine_extname fcntl64 fibre_fcntl
 #pragma redefine_extname ioctl fibre_ioctl
-#pragma redefine_extname setsockopt fibre_setsockopt
+#pragma redefine_extname tcdrain fibre_tcdrain
+#pragma redefine_extname tcsetattr fibre_tcsetattr
 #pragma redefine_extname eventfd fibre_eventfd
 #pragma redefine_extname timerfd_create fibre_timerfd_create
-#pragma redefine_extname fclose fibre_fclose
 
-/* Files. */
-#pragma redefine_extname fsync fibre_fsync
-#pragma redefine_extname fdatasync fibre_fdatasync
-#pragma redefine_extname flock fibre_flock
-#pragma redefine_extname sendfile fibre_sendfile
-#pragma redefine_extname sendfile64 fibre_sendfile
-#pragma redefine_extname splice fibre_splice
-
-/* Children, and names of hosts. */
-#pragma redefine_extname wait fibre_wait
-#pragma redefine_extname waitpid fibre_waitpid
-#pragma redefine_extname wait4 fibre_wait4
-#pragma redefine_extname waitid fibre_waitid
-#pragma redefine_extname getaddrinfo fibre_getaddrinfo
-#pragma redefine_extname getnameinfo fibre_getnameinfo
-#pragma redefine_extname gethostbyname fibre_gethostbyname
-#pragma redefine_extname gethostbyaddr fibre_gethostbyaddr
-#pragma redefine_extname gethostbyname_r fibre_gethostbyname_r
+/* Waiting for descriptors. */
 #pragma redefine_extname poll fibre_poll
 #pragma redefine_extname ppoll fibre_ppoll
+#pragma redefine_extname select fibre_select
+#pragma redefine_extname pselect fibre_pselect
 #pragma redefine_extname epoll_wait fibre_epoll_wait
 #pragma redefine_extname epoll_pwait fibre_epoll_pwait
 #pragma redefine_extname epoll_pwait2 fibre_epoll_pwait2
-#pragma redefine_extname select fibre_select
-#pragma redefine_extname pselect fibre_pselect
-#pragma redefine_extname dup fibre_dup
-#pragma redefine_extname dup2 fibre_dup2
-#pragma redefine_extname dup3 fibre_dup3
-#pragma redefine_extname ioctl fibre_ioctl
-#pragma redefine_extname setsockopt fibre_setsockopt
-#pragma redefine_extname fcntl64 fibre_fcntl
+
+/* Files and pipes. */
+#pragma redefine_extname fsync fibre_fsync
+#pragma redefine_extname fdatasync fibre_fdatasync
+#pragma redefine_extname sync fibre_sync
+#pragma redefine_extname syncfs fibre_syncfs
+#pragma redefine_extname sync_file_range fibre_sync_file_range
+#pragma redefine_extname msync fibre_msync
+#pragma redefine_extname fallocate fibre_fallocate
+#pragma redefine_extname fallocate64 fibre_fallocate
+#pragma redefine_extname posix_fallocate fibre_posix_fallocate
+#pragma redefine_extname posix_fallocate64 fibre_posix_fallocate
+#pragma redefine_extname flock fibre_flock
+#pragma redefine_extname lockf fibre_lockf
+#pragma redefine_extname lockf64 fibre_lockf
+#pragma redefine_extname sendfile fibre_sendfile
+#pragma redefine_extname sendfile64 fibre_sendfile
+#pragma redefine_extname copy_file_range fibre_copy_file_range
+#pragma redefine_extname splice fibre_splice
+#pragma redefine_extname tee fibre_tee
+#pragma redefine_extname vmsplice fibre_vmsplice
+
+/* Queues and semaphores that processes share, and operations that go on by themselves. */
+#pragma redefine_extname msgsnd fibre_msgsnd
+#pragma redefine_extname msgrcv fibre_msgrcv
+#pragma redefine_extname semop fibre_semop
+#pragma redefine_extname semtimedop fibre_semtimedop
+#pragma redefine_extname mq_send fibre_mq_send
+#pragma redefine_extname mq_timedsend fibre_mq_timedsend
+#pragma redefine_extname mq_receive fibre_mq_receive
+#pragma redefine_extname mq_timedreceive fibre_mq_timedreceive
+#pragma redefine_extname aio_suspend fibre_aio_suspend
+#pragma redefine_extname aio_suspend64 fibre_aio_suspend
+
+/* Programs, and children. */
+#pragma redefine_extname posix_spawn fibre_posix_spawn
+#pragma redefine_extname posix_spawnp fibre_posix_spawnp
+#pragma redefine_extname system fibre_system
+#pragma redefine_extname popen fibre_popen
+#pragma redefine_extname pclose fibre_pclose
+#pragma redefine_extname execve fibre_execve
+#pragma redefine_extname execv fibre_execv
+#pragma redefine_extname execvp fibre_execvp
+#pragma redefine_extname execvpe fibre_execvpe
+#pragma redefine_extname fexecve fibre_fexecve
+#pragma redefine_extname wait fibre_wait
+#pragma redefine_extname waitpid fibre_waitpid
+#pragma redefine_extname wait3 fibre_wait3
+#pragma redefine_extname wait4 fibre_wait4
+#pragma redefine_extname waitid fibre_waitid
+
+/* Names of hosts, services, users and groups. (`h_errno` is `(*__h_errno_location())`, whose answer compilers may keep: a
+ * fibre's stays where it is.) */
+#pragma redefine_extname getaddrinfo fibre_getaddrinfo
+#pragma redefine_extname getnameinfo fibre_getnameinfo
+#pragma redefine_extname gethostbyname fibre_gethostbyname
+#pragma redefine_extname gethostbyname_r fibre_gethostbyname_r
+#pragma redefine_extname gethostbyname2 fibre_gethostbyname2
+#pragma redefine_extname gethostbyname2_r fibre_gethostbyname2_r
+#pragma redefine_extname gethostbyaddr fibre_gethostbyaddr
+#pragma redefine_extname gethostbyaddr_r fibre_gethostbyaddr_r
+#pragma redefine_extname __h_errno_location fibre_h_errno_location
+#pragma redefine_extname getservbyname fibre_getservbyname
+#pragma redefine_extname getservbyname_r fibre_getservbyname_r
+#pragma redefine_extname getservbyport fibre_getservbyport
+#pragma redefine_extname getservbyport_r fibre_getservbyport_r
+#pragma redefine_extname getpwnam fibre_getpwnam
+#pragma redefine_extname getpwnam_r fibre_getpwnam_r
+#pragma redefine_extname getpwuid fibre_getpwuid
+#pragma redefine_extname getpwuid_r fibre_getpwuid_r
+#pragma redefine_extname getgrnam fibre_getgrnam
+#pragma redefine_extname getgrnam_r fibre_getgrnam_r
+#pragma redefine_extname getgrgid fibre_getgrgid
+#pragma redefine_extname getgrgid_r fibre_getgrgid_r
 
 /* Opening. */
 #pragma redefine_extname open fibre_open
@@ -183,7 +240,7 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #define __ppoll_alias(a, ...) FIBRE__JOIN(FIBRE__ALIAS_, FIBRE__FORM(a))(ppoll, fibre_ppoll, a, __VA_ARGS__)
 
 /* With _FILE_OFFSET_BITS=64 the system's headers declare these with a symbol of their own. With gcc, a declaration that comes before
- * keeps ours. Opening is declared only if the command line says so: programs have static functions of these names. Clang takes the last
+ * keeps ours. Opening and the like are declared only if the command line says so: programs have static functions of these names. Clang takes the last
  * word for an error; there the macro goes, which on this machine changes names only, and pread, which has an inline definition, is left to
  * the aliases where calls are fortified. */
 #ifndef __clang__
@@ -205,6 +262,11 @@ extern int fcntl(int, int, ...);
 extern int open(const char *, int, ...);
 extern int openat(int, const char *, int, ...);
 extern int creat(const char *, unsigned int);
+extern int lockf(int, int, long);
+extern int fallocate(int, int, long, long);
+extern int posix_fallocate(int, long, long);
+extern __PTRDIFF_TYPE__ preadv2(int, const struct iovec *, int, long, int);
+extern __PTRDIFF_TYPE__ pwritev2(int, const struct iovec *, int, long, int);
 # endif
 # ifdef __cplusplus
 }

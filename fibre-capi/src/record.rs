@@ -94,6 +94,8 @@ pub struct Record {
     pub asynchronous: Cell<bool>,
     /// Whether any of what follows may differ from what a new fibre has.
     rare: AtomicBool,
+    /// Its `h_errno`.
+    host_error: Cell<c_int>,
     /// What few fibres have.
     about: ShortLock<About>,
     /// What `fibre_unpark` has left for `fibre_park`.
@@ -201,6 +203,7 @@ impl Record {
             ending: Cell::new(false),
             asynchronous: Cell::new(false),
             rare: AtomicBool::new(false),
+            host_error: Cell::new(0),
             about: ShortLock::new(About::default()),
             wake: AutoEvent::new(),
             ended: Event::new(),
@@ -285,8 +288,15 @@ impl Record {
     #[cold]
     fn forget(&self) {
         self.rare.store(false, Ordering::Relaxed);
+        self.host_error.set(0);
         *self.about.lock() = About::default();
         self.wake.reset();
+    }
+
+    /// Where its `h_errno` is, which is its own.
+    pub fn host_error(&self) -> *mut c_int {
+        self.rare.store(true, Ordering::Relaxed);
+        self.host_error.as_ptr()
     }
 
     /// Reads or changes what few fibres have.
@@ -510,8 +520,9 @@ fn of_stranger() -> &'static Record {
     static KEY: OnceLock<Key> = OnceLock::new();
     let key = *KEY.get_or_init(|| {
         init::notice_thread_ends();
+        // Destructors of others may ask who they are.
         // SAFETY: its values are such records.
-        unsafe { Key::new(Some(end_of_stranger)) }
+        unsafe { Key::new_last(end_of_stranger) }
     });
     // SAFETY: as above.
     if let Some(record) = unsafe { key.get().cast::<Record>().as_ref() } {

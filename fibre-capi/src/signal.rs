@@ -11,11 +11,19 @@ use std::ffi::c_int;
 /// The last signal.
 const LAST: c_int = 64;
 
+/// Signals that the C library has for itself: for cancellation, and for what all threads have to do.
+const INTERNAL: [c_int; 2] = [32, 33];
+
+/// Whether a program may send such a signal, or zero.
+fn may_be_sent(signal: c_int) -> bool {
+    (0..=LAST).contains(&signal) && !INTERNAL.contains(&signal)
+}
+
 /// `pthread_kill`: sends a signal to the process of a fibre that there is; zero only looks for the fibre. No call of
 /// the fibre is interrupted. `ESRCH` if there is no such fibre, `EINVAL` for no signal.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_kill(thread: fibre_t, signal: c_int) -> c_int {
-    if !(0..=LAST).contains(&signal) {
+    if !may_be_sent(signal) {
         return libc::EINVAL;
     }
     if let Err(refused) = contain(|| Record::with(thread, |_, _| ())) {
@@ -27,7 +35,7 @@ pub extern "C" fn fibre_kill(thread: fibre_t, signal: c_int) -> c_int {
 /// `pthread_sigqueue`: `fibre_kill` with a value.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_sigqueue(thread: fibre_t, signal: c_int, value: libc::sigval) -> c_int {
-    if !(0..=LAST).contains(&signal) {
+    if !may_be_sent(signal) {
         return libc::EINVAL;
     }
     let there = contain(|| Record::with(thread, |_, _| ()));
@@ -43,7 +51,11 @@ pub extern "C" fn fibre_raise(signal: c_int) -> c_int {
         // SAFETY: a plain number.
         return unsafe { libc::raise(signal) };
     }
-    match send(signal, None) {
+    let number = match may_be_sent(signal) {
+        true => send(signal, None),
+        false => libc::EINVAL,
+    };
+    match number {
         0 => 0,
         number => {
             crate::errno::set(number);

@@ -211,7 +211,7 @@ pub unsafe fn deadline_of(
 
 /// Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling fibre waits, and its processor
 /// runs others. `errno` is what the routine has left. For calls that would block a processor: files, libraries of
-/// others. The routine is no fibre.
+/// others. The routine is no fibre. Its thread blocks signals, as processors do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_blocking(
     routine: fibre_start_t,

@@ -33,6 +33,17 @@ pub unsafe extern "C" fn fibre_waitpid(
     unsafe { fibre_wait4(pid, status, options, ptr::null_mut()) }
 }
 
+/// `wait3`: [`fibre_wait4`] for any child.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_wait3(
+    status: *mut c_int,
+    options: c_int,
+    usage: *mut libc::rusage,
+) -> libc::pid_t {
+    // SAFETY: the caller's places.
+    unsafe { fibre_wait4(-1, status, options, usage) }
+}
+
 /// `wait4`: [`fibre_waitpid`] that also tells what the child has used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_wait4(

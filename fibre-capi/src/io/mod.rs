@@ -8,20 +8,26 @@
 //! On a plain thread each call is the system's own, signals included.
 
 mod child;
+mod entries;
 mod entry;
 mod event_set;
 mod file;
 mod hidden;
+mod library;
 mod names;
 mod numbers;
 mod plain;
 mod poll;
+mod program;
+mod queue;
 mod read;
 mod receive;
 mod select;
 mod send;
 mod socket;
+mod storage;
 mod system;
+mod terminal;
 mod terms;
 mod vector;
 mod write;

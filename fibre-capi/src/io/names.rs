@@ -1,16 +1,11 @@
-//! Names of hosts and services: the system's look-ups, on a thread of the pool, as they wait for files and servers.
-//!
-//! What a look-up leaves in `errno` and `h_errno`, which are of a thread, is brought to the caller's.
+//! Names of hosts: the system's look-ups, on a thread of the pool, as they wait for files and servers.
 
-use crate::boundary::keep_errno;
-use crate::errno;
-use fibre_core::blocking;
+use super::library::elsewhere;
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" {
-    /// Where `h_errno` of this thread is.
-    safe fn __h_errno_location() -> *mut c_int;
     fn gethostbyname(name: *const c_char) -> *mut libc::hostent;
+    fn gethostbyname2(name: *const c_char, family: c_int) -> *mut libc::hostent;
     fn gethostbyaddr(
         address: *const c_void,
         length: libc::socklen_t,
@@ -24,43 +19,25 @@ unsafe extern "C" {
         result: *mut *mut libc::hostent,
         error: *mut c_int,
     ) -> c_int;
-}
-
-/// Passes a program's pointers to the thread that works for it while it waits.
-#[derive(Clone, Copy)]
-struct Passed<T>(T);
-
-// SAFETY: the caller waits until the other thread is ready with them.
-unsafe impl<T> Send for Passed<T> {}
-
-impl<T> Passed<T> {
-    /// Taken as a whole, so that closures take it as a whole.
-    fn take(self) -> T {
-        self.0
-    }
-}
-
-/// Makes a look-up elsewhere, and leaves here what it leaves there.
-fn elsewhere<R>(look_up: impl FnOnce() -> R) -> R {
-    let look_up = Passed(look_up);
-    let (result, number, host_number) = keep_errno(|| {
-        let done = blocking(move || {
-            let result = (look_up.take())();
-            // SAFETY: this thread's.
-            Passed((result, errno::get(), unsafe { *__h_errno_location() }))
-        });
-        done.take()
-    });
-    errno::set(number);
-    set_host_errno(host_number);
-    result
-}
-
-/// Sets `h_errno` of the thread that the fibre is on now.
-#[inline(never)]
-fn set_host_errno(number: c_int) {
-    // SAFETY: this thread's, and used at once.
-    unsafe { *__h_errno_location() = number };
+    fn gethostbyname2_r(
+        name: *const c_char,
+        family: c_int,
+        found: *mut libc::hostent,
+        room: *mut c_char,
+        length: usize,
+        result: *mut *mut libc::hostent,
+        error: *mut c_int,
+    ) -> c_int;
+    fn gethostbyaddr_r(
+        address: *const c_void,
+        address_length: libc::socklen_t,
+        family: c_int,
+        found: *mut libc::hostent,
+        room: *mut c_char,
+        length: usize,
+        result: *mut *mut libc::hostent,
+        error: *mut c_int,
+    ) -> c_int;
 }
 
 /// `getaddrinfo`. Blocks the fibre.
@@ -130,4 +107,56 @@ pub unsafe extern "C" fn fibre_gethostbyname_r(
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
     elsewhere(|| unsafe { gethostbyname_r(name, found, room, length, result, error) })
+}
+
+/// `gethostbyname2`: [`fibre_gethostbyname`] for a family of addresses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_gethostbyname2(
+    name: *const c_char,
+    family: c_int,
+) -> *mut libc::hostent {
+    // SAFETY: the caller's name.
+    elsewhere(|| unsafe { gethostbyname2(name, family) })
+}
+
+/// `gethostbyname2_r`: [`fibre_gethostbyname_r`] for a family of addresses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_gethostbyname2_r(
+    name: *const c_char,
+    family: c_int,
+    found: *mut libc::hostent,
+    room: *mut c_char,
+    length: usize,
+    result: *mut *mut libc::hostent,
+    error: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's pointers, which stay valid.
+    elsewhere(|| unsafe { gethostbyname2_r(name, family, found, room, length, result, error) })
+}
+
+/// `gethostbyaddr_r`: into the caller's memory. Blocks the fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_gethostbyaddr_r(
+    address: *const c_void,
+    address_length: libc::socklen_t,
+    family: c_int,
+    found: *mut libc::hostent,
+    room: *mut c_char,
+    length: usize,
+    result: *mut *mut libc::hostent,
+    error: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's pointers, which stay valid.
+    elsewhere(|| unsafe {
+        gethostbyaddr_r(
+            address,
+            address_length,
+            family,
+            found,
+            room,
+            length,
+            result,
+            error,
+        )
+    })
 }

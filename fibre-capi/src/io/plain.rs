@@ -2,7 +2,7 @@
 
 use super::entry::borrow;
 use super::system::call_kernel;
-use fibre_core::{blocking, cancellation_point};
+use fibre_core::{blocking, cancellation_point, in_fibre};
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Call, Failure, patiently, wait};
 use rustix::io::Errno;
@@ -61,6 +61,24 @@ impl Plain {
         }
         wait(borrow(fd), interest, None)?;
         self.patiently()
+    }
+
+    /// Makes a call that waits for what others do: of a fibre [`patiently`](Self::patiently), else here.
+    pub fn await_others(self) -> Result<usize, Failure> {
+        if in_fibre() {
+            self.patiently()
+        } else {
+            Ok(self.here()?)
+        }
+    }
+
+    /// Makes a call that waits for files, and is no cancellation point: of a fibre on another thread, else here.
+    pub fn await_file(self) -> Result<usize, Errno> {
+        if in_fibre() {
+            blocking(|| self.endure())
+        } else {
+            self.here()
+        }
     }
 
     /// Makes the call until no signal ends it.

@@ -1,0 +1,148 @@
+//! Queues of messages and sets of semaphores that processes share, of System V and of POSIX; and operations that go on by themselves.
+//!
+//! A fibre that has to wait there does so by a thread of its own, and its cancellation does not end that wait.
+
+use super::entry::{enduring, nothing, or_leave};
+use super::library::patiently;
+use super::plain::plain;
+use crate::cancel::fibre_testcancel;
+use fibre_core::in_fibre;
+use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
+use std::ptr;
+
+/// `msgsnd`: waits for room, unless `IPC_NOWAIT` says otherwise. A cancellation point before it begins.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_msgsnd(
+    queue: c_int,
+    message: *const c_void,
+    length: usize,
+    flags: c_int,
+) -> c_int {
+    or_leave(|| {
+        let as_called = plain!(SYS_msgsnd, queue, message, length, flags);
+        if flags & libc::IPC_NOWAIT != 0 {
+            return Ok(nothing(as_called.here())?);
+        }
+        as_called.await_others().map(drop)
+    })
+}
+
+/// `msgrcv`: waits for a message, unless `IPC_NOWAIT` says otherwise. A cancellation point before it begins.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_msgrcv(
+    queue: c_int,
+    message: *mut c_void,
+    room: usize,
+    kind: c_long,
+    flags: c_int,
+) -> isize {
+    or_leave(|| {
+        let as_called = plain!(SYS_msgrcv, queue, message, room, kind, flags);
+        if flags & libc::IPC_NOWAIT != 0 {
+            return Ok(as_called.here()?);
+        }
+        as_called.await_others()
+    })
+}
+
+/// `semop`: [`fibre_semtimedop`] for as long as it takes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_semop(
+    set: c_int,
+    operations: *mut libc::sembuf,
+    count: usize,
+) -> c_int {
+    // SAFETY: the caller's operations.
+    unsafe { fibre_semtimedop(set, operations, count, ptr::null()) }
+}
+
+/// `semtimedop`: waits until it can do all operations, for so long at most. No cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_semtimedop(
+    set: c_int,
+    operations: *mut libc::sembuf,
+    count: usize,
+    time_out: *const libc::timespec,
+) -> c_int {
+    enduring(|| {
+        let as_called = plain!(SYS_semtimedop, set, operations, count, time_out);
+        if in_fibre() {
+            nothing(fibre_io::raw::patiently(|| as_called.here()))
+        } else {
+            nothing(as_called.here())
+        }
+    })
+}
+
+/// `mq_send`: [`fibre_mq_timedsend`] for as long as it takes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_mq_send(
+    queue: c_int,
+    message: *const c_char,
+    length: usize,
+    priority: c_uint,
+) -> c_int {
+    // SAFETY: the caller's message.
+    unsafe { fibre_mq_timedsend(queue, message, length, priority, ptr::null()) }
+}
+
+/// `mq_timedsend`: waits for room until then at most, unless the queue is non-blocking. A cancellation point before it begins.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_mq_timedsend(
+    queue: c_int,
+    message: *const c_char,
+    length: usize,
+    priority: c_uint,
+    deadline: *const libc::timespec,
+) -> c_int {
+    or_leave(|| {
+        let as_called = plain!(SYS_mq_timedsend, queue, message, length, priority, deadline);
+        as_called.await_others().map(drop)
+    })
+}
+
+/// `mq_receive`: [`fibre_mq_timedreceive`] for as long as it takes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_mq_receive(
+    queue: c_int,
+    message: *mut c_char,
+    room: usize,
+    priority: *mut c_uint,
+) -> isize {
+    // SAFETY: the caller's room.
+    unsafe { fibre_mq_timedreceive(queue, message, room, priority, ptr::null()) }
+}
+
+/// `mq_timedreceive`: waits for a message until then at most, unless the queue is non-blocking. A cancellation point before it begins.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_mq_timedreceive(
+    queue: c_int,
+    message: *mut c_char,
+    room: usize,
+    priority: *mut c_uint,
+    deadline: *const libc::timespec,
+) -> isize {
+    or_leave(|| {
+        let as_called = plain!(
+            SYS_mq_timedreceive,
+            queue,
+            message,
+            room,
+            priority,
+            deadline
+        );
+        as_called.await_others()
+    })
+}
+
+/// `aio_suspend`: waits for one of several operations, for so long at most. A cancellation point before it begins.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_aio_suspend(
+    operations: *const *const libc::aiocb,
+    count: c_int,
+    time_out: *const libc::timespec,
+) -> c_int {
+    fibre_testcancel();
+    // SAFETY: the caller's operations, which stay valid.
+    patiently(|| unsafe { libc::aio_suspend(operations, count, time_out) })
+}
