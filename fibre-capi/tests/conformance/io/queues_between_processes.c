@@ -59,8 +59,7 @@ static void system_v_messages(void)
 static void *take(void *unused)
 {
     struct sembuf down = {0, -1, 0};
-    struct timespec soon = {0, 1000000}, late = {20, 0};
-    FAILS(semtimedop(set, &down, 1, &soon), EAGAIN);
+    struct timespec late = {20, 0};
     OK(semop(set, &down, 1));
     OK(semtimedop(set, &down, 1, &late));
     return unused;
@@ -68,9 +67,11 @@ static void *take(void *unused)
 
 static void system_v_semaphores(void)
 {
-    struct sembuf up = {0, 1, 0};
+    struct sembuf up = {0, 1, 0}, down = {0, -1, 0};
+    struct timespec soon = {0, 1000000};
     set = semget(IPC_PRIVATE, 1, 0600);
     CHECK(set >= 0);
+    FAILS(semtimedop(set, &down, 1, &soon), EAGAIN);
     pthread_t thread = start(take, NULL);
     for (int i = 0; i < 2; i++) {
         let_block();
@@ -84,8 +85,7 @@ static void *receive_twice(void *unused)
 {
     char text[8];
     unsigned priority = 0;
-    struct timespec soon = in_ms(CLOCK_REALTIME, 1), late = in_ms(CLOCK_REALTIME, 20000);
-    FAILS(mq_timedreceive(posix_queue, text, sizeof text, NULL, &soon), ETIMEDOUT);
+    struct timespec late = in_ms(CLOCK_REALTIME, 20000);
     IS(mq_receive(posix_queue, text, sizeof text, &priority), 2);
     IS(priority, 5);
     IS(mq_timedreceive(posix_queue, text, sizeof text, NULL, &late), 2);
@@ -108,6 +108,8 @@ static void posix_messages(void)
     posix_queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &room);
     CHECK(posix_queue != (mqd_t)-1);
     OK(mq_unlink(name));
+    struct timespec soon = in_ms(CLOCK_REALTIME, 1);
+    FAILS(mq_timedreceive(posix_queue, text, sizeof text, NULL, &soon), ETIMEDOUT);
     pthread_t thread = start(receive_twice, NULL);
     for (int i = 0; i < 2; i++) {
         let_block();
