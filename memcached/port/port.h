@@ -22,13 +22,13 @@ void port_given_back(conn *c);
 /* The last thing that is done with a connection that closes: closes its descriptor and ends its fibre's loop. */
 void port_close(conn *c);
 
-/* Closes every connection that its fibre serves; the others are with side threads. */
+/* Has every connection closed by the fibre that serves it; the others are with side threads, and stay there. */
 void port_end_connections(void);
 
 /* Makes the workers' structures ready to be shared by fibres, instead of starting a thread for each. */
 void port_shard_init(LIBEVENT_THREAD *shard);
 
-/* The shard's objects for responses, one fibre at a time. */
+/* The shard's objects for responses, one fibre at a time, and their number. */
 mc_resp *port_resp_allocate(conn *c);
 void port_resp_free(conn *c, mc_resp *resp);
 

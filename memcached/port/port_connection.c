@@ -11,8 +11,11 @@
  *  - A closed connection's record may serve the next client at once. So the fibre learns on its own stack
  *    (`left`) that it was closed, and `close` comes last, when nothing of the record is needed any more.
  *  - The end (SIGUSR1): `port_stopping` is set and sockets are shut down, so that waits end; each fibre closes
- *    its own connection. `port_serving` counts fibres that have a connection in hands.
+ *    its own connection. `port_serving` counts fibres that have a connection in hands, or get it back for sure.
+ *    Once it is zero the connections that are left are the main thread's: a fibre that is given one back counts
+ *    itself before it looks at `port_stopping`, and then leaves it alone. So nobody closes what another closes.
  */
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
@@ -53,18 +56,36 @@ static int port_ready(int fd, short events, int patience_ms) {
 static int port_patience(const conn *c) {
     if (IS_UDP(c->transport))
         return 1000; /* shutdown does not end the wait of an unconnected socket */
-    if (settings.idle_timeout == 0 || !IS_TCP(c->transport) || c->state != conn_read)
+    if (settings.idle_timeout <= 0 || !IS_TCP(c->transport) || (c->state != conn_read && c->state != conn_new_cmd))
         return -1;
-    int left = settings.idle_timeout + 1 - (int)(current_time - c->last_cmd_time);
-    return left <= 0 ? 1000 : left * 1000;
+    int64_t left = (int64_t)settings.idle_timeout + 1 - (current_time - c->last_cmd_time);
+    int64_t most = INT_MAX / 1000; /* who has waited for so long looks again */
+    return left <= 0 ? 1000 : 1000 * (int)(left < most ? left : most);
 }
 
 /* Another thread has the connection; waits until it is given back. */
 static void port_await_return(conn *c) {
-    __atomic_sub_fetch(&port_serving, 1, __ATOMIC_SEQ_CST);
-    while (sem_wait(&c->event.posts) != 0)
-        continue;
-    __atomic_add_fetch(&port_serving, 1, __ATOMIC_SEQ_CST);
+    if (c->state == conn_io_queue) { /* reading comes to an end, so the end waits for it */
+        while (sem_wait(&c->event.posts) != 0)
+            continue;
+        return;
+    }
+    do {
+        __atomic_sub_fetch(&port_serving, 1, __ATOMIC_SEQ_CST);
+        while (sem_wait(&c->event.posts) != 0)
+            continue;
+        __atomic_add_fetch(&port_serving, 1, __ATOMIC_SEQ_CST);
+    } while (__atomic_load_n(&port_stopping, __ATOMIC_SEQ_CST));
+}
+
+/* The kernel has no memory or no room to wait for the descriptor: a client is let go, as in the original. */
+static void port_cannot_wait(conn *c) {
+    if (settings.verbose > 0)
+        perror("Can't wait for a descriptor");
+    if (c->state == conn_listening || IS_UDP(c->transport))
+        usleep(PORT_BACKOFF_US);
+    else
+        conn_close(c);
 }
 
 /* One turn of a connection: waits as its event says, and lets the state machine run. */
@@ -76,20 +97,21 @@ static void port_turn(conn *c) {
         conn_worker_readd(c);
         return;
     }
-    if (event->events == 0) {
+    short events = event->events;
+    if (events == 0)
         usleep(PORT_BACKOFF_US); /* a listener while descriptors have run out */
-        return;
-    }
-    if (c->state == conn_new_cmd && c->rbytes > 0)
+    else if (c->state == conn_new_cmd && c->rbytes > 0)
         sched_yield(); /* it had its share of requests, and has read more */
     else
-        ready = port_ready(event->fd, event->events, port_patience(c));
-    if (__atomic_load_n(&port_stopping, __ATOMIC_RELAXED))
+        ready = port_ready(event->fd, events, port_patience(c));
+    if (__atomic_load_n(&port_stopping, __ATOMIC_SEQ_CST))
         conn_close(c);
-    else if (ready > 0)
-        event_handler(event->fd, event->events, c);
+    else if (ready > 0 && events != 0)
+        event_handler(event->fd, events, c);
     else if (ready == 0 && !IS_UDP(c->transport))
         conn_close_idle(c);
+    else if (ready < 0 && errno != EINTR)
+        port_cannot_wait(c);
 }
 
 /* What each connection's fibre runs, until the connection is closed. */
@@ -135,19 +157,21 @@ void port_close(conn *c) {
     pthread_mutex_unlock(&conn_lock);
 }
 
+/* The lock of the shard's statistics, which are kept in the same moment anyway, guards its responses. */
 mc_resp *port_resp_allocate(conn *c) {
-    pthread_mutex_t *lock = &c->thread->bundle_lock;
-    pthread_mutex_lock(lock);
+    THR_STATS_LOCK(c);
     mc_resp *resp = resp_allocate(c);
-    pthread_mutex_unlock(lock);
+    if (resp != NULL)
+        c->thread->stats.response_obj_count++;
+    THR_STATS_UNLOCK(c);
     return resp;
 }
 
 void port_resp_free(conn *c, mc_resp *resp) {
-    pthread_mutex_t *lock = &c->thread->bundle_lock;
-    pthread_mutex_lock(lock);
+    THR_STATS_LOCK(c);
     resp_free(c, resp);
-    pthread_mutex_unlock(lock);
+    c->thread->stats.response_obj_count--;
+    THR_STATS_UNLOCK(c);
 }
 
 void port_refuse(conn *c) {

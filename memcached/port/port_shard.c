@@ -3,8 +3,8 @@
  *
  * The original has a thread for each worker, which alone uses its caches. Here `-t N` gives N shards and as
  * many processors; a connection belongs to a shard for statistics, buffers and log, and its fibre may run on
- * any processor. So what only the worker used has a lock: the caches their own, the bundles of responses the
- * shard's. To stop all requests, as the growing hash table needs, every item lock is taken in order: whoever
+ * any processor. So what only the worker used has a lock: the caches their own, the bundles of responses that
+ * of the shard's statistics. To stop all requests, as the growing hash table needs, every item lock is taken in order: whoever
  * looks at the table holds one.
  */
 
@@ -13,18 +13,20 @@ void port_log_to(logger *l) {
 }
 
 /* What the library does otherwise if the environment does not say: as many processors as the original would have
- * threads; and no fibre lets others run before it reads, since it has just waited, and has taken a read buffer. */
+ * threads; no fibre lets others run before it reads, since it has just waited, and has taken a read buffer; and
+ * none is cut off in the middle of a batch, whose length the state machine limits by itself (-R), since it may
+ * have locks then that the others need. */
 static void port_configure(void) {
     char number[16];
     snprintf(number, sizeof(number), "%d", settings.num_threads);
     setenv("FIBRE_PROCESSORS", number, 0);
     setenv("FIBRE_YIELD_BEFORE_READ", "0", 0);
+    setenv("FIBRE_SLICE", "1000", 0);
 }
 
 void port_shard_init(LIBEVENT_THREAD *shard) {
     if (shard == threads)
         port_configure();
-    pthread_mutex_init(&shard->bundle_lock, NULL);
     shard->l = logger_create();
     shard->lru_bump_buf = item_lru_bump_buf_create();
     if (shard->l == NULL || shard->lru_bump_buf == NULL) {
@@ -85,7 +87,7 @@ void stop_threads(void) {
     }
     logger_stop();
     port_stopped("logger");
-    conn_close_all();
+    conn_close_all(); /* no fibre touches these any more, see port_await_return */
     port_stopped("connections of side threads");
 }
 

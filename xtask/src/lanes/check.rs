@@ -1,12 +1,14 @@
 //! `check`: what to run before a commit. Formatting, clippy, the source rules and the
 //! documentation; no test.
 
+use std::process::Command;
+
 use anyhow::Result;
 
 use crate::lanes::doc;
 use crate::steps::Steps;
 use crate::tidy;
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::{Workspace, cargo, require_program};
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
@@ -25,5 +27,14 @@ pub(crate) fn lint(steps: &mut Steps) -> Result<()> {
 
 /// The source rules.
 pub(crate) fn source_rules(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
-    steps.check("tidy", || tidy::check(workspace))
+    steps.check("tidy", || tidy::check(workspace))?;
+    edit_list(steps)
+}
+
+/// The tests of the program that applies the list of edits to Memcached.
+fn edit_list(steps: &mut Steps) -> Result<()> {
+    require_program("prove", "it is part of perl")?;
+    let mut prove = Command::new("prove");
+    prove.args(["--quiet", "memcached/port"]);
+    steps.run("memcached: list of edits", prove)
 }
