@@ -192,17 +192,23 @@ int port_main_loop(struct event_base *base, int flags) {
     return event_base_loop(base, flags);
 }
 
+/* Whether the fibre of `c` waits for it, or is about to. */
+static bool port_waits(const conn *c) {
+    return c != NULL && c->state != conn_closed && c->event.armed && c->event.driver != NULL;
+}
+
 void port_end_connections(void) {
     __atomic_store_n(&port_stopping, true, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&port_serving, __ATOMIC_SEQ_CST) > 0) {
         for (int fd = 0; fd < max_fds; fd++) {
+            if (!port_waits(conns[fd]))
+                continue; /* a look without the lock, which those who close need; there is another round */
             /* The lock keeps the number from being closed, and so from meaning something else. */
             pthread_mutex_lock(&conn_lock);
-            conn *c = conns[fd];
-            if (c != NULL && c->state != conn_closed && c->event.armed && c->event.driver != NULL)
+            if (port_waits(conns[fd]))
                 shutdown(fd, SHUT_RDWR);
             pthread_mutex_unlock(&conn_lock);
         }
-        usleep(1000);
+        usleep(PORT_BACKOFF_US);
     }
 }
