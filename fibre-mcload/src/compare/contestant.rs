@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use fibre_measure::Pinned as _;
-use rustix::process::{Pid, Signal, getuid, kill_process};
+use rustix::process::getuid;
 use serde::Serialize;
 
 /// What a server is started with that does not say itself where it listens.
@@ -19,9 +19,6 @@ pub const USUAL: &str =
 
 /// How long a server may take to listen.
 const START: Duration = Duration::from_secs(10);
-
-/// How long a server may take to end before it is killed.
-const GRACE: Duration = Duration::from_secs(3);
 
 /// From one look to the next.
 const LOOK: Duration = Duration::from_millis(5);
@@ -196,19 +193,10 @@ impl Running {
         self.child.id()
     }
 
-    /// Ends it: by SIGTERM, at last by force.
+    /// Ends it, by force: nobody waits for what it would still do.
     fn end(&mut self) -> io::Result<()> {
-        if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
-            kill_process(pid, Signal::TERM)?;
-        }
-        let started = Instant::now();
-        while self.child.try_wait()?.is_none() {
-            if started.elapsed() > GRACE {
-                self.child.kill()?;
-            }
-            thread::sleep(LOOK);
-        }
-        Ok(())
+        self.child.kill()?;
+        self.child.wait().map(drop)
     }
 }
 

@@ -15,7 +15,7 @@ mod tables;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -27,8 +27,8 @@ use point::{Figure, Point, Sizes};
 use readings::{Length, Readings, Run, Tiny};
 use results::{Results, Row};
 
-/// Seconds that a run takes beside the time of the load: the server's start and end, and storing all keys.
-const BESIDE: f64 = 0.7;
+/// Seconds of load of the runs that show what a run takes beside.
+const TRIAL: f64 = 0.4;
 
 /// Seconds that the measurement of idle connections takes.
 const IDLE: f64 = 3.0;
@@ -86,10 +86,11 @@ impl Compare {
         let servers = self.contestants();
         let sizes = self.sizes(&cores, servers.iter().any(|server| server.is_variant));
         let (grid, figures) = (sizes.grid(), sizes.figures());
+        let length = self.length(self.runs(&sizes, &servers), || self.beside(&grid, &cores))?;
         let mut results = Results {
             machine: Machine::observe(),
             cores: cores.count(),
-            length: self.length(self.runs(&sizes, &servers)),
+            length,
             repetitions: self.repetitions(),
             points: sizes
                 .points()
@@ -171,28 +172,61 @@ impl Compare {
         }
     }
 
-    /// How long a run may be, if a repetition has so many.
-    fn length(&self, runs: usize) -> Length {
+    /// What a run takes beside the load, in seconds: the server's start and end, and storing all keys. Tries each server
+    /// once, so that one who cannot be measured at all is known at once.
+    fn beside(&self, grid: &[Point], cores: &Cores) -> anyhow::Result<f64> {
+        let point = *grid.first().context("there is no point to measure at")?;
+        let mut sum = 0.0;
+        for contestant in &self.servers {
+            let trial = Run {
+                contestant,
+                point,
+                rate: None,
+                length: Length {
+                    seconds: 0.75 * TRIAL,
+                    warm_up: 0.25 * TRIAL,
+                    tiny: None,
+                },
+                cores,
+            };
+            let started = Instant::now();
+            let measured = Readings::default().measure(&trial);
+            measured.with_context(|| format!("trying {}", contestant.name))?;
+            sum += started.elapsed().as_secs_f64() - TRIAL;
+        }
+        Ok(sum / self.servers.len() as f64)
+    }
+
+    /// How long a run may be, if a repetition has so many, each of which takes so many seconds beside.
+    fn length(
+        &self,
+        runs: usize,
+        beside: impl FnOnce() -> anyhow::Result<f64>,
+    ) -> anyhow::Result<Length> {
         if self.quick {
-            return Length {
+            return Ok(Length {
                 seconds: 60.0,
                 warm_up: 0.0,
                 tiny: Some(Tiny {
                     keys: 200,
                     requests: 300,
                 }),
-            };
+            });
         }
-        let time = self.minutes * 60.0 - IDLE * self.servers.len() as f64;
-        let each = time / (runs * self.repetitions()) as f64 - BESIDE;
-        let seconds = self.seconds.unwrap_or((each / 1.25).clamp(0.3, 10.0));
+        let seconds = if let Some(seconds) = self.seconds {
+            seconds
+        } else {
+            let time = self.minutes * 60.0 - IDLE * self.servers.len() as f64;
+            let each = time / (runs * self.repetitions()) as f64 - beside()?;
+            (each / 1.25).clamp(0.3, 10.0)
+        };
         // Hundredths read well.
         let round = |seconds: f64| (seconds * 100.0).round() / 100.0;
-        Length {
+        Ok(Length {
             seconds: round(seconds),
             warm_up: round(seconds / 4.0),
             tiny: None,
-        }
+        })
     }
 
     /// Measures all points, in as many rounds as there are repetitions.
