@@ -10,6 +10,7 @@
 //! * [`cycles`]: no import cycle between the modules of a crate; [`modules`] finds the imports,
 //!   [`mentions`] what one module names.
 //! * [`configuration`]: every environment variable stands in the table of docs/CONFIGURATION.md.
+//! * [`decisions`]: the index of docs/decisions lists each record once, as that calls itself.
 //! * [`faults`]: the files and tests that docs/FAULTS.md names exist, and each row has a test.
 //! * [`commits`]: the shape of commit subjects.
 
@@ -17,6 +18,7 @@ mod arrows;
 mod commits;
 mod configuration;
 mod cycles;
+mod decisions;
 mod faults;
 mod mentions;
 mod modules;
@@ -52,6 +54,11 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
         &read(workspace, configuration::PATH),
     ));
     violations.extend(faults::check(&sources, &read(workspace, faults::PATH)));
+    let records = decisions::read_all(&workspace.root().join(decisions::FOLDER))?;
+    violations.extend(decisions::check(
+        &records,
+        &read(workspace, decisions::INDEX),
+    ));
     violations.extend(arrows::check(&packages, &sources));
     violations.extend(import_cycles(&packages, &sources));
     let (subjects, commit_remark) = commits::subjects(workspace.root())?;
