@@ -214,6 +214,16 @@ impl Gate {
         }
     }
 
+    /// Reports a call that took less than it was given: nothing is left. But an event that tells of the end, too, is
+    /// for all, and behind a mark of urgent data there may be more, of which no other event tells.
+    #[inline]
+    pub fn took_rest(&self, seen: Snapshot) {
+        self.word.drained(seen, false);
+        if seen.tells_more() {
+            self.pass_on();
+        }
+    }
+
     /// Closes the direction and wakes all.
     pub fn close(&self) {
         if self.word.close() == Delivered::Waiters {

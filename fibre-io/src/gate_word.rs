@@ -77,10 +77,11 @@ impl Snapshot {
         self.0 & (READY | HANGUP) != 0
     }
 
-    /// Whether the peer has closed, as far as is known: all may go on.
+    /// Whether there is something besides what one call takes: the peer has closed, as far as is known, or there has
+    /// been urgent data.
     #[must_use]
-    pub fn is_hung_up(self) -> bool {
-        self.0 & HANGUP != 0
+    pub fn tells_more(self) -> bool {
+        self.0 & (HANGUP | MARKED) != 0
     }
 
     /// Whether we have closed the descriptor.

@@ -108,8 +108,17 @@ impl Ownership {
 
     /// The generation of the present owner, if there is one.
     pub fn owner(&self) -> Option<u32> {
-        let generation = self.generation.load(Ordering::Acquire);
-        (self.state.load(Ordering::Acquire) == OWNED).then_some(generation)
+        loop {
+            let generation = self.generation();
+            if self.state.load(Ordering::Acquire) != OWNED {
+                return None;
+            }
+            // It was this one's state, unless another owner has come between the two loads.
+            if self.is_last(generation) || planted("ownership: of two loads, the first may be old")
+            {
+                return Some(generation);
+            }
+        }
     }
 
     /// Whether the owner of this generation is the present one. For who has acquired what came after that one's going,

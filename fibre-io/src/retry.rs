@@ -66,7 +66,7 @@ impl<'a> Retry<'a> {
         }
         let left = end.map_or(LONGEST, |end| end - now);
         self.pause(left)?;
-        self.waits += 1;
+        self.waits = self.waits.saturating_add(1);
         Ok(true)
     }
 

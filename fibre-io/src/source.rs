@@ -7,8 +7,9 @@ use crate::gate_word::Snapshot;
 use crate::known::Known;
 use crate::patience::Patience;
 use crate::poller::epoll_of_caller;
+use crate::retry::Retry;
 use crate::table::Slot;
-use fibre_core::{Cancelled, foresee, yield_cancellable, yield_point_cancellable};
+use fibre_core::{Cancelled, foresee, is_forked_child, yield_cancellable, yield_point_cancellable};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -199,11 +200,7 @@ impl<F: AsFd> Source<F> {
                     return Ok(value);
                 }
                 Ok((value, Left::Nothing)) => {
-                    gate.drained(seen, false);
-                    if seen.is_hung_up() {
-                        // One event told of data and of the end; the end is for all.
-                        gate.pass_on();
-                    }
+                    gate.took_rest(seen);
                     return Ok(value);
                 }
                 Err(Errno::INTR) => {}
@@ -216,6 +213,32 @@ impl<F: AsFd> Source<F> {
                     gate.pass_on();
                     return Err(errno.into());
                 }
+            }
+        }
+    }
+
+    /// The funnel for what no event may tell of: it tries again after pauses of up to 5 ms, and keeps what events
+    /// have told for other calls. Blocks the fibre (or thread), as long as `patience` allows.
+    ///
+    /// # Errors
+    ///
+    /// As for [`io`](Self::io).
+    pub fn io_untold<T>(
+        &self,
+        direction: Direction,
+        patience: Patience<'_>,
+        mut operation: impl FnMut(BorrowedFd<'_>) -> Result<T, Errno>,
+    ) -> io::Result<T> {
+        yield_point_cancellable()?;
+        let mut retry = Retry::new(patience);
+        loop {
+            if self.gate(direction).snapshot().is_closed() {
+                return Err(refuse());
+            }
+            match operation(self.as_fd()) {
+                Err(Errno::AGAIN) => retry.wait()?,
+                Err(Errno::INTR) => {}
+                done => return Ok(done?),
             }
         }
     }
@@ -273,10 +296,11 @@ impl<F: AsFd> Source<F> {
 
     /// Takes the descriptor out of epoll and leaves the slot to a later owner.
     fn let_go(&self) {
-        if let Some(epoll) = self.slot.deregister() {
-            epoll.remove(self.as_fd());
+        if is_forked_child() {
+            // Nobody waits here, and what the parent was about to do with the slot is never done.
+            return;
         }
-        self.slot.release();
+        self.slot.release(|epoll| epoll.remove(self.as_fd()));
     }
 
     /// Lets all who wait for a direction look at their [`TimeLimit`](crate::TimeLimit) again,
@@ -326,8 +350,8 @@ fn slot_of(fd: BorrowedFd<'_>) -> io::Result<&'static Slot> {
         .ok_or_else(|| io::Error::other("a descriptor number beyond four million"))
 }
 
-/// Registers a descriptor, which has this slot and an owner, with the caller's processor, unless
-/// it is registered. What was found, and not made, is asked about each time.
+/// Registers a descriptor, which has this slot, with the caller's processor, unless it is registered, or
+/// has no owner any more. What was found, and not made, is asked about each time.
 ///
 /// # Errors
 ///

@@ -97,7 +97,7 @@ impl Slot {
     /// owner still, its descriptor has been closed unseen, and who waits for it is told.
     pub fn make(&self, known: Known) {
         if self.owner().is_some() {
-            self.release();
+            self.forget();
         }
         self.ownership.take(|| self.prepare_for(known));
     }
@@ -120,9 +120,7 @@ impl Slot {
                 // They are on other kernel threads, in system calls that do not wait.
                 std::thread::yield_now();
             }
-            if let Some(epoll) = self.deregister() {
-                deregister(&epoll);
-            }
+            self.end_registration(deregister);
         })
     }
 
@@ -133,21 +131,27 @@ impl Slot {
 
     /// [`prepare`](Self::prepare) for one of which this is known.
     fn prepare_for(&self, known: Known) {
-        // An owner that was forgotten, or somebody who only looked, may have left it behind.
-        drop(self.deregister());
+        // An owner that was forgotten may have left it behind.
+        self.end_registration(|_| ());
         self.read.reset();
         self.write.reset();
         self.known.set(known);
         self.users.admit();
     }
 
-    /// Says that the owner goes. The descriptor is still open. Who has only looked on sees it, now
-    /// or before it waits: nobody else will tell it anything.
-    pub fn release(&self) {
+    /// Says that the owner goes. `deregister` takes the descriptor, which is still open, out of its instance. Who
+    /// has only looked on sees it, now or before it waits: nobody else will tell it anything.
+    pub fn release(&self, deregister: impl FnOnce(&Epoll)) {
         self.ownership.leave(|| {
+            self.end_registration(deregister);
             self.read.wake_all();
             self.write.wake_all();
         });
+    }
+
+    /// [`release`](Self::release) of an owner whose descriptor has been closed unseen.
+    pub fn forget(&self) {
+        self.release(|_| ());
     }
 
     /// The generation of the present owner, if there is one.
@@ -172,7 +176,8 @@ impl Slot {
         self.registered.load(Ordering::Acquire)
     }
 
-    /// Registers the descriptor by `register`, unless it is.
+    /// Registers the descriptor by `register` for its present owner, unless it is registered, or nobody's: who only
+    /// looks on may come when the owner has gone.
     ///
     /// # Errors
     ///
@@ -181,12 +186,7 @@ impl Slot {
         &self,
         register: impl FnOnce(u32) -> std::io::Result<Arc<Epoll>>,
     ) -> std::io::Result<()> {
-        let mut epoll = self.epoll.lock();
-        if epoll.is_none() {
-            *epoll = Some(register(self.ownership.generation())?);
-            self.registered.store(true, Ordering::Release);
-        }
-        Ok(())
+        self.confirm(|_, _| Ok(()), register)
     }
 
     /// [`register`](Self::register), but what is registered already is confirmed by `confirm`: it may have been
@@ -200,12 +200,19 @@ impl Slot {
         confirm: impl FnOnce(&Epoll, u32) -> std::io::Result<()>,
         register: impl FnOnce(u32) -> std::io::Result<Arc<Epoll>>,
     ) -> std::io::Result<()> {
-        let epoll = self.epoll.lock();
-        if let Some(epoll) = &*epoll {
-            return confirm(epoll, self.ownership.generation());
+        let mut epoll = self.epoll.lock();
+        // Whoever owns it now ends the registration, under the lock, before it goes.
+        let Some(generation) = self.owner() else {
+            return Ok(());
+        };
+        match &*epoll {
+            Some(epoll) => confirm(epoll, generation),
+            None => {
+                *epoll = Some(register(generation)?);
+                self.registered.store(true, Ordering::Release);
+                Ok(())
+            }
         }
-        drop(epoll);
-        self.register(register)
     }
 
     /// See [`abandon`].
@@ -220,14 +227,16 @@ impl Slot {
         }
     }
 
-    /// Forgets the instance; returns it, so that the caller can deregister.
-    pub fn deregister(&self) -> Option<Arc<Epoll>> {
-        if !self.is_registered() {
-            return None;
-        }
+    /// Forgets the instance, and lets `deregister` take the descriptor out of it. While the owner is changed: whoever
+    /// looks on and has the lock first registers it for the owner that goes, and later for none.
+    fn end_registration(&self, deregister: impl FnOnce(&Epoll)) {
         let mut epoll = self.epoll.lock();
+        let instance = epoll.take();
         self.registered.store(false, Ordering::Release);
-        epoll.take()
+        drop(epoll);
+        if let Some(instance) = instance {
+            deregister(&instance);
+        }
     }
 }
 
@@ -256,6 +265,21 @@ mod tests {
         slot.register(|_| Ok(Arc::new(Epoll::new()?))).unwrap();
         assert!(slot.is_registered());
         slot.acquire();
+        assert!(!slot.is_registered());
+    }
+
+    /// A registration that is nobody's, or an earlier owner's, would keep all events from the next one.
+    #[test]
+    fn only_owners_are_registered() {
+        let register = |slot: &Slot| {
+            let refuse = |generation| unreachable!("registered for {generation}");
+            slot.register(refuse).unwrap();
+        };
+        let slot = Slot::default();
+        register(&slot);
+        slot.ownership.take(|| register(&slot));
+        slot.forget();
+        register(&slot);
         assert!(!slot.is_registered());
     }
 }

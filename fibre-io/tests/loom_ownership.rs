@@ -1,16 +1,18 @@
 //! Models of owners that come and go while somebody looks on: who waits at a gate, but does not own what it is
 //! about.
 //!
-//! Run by `cargo xtask loom`. Ownership, gates and waits are the shipped ones; a slot's `acquire` and `release` are
-//! repeated here.
+//! Run by `cargo xtask loom`. Ownership, gates and waits are the shipped ones; what a slot does with them is repeated
+//! here.
 #![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::model::{Shared, check, finds_planted};
+use fibre_core::model::{Shared, check, finds_bug, finds_planted};
 use fibre_core::{Cancelled, Limit};
 use fibre_io::gate::Gate;
 use fibre_io::gate_word::News;
 use fibre_io::gates::await_any;
 use fibre_io::ownership::Ownership;
+use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
@@ -101,4 +103,104 @@ fn planted_late_preparation_is_found() {
         "ownership: a new owner is seen before its slot is prepared",
         goes_and_comes,
     );
+}
+
+/// Finds a number that nobody owns: it is the caller's then, or somebody's who has found it, too.
+fn find(ownership: &Ownership) -> u32 {
+    loop {
+        if let Some(owner) = ownership.owner() {
+            return owner;
+        }
+        let _ = ownership.try_take(|| ());
+        thread::yield_now();
+    }
+}
+
+/// Two find a number at once.
+fn found_by_two() {
+    let ownership = Shared::new(Ownership::new());
+    let other = thread::spawn(move || assert!(ownership.is_owner(find(&ownership))));
+    assert!(ownership.is_owner(find(&ownership)));
+    assert!(other.join().is_ok());
+}
+
+/// Both know the one owner that there is then.
+#[test]
+fn who_finds_a_number_knows_its_owner() {
+    check(found_by_two);
+}
+
+/// Planted: the generation is read, then the state of a later owner.
+#[test]
+fn planted_torn_look_is_found() {
+    finds_planted(
+        "ownership: of two loads, the first may be old",
+        found_by_two,
+    );
+}
+
+/// A slot, and the owner that its descriptor is registered for.
+#[derive(Default)]
+struct Registered {
+    ownership: Ownership,
+    owner: Mutex<Option<u32>>,
+}
+
+/// What to do wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Planted {
+    Nothing,
+    /// Register for the last owner, whether it is there or not.
+    Unasked,
+    /// End a registration only if there is one, without waiting for who is about to make it.
+    Unlocked,
+}
+
+impl Registered {
+    /// `Slot::register`.
+    fn register(&self, planted: Planted) {
+        let mut owner = self.owner.lock().unwrap();
+        if owner.is_none() {
+            *owner = match planted {
+                Planted::Unasked => Some(self.ownership.generation()),
+                _ => self.ownership.owner(),
+            };
+        }
+    }
+
+    /// `Slot::end_registration`.
+    fn end_registration(&self, planted: Planted) {
+        match planted {
+            Planted::Unlocked => drop(self.owner.try_lock().map(|mut owner| owner.take())),
+            _ => drop(self.owner.lock().unwrap().take()),
+        }
+    }
+}
+
+/// An owner goes, and another one comes, while somebody looks on who sees to it that events come.
+fn registered_by_an_onlooker(planted: Planted) {
+    let slot = Shared::new(Registered::default());
+    slot.ownership.take(|| ());
+    let onlooker = thread::spawn(move || slot.register(planted));
+    slot.ownership.leave(|| slot.end_registration(planted));
+    let present = slot.ownership.take(|| slot.end_registration(planted));
+    assert!(onlooker.join().is_ok());
+    let owner = *slot.owner.lock().unwrap();
+    assert!(
+        owner.is_none_or(|owner| owner == present),
+        "its events are dropped"
+    );
+}
+
+/// A registration is the present owner's, or there is none.
+#[test]
+fn registrations_are_the_present_owners() {
+    check(|| registered_by_an_onlooker(Planted::Nothing));
+}
+
+/// Planted: it is an owner's that has gone, and the next one takes it for its own.
+#[test]
+fn planted_registrations_of_earlier_owners_are_found() {
+    finds_bug(|| registered_by_an_onlooker(Planted::Unasked));
+    finds_bug(|| registered_by_an_onlooker(Planted::Unlocked));
 }

@@ -59,6 +59,36 @@ fn urgent_data_hides_nothing() {
     });
 }
 
+/// Of two who wait, one reads up to an urgent byte, and the other one what is behind it: one event has told of both.
+#[test]
+fn urgent_data_hides_nothing_from_the_next_one() {
+    watched(|| {
+        let cluster = any_cluster().processors(1).build().unwrap();
+        let (near, mut far) = pair_with_std();
+        let near = Arc::new(near);
+        let readers = [0, 1].map(|_| {
+            let near = Arc::clone(&near);
+            cluster.spawn(move || {
+                let mut got = [0; 8];
+                let count = (&*near).read(&mut got).unwrap();
+                got[..count].to_vec()
+            })
+        });
+        let sender = cluster.spawn(move || {
+            let_others_block();
+            far.write_all(b"abc").unwrap();
+            send(&far, b"!", SendFlags::OOB).unwrap();
+            far.write_all(b"efg").unwrap();
+            far
+        });
+        let mut got = readers.map(|reader| reader.join().unwrap());
+        got.sort();
+        assert_eq!(got, [b"abc", b"efg"]);
+        drop(sender.join().unwrap());
+        cluster.stop();
+    });
+}
+
 /// More slices than the kernel takes at once are written and read in part.
 #[test]
 fn too_many_slices_are_used_in_part() {

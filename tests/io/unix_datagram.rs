@@ -170,6 +170,26 @@ fn senders_give_up() {
     });
 }
 
+/// That the receiver one is connected to is full says nothing about others.
+#[test]
+fn a_full_receiver_keeps_nothing_from_others() {
+    for_each_cluster(|_| {
+        let [full, free] = [(); 2].map(|()| fresh_name());
+        let _full = UnixDatagram::bind_addr(&full).unwrap();
+        let receiver = UnixDatagram::bind_addr(&free).unwrap();
+        let sender = UnixDatagram::unbound().unwrap();
+        sender.connect_addr(&full).unwrap();
+        sender
+            .set_write_timeout(Some(Duration::from_millis(1)))
+            .unwrap();
+        let refused = std::iter::repeat_with(|| sender.send(b"x")).find_map(Result::err);
+        assert_eq!(refused.unwrap().kind(), ErrorKind::TimedOut);
+        sender.set_write_timeout(None).unwrap();
+        assert_eq!(sender.send_to_addr(b"other", &free).unwrap(), 5);
+        assert_eq!(receiver.recv(&mut [0; 8]).unwrap(), 5);
+    });
+}
+
 /// Ending a direction wakes the receivers; the end stays.
 #[test]
 fn shutting_down_wakes_receivers() {

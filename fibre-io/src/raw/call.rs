@@ -170,11 +170,7 @@ impl<'fd> Call<'fd> {
                     return Ok(value);
                 }
                 Ok((value, Left::Nothing)) => {
-                    gate.drained(seen, false);
-                    if seen.is_hung_up() {
-                        // One event told of data and of the end; the end is for all.
-                        gate.pass_on();
-                    }
+                    gate.took_rest(seen);
                     return Ok(value);
                 }
                 Err(Errno::INTR) => {}

@@ -224,7 +224,7 @@ pub fn renewed(fd: BorrowedFd<'_>) {
     if is_forked_child() {
         slot.known.set(Known::NOTHING);
     } else if slot.owner().is_some() {
-        slot.release();
+        slot.forget();
     }
 }
 

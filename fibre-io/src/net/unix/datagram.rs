@@ -9,7 +9,6 @@ use crate::net::endpoint::{Endpoint, RECEIVE, SEND};
 use crate::net::handles::{handle, limits};
 use crate::net::kinds::expect_any;
 use crate::patience::Patience;
-use crate::retry::Retry;
 use crate::source::{Direction, Left};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -216,21 +215,12 @@ impl UnixDatagram {
         self.send_to_kernel(buffer, &to_kernel(address)?)
     }
 
-    /// The common part. No event tells that another socket has room.
+    /// The common part. No event tells that another socket has room; and what is known of the one that this is
+    /// connected to says nothing about it.
     fn send_to_kernel(&self, buffer: &[u8], address: &SocketAddrUnix) -> io::Result<usize> {
-        let mut retry = Retry::new(Patience::Set(&self.end.writing));
-        loop {
-            let sent = self
-                .end
-                .sending(|fd| match sendto(fd, buffer, SEND, address) {
-                    Err(Errno::AGAIN) => Ok((None, Left::More)),
-                    sent => Ok((Some(sent?), Left::More)),
-                })?;
-            match sent {
-                Some(count) => return Ok(count),
-                None => retry.wait()?,
-            }
-        }
+        let patience = Patience::Set(&self.end.writing);
+        let send = |fd: BorrowedFd<'_>| sendto(fd, buffer, SEND, address);
+        self.end.source.io_untold(Direction::Write, patience, send)
     }
 
     /// Sends a message to the socket it is connected to. Blocks the fibre (or thread) while that
