@@ -9,15 +9,19 @@
 //! 2. once more, after `poll` has said that it would not wait;
 //! 3. on a thread that may block: of a terminal, which does not know of calls that do not wait; of
 //!    a file that is not cached; or because somebody else was faster to take what there was.
+//!
+//! A lock keeps what belongs together together, and who has it may wait for long. So calls that take it for
+//! themselves wait for it as they wait for the descriptor: until the fibre is cancelled.
 
 use crate::poll::{PollFd, Readiness, poll};
-use fibre_core::{blocking, in_fibre, yield_point_cancellable};
+use fibre_core::{Cancelled, blocking, in_fibre, yield_point_cancellable};
 use fibre_sync::{Mutex, MutexGuard};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2, retry_on_intr};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, LineWriter, Lines, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 /// The offset that stands for the descriptor's own position, or for none.
 const HERE: u64 = u64::MAX;
@@ -141,23 +145,61 @@ pub fn stdin() -> Stdin {
     Stdin(())
 }
 
-impl Stdin {
-    /// Waits until nobody else reads. Blocks the fibre (or thread).
-    #[must_use]
-    pub fn lock(&self) -> StdinLock<'static> {
-        StdinLock(INPUT.lock())
-    }
+/// The ways to have one of the three alone.
+macro_rules! locks {
+    ($name:ident, $lock:ident, $shared:ident, $does:literal) => {
+        impl $name {
+            #[doc = concat!("Waits until nobody else ", $does, ". Blocks the fibre (or thread), also if it is cancelled.")]
+            #[must_use]
+            pub fn lock(&self) -> $lock<'static> {
+                $lock($shared.lock())
+            }
 
+            #[doc = concat!("[`lock`](Self::lock), unless somebody else ", $does, " now. Blocks nothing.")]
+            #[must_use]
+            pub fn try_lock(&self) -> Option<$lock<'static>> {
+                $shared.try_lock().map($lock)
+            }
+
+            #[doc = concat!("Waits until nobody else ", $does, ", for `timeout` at most, or until the fibre is cancelled: then")]
+            /// `None`. Blocks the fibre (or thread).
+            #[must_use]
+            pub fn lock_timeout(&self, timeout: Duration) -> Option<$lock<'static>> {
+                $shared.lock_timeout(timeout).map($lock)
+            }
+
+            #[doc = concat!("Waits until nobody else ", $does, ", or until `deadline`, or until the fibre is cancelled: then `None`.")]
+            /// A past deadline tries once. Blocks the fibre (or thread).
+            #[must_use]
+            pub fn lock_until(&self, deadline: Instant) -> Option<$lock<'static>> {
+                $shared.lock_until(deadline).map($lock)
+            }
+
+            #[doc = concat!("Waits until nobody else ", $does, ". Blocks the fibre (or thread).")]
+            ///
+            /// # Errors
+            ///
+            /// If the fibre has been cancelled, or is while it waits.
+            pub fn lock_cancellable(&self) -> Result<$lock<'static>, Cancelled> {
+                $shared.lock_cancellable().map($lock)
+            }
+        }
+    };
+}
+
+locks!(Stdin, StdinLock, INPUT, "reads");
+
+impl Stdin {
     /// Reads to the end of a line, and appends all of it; 0 at the end of the input. Blocks the fibre (or thread).
     ///
     /// # Errors
     ///
     /// As [`BufRead::read_line`]; `ECANCELED` if the fibre has been cancelled, or is while it waits.
     pub fn read_line(&self, line: &mut String) -> io::Result<usize> {
-        self.lock().read_line(line)
+        self.lock_cancellable()?.read_line(line)
     }
 
-    /// The lines to come.
+    /// The lines to come. Waits as [`lock`](Self::lock).
     #[must_use]
     pub fn lines(self) -> Lines<StdinLock<'static>> {
         self.lock().lines()
@@ -182,11 +224,11 @@ impl BufRead for StdinLock<'_> {
 
 impl Read for &Stdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.lock().read(buffer)
+        self.lock_cancellable()?.read(buffer)
     }
 
     fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        self.lock().read_to_end(buffer)
+        self.lock_cancellable()?.read_to_end(buffer)
     }
 }
 
@@ -235,13 +277,7 @@ macro_rules! output {
             $name(())
         }
 
-        impl $name {
-            /// Waits until nobody else writes. Blocks the fibre (or thread).
-            #[must_use]
-            pub fn lock(&self) -> $lock<'static> {
-                $lock($shared.lock())
-            }
-        }
+        locks!($name, $lock, $shared, "writes");
 
         impl Drop for $lock<'_> {
             fn drop(&mut self) {
@@ -266,25 +302,25 @@ macro_rules! output {
 
         impl Write for &$name {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                let mut lock = self.lock();
+                let mut lock = self.lock_cancellable()?;
                 let count = lock.write(bytes)?;
                 lock.flush().map(|()| count)
             }
 
             fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-                let mut lock = self.lock();
+                let mut lock = self.lock_cancellable()?;
                 lock.write_all(bytes)?;
                 lock.flush()
             }
 
             fn write_fmt(&mut self, words: fmt::Arguments<'_>) -> io::Result<()> {
-                let mut lock = self.lock();
+                let mut lock = self.lock_cancellable()?;
                 lock.write_fmt(words)?;
                 lock.flush()
             }
 
             fn flush(&mut self) -> io::Result<()> {
-                self.lock().flush()
+                self.lock_cancellable()?.flush()
             }
         }
 

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 /// More than a pipe holds.
 const MUCH: usize = 300_000;
@@ -172,4 +173,37 @@ fn plain_threads_ask_and_hear() {
     drop(writer);
     child.stdout = Some(output);
     assert!(output_of(child).contains("<an answer>\n"));
+}
+
+/// While a fibre reads, another one that wants to can be cancelled, or has had enough after a time.
+#[test]
+fn who_waits_for_a_reader_can_be_cancelled() {
+    if plays("second reader") {
+        return beside_another(|| {
+            let first = fibre::spawn(|| stdin().read_line(&mut String::new()).unwrap());
+            let second = fibre::spawn(|| {
+                let_others_block();
+                assert!(stdin().try_lock().is_none());
+                assert!(stdin().lock_timeout(Duration::from_millis(1)).is_none());
+                stdin()
+                    .read_line(&mut String::new())
+                    .unwrap_err()
+                    .to_string()
+            });
+            fibre::sleep(Duration::from_millis(10));
+            let_others_block();
+            second.cancel();
+            let said = second.join().unwrap();
+            writeln!(stdout(), "<{said}>").unwrap();
+            assert_eq!(first.join().unwrap(), 4);
+        });
+    }
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut child = start("second reader", reader);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut said = lines.by_ref().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("cancel")));
+    writer.write_all(b"now\n").unwrap();
+    said.for_each(drop);
+    assert!(child.wait().unwrap().success());
 }
