@@ -1,7 +1,7 @@
 //! An open file.
 
 use super::in_place::{InPlace, checked};
-use super::patient::{self, PATIENT};
+use super::patient::{self, Kind, PATIENT};
 use super::{FileTimes, Metadata, Permissions, TryLockError};
 use crate::copy::{CopyFrom, Origin};
 use fibre_core::{blocking, in_fibre};
@@ -35,6 +35,7 @@ use std::time::SystemTime;
 pub struct File {
     file: fs::File,
     in_place: InPlace,
+    kind: Kind,
 }
 
 /// Calls of [`std::fs::File`] that are just made elsewhere.
@@ -140,7 +141,10 @@ impl File {
     ///
     /// When there is no descriptor left.
     pub fn try_clone(&self) -> io::Result<Self> {
-        self.file.try_clone().map(Self::from)
+        let mut clone = self.file.try_clone().map(Self::from)?;
+        self.kind.has_others(&self.file);
+        clone.kind = self.kind.clone();
+        Ok(clone)
     }
 
     /// The file as std's. Blocks nothing.
@@ -152,7 +156,7 @@ impl File {
     /// Makes a call elsewhere that uses the file's position.
     fn positioned<R: Send>(&self, call: impl FnOnce(&mut &fs::File) -> R + Send) -> R {
         let _away = self.in_place.send_away();
-        patient::with(&self.file, || call(&mut &self.file))
+        self.kind.call(&self.file, || call(&mut &self.file))
     }
 }
 
@@ -297,6 +301,7 @@ impl From<fs::File> for File {
         Self {
             file,
             in_place: InPlace::default(),
+            kind: Kind::default(),
         }
     }
 }
@@ -328,5 +333,35 @@ impl AsFd for File {
 impl AsRawFd for File {
     fn as_raw_fd(&self) -> RawFd {
         self.file.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::dup2;
+    use std::mem::ManuallyDrop;
+    use std::os::fd::FromRawFd;
+    use std::thread;
+
+    /// Who asked again would wait for the calls that are under way, and keep all others of its processor waiting.
+    #[test]
+    fn what_a_file_is_is_asked_once() {
+        let looks = || {
+            let file = File::from(fs::File::open("/proc/self/exe").unwrap());
+            let name = |_: &mut &fs::File| thread::current().name().map(str::to_owned);
+            let first = file.positioned(name).unwrap();
+            assert!(!first.starts_with("fibre-wait"), "{first}");
+            // Something else has its number.
+            let (reader, _writer) = std::io::pipe().unwrap();
+            // SAFETY: it is owned by `file`, and not dropped here.
+            let number = unsafe { OwnedFd::from_raw_fd(file.as_raw_fd()) };
+            dup2(&reader, &mut ManuallyDrop::new(number)).unwrap();
+            for same in [&file, &file.try_clone().unwrap()] {
+                let later = same.positioned(name).unwrap();
+                assert!(!later.starts_with("fibre-wait"), "{later}");
+            }
+        };
+        fibre_core::spawn(looks).join().unwrap();
     }
 }

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use std::fs::{self, File};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// See the module text.
 pub static PATIENT: LazyLock<BlockingPool> = LazyLock::new(|| {
@@ -29,13 +29,25 @@ pub fn at<R: Send>(path: &Path, call: impl Fn() -> R + Sync) -> R {
     at_once.unwrap_or_else(|| PATIENT.run(&call))
 }
 
-/// Makes a call on another thread that uses an open file's position. What has none is a pipe or a
-/// terminal, and waits for what somebody else writes or reads.
-pub fn with<R: Send>(file: &File, call: impl FnOnce() -> R + Send) -> R {
-    if tell(file) == Err(Errno::SPIPE) {
-        PATIENT.run(call)
-    } else {
-        blocking(call)
+/// What calls that use an open file's position may wait for.
+///
+/// The kernel is asked once, before there are such calls: it answers under the lock that they hold while they wait.
+#[derive(Debug, Default, Clone)]
+pub struct Kind(OnceLock<bool>);
+
+impl Kind {
+    /// Whether they may wait for what somebody else writes or reads: what has no position is a pipe or a terminal.
+    pub fn has_others(&self, file: &File) -> bool {
+        *self.0.get_or_init(|| tell(file) == Err(Errno::SPIPE))
+    }
+
+    /// Makes such a call on another thread.
+    pub fn call<R: Send>(&self, file: &File, call: impl FnOnce() -> R + Send) -> R {
+        if self.has_others(file) {
+            PATIENT.run(call)
+        } else {
+            blocking(call)
+        }
     }
 }
 
