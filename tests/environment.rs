@@ -126,19 +126,6 @@ fn the_last_descriptors_are_not_for_pollers() {
     cluster.stop();
 }
 
-/// Whether some epoll instance of this process watches the descriptor.
-fn is_watched(descriptor: i32) -> bool {
-    let watches = |text: String| {
-        let mut numbers = text.lines().filter_map(|line| line.strip_prefix("tfd:"));
-        numbers.any(|rest| rest.split_whitespace().next() == Some(&descriptor.to_string()))
-    };
-    let entries = std::fs::read_dir("/proc/self/fdinfo").unwrap();
-    // A descriptor may be closed between the listing and the look.
-    entries
-        .flatten()
-        .any(|entry| std::fs::read_to_string(entry.path()).is_ok_and(watches))
-}
-
 /// A read that finds its data registers nothing, unless the environment says so.
 #[test]
 fn registration_is_lazy_unless_switched_off() {
@@ -149,7 +136,7 @@ fn registration_is_lazy_unless_switched_off() {
         far.write_all(b"x").unwrap();
         let watched = cluster.spawn(move || {
             near.read_exact(&mut [0]).unwrap();
-            is_watched(near.as_raw_fd())
+            sockets::registrations(near.as_raw_fd()) > 0
         });
         let lazy = std::env::var_os("FIBRE_LAZY_REGISTRATION").is_none();
         assert_eq!(watched.join().unwrap(), !lazy);

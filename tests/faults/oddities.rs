@@ -4,7 +4,7 @@
 use super::plan::{Fault, Plan, Rule, Scope, WAITS};
 use super::seat::{self, Question, ask};
 use super::support::process::{child, end_after, errors, no_core_file, plays, spawn_child};
-use super::support::sockets::{pair, pair_with_std};
+use super::support::sockets::{pair, pair_with_std, registrations};
 use super::support::{any_cluster, eventually, for_each_cluster, let_others_block, run_in};
 use super::tracer;
 use fibre::io::pipe;
@@ -61,19 +61,6 @@ fn registrations_left_behind() {
         drop(again);
         echo.join().unwrap();
     });
-}
-
-/// How often this number is registered with an epoll instance of this process.
-fn registrations(number: RawFd) -> usize {
-    let infos = std::fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
-    let texts = infos.filter_map(|info| std::fs::read_to_string(info.path()).ok());
-    let of_number = |line: &&str| {
-        let rest = line.strip_prefix("tfd:");
-        rest.and_then(|rest| rest.split_whitespace().next()) == Some(&number.to_string())
-    };
-    texts
-        .map(|text| text.lines().filter(of_number).count())
-        .sum()
 }
 
 /// A connection that goes takes its registration along, though the kernel would keep it for a

@@ -20,6 +20,8 @@ pub enum Fault {
     Scrambled,
     /// It returns at once, for no reason.
     Spurious,
+    /// If it has waited for so long, a signal ends it; a wait on a futex returns for no reason.
+    Disturbed(Duration),
 }
 
 /// Which calls a fault concerns.

@@ -24,11 +24,18 @@ use rustix::io::Errno;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut, Read, Seek};
+use std::ops::RangeInclusive;
 use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
 /// An event of epoll, as the kernel lays it out: flags and data.
 const EVENT: usize = 12;
+
+/// What a call returns that a signal has ended.
+const INTERRUPTED: i64 = -(libc::EINTR as i64);
+
+/// What the kernel notes of a call that it will make again after a signal: `ERESTART_RESTARTBLOCK` to `ERESTARTSYS`.
+const RESTARTS: RangeInclusive<i64> = -516..=-512;
 
 /// What a thread is about to do behind its next stop.
 #[derive(Clone, Copy)]
@@ -47,6 +54,8 @@ enum Pending {
     Scramble,
     /// It will be kept for so long.
     Keep(Duration),
+    /// It waits, and will be disturbed.
+    Disturb,
 }
 
 /// A registration with an epoll instance.
@@ -65,6 +74,8 @@ struct Tracer<'a> {
     registrations: HashMap<u64, Registration>,
     /// Threads that are kept, and until when.
     kept: Vec<(Instant, Pid)>,
+    /// Threads that will be disturbed in their calls, and when.
+    disturbed: Vec<(Instant, Pid)>,
     /// Whether the child has asked for faults.
     on: bool,
     /// Whether there has been none since: then chance is not asked.
@@ -104,6 +115,7 @@ pub fn trace(plan: &Plan, environment: &[(&str, &str)]) -> (Option<i32>, String)
         threads: HashMap::new(),
         registrations: HashMap::new(),
         kept: Vec::new(),
+        disturbed: Vec::new(),
         on: false,
         due: false,
         faults: 0,
@@ -162,9 +174,9 @@ impl Tracer<'_> {
                 WaitStatus::PtraceSyscall(thread) => self.behind_call(thread),
                 WaitStatus::Stopped(thread, signal) => {
                     self.threads.entry(thread).or_insert(Pending::Nothing);
-                    // With that one new threads begin.
-                    let begins = signal == Signal::SIGSTOP;
-                    go_on(thread, (!begins).then_some(signal));
+                    // With that one new threads begin, and are disturbed.
+                    let ours = signal == Signal::SIGSTOP;
+                    go_on(thread, (!ours).then_some(signal));
                 }
                 _ => {}
             }
@@ -183,7 +195,15 @@ impl Tracer<'_> {
                 }
                 keep
             });
-            let flags = if self.kept.is_empty() {
+            let process = self.process;
+            self.disturbed.retain(|(begin, thread)| {
+                let wait = *begin > now;
+                if !wait {
+                    disturb(process, *thread);
+                }
+                wait
+            });
+            let flags = if self.kept.is_empty() && self.disturbed.is_empty() {
                 ours
             } else {
                 ours | WaitPidFlag::WNOHANG
@@ -215,8 +235,10 @@ impl Tracer<'_> {
         }
         match self.strike(number, &registers) {
             Some(fault) => {
-                self.faults += 1;
-                self.due = false;
+                // A call that is to be disturbed may end before.
+                if !matches!(fault, Fault::Disturbed(_)) {
+                    self.struck();
+                }
                 self.inflict(thread, registers, fault);
             }
             None => {
@@ -224,6 +246,12 @@ impl Tracer<'_> {
                 go_on(thread, None);
             }
         }
+    }
+
+    /// Notes that there was a fault.
+    fn struck(&mut self) {
+        self.faults += 1;
+        self.due = false;
     }
 
     /// What the child asks.
@@ -316,6 +344,10 @@ impl Tracer<'_> {
             }
             Fault::Scrambled => self.watch(thread, Pending::Scramble),
             Fault::Late(time) => self.watch(thread, Pending::Keep(time)),
+            Fault::Disturbed(time) => {
+                self.disturbed.push((Instant::now() + time, thread));
+                self.watch(thread, Pending::Disturb);
+            }
         }
     }
 
@@ -373,8 +405,29 @@ impl Tracer<'_> {
             Pending::Restore(length) => put(thread, Registers { rdx: length, ..now }),
             Pending::Scramble => self.scramble(thread, now),
             Pending::Keep(time) => return self.kept.push((Instant::now() + time, thread)),
+            Pending::Disturb => self.behind_disturbance(thread, now),
         }
         go_on(thread, None);
+    }
+
+    /// A call has ended that was to be disturbed, by that or before.
+    fn behind_disturbance(&mut self, thread: Pid, registers: Registers) {
+        self.disturbed.retain(|(_, disturbed)| *disturbed != thread);
+        match registers.rax as i64 {
+            INTERRUPTED => self.struck(),
+            // The kernel would make it again.
+            result if RESTARTS.contains(&result) => {
+                self.struck();
+                put(
+                    thread,
+                    Registers {
+                        rax: 0,
+                        ..registers
+                    },
+                );
+            }
+            _ => {}
+        }
     }
 
     /// Changes the events that a thread has been given.
@@ -444,6 +497,13 @@ impl Tracer<'_> {
 /// Lets a thread go on, unless it has been killed.
 fn go_on(thread: Pid, signal: Option<Signal>) {
     let _ = ptrace::cont(thread, signal);
+}
+
+/// Ends a thread's wait by a signal that cannot be blocked, and that nobody gets: the tracer keeps it.
+fn disturb(process: Pid, thread: Pid) {
+    let (process, thread) = (process.as_raw(), thread.as_raw());
+    // SAFETY: plain numbers; the thread may be gone.
+    unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGSTOP) };
 }
 
 /// Sets a thread's registers, unless it has been killed.

@@ -1,6 +1,6 @@
 //! Waiting for several descriptors.
 
-use crate::support::sockets::{pair, shrink_buffers};
+use crate::support::sockets::{pair, registrations, shrink_buffers};
 use crate::support::{
     Random, any_cluster, cpu_time_of, eventually, for_each_cluster, let_others_block,
     processor_counts, run_in, watched,
@@ -12,7 +12,7 @@ use fibre::{CancelToken, Cluster};
 use rustix::event::{EventfdFlags, eventfd};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -385,19 +385,6 @@ fn owners_come_and_go() {
         }
         drop(owner);
         let number = counter.as_raw_fd();
-        assert!(!is_registered(number), "{number} is left in an instance");
+        assert_eq!(registrations(number), 0, "{number} is left in an instance");
     });
-}
-
-/// Whether an epoll instance of this process has a descriptor.
-fn is_registered(number: RawFd) -> bool {
-    let all = std::fs::read_dir("/proc/self/fdinfo").unwrap();
-    let mut texts = all.filter_map(|one| std::fs::read_to_string(one.ok()?.path()).ok());
-    texts.any(|text| text.lines().any(|line| names(line, number)))
-}
-
-/// Whether a line of an epoll instance's description is about a descriptor.
-fn names(line: &str, number: RawFd) -> bool {
-    let mut words = line.split_whitespace();
-    words.next() == Some("tfd:") && words.next() == Some(&number.to_string())
 }

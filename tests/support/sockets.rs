@@ -4,7 +4,7 @@ use super::Random;
 use fibre::net::{TcpListener, TcpStream};
 use std::io::{Read, Write};
 use std::net as std_net;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, RawFd};
 
 /// A listener on a free port.
 pub fn listener() -> TcpListener {
@@ -36,6 +36,20 @@ pub fn fresh_pair_with_std() -> (TcpStream, std_net::TcpStream) {
 pub fn shrink_buffers(socket: impl AsFd) {
     rustix::net::sockopt::set_socket_send_buffer_size(&socket, 2048).unwrap();
     rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 64 * 1024).unwrap();
+}
+
+/// How often epoll instances of this process watch the descriptor of this number.
+pub fn registrations(number: RawFd) -> usize {
+    let infos = std::fs::read_dir("/proc/self/fdinfo").unwrap();
+    // A descriptor may be closed between the listing and the look.
+    let texts = infos.filter_map(|info| std::fs::read_to_string(info.ok()?.path()).ok());
+    let is_about = |line: &&str| {
+        let mut words = line.split_whitespace();
+        words.next() == Some("tfd:") && words.next() == Some(&number.to_string())
+    };
+    texts
+        .map(|text| text.lines().filter(is_about).count())
+        .sum()
 }
 
 /// Makes closing this socket reset the connection.
