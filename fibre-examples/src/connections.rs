@@ -21,7 +21,7 @@ pub trait Socket: Send + Sync + 'static {
     /// Sets how long each call may wait.
     fn set_timeout(&self, timeout: Duration) -> std::io::Result<()>;
 
-    /// Sets until when all calls may wait; a socket that cannot has its time-out only.
+    /// Sets until when all calls may wait.
     fn set_deadline(&self, deadline: Option<Instant>);
 
     /// Ends a direction or both.
@@ -38,19 +38,6 @@ impl Socket for fibre::net::TcpStream {
         self.set_read_deadline(deadline);
         self.set_write_deadline(deadline);
     }
-
-    fn shutdown(&self, how: Shutdown) -> std::io::Result<()> {
-        self.shutdown(how)
-    }
-}
-
-impl Socket for std::net::TcpStream {
-    fn set_timeout(&self, timeout: Duration) -> std::io::Result<()> {
-        self.set_read_timeout(Some(timeout))?;
-        self.set_write_timeout(Some(timeout))
-    }
-
-    fn set_deadline(&self, _: Option<Instant>) {}
 
     fn shutdown(&self, how: Shutdown) -> std::io::Result<()> {
         self.shutdown(how)
@@ -216,6 +203,13 @@ pub struct Admission<S: Socket> {
     link: Arc<Link<S>>,
     /// Where it is entered.
     connections: Arc<Connections<S>>,
+}
+
+impl<S: Socket> Admission<S> {
+    /// The connection, for those who may have to break it off.
+    pub fn share(&self) -> Arc<Link<S>> {
+        Arc::clone(&self.link)
+    }
 }
 
 impl<S: Socket> Deref for Admission<S> {

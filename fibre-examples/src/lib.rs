@@ -35,6 +35,7 @@ pub mod http_client;
 pub mod identity;
 pub mod options;
 pub mod server;
+pub mod thread_socket;
 
 use std::io;
 use std::process::ExitCode;

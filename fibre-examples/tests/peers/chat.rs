@@ -157,6 +157,27 @@ fn who_does_not_read_is_put_out_and_delays_nobody() {
 }
 
 #[test]
+fn who_reads_too_slowly_is_put_out_though_it_reads() {
+    let chat = Chat::start(&["--outbox", "8", "--idle-timeout", "20"]);
+    let mut slow = chat.join("/room");
+    let mut speaker = chat.join("/room");
+    let text = "x".repeat(50_000);
+    let mut taken = 0;
+    let put_out = eventually(|| {
+        speaker.send(Message::text(text.clone())).unwrap();
+        receive(&mut speaker);
+        taken += slow.get_mut().read(&mut [0; 1000]).unwrap_or(0);
+        chat.program.sockets() == 2
+    });
+    assert!(put_out, "{} sockets", chat.program.sockets());
+    // Much less than was said until the outbox was full.
+    assert!(taken < 1_000_000, "{taken}");
+    drop((slow, speaker));
+    chat.program.expect_no_connections();
+    chat.program.expect_clean_stop();
+}
+
+#[test]
 fn rude_clients_are_survived() {
     let chat = Chat::start(&["--handshake-timeout", "1.2"]);
     let handshake = "GET /room HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\

@@ -77,7 +77,13 @@ fn two_hundred_clients_at_the_same_time_and_nothing_is_left() {
 
 #[test]
 fn half_handshakes_end_in_time_and_delay_nobody() {
-    let server = Https::start("half", &["--handshake-timeout", "1.2"]);
+    half_handshakes(&["--handshake-timeout", "1.2"]);
+    half_handshakes(&["--handshake-timeout", "1.2", "--threads"]);
+}
+
+/// Many handshakes end in the middle, and one goes on slowly.
+fn half_handshakes(arguments: &[&str]) {
+    let server = Https::start("half", arguments);
     let hello = server.hello();
     let mut halves: Vec<_> = (0..100)
         .map(|place| {

@@ -12,7 +12,7 @@
 //! never mix, nobody waits for a lock in order to speak, and a connection that waits for its
 //! client to read holds up nobody: who is so slow that its outbox is full is put out.
 //!
-//! Handshakes, messages and outboxes are bounded, in time or size. Whoever says nothing for
+//! Handshakes, messages, outboxes, and the time that a client has to take what is written to it are bounded. Whoever says nothing for
 //! `--idle-timeout` is pinged, and put out if that brings no answer. When the server is
 //! stopped, all clients are told so by a close frame.
 //!
@@ -50,7 +50,7 @@ struct Options {
     #[arg(long, default_value_t = 64 * 1024)]
     max_message: usize,
 
-    /// Frames that may wait for one client to read; a power of two
+    /// Frames that may wait for one client to read, each no longer than a message; a power of two
     #[arg(long, default_value_t = 256)]
     outbox: usize,
 

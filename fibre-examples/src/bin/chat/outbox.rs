@@ -27,9 +27,11 @@ pub(crate) fn encode(frame: Frame) -> io::Result<Bytes> {
 }
 
 /// Writes what comes until nobody can send any more, and ends the direction: the writer's life. If
-/// the client does not take it in time, or is gone, that ends the connection at once, for the reader, too.
-pub(crate) fn write_all(mut stream: &TcpStream, outbox: Receiver<Bytes>) {
+/// the client does not take a piece within `timeout`, or is gone, that ends the connection at once, for the reader, too.
+pub(crate) fn write_all(mut stream: &TcpStream, outbox: Receiver<Bytes>, timeout: Duration) {
     while let Ok(frame) = outbox.recv() {
+        // All of it, in however many small parts the client takes it.
+        stream.set_write_deadline(Instant::now().checked_add(timeout));
         let written = match outbox.try_recv() {
             Err(_) => stream.write_all(&frame),
             Ok(next) => stream.write_all(&gather(&frame, &next, &outbox)),
@@ -40,7 +42,7 @@ pub(crate) fn write_all(mut stream: &TcpStream, outbox: Receiver<Bytes>) {
         }
     }
     let _ = stream.shutdown(Shutdown::Write);
-    // The outbox of who is put out is closed by others: its reader does not know yet.
+    // The reader may be waiting for more still.
     stream.set_read_deadline(Instant::now().checked_add(FAREWELL));
 }
 

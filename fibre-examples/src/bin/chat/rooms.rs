@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fibre::channel::{Sender, TrySendError};
+use fibre::net::TcpStream;
 use fibre::sync::Mutex;
-use fibre_examples::connections::Admission;
+use fibre_examples::connections::{Admission, Link};
 use tungstenite::Bytes;
 
 /// All rooms that somebody is in.
@@ -18,8 +19,16 @@ pub(crate) struct Rooms {
 /// Those who hear each other.
 #[derive(Default)]
 struct Room {
-    /// The outboxes by the number of the connection.
-    members: Mutex<HashMap<u64, Sender<Bytes>>>,
+    /// The members by the number of the connection.
+    members: Mutex<HashMap<u64, Member>>,
+}
+
+/// One who is in a room.
+struct Member {
+    /// How frames get to it.
+    outbox: Sender<Bytes>,
+    /// Its connection.
+    link: Arc<Link<TcpStream>>,
 }
 
 /// A place in a room, given up when dropped.
@@ -36,34 +45,35 @@ pub(crate) struct Place<'r> {
 
 impl Rooms {
     /// Lets a connection hear and be heard.
-    pub(crate) fn enter<S: fibre_examples::connections::Socket>(
+    pub(crate) fn enter(
         &self,
         path: &str,
-        link: &Admission<S>,
+        link: &Admission<TcpStream>,
         outbox: Sender<Bytes>,
     ) -> Place<'_> {
         let mut rooms = self.rooms.lock();
         let room = Arc::clone(rooms.entry(path.to_owned()).or_default());
-        room.members.lock().insert(link.number, outbox);
+        let (number, link) = (link.number, link.share());
+        room.members.lock().insert(number, Member { outbox, link });
         Place {
             rooms: self,
             path: path.to_owned(),
             room,
-            number: link.number,
+            number,
         }
     }
 }
 
 impl Place<'_> {
     /// Sends a frame to all in the room, waiting for none of them: who has no room left for it in
-    /// the outbox is put out, which its reader learns when its writer ends. Returns to how
-    /// many it went.
+    /// the outbox is put out at once, with all that waits there. Returns to how many it went.
     pub(crate) fn broadcast(&self, frame: &Bytes) -> usize {
         let mut members = self.room.members.lock();
-        members.retain(|_, outbox| match outbox.try_send(frame.clone()) {
+        members.retain(|_, member| match member.outbox.try_send(frame.clone()) {
             Ok(()) => true,
             Err(TrySendError::Full(_)) => {
-                outbox.close();
+                member.outbox.close();
+                member.link.cut();
                 false
             }
             Err(TrySendError::Closed(_)) => false,

@@ -32,7 +32,7 @@ pub(crate) struct Service {
     config: WebSocketConfig,
     /// Frames that may wait for one client.
     outbox: usize,
-    /// After what silence a client is pinged, and how long a write may be stuck.
+    /// After what silence a client is pinged, and how long a piece that is written to it may take.
     idle_timeout: Duration,
     /// How long a handshake may take.
     handshake_timeout: Duration,
@@ -76,7 +76,7 @@ impl Service {
         }
         let (outbox, frames) = bounded(self.outbox);
         fibre::scope(|scope| {
-            scope.spawn(|| write_all(stream, frames));
+            scope.spawn(|| write_all(stream, frames, self.idle_timeout));
             self.converse(link, outbox);
             linger(stream);
         });

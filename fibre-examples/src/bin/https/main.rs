@@ -15,7 +15,7 @@
 //! ends with TLS' close_notify, also when the server is stopped.
 //!
 //! `--threads` runs the same code, by the type of the socket, with a thread per connection and
-//! std's blocking sockets. `tls-cost` compares the two.
+//! std's blocking sockets, which are given the same deadlines. `tls-cost` compares the two.
 //!
 //! | file | its one idea |
 //! |---|---|
@@ -36,6 +36,7 @@ use fibre_examples::connections::Socket;
 use fibre_examples::exit_code;
 use fibre_examples::identity::Identity;
 use fibre_examples::server::{Limits, Server, announce};
+use fibre_examples::thread_socket::ThreadSocket;
 
 use crate::conversation::Service;
 
@@ -108,15 +109,11 @@ fn on_fibres(
 }
 
 /// Serves each connection in a thread. The accepting is the same.
-fn on_threads(
-    server: &Server<std::net::TcpStream>,
-    service: &Arc<Service>,
-    stack_size: Option<usize>,
-) {
+fn on_threads(server: &Server<ThreadSocket>, service: &Arc<Service>, stack_size: Option<usize>) {
     let connections = Arc::clone(&server.connections);
     let service = Arc::clone(service);
     server.accept_each(move |stream| {
-        let Some(link) = connections.admit(stream.into_std()?) else {
+        let Some(link) = connections.admit(ThreadSocket::new(stream.into_std()?)) else {
             return Ok(());
         };
         let service = Arc::clone(&service);
@@ -125,7 +122,7 @@ fn on_threads(
             thread = thread.stack_size(bytes);
         }
         thread
-            .spawn(move || service.serve::<std::net::TcpStream>(&link))
+            .spawn(move || service.serve::<ThreadSocket>(&link))
             .map(drop)
     });
 }
