@@ -32,6 +32,9 @@ void port_shard_init(LIBEVENT_THREAD *shard);
 mc_resp *port_resp_allocate(conn *c);
 void port_resp_free(conn *c, mc_resp *resp);
 
+/* Gives back what `c` needs while it has requests: its read buffer, and the response that it keeps. */
+void port_rest(conn *c);
+
 /* The logger that messages of the calling fibre or thread go to from now on. */
 void port_log_to(logger *l);
 

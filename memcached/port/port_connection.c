@@ -157,8 +157,13 @@ void port_close(conn *c) {
     pthread_mutex_unlock(&conn_lock);
 }
 
-/* The lock of the shard's statistics, which are kept in the same moment anyway, guards its responses. */
+/* The lock of the shard's statistics, which are kept in the same moment anyway, guards its responses. From one request of a
+ * batch to the next a connection keeps the response that it has brought last, without that lock. */
 mc_resp *port_resp_allocate(conn *c) {
+    mc_resp *spare = c->spare;
+    c->spare = NULL;
+    if (spare != NULL)
+        return spare;
     THR_STATS_LOCK(c);
     mc_resp *resp = resp_allocate(c);
     if (resp != NULL)
@@ -168,10 +173,26 @@ mc_resp *port_resp_allocate(conn *c) {
 }
 
 void port_resp_free(conn *c, mc_resp *resp) {
+    if (c->spare == NULL) {
+        c->spare = resp;
+        return;
+    }
     THR_STATS_LOCK(c);
     resp_free(c, resp);
     c->thread->stats.response_obj_count--;
     THR_STATS_UNLOCK(c);
+}
+
+void port_rest(conn *c) {
+    mc_resp *spare = c->spare;
+    if (spare != NULL) {
+        THR_STATS_LOCK(c);
+        c->spare = NULL;
+        resp_free(c, spare);
+        c->thread->stats.response_obj_count--;
+        THR_STATS_UNLOCK(c);
+    }
+    rbuf_release(c);
 }
 
 void port_refuse(conn *c) {
