@@ -3,7 +3,7 @@
 use crate::boundary::{contain, keep_errno};
 use crate::cancel;
 use crate::record::{Record, Refused, fibre_t, of_caller};
-use crate::thread::deadline_of;
+use crate::thread::limit_of;
 use fibre_core::{Ending, Limit, cancellation_point, is_cancelled};
 use std::ffi::{c_int, c_void};
 
@@ -35,7 +35,7 @@ fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
         (_, Some(_)) if cancellation_point().is_err() => None,
         // SAFETY: who has the claim is alone in waiting, and is not the fibre.
         (Some(fibre), Some(limit)) => unsafe { fibre.wait(limit) },
-        (None, Some(limit)) => thread_ends(record, limit).then_some(Ending::Returned),
+        (None, Some(limit)) => record.ended.wait_within(limit).then_some(Ending::Returned),
     };
     match ending {
         Some(Ending::Returned) => {
@@ -85,14 +85,6 @@ fn is_to_end(handle: fibre_t) -> bool {
         None => record.ended.is_set(),
     });
     ended == Ok(false)
-}
-
-/// Waits for the end of the initial thread, within a limit. `false`: it has not ended.
-fn thread_ends(record: &Record, limit: Limit) -> bool {
-    match limit.deadline() {
-        Some(deadline) => record.ended.wait_until(deadline),
-        None => record.ended.wait_cancellable().is_ok(),
-    }
 }
 
 /// What a join is to the program.
@@ -152,8 +144,8 @@ pub unsafe extern "C-unwind" fn fibre_clockjoin(
     deadline: *const libc::timespec,
 ) -> c_int {
     // SAFETY: the caller's time.
-    let joined = keep_errno(|| match unsafe { deadline_of(clock, deadline) } {
-        Ok(deadline) => join(thread, Some(Limit::of(deadline))),
+    let joined = keep_errno(|| match unsafe { limit_of(clock, deadline) } {
+        Ok(limit) => join(thread, Some(limit)),
         Err(error) => Joined::Failed(error.number()),
     });
     // SAFETY: the caller's place.

@@ -6,12 +6,11 @@ use crate::errno;
 use crate::exit;
 use crate::init;
 use crate::record::{Record, Refused, fibre_start_t, fibre_t, of_caller};
-use fibre_core::{EmbeddedFibre, Program, blocking, caller_id, in_fibre};
+use fibre_core::{EmbeddedFibre, Limit, Program, blocking, caller_id, in_fibre};
 use fibre_sync::raw;
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr;
-use std::time::Instant;
 
 /// What the fibres of C programs have in common.
 static PROGRAM: Program = Program { run, ended };
@@ -162,14 +161,9 @@ pub unsafe extern "C-unwind" fn fibre_park_until(
 ) -> c_int {
     call_or_leave(|| {
         // SAFETY: the caller's time.
-        let deadline = unsafe { deadline_of(clock, deadline) }?;
+        let limit = unsafe { limit_of(clock, deadline) }?;
         fibre_core::cancellation_point().map_err(|_| raw::Error::Cancelled)?;
-        let wake = of_caller().wake();
-        let woken = match deadline {
-            Some(deadline) => wake.wait_until(deadline),
-            None => wake.wait_cancellable().is_ok(),
-        };
-        match woken {
+        match of_caller().wake().wait_within(limit) {
             true => Ok(()),
             false if fibre_core::is_cancelled() => Err(raw::Error::Cancelled),
             false => Err(raw::Error::TimedOut),
@@ -184,7 +178,7 @@ pub extern "C" fn fibre_unpark(thread: fibre_t) -> c_int {
     woken.map_or_else(Refused::number, |()| 0)
 }
 
-/// A moment of a clock as one of ours; `None` if it will never come, or for null.
+/// What ends a wait until a clock shows a time: cancellation, and that, unless it is null or never comes.
 ///
 /// # Safety
 ///
@@ -193,20 +187,18 @@ pub extern "C" fn fibre_unpark(thread: fibre_t) -> c_int {
 /// # Errors
 ///
 /// [`raw::Error::Invalid`] for another clock, or a time that is none.
-pub unsafe fn deadline_of(
-    clock: libc::clockid_t,
-    time: *const libc::timespec,
-) -> raw::Result<Option<Instant>> {
+pub unsafe fn limit_of(clock: libc::clockid_t, time: *const libc::timespec) -> raw::Result<Limit> {
     let clock = match clock {
         libc::CLOCK_REALTIME => raw::Clock::Realtime,
         libc::CLOCK_MONOTONIC => raw::Clock::Monotonic,
         _ => return Err(raw::Error::Invalid),
     };
     // SAFETY: the caller's promise.
-    match unsafe { time.as_ref() } {
-        None => Ok(None),
-        Some(time) => Ok(raw::Wait::at(clock, time.tv_sec, time.tv_nsec)?.deadline()),
-    }
+    let wait = match unsafe { time.as_ref() } {
+        None => raw::Wait::FOREVER,
+        Some(time) => raw::Wait::at(clock, time.tv_sec, time.tv_nsec)?,
+    };
+    Ok(wait.cancellable().limit())
 }
 
 /// Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling fibre waits, and its processor

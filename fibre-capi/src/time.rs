@@ -6,7 +6,7 @@
 use crate::boundary::{fail, keep_errno};
 use crate::cancel;
 use crate::init;
-use fibre_core::{Cancelled, in_fibre, sleep_cancellable};
+use fibre_core::{Cancelled, Limit, WallTime, in_fibre, sleep_within};
 use libc::{clockid_t, timespec, useconds_t};
 use std::ffi::{c_int, c_uint};
 use std::time::Duration;
@@ -14,7 +14,13 @@ use std::time::Duration;
 /// Sleeps so long; a cancelled fibre ends in it.
 #[inline]
 fn sleep_or_leave(duration: Duration) {
-    if let Err(Cancelled) = keep_errno(|| sleep_cancellable(duration)) {
+    sleep_until_or_leave(Limit::after(duration));
+}
+
+/// Sleeps until then; a cancelled fibre ends in it.
+#[inline]
+fn sleep_until_or_leave(limit: Limit) {
+    if let Err(Cancelled) = keep_errno(|| sleep_within(limit)) {
         cancel::leave();
     }
 }
@@ -72,8 +78,8 @@ pub unsafe extern "C-unwind" fn fibre_nanosleep(
     0
 }
 
-/// `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it, which is told from what it shows when the call
-/// begins. Returns an error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if `time` is none; `ENOTSUP` for
+/// `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it: `CLOCK_REALTIME` also if that is set meanwhile, which is
+/// noticed within a second. Returns an error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if `time` is none; `ENOTSUP` for
 /// clocks of CPU time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_clock_nanosleep(
@@ -91,15 +97,15 @@ pub unsafe extern "C-unwind" fn fibre_clock_nanosleep(
     let Some(time) = (unsafe { time.as_ref() }) else {
         return libc::EFAULT;
     };
-    match length(clock, flags & libc::TIMER_ABSTIME != 0, time) {
-        Ok(length) => sleep_or_leave(length),
+    match limit(clock, flags & libc::TIMER_ABSTIME != 0, time) {
+        Ok(limit) => sleep_until_or_leave(limit),
         Err(number) => return number,
     }
     0
 }
 
-/// How long to sleep by a clock: for a time, or until it shows it.
-fn length(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Duration, c_int> {
+/// Until when to sleep by a clock: for a time, or until it shows it.
+fn limit(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Limit, c_int> {
     match clock {
         libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME | libc::CLOCK_TAI => {}
         libc::CLOCK_PROCESS_CPUTIME_ID => return Err(libc::ENOTSUP),
@@ -107,7 +113,12 @@ fn length(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Duration,
     }
     let then = duration(time).ok_or(libc::EINVAL)?;
     if !absolute {
-        return Ok(then);
+        return Ok(Limit::after(then));
+    }
+    if clock == libc::CLOCK_REALTIME {
+        // One that the clock will never show is none.
+        let moment = WallTime::new(time.tv_sec, then.subsec_nanos());
+        return Ok(moment.map_or(Limit::Cancellation, Limit::Wall));
     }
     let mut now = timespec {
         tv_sec: 0,
@@ -118,5 +129,5 @@ fn length(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Duration,
         return Err(libc::EINVAL);
     }
     let now = duration(&now).unwrap_or_default();
-    Ok(then.saturating_sub(now))
+    Ok(Limit::after(then.saturating_sub(now)))
 }

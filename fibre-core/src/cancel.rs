@@ -25,7 +25,7 @@ use crate::park::{Shield, doze, running, suspend, yield_now};
 use crate::processor::Processor;
 use crate::waiter::{Limit, Outcome};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Cancels, as often as one likes, all fibres that were spawned with it
 /// ([`Builder::cancel_token`](crate::Builder::cancel_token)). Clones are the same token.
@@ -220,9 +220,24 @@ pub fn shield<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// [`Cancelled`], if the fibre is cancelled before the time has passed.
 pub fn sleep_cancellable(duration: Duration) -> Result<(), Cancelled> {
-    cancellation_point()?;
     // A deadline beyond the clock's range is none at all: sleep until cancelled.
-    match doze(Limit::of(Instant::now().checked_add(duration))) {
+    sleep_within(Limit::after(duration))
+}
+
+/// [`sleep_cancellable`] until a limit comes.
+///
+/// ```
+/// use fibre_core::{Limit, WallTime, sleep_within};
+///
+/// assert!(sleep_within(Limit::Wall(WallTime::now())).is_ok());
+/// ```
+///
+/// # Errors
+///
+/// As `sleep_cancellable`.
+pub fn sleep_within(limit: Limit) -> Result<(), Cancelled> {
+    cancellation_point()?;
+    match doze(limit) {
         Outcome::Cancelled => Err(Cancelled),
         _ => Ok(()),
     }

@@ -13,7 +13,7 @@
 //! | `model`, `memory_model`, `park_model`, `short_lock_model` | for models only |
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
-//! | `awaited`, `waiter`, `completion` | the wake side: the first waker wins |
+//! | `awaited`, `wall_clock`, `waiter`, `completion` | the wake side: what one waits for, deadlines of the clock that people set; the first waker wins |
 //! | `cancelled`, `cancel_group`, `buckets`, `local_table` | what calls fail with, who is cancelled together; tables that grow; values by key |
 //! | `visits` | looking at what may be taken away |
 //! | `parker`, `idle`, `watch` | how processors sleep, who does, and who looks after the others |
@@ -84,6 +84,7 @@ mod wait_times;
 pub mod waiter;
 #[cfg(not(loom))]
 mod waiter;
+mod wall_clock;
 #[cfg(loom)]
 pub mod watch;
 #[cfg(not(loom))]
@@ -185,7 +186,7 @@ pub use self::{
     buckets::Buckets,
     builder::{Builder, caller_id, id, name, processor, processors, spawn, spawn_now},
     cancel::{
-        CancelToken, cancellation_point, is_cancelled, shield, sleep_cancellable,
+        CancelToken, cancellation_point, is_cancelled, shield, sleep_cancellable, sleep_within,
         yield_cancellable, yield_point_cancellable,
     },
     cluster::{
@@ -227,6 +228,7 @@ pub use self::{
     },
     visits::Visits,
     waiter::{Limit, Outcome},
+    wall_clock::WallTime,
 };
 #[cfg(loom)]
 pub use self::{
@@ -237,4 +239,5 @@ pub use self::{
     },
     short_lock_model::{ShortGuard, ShortLock},
     waiter::{Limit, Outcome},
+    wall_clock::WallTime,
 };

@@ -107,7 +107,7 @@ fn park_here<const AMONG: bool>(
             park_at_home::<AMONG>(fibre, awaited, publish, withdraw)
         }
         Some((_, fibre)) => park_fibre::<AMONG>(fibre, awaited, limit, publish, withdraw),
-        None => park_thread::<AMONG>(limit.deadline(), publish, withdraw),
+        None => park_thread::<AMONG>(limit, publish, withdraw),
     }
 }
 
@@ -190,7 +190,8 @@ fn park_fibre<const AMONG: bool>(
     unsafe { block.state.begin_wait(cancellable.then_some(waiter)) };
     match limit {
         Limit::None | Limit::Cancellation => leave(block),
-        Limit::Deadline(deadline) => leave_until(block, waiter, deadline),
+        Limit::Deadline(deadline) => leave_until(block, Entry::new(deadline, waiter)),
+        Limit::Wall(moment) => leave_until(block, Entry::by_wall_clock(moment, waiter)),
     }
     block.errand.end_wait();
     let outcome = waiter.outcome();
@@ -202,8 +203,7 @@ fn park_fibre<const AMONG: bool>(
 }
 
 /// Leaves the stack with a deadline armed.
-fn leave_until(block: &ControlBlock, waiter: &Waiter, deadline: Instant) {
-    let entry = Entry::new(deadline, waiter);
+fn leave_until(block: &ControlBlock, entry: Entry<ControlBlock>) {
     // The reference stays good after a switch, whatever thread we are on then: a
     // processor outlives the fibres of its cluster, and its timers are locked.
     // SAFETY: this thread is a processor, since a fibre runs on it.
@@ -266,23 +266,19 @@ fn switch(block: &ControlBlock, action: Action) {
 
 /// See [`park_here`].
 fn park_thread<const AMONG: bool>(
-    deadline: Option<Instant>,
+    limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    if deadline.is_none() {
+    if !limit.is_timed() {
         fork::die_if_forked("a wait that nobody could end");
     }
     let parker = ThreadParker::new();
     let waiter = Waiter::for_thread(&parker);
     let unwound = AbortOnUnwind;
     let published = publish(&waiter);
-    if published && !deadline.is_none_or(|deadline| parker.park_until(deadline)) {
-        // Ours to claim; or somebody else's, who is about to resume us.
-        if waiter.time_out().is_none() {
-            parker.park();
-        }
-    } else if published {
+    // Ours to claim; or somebody else's, who is about to resume us.
+    if published && !parker.park_within(limit) && waiter.time_out().is_none() {
         parker.park();
     }
     let outcome = if published {

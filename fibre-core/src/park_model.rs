@@ -93,7 +93,7 @@ fn park_here(
     let gave_up = match limit {
         Limit::None => None,
         Limit::Cancellation => waiter.cancel(),
-        Limit::Deadline(_) => waiter.time_out(),
+        Limit::Deadline(_) | Limit::Wall(_) => waiter.time_out(),
     };
     if gave_up.is_none() {
         parker.park();

@@ -16,6 +16,9 @@
 //! by it, so a million deadlines that pass at the same time, of fibres that then run once,
 //! delay nobody for longer than a few of them.
 //!
+//! A deadline of the clock that people set ([`WallTime`]) is an entry that is due when that clock is to be looked at. If it
+//! does not show the deadline yet, the entry is put off instead of fired; its waiter does not notice.
+//!
 //! Each processor has a heap behind a lock of its own. The lock is there for the
 //! rare fibre that waits on one processor and goes on another (migration); else
 //! the owner is alone with it.
@@ -25,6 +28,7 @@
 //! timer claims waiters under the lock and resumes them after it.
 
 use crate::waiter::{Resume, Waiter, Wakeable};
+use crate::wall_clock::WallTime;
 use parking_lot::Mutex;
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -42,8 +46,10 @@ pub const BATCH: u32 = 64;
 /// A deadline of one wait, in the frame of whoever waits.
 #[derive(Debug)]
 pub struct Entry<F> {
-    /// When it fires.
+    /// When it fires, or is to be looked at.
     deadline: Instant,
+    /// What the clock that people set has to show for it to fire.
+    moment: Option<WallTime>,
     /// Whom it wakes.
     waiter: NonNull<Waiter<F>>,
     /// Its place in the heap, kept under the heap's lock.
@@ -55,8 +61,18 @@ impl<F> Entry<F> {
     pub fn new(deadline: Instant, waiter: &Waiter<F>) -> Self {
         Self {
             deadline,
+            moment: None,
             waiter: NonNull::from(waiter),
             index: Cell::new(OUT),
+        }
+    }
+
+    /// The same, for a moment of the clock that people set.
+    pub fn by_wall_clock(moment: WallTime, waiter: &Waiter<F>) -> Self {
+        let look = moment.next_look().unwrap_or_else(Instant::now);
+        Self {
+            moment: Some(moment),
+            ..Self::new(look, waiter)
         }
     }
 }
@@ -135,12 +151,17 @@ impl<F: Wakeable> Timers<F> {
 
     /// Fires what is due at `now`, in order, `limit` at most. `true`: more may be due.
     pub fn fire(&self, now: Instant, limit: u32) -> bool {
+        self.fire_by(now, limit, WallTime::now)
+    }
+
+    /// [`fire`](Self::fire) with the clock that people set.
+    fn fire_by(&self, now: Instant, limit: u32, wall_clock: impl Fn() -> WallTime) -> bool {
         if self.heap.lock().is_empty() {
             return false;
         }
-        let now = self.age_at(now);
+        let age = self.age_at(now);
         for _ in 0..limit {
-            match self.take_due(now) {
+            match self.take_due(age, &wall_clock) {
                 Some(Some(resume)) => resume.resume(),
                 Some(None) => {}
                 None => return false,
@@ -149,10 +170,18 @@ impl<F: Wakeable> Timers<F> {
         true
     }
 
-    /// Takes one due entry out and claims its waiter; `None`: nothing is due.
-    fn take_due(&self, now: u64) -> Option<Option<Resume<F>>> {
+    /// Takes one due entry out and claims its waiter, or puts it off; `None`: nothing is due.
+    fn take_due(&self, now: u64, wall_clock: impl Fn() -> WallTime) -> Option<Option<Resume<F>>> {
         let mut heap = self.heap.lock();
-        heap.first().filter(|slot| slot.deadline <= now)?;
+        let first = heap.first_mut().filter(|slot| slot.deadline <= now)?;
+        // SAFETY: in the heap, hence alive; we have the lock.
+        let moment = unsafe { first.entry.as_ref() }.moment;
+        if let Some(wait) = moment.and_then(|moment| moment.wait_at(wall_clock())) {
+            // Less than two seconds, which fit.
+            first.deadline = now.saturating_add(wait.as_nanos() as u64);
+            sift_down(&mut heap, 0);
+            return Some(None);
+        }
         let slot = remove_at(&mut heap, 0);
         // SAFETY: in the heap, hence alive, with its waiter; we have the lock.
         Some(unsafe { slot.entry.as_ref().waiter.as_ref() }.time_out())
@@ -266,6 +295,43 @@ mod tests {
             }
             assert!(timers.next().is_none_or(|next| next > now));
         }
+        assert!(timers.next().is_none());
+    }
+
+    /// A deadline of the clock that people set follows it, forwards and back; the waiter is disturbed once, when it has come.
+    #[test]
+    fn set_clocks_are_followed() {
+        let timers = Timers::<Nobody>::default();
+        let parker = ThreadParker::new();
+        let [early, late] = [0, 1].map(|_| Waiter::for_thread(&parker));
+        let (wall, start) = (WallTime::now(), Instant::now());
+        let at = |second: u64| start + Duration::from_secs(second);
+        let shows = |second: u64| move || wall.after(Duration::from_secs(second));
+        let entries = [
+            Entry::by_wall_clock(shows(3)(), &early),
+            Entry::by_wall_clock(shows(3600)(), &late),
+        ];
+        // SAFETY: they are taken out before they go.
+        entries
+            .iter()
+            .for_each(|entry| unsafe { timers.insert(entry) });
+        let is_claimed = || [&early, &late].map(Waiter::is_claimed);
+        assert!(timers.next().is_some_and(|next| next <= at(2)));
+        // It has been set back by ten seconds, ...
+        for second in 1..=12 {
+            while timers.fire_by(at(second), 1, shows(second.saturating_sub(10))) {}
+            assert_eq!(is_claimed(), [false; 2], "{second}");
+            assert!(
+                timers
+                    .next()
+                    .is_some_and(|next| next > at(second) && next <= at(second + 1))
+            );
+        }
+        while timers.fire_by(at(13), 1, shows(3)) {}
+        assert_eq!(is_claimed(), [true, false]);
+        // ... and forwards by hours.
+        while timers.fire_by(at(14), 1, shows(7200)) {}
+        assert_eq!(is_claimed(), [true; 2]);
         assert!(timers.next().is_none());
     }
 

@@ -35,6 +35,7 @@
 //! futex.
 
 use crate::sync::{AtomicU32, Futex, Ordering};
+use crate::wall_clock::WallTime;
 use std::marker::PhantomPinned;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -71,6 +72,8 @@ pub enum Limit {
     Cancellation,
     /// That this moment comes, or that the fibre is cancelled.
     Deadline(Instant),
+    /// That the clock which people set shows this, or that the fibre is cancelled.
+    Wall(WallTime),
 }
 
 impl Limit {
@@ -88,14 +91,33 @@ impl Limit {
         Self::of(Instant::now().checked_add(timeout))
     }
 
-    /// When the wait ends at the latest.
+    /// The moment at which the wait ends at the latest, if that is one of the monotonic clock.
     #[inline]
     #[must_use]
     pub fn deadline(self) -> Option<Instant> {
         match self {
             Self::Deadline(deadline) => Some(deadline),
+            Self::None | Self::Cancellation | Self::Wall(_) => None,
+        }
+    }
+
+    /// When to look whether the limit has come, as far as that is a matter of time; `None` if it has.
+    #[must_use]
+    pub fn next_look(self) -> Option<Instant> {
+        match self {
+            Self::Deadline(deadline) => {
+                Some(deadline).filter(|&deadline| Instant::now() < deadline)
+            }
+            Self::Wall(moment) => moment.next_look(),
             Self::None | Self::Cancellation => None,
         }
+    }
+
+    /// Whether time ends the wait.
+    #[inline]
+    #[must_use]
+    pub fn is_timed(self) -> bool {
+        matches!(self, Self::Deadline(_) | Self::Wall(_))
     }
 }
 
@@ -333,14 +355,18 @@ impl ThreadParker {
         }
     }
 
-    /// Blocks the thread until it is resumed (`true`) or the deadline passes.
+    /// Blocks the thread until it is resumed (`true`) or the limit comes, if that is a matter of time.
     #[must_use]
-    pub fn park_until(&self, deadline: Instant) -> bool {
+    pub fn park_within(&self, limit: Limit) -> bool {
+        if !limit.is_timed() {
+            self.park();
+            return true;
+        }
         while self.0.load() == 0 {
-            if Instant::now() >= deadline {
+            let Some(look) = limit.next_look() else {
                 return false;
-            }
-            self.0.wait(0, Some(deadline));
+            };
+            self.0.wait(0, Some(look));
         }
         true
     }

@@ -127,7 +127,7 @@ impl Event {
     /// fibre.
     pub fn wait(&self) {
         // Without a limit this cannot fail.
-        self.wait_within(Limit::None);
+        let _ = self.wait_within(Limit::None);
     }
 
     /// Whether [`wait`](Self::wait) would not block: the same as [`is_set`](Self::is_set).
@@ -160,8 +160,9 @@ impl Event {
         came.then_some(()).ok_or(Cancelled)
     }
 
-    /// The common part.
-    fn wait_within(&self, limit: Limit) -> bool {
+    /// Like [`wait`](Self::wait), but gives up when `limit` comes; says whether the event was set.
+    #[must_use = "`false` means that the event has not been set"]
+    pub fn wait_within(&self, limit: Limit) -> bool {
         wait_for(&self.state, limit, |state| state.set)
     }
 }
@@ -238,7 +239,7 @@ impl AutoEvent {
     /// is not a fibre. First come, first served.
     pub fn wait(&self) {
         // Without a limit this cannot fail.
-        self.wait_within(Limit::None);
+        let _ = self.wait_within(Limit::None);
     }
 
     /// Resets the event if it is set, and says whether it was. Blocks nothing.
@@ -272,8 +273,9 @@ impl AutoEvent {
         came.then_some(()).ok_or(Cancelled)
     }
 
-    /// The common part.
-    fn wait_within(&self, limit: Limit) -> bool {
+    /// Like [`wait`](Self::wait), but gives up when `limit` comes; says whether the event was the caller's.
+    #[must_use = "`false` means that the event has not been set"]
+    pub fn wait_within(&self, limit: Limit) -> bool {
         wait_for(&self.state, limit, |state| std::mem::take(&mut state.set))
     }
 }

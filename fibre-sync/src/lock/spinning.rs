@@ -9,7 +9,6 @@ use super::raw_lock::RawLock;
 use crate::contention::{Contended, Ending};
 use fibre_core::sync::{AtomicBool, Ordering, SPIN_LIMIT, spin_hint};
 use fibre_core::{Limit, is_cancelled, yield_now, yield_point};
-use std::time::Instant;
 
 /// See the module text.
 #[derive(Debug, Default)]
@@ -58,7 +57,7 @@ fn is_over(limit: Limit) -> bool {
     match limit {
         Limit::None => false,
         Limit::Cancellation => is_cancelled(),
-        Limit::Deadline(deadline) => is_cancelled() || Instant::now() >= deadline,
+        Limit::Deadline(_) | Limit::Wall(_) => is_cancelled() || limit.next_look().is_none(),
     }
 }
 

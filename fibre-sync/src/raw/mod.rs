@@ -35,6 +35,7 @@ mod wait;
 pub use barrier::Barrier;
 pub use condvar::Condvar;
 pub use error::{Error, Result};
+pub use fibre_core::{Limit, WallTime};
 pub use mutex::{Kind, Mutex, Variant};
 pub use once::{Once, OnceEntry};
 #[cfg(not(loom))]

@@ -1,12 +1,12 @@
 //! How long a raw call waits.
 //!
-//! C gives deadlines as seconds and nanoseconds of a clock. They are converted when the call begins: to
-//! a distance from that clock's present, and to a moment of the monotonic clock. So a clock
-//! that is set while somebody waits does not change that wait.
+//! C gives deadlines as seconds and nanoseconds of a clock. Those of the monotonic clock are converted to moments of ours when
+//! the call begins. Those of real time stay what they are: a wait follows the clock when that is set
+//! ([`WallTime`]).
 
 use crate::raw::error::{Error, Result};
 use fibre_core::{
-    Limit, cancellation_point, is_cancelled, shield, sleep, yield_now, yield_point,
+    Limit, WallTime, cancellation_point, is_cancelled, shield, sleep, yield_now, yield_point,
     yield_point_cancellable,
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -43,14 +43,16 @@ pub enum Clock {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    deadline: Option<Instant>,
+    /// When it ends at the latest: none, or a moment.
+    end: Limit,
+    /// Whether it notices that its fibre is cancelled.
     cancellable: bool,
 }
 
 impl Wait {
     /// Without a deadline; cancellation is not noticed.
     pub const FOREVER: Self = Self {
-        deadline: None,
+        end: Limit::None,
         cancellable: false,
     };
 
@@ -58,7 +60,7 @@ impl Wait {
     #[must_use]
     pub const fn until(deadline: Instant) -> Self {
         Self {
-            deadline: Some(deadline),
+            end: Limit::Deadline(deadline),
             cancellable: false,
         }
     }
@@ -78,13 +80,20 @@ impl Wait {
     ///
     /// [`Error::Invalid`] if there are not 0 to 999 999 999 nanoseconds.
     pub fn at(clock: Clock, seconds: i64, nanoseconds: i64) -> Result<Self> {
-        let now = clock_gettime(match clock {
-            Clock::Monotonic => ClockId::Monotonic,
-            Clock::Realtime => ClockId::Realtime,
-        });
-        let left = distance((now.tv_sec, now.tv_nsec), (seconds, nanoseconds))?;
+        if !(0..SECOND).contains(&nanoseconds) {
+            return Err(Error::Invalid);
+        }
+        let end = match clock {
+            Clock::Monotonic => {
+                let now = clock_gettime(ClockId::Monotonic);
+                let left = distance((now.tv_sec, now.tv_nsec), (seconds, nanoseconds));
+                Instant::now().checked_add(left).map(Limit::Deadline)
+            }
+            // There are fewer than a second's.
+            Clock::Realtime => WallTime::new(seconds, nanoseconds as u32).map(Limit::Wall),
+        };
         Ok(Self {
-            deadline: Instant::now().checked_add(left),
+            end: end.unwrap_or(Limit::None),
             cancellable: false,
         })
     }
@@ -99,10 +108,13 @@ impl Wait {
         }
     }
 
-    /// When it ends at the latest, if it does.
+    /// What ends it besides a waker: its deadline, if it has one, and cancellation, if it notices that.
     #[must_use]
-    pub const fn deadline(self) -> Option<Instant> {
-        self.deadline
+    pub const fn limit(self) -> Limit {
+        match self.end {
+            Limit::None if self.cancellable => Limit::Cancellation,
+            end => end,
+        }
     }
 
     /// What a call begins with that then tries once before it waits: lets others run from time to time, and notices
@@ -131,14 +143,13 @@ impl Wait {
     #[cold]
     fn run_limited(self, call: impl FnOnce(Limit) -> bool) -> Result {
         if !self.cancellable {
-            let limit = self.deadline.map_or(Limit::None, Limit::Deadline);
-            return match shield(|| call(limit)) {
+            return match shield(|| call(self.end)) {
                 true => Ok(()),
                 false => Err(Error::TimedOut),
             };
         }
         cancellation_point().map_err(|_| Error::Cancelled)?;
-        match call(Limit::of(self.deadline)) {
+        match call(self.limit()) {
             true => Ok(()),
             false if is_cancelled() => Err(Error::Cancelled),
             false => Err(Error::TimedOut),
@@ -161,18 +172,15 @@ pub(crate) fn until(gone: impl Fn() -> Result<bool>) -> Result {
     Ok(())
 }
 
-/// The time between two times of a clock; none if the second one is earlier.
-fn distance(now: (i64, i64), then: (i64, i64)) -> Result<Duration> {
-    if !(0..SECOND).contains(&then.1) {
-        return Err(Error::Invalid);
-    }
+/// The time between two times of a clock, of whose nanoseconds there are less than a second's; none if the second one is earlier.
+fn distance(now: (i64, i64), then: (i64, i64)) -> Duration {
     let nanoseconds =
         |time: (i64, i64)| i128::from(time.0) * i128::from(SECOND) + i128::from(time.1);
     let left = (nanoseconds(then) - nanoseconds(now)).max(0).unsigned_abs();
     let second = u128::from(SECOND.unsigned_abs());
     // At most the span of an `i64` of seconds, which fits.
     let seconds = u64::try_from(left / second).unwrap_or(u64::MAX);
-    Ok(Duration::new(seconds, (left % second) as u32))
+    Duration::new(seconds, (left % second) as u32)
 }
 
 #[cfg(test)]
@@ -206,7 +214,7 @@ mod tests {
         for _ in 0..100_000 {
             let (now, then) = (next(), next());
             let (start, end) = (next().rem_euclid(SECOND), next().rem_euclid(SECOND));
-            let left = distance((now, start), (then, end)).unwrap();
+            let left = distance((now, start), (then, end));
             let expected =
                 (i128::from(then) - i128::from(now)) * i128::from(SECOND) + i128::from(end - start);
             assert_eq!(left.as_nanos(), expected.max(0).unsigned_abs());
@@ -218,13 +226,15 @@ mod tests {
     fn nanoseconds_are_checked() {
         for (seconds, nanoseconds) in numbers().zip(numbers().skip(1)).take(10_000) {
             let valid = (0..1_000_000_000).contains(&nanoseconds);
-            assert_eq!(distance((7, 7), (seconds, nanoseconds)).is_ok(), valid);
             for clock in [Clock::Monotonic, Clock::Realtime] {
                 assert_eq!(Wait::at(clock, seconds, nanoseconds).is_ok(), valid);
             }
         }
         for nanoseconds in [-1, 1_000_000_000, i64::MIN, i64::MAX] {
-            assert_eq!(distance((0, 0), (0, nanoseconds)), Err(Error::Invalid));
+            assert_eq!(
+                Wait::at(Clock::Realtime, 0, nanoseconds),
+                Err(Error::Invalid)
+            );
         }
     }
 }
