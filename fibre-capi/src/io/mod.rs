@@ -22,6 +22,7 @@ mod program;
 mod queue;
 mod read;
 mod receive;
+mod rest;
 mod select;
 mod send;
 mod socket;

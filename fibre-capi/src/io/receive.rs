@@ -1,6 +1,7 @@
 //! Receiving from sockets.
 
 use super::entry::{borrow, check, is_ours, or_leave, small};
+use super::rest::{has_error, is_at_error};
 use super::system::system;
 use super::terms::{ASIDE, duration, left, wish_to_receive};
 use super::vector::{Vector, buffer, message, of_rest};
@@ -117,10 +118,14 @@ pub unsafe extern "C" fn fibre_recvmmsg(
             let rest = unsafe { messages.add(received) };
             let wanted = count as usize - received;
             let more = run(fd, &mut call, flags, || {
+                if received > 0 && has_error(fd)? {
+                    return Ok((0, Left::More));
+                }
                 let more = system!(SYS_recvmmsg, fd, rest, wanted, now, 0_usize)?;
                 Ok((more, Left::More))
             });
             match more {
+                Ok(0) => break,
                 Ok(more) => received += more,
                 Err(_) if received > 0 => break,
                 Err(failure) => return Err(failure),
@@ -198,6 +203,9 @@ fn receive_all(
         let rest = whole.after(received);
         let into = message(of_rest(&rest));
         let more = call.run(|| {
+            if is_at_error(fd)? {
+                return Ok((0, Left::More));
+            }
             let more = system!(SYS_recvmsg, fd, &raw const into, libc::MSG_DONTWAIT)?;
             Ok((more, Left::More))
         });

@@ -2,10 +2,11 @@
 //! client has.
 
 use super::entry::{borrow, is_ours, or_leave, small};
+use super::rest::has_broken;
 use super::system::system;
 use super::terms::{room, wish_to_send};
 use super::vector::{Vector, buffer, message, of_rest};
-use fibre_io::raw::{Call, Direction, Failure};
+use fibre_io::raw::{Call, Direction, Failure, Left};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
@@ -183,12 +184,15 @@ fn send_rest(
         let rest = whole.after(sent);
         let rest = of_rest(&rest);
         let more = call.run(|| {
+            if has_broken(fd)? {
+                return Ok((0, Left::More));
+            }
             let more = send_now(fd, rest, flags)?;
             Ok((more, room(more, rest.total())))
         });
         match more {
+            Ok(0) | Err(_) => break,
             Ok(more) => sent += more,
-            Err(_) => break,
         }
     }
     Ok(sent)
