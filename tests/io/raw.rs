@@ -179,3 +179,30 @@ fn calls_wait_as_their_descriptor_says() {
         assert_eq!(read(Wish::AsDescriptor), again);
     });
 }
+
+/// A call that is made on another thread stays with the file that it began with, whatever becomes of the number before that and while
+/// it lasts.
+#[test]
+fn calls_elsewhere_stay_with_their_file() {
+    for_each_cluster(|_| {
+        let (mut place, writer) = pipe();
+        let (next, to_next) = pipe();
+        rustix::io::write(&writer, b"ours").unwrap();
+        rustix::io::write(&to_next, b"theirs").unwrap();
+        let number = place.as_raw_fd();
+        raw::made(place.as_fd(), Known::NOTHING);
+        let mut call = Call::new(borrowed(number), Direction::Read, Wish::AsDescriptor).unwrap();
+        assert_eq!(call.until_ready(Readiness::READ), Ok(()));
+        let read = |fd: BorrowedFd<'_>| {
+            let replace = || rustix::io::dup3(&next, &mut place, rustix::io::DupFlags::CLOEXEC);
+            // SAFETY: the number stays ours, and is another file's.
+            unsafe { raw::close(number, replace) }?;
+            let mut byte = [0];
+            rustix::io::read(fd, &mut byte).map(|_| byte[0])
+        };
+        assert_eq!(call.elsewhere(read), Ok(b'o'));
+        raw::made(borrowed(number), Known::NOTHING);
+        assert_eq!(call.elsewhere(|_| Ok(())), Err(Errno::BADF));
+        close(place);
+    });
+}

@@ -1,12 +1,12 @@
 //! A call as the program has made it, for where it may block its thread: on a plain thread, or on one of a pool.
 
-use super::entry::borrow;
-use super::system::call_kernel;
+use super::system::{Argument, call_kernel};
 use fibre_core::{blocking, cancellation_point, in_fibre};
 use fibre_io::poll::Readiness;
-use fibre_io::raw::{Call, Failure, patiently, wait};
+use fibre_io::raw::{Call, Failure, patiently};
 use rustix::io::Errno;
-use std::ffi::{c_int, c_long};
+use std::ffi::c_long;
+use std::os::fd::{AsRawFd, RawFd};
 
 /// A system call with its arguments, which stay valid while the program's call lasts.
 #[derive(Debug, Clone, Copy)]
@@ -48,19 +48,22 @@ impl Plain {
         Ok(patiently(|| self.endure())?)
     }
 
-    /// The same for a call on a descriptor, after it is said to be ready. One that does not wait is made here.
+    /// The same for a call whose first argument is a descriptor, after it is said to be ready; if that is closed before, `EBADF`. One that does
+    /// not wait is made here.
     #[cold]
-    pub fn when_ready(
-        self,
-        fd: c_int,
-        interest: Readiness,
-        call: &mut Call<'_>,
-    ) -> Result<usize, Failure> {
+    pub fn when_ready(self, interest: Readiness, call: &mut Call<'_>) -> Result<usize, Failure> {
         if !call.waits()? {
             return Ok(self.here()?);
         }
-        wait(borrow(fd), interest, None)?;
-        self.patiently()
+        call.until_ready(interest)?;
+        cancellation_point()?;
+        Ok(call.elsewhere(|fd| self.of(fd.as_raw_fd()).endure())?)
+    }
+
+    /// The same call on another descriptor.
+    fn of(mut self, fd: RawFd) -> Self {
+        self.arguments[0] = fd.word();
+        self
     }
 
     /// Makes a call that waits for what others do: of a fibre [`patiently`](Self::patiently), else here.

@@ -118,7 +118,7 @@ fn read(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<usize,
     let done = call.run(|| Ok((read_now(fd, into, HERE)?, Left::More)));
     match done {
         Err(Failure::Errno(Errno::OPNOTSUPP | Errno::NOSYS)) => {
-            as_called.when_ready(fd, Readiness::READ, &mut call)
+            as_called.when_ready(Readiness::READ, &mut call)
         }
         // It cannot be waited for.
         Err(Failure::Errno(Errno::PERM)) => as_called.elsewhere(),

@@ -113,11 +113,8 @@ fn accept_in_fibre(fd: c_int, as_called: Plain) -> Result<usize, Failure> {
             call.run(|| Ok((as_called.here()?, Left::More)))
         }
         Waits::ForThread => {
-            let end = end_of_wait(fd, Timeout::Recv)?;
-            if wait(borrow(fd), Readiness::READ, end)?.is_empty() {
-                return Err(Errno::AGAIN.into());
-            }
-            as_called.patiently()
+            let mut call = Call::new(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
+            as_called.when_ready(Readiness::READ, &mut call)
         }
         Waits::OnThread => as_called.patiently(),
     }

@@ -130,7 +130,7 @@ fn write_stream(
         match written {
             Ok(written) => done += written,
             Err(Failure::Errno(Errno::OPNOTSUPP | Errno::NOSYS)) if done == 0 => {
-                return as_called.when_ready(fd, Readiness::WRITE, call);
+                return as_called.when_ready(Readiness::WRITE, call);
             }
             // It cannot be waited for.
             Err(Failure::Errno(Errno::PERM)) if done == 0 => return as_called.elsewhere(),

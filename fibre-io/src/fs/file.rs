@@ -16,7 +16,8 @@ use std::time::SystemTime;
 /// fibre, or the thread if the caller is no fibre.
 ///
 /// A call costs some ten microseconds, as it is made on another thread; a read of cached
-/// pages less than one. For small pieces use [`std::io::BufReader`] and [`std::io::BufWriter`].
+/// pages less than one. Where only a part is cached, [`read`](Read::read) returns that, as `Read` lets it: what it returns
+/// lies together in the file, whoever else reads by this handle. For small pieces use [`std::io::BufReader`] and [`std::io::BufWriter`].
 ///
 /// ```
 /// use std::io::{Read, Seek, Write};

@@ -8,17 +8,23 @@
 
 use super::failure::Failure;
 use super::number::Number;
+use super::one;
+use crate::fs::PATIENT;
 use crate::gate::{Gate, Turn};
 use crate::known::Known;
 use crate::patience::Patience;
+use crate::readiness::Readiness;
 use crate::retry::Retry;
 use crate::source::{Direction, Left, make_way};
 use fibre_core::{Cancelled, foresee, yield_point_cancellable};
 use rustix::fs::{OFlags, fcntl_getfl};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::sockopt::{Timeout, socket_timeout};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::time::Instant;
+
+/// The first number that a duplicate of ours may have: programs close lower ones to get them for what they open next.
+const FIRST_OF_OURS: RawFd = 3;
 
 /// Whether a call is to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,6 +248,43 @@ impl<'fd> Call<'fd> {
                 done => return Ok(done?),
             }
         }
+    }
+
+    /// Waits until something of `interest` is the case with the descriptor, for a call that is then made
+    /// [elsewhere](Self::elsewhere). Blocks the fibre, or the thread if the caller is no fibre.
+    ///
+    /// # Errors
+    ///
+    /// As `run`'s.
+    pub fn until_ready(&mut self, interest: Readiness) -> Result<(), Failure> {
+        let found = one::wait(self.number.as_fd(), interest, self.turn.end())?;
+        if found.is_empty() {
+            return Err(Errno::AGAIN.into());
+        }
+        Ok(())
+    }
+
+    /// Makes a system call that may block its thread for as long as it likes, on a thread of its own. It is given a duplicate of the
+    /// descriptor: so it stays with this one when the number is closed and another one gets it, as a system call does that has
+    /// begun. If there are no more descriptors, it is given the number. Blocks the fibre, whose cancellation does not end it; on a
+    /// thread that is no fibre, just makes the call.
+    ///
+    /// # Errors
+    ///
+    /// The call's; `EBADF` if the descriptor has been closed since this [`Call`] began.
+    pub fn elsewhere<T: Send>(
+        &self,
+        call: impl FnOnce(BorrowedFd<'_>) -> Result<T, Errno> + Send,
+    ) -> Result<T, Errno> {
+        let inside = self.number.enter()?;
+        let own = fcntl_dupfd_cloexec(self.number, FIRST_OF_OURS);
+        drop(inside);
+        let number = self.number;
+        PATIENT.run(move || match &own {
+            Ok(own) => call(own.as_fd()),
+            Err(_) if number.is_current() => call(number.as_fd()),
+            Err(_) => Err(Errno::BADF),
+        })
     }
 
     /// Waits until the direction may be ready, or the time is over.
