@@ -637,8 +637,8 @@ void fibre_cleanup_enter(struct fibre_cleanup_t *handler, fibre_routine_t routin
 void fibre_cleanup_leave(struct fibre_cleanup_t *handler, int execute);
 
 /*
- `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it, which is told from what it shows when the call
- begins. Returns an error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if `time` is none; `ENOTSUP` for
+ `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it: `CLOCK_REALTIME` also if that is set meanwhile, which is
+ noticed within a second. Returns an error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if `time` is none; `ENOTSUP` for
  clocks of CPU time.
  */
 int fibre_clock_nanosleep(clockid_t clock,
@@ -1191,8 +1191,8 @@ int fibre_key_create(fibre_key_t *key,
 int fibre_key_delete(fibre_key_t key);
 
 /*
- `pthread_kill`: sends a signal to the process of a fibre that there is; zero only looks for the fibre. No call of
- the fibre is interrupted. `ESRCH` if there is no such fibre, `EINVAL` for no signal.
+ `pthread_kill`: sends a signal to the caller, as [`fibre_raise`], or to the process of another fibre that there is; zero only looks for the
+ fibre. No call of the fibre is interrupted. `ESRCH` if there is no such fibre, `EINVAL` for no signal.
  */
 int fibre_kill(fibre_t thread,
                int signal);
@@ -1545,8 +1545,8 @@ ptrdiff_t fibre_pwritev(int fd, const struct iovec *buffers, int count, off_t of
 ptrdiff_t fibre_pwritev2(int fd, const struct iovec *buffers, int count, off_t offset, int flags);
 
 /*
- `raise`: sends a signal to the caller's thread, or, as fibres have no signals, to the process of a fibre. -1 and `EINVAL` for
- no signal.
+ `raise`: sends a signal to the calling fibre or thread; if it has a handler, that has run when this returns. -1 and `EINVAL` for
+ no signal. To a fibre a signal counts as blocked that the thread had blocked which started the first cluster: it goes to the process.
  */
 int fibre_raise(int signal);
 

@@ -11,6 +11,7 @@
 //! The end of the process is not the end of the thread that asks for it, whose keys' destructors are not called
 //! then. Hence the ends of plain threads are noticed by a key of the system's threads: [`notice_thread_ends`].
 
+use crate::own_signal;
 use fibre_core::{
     Cluster, ClusterBuilder, Frozen, caller_id, freeze, live_fibres, notice_thread_ends_by,
     start_helper,
@@ -44,7 +45,7 @@ const STANDSTILL: Duration = Duration::from_secs(1);
 #[inline]
 pub fn cluster() -> io::Result<&'static Cluster> {
     Cluster::default_cluster_or(|| {
-        watch_exit();
+        prepare();
         builder()
     })
 }
@@ -57,7 +58,7 @@ pub fn cluster() -> io::Result<&'static Cluster> {
 pub fn start(builder: ClusterBuilder) -> io::Result<bool> {
     let mut started = false;
     Cluster::default_cluster_or(|| {
-        watch_exit();
+        prepare();
         started = true;
         builder
     })?;
@@ -70,7 +71,7 @@ pub fn start(builder: ClusterBuilder) -> io::Result<bool> {
 ///
 /// When its threads cannot be started; and in a forked child.
 pub fn another(builder: ClusterBuilder) -> io::Result<Cluster> {
-    watch_exit();
+    prepare();
     builder.build()
 }
 
@@ -137,10 +138,11 @@ static EXITING: AtomicU64 = AtomicU64::new(0);
 /// What stands still for that.
 static FROZEN: Mutex<Option<Frozen>> = Mutex::new(None);
 
-/// Has fibres stand still when the process ends.
-fn watch_exit() {
-    static WATCHED: Once = Once::new();
-    WATCHED.call_once(|| {
+/// Before the first cluster is started: has fibres stand still when the process ends, and inherit what signals are blocked.
+fn prepare() {
+    static PREPARED: Once = Once::new();
+    PREPARED.call_once(|| {
+        own_signal::inherit();
         // If there is no memory for that, the process ends as it would without.
         // SAFETY: the handler may be called by any thread, in a fibre, too.
         unsafe { libc::atexit(at_exit) };

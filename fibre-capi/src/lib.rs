@@ -10,6 +10,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `errno` | the error number of the calling fibre |
+//! | `own_signal` | signals that a fibre sends to itself |
 //! | `init` | the cluster that C programs run in, made when first needed |
 //! | `record` | handles, and what lies behind them |
 //! | `exit` | ending a fibre from deep inside |
@@ -54,6 +55,7 @@ pub mod init;
 pub mod io;
 pub mod join;
 pub mod key;
+pub mod own_signal;
 pub mod record;
 pub mod signal;
 pub mod sync;

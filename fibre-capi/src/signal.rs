@@ -1,15 +1,14 @@
 //! Signals and forks, as far as they can be had.
 //!
-//! Fibres have no signal masks, and no signal can be sent to one: processors block all of them, because a
-//! handler must not run on a fibre's stack. What can be had is that the process gets the signal; a thread that is no processor,
-//! usually the main one, runs the handler.
+//! Fibres have no signal masks, and no signal can be sent to another one: processors block all of them, because a
+//! handler must not run in the midst of the runtime. What can be had is that the process gets the signal; a thread that is no processor,
+//! usually the main one, runs the handler. What a fibre sends to itself, it gets at once, see `own_signal`.
 
 use crate::boundary::contain;
-use crate::record::{Record, Refused, fibre_t};
+use crate::own_signal::{LAST, is_blocked, raise};
+use crate::record::{Record, Refused, fibre_t, of_caller};
+use fibre_core::in_fibre;
 use std::ffi::c_int;
-
-/// The last signal.
-const LAST: c_int = 64;
 
 /// Signals that the C library has for itself: for cancellation, and for what all threads have to do.
 const INTERNAL: [c_int; 2] = [32, 33];
@@ -19,8 +18,8 @@ fn may_be_sent(signal: c_int) -> bool {
     (0..=LAST).contains(&signal) && !INTERNAL.contains(&signal)
 }
 
-/// `pthread_kill`: sends a signal to the process of a fibre that there is; zero only looks for the fibre. No call of
-/// the fibre is interrupted. `ESRCH` if there is no such fibre, `EINVAL` for no signal.
+/// `pthread_kill`: sends a signal to the caller, as [`fibre_raise`], or to the process of another fibre that there is; zero only looks for the
+/// fibre. No call of the fibre is interrupted. `ESRCH` if there is no such fibre, `EINVAL` for no signal.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_kill(thread: fibre_t, signal: c_int) -> c_int {
     if !may_be_sent(signal) {
@@ -28,6 +27,9 @@ pub extern "C" fn fibre_kill(thread: fibre_t, signal: c_int) -> c_int {
     }
     if let Err(refused) = contain(|| Record::with(thread, |_, _| ())) {
         return refused.number();
+    }
+    if thread == contain(of_caller).handle() {
+        return raise_here(signal);
     }
     send(signal, None)
 }
@@ -42,25 +44,28 @@ pub extern "C" fn fibre_sigqueue(thread: fibre_t, signal: c_int, value: libc::si
     there.map_or_else(Refused::number, |()| send(signal, Some(value)))
 }
 
-/// `raise`: sends a signal to the caller's thread, or, as fibres have no signals, to the process of a fibre. -1 and `EINVAL` for
-/// no signal.
+/// `raise`: sends a signal to the calling fibre or thread; if it has a handler, that has run when this returns. -1 and `EINVAL` for
+/// no signal. To a fibre a signal counts as blocked that the thread had blocked which started the first cluster: it goes to the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_raise(signal: c_int) -> c_int {
-    // A processor blocks it, so it would stay with its thread for ever.
-    if !fibre_core::in_fibre() {
-        // SAFETY: a plain number.
-        return unsafe { libc::raise(signal) };
-    }
-    let number = match may_be_sent(signal) {
-        true => send(signal, None),
-        false => libc::EINVAL,
-    };
-    match number {
+    match raise_here(signal) {
         0 => 0,
         number => {
             crate::errno::set(number);
             -1
         }
+    }
+}
+
+/// Sends a signal to the caller; returns an error number.
+fn raise_here(signal: c_int) -> c_int {
+    if !may_be_sent(signal) {
+        libc::EINVAL
+    } else if in_fibre() && is_blocked(signal) {
+        // A processor blocks it, so it would stay with its thread for ever.
+        send(signal, None)
+    } else {
+        raise(signal)
     }
 }
 

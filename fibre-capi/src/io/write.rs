@@ -1,8 +1,8 @@
 //! Writing bytes, to whatever it is: as [`super::read`], but that a call which waits writes all it is given.
 //!
 //! To a socket, nothing here raises SIGPIPE: who writes to nobody is told by `EPIPE`, and a server does not end because a
-//! client has. To a pipe, the kernel raises it, but processors block all signals; so it comes to programs that write on plain
-//! threads only.
+//! client has. To a pipe, the kernel raises it; processors block it, so it is raised once more when the call is at its end
+//! ([`own_signal`]).
 
 use super::entry::{borrow, is_ours, or_leave};
 use super::plain::{Plain, plain};
@@ -10,8 +10,10 @@ use super::read::{HERE, NOWAIT, is_nowhere};
 use super::send::{send_all, send_on_thread};
 use super::system::system;
 use super::vector::{Vector, buffer, of_rest};
+use crate::own_signal;
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, is_file, known, remove_known};
+use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
 
@@ -130,16 +132,30 @@ fn write_stream(
         match written {
             Ok(written) => done += written,
             Err(Failure::Errno(Errno::OPNOTSUPP | Errno::NOSYS)) if done == 0 => {
-                return as_called.when_ready(Readiness::WRITE, call);
+                let written = as_called.when_ready(Readiness::WRITE, call);
+                return written.inspect_err(|failure| signal_if_broken(fd, *failure));
             }
             // It cannot be waited for.
             Err(Failure::Errno(Errno::PERM)) if done == 0 => return as_called.elsewhere(),
-            Err(_) if done > 0 => return Ok(done),
-            Err(failure) => return Err(failure),
+            Err(failure) => {
+                signal_if_broken(fd, failure);
+                return if done > 0 { Ok(done) } else { Err(failure) };
+            }
         }
         if done >= from.total() || !call.waits()? {
             return Ok(done);
         }
         rest = from.after(done);
+    }
+}
+
+/// Raises SIGPIPE if a write has failed because a pipe has no reader.
+#[cold]
+fn signal_if_broken(fd: c_int, failure: Failure) {
+    let is_pipe =
+        || fstat(borrow(fd)).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Fifo);
+    if failure == Failure::Errno(Errno::PIPE) && is_pipe() && !own_signal::is_blocked(libc::SIGPIPE)
+    {
+        own_signal::raise(libc::SIGPIPE);
     }
 }

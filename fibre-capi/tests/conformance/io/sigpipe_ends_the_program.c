@@ -1,7 +1,6 @@
 /* write: without a reader raises SIGPIPE in the calling thread, which ends the program if nothing else was said. */
 #include "../check.h"
 /* ends: signal 13 */
-/* only: system */
 
 static void *write_it(void *unused)
 {

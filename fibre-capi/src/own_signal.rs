@@ -1,0 +1,79 @@
+//! Signals that a fibre sends to itself: by `raise`, or by a write that nobody can read (SIGPIPE).
+//!
+//! Processors block the signals that may come at any time, as a handler must not run in the midst of the runtime. These come
+//! when the fibre asks for them, and their handlers are to run before its call returns. So such a signal goes to the kernel thread, where it is
+//! pending, and is let in at the end of the call: by `ppoll`, which takes a mask for its own duration. The kernel puts the thread's mask back
+//! when it has called the handler, or has seen that there is none; if the handler waits, and the fibre goes on on another
+//! thread, neither keeps the signal unblocked.
+//!
+//! Masks are those of kernel threads, so what a program blocks in a fibre is not known. What the thread had blocked that started the first
+//! cluster, new threads would have inherited: that counts as blocked by all fibres.
+
+use crate::errno;
+use fibre_core::in_fibre;
+use std::ffi::c_int;
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The last signal.
+pub const LAST: c_int = 64;
+
+/// What fibres have blocked, a bit for each signal, from the lowest on.
+static BLOCKED: AtomicU64 = AtomicU64::new(0);
+
+/// The signals that the calling thread has blocked.
+fn mask() -> libc::sigset_t {
+    // SAFETY: all zeros is a set, and it is ours.
+    unsafe {
+        let mut mask: libc::sigset_t = mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), &raw mut mask);
+        mask
+    }
+}
+
+/// Has fibres inherit what the calling thread has blocked.
+pub fn inherit() {
+    let mask = mask();
+    // SAFETY: a set, and numbers of signals.
+    let blocked =
+        (1..=LAST).filter(|&signal| unsafe { libc::sigismember(&raw const mask, signal) } == 1);
+    BLOCKED.store(blocked.map(bit).sum(), Ordering::Relaxed);
+}
+
+/// The bit of a signal.
+fn bit(signal: c_int) -> u64 {
+    1 << (signal - 1)
+}
+
+/// Whether fibres have a signal blocked.
+pub fn is_blocked(signal: c_int) -> bool {
+    (1..=LAST).contains(&signal) && BLOCKED.load(Ordering::Relaxed) & bit(signal) != 0
+}
+
+/// Sends a signal to the calling fibre or thread. A fibre's handler has run when this returns, and so has a thread's unless that has
+/// the signal blocked. Returns an error number.
+pub fn raise(signal: c_int) -> c_int {
+    // SAFETY: this thread, and a number.
+    let number = unsafe { libc::pthread_kill(libc::pthread_self(), signal) };
+    if number == 0 && signal != 0 && in_fibre() {
+        let_in(signal);
+    }
+    number
+}
+
+/// Lets a signal in that is pending for this thread.
+fn let_in(signal: c_int) {
+    let kept = errno::get();
+    let mut mask = mask();
+    let at_once = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a set and a time of ours, and no descriptors.
+    unsafe {
+        libc::sigdelset(&raw mut mask, signal);
+        libc::ppoll(ptr::null_mut(), 0, &raw const at_once, &raw const mask);
+    }
+    errno::set(kept);
+}
