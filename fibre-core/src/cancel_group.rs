@@ -23,12 +23,23 @@ pub trait Cancellable {
     /// There is one, which is not given up meanwhile.
     unsafe fn retain(this: NonNull<Self>);
 
-    /// Cancels it. Any thread.
+    /// Cancels it. Any thread. `true`: [`have_all_see`](Self::have_all_see) is to be called once, and then
+    /// [`end_cancel`](Self::end_cancel), soon: it may wait for that.
     ///
     /// # Safety
     ///
     /// The caller has a reference.
-    unsafe fn cancel(this: NonNull<Self>);
+    unsafe fn begin_cancel(this: NonNull<Self>) -> bool;
+
+    /// Has those who wait see that they are being cancelled. A system call.
+    fn have_all_see();
+
+    /// The second step.
+    ///
+    /// # Safety
+    ///
+    /// See [`begin_cancel`](Self::begin_cancel); the caller still has its reference.
+    unsafe fn end_cancel(this: NonNull<Self>);
 
     /// Gives the reference up.
     ///
@@ -81,6 +92,9 @@ impl<F> std::hash::Hash for Member<F> {
     }
 }
 
+/// Fibres that share a system call when they are cancelled. Those that go on meanwhile wait for it.
+const AT_ONCE: usize = 64;
+
 /// Groups within one group before those that are gone are looked for.
 const FIRST_SWEEP: usize = 8;
 
@@ -131,13 +145,12 @@ impl<F: Cancellable> CancelGroup<F> {
             unsafe { F::retain(fibre.0) };
         }
         drop(members);
-        for fibre in fibres {
-            // SAFETY: the reference is ours.
-            unsafe {
-                F::cancel(fibre.0);
-                F::release(fibre.0);
-            }
-        }
+        let fibres: Vec<_> = fibres.into_iter().collect();
+        // SAFETY: the references are ours.
+        fibres.chunks(AT_ONCE).for_each(|some| unsafe {
+            cancel_all(some);
+            some.iter().for_each(|fibre| F::release(fibre.0));
+        });
         inner
     }
 
@@ -165,7 +178,7 @@ impl<F: Cancellable> CancelGroup<F> {
         if self.is_cancelled() {
             drop(members);
             // SAFETY: the caller's promise.
-            unsafe { F::cancel(fibre) };
+            unsafe { cancel_all(&[Member(fibre)]) };
         } else {
             members.fibres.insert(Member(fibre));
         }
@@ -175,6 +188,24 @@ impl<F: Cancellable> CancelGroup<F> {
     pub fn leave(&self, fibre: NonNull<F>) {
         self.members.lock().fibres.remove(&Member(fibre));
     }
+}
+
+/// Cancels all of them.
+///
+/// # Safety
+///
+/// The caller has references.
+unsafe fn cancel_all<F: Cancellable>(fibres: &[Member<F>]) {
+    // SAFETY: passed on.
+    let begin = |fibre: &&Member<F>| unsafe { F::begin_cancel(fibre.0) };
+    let to_end: Vec<_> = fibres.iter().filter(begin).collect();
+    if !to_end.is_empty() {
+        F::have_all_see();
+    }
+    // SAFETY: passed on.
+    to_end
+        .iter()
+        .for_each(|fibre| unsafe { F::end_cancel(fibre.0) });
 }
 
 impl<F: Cancellable> Drop for CancelGroup<F> {
@@ -207,7 +238,13 @@ mod tests {
                 .fetch_add(1, Ordering::Relaxed);
         }
 
-        unsafe fn cancel(this: NonNull<Self>) {
+        unsafe fn begin_cancel(_: NonNull<Self>) -> bool {
+            true
+        }
+
+        fn have_all_see() {}
+
+        unsafe fn end_cancel(this: NonNull<Self>) {
             // SAFETY: alive in these tests.
             unsafe { this.as_ref() }
                 .cancelled

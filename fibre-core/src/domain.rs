@@ -16,6 +16,7 @@ use crate::orders::Orders;
 use crate::queue::Popped;
 use crate::ready::ReadyQueue;
 use crate::settings::Settings;
+use crate::short_lock::ShortLock;
 use crate::stack::Depot;
 use crate::topology;
 use crossbeam_utils::CachePadded;
@@ -192,8 +193,9 @@ pub struct Domain {
     foreign: CachePadded<AtomicU64>,
     /// Where the next fibre of a foreign thread goes.
     turn: CachePadded<AtomicUsize>,
-    /// The fibres that have started, if these may move; else each processor has its own.
-    pub roster: Option<Mutex<Roster>>,
+    /// The fibres that have started, if these may move; else each processor has its own. The lock is held for longer by those only
+    /// who look at all of them.
+    pub roster: Option<ShortLock<Roster>>,
     /// The rosters of those processors that run, by the processors' places, if fibres do not
     /// move. Read by others while the processor stands still.
     pub rosters: Mutex<Vec<(usize, RosterRef)>>,
@@ -254,7 +256,9 @@ impl Domain {
             commons,
             foreign: CachePadded::default(),
             turn: CachePadded::default(),
-            roster: settings.moves_started.then(|| Mutex::new(Roster::new())),
+            roster: settings
+                .moves_started
+                .then(|| ShortLock::new(Roster::new())),
             rosters: Mutex::default(),
             left: Mutex::default(),
             orders: Orders::new(),
@@ -281,6 +285,9 @@ impl Domain {
         }
         if self.settings.force_migration {
             self.force_migration(after);
+        }
+        if after > 1 {
+            self.queues.iter().for_each(|queue| queue.notice_others());
         }
         self.active.store(after, Ordering::Release);
     }

@@ -145,7 +145,7 @@ impl EmbeddedFibre {
     /// # Safety
     ///
     /// Nobody else waits for it meanwhile, it has not been detached, and the caller is another fibre.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn wait(&self, limit: Limit) -> Option<Ending> {
         let ended = self.ending();
         if ended.is_some() {

@@ -233,9 +233,10 @@ pub use self::{
 #[cfg(loom)]
 pub use self::{
     park_model::{
-        Resume, Traces, Waiter, caller_id, cancellation_point, in_fibre, is_cancelled, may_spin,
-        may_spin_briefly, others_rest, park, park_among, park_until, resume_first, resume_in_place,
-        shield, sleep, waits_at_rest, waits_here, yield_now, yield_point, yield_point_cancellable,
+        Resume, Traces, Waiter, caller_id, cancellation_point, in_fibre, is_cancelled,
+        lower_shield, may_spin, may_spin_briefly, others_rest, park, park_among, park_until,
+        raise_shield, resume_first, resume_in_place, shield, sleep, waits_at_rest, waits_here,
+        yield_now, yield_point, yield_point_cancellable,
     },
     short_lock_model::{ShortGuard, ShortLock},
     waiter::{Limit, Outcome},

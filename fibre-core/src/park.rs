@@ -103,8 +103,11 @@ fn park_here<const AMONG: bool>(
     let here = unsafe { Processor::current().as_ref() };
     let publish = |waiter: &Waiter| publish_in_place(publish, waiter);
     match here.and_then(|here| Some((here, here.running()?))) {
-        Some((here, fibre)) if limit == Limit::None && here.keeps_fibres() => {
-            park_at_home::<AMONG>(fibre, awaited, publish, withdraw)
+        Some((here, fibre))
+            if here.keeps_fibres() && (limit == Limit::None || here.limits_at_home()) =>
+        {
+            debug_assert!(here.is_home_of(fibre), "a fibre waits at home elsewhere");
+            park_at_home::<AMONG>(fibre, awaited, limit, publish, withdraw)
         }
         Some((_, fibre)) => park_fibre::<AMONG>(fibre, awaited, limit, publish, withdraw),
         None => park_thread::<AMONG>(limit, publish, withdraw),
@@ -130,11 +133,12 @@ fn publish_in_place(publish: impl FnOnce(&Waiter) -> bool, waiter: &Waiter) -> b
     published
 }
 
-/// [`park_here`] for a wait that only wakers end, of a fibre that stays on its processor.
+/// [`park_here`] for a fibre that stays on its processor.
 #[inline(always)]
 fn park_at_home<const AMONG: bool>(
     fibre: FibreRef,
     awaited: Awaited,
+    limit: Limit,
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
@@ -145,17 +149,39 @@ fn park_at_home<const AMONG: bool>(
     let unwound = AbortOnUnwind;
     block.note(awaited);
     let outcome = if publish(waiter) {
-        suspend(block, Action::ParkAtHome);
-        if AMONG {
+        leave_at_home(block, waiter, limit);
+        let outcome = waiter.outcome();
+        let given_up = || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled);
+        if AMONG || (limit != Limit::None && given_up()) {
             withdraw(waiter);
         }
-        waiter.outcome()
+        outcome
     } else {
         Outcome::NotParked
     };
     block.errand.end_wait();
     std::mem::forget(unwound);
     outcome
+}
+
+/// Leaves the stack at home until the waiter's winner resumes, or the limit comes.
+#[inline(always)]
+fn leave_at_home(block: &ControlBlock, waiter: &Waiter, limit: Limit) {
+    let cancellable = limit != Limit::None && block.shields.get() == 0;
+    // SAFETY: the waiter stays in its frame until the end of this function at least.
+    let cancelled = cancellable && unsafe { block.state.begin_wait_at_home(waiter) };
+    // If it wins its own waiter, nobody else queues it.
+    let given_up = cancelled && waiter.cancel().is_some();
+    let leave = || suspend(block, Action::ParkAtHome);
+    match limit {
+        _ if given_up => suspend(block, Action::Yield),
+        Limit::None | Limit::Cancellation => leave(),
+        Limit::Deadline(deadline) => leave_armed(Entry::new(deadline, waiter), leave),
+        Limit::Wall(moment) => leave_armed(Entry::by_wall_clock(moment, waiter), leave),
+    }
+    if cancellable {
+        block.state.end_wait_at_home(waiter);
+    }
 }
 
 /// The fibre that the caller is.
@@ -190,8 +216,12 @@ fn park_fibre<const AMONG: bool>(
     unsafe { block.state.begin_wait(cancellable.then_some(waiter)) };
     match limit {
         Limit::None | Limit::Cancellation => leave(block),
-        Limit::Deadline(deadline) => leave_until(block, Entry::new(deadline, waiter)),
-        Limit::Wall(moment) => leave_until(block, Entry::by_wall_clock(moment, waiter)),
+        Limit::Deadline(deadline) => {
+            leave_armed(Entry::new(deadline, waiter), || leave(block));
+        }
+        Limit::Wall(moment) => {
+            leave_armed(Entry::by_wall_clock(moment, waiter), || leave(block));
+        }
     }
     block.errand.end_wait();
     let outcome = waiter.outcome();
@@ -203,14 +233,15 @@ fn park_fibre<const AMONG: bool>(
 }
 
 /// Leaves the stack with a deadline armed.
-fn leave_until(block: &ControlBlock, entry: Entry<ControlBlock>) {
+#[inline(always)]
+fn leave_armed(entry: Entry<ControlBlock>, leave: impl FnOnce()) {
     // The reference stays good after a switch, whatever thread we are on then: a
     // processor outlives the fibres of its cluster, and its timers are locked.
     // SAFETY: this thread is a processor, since a fibre runs on it.
     let timers = unsafe { (*Processor::current()).timers() };
     // SAFETY: entry and waiter stay in these frames until `remove`.
     unsafe { timers.insert(&entry) };
-    leave(block);
+    leave();
     timers.remove(&entry);
 }
 

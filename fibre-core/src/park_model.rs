@@ -193,6 +193,12 @@ pub fn shield<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// See [`shield`].
+pub fn raise_shield() {}
+
+/// See [`shield`].
+pub fn lower_shield() {}
+
 /// A number of the calling thread.
 #[must_use]
 pub fn caller_id() -> u64 {

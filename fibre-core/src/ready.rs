@@ -13,8 +13,8 @@
 //!
 //! **Plain and by rules.** All that is *plain*: every fibre has normal priority, and one that
 //! has started stays. Then pushes and pops of the owner are a few plain instructions. As soon
-//! as a fibre of another priority shows up here, and always in clusters that move started
-//! fibres, they go by the rules in `ready/rules.rs`.
+//! as a fibre of another priority shows up here, and in clusters that move started
+//! fibres once there is a second processor, they go by the rules in `ready/rules.rs`.
 //!
 //! **Who keeps it alive.** A fibre has a plain pointer to the ready queue of its
 //! home. Processors of the same group (cluster) keep each other's queues alive
@@ -104,7 +104,7 @@ impl ReadyQueue {
             local: std::array::from_fn(|_| Fifo::new()),
             shared_next: Cell::new(false),
             shared_turns: Cell::new(0),
-            plain: AtomicBool::new(!rules.moves_started && !rules.sharing),
+            plain: AtomicBool::new(!rules.sharing),
             turn: Cell::new(0),
             lone: AtomicPtr::new(ptr::null_mut()),
             lone_since: Cell::new(0),
@@ -154,11 +154,30 @@ impl ReadyQueue {
             unsafe { (*this).normal().push(node) };
         } else {
             // SAFETY: passed on.
-            unsafe { Self::push_by_rules(here, this, node) };
+            unsafe { Self::push_by_rules(here, this, node, true) };
         }
     }
 
-    /// [`push_woken`](Self::push_woken) for a fibre that stays there, before the others.
+    /// [`push_woken`](Self::push_woken) for a fibre that may be on its stack yet: it stays there until it
+    /// runs.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline]
+    pub unsafe fn push_woken_at_home(this: *const Self, node: NonNull<Link>) {
+        let here: *const Self = current::ready().cast();
+        // SAFETY: as in `push_woken`.
+        if ptr::eq(here, this) && unsafe { (*this).is_plain() } {
+            // SAFETY: this thread is the owner; the node is the caller's.
+            unsafe { (*this).normal().push(node) };
+        } else {
+            // SAFETY: passed on.
+            unsafe { Self::push_by_rules(here, this, node, false) };
+        }
+    }
+
+    /// [`push_woken_at_home`](Self::push_woken_at_home), before the others.
     ///
     /// # Safety
     ///
@@ -171,7 +190,7 @@ impl ReadyQueue {
                 (*this).push_next(node);
             } else {
                 node.as_ref().hurry();
-                Self::push_by_rules(here, this, node);
+                Self::push_by_rules(here, this, node, false);
             }
         }
     }
@@ -189,7 +208,14 @@ impl ReadyQueue {
             unsafe { self.normal().push(node) };
         } else {
             // SAFETY: passed on; this thread is the owner.
-            unsafe { Self::push_by_rules(self, home(), node) };
+            unsafe { Self::push_by_rules(self, home(), node, true) };
+        }
+    }
+
+    /// Takes notice of a second processor, which started fibres may move to, if they may. Any thread.
+    pub fn notice_others(&self) {
+        if self.rules.moves_started {
+            self.plain.store(false, Ordering::Relaxed);
         }
     }
 

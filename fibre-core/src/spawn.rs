@@ -16,7 +16,7 @@ use crate::park;
 use crate::processor::Processor;
 use crate::quiet::drop_quietly;
 use crate::report;
-use crate::stack::{Stack, StackError, is_scarce, put_cold};
+use crate::stack::{Stack, StackError, is_any_scarce, is_scarce, put_cold};
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -377,7 +377,12 @@ pub fn admit(
     attributes: &Attributes,
 ) -> std::result::Result<(u64, Option<Stack>), SpawnError> {
     let limit = place.domain().limit.as_ref();
-    if limit.is_none() && attributes.stack_time == StackTime::FirstRun {
+    let stack_later = match attributes.stack_time {
+        StackTime::FirstRun => true,
+        StackTime::FirstRunUnlessScarce => !is_any_scarce(),
+        StackTime::Spawn => false,
+    };
+    if limit.is_none() && stack_later {
         let id = place.register().ok_or(SpawnError::Stopped)?;
         return Ok((id, None));
     }

@@ -17,6 +17,17 @@
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Patience, heavy_barrier, light_barrier};
 
+/// Has every running thread execute a memory barrier, where the kernel can do that: a system call.
+pub fn have_all_see() {
+    if let Some(barrier) = heavy_barrier() {
+        let mut patience = Patience::new();
+        // It is refused for want of memory, and only for a moment.
+        while !barrier() {
+            patience.wait();
+        }
+    }
+}
+
 /// How many are looking. See the module text.
 #[derive(Debug)]
 pub struct Visits(AtomicU32);
@@ -38,12 +49,8 @@ impl Visits {
     /// `look` does not; costs a system call.
     pub fn visit<R>(&self, look: impl FnOnce() -> R) -> R {
         self.0.fetch_add(1, Ordering::SeqCst);
-        if let Some(barrier) = heavy_barrier() {
-            let mut patience = Patience::new();
-            // It is refused for want of memory, and only for a moment.
-            while !self.no_barrier() && !barrier() {
-                patience.wait();
-            }
+        if !self.no_barrier() {
+            have_all_see();
         }
         let result = look();
         self.0.fetch_sub(1, Ordering::Release);

@@ -25,8 +25,8 @@
 //!
 //! **At home.** A waker must not let a fibre run before its stack has been left, which takes a word
 //! that both change. It takes none if the fibre can only run on the processor that it waits on,
-//! which takes it from its queue after it has left its stack: so a wait that only wakers end, of
-//! a fibre that stays, is ended by queueing the fibre there.
+//! which takes it from its queue after it has left its stack: so a wait of
+//! a fibre that stays is ended by queueing the fibre there.
 //!
 //! # Memory ordering
 //!
@@ -188,7 +188,7 @@ impl<F: Wakeable> Waiter<F> {
         Self::new(Target::Fibre(fibre))
     }
 
-    /// A wait of this fibre at home, see the module text: it has no [`Limit`].
+    /// A wait of this fibre at home, see the module text.
     #[inline]
     #[must_use]
     pub fn at_home(fibre: NonNull<F>) -> Self {

@@ -6,13 +6,16 @@
 //! loom lets nobody touch the waiter. Everything is leaked: the planted bugs are for loom to
 //! find, and no real ones.
 //!
+//! A wait at home changes no word when the stack is left: there the canceller has all see that it comes, and looks.
+//!
 //! Run by `cargo xtask loom`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::model::{self, finds_bug};
-use fibre_core::state::{Left, RunState, Wake};
+use fibre_core::model::{self, finds_bug, finds_planted};
+use fibre_core::state::{Cancel, Left, RunState, Wake};
 use fibre_core::sync::{EndOfFrame, Futex, Mutex};
+use fibre_core::visits;
 use fibre_core::waiter::{Outcome, Waiter, Wakeable};
 use loom::thread;
 use std::ptr::NonNull;
@@ -39,8 +42,20 @@ impl Fibre {
 
     /// The canceller's part.
     fn cancel(&self) {
-        if self.state.cancel() == Wake::Enqueue {
-            self.enqueue();
+        self.cancel_and(visits::have_all_see);
+    }
+
+    /// The same, with what it does between its steps.
+    fn cancel_and(&self, between: impl FnOnce()) {
+        match self.state.cancel() {
+            Cancel::Done => {}
+            Cancel::Enqueue => self.enqueue(),
+            Cancel::Visit => {
+                between();
+                if self.state.visit() {
+                    self.enqueue();
+                }
+            }
         }
     }
 
@@ -49,6 +64,11 @@ impl Fibre {
         if self.state.left() == Left::WokenEarly {
             self.enqueue();
         }
+        self.await_queue();
+    }
+
+    /// The way through the queue.
+    fn await_queue(&self) {
         self.queue.wait(0, None);
         assert_eq!(self.queue.swap(0), 1);
     }
@@ -63,8 +83,9 @@ impl Wakeable for Fibre {
         }
     }
 
-    unsafe fn resume_at_home(_: NonNull<Self>) {
-        unreachable!("who can be cancelled does not wait at home");
+    unsafe fn resume_at_home(this: NonNull<Self>) {
+        // SAFETY: models keep the fibre alive.
+        unsafe { this.as_ref() }.enqueue();
     }
 }
 
@@ -146,6 +167,22 @@ fn wait_without_withdrawal(
     (waiter.outcome(), waiter)
 }
 
+/// One wait of the fibre at home, as `park_until` does it.
+fn wait_at_home(fibre: &Fibre, list: &List) -> Outcome {
+    let waiter = Box::leak(Box::new(Waiter::at_home(NonNull::from(fibre))));
+    list.publish(waiter);
+    // SAFETY: it is leaked.
+    let cancelled = unsafe { fibre.state.begin_wait_at_home(waiter) };
+    if !cancelled || waiter.cancel().is_none() {
+        fibre.await_queue();
+    }
+    fibre.state.end_wait_at_home(waiter);
+    let outcome = waiter.outcome();
+    list.waiter.lock().take();
+    waiter.end_of_frame();
+    outcome
+}
+
 /// Runs `f` in a thread of the model.
 fn start<R: 'static>(
     fibre: &'static Fibre,
@@ -183,6 +220,84 @@ fn three_compete() {
         canceller.join().unwrap();
         timer.join().unwrap();
         assert_eq!(waker.join().unwrap(), outcome == Outcome::Woken(0));
+    });
+}
+
+/// A waker and a canceller, at home.
+fn two_compete_at_home() {
+    let (fibre, list) = (Fibre::new(), List::new());
+    let canceller = start(fibre, list, |fibre, _| fibre.cancel());
+    let waker = start(fibre, list, |_, list| list.wake());
+    let outcome = wait_at_home(fibre, list);
+    canceller.join().unwrap();
+    assert_eq!(waker.join().unwrap(), outcome == Outcome::Woken(0));
+    assert!(fibre.state.is_cancelled());
+}
+
+/// One of them wins, and nobody touches what is gone.
+#[test]
+fn a_waker_or_the_canceller_wins_at_home() {
+    model::check(two_compete_at_home);
+}
+
+/// Planted: a fibre that was woken leaves its frame while a canceller is about to claim.
+#[test]
+fn planted_canceller_in_a_frame_that_is_gone_is_found() {
+    finds_planted(
+        "state: a wait at home ends while a canceller looks at it",
+        two_compete_at_home,
+    );
+}
+
+/// A deadline and a canceller, at home.
+#[test]
+fn the_deadline_or_the_canceller_wins_at_home() {
+    model::check(|| {
+        let (fibre, list) = (Fibre::new(), List::new());
+        let canceller = start(fibre, list, |fibre, _| fibre.cancel());
+        let timer = start(fibre, list, |_, list| list.time_out());
+        let outcome = wait_at_home(fibre, list);
+        canceller.join().unwrap();
+        timer.join().unwrap();
+        assert!(matches!(outcome, Outcome::TimedOut | Outcome::Cancelled));
+    });
+}
+
+/// A wait at home that a waker ends, and one that only the canceller can; `between`: what that one does between
+/// its steps.
+fn two_waits_at_home(between: fn()) {
+    let (fibre, first, second) = (Fibre::new(), List::new(), List::new());
+    let canceller = start(fibre, first, move |fibre, _| fibre.cancel_and(between));
+    let waker = start(fibre, first, |_, list| list.wake());
+    let woken = wait_at_home(fibre, first) == Outcome::Woken(0);
+    assert_eq!(wait_at_home(fibre, second), Outcome::Cancelled);
+    canceller.join().unwrap();
+    assert_eq!(waker.join().unwrap(), woken);
+}
+
+/// No cancellation is lost at home.
+#[test]
+fn the_next_wait_at_home_is_cancelled() {
+    model::check(|| two_waits_at_home(visits::have_all_see));
+}
+
+/// Planted: the canceller does not have all see that it comes.
+#[test]
+fn planted_canceller_that_nobody_sees_is_found() {
+    finds_bug(|| two_waits_at_home(|| ()));
+}
+
+/// A wait at home, and one on a processor that others may take the fibre from.
+#[test]
+fn the_next_wait_elsewhere_is_cancelled() {
+    model::check(|| {
+        let (fibre, first, second) = (Fibre::new(), List::new(), List::new());
+        let canceller = start(fibre, first, |fibre, _| fibre.cancel());
+        let waker = start(fibre, first, |_, list| list.wake());
+        let woken = wait_at_home(fibre, first) == Outcome::Woken(0);
+        assert_eq!(wait(fibre, second, true), Outcome::Cancelled);
+        canceller.join().unwrap();
+        assert_eq!(waker.join().unwrap(), woken);
     });
 }
 

@@ -1,6 +1,6 @@
 //! Cancellation against wakers and deadlines: what was handed over is never lost.
 
-use crate::support::{Random, for_each_cluster, run_in};
+use crate::support::{Random, eventually, for_each_cluster, run_in};
 use fibre::sync::{Condvar, Mutex, Semaphore};
 use fibre::{Builder, CancelToken, Cluster};
 use std::sync::Arc;
@@ -136,7 +136,7 @@ fn notifications(seed: u64) {
         moment(random);
     });
     // Those who are left take what is left: if a notification were lost, they would sleep.
-    crate::support::eventually(|| taken.load(Ordering::SeqCst) == put.load(Ordering::SeqCst));
+    eventually(|| taken.load(Ordering::SeqCst) == put.load(Ordering::SeqCst));
     *shared.0.lock() = usize::MAX;
     shared.1.notify_all();
     steady.into_iter().for_each(|fibre| fibre.join().unwrap());
@@ -184,5 +184,32 @@ fn nothing_is_lost_between_processors() {
         // SAFETY: the fibres of this test keep nothing that belongs to a kernel thread.
         let cluster = unsafe { builder.force_migration() }.build().unwrap();
         run_in(cluster, Arc::new(move |_: &Cluster| all(seed)));
+    }
+}
+
+/// The same where fibres may move as soon as there is a second processor, which comes while they wait as
+/// if they could not.
+#[test]
+fn nothing_is_lost_when_processors_come() {
+    let seed = Random::seed();
+    for round in 0..8 {
+        let builder = Cluster::builder().processors(1).max_processors(4);
+        // SAFETY: the fibres of this test keep nothing that belongs to a kernel thread.
+        let cluster = unsafe { builder.move_started_fibres() }.build().unwrap();
+        let growing = cluster.clone();
+        let adder = std::thread::spawn(move || {
+            for _ in 1..4 {
+                std::thread::sleep(Duration::from_millis(1 + round));
+                growing.add_processors(1).unwrap();
+            }
+        });
+        run_in(
+            cluster,
+            Arc::new(move |_: &Cluster| {
+                all(seed + round);
+                // Until all have come.
+                eventually(|| adder.is_finished());
+            }),
+        );
     }
 }

@@ -19,7 +19,7 @@ mod state;
 
 pub use errand::Errand;
 pub use roster::{Hook, Roster, RosterRef};
-pub use state::{Left, RunState, Wake};
+pub use state::{Cancel, Left, RunState, Wake};
 
 use crate::awaited::{Awaited, WaitKind};
 use crate::cancel_group::{CancelGroup, Cancellable};
@@ -31,6 +31,7 @@ use crate::queue::{Level, Link};
 use crate::ready::ReadyQueue;
 use crate::stack::class_of;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+use crate::visits;
 use crate::wait_times;
 use crate::waiter::Wakeable;
 use std::cell::{Cell, UnsafeCell};
@@ -324,10 +325,45 @@ impl ControlBlock {
     ///
     /// The caller has a reference.
     pub unsafe fn cancel(this: FibreRef) {
+        // SAFETY: passed on.
+        unsafe {
+            if Self::begin_cancel(this) {
+                visits::have_all_see();
+                Self::end_cancel(this);
+            }
+        }
+    }
+
+    /// The first step of [`cancel`](Self::cancel). `true`: [`end_cancel`](Self::end_cancel) is to be called soon, after
+    /// [`have_all_see`](visits::have_all_see), or by the processor that the fibre waits on, if it does.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a reference.
+    pub unsafe fn begin_cancel(this: FibreRef) -> bool {
         // SAFETY: alive by the caller's reference; queued only if it is ours to queue.
         unsafe {
-            if this.as_ref().state.cancel() == Wake::Enqueue {
-                Self::enqueue(this);
+            match this.as_ref().state.cancel() {
+                Cancel::Done => false,
+                Cancel::Visit => true,
+                Cancel::Enqueue => {
+                    Self::enqueue(this);
+                    false
+                }
+            }
+        }
+    }
+
+    /// The second step of [`cancel`](Self::cancel).
+    ///
+    /// # Safety
+    ///
+    /// The first one has asked for it, and the caller still has its reference.
+    pub unsafe fn end_cancel(this: FibreRef) {
+        // SAFETY: alive by the caller's reference; queued only if it is ours to queue.
+        unsafe {
+            if this.as_ref().state.visit() {
+                Self::enqueue_at_home(this);
             }
         }
     }
@@ -367,6 +403,20 @@ impl ControlBlock {
         }
     }
 
+    /// Puts a fibre that has just been woken, and waits at home, into its home's ready queue, where it
+    /// stays: it may be on its stack yet.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the one to do so.
+    #[inline]
+    unsafe fn enqueue_at_home(this: FibreRef) {
+        // SAFETY: as in `enqueue`.
+        unsafe {
+            ReadyQueue::push_woken_at_home(this.as_ref().home(), Self::node(this));
+        }
+    }
+
     /// Lets a fibre that waits at home go on, before the others there.
     ///
     /// # Safety
@@ -402,9 +452,18 @@ impl Cancellable for ControlBlock {
         unsafe { Self::retain(this) };
     }
 
-    unsafe fn cancel(this: NonNull<Self>) {
+    unsafe fn begin_cancel(this: NonNull<Self>) -> bool {
         // SAFETY: passed on.
-        unsafe { Self::cancel(this) };
+        unsafe { Self::begin_cancel(this) }
+    }
+
+    fn have_all_see() {
+        visits::have_all_see();
+    }
+
+    unsafe fn end_cancel(this: NonNull<Self>) {
+        // SAFETY: passed on.
+        unsafe { Self::end_cancel(this) };
     }
 
     unsafe fn release(this: NonNull<Self>) {
@@ -427,7 +486,7 @@ impl Wakeable for ControlBlock {
     #[inline]
     unsafe fn resume_at_home(this: NonNull<Self>) {
         // SAFETY: the fibre waits for us, at home.
-        unsafe { Self::enqueue(this) };
+        unsafe { Self::enqueue_at_home(this) };
     }
 }
 

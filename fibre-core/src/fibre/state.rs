@@ -34,20 +34,32 @@
 //! word that it swaps, so that no wait begins unnoticed. Then `left` sets `HELD`, and the
 //! processor is the canceller.
 //!
+//! # Waits at home
+//!
+//! A wait at home (see [`crate::waiter`]) leaves the state alone: it is Running all the time. If the wait has
+//! a limit, the fibre says so in `wait`, by the bit `AT_HOME` of the waiter's address, and strikes that out when it goes on. A canceller
+//! that finds the fibre Running sets `VISITED`, has every running thread execute a memory barrier, and then looks
+//! there. So either it sees the waiter, or the fibre, which looks for the bit `CANCELLED` after it has said that it waits, sees that. And if it
+//! sees the waiter, the fibre, which looks for `VISITED` before its frame ends, stays until the canceller is done. The fibre pays for
+//! plain accesses, and who cancels for a system call.
+//!
 //! Invariants:
 //!
 //! 1. `HELD` has one owner: only the one that sets `CANCELLED` sets it, or `left` does,
-//!    which needs a running fibre, and a held one does not run.
-//! 2. `wait` is written by the running fibre, and read by the owner of `HELD`.
+//!    which needs a running fibre, and a held one does not run. `VISITED` is set and cleared by the one that sets `CANCELLED`.
+//! 2. `wait` is written by the running fibre, and read by the owner of `HELD`; with `AT_HOME`, by that of `VISITED`.
 //!
 //! # Memory ordering
+//!
+//! At home, `wait` and the bits of the word are Dekker's: each side writes one and then reads the other, with a
+//! [`light_barrier`] here and a heavy one there between. The canceller leaves by a release, which the fibre acquires.
 //!
 //! The word is changed by acquire-release read-modify-writes only: `left` releases the
 //! fibre's stack, with `wait`, to whoever wakes or cancels it; `wake` releases what the
 //! waker did before (the outcome, the data handed over) to the fibre; and giving up
 //! `HELD` releases the canceller's use of the frame to the waker.
 
-use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, Ordering, Patience, light_barrier, planted};
 use crate::waiter::{Waiter, Wakeable};
 use std::ptr;
 
@@ -55,15 +67,20 @@ use std::ptr;
 const CANCELLED: u32 = 1;
 /// A canceller uses the fibre's waiter.
 const HELD: u32 = 2;
+/// A canceller looks for a wait at home.
+const VISITED: u32 = 4;
 /// What [`Word::left`] adds to `RUNNING`: the stack has been left.
-const PARKED: u32 = 1 << 2;
+const PARKED: u32 = 1 << 3;
 /// What [`Word::wake`] adds to `RUNNING`: the wake-up came first. Both together make a whole
 /// turn; what is carried counts the waits.
-const WOKEN: u32 = 3 << 2;
+const WOKEN: u32 = 3 << 3;
 /// The part of the word that is the state.
-const STATE: u32 = 3 << 2;
+const STATE: u32 = 3 << 3;
 /// The state of a fibre that may run.
 const RUNNING: u32 = 0;
+
+/// In a waiter's address: the fibre waits by it, at home.
+const AT_HOME: usize = 1;
 
 /// What the one that wakes or cancels a fibre has to do.
 #[must_use]
@@ -73,6 +90,29 @@ pub enum Wake {
     Enqueue,
     /// Nothing: the fibre, or whoever holds it, will notice.
     Noticed,
+}
+
+/// What the one that cancels a fibre has to do.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancel {
+    /// Nothing.
+    Done,
+    /// Put the fibre into a ready queue.
+    Enqueue,
+    /// Call [`RunState::visit`] soon, after a heavy barrier: the fibre may wait for that.
+    Visit,
+}
+
+/// What the one that sets the bit finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// The bit is set.
+    Cancelled,
+    /// The fibre is parked, and now held by the caller.
+    Parked,
+    /// It is not, and is now visited by the caller.
+    Running,
 }
 
 /// What the processor has to do with a fibre whose stack it just left.
@@ -136,11 +176,51 @@ impl<F: Wakeable> RunState<F> {
         self.wait.store(waiter.cast_mut(), Ordering::Relaxed);
     }
 
+    /// Called by the fibre before it leaves its stack in order to wait at home, by a waiter that can be
+    /// cancelled. `true`: it has been, and whoever did that may not come.
+    ///
+    /// # Safety
+    ///
+    /// The waiter stays where it is until [`end_wait_at_home`](Self::end_wait_at_home).
+    #[inline]
+    #[must_use]
+    pub unsafe fn begin_wait_at_home(&self, waiter: &Waiter<F>) -> bool {
+        let said = ptr::from_ref(waiter).cast_mut();
+        let said = said.map_addr(|address| address | AT_HOME);
+        self.wait.store(said, Ordering::Release);
+        light_barrier();
+        self.is_cancelled()
+    }
+
+    /// Called by the fibre that goes on after a wait at home. Afterwards no canceller touches the waiter. Blocks the thread
+    /// for the few instructions that one does.
+    #[inline]
+    pub fn end_wait_at_home(&self, waiter: &Waiter<F>) {
+        self.wait
+            .store(ptr::from_ref(waiter).cast_mut(), Ordering::Relaxed);
+        light_barrier();
+        if self.word.0.load(Ordering::Acquire) & VISITED != 0
+            && !planted("state: a wait at home ends while a canceller looks at it")
+        {
+            self.wait_for_visitor();
+        }
+    }
+
+    /// See [`end_wait_at_home`](Self::end_wait_at_home).
+    #[cold]
+    fn wait_for_visitor(&self) {
+        let mut patience = Patience::new();
+        while self.word.0.load(Ordering::Acquire) & VISITED != 0 {
+            patience.wait();
+        }
+    }
+
     /// Where in the fibre's stack its last wait that could be cancelled was. Nothing need be there
     /// any more.
     #[inline]
     pub fn last_wait(&self) -> *const Waiter<F> {
-        self.wait.load(Ordering::Relaxed)
+        let wait = self.wait.load(Ordering::Relaxed).cast_const();
+        wait.map_addr(|address| address & !AT_HOME)
     }
 
     /// Notes since when the fibre waits. The fibre itself.
@@ -182,12 +262,32 @@ impl<F: Wakeable> RunState<F> {
 
     /// Cancels the fibre: its cancellable wait, if it is in one, and all later ones. Any
     /// thread; after the first call it does nothing.
-    pub fn cancel(&self) -> Wake {
-        if self.word.cancel() {
-            self.end_wait()
-        } else {
-            Wake::Noticed
+    pub fn cancel(&self) -> Cancel {
+        match self.word.cancel() {
+            Found::Cancelled => Cancel::Done,
+            Found::Running => Cancel::Visit,
+            Found::Parked => match self.end_wait() {
+                Wake::Enqueue => Cancel::Enqueue,
+                Wake::Noticed => Cancel::Done,
+            },
         }
+    }
+
+    /// The second step of a [`cancel`](Self::cancel): cancels the wait at home that the fibre is in, if it is. `true`: the caller
+    /// has to queue the fibre at its home.
+    pub fn visit(&self) -> bool {
+        let wait = self.wait.load(Ordering::Acquire);
+        let at_home = wait.addr() & AT_HOME != 0;
+        let waiter = wait.map_addr(|address| address & !AT_HOME);
+        // SAFETY: the fibre is in that wait, and does not leave its frame while it is visited.
+        let won = at_home && unsafe { &*waiter }.cancel().is_some();
+        self.word.0.fetch_and(!VISITED, Ordering::Release);
+        won
+    }
+
+    /// Cancels all later waits of a fibre that does not run, and is in none.
+    pub fn cancel_later(&self) {
+        self.word.0.fetch_or(CANCELLED, Ordering::Relaxed);
     }
 
     /// Whether the fibre has been cancelled.
@@ -284,20 +384,23 @@ impl Word {
         woken
     }
 
-    /// Sets the bit, and holds a fibre that is parked. `true`: it is held by the caller.
-    fn cancel(&self) -> bool {
+    /// Sets the bit, and holds a fibre that is parked, or visits one that is not.
+    fn cancel(&self) -> Found {
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
             if word & CANCELLED != 0 {
-                return false;
+                return Found::Cancelled;
             }
-            let parked = word & STATE == PARKED;
-            let next = word | CANCELLED | if parked { HELD } else { 0 };
+            let (also, found) = match word & STATE {
+                PARKED => (HELD, Found::Parked),
+                _ => (VISITED, Found::Running),
+            };
+            let next = word | CANCELLED | also;
             match self
                 .0
                 .compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed)
             {
-                Ok(_) => return parked,
+                Ok(_) => return found,
                 Err(now) => word = now,
             }
         }

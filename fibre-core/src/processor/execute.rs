@@ -98,7 +98,7 @@ impl Processor {
             });
             if destination.orders.are_to_cancel() {
                 // Those who cancel the roster may have done so: as in `bind`.
-                let _ = fibre.as_ref().state.cancel();
+                fibre.as_ref().state.cancel_later();
             }
             if !left_behind {
                 destination.commons.stage(ControlBlock::node(fibre));
@@ -131,7 +131,7 @@ impl Processor {
         let block = unsafe { fibre.as_ref() };
         if self.domain().orders.are_to_cancel() {
             // It runs and is in no wait: there is nothing to queue.
-            let _ = block.state.cancel();
+            block.state.cancel_later();
         }
         let default = self.domain().settings.stack_size;
         let class = block.attributes.stack_class(default);

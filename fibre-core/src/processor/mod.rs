@@ -40,6 +40,7 @@ use crate::queue::Popped;
 use crate::ready::ReadyQueue;
 use crate::stack::{StackCache, StackError};
 use crate::steal::{Mood, Thief};
+use crate::sync::heavy_barrier;
 use crate::timer::{BATCH, Timers};
 use polling::Polling;
 use slice::Slice;
@@ -83,6 +84,8 @@ pub struct Processor {
     adopts: bool,
     /// Whether fibres that have started here stay.
     keeps: bool,
+    /// Whether waits with a limit may end at home, too: cancellers can have all see what they do.
+    limits_at_home: bool,
     /// Deadlines of fibres that wait here.
     timers: Timers<ControlBlock>,
     /// Stacks of ended fibres.
@@ -140,6 +143,7 @@ impl Processor {
             destination: Cell::new(None),
             adopts: domain.settings.force_migration,
             keeps: !domain.settings.moves_started,
+            limits_at_home: heavy_barrier().is_some(),
             timers: Timers::default(),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
             blocks: BlockCache::new(),
@@ -540,10 +544,17 @@ impl Processor {
         queues.iter().any(|queue| queue.is_resting())
     }
 
-    /// Whether fibres that have started here run nowhere else.
+    /// Whether a fibre that runs here and leaves its stack runs nowhere else before it has been here again: no
+    /// other processor takes any, or there is none. One that is added may, which minds those who wait at home.
     #[inline]
     pub fn keeps_fibres(&self) -> bool {
-        self.keeps
+        self.keeps || (self.index == 0 && self.domain.processors() == 1)
+    }
+
+    /// Whether waits with a limit may end at home, too.
+    #[inline]
+    pub fn limits_at_home(&self) -> bool {
+        self.limits_at_home
     }
 
     /// Whether a fibre that yields would come back at once. Counts as a switch,

@@ -6,7 +6,7 @@
 
 use super::Processor;
 use crate::domain::LeftFibre;
-use crate::fibre::{ControlBlock, Roster, RosterRef};
+use crate::fibre::{ControlBlock, FibreRef, Roster, RosterRef};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,12 +25,28 @@ impl Processor {
             self.with_roster(|roster| {
                 roster.for_each(|hook| {
                     // SAFETY: fibres in the roster have their runtime's reference.
-                    unsafe { ControlBlock::cancel(ControlBlock::from_hook(hook)) };
+                    unsafe { self.cancel(ControlBlock::from_hook(hook)) };
                 });
             });
         }
         self.leaving.set(orders.are_to_abandon());
         !self.leaving.get()
+    }
+
+    /// Cancels a fibre, between two.
+    ///
+    /// # Safety
+    ///
+    /// It is of this cluster, and has its runtime's reference.
+    unsafe fn cancel(&self, fibre: FibreRef) {
+        // SAFETY: the caller's promise; the fibres of a roster of our own wait here.
+        unsafe {
+            if self.domain.roster.is_some() {
+                ControlBlock::cancel(fibre);
+            } else if ControlBlock::begin_cancel(fibre) {
+                ControlBlock::end_cancel(fibre);
+            }
+        }
     }
 
     /// Lets others look at the fibres that have started here while the processor stands still.

@@ -11,6 +11,9 @@
 //! ready. Idle processors are called by the owner, when it takes a fibre and leaves others
 //! behind; so a push wakes nobody.
 //!
+//! As long as there is one processor, nobody can take any, and all is plain: started fibres are `local`. Those that wait at
+//! home then do so as if they stayed, and whoever wakes them queues them where nobody steals.
+//!
 //! `lone` is emptied by read-modify-writes (acquire) and filled by the owner (release), so
 //! that a thief that takes a fibre sees the stack that was left.
 
@@ -25,16 +28,21 @@ const LONE_TURNS: u32 = 8;
 
 impl ReadyQueue {
     /// Queues a started fibre that is at home at `home`, from `here`, the queue of this
-    /// thread or null.
+    /// thread or null; `free`: it may move, if fibres do.
     ///
     /// # Safety
     ///
     /// As for [`push_woken`](Self::push_woken).
     #[inline(never)]
-    pub(super) unsafe fn push_by_rules(here: *const Self, home: *const Self, node: NonNull<Link>) {
+    pub(super) unsafe fn push_by_rules(
+        here: *const Self,
+        home: *const Self,
+        node: NonNull<Link>,
+        free: bool,
+    ) {
         // SAFETY: the home of a fibre in our hands is alive; the node is the caller's.
         let (moves, forward) = unsafe {
-            let moves = (*home).rules.moves_started && node.as_ref().may_move();
+            let moves = free && (*home).rules.moves_started && node.as_ref().may_move();
             (moves, (*home).forward.load(Ordering::Relaxed).cast_const())
         };
         let forced = moves && !forward.is_null();

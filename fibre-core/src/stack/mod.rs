@@ -41,7 +41,7 @@ pub use cache::StackCache;
 pub use depot::Depot;
 pub use error::StackError;
 pub use overflow::{Fibre, Informant, install as install_overflow_report};
-pub use pool::{is_scarce, put_cold, take_one};
+pub use pool::{is_any_scarce, is_scarce, put_cold, take_one};
 pub use size::{DEFAULT_STACK_SIZE, GUARD_SIZE, MIN_STACK_SIZE, class_of, round_size};
 pub use slab::Stack;
 pub use statistics::{StackClass, bounds_at, depth_at, stack_statistics};

@@ -67,6 +67,12 @@ pub fn is_scarce(class: usize) -> bool {
     SCARCE.load(Ordering::Relaxed) >> class & 1 != 0
 }
 
+/// Whether that is so of any class.
+#[inline]
+pub fn is_any_scarce() -> bool {
+    SCARCE.load(Ordering::Relaxed) != 0
+}
+
 /// Takes back stacks of one class that nobody runs on, and gives their memory to the kernel.
 pub(super) fn put(class: usize, stacks: impl ExactSizeIterator<Item = Stack>) {
     /// At a time: the lock is not held for long.
