@@ -163,6 +163,7 @@ impl Barrier {
     }
 
     /// The common part.
+    #[inline]
     pub(crate) fn wait_within(&self, limit: Limit) -> Option<BarrierWaitResult> {
         yield_point();
         let mut others = None;

@@ -7,7 +7,7 @@
 
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::{Wait, until};
-use fibre_core::sync::{AtomicBool, AtomicU32, Ordering, planted};
+use fibre_core::sync::{AtomicU32, Ordering, planted};
 
 /// `pthread_barrier_t`. See [`raw`](crate::raw). All zeros is one that has not been initialised:
 /// there is no barrier for nobody.
@@ -29,7 +29,8 @@ pub struct Barrier {
     barrier: crate::Barrier,
     /// Those whose wait has a limit. Left with release, which is their last touch.
     limited: AtomicU32,
-    destroyed: AtomicBool,
+    /// For how many it is, for those who do not have its lock; zero once it is destroyed.
+    parties: AtomicU32,
 }
 
 #[cfg(not(loom))]
@@ -40,7 +41,7 @@ impl fibre_core::sync::EndOfFrame for Barrier {
     fn end_of_frame(&mut self) {
         self.barrier.end_of_frame();
         self.limited.end_of_frame();
-        self.destroyed.end_of_frame();
+        self.parties.end_of_frame();
     }
 }
 
@@ -52,7 +53,7 @@ impl Barrier {
         Self {
             barrier: crate::Barrier::new(parties as usize),
             limited: AtomicU32::new(0),
-            destroyed: AtomicBool::new(false),
+            parties: AtomicU32::new(parties),
         }
     }
 
@@ -63,7 +64,7 @@ impl Barrier {
         Self {
             barrier: crate::Barrier::new(parties as usize),
             limited: AtomicU32::new(0),
-            destroyed: AtomicBool::new(false),
+            parties: AtomicU32::new(parties),
         }
     }
 
@@ -75,6 +76,7 @@ impl Barrier {
     ///
     /// [`TimedOut`](Error::TimedOut) and [`Cancelled`](Error::Cancelled) as `wait` has it; then the
     /// arrival has been taken back. [`Invalid`](Error::Invalid) if it is for nobody, or destroyed.
+    #[inline]
     pub fn wait(&self, wait: Wait) -> Result<bool> {
         self.check()?;
         if wait == Wait::FOREVER || planted("raw barrier: a destruction waits for nobody inside") {
@@ -87,6 +89,7 @@ impl Barrier {
     }
 
     /// The common part.
+    #[inline]
     fn come(&self, wait: Wait) -> Result<bool> {
         let mut is_serial = false;
         wait.run(|limit| {
@@ -109,15 +112,16 @@ impl Barrier {
             0 => Ok(self.limited.load(Ordering::Acquire) == 0),
             _ => Err(Error::Busy),
         })?;
-        self.destroyed.store(true, Ordering::Relaxed);
+        self.parties.store(0, Ordering::Relaxed);
         Ok(())
     }
 
     /// An error if it cannot be used.
+    #[inline]
     fn check(&self) -> Result {
-        if self.destroyed.load(Ordering::Relaxed) || self.barrier.parties() == 0 {
-            return Err(Error::Invalid);
+        match self.parties.load(Ordering::Relaxed) {
+            0 => Err(Error::Invalid),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }

@@ -141,6 +141,7 @@ impl Condvar {
     /// # Safety
     ///
     /// The mutex is the caller's.
+    #[inline(always)]
     pub unsafe fn wait(&self, mutex: &Mutex, wait: Wait) -> Result {
         mutex.check_owner()?;
         let mut entered = false;
@@ -162,6 +163,7 @@ impl Condvar {
     /// # Safety
     ///
     /// The mutex is the caller's.
+    #[inline(always)]
     unsafe fn wait_within(&self, mutex: &Mutex, limit: Limit, entered: &mut bool) -> bool {
         let enter = |state: &mut State| {
             *entered = !state.destroyed;
@@ -191,6 +193,7 @@ impl Condvar {
     /// # Errors
     ///
     /// [`Invalid`](Error::Invalid) if destroyed.
+    #[inline]
     pub fn signal(&self) -> Result {
         let mut state = self.state.lock();
         if state.destroyed {

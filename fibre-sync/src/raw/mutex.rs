@@ -262,8 +262,14 @@ impl Mutex {
     /// # Safety
     ///
     /// As for [`unlock`](Self::unlock).
+    #[inline]
     pub(crate) unsafe fn unlock_to_wait(&self) -> Result {
         let make = self.make()?;
+        if make == Make::PLAIN {
+            // SAFETY: the caller's, as it says.
+            unsafe { self.lock.unlock_to_wait() };
+            return Ok(());
+        }
         if !make.has_owner() || self.leave()? {
             // SAFETY: the caller's, as it says or as has been checked.
             unsafe {
@@ -304,16 +310,19 @@ impl Mutex {
     }
 
     /// Notes that the caller, who has the lock, is about to wait for a condition with it.
+    #[inline]
     pub(crate) fn begin_wait(&self) {
         self.add_to_make(ONE_WAITS);
     }
 
     /// Notes that the caller, who has the lock again, has waited.
+    #[inline]
     pub(crate) fn end_wait(&self) {
         self.add_to_make(ONE_WAITS.wrapping_neg());
     }
 
     /// Changes the number of those who wait. Nobody else does meanwhile.
+    #[inline]
     fn add_to_make(&self, change: u32) {
         let make = self.make.load(Ordering::Relaxed);
         self.make
@@ -321,6 +330,7 @@ impl Mutex {
     }
 
     /// Whether the caller has it, as far as can be checked.
+    #[inline]
     pub(crate) fn check_owner(&self) -> Result {
         match self.make()?.has_owner() {
             false => Ok(()),

@@ -9,14 +9,14 @@
 //! * **QUEUED**: somebody is in the list. Permits go to those who wait, and who comes waits, too.
 //!
 //! `sem_post` may be called by signal handlers, also by one that has interrupted somebody who has this very
-//! list. So a post never waits for the list: it adds its permit by one exchange, and if nobody waits, or somebody has the
-//! list, that is all. Who gives the list back sees in the same exchange what has been brought meanwhile,
-//! and first hands it out. (What happens beyond the semaphore, that is waking somebody up, is told in
+//! list. So a post never waits for the list: if nobody waits, or somebody has the list, it adds its permit by one exchange, and that
+//! is all; else it takes the list, with its permit in hand. Who gives the list back sees in the same exchange what has been brought
+//! meanwhile, and first takes that in hand and hands it out. (What happens beyond the semaphore, that is waking somebody up, is told in
 //! [`post`](Semaphore::post).)
 //!
 //! Invariants:
 //!
-//! 1. `QUEUED` is set and cleared by who has the list, and says whether the list is not empty whenever nobody has it.
+//! 1. `QUEUED` is set and cleared by who gives the list back, and says whether the list is not empty whenever nobody has it.
 //! 2. While the word is `QUEUED`, only who has the list takes permits; and a word that is not `LISTED` has none then.
 //! 3. The last touch of a post is its exchange, or, if it serves, the one that gives the list back: those whom it claimed
 //!    are resumed later. Meanwhile one of them at least is inside, so nobody can have freed it.
@@ -31,7 +31,7 @@ use crate::raw::wait::Wait;
 use crate::turn::{Turn, Turned};
 use crate::wait_list::{Claimed, Place, Spot, WaitList, wait_under};
 use fibre_core::sync::{AtomicU64, Ordering, Patience, planted};
-use fibre_core::{Awaited, Limit, Outcome, WaitKind};
+use fibre_core::{Awaited, Limit, Outcome, Resume, WaitKind};
 use std::cell::UnsafeCell;
 use std::fmt;
 
@@ -155,7 +155,7 @@ impl Semaphore {
     ///
     /// [`TimedOut`](Error::TimedOut) and [`Cancelled`](Error::Cancelled) as `wait` has it;
     /// [`Invalid`](Error::Invalid) if destroyed.
-    #[inline]
+    #[inline(always)]
     pub fn wait(&self, wait: Wait) -> Result {
         self.check()?;
         wait.begin()?;
@@ -200,10 +200,10 @@ impl Semaphore {
                 return Err(Error::Overflow);
             }
             let serves = now & (QUEUED | LISTED) == QUEUED;
-            let next = now + PERMIT + if serves { LISTED } else { 0 };
+            let next = if serves { now | LISTED } else { now + PERMIT };
             match self.exchange(now, next, Ordering::AcqRel) {
                 Ok(_) if serves => {
-                    self.give_back().resume();
+                    self.serve(next);
                     return Ok(());
                 }
                 Ok(_) => return Ok(()),
@@ -267,7 +267,7 @@ impl Semaphore {
     }
 
     /// Waits for a permit.
-    #[cold]
+    #[inline(always)]
     fn wait_in_list(&self, limit: Limit) -> bool {
         let awaited = Awaited::new(WaitKind::Semaphore, self);
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
@@ -277,7 +277,7 @@ impl Semaphore {
                 || self.list(),
                 |list| list.semaphore.list.get(),
                 limit,
-                |list| !list.semaphore.take_or_queue(),
+                |list| !list.semaphore.take(),
                 || (),
                 |_, _| (),
             )
@@ -285,20 +285,8 @@ impl Semaphore {
         matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
     }
 
-    /// Takes a permit if nobody waits, else marks that somebody does. For one who has the list.
-    fn take_or_queue(&self) -> bool {
-        let mut now = self.word.load(Ordering::Relaxed);
-        loop {
-            let there = permits(now) > 0 && now & QUEUED == 0;
-            let next = if there { now - PERMIT } else { now | QUEUED };
-            match self.exchange(now, next, Ordering::Acquire) {
-                Ok(_) => return there,
-                Err(seen) => now = seen,
-            }
-        }
-    }
-
     /// Takes the list. Blocks the thread for the few instructions that others have it.
+    #[inline]
     fn list(&self) -> ListGuard<'_> {
         let turn = self.turn.take();
         let mut patience = Patience::new();
@@ -314,29 +302,54 @@ impl Semaphore {
         }
     }
 
-    /// Gives the list back, as the one who has it, and returns those for whom there were permits.
-    fn give_back(&self) -> Claimed {
+    /// Gives a permit to who has waited longest, as the one who has just taken the list by storing this word, and gives that back.
+    #[inline]
+    fn serve(&self, word: u64) {
+        // SAFETY: the caller has the list.
+        let list = unsafe { &mut *self.list.get() };
+        let mut first = list.claim_first(0);
+        let in_hand = u64::from(first.is_none());
+        if planted("raw semaphore: the list is given back after the resume") {
+            first.take().into_iter().for_each(Resume::resume);
+        }
+        let queued = if list.is_empty() { 0 } else { QUEUED };
+        let next = word & !(LISTED | QUEUED) | queued;
+        // Unless all have given up, or more has been brought meanwhile.
+        let quiet = in_hand == 0 && self.exchange(word, next, Ordering::AcqRel).is_ok();
+        let others = (!quiet).then(|| self.give_back(in_hand));
+        if let Some(first) = first {
+            first.resume();
+        }
+        others.into_iter().for_each(Claimed::resume);
+    }
+
+    /// Gives the list back, as the one who has it with so many permits in hand, and returns those for whom there were permits.
+    #[cold]
+    fn give_back(&self, mut in_hand: u64) -> Claimed {
         // SAFETY: the caller has the list.
         let list = unsafe { &mut *self.list.get() };
         let mut served = Claimed::none();
         let mut now = self.word.load(Ordering::Relaxed);
         loop {
-            if !list.is_empty()
-                && permits(now) > 0
-                && !planted("raw semaphore: who has the list does not look for permits")
-            {
-                // Nobody else takes any meanwhile.
-                let taken = u64::from(list.claim_first_of_many(0, &mut served)) * PERMIT;
-                now = self.word.fetch_sub(taken, Ordering::Acquire) - taken;
-                continue;
+            while in_hand > 0 && !list.is_empty() {
+                in_hand -= u64::from(list.claim_first_of_many(0, &mut served));
             }
-            let queued = if list.is_empty() { 0 } else { QUEUED };
-            let next = now & !(LISTED | QUEUED) | queued;
             if planted("raw semaphore: the list is given back after the resume") {
                 std::mem::replace(&mut served, Claimed::none()).resume();
             }
-            match self.exchange(now, next, Ordering::Release) {
-                Ok(_) => return served,
+            let there = permits(now);
+            let next = if list.is_empty() {
+                (now & !(LISTED | QUEUED)) + in_hand * PERMIT
+            } else if there > 0
+                && !planted("raw semaphore: who has the list does not look for permits")
+            {
+                now - there * PERMIT
+            } else {
+                now & !LISTED | QUEUED
+            };
+            match self.exchange(now, next, Ordering::AcqRel) {
+                Ok(_) if next & LISTED == 0 => return served,
+                Ok(_) => (now, in_hand) = (next, there),
                 Err(seen) => now = seen,
             }
         }
@@ -359,7 +372,15 @@ struct ListGuard<'a> {
 }
 
 impl Drop for ListGuard<'_> {
+    #[inline]
     fn drop(&mut self) {
-        self.semaphore.give_back().resume();
+        let semaphore = self.semaphore;
+        let now = semaphore.word.load(Ordering::Relaxed);
+        // SAFETY: we have the list.
+        let waits = unsafe { !(*semaphore.list.get()).is_empty() };
+        let next = now & !LISTED | QUEUED;
+        if !waits || permits(now) > 0 || semaphore.exchange(now, next, Ordering::AcqRel).is_err() {
+            semaphore.give_back(0).resume();
+        }
     }
 }

@@ -6,8 +6,8 @@
 
 use crate::raw::error::{Error, Result};
 use fibre_core::{
-    Limit, WallTime, cancellation_point, is_cancelled, shield, sleep, yield_now, yield_point,
-    yield_point_cancellable,
+    Limit, WallTime, cancellation_point, is_cancelled, lower_shield, raise_shield, sleep,
+    yield_now, yield_point, yield_point_cancellable,
 };
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
@@ -128,30 +128,36 @@ impl Wait {
         Ok(())
     }
 
-    /// Makes a call that waits until a limit, and says whether it succeeded.
-    #[inline]
+    /// Makes a call that waits until a limit, says whether it succeeded, and does not panic. What leaves the stack in it is inlined
+    /// into the caller, as there is one call.
+    #[inline(always)]
     pub(crate) fn run(self, call: impl FnOnce(Limit) -> bool) -> Result {
-        if self == Self::FOREVER {
-            // Without a limit it cannot fail.
-            call(Limit::None);
-            return Ok(());
+        if self.cancellable {
+            cancellation_point().map_err(|_| Error::Cancelled)?;
         }
-        self.run_limited(call)
+        let limit = self.limit();
+        // Only a wait with a limit notices cancellation.
+        let shielded = !self.cancellable && limit != Limit::None;
+        if shielded {
+            raise_shield();
+        }
+        let done = call(limit);
+        if shielded {
+            lower_shield();
+        }
+        match done {
+            true => Ok(()),
+            false => self.failure(),
+        }
     }
 
-    /// The rest of [`run`](Self::run).
+    /// What a call fails with, if it can.
     #[cold]
-    fn run_limited(self, call: impl FnOnce(Limit) -> bool) -> Result {
-        if !self.cancellable {
-            return match shield(|| call(self.end)) {
-                true => Ok(()),
-                false => Err(Error::TimedOut),
-            };
-        }
-        cancellation_point().map_err(|_| Error::Cancelled)?;
-        match call(self.limit()) {
-            true => Ok(()),
-            false if is_cancelled() => Err(Error::Cancelled),
+    fn failure(self) -> Result {
+        match self.cancellable && is_cancelled() {
+            true => Err(Error::Cancelled),
+            // Without a limit it cannot fail.
+            false if self == Self::FOREVER => Ok(()),
             false => Err(Error::TimedOut),
         }
     }
