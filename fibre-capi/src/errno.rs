@@ -4,29 +4,76 @@
 //! only, so each call that may switch keeps the number meanwhile (see [`crate::boundary`]).
 //!
 //! The C library declares the address of `errno` to be a constant of the calling function, and LLVM believes
-//! it; after a switch that address may be another thread's. Hence accessors that are
-//! never inlined and contain an instruction that nobody can see through, as those of fibre-core's
-//! thread-local have it. Their results are used at once. The header defines `errno` by
+//! it; after a switch that address may be another thread's. Hence accessors that keep no address: the C library has
+//! `errno` at the same distance from all threads' pointers (it is a thread-local of the initial-exec model there), so each access is one
+//! volatile `asm!` with the segment register in it, as those of fibre-core's thread-locals are. The header defines `errno` by
 //! [`fibre_errno_location`], which is no constant.
 
 use std::arch::asm;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+/// Of [`DISTANCE`]: the thread's pointer itself is there.
+const UNKNOWN: isize = 0;
+
+/// How far `errno` is from the thread's pointer.
+static DISTANCE: AtomicIsize = AtomicIsize::new(UNKNOWN);
 
 /// The error number of the calling fibre or thread.
-#[inline(never)]
+#[inline(always)]
 pub fn get() -> c_int {
-    // SAFETY: the address is this thread's, and is used at once.
-    let number = unsafe { *libc::__errno_location() };
-    opaque();
+    let number: c_int;
+    // SAFETY: reads a number of this thread's own, where it is when this is executed.
+    unsafe {
+        asm!(
+            "mov {number:e}, dword ptr fs:[{distance}]",
+            number = out(reg) number,
+            distance = in(reg) distance(),
+            options(nostack, preserves_flags, readonly),
+        );
+    }
     number
 }
 
 /// Sets it.
-#[inline(never)]
+#[inline(always)]
 pub fn set(number: c_int) {
-    // SAFETY: as in `get`.
-    unsafe { *libc::__errno_location() = number };
-    opaque();
+    // SAFETY: writes a number of this thread's own, where it is when this is executed.
+    unsafe {
+        asm!(
+            "mov dword ptr fs:[{distance}], {number:e}",
+            number = in(reg) number,
+            distance = in(reg) distance(),
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// [`DISTANCE`], found out at the first call.
+#[inline(always)]
+fn distance() -> isize {
+    match DISTANCE.load(Ordering::Relaxed) {
+        UNKNOWN => find(),
+        known => known,
+    }
+}
+
+/// Finds it out.
+#[cold]
+#[inline(never)]
+fn find() -> isize {
+    let pointer: isize;
+    // SAFETY: a thread's pointer points to itself.
+    unsafe {
+        asm!(
+            "mov {pointer}, qword ptr fs:[0]",
+            pointer = out(reg) pointer,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    let distance = (fibre_errno_location() as isize).wrapping_sub(pointer);
+    DISTANCE.store(distance, Ordering::Relaxed);
+    distance
 }
 
 /// Something that may touch any memory, as far as LLVM knows.
@@ -45,4 +92,24 @@ pub extern "C" fn fibre_errno_location() -> *mut c_int {
     let location = unsafe { libc::__errno_location() };
     opaque();
     location
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each thread's own, and the one that the C library means.
+    #[test]
+    fn it_is_that_of_the_thread() {
+        set(1);
+        let other = std::thread::spawn(|| {
+            set(2);
+            // SAFETY: no such descriptor.
+            assert_eq!(unsafe { libc::close(-1) }, -1);
+            (get(), std::io::Error::last_os_error().raw_os_error())
+        });
+        assert_eq!(other.join().unwrap(), (libc::EBADF, Some(libc::EBADF)));
+        assert_eq!(get(), 1);
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(1));
+    }
 }

@@ -18,6 +18,7 @@ enum Joined {
 }
 
 /// Waits for the end of the fibre with this handle, within a limit; `None`: not at all.
+#[inline(always)]
 fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
     // Without a claim, which would be in the way of those who wait.
     if limit.is_none() && is_to_end(handle) {
