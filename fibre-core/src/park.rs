@@ -167,18 +167,21 @@ fn park_at_home<const AMONG: bool>(
 /// Leaves the stack at home until the waiter's winner resumes, or the limit comes.
 #[inline(always)]
 fn leave_at_home(block: &ControlBlock, waiter: &Waiter, limit: Limit) {
-    let cancellable = limit != Limit::None && block.shields.get() == 0;
+    // Of its own, as the shortest way is the most trodden one.
+    if limit == Limit::None {
+        return suspend(block, Action::ParkAtHome);
+    }
+    let cancellable = block.shields.get() == 0;
     // SAFETY: the waiter stays in its frame until the end of this function at least.
     let cancelled = cancellable && unsafe { block.state.begin_wait_at_home(waiter) };
     // If it wins its own waiter, nobody else queues it.
     let given_up = cancelled && waiter.cancel().is_some();
-    let leave = || suspend(block, Action::ParkAtHome);
-    match limit {
-        _ if given_up => suspend(block, Action::Yield),
-        Limit::None | Limit::Cancellation => leave(),
-        Limit::Deadline(deadline) => leave_armed(Entry::new(deadline, waiter), leave),
-        Limit::Wall(moment) => leave_armed(Entry::by_wall_clock(moment, waiter), leave),
-    }
+    let action = if given_up {
+        Action::Yield
+    } else {
+        Action::ParkAtHome
+    };
+    leave_armed(limit, waiter, || suspend(block, action));
     if cancellable {
         block.state.end_wait_at_home(waiter);
     }
@@ -214,15 +217,7 @@ fn park_fibre<const AMONG: bool>(
     let cancellable = limit != Limit::None && block.shields.get() == 0;
     // SAFETY: the waiter stays in this frame.
     unsafe { block.state.begin_wait(cancellable.then_some(waiter)) };
-    match limit {
-        Limit::None | Limit::Cancellation => leave(block),
-        Limit::Deadline(deadline) => {
-            leave_armed(Entry::new(deadline, waiter), || leave(block));
-        }
-        Limit::Wall(moment) => {
-            leave_armed(Entry::by_wall_clock(moment, waiter), || leave(block));
-        }
-    }
+    leave_armed(limit, waiter, || leave(block));
     block.errand.end_wait();
     let outcome = waiter.outcome();
     if AMONG || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled) {
@@ -232,17 +227,27 @@ fn park_fibre<const AMONG: bool>(
     outcome
 }
 
-/// Leaves the stack with a deadline armed.
+/// Leaves the stack with the limit's deadline armed, if it is one.
 #[inline(always)]
-fn leave_armed(entry: Entry<ControlBlock>, leave: impl FnOnce()) {
-    // The reference stays good after a switch, whatever thread we are on then: a
-    // processor outlives the fibres of its cluster, and its timers are locked.
-    // SAFETY: this thread is a processor, since a fibre runs on it.
-    let timers = unsafe { (*Processor::current()).timers() };
-    // SAFETY: entry and waiter stay in these frames until `remove`.
-    unsafe { timers.insert(&entry) };
+fn leave_armed(limit: Limit, waiter: &Waiter, leave: impl FnOnce()) {
+    let entry = match limit {
+        Limit::None | Limit::Cancellation => None,
+        Limit::Deadline(deadline) => Some(Entry::new(deadline, waiter)),
+        Limit::Wall(moment) => Some(Entry::by_wall_clock(moment, waiter)),
+    };
+    let armed = entry.as_ref().map(|entry| {
+        // The reference stays good after a switch, whatever thread we are on then: a
+        // processor outlives the fibres of its cluster, and its timers are locked.
+        // SAFETY: this thread is a processor, since a fibre runs on it.
+        let timers = unsafe { (*Processor::current()).timers() };
+        // SAFETY: entry and waiter stay in these frames until `remove`.
+        unsafe { timers.insert(entry) };
+        (timers, entry)
+    });
     leave();
-    timers.remove(&entry);
+    if let Some((timers, entry)) = armed {
+        timers.remove(entry);
+    }
 }
 
 /// Leaves the stack until the waiter's winner resumes.

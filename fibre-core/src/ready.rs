@@ -104,7 +104,7 @@ impl ReadyQueue {
             local: std::array::from_fn(|_| Fifo::new()),
             shared_next: Cell::new(false),
             shared_turns: Cell::new(0),
-            plain: AtomicBool::new(!rules.sharing),
+            plain: AtomicBool::new(!rules.sharing && !settings.blocks),
             turn: Cell::new(0),
             lone: AtomicPtr::new(ptr::null_mut()),
             lone_since: Cell::new(0),
@@ -335,7 +335,8 @@ impl ReadyQueue {
         }
         self.shared_next.set(false);
         // SAFETY: this thread is the owner.
-        match unsafe { self.shared.pop_own(Level::Normal) } {
+        let popped = unsafe { self.shared.pop_own(Level::Normal) };
+        match self.count_popped(popped) {
             Popped::Node(node) => {
                 self.count_shared_turn();
                 Some(node)

@@ -66,6 +66,9 @@ pub struct Settings {
     /// Whether started fibres may move between processors. Code that runs in the cluster
     /// has to bear it, which its builder has promised.
     pub moves_started: bool,
+    /// Whether fibres that move block their processors for long, to whose help others are added: so even while there is one
+    /// it must not have any fibre for itself.
+    pub blocks: bool,
     /// Whether each wake-up of a started fibre lands on another processor.
     pub force_migration: bool,
 }
@@ -99,6 +102,7 @@ impl Settings {
             pinned_to: None,
             sharing: switch("FIBRE_SHARING").unwrap_or(false),
             moves_started: false,
+            blocks: false,
             force_migration: false,
         }
     }

@@ -16,8 +16,10 @@ pub use std::sync::atomic::{
 #[cfg(loom)]
 pub use self::model::*;
 
-/// A barrier for two: see `light_barrier`. `false`: the kernel refused it.
-pub type HeavyBarrier = fn() -> bool;
+use rustix::io::Errno;
+
+/// A barrier for two: see `light_barrier`. An error if the kernel refused it.
+pub type HeavyBarrier = fn() -> Result<(), Errno>;
 
 /// How often one who waits gives its CPU away before it naps.
 const YIELDS: u32 = 32;
@@ -141,11 +143,11 @@ mod real {
     }
 
     /// What makes every running thread of the process execute a memory barrier, if the
-    /// kernel has it. It is a system call, and says whether it succeeded.
+    /// kernel has it. It is a system call, which fails for a moment if there is no memory.
     pub fn heavy_barrier() -> Option<super::HeavyBarrier> {
         static REGISTERED: LazyLock<bool> =
             LazyLock::new(|| membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok());
-        let barrier = || membarrier(MembarrierCommand::PrivateExpedited).is_ok();
+        let barrier = || membarrier(MembarrierCommand::PrivateExpedited);
         REGISTERED.then_some(barrier)
     }
 
@@ -302,7 +304,7 @@ mod model {
     pub fn heavy_barrier() -> Option<super::HeavyBarrier> {
         Some(|| {
             loom::sync::atomic::fence(Ordering::SeqCst);
-            true
+            Ok(())
         })
     }
 

@@ -15,14 +15,19 @@
 //! [`light_barrier`] and [`HeavyBarrier`](crate::sync::HeavyBarrier) between, or sequentially consistent read-modify-writes. A visitor leaves
 //! by a release, which the owner acquires: what the visitor did comes before what the owner does next.
 
+use crate::report;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Patience, heavy_barrier, light_barrier};
+use rustix::io::Errno;
 
 /// Has every running thread execute a memory barrier, where the kernel can do that: a system call.
 pub fn have_all_see() {
     if let Some(barrier) = heavy_barrier() {
         let mut patience = Patience::new();
-        // It is refused for want of memory, and only for a moment.
-        while !barrier() {
+        while let Err(error) = barrier() {
+            if error != Errno::NOMEM {
+                // What was there at the start is taken away, and there are some by now who rely on it.
+                report::die(format_args!("membarrier is refused: {error}"));
+            }
             patience.wait();
         }
     }

@@ -11,6 +11,7 @@ use fibre_core::sync::{HeavyBarrier, heavy_barrier};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
+use rustix::io::Errno;
 
 /// Something that one at a time may change, and that loom watches for races.
 struct Guarded {
@@ -83,14 +84,14 @@ fn without_a_barrier_they_take_turns_too() {
 /// A barrier that is refused lets no thief in before the owner has noticed.
 #[test]
 fn a_refused_barrier_keeps_thieves_out() {
-    model::check(|| beside_the_owner(Some(|| false), |guarded| guarded.steal(2), 2));
+    model::check(|| beside_the_owner(Some(|| Err(Errno::NOMEM)), |guarded| guarded.steal(2), 2));
 }
 
 /// A thief that was refused the barrier gets its turn once the owner has been there.
 #[test]
 fn the_owner_makes_up_for_a_refused_barrier() {
     model::check(|| {
-        let guarded = Guarded::new(Some(|| false));
+        let guarded = Guarded::new(Some(|| Err(Errno::NOMEM)));
         assert_eq!(guarded.own(1), 1);
         assert_eq!(guarded.steal(1), 0, "nothing proves that the owner is out");
         assert_eq!(guarded.own(1), 1);

@@ -135,6 +135,14 @@ impl ClusterBuilder {
         self
     }
 
+    /// Says that fibres block its processors for long, and that others are added to help: so even the only one keeps no fibre
+    /// for itself that may move.
+    #[must_use]
+    pub(crate) fn blocks(mut self) -> Self {
+        self.settings.blocks = true;
+        self
+    }
+
     /// Changes what a layer above chooses for the cluster, which means nothing here and is
     /// given back by [`choices_above`](crate::choices_above); zero at first. For layers above.
     #[must_use]

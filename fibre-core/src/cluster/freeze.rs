@@ -23,13 +23,15 @@ pub struct Frozen {
     _paused: Vec<Paused>,
 }
 
-/// Lets all clusters of the process stand still, but for the caller if it is a fibre, which must neither block nor yield
+/// Lets all clusters that the process has started stand still, but for the caller if it is a fibre, which must neither block nor yield
 /// meanwhile. Blocks the thread until they do, and no longer than `patience`: fibres that
 /// do not switch go on until they do.
 ///
 /// ```
 /// use std::time::Duration;
 ///
+/// let first = fibre_core::spawn(|| 6);
+/// assert_eq!(first.join().unwrap(), 6);
 /// let frozen = fibre_core::freeze(Duration::from_millis(100));
 /// let late = fibre_core::spawn(|| 7);
 /// assert!(!late.is_finished());

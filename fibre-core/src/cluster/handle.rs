@@ -116,7 +116,8 @@ impl Cluster {
     }
 
     /// Adds processors, all of them or none; returns how many there are then. They help
-    /// at once with fibres that have not started. Blocks the thread until their threads
+    /// at once with fibres that have not started; those that wait, or are ready, on a cluster's only processor go on there
+    /// once more, even if started ones move. Blocks the thread until their threads
     /// have been made.
     ///
     /// ```

@@ -50,19 +50,23 @@ pub fn blocking_visit<R>(f: impl FnOnce() -> R) -> io::Result<R> {
 /// The cluster, started when first needed.
 fn disk_cluster() -> io::Result<&'static Cluster> {
     static DISK: LazyCluster = LazyCluster::new();
-    DISK.get(|| {
-        let builder = Cluster::builder()
-            .processors(1)
-            .name("fibre-visited")
-            // Whoever is free takes the next one.
-            .placement(Placement::Staging)
-            // Also what a blocked one has taken before.
-            .steal_order(StealOrder::LongestBusy)
-            .pin(Pinning::None)
-            .max_fibres(usize::MAX);
-        // SAFETY: its fibres are those of clusters whose builders have promised it.
-        unsafe { builder.move_started_fibres() }.build()
-    })
+    DISK.get(start)
+}
+
+/// Starts one such cluster.
+fn start() -> io::Result<Cluster> {
+    let builder = Cluster::builder()
+        .processors(1)
+        .blocks()
+        .name("fibre-visited")
+        // Whoever is free takes the next one.
+        .placement(Placement::Staging)
+        // Also what a blocked one has taken before.
+        .steal_order(StealOrder::LongestBusy)
+        .pin(Pinning::None)
+        .max_fibres(usize::MAX);
+    // SAFETY: its fibres are those of clusters whose builders have promised it.
+    unsafe { builder.move_started_fibres() }.build()
 }
 
 /// Adds a processor if there are more fibres than processors, and there is room.
@@ -70,5 +74,70 @@ fn grow(disk: &Cluster) {
     if disk.live() > disk.processors() {
         // Without it the fibre waits for its turn.
         let _ = disk.add_processors(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::mpsc::channel;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    /// Visitors that block their threads: some of them that of the first processor.
+    const BLOCKED: usize = 8;
+
+    /// Who waits in its visit from when there was one processor is not bound to it: that may be blocked by one whom
+    /// only it can help.
+    #[test]
+    fn who_waits_there_goes_on_beside_those_who_block() {
+        let there = start().unwrap();
+        // SAFETY: the fibres below keep nothing that belongs to a kernel thread across a wait.
+        let home = unsafe { Cluster::builder().processors(2).move_started_fibres() };
+        let home = home.build().unwrap();
+        let go = Arc::new(AtomicBool::new(false));
+        let blocked = Arc::new(AtomicUsize::new(0));
+        let (feed, eat) = channel();
+        let eat = Arc::new(Mutex::new(eat));
+        let (say, heard) = channel();
+        let helper = {
+            let (go, there, aside) = (Arc::clone(&go), there.clone(), home.clone());
+            home.spawn(move || {
+                let in_time = move || {
+                    let gone = move || {
+                        while !go.load(Ordering::Acquire) {
+                            crate::sleep(Duration::from_micros(100));
+                        }
+                    };
+                    aside.spawn(gone).join().unwrap();
+                    (0..BLOCKED).for_each(|_| feed.send(()).unwrap());
+                };
+                visit(&there, || grow(&there), in_time).unwrap();
+            })
+        };
+        std::thread::sleep(Duration::from_millis(5));
+        for _ in 0..BLOCKED {
+            let (eat, blocked, say) = (Arc::clone(&eat), Arc::clone(&blocked), say.clone());
+            let there = there.clone();
+            home.spawn(move || {
+                let block = || {
+                    blocked.fetch_add(1, Ordering::Relaxed);
+                    eat.lock().unwrap().recv().unwrap();
+                };
+                visit(&there, || grow(&there), block).unwrap();
+                say.send(()).unwrap();
+            });
+        }
+        while blocked.load(Ordering::Relaxed) < BLOCKED {
+            std::thread::yield_now();
+        }
+        go.store(true, Ordering::Release);
+        for _ in 0..BLOCKED {
+            heard.recv_timeout(Duration::from_secs(20)).unwrap();
+        }
+        helper.join().unwrap();
+        home.stop();
+        there.stop();
     }
 }

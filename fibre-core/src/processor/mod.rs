@@ -84,6 +84,8 @@ pub struct Processor {
     adopts: bool,
     /// Whether fibres that have started here stay.
     keeps: bool,
+    /// Whether they do as long as it is the only processor.
+    keeps_alone: bool,
     /// Whether waits with a limit may end at home, too: cancellers can have all see what they do.
     limits_at_home: bool,
     /// Deadlines of fibres that wait here.
@@ -143,6 +145,7 @@ impl Processor {
             destination: Cell::new(None),
             adopts: domain.settings.force_migration,
             keeps: !domain.settings.moves_started,
+            keeps_alone: index == 0 && !domain.settings.blocks,
             limits_at_home: heavy_barrier().is_some(),
             timers: Timers::default(),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
@@ -548,7 +551,7 @@ impl Processor {
     /// other processor takes any, or there is none. One that is added may, which minds those who wait at home.
     #[inline]
     pub fn keeps_fibres(&self) -> bool {
-        self.keeps || (self.index == 0 && self.domain.processors() == 1)
+        self.keeps || (self.keeps_alone && self.domain.processors() == 1)
     }
 
     /// Whether waits with a limit may end at home, too.

@@ -141,7 +141,7 @@ impl ConsumerLock {
     #[cold]
     fn revoke(&self) {
         self.mode.store(REVOKED, Ordering::Relaxed);
-        if self.barrier.is_some_and(|barrier| barrier()) {
+        if self.barrier.is_some_and(|barrier| barrier().is_ok()) {
             self.mode.store(SHARED, Ordering::Relaxed);
         }
     }
