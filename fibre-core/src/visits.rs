@@ -15,7 +15,6 @@
 //! [`light_barrier`] and [`HeavyBarrier`](crate::sync::HeavyBarrier) between, or sequentially consistent read-modify-writes. A visitor leaves
 //! by a release, which the owner acquires: what the visitor did comes before what the owner does next.
 
-use crate::report;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Patience, heavy_barrier, light_barrier};
 use rustix::io::Errno;
 
@@ -26,11 +25,24 @@ pub fn have_all_see() {
         while let Err(error) = barrier() {
             if error != Errno::NOMEM {
                 // What was there at the start is taken away, and there are some by now who rely on it.
-                report::die(format_args!("membarrier is refused: {error}"));
+                refused(error);
             }
             patience.wait();
         }
     }
+}
+
+/// Ends the process with a word.
+#[cold]
+#[cfg(not(loom))]
+fn refused(error: Errno) -> ! {
+    crate::report::die(format_args!("membarrier is refused by now: {error}"))
+}
+
+/// No model's barrier is refused.
+#[cfg(loom)]
+fn refused(error: Errno) -> ! {
+    unreachable!("{error}")
 }
 
 /// How many are looking. See the module text.

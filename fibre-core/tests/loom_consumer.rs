@@ -120,7 +120,7 @@ fn two_thieves_take_turns() {
 /// Planted: the thief's barrier is none.
 #[test]
 fn planted_missing_barrier_is_found() {
-    finds_bug(|| beside_the_owner(Some(|| true), |guarded| guarded.steal(1), 1));
+    finds_bug(|| beside_the_owner(Some(|| Ok(())), |guarded| guarded.steal(1), 1));
 }
 
 /// Planted: two owners.

@@ -84,7 +84,9 @@ impl Crowd {
 fn check(sleepers: usize, after: fn(), meanwhile: fn(&Cluster)) {
     let mut time = Duration::from_millis(200);
     let most = loop {
-        let builder = Cluster::builder().processors(1).stack_size(32 * 1024);
+        // With shorter slices those who are slow take several turns each, and there are more of them in a round.
+        let builder = Cluster::builder().slice(Duration::from_micros(20));
+        let builder = builder.processors(1).stack_size(32 * 1024);
         let cluster = builder.build().unwrap();
         let crowd = Crowd::new(time);
         for _ in 0..sleepers {
