@@ -5,10 +5,10 @@ use std::fs;
 use std::process::Command;
 use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Machine, tools and source of a run.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Machine {
     cpu: String,
     cores: usize,

@@ -1,8 +1,10 @@
 //! A server under measurement: how it is started, and ended.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
 use std::thread;
@@ -11,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use fibre_measure::Pinned as _;
 use rustix::process::getuid;
-use serde::Serialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// What a server is started with that does not say itself where it listens.
 pub const USUAL: &str =
@@ -24,13 +26,14 @@ const START: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A server that can be started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contestant {
     /// What it is called in tables.
     pub name: String,
     /// Variables of its environment.
     environment: Vec<(String, String)>,
     /// Program and arguments.
+    #[serde(serialize_with = "without_folder")]
     words: Vec<String>,
     /// Whether it is another one with other variables, which is measured at few points.
     pub is_variant: bool,
@@ -98,8 +101,23 @@ impl fmt::Display for Contestant {
         for (variable, value) in &self.environment {
             write!(f, "{variable}={value} ")?;
         }
-        f.write_str(&self.words.join(" "))
+        f.write_str(&short(&self.words).join(" "))
     }
+}
+
+/// A command without its program's folder, which says nothing on another machine.
+fn short(words: &[String]) -> Vec<&str> {
+    let mut words: Vec<_> = words.iter().map(String::as_str).collect();
+    if let Some(program) = words.first_mut() {
+        let name = Path::new(*program).file_name().and_then(OsStr::to_str);
+        *program = name.unwrap_or(program);
+    }
+    words
+}
+
+/// See [`short`].
+fn without_folder<S: Serializer>(words: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    short(words).serialize(serializer)
 }
 
 impl Contestant {

@@ -13,11 +13,12 @@ mod results;
 mod scorecard;
 mod tables;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use fibre_measure::{Cores, Machine};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -37,7 +38,11 @@ const IDLE: f64 = 3.0;
 #[derive(Args)]
 pub struct Compare {
     /// A server: a name for tables, and how it is started: words, the first of which may be `VARIABLE=VALUE`. Without `{port}` in it, the usual options are added. The first one is who the others are compared with
-    #[arg(long = "server", value_name = "NAME=COMMAND", required = true)]
+    #[arg(
+        long = "server",
+        value_name = "NAME=COMMAND",
+        required_unless_present = "from"
+    )]
     servers: Vec<Contestant>,
     /// Variables under which the server called `fibre` is measured once more, at a few points
     #[arg(long = "variant", value_name = "NAME=VARIABLE=VALUE", default_values = VARIANTS)]
@@ -48,6 +53,9 @@ pub struct Compare {
     /// Where tables, plots and JSON go
     #[arg(long, default_value = "target/memcached-results")]
     output: PathBuf,
+    /// Measure nothing: write again what an earlier run with the same options has kept in its `results.json`
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
     /// Numbers of connections
     #[arg(long, value_delimiter = ',', default_value = "64,512,2048")]
     connections: Vec<u32>,
@@ -83,10 +91,32 @@ impl Compare {
     /// Measures everything, prints the summary and writes the rest.
     pub fn execute(&self) -> anyhow::Result<ExitCode> {
         let cores = Cores::observe()?;
+        let (results, sizes) = match &self.from {
+            Some(file) => self.read(file, &cores)?,
+            None => self.observe(&cores)?,
+        };
+        document::write(&results, &self.output, &sizes.grid(), &sizes.figures())?;
+        println!(
+            "{}\n\nwritten: {}",
+            scorecard::overview(&results),
+            self.output.join("report.md").display()
+        );
+        for fault in &results.faults {
+            eprintln!("fault: {fault}");
+        }
+        Ok(if results.faults.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+
+    /// Measures everything.
+    fn observe(&self, cores: &Cores) -> anyhow::Result<(Results, Sizes)> {
         let servers = self.contestants();
-        let sizes = self.sizes(&cores, servers.iter().any(|server| server.is_variant));
+        let sizes = self.sizes(cores, servers.iter().any(|server| server.is_variant));
         let (grid, figures) = (sizes.grid(), sizes.figures());
-        let length = self.length(self.runs(&sizes, &servers), || self.beside(&grid, &cores))?;
+        let length = self.length(self.runs(&sizes, &servers), || self.beside(&grid, cores))?;
         let mut results = Results {
             machine: Machine::observe(),
             cores: cores.count(),
@@ -101,22 +131,28 @@ impl Compare {
             idle: Vec::new(),
             faults: Vec::new(),
         };
-        self.measure(&mut results, &cores, &sizes, &figures)?;
-        self.measure_idle(&mut results, &cores);
-        document::write(&results, &self.output, &grid, &figures)?;
-        println!(
-            "{}\n\nwritten: {}",
-            scorecard::overview(&results),
-            self.output.join("report.md").display()
+        self.measure(&mut results, cores, &sizes, &figures)?;
+        self.measure_idle(&mut results, cores);
+        Ok((results, sizes))
+    }
+
+    /// Reads what has been measured before.
+    fn read(&self, file: &Path, cores: &Cores) -> anyhow::Result<(Results, Sizes)> {
+        let reading = || format!("reading {}", file.display());
+        let text = fs::read_to_string(file).with_context(reading)?;
+        let results: Results = serde_json::from_str(&text).with_context(reading)?;
+        let sizes = self.sizes(
+            cores,
+            results.servers.iter().any(|server| server.is_variant),
         );
-        for fault in &results.faults {
-            eprintln!("fault: {fault}");
+        let missing = sizes
+            .points()
+            .into_iter()
+            .find(|point| results.row(point).is_none());
+        if let Some(point) = missing {
+            bail!("{}: {} was not measured", file.display(), point.words());
         }
-        Ok(if results.faults.is_empty() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        })
+        Ok((results, sizes))
     }
 
     /// Everybody who is measured: the servers, then the variants.

@@ -1,6 +1,6 @@
 //! What is measured: points, and the figures that they belong to.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Shares of the first server's rate at which the others are asked in the open loop.
 const SHARES: [f64; 3] = [0.25, 0.5, 0.75];
@@ -9,7 +9,7 @@ const SHARES: [f64; 3] = [0.25, 0.5, 0.75];
 const ROOM: usize = 16;
 
 /// One setting of the load.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Connections.
     pub connections: u32,

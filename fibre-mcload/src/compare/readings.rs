@@ -7,13 +7,13 @@ use anyhow::{Context as _, bail, ensure};
 use fibre_mcload::Report;
 use fibre_mcload::idle::Idle;
 use fibre_measure::{Cores, Series};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::contestant::Contestant;
 use super::point::Point;
 
 /// How long a run takes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Length {
     /// Seconds that it counts.
     pub seconds: f64,
@@ -24,7 +24,7 @@ pub struct Length {
 }
 
 /// A run that ends by itself, however slow the machine is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Tiny {
     /// How many keys are stored first.
     pub keys: u32,
@@ -34,7 +34,7 @@ pub struct Tiny {
 
 /// The readings at a point with a server: one of each in every repetition, not a number where it failed, so that
 /// what is paired was read in the same one.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Readings {
     /// Requests per second.
     pub throughput: Series,

@@ -2,14 +2,14 @@
 
 use fibre_mcload::idle::Idle;
 use fibre_measure::{Machine, Series};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::contestant::Contestant;
 use super::point::Point;
 use super::readings::{Length, Readings};
 
 /// Everything that was measured.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Results {
     /// Where.
     pub machine: Machine,
@@ -30,7 +30,7 @@ pub struct Results {
 }
 
 /// What was read at a point.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Row {
     /// The point.
     #[serde(flatten)]

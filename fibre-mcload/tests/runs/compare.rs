@@ -99,5 +99,25 @@ fn the_report_has_a_scorecard_tables_and_plots() -> Result<()> {
         );
     }
     assert!(!report.contains("NaN") && !report.contains("## Faults"));
+    let program = env::current_exe()?;
+    let folder = program.parent().context("no folder")?.display().to_string();
+    assert!(
+        !report.contains(&folder),
+        "where programs lie is nobody's business"
+    );
+
+    let kept = directory.join("results.json");
+    let again = directory.join("again");
+    let output = Command::new(env!("CARGO_BIN_EXE_fibre-mcload"))
+        .args(["compare", "--quick", "--from"])
+        .arg(&kept)
+        .arg("--output")
+        .arg(&again)
+        .output()?;
+    assert!(output.status.success(), "{output:?}");
+    for name in ["report.md", "results.json", "figure-4.10.svg"] {
+        let is_same = fs::read(again.join(name))? == fs::read(directory.join(name))?;
+        assert!(is_same, "{name}");
+    }
     Ok(())
 }
