@@ -272,10 +272,10 @@ mod tests {
 
     #[test]
     fn a_variant_has_more_variables() -> Result<(), String> {
-        let server: Contestant = "fibre=A=1 ./server".parse()?;
+        let server: Contestant = "fibre=A=1 ./some/server".parse()?;
         let other = server.under(&"locked queue=FIBRE_QUEUE=locked B=2".parse()?);
         assert_eq!(other.name, "fibre, locked queue");
-        assert_eq!(other.to_string(), "A=1 FIBRE_QUEUE=locked B=2 ./server");
+        assert_eq!(other.to_string(), "A=1 FIBRE_QUEUE=locked B=2 server");
         assert!(other.is_variant && other.is_ours() && !server.is_variant);
         for text in ["", "locked", "locked=", "locked=FIBRE_QUEUE", "=A=1"] {
             assert!(text.parse::<Variant>().is_err(), "{text}");
