@@ -7,7 +7,7 @@ use crate::support::{
     thread_exists, watched,
 };
 use fibre::sync::{Condvar, Mutex, Semaphore};
-use fibre::{Abandoned, Builder, Cluster, Priority, StopError};
+use fibre::{Abandoned, Builder, Cluster, Priority, StopError, Waiting};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,8 +26,8 @@ const NOW: Duration = Duration::ZERO;
 const SOON: Duration = Duration::from_millis(20);
 
 /// A cluster whose started fibres move with every wake-up, or not.
-fn maybe_migrating(processors: usize, migrate: bool) -> Cluster {
-    let builder = Cluster::builder().processors(processors);
+fn maybe_migrating(processors: usize, migrate: bool, name: &str) -> Cluster {
+    let builder = Cluster::builder().processors(processors).name(name);
     let builder = if migrate {
         // SAFETY: nothing in this file belongs to a kernel thread and is kept across a wait.
         unsafe { builder.force_migration() }
@@ -118,7 +118,7 @@ fn who_can_be_cancelled_ends() {
     for migrate in [false, true] {
         for processors in processor_counts() {
             watched(|| {
-                let cluster = maybe_migrating(processors, migrate);
+                let cluster = maybe_migrating(processors, migrate, "fibre");
                 let listener = Arc::new(sockets::listener());
                 let (near, _far) = sockets::pair_with_std();
                 let semaphore = Arc::new(Semaphore::new(0));
@@ -216,7 +216,10 @@ impl Blocked {
                 fibre::sleep(LONG);
             }),
             Box::new(move || {
-                fibre::sleep(Duration::from_millis(1));
+                // Not before the holder has it.
+                while lock.try_lock().is_some() {
+                    fibre::sleep(Duration::from_millis(1));
+                }
                 drop(lock.lock());
             }),
             Box::new(move || {
@@ -262,16 +265,19 @@ fn who_cannot_be_cancelled_is_left() {
     for migrate in [false, true] {
         for processors in processor_counts() {
             watched(|| {
-                let cluster = maybe_migrating(processors, migrate);
+                let name = format!("left{processors}{migrate}");
+                let cluster = maybe_migrating(processors, migrate, &name);
                 let witness = cluster.clone();
                 let blocked = Blocked::new(&cluster);
                 let threads = cluster.thread_ids();
-                let_others_block();
+                // Two of them have a child that is left, too.
+                let all = blocked.ids.len() + 2;
+                let is_ours = |waiting: &&Waiting| waiting.cluster == name;
+                eventually(|| fibre::waits().iter().filter(is_ours).count() == all);
                 let error = cluster.stop_within(SOON, SOON).unwrap_err();
                 assert!(error.stuck.is_empty(), "{error}");
                 assert!(error.left.iter().all(|fibre| fibre.started), "{error}");
-                // Two of them have a child that is left, too.
-                assert_eq!(error.left.len(), blocked.ids.len() + 2, "{error}");
+                assert_eq!(error.left.len(), all, "{error}");
                 assert_eq!(error.unseen, 0, "{error}");
                 for id in &blocked.ids {
                     assert!(error.left.iter().any(|fibre| fibre.id == *id), "{error}");
@@ -507,7 +513,7 @@ fn limits_at_random() {
     let mut random = Random::new(seed);
     for _ in 0..60 {
         watched(|| {
-            let cluster = maybe_migrating(1 + random.below(4), random.one_in(3));
+            let cluster = maybe_migrating(1 + random.below(4), random.one_in(3), "fibre");
             let blocked = random.one_in(2).then(|| Blocked::new(&cluster));
             for _ in 0..random.below(200) {
                 let time = Duration::from_micros(random.below(2000) as u64);
