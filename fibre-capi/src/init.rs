@@ -11,7 +11,6 @@
 //! The end of the process is not the end of the thread that asks for it, whose keys' destructors are not called
 //! then. Hence the ends of plain threads are noticed by a key of the system's threads: [`notice_thread_ends`].
 
-use crate::own_signal;
 use fibre_core::{
     Cluster, ClusterBuilder, Frozen, caller_id, freeze, live_fibres, notice_thread_ends_by,
     start_helper,
@@ -138,11 +137,10 @@ static EXITING: AtomicU64 = AtomicU64::new(0);
 /// What stands still for that.
 static FROZEN: Mutex<Option<Frozen>> = Mutex::new(None);
 
-/// Before the first cluster is started: has fibres stand still when the process ends, and inherit what signals are blocked.
+/// Before the first cluster is started: has fibres stand still when the process ends.
 fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
-        own_signal::inherit();
         // If there is no memory for that, the process ends as it would without.
         // SAFETY: the handler may be called by any thread, in a fibre, too.
         unsafe { libc::atexit(at_exit) };

@@ -14,13 +14,6 @@ use fibre_core::in_fibre;
 use std::ffi::c_int;
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The last signal.
-pub const LAST: c_int = 64;
-
-/// What fibres have blocked, a bit for each signal, from the lowest on.
-static BLOCKED: AtomicU64 = AtomicU64::new(0);
 
 /// The signals that the calling thread has blocked.
 fn mask() -> libc::sigset_t {
@@ -30,25 +23,6 @@ fn mask() -> libc::sigset_t {
         libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), &raw mut mask);
         mask
     }
-}
-
-/// Has fibres inherit what the calling thread has blocked.
-pub fn inherit() {
-    let mask = mask();
-    // SAFETY: a set, and numbers of signals.
-    let blocked =
-        (1..=LAST).filter(|&signal| unsafe { libc::sigismember(&raw const mask, signal) } == 1);
-    BLOCKED.store(blocked.map(bit).sum(), Ordering::Relaxed);
-}
-
-/// The bit of a signal.
-fn bit(signal: c_int) -> u64 {
-    1 << (signal - 1)
-}
-
-/// Whether fibres have a signal blocked.
-pub fn is_blocked(signal: c_int) -> bool {
-    (1..=LAST).contains(&signal) && BLOCKED.load(Ordering::Relaxed) & bit(signal) != 0
 }
 
 /// Sends a signal to the calling fibre or thread. A fibre's handler has run when this returns, and so has a thread's unless that has

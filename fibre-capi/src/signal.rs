@@ -5,10 +5,13 @@
 //! usually the main one, runs the handler. What a fibre sends to itself, it gets at once, see `own_signal`.
 
 use crate::boundary::contain;
-use crate::own_signal::{LAST, is_blocked, raise};
+use crate::own_signal::raise;
 use crate::record::{Record, Refused, fibre_t, of_caller};
-use fibre_core::in_fibre;
+use fibre_core::{in_fibre, is_blocked_by_program};
 use std::ffi::c_int;
+
+/// The last signal.
+const LAST: c_int = 64;
 
 /// Signals that the C library has for itself: for cancellation, and for what all threads have to do.
 const INTERNAL: [c_int; 2] = [32, 33];
@@ -61,7 +64,7 @@ pub extern "C" fn fibre_raise(signal: c_int) -> c_int {
 fn raise_here(signal: c_int) -> c_int {
     if !may_be_sent(signal) {
         libc::EINVAL
-    } else if in_fibre() && is_blocked(signal) {
+    } else if in_fibre() && is_blocked_by_program(signal) {
         // A processor blocks it, so it would stay with its thread for ever.
         send(signal, None)
     } else {

@@ -141,6 +141,20 @@ pub fn with_signals_of_program<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Whether a signal was blocked where the first cluster was started: if so, threads of the program would have inherited that.
+///
+/// ```
+/// fibre_core::spawn(|| ()).join().unwrap();
+/// // SIGTERM.
+/// assert!(!fibre_core::is_blocked_by_program(15));
+/// ```
+#[must_use]
+pub fn is_blocked_by_program(signal: i32) -> bool {
+    // SAFETY: a set; of what is no signal it says -1.
+    let is_in = |blocked| unsafe { libc::sigismember(blocked, signal) } == 1;
+    BLOCKED.get().is_some_and(|blocked| is_in(blocked))
+}
+
 /// Whether the caller's thread is one of the runtime's, which block all asynchronous signals.
 #[must_use]
 pub fn blocks_signals() -> bool {
