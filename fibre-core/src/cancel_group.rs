@@ -8,46 +8,12 @@
 //! An inner group keeps the outer one alive, and the outer one knows the inner one weakly. So
 //! a chain of groups has no gaps, and nothing keeps a group whose owner is gone.
 
+use crate::cancellable::{Cancellable, Cancelling};
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-
-/// Something that can be cancelled; implemented by the fibre's control block.
-pub trait Cancellable {
-    /// Comes by a reference.
-    ///
-    /// # Safety
-    ///
-    /// There is one, which is not given up meanwhile.
-    unsafe fn retain(this: NonNull<Self>);
-
-    /// Cancels it. Any thread. `true`: [`have_all_see`](Self::have_all_see) is to be called once, and then
-    /// [`end_cancel`](Self::end_cancel), soon: it may wait for that.
-    ///
-    /// # Safety
-    ///
-    /// The caller has a reference.
-    unsafe fn begin_cancel(this: NonNull<Self>) -> bool;
-
-    /// Has those who wait see that they are being cancelled. A system call.
-    fn have_all_see();
-
-    /// The second step.
-    ///
-    /// # Safety
-    ///
-    /// See [`begin_cancel`](Self::begin_cancel); the caller still has its reference.
-    unsafe fn end_cancel(this: NonNull<Self>);
-
-    /// Gives the reference up.
-    ///
-    /// # Safety
-    ///
-    /// It is the caller's.
-    unsafe fn release(this: NonNull<Self>);
-}
 
 /// See the module text.
 #[derive(Debug)]
@@ -91,9 +57,6 @@ impl<F> std::hash::Hash for Member<F> {
         self.0.hash(state);
     }
 }
-
-/// Fibres that share a system call when they are cancelled. Those that go on meanwhile wait for it.
-const AT_ONCE: usize = 64;
 
 /// Groups within one group before those that are gone are looked for.
 const FIRST_SWEEP: usize = 8;
@@ -145,12 +108,16 @@ impl<F: Cancellable> CancelGroup<F> {
             unsafe { F::retain(fibre.0) };
         }
         drop(members);
-        let fibres: Vec<_> = fibres.into_iter().collect();
-        // SAFETY: the references are ours.
-        fibres.chunks(AT_ONCE).for_each(|some| unsafe {
-            cancel_all(some);
-            some.iter().for_each(|fibre| F::release(fibre.0));
-        });
+        let mut cancelling = Cancelling::new();
+        for fibre in &fibres {
+            // SAFETY: the reference is ours.
+            unsafe { cancelling.cancel(fibre.0) };
+        }
+        drop(cancelling);
+        for fibre in &fibres {
+            // SAFETY: as above; it is not used any more.
+            unsafe { F::release(fibre.0) };
+        }
         inner
     }
 
@@ -168,17 +135,17 @@ impl<F: Cancellable> CancelGroup<F> {
         true
     }
 
-    /// Takes a fibre in, or cancels it at once if the group has been cancelled.
+    /// Takes a new fibre in, or cancels it at once if the group has been cancelled.
     ///
     /// # Safety
     ///
-    /// A reference is there until it has [left](Self::leave).
+    /// It has not begun, and a reference is there until it has [left](Self::leave).
     pub unsafe fn join(&self, fibre: NonNull<F>) {
         let mut members = self.members.lock();
         if self.is_cancelled() {
             drop(members);
             // SAFETY: the caller's promise.
-            unsafe { cancel_all(&[Member(fibre)]) };
+            unsafe { F::cancel_later(fibre) };
         } else {
             members.fibres.insert(Member(fibre));
         }
@@ -188,24 +155,6 @@ impl<F: Cancellable> CancelGroup<F> {
     pub fn leave(&self, fibre: NonNull<F>) {
         self.members.lock().fibres.remove(&Member(fibre));
     }
-}
-
-/// Cancels all of them.
-///
-/// # Safety
-///
-/// The caller has references.
-unsafe fn cancel_all<F: Cancellable>(fibres: &[Member<F>]) {
-    // SAFETY: passed on.
-    let begin = |fibre: &&Member<F>| unsafe { F::begin_cancel(fibre.0) };
-    let to_end: Vec<_> = fibres.iter().filter(begin).collect();
-    if !to_end.is_empty() {
-        F::have_all_see();
-    }
-    // SAFETY: passed on.
-    to_end
-        .iter()
-        .for_each(|fibre| unsafe { F::end_cancel(fibre.0) });
 }
 
 impl<F: Cancellable> Drop for CancelGroup<F> {
@@ -236,6 +185,11 @@ mod tests {
             unsafe { this.as_ref() }
                 .references
                 .fetch_add(1, Ordering::Relaxed);
+        }
+
+        unsafe fn cancel_later(this: NonNull<Self>) {
+            // SAFETY: passed on.
+            unsafe { Self::end_cancel(this) };
         }
 
         unsafe fn begin_cancel(_: NonNull<Self>) -> bool {

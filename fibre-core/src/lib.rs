@@ -14,7 +14,7 @@
 //! | `context`, `stack` | a computation on a stack of its own |
 //! | `queue` | intrusive queues |
 //! | `awaited`, `wall_clock`, `waiter`, `completion` | the wake side: what one waits for, deadlines of the clock that people set; the first waker wins |
-//! | `cancelled`, `cancel_group`, `buckets`, `local_table` | what calls fail with, who is cancelled together; tables that grow; values by key |
+//! | `cancelled`, `cancellable`, `cancel_group`, `buckets`, `local_table` | what calls fail with, how fibres are cancelled and who together; tables that grow; values by key |
 //! | `visits` | looking at what may be taken away |
 //! | `parker`, `idle`, `watch` | how processors sleep, who does, and who looks after the others |
 //! | `orders` | what a cluster's handles ask of its processors |
@@ -113,6 +113,8 @@ mod builder;
 mod cancel;
 #[cfg(not(loom))]
 mod cancel_group;
+#[cfg(not(loom))]
+mod cancellable;
 #[cfg(not(loom))]
 mod children;
 #[cfg(not(loom))]

@@ -22,7 +22,8 @@ pub use roster::{Hook, Roster, RosterRef};
 pub use state::{Cancel, Left, RunState, Wake};
 
 use crate::awaited::{Awaited, WaitKind};
-use crate::cancel_group::{CancelGroup, Cancellable};
+use crate::cancel_group::CancelGroup;
+use crate::cancellable::Cancellable;
 use crate::completion::Completion;
 use crate::context::{Context, Suspender};
 use crate::local_table::Locals;
@@ -450,6 +451,11 @@ impl Cancellable for ControlBlock {
     unsafe fn retain(this: NonNull<Self>) {
         // SAFETY: passed on.
         unsafe { Self::retain(this) };
+    }
+
+    unsafe fn cancel_later(this: NonNull<Self>) {
+        // SAFETY: alive by the caller's reference.
+        unsafe { this.as_ref() }.state.cancel_later();
     }
 
     unsafe fn begin_cancel(this: NonNull<Self>) -> bool {

@@ -5,8 +5,9 @@
 //! the domain. No fibre is ever dropped or unwound from outside.
 
 use super::Processor;
+use crate::cancellable::Cancelling;
 use crate::domain::LeftFibre;
-use crate::fibre::{ControlBlock, FibreRef, Roster, RosterRef};
+use crate::fibre::{ControlBlock, Roster, RosterRef};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,30 +23,33 @@ impl Processor {
             self.last_service.set(Instant::now());
         }
         if orders.are_to_cancel() && !self.cancelled.replace(true) {
-            self.with_roster(|roster| {
-                roster.for_each(|hook| {
-                    // SAFETY: fibres in the roster have their runtime's reference.
-                    unsafe { self.cancel(ControlBlock::from_hook(hook)) };
-                });
-            });
+            self.cancel_all();
         }
         self.leaving.set(orders.are_to_abandon());
         !self.leaving.get()
     }
 
-    /// Cancels a fibre, between two.
-    ///
-    /// # Safety
-    ///
-    /// It is of this cluster, and has its runtime's reference.
-    unsafe fn cancel(&self, fibre: FibreRef) {
-        // SAFETY: the caller's promise; the fibres of a roster of our own wait here.
-        unsafe {
-            if self.domain.roster.is_some() {
-                ControlBlock::cancel(fibre);
-            } else if ControlBlock::begin_cancel(fibre) {
-                ControlBlock::end_cancel(fibre);
-            }
+    /// Cancels the fibres of its roster.
+    fn cancel_all(&self) {
+        if let Some(shared) = &self.domain.roster {
+            let roster = shared.lock();
+            let mut cancelling = Cancelling::new();
+            roster.for_each(|hook| {
+                // SAFETY: fibres in the roster have their runtime's reference, and leave it under the lock.
+                unsafe { cancelling.cancel(ControlBlock::from_hook(hook)) };
+            });
+            // Its second step is done before the lock is given back.
+            drop(cancelling);
+        } else {
+            self.roster.for_each(|hook| {
+                // SAFETY: as above; and who waits, waits here, so nobody has to be made to see anything.
+                unsafe {
+                    let fibre = ControlBlock::from_hook(hook);
+                    if ControlBlock::begin_cancel(fibre) {
+                        ControlBlock::end_cancel(fibre);
+                    }
+                }
+            });
         }
     }
 
