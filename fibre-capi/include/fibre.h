@@ -1894,6 +1894,21 @@ int fibre_shutdown(int fd, int how);
 int fibre_sigqueue(fibre_t thread, int signal, union sigval value);
 
 /*
+ `sigtimedwait`: [`fibre_sigwaitinfo`], for so long at most, then -1 and `EAGAIN`; `NULL` for no limit.
+ */
+int fibre_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout);
+
+/*
+ `sigwait`: returns an error number. A cancellation point.
+ */
+int fibre_sigwait(const sigset_t *set, int *signal);
+
+/*
+ `sigwaitinfo`: returns the signal. In a fibre it is not interrupted. A cancellation point.
+ */
+int fibre_sigwaitinfo(const sigset_t *set, siginfo_t *info);
+
+/*
  `sleep`: returns zero, as fibres are not interrupted.
  */
 unsigned int fibre_sleep(unsigned int seconds);

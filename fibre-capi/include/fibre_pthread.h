@@ -300,6 +300,9 @@ extern __PTRDIFF_TYPE__ pwritev2(int, const struct iovec *, int, long, int);
 #pragma redefine_extname pthread_kill fibre_kill
 #pragma redefine_extname raise fibre_raise
 #pragma redefine_extname pthread_sigqueue fibre_sigqueue
+#pragma redefine_extname sigwait fibre_sigwait
+#pragma redefine_extname sigwaitinfo fibre_sigwaitinfo
+#pragma redefine_extname sigtimedwait fibre_sigtimedwait
 #pragma redefine_extname pthread_getattr_np fibre_getattr
 #pragma redefine_extname pthread_getattr_default_np fibre_getattr_default
 #pragma redefine_extname pthread_setattr_default_np fibre_setattr_default

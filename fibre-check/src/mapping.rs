@@ -145,7 +145,7 @@ mod tests {
             copy_file_range tcdrain tcsetattr syslog __syslog_chk sync syncfs msync sync_file_range fallocate \
             fallocate64 posix_fallocate posix_fallocate64 gethostbyname2 gethostbyname2_r gethostbyaddr_r \
             getservbyname getservbyport getpwnam getpwuid_r getgrnam getgrgid_r getgrouplist res_query __res_query \
-            res_nsearch fopen fopen64 fread __fread_chk fgets getline __isoc99_scanf getc __uflow pause sigwait \
+            res_nsearch fopen fopen64 fread __fread_chk fgets getline __isoc99_scanf getc __uflow pause sigsuspend \
             __h_errno_location __errno_location";
         for name in names.split_whitespace() {
             assert!(mapping.meaning(name).is_some(), "`{name}` is not known");

@@ -25,6 +25,7 @@ mod receive;
 mod rest;
 mod select;
 mod send;
+mod signals;
 mod socket;
 mod storage;
 mod system;

@@ -1,0 +1,177 @@
+//! Waiting for signals: `sigwait` and its kin.
+//!
+//! A fibre waits for signals that are sent to the process and that no thread lets in: a program blocks them before it creates
+//! threads, as everywhere, and processors block them in any case. A signal is taken by a call that never waits. While there is none, the
+//! fibre waits for a descriptor that becomes readable with the next one (`signalfd`); several may wait for the same signal, and one of them
+//! takes it. Without a descriptor to spare, it looks every few milliseconds.
+//!
+//! Fibres have no signals of their own: what `pthread_kill` sends to one goes to the process, and so to whoever waits for it here. On a
+//! plain thread these are the system's calls.
+
+use super::entry::{borrow, or_leave};
+use super::numbers::fibre_close;
+use super::terms::duration;
+use crate::boundary::keep_errno;
+use crate::errno;
+use crate::exit::leave;
+use crate::init::let_go;
+use fibre_core::{Limit, in_fibre, sleep_within, yield_point_cancellable};
+use fibre_io::poll::Readiness;
+use fibre_io::raw::{Failure, Known, made, wait};
+use rustix::io::Errno;
+use std::ffi::c_int;
+use std::mem;
+use std::os::fd::RawFd;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+/// How often a fibre looks that has no descriptor to wait for.
+const BETWEEN: Duration = Duration::from_millis(10);
+
+/// `sigwait`: returns an error number. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> c_int {
+    if !in_fibre() {
+        let_go();
+        // SAFETY: passed on.
+        return unsafe { libc::sigwait(set, signal) };
+    }
+    // SAFETY: the caller's set, and room for a number.
+    match keep_errno(|| unsafe { Wanted::new(set, ptr::null_mut()).wait(None) }) {
+        Ok(taken) => {
+            // SAFETY: as above.
+            unsafe { signal.write(taken) };
+            0
+        }
+        Err(Failure::Cancelled) => leave(),
+        Err(Failure::Errno(error)) => error.raw_os_error(),
+    }
+}
+
+/// `sigwaitinfo`: returns the signal. In a fibre it is not interrupted. A cancellation point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_sigwaitinfo(
+    set: *const libc::sigset_t,
+    info: *mut libc::siginfo_t,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe { fibre_sigtimedwait(set, info, ptr::null()) }
+}
+
+/// `sigtimedwait`: [`fibre_sigwaitinfo`], for so long at most, then -1 and `EAGAIN`; `NULL` for no limit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_sigtimedwait(
+    set: *const libc::sigset_t,
+    info: *mut libc::siginfo_t,
+    timeout: *const libc::timespec,
+) -> c_int {
+    if !in_fibre() {
+        let_go();
+        // SAFETY: passed on.
+        return unsafe { libc::sigtimedwait(set, info, timeout) };
+    }
+    or_leave(|| {
+        // SAFETY: null, or the caller's time.
+        let timeout = unsafe { timeout.as_ref() }.map(duration).transpose()?;
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        // SAFETY: the caller's set, and null or room for what there is to say.
+        unsafe { Wanted::new(set, info).wait(deadline) }
+    })
+}
+
+/// What a fibre waits for.
+struct Wanted {
+    /// These signals.
+    set: *const libc::sigset_t,
+    /// Where what is known of the one is to go, if anywhere.
+    info: *mut libc::siginfo_t,
+    /// Becomes readable with one of them.
+    watch: Option<Watch>,
+}
+
+impl Wanted {
+    /// # Safety
+    ///
+    /// There is a set, and room for what is known unless that is null, until this is dropped.
+    const unsafe fn new(set: *const libc::sigset_t, info: *mut libc::siginfo_t) -> Self {
+        let watch = None;
+        Self { set, info, watch }
+    }
+
+    /// Waits for one, until the deadline: `EAGAIN`.
+    fn wait(mut self, deadline: Option<Instant>) -> Result<c_int, Failure> {
+        yield_point_cancellable()?;
+        loop {
+            match self.take() {
+                Err(Errno::AGAIN) if deadline.is_none_or(|end| Instant::now() < end) => {}
+                taken => return Ok(taken?),
+            }
+            match self.watch(deadline) {
+                Err(Failure::Cancelled) => return Err(Failure::Cancelled),
+                Ok(()) => {}
+                Err(Failure::Errno(_)) => {
+                    let soon = Instant::now() + BETWEEN;
+                    sleep_within(Limit::Deadline(deadline.map_or(soon, |end| end.min(soon))))?;
+                }
+            }
+        }
+    }
+
+    /// Takes one that is there, or `EAGAIN`.
+    fn take(&self) -> Result<c_int, Errno> {
+        let at_once = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: see `new`.
+        let taken = unsafe { libc::sigtimedwait(self.set, self.info, &raw const at_once) };
+        if taken < 0 {
+            return Err(Errno::from_raw_os_error(errno::get()));
+        }
+        Ok(taken)
+    }
+
+    /// Waits until there may be one, or for the deadline.
+    fn watch(&mut self, deadline: Option<Instant>) -> Result<(), Failure> {
+        let watch = match self.watch.take() {
+            Some(watch) => watch,
+            // SAFETY: see `new`.
+            None => unsafe { Watch::new(self.set)? },
+        };
+        match wait(borrow(watch.0), Readiness::READ, deadline) {
+            // The number is another one's by now.
+            Err(Failure::Errno(Errno::BADF)) => mem::forget(watch),
+            waited => {
+                self.watch = Some(watch);
+                waited?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A descriptor that becomes readable with a signal.
+struct Watch(RawFd);
+
+impl Watch {
+    /// For one of these.
+    ///
+    /// # Safety
+    ///
+    /// There is a set.
+    unsafe fn new(set: *const libc::sigset_t) -> Result<Self, Errno> {
+        // SAFETY: passed on.
+        let fd = unsafe { libc::signalfd(-1, set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(Errno::from_raw_os_error(errno::get()));
+        }
+        made(borrow(fd), Known::NOTHING);
+        Ok(Self(fd))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        fibre_close(self.0);
+    }
+}
