@@ -551,7 +551,7 @@ int fibre_attr_setscope(struct fibre_attr_t *_attr,
                         int scope);
 
 /*
- `pthread_attr_setsigmask_np`: fibres have no signal masks of their own: `ENOTSUP`, but for null.
+ `pthread_attr_setsigmask_np`: a new fibre's mask is its creator's: `ENOTSUP`, but for null.
  */
 int fibre_attr_setsigmask(struct fibre_attr_t *_attr, const void *mask);
 
@@ -833,7 +833,7 @@ int fibre_dup2(int fd, int place);
 int fibre_dup3(int fd, int place, int flags);
 
 /*
- `epoll_pwait`: the same. A fibre has no signals, and its mask is not looked at. A cancellation point.
+ `epoll_pwait`: the same. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
  */
 int fibre_epoll_pwait(int instance,
                       struct epoll_event *events,
@@ -877,7 +877,7 @@ int fibre_eventfd(unsigned int count, int flags);
 int fibre_execv(const char *path, char *const *words);
 
 /*
- `execve`: the program that takes this one's place blocks the signals that this one blocks.
+ `execve`: the program that takes this one's place blocks the signals that the caller blocks.
  */
 int fibre_execve(const char *path, char *const *words, char *const *environment);
 
@@ -948,6 +948,11 @@ int fibre_finalise(void);
  `flock`: waits for the lock of a file, unless `LOCK_NB` says otherwise.
  */
 int fibre_flock(int fd, int operation);
+
+/*
+ `fork`: the child, which has this fibre only, blocks what the fibre does.
+ */
+pid_t fibre_fork(void);
 
 /*
  `fsync`. A cancellation point before it begins.
@@ -1458,7 +1463,7 @@ FILE *fibre_popen(const char *command,
 int fibre_posix_fallocate(int fd, off_t offset, off_t length);
 
 /*
- `posix_spawn`: the program blocks the signals that this one blocks, unless the attributes say which. Blocks the fibre.
+ `posix_spawn`: the program blocks the signals that the caller blocks, unless the attributes say which. Blocks the fibre.
  */
 int fibre_posix_spawn(pid_t *pid,
                       const char *path,
@@ -1478,7 +1483,7 @@ int fibre_posix_spawnp(pid_t *pid,
                        char *const *environment);
 
 /*
- `ppoll`: with a time-out, `NULL` for none. A fibre has no signals, and its mask is not looked at. A cancellation point.
+ `ppoll`: with a time-out, `NULL` for none. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
  */
 int fibre_ppoll(struct pollfd *fds,
                 nfds_t count,
@@ -1520,7 +1525,7 @@ ptrdiff_t fibre_preadv2(int fd, const struct iovec *buffers, int count, off_t of
 int fibre_processor(void);
 
 /*
- `pselect`: with a time-out, `NULL` for none. A fibre has no signals, and its mask is not looked at. A cancellation point.
+ `pselect`: with a time-out, `NULL` for none. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
  */
 int fibre_pselect(int count,
                   fd_set *readable,
@@ -1546,7 +1551,8 @@ ptrdiff_t fibre_pwritev2(int fd, const struct iovec *buffers, int count, off_t o
 
 /*
  `raise`: sends a signal to the calling fibre or thread; if it has a handler, that has run when this returns. -1 and `EINVAL` for
- no signal. To a fibre a signal counts as blocked that the thread had blocked which started the first cluster: it goes to the process.
+ no signal. What a fibre blocks
+ ([`fibre_sigmask`](crate::sigmask::fibre_sigmask)) is pending then, once.
  */
 int fibre_raise(int signal);
 
@@ -1887,6 +1893,24 @@ int fibre_setspecific(fibre_key_t key, const void *value);
  `shutdown`: ends one direction or both; those who wait there see it.
  */
 int fibre_shutdown(int fd, int how);
+
+/*
+ `pthread_sigmask`: the mask of the calling fibre or thread. What a fibre has raised and lets in now, has been handled when this
+ returns. `EINVAL` if `how` says nothing.
+ */
+int fibre_sigmask(int how,
+                  const sigset_t *set,
+                  sigset_t *before);
+
+/*
+ `sigpending`: the signals that are pending for the process, and those that the calling fibre has raised and blocks.
+ */
+int fibre_sigpending(sigset_t *set);
+
+/*
+ `sigprocmask`: [`fibre_sigmask`] that returns -1 and sets the error number.
+ */
+int fibre_sigprocmask(int how, const sigset_t *set, sigset_t *before);
 
 /*
  `pthread_sigqueue`: `fibre_kill` with a value.

@@ -300,6 +300,10 @@ extern __PTRDIFF_TYPE__ pwritev2(int, const struct iovec *, int, long, int);
 #pragma redefine_extname pthread_kill fibre_kill
 #pragma redefine_extname raise fibre_raise
 #pragma redefine_extname pthread_sigqueue fibre_sigqueue
+#pragma redefine_extname fork fibre_fork
+#pragma redefine_extname pthread_sigmask fibre_sigmask
+#pragma redefine_extname sigprocmask fibre_sigprocmask
+#pragma redefine_extname sigpending fibre_sigpending
 #pragma redefine_extname sigwait fibre_sigwait
 #pragma redefine_extname sigwaitinfo fibre_sigwaitinfo
 #pragma redefine_extname sigtimedwait fibre_sigtimedwait

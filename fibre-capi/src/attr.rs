@@ -532,7 +532,7 @@ pub unsafe extern "C" fn fibre_attr_getaffinity(
     }
 }
 
-/// `pthread_attr_setsigmask_np`: fibres have no signal masks of their own: `ENOTSUP`, but for null.
+/// `pthread_attr_setsigmask_np`: a new fibre's mask is its creator's: `ENOTSUP`, but for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setsigmask(
     _attr: *mut fibre_attr_t,

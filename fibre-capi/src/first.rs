@@ -8,10 +8,13 @@
 //! `main` itself. If the fibre was ended by `pthread_exit`, or cancelled, it does what `pthread_exit` in it would do. It does not
 //! join the fibre: that is for the program to do, or to detach it.
 //!
+//! That thread runs the handlers of signals that are sent to the process, so meanwhile it blocks what the fibre wants to have blocked.
+//!
 //! A return from `main` ends the process, so its keys' destructors are not called then.
 
 use crate::attr::fibre_attr_t;
 use crate::exit::{self, fibre_exit};
+use crate::initial;
 use crate::record::{Record, fibre_t, of_caller};
 use crate::thread::create;
 use fibre_core::{Ending, die, forget_locals, switch};
@@ -143,7 +146,7 @@ unsafe extern "C-unwind" fn main_on_a_fibre(
             die(format_args!("main cannot be a fibre: no stack"));
         }
     }
-    call.ended.wait();
+    initial::serve(&call.ended);
     match call.code.get() {
         Some(code) => code,
         // SAFETY: it is what the fibre did.
@@ -161,8 +164,9 @@ fn has_no_stack(handle: fibre_t) -> bool {
 unsafe extern "C-unwind" fn run(argument: *mut c_void) -> *mut c_void {
     // SAFETY: see `main_on_a_fibre`.
     let call = unsafe { &*argument.cast::<Call>() };
-    call.begun.set();
     let record = of_caller();
+    initial::enter(record.handle());
+    call.begun.set();
     // SAFETY: the fibre's own record; what it calls is for this argument.
     let mut result = unsafe { exit::call(record, Some(run_main), argument) };
     if call.code.get().is_some() {
@@ -172,6 +176,7 @@ unsafe extern "C-unwind" fn run(argument: *mut c_void) -> *mut c_void {
         result = unsafe { exit::end_values(record, result) };
     }
     call.ended.set();
+    initial::leave();
     result
 }
 

@@ -10,12 +10,13 @@
 //! | module | what it is |
 //! |---|---|
 //! | `errno` | the error number of the calling fibre |
-//! | `own_signal` | signals that a fibre sends to itself |
+//! | `signal_set`, `own_signal` | sets of signals; signals that a fibre sends to itself |
 //! | `init` | the cluster that C programs run in, made when first needed |
 //! | `record` | handles, and what lies behind them |
 //! | `exit` | ending a fibre from deep inside |
 //! | `boundary` | what each call does on its way in and out: keeps errno, lets no panic into C |
-//! | `cancel`, `key`, `signal` | what programs call: cancelling, values by key, signals and forks |
+//! | `initial` | what the first fibre wants of the thread that the process began with |
+//! | `cancel`, `key`, `sigmask`, `signal` | what programs call: cancelling, values by key, signal masks, signals and forks |
 //! | `cluster`, `attr` | clusters, and what new fibres are to be like |
 //! | `thread`, `join`, `about` | creating fibres, waiting for their ends, knowing of them |
 //! | `io` | input and output on descriptors' numbers |
@@ -52,12 +53,15 @@ pub mod errno;
 pub mod exit;
 pub mod first;
 pub mod init;
+pub mod initial;
 pub mod io;
 pub mod join;
 pub mod key;
 pub mod own_signal;
 pub mod record;
+pub mod sigmask;
 pub mod signal;
+pub mod signal_set;
 pub mod sync;
 pub mod thread;
 pub mod time;

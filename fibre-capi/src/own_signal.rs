@@ -6,8 +6,7 @@
 //! when it has called the handler, or has seen that there is none; if the handler waits, and the fibre goes on on another
 //! thread, neither keeps the signal unblocked.
 //!
-//! Masks are those of kernel threads, so what a program blocks in a fibre is not known. What the thread had blocked that started the first
-//! cluster, new threads would have inherited: that counts as blocked by all fibres.
+//! What the fibre's own mask says has been asked before, see `sigmask`.
 
 use crate::errno;
 use fibre_core::in_fibre;
@@ -34,6 +33,18 @@ pub fn raise(signal: c_int) -> c_int {
         let_in(signal);
     }
     number
+}
+
+/// Takes a signal back that is pending for this thread.
+pub fn take_back(signal: c_int) {
+    let kept = errno::get();
+    // SAFETY: a set and a time of ours; all zeros are such.
+    unsafe {
+        let mut set: libc::sigset_t = mem::zeroed();
+        libc::sigaddset(&raw mut set, signal);
+        libc::sigtimedwait(&raw const set, ptr::null_mut(), &mem::zeroed());
+    }
+    errno::set(kept);
 }
 
 /// Lets a signal in that is pending for this thread.

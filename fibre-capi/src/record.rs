@@ -29,6 +29,7 @@
 //! each other both change a claim and then read the other's (sequentially consistent), so one of them sees the other.
 
 use crate::init;
+use crate::signal_set::Signals;
 use fibre_core::{
     Buckets, EmbeddedFibre, Key, Pocket, ShortLock, Visits, embedded, in_fibre, is_forked_child,
     with_pocket,
@@ -111,6 +112,8 @@ pub struct About {
     pub scheduling: (u8, u8),
     /// Its name.
     pub name: [c_char; NAME],
+    /// Its signals.
+    pub signals: Signals,
 }
 
 // SAFETY: cells are the fibre's own while it runs, the creator's before and the claim's holder's afterwards, as told

@@ -1,17 +1,16 @@
 //! Signals and forks, as far as they can be had.
 //!
-//! Fibres have no signal masks, and no signal can be sent to another one: processors block all of them, because a
+//! No signal can be sent to another fibre: processors block all of them, because a
 //! handler must not run in the midst of the runtime. What can be had is that the process gets the signal; a thread that is no processor,
 //! usually the main one, runs the handler. What a fibre sends to itself, it gets at once, see `own_signal`.
 
 use crate::boundary::contain;
 use crate::own_signal::raise;
 use crate::record::{Record, Refused, fibre_t, of_caller};
-use fibre_core::{in_fibre, is_blocked_by_program};
+use crate::sigmask::holds;
+use crate::signal_set::LAST;
+use fibre_core::in_fibre;
 use std::ffi::c_int;
-
-/// The last signal.
-const LAST: c_int = 64;
 
 /// Signals that the C library has for itself: for cancellation, and for what all threads have to do.
 const INTERNAL: [c_int; 2] = [32, 33];
@@ -48,7 +47,8 @@ pub extern "C" fn fibre_sigqueue(thread: fibre_t, signal: c_int, value: libc::si
 }
 
 /// `raise`: sends a signal to the calling fibre or thread; if it has a handler, that has run when this returns. -1 and `EINVAL` for
-/// no signal. To a fibre a signal counts as blocked that the thread had blocked which started the first cluster: it goes to the process.
+/// no signal. What a fibre blocks
+/// ([`fibre_sigmask`](crate::sigmask::fibre_sigmask)) is pending then, once.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_raise(signal: c_int) -> c_int {
     match raise_here(signal) {
@@ -64,9 +64,8 @@ pub extern "C" fn fibre_raise(signal: c_int) -> c_int {
 fn raise_here(signal: c_int) -> c_int {
     if !may_be_sent(signal) {
         libc::EINVAL
-    } else if in_fibre() && is_blocked_by_program(signal) {
-        // A processor blocks it, so it would stay with its thread for ever.
-        send(signal, None)
+    } else if in_fibre() && holds(signal) {
+        0
     } else {
         raise(signal)
     }

@@ -6,6 +6,7 @@ use crate::errno;
 use crate::exit;
 use crate::init;
 use crate::record::{Record, Refused, fibre_start_t, fibre_t, of_caller};
+use crate::sigmask;
 use fibre_core::{EmbeddedFibre, Limit, Program, blocking, caller_id, in_fibre};
 use fibre_sync::raw;
 use std::ffi::{c_int, c_void};
@@ -68,6 +69,7 @@ pub unsafe fn create(
         .set(start.map_or(ptr::null_mut(), |start| start as *mut c_void));
     record.value.set(argument);
     attributes.describe(record);
+    sigmask::inherit(record);
     let handle = record.handle();
     let receive = |fibre: EmbeddedFibre| {
         if detached {

@@ -44,7 +44,26 @@ const WORDS: &str =
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// The signals that were blocked where the first cluster was started.
-static BLOCKED: OnceLock<libc::sigset_t> = OnceLock::new();
+static BLOCKED: OnceLock<Blocked> = OnceLock::new();
+
+/// Signals, in two forms.
+struct Blocked {
+    /// As the C library has them.
+    set: libc::sigset_t,
+    /// A bit for each, from signal 1 on.
+    bits: u64,
+}
+
+impl Blocked {
+    /// These.
+    fn new(set: libc::sigset_t) -> Self {
+        // SAFETY: a set, and numbers of signals.
+        let is_in = |signal: &i32| unsafe { libc::sigismember(&raw const set, *signal) } == 1;
+        let bits = (1..=64).filter(is_in);
+        let bits = bits.fold(0, |bits, signal| bits | 1 << (signal - 1));
+        Self { set, bits }
+    }
+}
 
 /// Has children told, from the first call on.
 ///
@@ -60,7 +79,7 @@ pub fn install() -> io::Result<()> {
         // SAFETY: room for a set; the handler is async-signal-safe, see the module text.
         unsafe {
             if libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), blocked.as_mut_ptr()) == 0 {
-                let _ = BLOCKED.set(blocked.assume_init());
+                let _ = BLOCKED.set(Blocked::new(blocked.assume_init()));
             }
             libc::pthread_atfork(None, None, Some(in_child))
         }
@@ -81,7 +100,7 @@ unsafe extern "C" fn in_child() {
     if let Some(blocked) = BLOCKED.get() {
         // SAFETY: a mask that the kernel has written.
         unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, ptr::from_ref(blocked), ptr::null_mut())
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked.set, ptr::null_mut())
         };
     }
 }
@@ -137,22 +156,21 @@ pub fn unblock_signals(command: &mut Command) -> &mut Command {
 /// ```
 pub fn with_signals_of_program<R>(f: impl FnOnce() -> R) -> R {
     let blocked = BLOCKED.get().filter(|_| blocks_signals());
-    let _until_then = blocked.map(SignalMask::set);
+    let _until_then = blocked.map(|blocked| SignalMask::set(&blocked.set));
     f()
 }
 
-/// Whether a signal was blocked where the first cluster was started: if so, threads of the program would have inherited that.
+/// The signals that were blocked where the first cluster was started, a bit for each, from signal 1 on: new threads of the program
+/// would have inherited these.
 ///
 /// ```
 /// fibre_core::spawn(|| ()).join().unwrap();
-/// // SIGTERM.
-/// assert!(!fibre_core::is_blocked_by_program(15));
+/// const SIGTERM: u32 = 15;
+/// assert_eq!(fibre_core::signals_blocked_by_program() & 1 << (SIGTERM - 1), 0);
 /// ```
 #[must_use]
-pub fn is_blocked_by_program(signal: i32) -> bool {
-    // SAFETY: a set; of what is no signal it says -1.
-    let is_in = |blocked| unsafe { libc::sigismember(blocked, signal) } == 1;
-    BLOCKED.get().is_some_and(|blocked| is_in(blocked))
+pub fn signals_blocked_by_program() -> u64 {
+    BLOCKED.get().map_or(0, |blocked| blocked.bits)
 }
 
 /// Whether the caller's thread is one of the runtime's, which block all asynchronous signals.

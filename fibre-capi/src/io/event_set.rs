@@ -26,7 +26,7 @@ pub unsafe extern "C" fn fibre_epoll_wait(
     unsafe { fibre_epoll_pwait(instance, events, room, timeout, ptr::null()) }
 }
 
-/// `epoll_pwait`: the same. A fibre has no signals, and its mask is not looked at. A cancellation point.
+/// `epoll_pwait`: the same. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_epoll_pwait(
     instance: c_int,

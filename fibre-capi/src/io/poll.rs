@@ -1,6 +1,6 @@
 //! Waiting for descriptors: `poll`, `select` and their kin, and [`fibre_fd_wait`].
 //!
-//! What is told is what is the case. A fibre leaves its signals to other threads, so the signal masks of `ppoll` and
+//! What is told is what is the case. A fibre leaves the process' signals to other threads, so the signal masks of `ppoll` and
 //! `pselect` say nothing to it.
 
 use super::entry::{borrow, check, or_leave, small};
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn fibre_poll(
     })
 }
 
-/// `ppoll`: with a time-out, `NULL` for none. A fibre has no signals, and its mask is not looked at. A cancellation point.
+/// `ppoll`: with a time-out, `NULL` for none. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_ppoll(
     fds: *mut libc::pollfd,

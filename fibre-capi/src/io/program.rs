@@ -1,18 +1,19 @@
 //! Programs that are started.
 //!
 //! A program inherits the signals that the thread blocks which starts it, and processors block nearly all. `fork` undoes that in the
-//! child; the calls here start programs in ways that nobody notices. So they are made while their thread blocks what this
-//! program blocked when its first fibre was created, and, where a fibre must wait for what they do, on a thread of a pool.
+//! child; the calls here start programs in ways that nobody notices. So they are made while their thread blocks what the
+//! fibre does, and, where a fibre must wait for what they do, on a thread of a pool.
 //!
 //! `exec` is made where it is called: in a child of `vfork` it must not touch what it shares with its parent.
 
 use super::library::{elsewhere, patiently};
 use crate::cancel::fibre_testcancel;
-use fibre_core::{is_forked_child, with_signals_of_program};
+use crate::sigmask::starting;
+use fibre_core::is_forked_child;
 use fibre_io::raw::close;
 use std::ffi::{c_char, c_int};
 
-/// `posix_spawn`: the program blocks the signals that this one blocks, unless the attributes say which. Blocks the fibre.
+/// `posix_spawn`: the program blocks the signals that the caller blocks, unless the attributes say which. Blocks the fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_posix_spawn(
     pid: *mut libc::pid_t,
@@ -24,7 +25,7 @@ pub unsafe extern "C" fn fibre_posix_spawn(
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
     let start = || unsafe { libc::posix_spawn(pid, path, actions, attributes, words, environment) };
-    elsewhere(|| with_signals_of_program(start))
+    elsewhere(starting(start))
 }
 
 /// `posix_spawnp`: [`fibre_posix_spawn`] of a program that is looked for where `PATH` says.
@@ -40,7 +41,7 @@ pub unsafe extern "C" fn fibre_posix_spawnp(
     // SAFETY: the caller's pointers, which stay valid.
     let start =
         || unsafe { libc::posix_spawnp(pid, name, actions, attributes, words, environment) };
-    elsewhere(|| with_signals_of_program(start))
+    elsewhere(starting(start))
 }
 
 /// `system`: runs a command and waits for its end. A cancellation point before it begins.
@@ -48,7 +49,7 @@ pub unsafe extern "C" fn fibre_posix_spawnp(
 pub unsafe extern "C" fn fibre_system(command: *const c_char) -> c_int {
     fibre_testcancel();
     // SAFETY: null, or the caller's text, which stays valid.
-    patiently(|| with_signals_of_program(|| unsafe { libc::system(command) }))
+    patiently(starting(|| unsafe { libc::system(command) }))
 }
 
 /// `popen`: starts a command, and is a stream to or from it, which blocks the thread as others do. Blocks the fibre.
@@ -58,7 +59,7 @@ pub unsafe extern "C" fn fibre_popen(
     mode: *const c_char,
 ) -> *mut libc::FILE {
     // SAFETY: the caller's texts, which stay valid.
-    elsewhere(|| with_signals_of_program(|| unsafe { libc::popen(command, mode) }))
+    elsewhere(starting(|| unsafe { libc::popen(command, mode) }))
 }
 
 /// `pclose`: closes the stream and waits for the command's end. Blocks the fibre.
@@ -75,7 +76,7 @@ pub unsafe extern "C" fn fibre_pclose(stream: *mut libc::FILE) -> c_int {
     unsafe { close(fd, || Ok(end())) }.unwrap_or(-1)
 }
 
-/// `execve`: the program that takes this one's place blocks the signals that this one blocks.
+/// `execve`: the program that takes this one's place blocks the signals that the caller blocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_execve(
     path: *const c_char,
@@ -83,21 +84,21 @@ pub unsafe extern "C" fn fibre_execve(
     environment: *const *mut c_char,
 ) -> c_int {
     // SAFETY: the caller's pointers.
-    with_signals_of_program(|| unsafe { libc::execve(path, words.cast(), environment.cast()) })
+    starting(|| unsafe { libc::execve(path, words.cast(), environment.cast()) })()
 }
 
 /// `execv`: [`fibre_execve`] with this program's environment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_execv(path: *const c_char, words: *const *mut c_char) -> c_int {
     // SAFETY: the caller's pointers.
-    with_signals_of_program(|| unsafe { libc::execv(path, words.cast()) })
+    starting(|| unsafe { libc::execv(path, words.cast()) })()
 }
 
 /// `execvp`: [`fibre_execv`] of a program that is looked for where `PATH` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_execvp(name: *const c_char, words: *const *mut c_char) -> c_int {
     // SAFETY: the caller's pointers.
-    with_signals_of_program(|| unsafe { libc::execvp(name, words.cast()) })
+    starting(|| unsafe { libc::execvp(name, words.cast()) })()
 }
 
 /// `execvpe`: [`fibre_execve`] of a program that is looked for where `PATH` says.
@@ -108,7 +109,7 @@ pub unsafe extern "C" fn fibre_execvpe(
     environment: *const *mut c_char,
 ) -> c_int {
     // SAFETY: the caller's pointers.
-    with_signals_of_program(|| unsafe { libc::execvpe(name, words.cast(), environment.cast()) })
+    starting(|| unsafe { libc::execvpe(name, words.cast(), environment.cast()) })()
 }
 
 /// `fexecve`: [`fibre_execve`] of the program that is open.
@@ -119,5 +120,5 @@ pub unsafe extern "C" fn fibre_fexecve(
     environment: *const *mut c_char,
 ) -> c_int {
     // SAFETY: the caller's pointers.
-    with_signals_of_program(|| unsafe { libc::fexecve(fd, words.cast(), environment.cast()) })
+    starting(|| unsafe { libc::fexecve(fd, words.cast(), environment.cast()) })()
 }

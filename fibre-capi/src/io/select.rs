@@ -58,7 +58,7 @@ fn of_timeval(time: &libc::timeval) -> Result<Duration, Errno> {
     Ok(Duration::from_secs(seconds) + Duration::from_micros(rest % SECOND.unsigned_abs()))
 }
 
-/// `pselect`: with a time-out, `NULL` for none. A fibre has no signals, and its mask is not looked at. A cancellation point.
+/// `pselect`: with a time-out, `NULL` for none. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_pselect(
     count: c_int,

@@ -15,6 +15,7 @@ use crate::boundary::keep_errno;
 use crate::errno;
 use crate::exit::leave;
 use crate::init::let_go;
+use crate::sigmask;
 use fibre_core::{Limit, in_fibre, sleep_within, yield_point_cancellable};
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Failure, Known, made, wait};
@@ -101,6 +102,11 @@ impl Wanted {
     /// Waits for one, until the deadline: `EAGAIN`.
     fn wait(mut self, deadline: Option<Instant>) -> Result<c_int, Failure> {
         yield_point_cancellable()?;
+        // SAFETY: see `new`.
+        if let Some(signal) = unsafe { sigmask::take(self.set) } {
+            self.describe(signal);
+            return Ok(signal);
+        }
         loop {
             match self.take() {
                 Err(Errno::AGAIN) if deadline.is_none_or(|end| Instant::now() < end) => {}
@@ -114,6 +120,24 @@ impl Wanted {
                     sleep_within(Limit::Deadline(deadline.map_or(soon, |end| end.min(soon))))?;
                 }
             }
+        }
+    }
+
+    /// Says of a signal that the fibre has raised it.
+    fn describe(&self, signal: c_int) {
+        // SAFETY: all zeros are such values.
+        let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
+        info.si_signo = signal;
+        info.si_code = libc::SI_USER;
+        // SAFETY: the kernel has the sender's process and user after these three numbers and a gap.
+        unsafe {
+            let numbers = (&raw mut info).cast::<c_int>();
+            numbers.add(4).write(libc::getpid());
+            numbers.add(5).cast::<libc::uid_t>().write(libc::getuid());
+        }
+        if !self.info.is_null() {
+            // SAFETY: see `new`.
+            unsafe { self.info.write(info) };
         }
     }
 

@@ -11,7 +11,7 @@ use super::send::{send_all, send_on_thread};
 use super::system::system;
 use super::vector::{Vector, buffer, of_rest};
 use crate::own_signal;
-use fibre_core::is_blocked_by_program;
+use crate::sigmask::holds;
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, is_file, known, remove_known};
 use rustix::fs::{FileType, fstat};
@@ -150,13 +150,17 @@ fn write_stream(
     }
 }
 
-/// Raises SIGPIPE if a write has failed because a pipe has no reader.
+/// Raises SIGPIPE if a fibre's write has failed because a pipe has no reader.
 #[cold]
 fn signal_if_broken(fd: c_int, failure: Failure) {
     let is_pipe =
         || fstat(borrow(fd)).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Fifo);
-    if failure == Failure::Errno(Errno::PIPE) && is_pipe() && !is_blocked_by_program(libc::SIGPIPE)
-    {
-        own_signal::raise(libc::SIGPIPE);
+    if failure == Failure::Errno(Errno::PIPE) && is_pipe() {
+        if holds(libc::SIGPIPE) {
+            // The kernel has sent one to this thread.
+            own_signal::take_back(libc::SIGPIPE);
+        } else {
+            own_signal::raise(libc::SIGPIPE);
+        }
     }
 }

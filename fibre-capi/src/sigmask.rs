@@ -1,0 +1,183 @@
+//! Signal masks of fibres: `pthread_sigmask`, `sigpending`, and what a mask says.
+//!
+//! A processor blocks whatever signal may come at any time, and goes on doing so: a fibre's mask is a record of its own. A new fibre
+//! has its creator's. It says
+//!
+//! * which signals stay pending that the fibre raises itself, until it lets them in or waits for them;
+//! * what programs block that the fibre starts;
+//! * if the fibre is `main` ([`first`](crate::first)): what the thread blocks that the process began with, which runs the handlers of
+//!   the signals that are sent to the process.
+//!
+//! On a plain thread these are the system's calls.
+
+use crate::boundary::{fail, keep_errno};
+use crate::initial;
+use crate::own_signal::raise;
+use crate::record::{Record, of_caller};
+use crate::signal_set::{self, LAST, bit, block, lowest, read, write};
+use fibre_core::{blocks_signals, in_fibre, signals_blocked_by_program, with_signals_of_program};
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Signals that nobody can block: two that always act, and two that the C library has for itself.
+const NEVER: u64 = bit(libc::SIGKILL) | bit(libc::SIGSTOP) | bit(32) | bit(33);
+
+/// Whether any fibre has had a mask of its own.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+/// What the calling fibre has blocked.
+fn blocked() -> u64 {
+    own().unwrap_or_else(signals_blocked_by_program)
+}
+
+/// The mask that the calling fibre has of its own.
+fn own() -> Option<u64> {
+    let any = ANY.load(Ordering::Relaxed) && in_fibre();
+    any.then(|| of_caller().about(|about| about.signals.blocked))?
+}
+
+/// Gives a new fibre the mask of its creator, which is the caller.
+#[inline]
+pub fn inherit(record: &Record) {
+    let creators = if in_fibre() { own() } else { of_thread() };
+    if let Some(blocked) = creators {
+        ANY.store(true, Ordering::Relaxed);
+        record.about(|about| about.signals.blocked = Some(blocked));
+    }
+}
+
+/// The mask of the calling thread, if it is one of the program's and blocks something else than that did.
+fn of_thread() -> Option<u64> {
+    if blocks_signals() {
+        return None;
+    }
+    let now = signal_set::blocked();
+    (now != signals_blocked_by_program()).then_some(now)
+}
+
+/// Whether the calling fibre blocks a signal: then it is pending from now on.
+pub fn holds(signal: c_int) -> bool {
+    let holds = (1..=LAST).contains(&signal) && blocked() & bit(signal) != 0;
+    if holds {
+        of_caller().about(|about| about.signals.pending |= bit(signal));
+    }
+    holds
+}
+
+/// Takes the lowest of these signals that the calling fibre has raised, and blocks.
+///
+/// # Safety
+///
+/// There is a set.
+pub unsafe fn take(set: *const libc::sigset_t) -> Option<c_int> {
+    // SAFETY: passed on.
+    let wanted = unsafe { read(set) };
+    of_caller().about(|about| {
+        let signal = lowest(about.signals.pending & wanted)?;
+        about.signals.pending &= !bit(signal);
+        Some(signal)
+    })
+}
+
+/// `start`, which starts a program: while it runs, its thread blocks what the calling fibre does.
+pub fn starting<R>(start: impl FnOnce() -> R) -> impl FnOnce() -> R {
+    let own = own();
+    move || {
+        with_signals_of_program(|| {
+            if let Some(own) = own.filter(|_| blocks_signals()) {
+                block(own);
+            }
+            start()
+        })
+    }
+}
+
+/// `pthread_sigmask`: the mask of the calling fibre or thread. What a fibre has raised and lets in now, has been handled when this
+/// returns. `EINVAL` if `how` says nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_sigmask(
+    how: c_int,
+    set: *const libc::sigset_t,
+    before: *mut libc::sigset_t,
+) -> c_int {
+    if !in_fibre() {
+        // SAFETY: passed on.
+        return unsafe { libc::pthread_sigmask(how, set, before) };
+    }
+    let old = keep_errno(blocked);
+    let mut let_in = 0;
+    if !set.is_null() {
+        // SAFETY: the caller's set.
+        let named = unsafe { read(set) };
+        let new = match how {
+            libc::SIG_BLOCK => old | named,
+            libc::SIG_UNBLOCK => old & !named,
+            libc::SIG_SETMASK => named,
+            _ => return libc::EINVAL,
+        };
+        let_in = keep_errno(|| change(new & !NEVER));
+    }
+    if !before.is_null() {
+        // SAFETY: the caller's room.
+        unsafe { write(before, old) };
+    }
+    while let Some(signal) = lowest(let_in) {
+        let_in &= !bit(signal);
+        raise(signal);
+    }
+    0
+}
+
+/// Makes this the mask of the calling fibre; returns what that lets in.
+fn change(blocked: u64) -> u64 {
+    ANY.store(true, Ordering::Relaxed);
+    let record = of_caller();
+    let let_in = record.about(|about| {
+        let signals = &mut about.signals;
+        signals.blocked = Some(blocked);
+        let let_in = signals.pending & !blocked;
+        signals.pending &= blocked;
+        let_in
+    });
+    initial::block(record.handle(), blocked);
+    let_in
+}
+
+/// `sigprocmask`: [`fibre_sigmask`] that returns -1 and sets the error number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_sigprocmask(
+    how: c_int,
+    set: *const libc::sigset_t,
+    before: *mut libc::sigset_t,
+) -> c_int {
+    // SAFETY: passed on.
+    match unsafe { fibre_sigmask(how, set, before) } {
+        0 => 0,
+        number => fail(number),
+    }
+}
+
+/// `sigpending`: the signals that are pending for the process, and those that the calling fibre has raised and blocks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_sigpending(set: *mut libc::sigset_t) -> c_int {
+    // SAFETY: the caller's room.
+    let result = unsafe { libc::sigpending(set) };
+    if result == 0 && in_fibre() {
+        let own = of_caller().about(|about| about.signals.pending);
+        // SAFETY: the set that has just been written.
+        unsafe { write(set, read(set) | own) };
+    }
+    result
+}
+
+/// `fork`: the child, which has this fibre only, blocks what the fibre does.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_fork() -> libc::pid_t {
+    let own = own();
+    // SAFETY: what the child may do is for the program to see to.
+    let child = unsafe { libc::fork() };
+    if let (0, Some(own)) = (child, own) {
+        block(own);
+    }
+    child
+}
