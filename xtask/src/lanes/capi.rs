@@ -7,10 +7,9 @@
 //! target/capi/include/fibre.h, fibre_pthread.h
 //! ```
 //!
-//! The compiler gives a shared library a list of symbols of its own, and two such lists cannot be combined. So
-//! the shared library is linked here, from the static one, with a list that has versions. What is then checked in it:
-//! it exports our names only, each with a version; its name; nothing in it is both writable and executable; all
-//! relocations are done at the start and read-only from then on. And it has all that programs are mapped to.
+//! The libraries are built as cargo-c builds them (`fibre-capi/build.rs` says how they are linked). What is then checked in the shared
+//! one: it exports our names only, each with a version; its name; it stays when it is closed; nothing in it is both writable and
+//! executable; all relocations are done at the start and read-only from then on. And it has all that programs are mapped to.
 
 use std::env;
 use std::fs;
@@ -40,12 +39,18 @@ pub(crate) struct Options {
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
-    let mut build = cargo(["rustc", "--release", "--package", "fibre-capi"]);
-    build.args(["--lib", "--crate-type", "staticlib"]);
-    steps.run("capi: static library", build)?;
     let default = || workspace.target_dir("capi");
     let place = Place::new(workspace, options.prefix.clone().unwrap_or_else(default))?;
-    steps.run("capi: shared library", place.link()?)?;
+    let mut build = cargo(["rustc", "--release", "--package", "fibre-capi", "--lib"]);
+    build.args([
+        "--features",
+        "capi",
+        "--crate-type",
+        "staticlib,cdylib",
+        "--",
+    ]);
+    build.arg(format!("-Clink-arg=-Wl,-soname,{}", place.soname()));
+    steps.run("capi: libraries", build)?;
     steps.check("capi: install", || place.fill(workspace))?;
     steps.check("capi: what it exports", || place.check_symbols())?;
     steps.check("capi: how it is linked", || place.check_segments())?;
@@ -61,8 +66,8 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
 struct Place {
     /// `lib` and `include` lie below it.
     prefix: PathBuf,
-    /// The static library, as cargo has made it.
-    archive: PathBuf,
+    /// The libraries, as cargo has made them, without what tells them apart.
+    made: PathBuf,
     /// The version of the library.
     version: String,
 }
@@ -78,7 +83,7 @@ impl Place {
         fs::create_dir_all(prefix.join("lib/pkgconfig"))?;
         fs::create_dir_all(prefix.join("include"))?;
         Ok(Self {
-            archive: workspace.target_dir("release").join("libfibre_capi.a"),
+            made: workspace.target_dir("release").join("libfibre_capi"),
             version: version.to_owned(),
             prefix,
         })
@@ -99,38 +104,7 @@ impl Place {
         format!("libfibre.so.{INTERFACE}")
     }
 
-    /// The command that links the shared library.
-    fn link(&self) -> Result<Command> {
-        let script = self.prefix.join("fibre.map");
-        fs::write(
-            &script,
-            "FIBRE_0.1 {\n  global: fibre_*;\n  local: *;\n};\n",
-        )?;
-        let mut link = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()));
-        link.args(["-shared", "-o"]).arg(self.shared());
-        link.args(["-Wl,--whole-archive"]).arg(&self.archive);
-        link.arg("-Wl,--no-whole-archive");
-        link.arg(format!("-Wl,-soname,{}", self.soname()));
-        link.arg(format!("-Wl,--version-script={}", script.display()));
-        link.args([
-            "-Wl,-z,relro",
-            "-Wl,-z,now",
-            "-Wl,-z,noexecstack",
-            // Processors run its code until the process ends.
-            "-Wl,-z,nodelete",
-            "-Wl,-z,defs",
-            "-Wl,--gc-sections",
-            "-Wl,--build-id",
-            "-lgcc_s",
-            "-lpthread",
-            "-ldl",
-            "-lm",
-            "-lc",
-        ]);
-        Ok(link)
-    }
-
-    /// Puts the rest where it belongs.
+    /// Puts everything where it belongs.
     fn fill(&self, workspace: &Workspace) -> Result<String> {
         let full = self.shared();
         let full = full.file_name().context("it has a name")?;
@@ -144,7 +118,12 @@ impl Place {
             }
             symlink(target, link)?;
         }
-        fs::copy(&self.archive, self.lib("libfibre.a"))?;
+        fs::copy(self.made.with_extension("a"), self.lib("libfibre.a"))?;
+        // Programs that run with the old one keep it.
+        if self.shared().exists() {
+            fs::remove_file(self.shared())?;
+        }
+        fs::copy(self.made.with_extension("so"), self.shared())?;
         let headers = workspace.root().join("fibre-capi/include");
         for header in fs::read_dir(&headers)? {
             let header = header?;
@@ -203,10 +182,11 @@ impl Place {
                 .args(["--dyn-syms", "--wide"])
                 .arg(self.shared()),
         )?;
+        let version = format!("@@{}", self.soname());
         let exported: Vec<&str> = listed.lines().filter_map(exported_name).collect();
         for name in &exported {
             ensure!(
-                name.starts_with("fibre_") && name.contains("@@FIBRE_0.1"),
+                name.starts_with("fibre_") && name.ends_with(&version),
                 "`{name}` is exported"
             );
         }
@@ -231,7 +211,7 @@ impl Place {
         if let Some(line) = segments.lines().find(|line| is_written_and_executed(line)) {
             bail!("a segment is writable and executable: {line}");
         }
-        for wanted in ["GNU_STACK", "GNU_RELRO", "BIND_NOW"] {
+        for wanted in ["GNU_STACK", "GNU_RELRO", "BIND_NOW", "NODELETE"] {
             ensure!(segments.contains(wanted), "no {wanted}");
         }
         let soname = format!("soname: [{}]", self.soname());
@@ -282,12 +262,12 @@ mod tests {
     #[test]
     fn exported_names_are_found() {
         let ours =
-            "    12: 0000000000012345    12 FUNC    GLOBAL DEFAULT   13 fibre_join@@FIBRE_0.1";
-        assert_eq!(exported_name(ours), Some("fibre_join@@FIBRE_0.1"));
+            "    12: 0000000000012345    12 FUNC    GLOBAL DEFAULT   13 fibre_join@@libfibre.so.0";
+        assert_eq!(exported_name(ours), Some("fibre_join@@libfibre.so.0"));
         let used =
             "     3: 0000000000000000     0 FUNC    GLOBAL DEFAULT  UND mmap@GLIBC_2.2.5 (2)";
         assert_eq!(exported_name(used), None);
-        let version = "    40: 0000000000000000     0 OBJECT  GLOBAL DEFAULT  ABS FIBRE_0.1";
+        let version = "    40: 0000000000000000     0 OBJECT  GLOBAL DEFAULT  ABS libfibre.so.0";
         assert_eq!(exported_name(version), None);
     }
 

@@ -1,0 +1,15 @@
+//! How cargo-c links the shared library: as `cargo xtask capi` does.
+//!
+//! rustc gives the linker a list of what is exported, without a version, and no linker takes a second list beside it. GNU's can
+//! give all of them one version, which is the library's own name.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    // Set by cargo-c only; else there is no shared library.
+    if std::env::var_os("CARGO_FEATURE_CAPI").is_some() {
+        println!("cargo::rustc-link-arg-cdylib=-fuse-ld=bfd");
+        println!("cargo::rustc-link-arg-cdylib=-Wl,--default-symver");
+        // Processors run its code until the process ends.
+        println!("cargo::rustc-link-arg-cdylib=-Wl,-z,nodelete");
+    }
+}
