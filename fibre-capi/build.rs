@@ -7,9 +7,9 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // Set by cargo-c only; else there is no shared library.
     if std::env::var_os("CARGO_FEATURE_CAPI").is_some() {
-        println!("cargo::rustc-link-arg-cdylib=-fuse-ld=bfd");
-        println!("cargo::rustc-link-arg-cdylib=-Wl,--default-symver");
+        println!("cargo::rustc-link-arg=-fuse-ld=bfd");
+        println!("cargo::rustc-link-arg=-Wl,--default-symver");
         // Processors run its code until the process ends.
-        println!("cargo::rustc-link-arg-cdylib=-Wl,-z,nodelete");
+        println!("cargo::rustc-link-arg=-Wl,-z,nodelete");
     }
 }
