@@ -18,6 +18,7 @@ use crate::ready::ReadyQueue;
 use crate::settings::Settings;
 use crate::short_lock::ShortLock;
 use crate::stack::Depot;
+use crate::timer::Timers;
 use crate::topology;
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
@@ -185,6 +186,8 @@ pub struct Domain {
     queues: Box<[Arc<ReadyQueue>]>,
     /// One tally for each of them.
     tallies: Box<[CachePadded<Tally>]>,
+    /// Deadlines of fibres that wait at each of them.
+    timers: Box<[Arc<Timers<ControlBlock>>]>,
     /// How many processors there are. It only grows.
     active: AtomicUsize,
     /// What they have in common besides: queues, and how they sleep.
@@ -252,6 +255,7 @@ impl Domain {
         let domain = Self {
             queues: (0..capacity).map(queue).collect(),
             tallies: (0..capacity).map(|_| CachePadded::default()).collect(),
+            timers: (0..capacity).map(|_| Arc::default()).collect(),
             active: AtomicUsize::new(0),
             commons,
             foreign: CachePadded::default(),
@@ -313,6 +317,11 @@ impl Domain {
     #[inline]
     pub fn tally(&self, processor: usize) -> &Tally {
         &self.tallies[processor]
+    }
+
+    /// Deadlines of fibres that wait at one processor. Its owner fires them, or, if it is kept from that, whoever watches it.
+    pub fn timers(&self, processor: usize) -> &Arc<Timers<ControlBlock>> {
+        &self.timers[processor]
     }
 
     /// How many processors there are.

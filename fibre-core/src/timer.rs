@@ -20,7 +20,8 @@
 //! does not show the deadline yet, the entry is put off instead of fired; its waiter does not notice.
 //!
 //! Each processor has a heap behind a lock of its own. The lock is there for the
-//! rare fibre that waits on one processor and goes on another (migration); else
+//! rare fibre that waits on one processor and goes on another (migration), and, where
+//! started fibres move, for who fires what is due while the owner runs one fibre for long; else
 //! the owner is alone with it.
 //!
 //! Invariant: an entry is in the heap only while its owner is inside

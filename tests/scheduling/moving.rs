@@ -85,6 +85,69 @@ fn the_woken_are_transferred() {
     }
 }
 
+/// A fibre that computes does not hold up the deadlines of those that wait on its processor, while another one has nothing to
+/// do.
+#[test]
+fn deadlines_pass_where_another_fibre_computes() {
+    for builder in [2, 4].into_iter().flat_map(manners) {
+        within(builder, |_| {
+            let woken = Arc::new(AtomicBool::new(false));
+            let waits: [fn(); 2] = [
+                || fibre::sleep(Duration::from_millis(20)),
+                || assert!(!Semaphore::new(0).acquire_timeout(Duration::from_millis(2))),
+            ];
+            for wait in waits {
+                let here = fibre::processor().unwrap();
+                woken.store(false, Ordering::SeqCst);
+                let seen = Arc::clone(&woken);
+                let computes = move || {
+                    let deadline = Instant::now() + Duration::from_secs(30);
+                    while !seen.load(Ordering::SeqCst) && Instant::now() < deadline {
+                        std::hint::spin_loop();
+                    }
+                    seen.load(Ordering::SeqCst)
+                };
+                let computes = Builder::new().on_processor(here).spawn(computes).unwrap();
+                wait();
+                woken.store(true, Ordering::SeqCst);
+                assert!(computes.join().unwrap(), "nobody woke who waited");
+            }
+        });
+    }
+}
+
+/// Whoever fires a deadline of a processor that one fibre keeps meets its owner, and wakers, at the same time: each wait ends once.
+#[test]
+fn deadlines_and_wakes_meet_where_others_compute() {
+    for builder in [2, 4].into_iter().flat_map(manners) {
+        within(builder, |_| {
+            let semaphore = Arc::new(Semaphore::new(0));
+            let fibres: Vec<_> = (0..24)
+                .map(|me| {
+                    let semaphore = Arc::clone(&semaphore);
+                    fibre::spawn(move || {
+                        let mut taken = 0;
+                        for round in 0..8 {
+                            let waits = Duration::from_micros(300 + 100 * me);
+                            taken += usize::from(semaphore.acquire_timeout(waits));
+                            if (me + round) % 4 == 0 {
+                                let end = Instant::now() + Duration::from_millis(2);
+                                while Instant::now() < end {
+                                    std::hint::spin_loop();
+                                }
+                            }
+                            semaphore.release();
+                        }
+                        taken
+                    })
+                })
+                .collect();
+            let taken: usize = fibres.into_iter().map(|it| it.join().unwrap()).sum();
+            assert_eq!(semaphore.available(), 24 * 8 - taken);
+        });
+    }
+}
+
 /// Fibres that wake each other, yield, and sleep come through, in every manner.
 #[test]
 fn crowds_come_through() {

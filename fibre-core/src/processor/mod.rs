@@ -88,8 +88,8 @@ pub struct Processor {
     keeps_alone: bool,
     /// Whether waits with a limit may end at home, too: cancellers can have all see what they do.
     limits_at_home: bool,
-    /// Deadlines of fibres that wait here.
-    timers: Timers<ControlBlock>,
+    /// Deadlines of fibres that wait here, those of `domain.timers(…)`.
+    timers: Arc<Timers<ControlBlock>>,
     /// Stacks of ended fibres.
     stacks: StackCache,
     /// Memory of ended fibres.
@@ -147,7 +147,7 @@ impl Processor {
             keeps: !domain.settings.moves_started,
             keeps_alone: index == 0 && !domain.settings.blocks,
             limits_at_home: heavy_barrier().is_some(),
-            timers: Timers::default(),
+            timers: Arc::clone(domain.timers(index)),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
             blocks: BlockCache::new(),
             pocket: Pocket::default(),

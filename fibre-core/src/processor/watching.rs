@@ -3,17 +3,18 @@
 //! A processor polls when it has nothing to do, and at each service. A fibre that computes
 //! for long keeps it from both, and so keeps events from fibres of other processors, and from
 //! fibres that might move there. Where started fibres move, it also keeps those that others have
-//! woken, as waking one wakes no thief. So who sleeps wakes up every [`TICK`] and polls for those that
-//! have done nothing else since the last time. After [`LINGER`] ticks at which nobody had done
+//! woken, as waking one wakes no thief, and those whose deadlines have passed. So who sleeps wakes up every [`TICK`], polls for those that
+//! have done nothing else since the last time, and lets their deadlines pass. After [`LINGER`] ticks at which nobody had done
 //! anything it sleeps on without; who then becomes busy calls for a watcher ([`crate::watch`]).
 //! So a call comes once in some milliseconds at most, however many events there are, and an
 //! idle cluster is idle.
 
 use crate::domain::Domain;
+use crate::timer::BATCH;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// The time between two looks of the first watcher: what events wait at most, once their processor has
+/// The time between two looks of the first watcher: what events and deadlines wait at most, once their processor has
 /// been kept for so long. The second one looks half as often, the third one a third as often, and so on,
 /// so that many of them look little more often than few. A look costs some 15 µs of a CPU
 /// that has nothing else to do.
@@ -75,7 +76,7 @@ impl Watcher {
         if let Some(due) = watch {
             domain.commons.watch.end();
             if due <= now {
-                self.look(domain);
+                self.look(domain, now);
             }
         }
     }
@@ -102,9 +103,9 @@ impl Watcher {
         domain.settings.moves_started || halt.is_some_and(|halt| halt.needs_watch())
     }
 
-    /// Polls for those that have been busy since the last look, and have not polled. What they
+    /// Polls, and fires what is due, for those that have been busy since the last look, and have done neither. What they
     /// have for others is stolen afterwards, as after each sleep.
-    fn look(&self, domain: &Domain) {
+    fn look(&self, domain: &Domain, time: Instant) {
         let mut seen = self.seen.borrow_mut();
         let known = seen.len();
         seen.resize(domain.processors(), (None, 0));
@@ -115,6 +116,10 @@ impl Watcher {
             let before = std::mem::replace(&mut seen[index], now);
             anything |= now.0.is_some() || now != before;
             let stuck = index < known && now.0.is_some() && now == before;
+            if stuck && domain.settings.moves_started {
+                // It looks at the rest when it comes to it, or we do the next time.
+                let _ = domain.timers(index).fire(time, BATCH);
+            }
             if let Some(halt) = domain.queues()[index].halt().filter(|_| stuck) {
                 halt.poll();
                 if tally.busy_since().is_none() {
