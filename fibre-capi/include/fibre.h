@@ -833,7 +833,8 @@ int fibre_dup2(int fd, int place);
 int fibre_dup3(int fd, int place, int flags);
 
 /*
- `epoll_pwait`: the same. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
+ `epoll_pwait`: the same. A fibre has the mask meanwhile; only what it has raised
+ itself interrupts it. A cancellation point.
  */
 int fibre_epoll_pwait(int instance,
                       struct epoll_event *events,
@@ -1483,12 +1484,10 @@ int fibre_posix_spawnp(pid_t *pid,
                        char *const *environment);
 
 /*
- `ppoll`: with a time-out, `NULL` for none. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
+ `ppoll`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has raised
+ itself interrupts it. A cancellation point.
  */
-int fibre_ppoll(struct pollfd *fds,
-                nfds_t count,
-                const struct timespec *timeout,
-                const sigset_t *signals);
+int fibre_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *signals);
 
 /*
  `ppoll` of such a program.
@@ -1525,7 +1524,8 @@ ptrdiff_t fibre_preadv2(int fd, const struct iovec *buffers, int count, off_t of
 int fibre_processor(void);
 
 /*
- `pselect`: with a time-out, `NULL` for none. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
+ `pselect`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has raised
+ itself interrupts it. A cancellation point.
  */
 int fibre_pselect(int count,
                   fd_set *readable,

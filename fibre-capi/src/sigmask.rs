@@ -16,6 +16,8 @@ use crate::own_signal::raise;
 use crate::record::{Record, of_caller};
 use crate::signal_set::{self, LAST, bit, block, lowest, read, write};
 use fibre_core::{blocks_signals, in_fibre, signals_blocked_by_program, with_signals_of_program};
+use fibre_io::raw::Failure;
+use rustix::io::Errno;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -121,11 +123,45 @@ pub unsafe extern "C" fn fibre_sigmask(
         // SAFETY: the caller's room.
         unsafe { write(before, old) };
     }
+    raise_all(let_in);
+    0
+}
+
+/// Raises what is let in.
+fn raise_all(mut let_in: u64) {
     while let Some(signal) = lowest(let_in) {
         let_in &= !bit(signal);
         raise(signal);
     }
-    0
+}
+
+/// Waits by `wait`, a fibre with this mask meanwhile, unless it is null: what `ppoll` and its kin do.
+///
+/// # Errors
+///
+/// `EINTR`, without a wait, if the mask lets something in that the fibre has raised; and those of `wait`.
+///
+/// # Safety
+///
+/// The mask is null, or a set.
+pub unsafe fn during<R>(
+    mask: *const libc::sigset_t,
+    wait: impl FnOnce() -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    if mask.is_null() || !in_fibre() {
+        return wait();
+    }
+    let before = blocked();
+    // SAFETY: the caller's promise.
+    let let_in = change(unsafe { read(mask) } & !NEVER);
+    raise_all(let_in);
+    let waited = match let_in {
+        0 => wait(),
+        _ => Err(Errno::INTR.into()),
+    };
+    // What has been raised meanwhile, by handlers, is let in as well.
+    raise_all(change(before));
+    waited
 }
 
 /// Makes this the mask of the calling fibre; returns what that lets in.

@@ -6,6 +6,7 @@
 use super::entry::{borrow, or_leave, small};
 use super::plain::{Plain, plain};
 use super::terms::duration;
+use crate::sigmask::during;
 use fibre_core::{in_fibre, yield_point_cancellable};
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Failure, wait};
@@ -26,7 +27,8 @@ pub unsafe extern "C" fn fibre_epoll_wait(
     unsafe { fibre_epoll_pwait(instance, events, room, timeout, ptr::null()) }
 }
 
-/// `epoll_pwait`: the same. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
+/// `epoll_pwait`: the same. A fibre has the mask meanwhile; only what it has raised
+/// itself interrupts it. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_epoll_pwait(
     instance: c_int,
@@ -47,7 +49,12 @@ pub unsafe extern "C" fn fibre_epoll_pwait(
             8_usize
         );
         let look = plain!(SYS_epoll_wait, instance, events, room, 0);
-        take_events(instance, timeout_of, as_called, look)
+        // SAFETY: the caller's mask.
+        unsafe {
+            during(signals, || {
+                take_events(instance, timeout_of, as_called, look)
+            })
+        }
     })
 }
 
@@ -73,7 +80,12 @@ pub unsafe extern "C" fn fibre_epoll_pwait2(
             8_usize
         );
         let look = plain!(SYS_epoll_wait, instance, events, room, 0);
-        take_events(instance, timeout_of, as_called, look)
+        // SAFETY: the caller's mask.
+        unsafe {
+            during(signals, || {
+                take_events(instance, timeout_of, as_called, look)
+            })
+        }
     })
 }
 

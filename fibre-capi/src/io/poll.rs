@@ -1,12 +1,12 @@
 //! Waiting for descriptors: `poll`, `select` and their kin, and [`fibre_fd_wait`].
 //!
-//! What is told is what is the case. A fibre leaves the process' signals to other threads, so the signal masks of `ppoll` and
-//! `pselect` say nothing to it.
+//! What is told is what is the case.
 
 use super::entry::{borrow, check, or_leave, small};
 use super::plain::{Plain, plain};
 use super::system::system;
 use super::terms::duration;
+use crate::sigmask::during;
 use fibre_core::{in_fibre, yield_point_cancellable};
 use fibre_io::poll::{PollFd, Readiness};
 use fibre_io::raw::{Failure, poll, wait};
@@ -105,7 +105,8 @@ pub unsafe extern "C" fn fibre_poll(
     })
 }
 
-/// `ppoll`: with a time-out, `NULL` for none. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
+/// `ppoll`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has raised
+/// itself interrupts it. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_ppoll(
     fds: *mut libc::pollfd,
@@ -121,8 +122,8 @@ pub unsafe extern "C" fn fibre_ppoll(
             .as_mut()
             .map_or(std::ptr::null_mut(), std::ptr::from_mut);
         let as_called = plain!(SYS_ppoll, fds, count as usize, time, signals, 8);
-        // SAFETY: the caller's descriptors.
-        unsafe { poll_all(fds, count, timeout_of, as_called) }
+        // SAFETY: the caller's descriptors and mask.
+        unsafe { during(signals, || poll_all(fds, count, timeout_of, as_called)) }
     })
 }
 

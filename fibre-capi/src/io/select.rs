@@ -7,6 +7,7 @@ use super::entry::or_leave;
 use super::plain::{Plain, plain};
 use super::poll::wait_for_all;
 use super::terms::duration;
+use crate::sigmask::during;
 use fibre_core::in_fibre;
 use fibre_io::raw::Failure;
 use rustix::io::Errno;
@@ -58,7 +59,8 @@ fn of_timeval(time: &libc::timeval) -> Result<Duration, Errno> {
     Ok(Duration::from_secs(seconds) + Duration::from_micros(rest % SECOND.unsigned_abs()))
 }
 
-/// `pselect`: with a time-out, `NULL` for none. No signal interrupts it in a fibre, and the mask is not looked at. A cancellation point.
+/// `pselect`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has raised
+/// itself interrupts it. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_pselect(
     count: c_int,
@@ -86,8 +88,9 @@ pub unsafe extern "C" fn fibre_pselect(
             time,
             mask.as_ptr()
         );
-        // SAFETY: the caller's sets.
-        unsafe { select(count, [readable, writable, urgent], limit, as_called) }
+        let sets = [readable, writable, urgent];
+        // SAFETY: the caller's sets and mask.
+        unsafe { during(signals, || select(count, sets, limit, as_called)) }
     })
 }
 
