@@ -72,25 +72,31 @@ pub fn holds(signal: c_int) -> bool {
 ///
 /// There is a set.
 pub unsafe fn take(set: *const libc::sigset_t) -> Option<c_int> {
-    // SAFETY: passed on.
-    let wanted = unsafe { read(set) };
     of_caller().about(|about| {
+        if about.signals.pending == 0 {
+            return None;
+        }
+        // SAFETY: the caller's promise. (If there is no set, the kernel says so to whoever has nothing pending.)
+        let wanted = unsafe { read(set) };
         let signal = lowest(about.signals.pending & wanted)?;
         about.signals.pending &= !bit(signal);
         Some(signal)
     })
 }
 
-/// `start`, which starts a program: while it runs, its thread blocks what the calling fibre does.
+/// `start`, which starts a program: while it runs, its thread blocks what the calling fibre does. Of that it lets nothing in, not
+/// even for a moment: it may be pending.
 pub fn starting<R>(start: impl FnOnce() -> R) -> impl FnOnce() -> R {
     let own = own();
     move || {
-        with_signals_of_program(|| {
-            if let Some(own) = own.filter(|_| blocks_signals()) {
-                block(own);
-            }
-            start()
-        })
+        let Some(own) = own.filter(|_| blocks_signals()) else {
+            return with_signals_of_program(start);
+        };
+        let before = signal_set::blocked();
+        block(own);
+        let started = start();
+        block(before);
+        started
     }
 }
 
