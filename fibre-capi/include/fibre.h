@@ -373,6 +373,11 @@ typedef struct fibre_sem_t {
 } fibre_sem_t;
 
 /*
+ What is called for a signal; or `SIG_DFL` and its kin.
+ */
+typedef void (*fibre_handler_t)(int signal);
+
+/*
  A spin lock: `pthread_spinlock_t`. All zeros is a free one.
  */
 typedef struct fibre_spinlock_t {
@@ -1895,6 +1900,21 @@ int fibre_setspecific(fibre_key_t key, const void *value);
 int fibre_shutdown(int fd, int how);
 
 /*
+ `sigblock`: blocks these signals, a bit for each, from the lowest on; returns those that were blocked.
+ */
+int fibre_sigblock(int signals);
+
+/*
+ `siggetmask`: which signals are blocked.
+ */
+int fibre_siggetmask(void);
+
+/*
+ `sighold`: blocks a signal. -1 and `EINVAL` for no signal.
+ */
+int fibre_sighold(int signal);
+
+/*
  `pthread_sigmask`: the mask of the calling fibre or thread. What a fibre has raised and lets in now, has been handled when this
  returns. `EINVAL` if `how` says nothing.
  */
@@ -1916,6 +1936,23 @@ int fibre_sigprocmask(int how, const sigset_t *set, sigset_t *before);
  `pthread_sigqueue`: `fibre_kill` with a value.
  */
 int fibre_sigqueue(fibre_t thread, int signal, union sigval value);
+
+/*
+ `sigrelse`: lets a signal in. -1 and `EINVAL` for no signal.
+ */
+int fibre_sigrelse(int signal);
+
+/*
+ `sigset`: has the function called for a signal, which is let in; or, with `SIG_HOLD`, blocks it. Returns what was called for it,
+ `SIG_HOLD` if it was blocked, or `SIG_ERR` and `EINVAL` for no signal.
+ */
+fibre_handler_t fibre_sigset(int signal,
+                             fibre_handler_t handler);
+
+/*
+ `sigsetmask`: blocks these signals and no others; returns those that were blocked.
+ */
+int fibre_sigsetmask(int signals);
 
 /*
  `sigtimedwait`: [`fibre_sigwaitinfo`], for so long at most, then -1 and `EAGAIN`; `NULL` for no limit.

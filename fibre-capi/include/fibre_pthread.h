@@ -304,6 +304,12 @@ extern __PTRDIFF_TYPE__ pwritev2(int, const struct iovec *, int, long, int);
 #pragma redefine_extname pthread_sigmask fibre_sigmask
 #pragma redefine_extname sigprocmask fibre_sigprocmask
 #pragma redefine_extname sigpending fibre_sigpending
+#pragma redefine_extname sigblock fibre_sigblock
+#pragma redefine_extname sigsetmask fibre_sigsetmask
+#pragma redefine_extname siggetmask fibre_siggetmask
+#pragma redefine_extname sighold fibre_sighold
+#pragma redefine_extname sigrelse fibre_sigrelse
+#pragma redefine_extname sigset fibre_sigset
 #pragma redefine_extname sigwait fibre_sigwait
 #pragma redefine_extname sigwaitinfo fibre_sigwaitinfo
 #pragma redefine_extname sigtimedwait fibre_sigtimedwait

@@ -57,6 +57,7 @@ pub mod initial;
 pub mod io;
 pub mod join;
 pub mod key;
+pub mod old_signal;
 pub mod own_signal;
 pub mod record;
 pub mod sigmask;

@@ -16,7 +16,7 @@ use std::ffi::c_int;
 const INTERNAL: [c_int; 2] = [32, 33];
 
 /// Whether a program may send such a signal, or zero.
-fn may_be_sent(signal: c_int) -> bool {
+pub fn may_be_sent(signal: c_int) -> bool {
     (0..=LAST).contains(&signal) && !INTERNAL.contains(&signal)
 }
 
