@@ -56,6 +56,8 @@ pub struct ReadyQueue {
     lone_since: Cell<u32>,
     /// Whether the owner has nothing to do, and sleeps or is about to. A hint.
     resting: AtomicBool,
+    /// Whether one fibre keeps the owner from what is queued here, as others have seen. A hint.
+    kept: AtomicBool,
     /// Fibres made ready by others that must run here.
     inbox: BasicQueue,
     /// Fibres that may run elsewhere.
@@ -109,6 +111,7 @@ impl ReadyQueue {
             lone: AtomicPtr::new(ptr::null_mut()),
             lone_since: Cell::new(0),
             resting: AtomicBool::new(false),
+            kept: AtomicBool::new(false),
             inbox: BasicQueue::new(settings.queue),
             shared: LogicalQueue::new(settings.queue),
             length: AtomicUsize::new(0),
@@ -426,6 +429,7 @@ impl ReadyQueue {
     /// Says whether the owner has nothing to do. The owner only.
     pub fn set_resting(&self, resting: bool) {
         self.resting.store(resting, Ordering::Relaxed);
+        self.set_kept(false);
     }
 
     /// Whether the owner has nothing to do, and nobody has pushed anything here; a hint.

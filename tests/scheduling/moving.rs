@@ -116,6 +116,41 @@ fn deadlines_pass_where_another_fibre_computes() {
     }
 }
 
+/// A thread and a fibre go on waking each other while another fibre computes where this one is at home.
+#[test]
+fn a_thread_and_a_fibre_talk_where_another_one_computes() {
+    for builder in [2, 4].into_iter().flat_map(manners) {
+        watched(|| {
+            let cluster = builder.build().unwrap();
+            let [asked, answered] = [0, 1].map(|_| Arc::new(Semaphore::new(0)));
+            let stop = Arc::new(AtomicBool::new(false));
+            let (asks, answers, stops) =
+                (Arc::clone(&asked), Arc::clone(&answered), Arc::clone(&stop));
+            let fibre = cluster.spawn(move || {
+                let here = Builder::new().on_processor(fibre::processor().unwrap());
+                let computes = move || {
+                    while !stops.load(Ordering::SeqCst) {
+                        std::hint::spin_loop();
+                    }
+                };
+                let computes = here.spawn(computes).unwrap();
+                for _ in 0..100 {
+                    asks.acquire();
+                    answers.release();
+                }
+                computes.join().unwrap();
+            });
+            for _ in 0..100 {
+                asked.release();
+                answered.acquire();
+            }
+            stop.store(true, Ordering::SeqCst);
+            fibre.join().unwrap();
+            cluster.stop();
+        });
+    }
+}
+
 /// Whoever fires a deadline of a processor that one fibre keeps meets its owner, and wakers, at the same time: each wait ends once.
 #[test]
 fn deadlines_and_wakes_meet_where_others_compute() {

@@ -4,8 +4,9 @@
 //! for long keeps it from both, and so keeps events from fibres of other processors, and from
 //! fibres that might move there. Where started fibres move, it also keeps those that others have
 //! woken, as waking one wakes no thief, and those whose deadlines have passed. So who sleeps wakes up every [`TICK`], polls for those that
-//! have done nothing else since the last time, and lets their deadlines pass. After [`LINGER`] ticks at which nobody had done
-//! anything it sleeps on without; who then becomes busy calls for a watcher ([`crate::watch`]).
+//! have done nothing else since the last time, and lets their deadlines pass. From then until the next look, whoever wakes
+//! a fibre that is at home there calls a thief: else those who wake each other by turns would wait for a tick each time. After [`LINGER`] ticks at
+//! which nobody had done anything it sleeps on without; who then becomes busy calls for a watcher ([`crate::watch`]).
 //! So a call comes once in some milliseconds at most, however many events there are, and an
 //! idle cluster is idle.
 
@@ -116,6 +117,8 @@ impl Watcher {
             let before = std::mem::replace(&mut seen[index], now);
             anything |= now.0.is_some() || now != before;
             let stuck = index < known && now.0.is_some() && now == before;
+            // Until the next look, who brings it something calls a thief.
+            domain.queues()[index].set_kept(stuck);
             if stuck && domain.settings.moves_started {
                 // It looks at the rest when it comes to it, or we do the next time.
                 let _ = domain.timers(index).fire(time, BATCH);
@@ -137,5 +140,50 @@ impl Watcher {
     fn others_are_busy(&self, domain: &Domain) -> bool {
         let mut others = (0..domain.processors()).filter(|index| *index != self.index);
         others.any(|index| domain.tally(index).works_since().is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Link, Popped};
+    use crate::ready::ReadyQueue;
+    use crate::settings::Settings;
+    use std::ptr::NonNull;
+    use std::sync::Arc;
+
+    /// Whether a fibre that a foreign thread wakes on the first of two processors, while the second one sleeps, is called for.
+    fn calls(domain: &Domain) -> bool {
+        let (link, first) = (Link::new(), &domain.queues()[0]);
+        let node = NonNull::from(&link);
+        domain.commons.idle.enter(1);
+        // SAFETY: the link is in no queue, and is taken out before it goes.
+        unsafe { ReadyQueue::push_woken(Arc::as_ptr(first), node) };
+        assert_eq!(first.steal(), Popped::Node(node));
+        let called = !domain.commons.idle.is_any();
+        domain.commons.idle.leave(1);
+        called
+    }
+
+    #[test]
+    fn who_is_kept_by_one_fibre_needs_a_thief() {
+        let mut settings = Settings::from_environment();
+        (settings.moves_started, settings.sharing) = (true, false);
+        let domain = Domain::new(2, settings);
+        let watcher = Watcher::new(1);
+        let called_after_look = || {
+            watcher.look(&domain, Instant::now());
+            calls(&domain)
+        };
+        assert!(!called_after_look(), "the first one does nothing");
+        domain.tally(0).set_busy_since(1);
+        assert!(!called_after_look(), "it has just begun");
+        assert!(called_after_look());
+        assert!(calls(&domain));
+        domain.tally(0).count_service();
+        assert!(!called_after_look(), "it has done something else since");
+        assert!(called_after_look());
+        domain.queues()[0].set_resting(true);
+        assert!(!calls(&domain), "it has nothing to do by now");
     }
 }

@@ -9,7 +9,7 @@
 //! and being torn away would cost both a wake-up of another processor at each turn. When
 //! there is a second one it makes place, so that fibres come out in the order they were made
 //! ready. Idle processors are called by the owner, when it takes a fibre and leaves others
-//! behind; so a push wakes nobody.
+//! behind; so a push wakes nobody, unless the owner is *kept* by one fibre for long, as who watches it has found.
 //!
 //! As long as there is one processor, nobody can take any, and all is plain: started fibres are `local`. Those that wait at
 //! home then do so as if they stayed, and whoever wakes them queues them where nobody steals.
@@ -64,7 +64,10 @@ impl ReadyQueue {
         unsafe {
             match &*target {
                 queue if !moves || forced => queue.push_inbox(node),
-                queue => queue.push_moving(node, ptr::eq(here, target)),
+                queue => {
+                    queue.push_moving(node, ptr::eq(here, target));
+                    queue.call_if_kept(here);
+                }
             }
         }
         drop(guest);
@@ -84,6 +87,33 @@ impl ReadyQueue {
                 Level::Normal if own => self.push_lone(node),
                 _ => self.push_shared(node),
             }
+        }
+    }
+
+    /// Says whether one fibre keeps the owner from what is queued here. Any thread.
+    pub fn set_kept(&self, kept: bool) {
+        if self.is_kept() != kept {
+            self.kept.store(kept, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether somebody has said so; a hint.
+    pub fn is_kept(&self) -> bool {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Calls a thief for what has been queued here, if the owner will be long in coming; unless the caller, whose queue `here` is, is
+    /// about to look for work itself.
+    ///
+    /// # Safety
+    ///
+    /// `here` is the queue of this thread, or null.
+    unsafe fn call_if_kept(&self, here: *const Self) {
+        // SAFETY: the caller's promise.
+        let here = unsafe { here.as_ref() };
+        let looks = || here.is_some_and(|here| here.group == self.group && here.is_resting());
+        if self.is_kept() && !looks() {
+            self.commons.wake_one(self.index);
         }
     }
 
