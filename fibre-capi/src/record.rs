@@ -308,6 +308,12 @@ impl Record {
         f(&mut self.about.lock())
     }
 
+    /// The same, unless somebody has the lock.
+    pub fn try_about<R>(&self, f: impl FnOnce(&mut About) -> R) -> Option<R> {
+        self.rare.store(true, Ordering::Relaxed);
+        self.about.try_lock().map(|mut about| f(&mut about))
+    }
+
     /// What `fibre_unpark` has left for `fibre_park`.
     pub fn wake(&self) -> &AutoEvent {
         self.rare.store(true, Ordering::Relaxed);

@@ -13,9 +13,12 @@
 use crate::boundary::{fail, keep_errno};
 use crate::initial;
 use crate::own_signal::raise;
-use crate::record::{Record, of_caller};
+use crate::record::{Record, of_caller, of_fibre};
 use crate::signal_set::{self, LAST, bit, block, lowest, read, write};
-use fibre_core::{blocks_signals, in_fibre, signals_blocked_by_program, with_signals_of_program};
+use fibre_core::{
+    block_in_children, blocks_signals, in_fibre, signals_blocked_by_program,
+    with_signals_of_program,
+};
 use fibre_io::raw::Failure;
 use rustix::io::Errno;
 use std::ffi::c_int;
@@ -43,9 +46,23 @@ fn own() -> Option<u64> {
 pub fn inherit(record: &Record) {
     let creators = if in_fibre() { own() } else { of_thread() };
     if let Some(blocked) = creators {
-        ANY.store(true, Ordering::Relaxed);
+        note_any();
         record.about(|about| about.signals.blocked = Some(blocked));
     }
+}
+
+/// Notes that some fibre has a mask of its own.
+fn note_any() {
+    if !ANY.load(Ordering::Relaxed) {
+        block_in_children(in_child);
+        ANY.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What the calling fibre has blocked, in a child that it has forked: nothing is let in there, not even for a moment.
+fn in_child() -> Option<u64> {
+    // Who had a lock is not here.
+    of_fibre()?.try_about(|about| about.signals.blocked)?
 }
 
 /// The mask of the calling thread, if it is one of the program's and blocks something else than that did.
@@ -172,7 +189,7 @@ pub unsafe fn during<R>(
 
 /// Makes this the mask of the calling fibre; returns what that lets in.
 fn change(blocked: u64) -> u64 {
-    ANY.store(true, Ordering::Relaxed);
+    note_any();
     let record = of_caller();
     let let_in = record.about(|about| {
         let signals = &mut about.signals;
@@ -219,6 +236,7 @@ pub extern "C" fn fibre_fork() -> libc::pid_t {
     // SAFETY: what the child may do is for the program to see to.
     let child = unsafe { libc::fork() };
     if let (0, Some(own)) = (child, own) {
+        // If `in_child` could not know.
         block(own);
     }
     child

@@ -16,7 +16,7 @@
 //! child. `vfork` and `posix_spawn` run none of this, as their child is about to exec.
 //!
 //! The handler is async-signal-safe: it stores to memory of its own and sets the thread's
-//! signal mask back, which a program that is executed would else inherit from a
+//! signal mask back ([`block_in_children`]), which a program that is executed would else inherit from a
 //! processor, deaf to SIGTERM. `posix_spawn` and an `exec` without a fork know no such handlers, so there
 //! [`unblock_signals`] or [`with_signals_of_program`] is needed.
 //!
@@ -45,6 +45,9 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// The signals that were blocked where the first cluster was started.
 static BLOCKED: OnceLock<Blocked> = OnceLock::new();
+
+/// What fibres block in children of theirs, see [`block_in_children`].
+static OWN: OnceLock<fn() -> Option<u64>> = OnceLock::new();
 
 /// Signals, in two forms.
 struct Blocked {
@@ -96,13 +99,35 @@ unsafe extern "C" fn in_child() {
     if !current::is_own() {
         return;
     }
+    // While the caller still is the fibre that has forked.
+    let own = OWN.get().and_then(|own| own());
     current::set(ptr::null(), ptr::null());
-    if let Some(blocked) = BLOCKED.get() {
-        // SAFETY: a mask that the kernel has written.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked.set, ptr::null_mut())
-        };
+    if let Some(blocked) = own.map(set_of).or(BLOCKED.get().map(|blocked| blocked.set)) {
+        // SAFETY: a set.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked, ptr::null_mut()) };
     }
+}
+
+/// The set of these signals.
+fn set_of(bits: u64) -> libc::sigset_t {
+    // SAFETY: all zeros is a set, which begins with these bits.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        (&raw mut set).cast::<u64>().write(bits);
+        set
+    }
+}
+
+/// Has a function asked, in the child of a fibre that forks, which signals to block there, a bit for each, from signal 1 on; none: those that
+/// were blocked where the first cluster was started. For layers above whose fibres have masks of their own. The first such function stays;
+/// it is called as that fibre, when nobody else is there, and is to be async-signal-safe.
+///
+/// ```
+/// const SIGTERM: u32 = 15;
+/// fibre_core::block_in_children(|| Some(1 << (SIGTERM - 1)));
+/// ```
+pub fn block_in_children(own: fn() -> Option<u64>) {
+    let _ = OWN.set(own);
 }
 
 /// Whether this process was forked from one in which clusters had been started.

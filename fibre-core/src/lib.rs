@@ -201,8 +201,8 @@ pub use self::{
     domain::LeftFibre,
     embed::{EmbeddedFibre, Ending, Program, embedded},
     fork::{
-        blocks_signals, is_forked_child, refuse_if_forked, signals_blocked_by_program,
-        unblock_signals, with_signals_of_program,
+        block_in_children, blocks_signals, is_forked_child, refuse_if_forked,
+        signals_blocked_by_program, unblock_signals, with_signals_of_program,
     },
     interval::Interval,
     join::{JoinHandle, JoinOnDrop, Result},
