@@ -106,7 +106,7 @@ fn serve(cluster: &Cluster, listener: &Arc<TcpListener>) -> Arc<AtomicUsize> {
 /// Whether a server answers within a second on this connection.
 fn answers(mut client: &std_net::TcpStream) -> bool {
     client
-        .set_read_timeout(Some(Duration::from_secs(1)))
+        .set_read_timeout(Some(Duration::from_secs(20)))
         .unwrap();
     client.write_all(b"?").is_ok() && client.read(&mut [0]).is_ok_and(|count| count == 1)
 }
@@ -134,16 +134,18 @@ fn accept_survives_without_descriptors() {
             }
             assert!(clients.len() >= 5, "{} clients", clients.len());
             thread::sleep(Duration::from_millis(100));
-            let (errors_before, cpu_before) = (errors.load(Ordering::SeqCst), cpu_time());
-            assert!(errors_before > 0, "nobody was told");
+            support::eventually(|| errors.load(Ordering::SeqCst) > 0);
+            let errors_before = errors.load(Ordering::SeqCst);
+            let (begun, cpu_before) = (Instant::now(), cpu_time());
             thread::sleep(Duration::from_millis(400));
+            support::eventually(|| errors.load(Ordering::SeqCst) > errors_before);
             let tries = errors.load(Ordering::SeqCst) - errors_before;
-            assert!((1..=100).contains(&tries), "{tries} attempts in 0.4 s");
-            let used = cpu_time() - cpu_before;
+            let (used, took) = (cpu_time() - cpu_before, begun.elapsed());
             assert!(
-                used < Duration::from_millis(100),
-                "{used:?} of CPU in 0.4 s"
+                tries <= 100 * took.as_millis() as usize / 400,
+                "{tries} attempts in {took:?}"
             );
+            assert!(used < took / 4, "{used:?} of CPU in {took:?}");
             assert!(answers(&first), "those who are in are served");
 
             drop(reserve);
@@ -229,6 +231,7 @@ fn clusters_leave_nothing_open() {
             cluster.stop();
         }
         expect_descriptors(before);
-        assert!(threads() <= threads_before + 1, "processors were left");
+        // A thread that has been joined is listed until the kernel is done with it.
+        support::eventually(|| threads() <= threads_before + 1);
     });
 }

@@ -9,7 +9,7 @@
 
 mod support;
 
-use fibre::{Builder, Cluster, StackError};
+use fibre::{Builder, Cluster, StackError, WaitKind};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 use support::process::{child, end_after, errors, no_core_file, plays, spawn_child};
-use support::{Latch, sockets};
+use support::{Latch, sockets, until_waiting};
 
 /// The longest that a child may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -107,6 +107,7 @@ fn the_last_descriptors_are_not_for_pollers() {
     let cluster = Cluster::builder().processors(4).build().unwrap();
     let (first, mut peer) = sockets::fresh_pair_with_std();
     let waiter = cluster.spawn(move || (&first).read(&mut [0]).unwrap());
+    until_waiting(WaitKind::Io, &[waiter.id()]);
     thread::sleep(Duration::from_millis(30));
     peer.write_all(b"!").unwrap();
     assert_eq!(waiter.join().unwrap(), 1);

@@ -127,7 +127,7 @@ fn waiting_for_ever_in_a_child_aborts() {
     let said = in_own_process("waits", || {
         check_alive();
         let cluster = Cluster::builder().processors(1).build().unwrap();
-        let sleeper = fibre::spawn(|| fibre::sleep(Duration::from_millis(200)));
+        let sleeper = fibre::spawn(|| fibre::sleep(Duration::MAX));
         let pid = fork(|| {
             Semaphore::new(0).acquire();
             0

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, panicking};
 use std::time::{Duration, Instant};
 use support::drops::OnDrop;
-use support::sockets::{listener, pair, read_noise, shrink_buffers, write_noise};
+use support::sockets::{dead_end, listener, pair, read_noise, shrink_buffers, write_noise};
 use support::{Random, kernel_thread, let_others_block, run_in};
 
 /// Runs `body` as a fibre of such clusters with two and four processors.
@@ -95,7 +95,7 @@ fn errors_are_ones_own() {
         crowd(10, |me| {
             for _ in 0..30 {
                 let refused = {
-                    let address = listener().local_addr().unwrap();
+                    let (_nobody, address) = dead_end();
                     TcpStream::connect(address).unwrap_err().kind()
                 };
                 assert_eq!(refused, ErrorKind::ConnectionRefused);

@@ -112,10 +112,14 @@ fn check_work(path: &str) -> io::Result<()> {
         let taken = started.elapsed();
         assert!(taken >= WORK, "{kind} took {taken:?}");
     }
-    let started = Instant::now();
-    stream.write_all(REQUEST)?;
-    expect_answers(&mut stream, 1)?;
-    assert!(started.elapsed() < WORK, "an ordinary request has no work");
+    let mut fastest = Duration::MAX;
+    for _ in 0..20 {
+        let started = Instant::now();
+        stream.write_all(REQUEST)?;
+        expect_answers(&mut stream, 1)?;
+        fastest = fastest.min(started.elapsed());
+    }
+    assert!(fastest < WORK, "an ordinary request has no work");
     server.end()
 }
 

@@ -213,15 +213,19 @@ fn nobody_else_is_cancelled() {
         ended.cancel();
         ended.cancel();
         assert_eq!(ended.join().unwrap(), 1);
+        let all_told = Latch::new();
         let fibres: Vec<_> = (0..20)
             .map(|_| {
-                fibre::spawn(|| {
-                    let_others_block();
+                let told = Arc::clone(&all_told);
+                fibre::spawn(move || {
+                    told.wait();
                     fibre::is_cancelled()
                 })
             })
             .collect();
+        let_others_block();
         fibres.iter().step_by(2).for_each(JoinHandle::cancel);
+        all_told.open();
         for (index, fibre) in fibres.into_iter().enumerate() {
             assert_eq!(fibre.join().unwrap(), index % 2 == 0);
         }

@@ -1,7 +1,8 @@
 //! Listeners, several acceptors, bursts.
 
 use crate::support::sockets::listener;
-use crate::support::{for_each_cluster, let_others_block};
+use crate::support::{for_each_cluster, let_others_block, until_waiting};
+use fibre::WaitKind;
 use fibre::net::TcpStream;
 use std::io::{Read, Write};
 use std::net as std_net;
@@ -71,11 +72,13 @@ fn acceptors_take_turns() {
                 })
             })
             .collect();
-        let_others_block();
+        let numbers: Vec<_> = acceptors.iter().map(fibre::JoinHandle::id).collect();
+        until_waiting(WaitKind::Io, &numbers);
         for _ in 0..100 {
             let mut client = TcpStream::connect(address).unwrap();
             assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
-            fibre::sleep(Duration::from_micros(500));
+            // Who has had its turn stands in line again.
+            until_waiting(WaitKind::Io, &numbers);
         }
         listener.close();
         let shares = acceptors

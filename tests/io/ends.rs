@@ -1,7 +1,7 @@
 //! Half-close, end of file, resets.
 
 use crate::support::sockets::{listener, pair, pair_with_std, reset_on_close, shrink_buffers};
-use crate::support::{Random, for_each_cluster, let_others_block};
+use crate::support::{Random, eventually, for_each_cluster, let_others_block};
 use fibre::net::{Shutdown, TcpStream};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -141,7 +141,7 @@ fn closing_with_unread_data_resets() {
     for_each_cluster(|_| {
         let (mut near, far) = pair_with_std();
         near.write_all(b"never read").unwrap();
-        fibre::sleep(std::time::Duration::from_millis(1));
+        eventually(|| rustix::io::ioctl_fionread(&far).unwrap() == 10);
         drop(far);
         let mut end = near.read(&mut [0; 4]);
         if matches!(end, Ok(0)) {

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -331,16 +332,19 @@ fn who_waits_for_a_lock_is_in_nobodys_way() {
         let path = directory.path("locked");
         let mut file = both_ways(&path);
         file.lock().unwrap();
+        let tried = Arc::new(AtomicUsize::new(0));
         let opens = || {
-            let path = path.clone();
+            let (path, tried) = (path.clone(), Arc::clone(&tried));
             let other = File::open(&path).unwrap();
             fibre::spawn(move || {
                 assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+                tried.fetch_add(1, Ordering::SeqCst);
                 other.lock_shared().unwrap();
                 other.metadata().unwrap().len()
             })
         };
         let others = [(); 3].map(|()| opens());
+        eventually(|| tried.load(Ordering::SeqCst) == 3);
         fibre::sleep(Duration::from_millis(20));
         file.write_all(b"words").unwrap();
         file.unlock().unwrap();

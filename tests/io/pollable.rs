@@ -1,7 +1,8 @@
 //! Descriptors of all kinds: timers, counters, terminals, children's ends, watches of files.
 
 use crate::support::terminal::terminal;
-use crate::support::{for_each_cluster, let_others_block};
+use crate::support::{for_each_cluster, let_others_block, until_waiting};
+use fibre::WaitKind;
 use fibre::io::{Pollable, Readiness, pipe};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::inotify;
@@ -268,10 +269,10 @@ fn panics_pass_events_on() {
                 take(fd)
             })
         });
-        let_others_block();
+        until_waiting(WaitKind::Io, &[panics.id()]);
         let good = Arc::clone(&shared);
         let reader = fibre::spawn(move || good.read_with(take).unwrap());
-        let_others_block();
+        until_waiting(WaitKind::Io, &[reader.id()]);
         add(&*shared, 5);
         assert!(panics.join().is_err());
         assert_eq!(reader.join().unwrap(), 5);

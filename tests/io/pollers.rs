@@ -383,11 +383,11 @@ fn idle_pollers_are_idle_and_end_with_their_cluster() {
             thread::sleep(Duration::from_millis(100));
             Duration::from_nanos(cpu_time_of(&name) - before) < Duration::from_millis(1)
         };
-        eventually(is_idle);
-        assert!(is_idle(), "{poller}");
+        eventually(|| is_idle() && is_idle());
         drop(far);
         watched(|| cluster.stop());
-        assert!(!thread_exists(&helper) && !thread_exists(&format!("{name}/0")));
+        // A thread that has been joined is listed until the kernel is done with it.
+        eventually(|| !thread_exists(&helper) && !thread_exists(&format!("{name}/0")));
     }
 }
 
@@ -413,7 +413,7 @@ fn pollers_leave_nothing_behind() {
     cluster.stop();
     // A thread that has been joined is listed until the kernel is done with it.
     thread::sleep(Duration::from_millis(100));
-    let before = belongings();
+    let (descriptors, threads) = belongings();
     for poller in Poller::ALL {
         for _ in 0..3 {
             let clusters = [(); 2].map(|()| waiting(Cluster::builder().poller(poller)));
@@ -422,7 +422,10 @@ fn pollers_leave_nothing_behind() {
                 cluster.stop();
             }
             println!("{poller}");
-            eventually(|| belongings() == before);
+            eventually(|| {
+                let now = belongings();
+                now.0 <= descriptors && now.1 <= threads
+            });
         }
     }
 }

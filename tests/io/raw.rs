@@ -1,6 +1,6 @@
 //! Descriptors by their numbers: what is waited for, whoever reads it, and whoever closes it.
 
-use crate::support::{eventually, for_each_cluster, let_others_block};
+use crate::support::{for_each_cluster, let_others_block, until_waiting};
 use fibre::WaitKind;
 use fibre::io::raw::{self, Call, Direction, Failure, Known, Left, Wish};
 use fibre::io::{PollFd, Readiness};
@@ -97,15 +97,6 @@ fn all_who_wait_are_told() {
     });
 }
 
-/// Whether all of these fibres wait for descriptors.
-fn wait_for_descriptors(fibres: &[u64]) -> bool {
-    let waits = fibre::waits();
-    let waits = waits
-        .iter()
-        .filter(|one| one.awaited.kind() == WaitKind::Io);
-    waits.filter(|one| fibres.contains(&one.id)).count() == fibres.len()
-}
-
 /// Calls and waits end when the descriptor is closed, and leave whoever gets the number alone.
 #[test]
 fn closing_ends_what_waits() {
@@ -134,7 +125,7 @@ fn closing_ends_what_waits() {
             let calls = fibre::spawn(call);
             // What began after the closing would be about whatever gets the number.
             let all = [waits.id(), polls.id(), calls.id()];
-            eventually(|| wait_for_descriptors(&all));
+            until_waiting(WaitKind::Io, &all);
             close_number(number);
             let (next, mut peer) = UnixStream::pair().unwrap();
             raw::made(next.as_fd(), Known::SOCKET);

@@ -3,7 +3,8 @@
 use crate::support::sockets::{
     fresh_pair_with_std, pair, pair_with_std, read_bytes, read_noise, shrink_buffers, write_noise,
 };
-use crate::support::{Random, eventually, for_clusters, for_each_cluster, let_others_block};
+use crate::support::{Random, eventually, for_clusters, for_each_cluster, until_waiting};
+use fibre::WaitKind;
 use fibre::net::{Shutdown, TcpStream};
 use std::io::{BufReader, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::panic::resume_unwind;
@@ -92,7 +93,7 @@ fn buffers_that_cannot_be_had() {
             });
             // The second one knows that there is nothing.
             eventually(|| !panics || waits.load(Ordering::Relaxed) > 0);
-            let_others_block();
+            until_waiting(WaitKind::Io, &[reader.id()]);
             reader
         });
         far.write_all(b"x").unwrap();

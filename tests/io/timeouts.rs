@@ -1,7 +1,8 @@
 //! Reads and writes that give up.
 
 use crate::support::sockets::{pair, pair_with_std, shrink_buffers};
-use crate::support::{for_each_cluster, let_others_block};
+use crate::support::{for_each_cluster, let_others_block, until_waiting};
+use fibre::WaitKind;
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -140,7 +141,7 @@ fn calls_keep_the_time_out_they_began_with() {
         let right = Arc::new(right);
         let waiting = Arc::clone(&right);
         let reader = fibre::spawn(move || (&*waiting).read(&mut [0]).unwrap());
-        let_others_block();
+        until_waiting(WaitKind::Io, &[reader.id()]);
         right.set_read_timeout(Some(SHORT)).unwrap();
         // It looks again, and waits again.
         right.set_read_deadline(Some(Instant::now() + Duration::from_secs(3600)));

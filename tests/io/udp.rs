@@ -1,6 +1,7 @@
 //! Datagrams: their bounds, their senders, several receivers, errors.
 
-use crate::support::{eventually, for_each_cluster, let_others_block};
+use crate::support::{eventually, for_each_cluster, let_others_block, until_waiting};
+use fibre::WaitKind;
 use fibre::net::{Ipv4Addr, UdpSocket};
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -159,12 +160,14 @@ fn receivers_take_turns() {
                 fibre::spawn(move || std::iter::from_fn(receive).inspect(counted).count())
             })
             .collect();
-        let_others_block();
+        let numbers: Vec<_> = receivers.iter().map(fibre::JoinHandle::id).collect();
+        until_waiting(WaitKind::Io, &numbers);
         for sent in 1..=80 {
             far.send(b"x").unwrap();
             // Some pollers are late, and who is woken may take all that is there.
             eventually(|| got.load(Ordering::SeqCst) == sent);
-            fibre::sleep(Duration::from_micros(300));
+            // Who has had its turn stands in line again.
+            until_waiting(WaitKind::Io, &numbers);
         }
         near.close();
         let shares: Vec<_> = receivers

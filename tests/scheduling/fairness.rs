@@ -68,16 +68,19 @@ fn yielding_is_fair() {
     for_clusters(&[1], |_| {
         let turns: Arc<Vec<AtomicUsize>> =
             Arc::new((0..100).map(|_| AtomicUsize::new(0)).collect());
-        let all_are_here = Latch::new();
+        let (come, all_are_here) = (Arc::new(AtomicUsize::new(0)), Latch::new());
         for me in 0..100 {
             let (turns, latch) = (Arc::clone(&turns), Arc::clone(&all_are_here));
+            let come = Arc::clone(&come);
             fibre::spawn(move || {
+                come.fetch_add(1, Ordering::Relaxed);
                 latch.wait();
                 while turns[me].fetch_add(1, Ordering::Relaxed) < 1000 {
                     fibre::yield_now();
                 }
             });
         }
+        eventually(|| come.load(Ordering::Relaxed) == 100);
         let_others_block();
         all_are_here.open();
         while turns[0].load(Ordering::Relaxed) < 500 {
@@ -98,7 +101,7 @@ fn yielding_does_not_starve_timers() {
         for _ in 0..20 {
             let before = Instant::now();
             fibre::sleep(Duration::from_millis(1));
-            assert!(before.elapsed() < Duration::from_secs(2));
+            assert!(before.elapsed() < Duration::from_secs(20));
         }
     });
 }

@@ -6,8 +6,8 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
-use std::thread;
 use std::time::Duration;
 
 fibre::fibre_local! {
@@ -100,19 +100,25 @@ fn panics_come_back() {
 fn stopping_waits_for_visitors() {
     watched(|| {
         let cluster = moving(1);
-        let (say, heard) = std::sync::mpsc::channel();
+        let (say, heard) = channel();
+        let (call, called) = channel();
         let visitor = cluster.spawn(move || {
             let home = kernel_thread();
             fibre::blocking_visit(|| {
                 say.send(()).unwrap();
-                thread::sleep(Duration::from_millis(5));
+                called.recv().unwrap();
             })
             .unwrap();
             assert_eq!(kernel_thread(), home);
             fibre::is_cancelled()
         });
         heard.recv().unwrap();
-        assert_eq!(cluster.live(), 1);
+        // Calls it back when all are cancelled, and not before.
+        cluster.spawn(move || {
+            assert!(fibre::sleep_cancellable(Duration::MAX).is_err());
+            call.send(()).unwrap();
+        });
+        assert_eq!(cluster.live(), 2);
         let minute = Duration::from_secs(60);
         cluster.stop_within(Duration::ZERO, minute).unwrap();
         assert!(visitor.join().unwrap(), "who comes back late is cancelled");

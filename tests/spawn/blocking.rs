@@ -251,13 +251,16 @@ fn left_behind_in_a_call() {
         let cluster = Cluster::builder().processors(1).build().unwrap();
         let (tell, told) = fibre::channel::bounded(1);
         let (say, heard) = channel();
+        let (begin, begun) = channel();
         let fibre = cluster.spawn(move || {
             let local = [7; 64];
             fibre::blocking(|| {
+                begin.send(()).unwrap();
                 told.recv().unwrap();
                 say.send(local[63]).unwrap();
             });
         });
+        begun.recv().unwrap();
         let short = Duration::from_millis(10);
         let error: StopError = cluster.stop_within(short, short).unwrap_err();
         assert_eq!(error.left.len(), 1);

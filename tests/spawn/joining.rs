@@ -84,16 +84,20 @@ fn join_cancellable() {
 fn join_on_drop_waits() {
     for_each_cluster(|_| {
         let drops = Drops::new();
-        let slow = |panics: bool| {
-            let value = drops.value();
+        let behind = |gate: Option<&Arc<Latch>>, panics: bool| {
+            let (value, gate) = (drops.value(), gate.map(Arc::clone));
             fibre::spawn(move || {
-                fibre::sleep(Duration::from_millis(1));
+                match gate {
+                    Some(gate) => gate.wait(),
+                    None => fibre::sleep(Duration::from_millis(1)),
+                }
                 if panics {
                     resume_unwind(Box::new(value));
                 }
                 value
             })
         };
+        let slow = |panics| behind(None, panics);
         drop(slow(false).join_on_drop());
         assert_eq!(drops.count(), 1);
         drop(slow(true).join_on_drop());
@@ -105,11 +109,15 @@ fn join_on_drop_waits() {
         }));
         assert!(unwound.is_err());
         assert_eq!(drops.count(), 3);
-        let guard = slow(false).join_on_drop();
+        let gate = Latch::new();
+        let guard = behind(Some(&gate), false).join_on_drop();
         assert!(!guard.is_finished(), "it is a handle");
+        gate.open();
         drop(guard.join().unwrap());
-        drop(slow(true).join_on_drop().into_handle());
+        let gate = Latch::new();
+        drop(behind(Some(&gate), true).join_on_drop().into_handle());
         assert_eq!(drops.count(), 4, "that one is detached");
+        gate.open();
         eventually(|| drops.count() == 5);
     });
 }

@@ -4,8 +4,8 @@
 //!   four processors, and sees to it that the cluster ends with no fibre left.
 //! * [`watched`]: ends the process, with the test's name, if a body hangs; [`die`] does so with any words.
 //! * [`Random`]: choices that follow from one seed, printed when a test fails.
-//! * [`Latch`], [`eventually`], [`Drops`], [`process`]: small things to wait for and to
-//!   count with.
+//! * [`Latch`], [`eventually`], [`until_waiting`], [`Drops`], [`process`]: small things to wait for and
+//!   to count with.
 
 #![allow(
     dead_code,
@@ -25,7 +25,7 @@ pub use drops::Drops;
 pub use random::Random;
 
 use fibre::sync::{Condvar, Mutex};
-use fibre::{Cluster, ClusterBuilder};
+use fibre::{Cluster, ClusterBuilder, WaitKind};
 use std::fmt::Arguments;
 use std::io::Write;
 use std::panic::resume_unwind;
@@ -159,12 +159,23 @@ pub fn eventually(condition: impl Fn() -> bool) {
 }
 
 /// Lets everything that is ready run for a while: what is about to block then very
-/// likely has, and with one processor certainly.
+/// likely has, and with one processor certainly. For tests that see less without; who would be wrong
+/// without asks [`until_waiting`].
 pub fn let_others_block() {
-    for _ in 0..20 {
+    for _ in 0..100 {
         fibre::yield_now();
     }
     fibre::sleep(Duration::from_millis(2));
+}
+
+/// Waits until each of the fibres with these numbers waits for something of this kind.
+#[track_caller]
+pub fn until_waiting(kind: WaitKind, fibres: &[u64]) {
+    eventually(|| {
+        let waits = fibre::waits();
+        let waits = waits.iter().filter(|one| one.awaited.kind() == kind);
+        waits.filter(|one| fibres.contains(&one.id)).count() == fibres.len()
+    });
 }
 
 /// The kernel's number of the calling thread, asked for each time.

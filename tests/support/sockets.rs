@@ -2,6 +2,7 @@
 
 use super::Random;
 use fibre::net::{TcpListener, TcpStream};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use std::io::{Read, Write};
 use std::net as std_net;
 use std::os::fd::{AsFd, RawFd};
@@ -9,6 +10,20 @@ use std::os::fd::{AsFd, RawFd};
 /// A listener on a free port.
 pub fn listener() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").unwrap()
+}
+
+/// An address at which everybody is refused for as long as the socket lives: it is bound, but does not listen.
+pub fn dead_end() -> (std_net::TcpListener, std_net::SocketAddr) {
+    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
+    let socket = socket_with(family, SocketType::STREAM, flags, None).unwrap();
+    bind(
+        &socket,
+        &std_net::SocketAddrV4::new(std_net::Ipv4Addr::LOCALHOST, 0),
+    )
+    .unwrap();
+    let socket = std_net::TcpListener::from(socket);
+    let address = socket.local_addr().unwrap();
+    (socket, address)
 }
 
 /// Two ends of one connection, both the runtime's.

@@ -116,7 +116,7 @@ fn holders_that_yield_starve_nobody() {
         let arrived = Arc::new(AtomicBool::new(false));
         let (inside, seen) = (Arc::clone(&mutex), Arc::clone(&arrived));
         let holder = fibre::spawn(move || {
-            let deadline = Instant::now() + Duration::from_secs(5);
+            let deadline = Instant::now() + Duration::from_secs(20);
             while !seen.load(Ordering::SeqCst) && Instant::now() < deadline {
                 let guard = inside.lock();
                 fibre::yield_now();

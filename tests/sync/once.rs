@@ -2,8 +2,9 @@
 
 use super::{caught, crowd};
 use crate::support::{
-    Latch, eventually, for_clusters, for_each_cluster, let_others_block, text_of,
+    Latch, eventually, for_clusters, for_each_cluster, let_others_block, text_of, until_waiting,
 };
+use fibre::WaitKind;
 use fibre::sync::{LazyLock, Once, OnceLock};
 use std::mem::{align_of, size_of};
 use std::sync::Arc;
@@ -209,12 +210,10 @@ fn cancelled_initialisers_leave_room() {
             let make = || never.wait_cancellable().map(|()| 1);
             inside.get_or_try_init(make).is_err()
         });
+        until_waiting(WaitKind::Once, &[first.id()]);
         let inside = Arc::clone(&lock);
-        let second = fibre::spawn(move || {
-            let_others_block();
-            *inside.get_or_init(|| 2)
-        });
-        let_others_block();
+        let second = fibre::spawn(move || *inside.get_or_init(|| 2));
+        until_waiting(WaitKind::Once, &[second.id()]);
         first.cancel();
         assert!(first.join().unwrap());
         assert_eq!(second.join().unwrap(), 2);

@@ -1,7 +1,8 @@
 //! The raw condition variable.
 
 use super::{crowd, freed_by_who_waits};
-use crate::support::{eventually, for_each_cluster, let_others_block};
+use crate::support::{eventually, for_each_cluster, until_waiting};
+use fibre::WaitKind;
 use fibre::sync::raw::{Clock, Condvar, Error, Kind, Mutex, Wait};
 use std::cell::UnsafeCell;
 use std::mem::{MaybeUninit, zeroed};
@@ -108,8 +109,9 @@ fn recursive_mutexes_give_up_one_level() {
             let (mutex, condvar) = &*shared;
             (0..depth).for_each(|_| mutex.lock(Wait::FOREVER).unwrap());
             let other = Arc::clone(&shared);
+            let waits = fibre::id().unwrap();
             let tries = fibre::spawn(move || {
-                let_others_block();
+                until_waiting(WaitKind::Condvar, &[waits]);
                 let tried = other.0.try_lock();
                 if tried.is_ok() {
                     // SAFETY: locked above.
@@ -155,7 +157,8 @@ fn cancellation_is_noticed_if_asked_for() {
             wait_as(Wait::FOREVER.cancellable()),
             wait_as(long.cancellable()),
         ];
-        let_others_block();
+        let all = [&deaf[0], &deaf[1], &noticing[0], &noticing[1]];
+        until_waiting(WaitKind::Condvar, &all.map(fibre::JoinHandle::id));
         deaf.iter()
             .chain(&noticing)
             .for_each(|fibre| fibre.cancel());

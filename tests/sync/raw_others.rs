@@ -1,7 +1,8 @@
 //! The raw semaphore, barrier and once, beside those of the C library.
 
 use super::{caught, crowd, freed_by_who_waits};
-use crate::support::{Random, for_each_cluster, let_others_block};
+use crate::support::{Random, for_each_cluster, let_others_block, until_waiting};
+use fibre::WaitKind;
 use fibre::sync::raw::{Barrier, Clock, Error, Once, OnceEntry, Semaphore, Wait};
 use std::mem::{MaybeUninit, zeroed};
 use std::sync::Arc;
@@ -85,7 +86,7 @@ fn raw_semaphores_pass_permits_on() {
         let permits = Arc::new(unsafe { zeroed::<Semaphore>() });
         let inside = Arc::clone(&permits);
         let waits = fibre::spawn(move || inside.wait(Wait::FOREVER));
-        let_others_block();
+        until_waiting(WaitKind::Semaphore, &[waits.id()]);
         assert_eq!(permits.destroy(), Err(Error::Busy));
         permits.post().unwrap();
         assert_eq!(waits.join().unwrap(), Ok(()));
@@ -131,7 +132,7 @@ fn raw_barriers_have_one_serial_thread() {
         assert_eq!(shared.1.load(Ordering::SeqCst), 100);
         let inside = Arc::clone(&shared);
         let early = fibre::spawn(move || inside.0.wait(Wait::FOREVER.cancellable()));
-        let_others_block();
+        until_waiting(WaitKind::Barrier, &[early.id()]);
         assert_eq!(shared.0.destroy(), Err(Error::Busy));
         early.cancel();
         assert_eq!(early.join().unwrap(), Err(Error::Cancelled));

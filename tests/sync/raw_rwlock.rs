@@ -1,7 +1,8 @@
 //! The raw read-write lock, beside that of the C library.
 
 use super::{crowd, freed_by_who_waits};
-use crate::support::{for_each_cluster, let_others_block};
+use crate::support::{for_each_cluster, let_others_block, until_waiting};
+use fibre::WaitKind;
 use fibre::sync::raw::{Clock, Error, RwKind, RwLock, Wait};
 use std::mem::zeroed;
 use std::sync::Arc;
@@ -231,7 +232,7 @@ fn readers_read_again_while_a_writer_waits() {
                 // SAFETY: taken above.
                 unsafe { other.unlock() }
             });
-            let_others_block();
+            until_waiting(WaitKind::RwLock, &[writes.id()]);
             let (again, late) = (lock.try_read(), lock.read(past()));
             if kind == RwKind::PreferReader {
                 assert_eq!([again, late], [Ok(()); 2]);

@@ -1,9 +1,11 @@
 //! The read-write lock.
 
 use super::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
-use crate::support::{Random, eventually, for_clusters, for_each_cluster, let_others_block};
-use fibre::JoinHandle;
+use crate::support::{
+    Random, eventually, for_clusters, for_each_cluster, let_others_block, until_waiting,
+};
 use fibre::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use fibre::{JoinHandle, WaitKind};
 use fibre_core::Limit;
 use fibre_sync::RawRwLock;
 use std::sync::Arc;
@@ -257,7 +259,8 @@ fn a_writer_becomes_a_reader() {
         let writer = fibre::spawn(move || *writer.write() = 2);
         let reader = Arc::clone(&lock);
         let reader = fibre::spawn(move || *reader.read());
-        let_others_block();
+        // Who comes to read later waits behind the writer.
+        until_waiting(WaitKind::RwLock, &[writer.id(), reader.id()]);
         *writing = 1;
         let reading = RwLockWriteGuard::downgrade(writing);
         assert_eq!(reader.join().unwrap(), 1);

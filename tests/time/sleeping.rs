@@ -5,7 +5,7 @@ use fibre::sync::{Condvar, Mutex, Semaphore};
 use fibre::{Cluster, Interval};
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -61,20 +61,29 @@ fn with_all_asleep(fibres: u32, sleep: fn(Instant, u32) -> u32) -> Vec<u32> {
     let mut lead = Duration::from_millis(5);
     loop {
         let cluster = Cluster::builder().processors(1).build().unwrap();
-        let order = Arc::new(Mutex::new(Vec::new()));
-        let in_time = Arc::new(AtomicUsize::new(0));
+        // Not a lock at which a fibre may have to let others go first.
+        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let begun = Arc::new(AtomicU32::new(0));
         let due = Instant::now() + lead;
         for fibre in 0..fibres {
-            let (order, in_time) = (Arc::clone(&order), Arc::clone(&in_time));
+            let (order, begun) = (Arc::clone(&order), Arc::clone(&begun));
             cluster.spawn(move || {
-                in_time.fetch_add(usize::from(Instant::now() < due), Ordering::SeqCst);
+                begun.fetch_add(1, Ordering::SeqCst);
                 let result = sleep(due, fibre);
-                order.lock().push(result);
+                order.lock().unwrap().push(result);
             });
         }
+        // It runs on their processor: those that have begun then sleep.
+        let in_time = cluster.spawn(move || {
+            while begun.load(Ordering::SeqCst) < fibres {
+                fibre::yield_now();
+            }
+            Instant::now() < due
+        });
+        let in_time = in_time.join().unwrap();
         cluster.stop();
-        if in_time.load(Ordering::SeqCst) == fibres as usize {
-            return std::mem::take(&mut order.lock());
+        if in_time {
+            return std::mem::take(&mut order.lock().unwrap());
         }
         // The machine is slow at the moment.
         lead *= 2;

@@ -1,7 +1,7 @@
 //! More clients than the server has room for.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::client::{Client, PLAINTEXT};
 use crate::server::{Server, raise_own_limit};
@@ -49,15 +49,19 @@ fn running_out_of_file_descriptors_is_survived() {
     );
 
     // Starved: those who are in are served, at no cost for those who are not.
-    let before = server.processor_time();
+    let (begin, before) = (Instant::now(), server.processor_time());
     for _ in 0..20 {
         assert_eq!(early.ask(PLAINTEXT).status, 200);
         thread::sleep(Duration::from_millis(100));
     }
     let used = server.processor_time() - before;
-    assert!(used < 0.2, "{used} s of processor time in 2 s");
+    let took = begin.elapsed().as_secs_f64();
+    assert!(used < took / 10.0, "{used} s of processor time in {took} s");
     let complaints = server.complaints.try_iter().count();
-    assert!(complaints <= 4, "{complaints} complaints in 2 s");
+    assert!(
+        complaints as f64 <= 2.0 * took,
+        "{complaints} complaints in {took} s"
+    );
 
     // Recovery, once there is room again.
     drop(crowd);

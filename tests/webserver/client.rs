@@ -7,6 +7,8 @@ use std::time::Duration;
 use httparse::Status;
 use rustix::net::sockopt::set_socket_linger;
 
+use crate::heard::is_heard;
+
 /// How long anything may take that should happen at once.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
 
@@ -145,6 +147,11 @@ impl Client {
             Ok(more) => assert!(!more, "{:?}", String::from_utf8_lossy(&self.received)),
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::ConnectionReset),
         }
+    }
+
+    /// Whether the server has read all that was sent.
+    pub(crate) fn is_heard(&self) -> bool {
+        is_heard(&self.stream)
     }
 
     /// Closes the connection by a reset.

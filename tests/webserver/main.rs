@@ -26,6 +26,8 @@ mod capacity;
 mod client;
 mod drain;
 mod files;
+#[path = "../support/heard.rs"]
+mod heard;
 mod hostile;
 mod protocol;
 mod refusals;

@@ -12,6 +12,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -121,6 +122,35 @@ static inline void let_block(void)
     for (int turn = 0; turn < 20; turn++)
         sched_yield();
     nanosleep(&pause, NULL);
+}
+
+/* Whether the kernel's thread of this number waits for something: not for a CPU, and is not ended. */
+static inline int is_asleep(const char *number)
+{
+    char path[300], line[300] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%s/stat", number);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return 0;
+    const char *name_end = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+    fclose(file);
+    return name_end && name_end[1] == ' ' && name_end[2] == 'S';
+}
+
+/* Waits until nobody else runs or could: whoever was about to block has. For programs without threads
+ * that compute. */
+static inline void until_all_block(void)
+{
+    for (int busy = 1; busy;) {
+        let_block();
+        DIR *threads = opendir("/proc/self/task");
+        CHECK(threads);
+        busy = 0;
+        for (struct dirent *one; (one = readdir(threads));)
+            if (one->d_name[0] != '.' && atol(one->d_name) != syscall(SYS_gettid))
+                busy += !is_asleep(one->d_name);
+        closedir(threads);
+    }
 }
 
 /* The moment this many milliseconds from now, which may be negative. */

@@ -3,12 +3,11 @@
 /* flags: */
 #include "../conformance/check.h"
 
-static int released;
+static atomic_int released;
 
 static void *last(void *unused)
 {
-    let_block();
-    IS(released, 1);
+    AWAIT(released);
     puts("last");
     return unused;
 }

@@ -19,6 +19,8 @@
 mod chat;
 mod cost;
 mod fetch;
+#[path = "../../../tests/support/heard.rs"]
+mod heard;
 mod https;
 mod program;
 mod stopping;

@@ -8,6 +8,8 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::{Error, Message};
 
 use crate::chat::{Chat, receive};
+use crate::heard::is_heard;
+use crate::program::eventually;
 use crate::tls::{Https, answer, ask, get};
 
 #[test]
@@ -24,6 +26,7 @@ fn who_rests_is_told_and_who_works_may_finish() {
         // More than the buffers of both sockets: the server is writing when it is stopped.
         ask(&mut loading, "/bytes/30000000").unwrap();
         loading.read_exact(&mut [0; 100]).unwrap();
+        assert!(eventually(|| is_heard(midway.get_ref())));
         thread::sleep(Duration::from_millis(100));
         server.program.signal();
         // close_notify.

@@ -6,10 +6,11 @@
 #include <sys/socket.h>
 
 static int listener;
-static atomic_int accepted;
+static atomic_int accepting, accepted;
 
 static void *run(void *unused)
 {
+    accepting++;
     int peer = accept(listener, NULL, NULL);
     CHECK(peer >= 0);
     OK(close(peer));
@@ -23,14 +24,15 @@ static void flag_changes(int has_twin)
     socklen_t length = sizeof address;
     pthread_t threads[2];
     int client, twin, ended = 0;
-    accepted = 0;
+    accepting = accepted = 0;
     CHECK((listener = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
     OK(bind(listener, (struct sockaddr *)&address, sizeof address));
     OK(listen(listener, 5));
     OK(getsockname(listener, (struct sockaddr *)&address, &length));
     for (int one = 0; one < 2; one++)
         threads[one] = start(run, NULL);
-    let_block();
+    AWAIT(accepting == 2);
+    until_all_block();
     CHECK((twin = has_twin ? dup(listener) : listener) >= 0);
     OK(fcntl(listener, F_SETFL, O_NONBLOCK));
     IS(fcntl(twin, F_GETFL) & O_NONBLOCK, O_NONBLOCK);

@@ -35,13 +35,11 @@ static void test(void)
     OK(pthread_cond_signal(&cond));
     OK(pthread_mutex_unlock(&mutex));
     AWAIT(waiting == 2);
-    for (int turn = 0; turn < 3; turn++)
-        let_block();
+    until_all_block();
     IS(pthread_barrier_destroy(&barrier), EBUSY);
     pthread_barrier_wait(&barrier);
     AWAIT(waiting == 3);
-    for (int turn = 0; turn < 3; turn++)
-        let_block();
+    until_all_block();
     FAILS(sem_destroy(&sem), EBUSY);
     OK(sem_post(&sem));
     finish(thread);

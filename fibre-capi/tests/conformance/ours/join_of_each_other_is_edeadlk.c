@@ -6,7 +6,7 @@ static sem_t done;
 
 static void *join_creator(void *unused)
 {
-    let_block();
+    until_all_block();
     IS(pthread_join(creator, NULL), EDEADLK);
     return unused;
 }

@@ -2,11 +2,12 @@
 #include "../check.h"
 
 static pthread_t target;
-static atomic_int release, joining;
+static sem_t release;
+static atomic_int joining;
 
 static void *linger(void *unused)
 {
-    AWAIT(release);
+    OK(sem_wait(&release));
     return unused;
 }
 
@@ -19,13 +20,14 @@ static void *join_it(void *unused)
 
 static void test(void)
 {
-    release = joining = 0;
+    joining = 0;
+    OK(sem_init(&release, 0, 0));
     target = start(linger, NULL);
     pthread_t joiner = start(join_it, NULL);
     AWAIT(joining);
-    let_block();
+    until_all_block();
     IS(pthread_join(target, NULL), EINVAL);
-    release = 1;
+    OK(sem_post(&release));
     finish(joiner);
 }
 
