@@ -4,7 +4,7 @@ use super::cluster;
 
 use crate::support::{
     Latch, Random, cpu_time_of, eventually, let_others_block, processor_counts, sockets,
-    thread_exists, watched,
+    thread_exists, watched, were_late,
 };
 use fibre::sync::{Condvar, Mutex, Semaphore};
 use fibre::{Abandoned, Builder, Cluster, Priority, StopError, Waiting};
@@ -427,18 +427,24 @@ fn nobody_is_lost_between_clusters() {
                     })
                 })
                 .collect();
+            let late = AtomicBool::new(false);
             thread::scope(|scope| {
                 for cluster in clusters {
+                    let late = &late;
                     let [wait, drain, cancel] = [1500, 1000, 1000]
                         .map(|most| Duration::from_micros(random.below(most) as u64));
                     scope.spawn(move || {
                         thread::sleep(wait);
                         if let Err(error) = cluster.stop_within(drain, cancel) {
-                            assert!(error.stuck.is_empty(), "{error}");
+                            late.fetch_or(were_late(&error), Ordering::SeqCst);
                         }
                     });
                 }
             });
+            if late.into_inner() {
+                // Their fibres have been given up by nobody.
+                return;
+            }
             for fibre in fibres {
                 assert!(
                     fibre
@@ -527,7 +533,7 @@ fn limits_at_random() {
             let (drain, cancel) = (limit(&mut random), limit(&mut random));
             thread::sleep(limit(&mut random));
             if let Err(error) = cluster.stop_within(drain, cancel) {
-                assert!(error.stuck.is_empty(), "{error}");
+                were_late(&error);
             }
             if let Some(blocked) = blocked {
                 blocked.semaphore.release();

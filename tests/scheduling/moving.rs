@@ -1,6 +1,6 @@
 //! Started fibres that move: stolen by others, and to other clusters.
 
-use crate::support::{Latch, eventually, kernel_thread, let_others_block, watched};
+use crate::support::{Latch, eventually, kernel_thread, let_others_block, watched, were_late};
 use fibre::sync::Semaphore;
 use fibre::{Builder, Cluster, ClusterBuilder, QueueKind, StealOrder, Stealing};
 use std::collections::HashSet;
@@ -308,6 +308,9 @@ fn who_arrives_too_late_is_left_behind() {
                 .collect();
             std::thread::sleep(Duration::from_micros(10 * (round % 12)));
             let stopped = there.stop_within(Duration::ZERO, Duration::ZERO);
+            if stopped.as_ref().is_err_and(were_late) {
+                return here.stop();
+            }
             let left = travellers
                 .into_iter()
                 .filter_map(|fibre| fibre.join().err());

@@ -25,7 +25,7 @@ pub use drops::Drops;
 pub use random::Random;
 
 use fibre::sync::{Condvar, Mutex};
-use fibre::{Cluster, ClusterBuilder, WaitKind};
+use fibre::{Cluster, ClusterBuilder, StopError, WaitKind};
 use std::fmt::Arguments;
 use std::io::Write;
 use std::panic::resume_unwind;
@@ -176,6 +176,17 @@ pub fn until_waiting(kind: WaitKind, fibres: &[u64]) {
         let waits = waits.iter().filter(|one| one.awaited.kind() == kind);
         waits.filter(|one| fibres.contains(&one.id)).count() == fibres.len()
     });
+}
+
+/// Whether processors that are told of as stuck were only late, since others had the CPUs: they end then.
+/// Fails if they do not.
+#[track_caller]
+pub fn were_late(error: &StopError) -> bool {
+    for processor in &error.stuck {
+        let thread = format!("/proc/self/task/{}", processor.thread);
+        eventually(|| !std::fs::exists(&thread).unwrap());
+    }
+    !error.stuck.is_empty()
 }
 
 /// The kernel's number of the calling thread, asked for each time.

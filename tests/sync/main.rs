@@ -35,6 +35,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 use support::{any_cluster, let_others_block};
 
 /// Runs `body` in so many fibres and so many threads at once; waits for all, as a fibre.
@@ -139,9 +140,14 @@ pub fn freed_by_who_waits<T: Sync + 'static>(make: fn() -> T, wait: fn(&T), let_
             fibre.join().unwrap();
         }
     };
-    (0..300).for_each(|round| one_round(round % 8 == 0));
+    // Each round may cost a slice or two of others that compute: then fewer do.
+    let rounds = |most| {
+        let end = Instant::now() + Duration::from_secs(2);
+        (0..most).take_while(move |_| Instant::now() < end)
+    };
+    rounds(300).for_each(|round| one_round(round % 8 == 0));
     fibre::blocking(|| {
-        thread::spawn(move || (0..100).for_each(|round| one_round(round % 4 == 0))).join()
+        thread::spawn(move || rounds(100).for_each(|round| one_round(round % 4 == 0))).join()
     })
     .unwrap();
 }
