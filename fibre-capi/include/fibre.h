@@ -620,7 +620,8 @@ int fibre_barrierattr_setpshared(struct fibre_barrierattr_t *attributes, int val
 /*
  Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling fibre waits, and its processor
  runs others. `errno` is what the routine has left. For calls that would block a processor: files, libraries of
- others. The routine is no fibre. Its thread blocks signals, as processors do.
+ others. The routine is no fibre. Its thread blocks signals, as processors do,
+ whatever it made of its mask before.
  */
 void *fibre_blocking(fibre_start_t routine,
                      void *argument);

@@ -7,7 +7,8 @@ use crate::exit;
 use crate::init;
 use crate::record::{Record, Refused, fibre_start_t, fibre_t, of_caller};
 use crate::sigmask;
-use fibre_core::{EmbeddedFibre, Limit, Program, blocking, caller_id, in_fibre};
+use crate::signal_set;
+use fibre_core::{EmbeddedFibre, Limit, Program, blocking, blocks_signals, caller_id, in_fibre};
 use fibre_sync::raw;
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -205,7 +206,8 @@ pub unsafe fn limit_of(clock: libc::clockid_t, time: *const libc::timespec) -> r
 
 /// Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling fibre waits, and its processor
 /// runs others. `errno` is what the routine has left. For calls that would block a processor: files, libraries of
-/// others. The routine is no fibre. Its thread blocks signals, as processors do.
+/// others. The routine is no fibre. Its thread blocks signals, as processors do,
+/// whatever it made of its mask before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_blocking(
     routine: fibre_start_t,
@@ -218,10 +220,14 @@ pub unsafe extern "C" fn fibre_blocking(
     let (value, number) = keep_errno(|| {
         blocking(move || {
             let argument = argument;
+            // What the routine makes of the mask is not for those who come to this thread later.
+            let kept = blocks_signals().then(signal_set::blocked);
             errno::set(0);
             // SAFETY: the caller's wish.
             let value = unsafe { routine(argument.0) };
-            (Argument(value), errno::get())
+            let number = errno::get();
+            kept.into_iter().for_each(signal_set::block);
+            (Argument(value), number)
         })
     });
     errno::set(number);
