@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long processors have to leave their loops once all limits have passed: much longer
-/// than it takes one whose fibre switches now and then.
-const GRACE: Duration = Duration::from_millis(200);
+/// than it takes one whose fibre switches now and then, also where its thread has to wait for a CPU.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// How long is waited for fibres that somebody is half-way through queueing, at most.
 const HALFWAY: Duration = Duration::from_millis(50);
