@@ -376,7 +376,7 @@ fn idle_pollers_are_idle_and_end_with_their_cluster() {
         // It comes with the first wait.
         eventually(|| !threaded || thread_exists(&helper));
         thread::sleep(Duration::from_millis(30));
-        assert_eq!(thread_exists(&helper), threaded, "{poller}");
+        assert!(threaded || !thread_exists(&helper), "{poller}");
         // It may still be about to become idle, and is for good then.
         let is_idle = || {
             let before = cpu_time_of(&name);

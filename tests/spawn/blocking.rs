@@ -178,7 +178,9 @@ fn the_pool_shrinks() {
                 }
             });
             if idle == LONG {
-                assert_eq!((pool.threads(), tasks(name)), (10, 10));
+                assert_eq!(pool.threads(), 10);
+                // A list that is read while others' threads end may lack some.
+                eventually(|| tasks(name) == 10);
                 drop(pool);
             } else {
                 eventually(|| pool.threads() == 0);

@@ -194,7 +194,7 @@ pub fn kernel_thread() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Whether a kernel thread of this process has this name.
+/// Whether a kernel thread of this process has this name. While others' threads end, the list may lack one.
 pub fn thread_exists(name: &str) -> bool {
     let names = std::fs::read_dir("/proc/self/task").unwrap();
     names

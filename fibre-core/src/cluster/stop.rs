@@ -101,7 +101,7 @@ impl Cluster {
     /// Stops the cluster in two steps and a third, come what may: *drains* it for a while,
     /// as [`stop`](Self::stop) does; then *cancels* all fibres, also those that begin
     /// later, and waits for another while; then *abandons* what is left. Blocks the fibre
-    /// (of another cluster), or the thread if the caller is not a fibre, for a quarter of a
+    /// (of another cluster), or the thread if the caller is not a fibre, for little more than a
     /// second longer than the two at most.
     ///
     /// Cancelled fibres are expected to end by themselves: see
