@@ -16,7 +16,7 @@
 //! | `exit` | ending a fibre from deep inside |
 //! | `boundary` | what each call does on its way in and out: keeps errno, lets no panic into C |
 //! | `initial` | what the first fibre wants of the thread that the process began with |
-//! | `cancel`, `key`, `sigmask`, `signal` | what programs call: cancelling, values by key, signal masks, signals and forks |
+//! | `cancel`, `key`, `sigmask`, `signal`, `old_signal` | what programs call: cancelling, values by key, signal masks, signals and forks; masks as they were before POSIX |
 //! | `cluster`, `attr` | clusters, and what new fibres are to be like |
 //! | `thread`, `join`, `about` | creating fibres, waiting for their ends, knowing of them |
 //! | `io` | input and output on descriptors' numbers |
