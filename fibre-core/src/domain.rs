@@ -187,7 +187,7 @@ pub struct Domain {
     /// One tally for each of them.
     tallies: Box<[CachePadded<Tally>]>,
     /// Deadlines of fibres that wait at each of them.
-    timers: Box<[Arc<Timers<ControlBlock>>]>,
+    timers: Box<[Arc<CachePadded<Timers<ControlBlock>>>]>,
     /// How many processors there are. It only grows.
     active: AtomicUsize,
     /// What they have in common besides: queues, and how they sleep.
@@ -320,7 +320,7 @@ impl Domain {
     }
 
     /// Deadlines of fibres that wait at one processor. Its owner fires them, or, if it is kept from that, whoever watches it.
-    pub fn timers(&self, processor: usize) -> &Arc<Timers<ControlBlock>> {
+    pub fn timers(&self, processor: usize) -> &Arc<CachePadded<Timers<ControlBlock>>> {
         &self.timers[processor]
     }
 

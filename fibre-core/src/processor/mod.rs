@@ -42,6 +42,7 @@ use crate::stack::{StackCache, StackError};
 use crate::steal::{Mood, Thief};
 use crate::sync::heavy_barrier;
 use crate::timer::{BATCH, Timers};
+use crossbeam_utils::CachePadded;
 use polling::Polling;
 use slice::Slice;
 use std::cell::Cell;
@@ -89,7 +90,7 @@ pub struct Processor {
     /// Whether waits with a limit may end at home, too: cancellers can have all see what they do.
     limits_at_home: bool,
     /// Deadlines of fibres that wait here, those of `domain.timers(…)`.
-    timers: Arc<Timers<ControlBlock>>,
+    timers: Arc<CachePadded<Timers<ControlBlock>>>,
     /// Stacks of ended fibres.
     stacks: StackCache,
     /// Memory of ended fibres.
