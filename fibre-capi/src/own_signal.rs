@@ -9,20 +9,11 @@
 //! What the fibre's own mask says has been asked before, see `sigmask`.
 
 use crate::errno;
+use crate::signal_set::{bit, blocked, write};
 use fibre_core::in_fibre;
 use std::ffi::c_int;
 use std::mem;
 use std::ptr;
-
-/// The signals that the calling thread has blocked.
-fn mask() -> libc::sigset_t {
-    // SAFETY: all zeros is a set, and it is ours.
-    unsafe {
-        let mut mask: libc::sigset_t = mem::zeroed();
-        libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), &raw mut mask);
-        mask
-    }
-}
 
 /// Sends a signal to the calling fibre or thread. A fibre's handler has run when this returns, and so has a thread's unless that has
 /// the signal blocked. Returns an error number.
@@ -50,14 +41,14 @@ pub fn take_back(signal: c_int) {
 /// Lets a signal in that is pending for this thread.
 fn let_in(signal: c_int) {
     let kept = errno::get();
-    let mut mask = mask();
     let at_once = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: a set and a time of ours, and no descriptors.
+    // SAFETY: a set and a time of ours, and no descriptors; all zeros is a set.
     unsafe {
-        libc::sigdelset(&raw mut mask, signal);
+        let mut mask: libc::sigset_t = mem::zeroed();
+        write(&raw mut mask, blocked() & !bit(signal));
         libc::ppoll(ptr::null_mut(), 0, &raw const at_once, &raw const mask);
     }
     errno::set(kept);

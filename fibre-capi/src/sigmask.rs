@@ -191,6 +191,7 @@ pub unsafe fn during<R>(
 fn change(blocked: u64) -> u64 {
     note_any();
     let record = of_caller();
+    let before = self::blocked();
     let let_in = record.about(|about| {
         let signals = &mut about.signals;
         signals.blocked = Some(blocked);
@@ -198,7 +199,9 @@ fn change(blocked: u64) -> u64 {
         signals.pending &= blocked;
         let_in
     });
-    initial::block(record.handle(), blocked);
+    if blocked != before {
+        initial::block(record.handle(), blocked);
+    }
     let_in
 }
 
