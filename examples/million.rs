@@ -121,15 +121,17 @@ fn do_harm(harm: Harm, shared: &Arc<Shared>) -> io::Result<()> {
         .spawn(move || match harm {
             Harm::Own => recurse(0),
             Harm::Other => {
+                /// Bytes that a stack has beyond its size, for the runtime's frames, and more.
+                const FRAMES: usize = 8192;
                 let size = fibre::stack_statistics()
                     .first()
                     .map_or(0, |class| class.size);
                 let below = shared
                     .variable
                     .load(Ordering::Acquire)
-                    .wrapping_byte_sub(size);
-                // SAFETY: none. It is a stack's size below a variable near the top of a blocked
-                // fibre's stack, hence in the guard, and ends the process.
+                    .wrapping_byte_sub(size + FRAMES);
+                // SAFETY: none. It is more than a stack's size below a variable near the top of a
+                // blocked fibre's stack, hence in the guard, and ends the process.
                 unsafe { (*below).store(1, Ordering::Relaxed) };
                 0
             }

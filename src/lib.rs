@@ -30,27 +30,72 @@
 //!
 //! A **fibre** is a stackful user-level thread. A **processor** is a kernel thread that
 //! runs fibres. A **cluster** is a set of processors that share work. Everything here
-//! can be called by fibres and by plain threads; what blocks is the fibre, or the
+//! can be called by fibres and by plain threads. A call blocks the fibre, or the
 //! thread if the caller is not a fibre.
 //!
 //! # Thread-locals
 //!
 //! Once a fibre has started, it stays on its kernel thread, unless its cluster was built to
-//! move it ([`ClusterBuilder::move_started_fibres`]), so `thread_local!` values
-//! and guards keep their meaning; but other fibres of the same thread see the same
-//! thread-locals, and run whenever this one blocks or yields. So do not hold a
+//! move it ([`ClusterBuilder::move_started_fibres`]). So `thread_local!` values
+//! and guards keep their meaning. But other fibres of the same thread see the same
+//! thread-locals, and run whenever this one blocks or yields. So a fibre must not hold a
 //! `RefCell` borrow of a thread-local, or a `std::sync` guard, across a call that
 //! blocks.
+//!
+//! # Panic hooks
+//!
+//! A hook may block its fibre. Meanwhile its processor runs no other fibre, since a second panic on
+//! the kernel thread would end the process. After 100 ms it does, as the hook may wait for one of
+//! these fibres; a panic in one of them is then such a second panic. In a stripped program, which
+//! has no table of symbols, it does so after 20 ms. So write by `std::io` in hooks, or keep their
+//! waits short. `set_hook` blocks the kernel thread until all hooks have returned: in a fibre, call
+//! it within [`blocking`].
+//!
+//! # Conditions of soundness
+//!
+//! Safe code is sound on fibres **if no fibre blocks or yields**
+//!
+//! * **in the initialiser of a std `thread_local!`**: another fibre of the thread may initialise
+//!   the same value meanwhile, and std then replaces what the first one has borrowed;
+//! * **in a scope of a thread-local**, where a crate keeps a pointer to a caller's frame in a
+//!   thread-local for the time of a call (`scoped-tls`), **or in the initialiser of a crate's
+//!   values per thread** (`thread_local`).
+//!
+//! This is undefined behaviour, and no library can prevent it: std takes a thread for one flow of
+//! control. Connections, files, locks and channels in an initialiser are calls that may block. Use
+//! [`fibre_local!`], whose initialisers may block; or make the value before the fibres start; or do
+//! all of it within one [`blocking`], on a thread without fibres. `const` initialisers run no code.
+//! Builds with debug assertions report a fibre that waits or yields in an initialiser of std's, on
+//! standard error.
+//!
+//! ```
+//! fibre::fibre_local! {
+//!     static CONNECTION: std::io::Result<fibre::net::TcpStream> =
+//!         fibre::net::TcpStream::connect("127.0.0.1:1"); // blocks the fibre, as it may
+//! }
+//! assert!(fibre::spawn(|| CONNECTION.with(|it| it.is_err())).join().unwrap());
+//! ```
+//!
+//! A std `LazyLock`, `OnceLock` or `Once` whose initialiser blocks the fibre is sound, but may
+//! hang: another fibre of the thread that asks for the value blocks the thread, which the
+//! initialiser needs. Use those of [`sync`].
+//!
+//! # The end of the process
+//!
+//! [`std::process::exit`] in a fibre blocks its processor and ends the process on a thread of its
+//! own. The thread-local values of the processor's thread are not dropped, since other fibres may
+//! use them. Fibres of other processors run until the process has ended.
 
 pub use fibre_core::{
     BlockingPool, BlockingPoolBuilder, Builder, Cluster, ClusterBuilder, JoinHandle, QueueKind,
     Result, Scope, ScopedJoinHandle, StackError, UnknownQueueKind, blocking, blocking_visit,
     default_processors, id, in_fibre, is_forked_child, name, scope, sleep, sleep_until, spawn,
-    unblock_signals, yield_now,
+    spawn_thread, take_signals_of_program, unblock_signals, yield_now,
 };
 
 pub use fibre_core::{
-    CancelToken, Cancelled, cancellation_point, is_cancelled, shield, sleep_cancellable,
+    CancelToken, Cancelled, cancellation_point, is_cancelled, is_cancelled_error, shield,
+    sleep_cancellable,
 };
 
 pub use fibre_core::{Destructor, JoinOnDrop, Key, LocalKey, fibre_local};
@@ -61,7 +106,7 @@ pub use fibre_core::{
     Abandoned, LeftFibre, PauseError, Paused, StopError, StuckProcessor, processor,
 };
 
-pub use fibre_core::{Awaited, WaitKind, Waiting, waits};
+pub use fibre_core::{WaitKind, WaitObject, Waiting, waits};
 
 pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, stack_used};
 

@@ -24,26 +24,190 @@ use support::{Latch, sockets, until_waiting};
 /// The longest that a child may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A scope whose first spawn panics, as the setting is wrong, ends with that panic.
+/// The names of all variables that mean something to programs, by the document that lists them.
+fn variables() -> Vec<&'static str> {
+    let document = include_str!("../docs/CONFIGURATION.md");
+    let rows = document
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `FIBRE_"));
+    let names = rows.map(|row| row.split_once('`').unwrap().0);
+    let names: Vec<_> = names.collect();
+    assert!(names.len() >= 25, "{names:?}");
+    names
+}
+
+/// What a child says of a cluster that it has tried to start, to have a fibre run in it, and to
+/// stop.
+fn say_what_becomes_of_a_cluster() {
+    no_core_file();
+    end_after(LIMIT);
+    let said = match Cluster::builder().build() {
+        Ok(cluster) => {
+            // A fibre that is spawned by another one, and waits.
+            let fibre = || fibre::spawn(|| fibre::sleep(Duration::from_micros(1))).join();
+            let outcome = cluster.spawn(fibre).join().unwrap();
+            outcome.unwrap();
+            cluster.stop();
+            "it works".to_owned()
+        }
+        Err(error) => format!("{:?}: {error}", error.kind()),
+    };
+    println!("\nsaid {said}");
+}
+
+/// The line that [`say_what_becomes_of_a_cluster`] has left, in a child with this environment.
+#[track_caller]
+fn said_with(name: &str, value: &str) -> (String, String) {
+    let output = spawn_child("builder", &[(name, value)]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = errors(&output);
+    assert!(
+        output.status.success(),
+        "{name}={value}: {}: {errors}",
+        output.status
+    );
+    let said = text.lines().find_map(|line| line.strip_prefix("said "));
+    (said.unwrap().to_owned(), errors)
+}
+
+/// Nonsense in any variable is an error of the builder, whatever the variable is for.
 #[test]
-fn wrong_settings_are_told() {
+fn nonsense_in_any_variable_is_an_error_of_the_builder() {
+    if plays("builder") {
+        return say_what_becomes_of_a_cluster();
+    }
+    for name in variables().into_iter().map(|name| format!("FIBRE_{name}")) {
+        for value in ["nonsense", "", "-1", "1.5", "18446744073709551616"] {
+            let (said, _) = said_with(&name, value);
+            let what = format!("InvalidInput: {name} must be ");
+            assert!(said.starts_with(&what), "{name}={value}: {said}");
+            assert!(
+                said.ends_with(&format!(", not {value:?}")),
+                "{name}={value}: {said}"
+            );
+        }
+    }
+}
+
+/// The largest number in any variable is refused, or means what it says: the program goes on.
+#[test]
+fn the_largest_number_in_any_variable_does_no_harm() {
+    if plays("builder") {
+        return say_what_becomes_of_a_cluster();
+    }
+    let mut works = 0;
+    for name in variables().into_iter().map(|name| format!("FIBRE_{name}")) {
+        let (said, _) = said_with(&name, "18446744073709551615");
+        let refused = format!("InvalidInput: {name} must be ");
+        works += usize::from(said == "it works");
+        assert!(
+            said == "it works" || said.starts_with(&refused),
+            "{name}: {said}"
+        );
+    }
+    assert!(works >= 5, "only {works} variables take any number");
+}
+
+/// Several variables that are wrong are all told of.
+#[test]
+fn everything_that_is_wrong_is_told() {
+    if plays("builder") {
+        return say_what_becomes_of_a_cluster();
+    }
+    let output = spawn_child("builder", &[("FIBRE_SPIN", "a"), ("FIBRE_GUARD", "b")]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let said = "FIBRE_GUARD must be mprotect, not \"b\"; FIBRE_SPIN must be a number of microseconds, not \"a\"";
+    assert!(text.contains(said), "{text}");
+}
+
+/// A name that begins as ours do and is none of them is told of once, with the one that is probably
+/// meant; and it is no error.
+#[test]
+fn misspelt_variables_are_told() {
+    if plays("builder") {
+        drop(Cluster::builder().build());
+        return say_what_becomes_of_a_cluster();
+    }
+    for (typed, meant) in [
+        ("_PROCESORS", Some("is FIBRE_PROCESSORS meant?")),
+        ("_STACKSIZE", Some("is FIBRE_STACK_SIZE meant?")),
+        ("_OF_MY_PROGRAM", Some("docs/CONFIGURATION.md")),
+        ("_TEST_OF_MINE", None),
+        ("S", None),
+    ] {
+        let typed = &format!("FIBRE{typed}");
+        let (said, errors) = said_with(typed, "2");
+        assert_eq!(said, "it works", "{typed}");
+        let lines: Vec<_> = errors.lines().filter(|line| line.contains(typed)).collect();
+        assert_eq!(lines.len(), usize::from(meant.is_some()), "{errors}");
+        assert!(
+            lines.iter().all(|line| line.contains(meant.unwrap_or(""))),
+            "{errors}"
+        );
+    }
+}
+
+/// Whoever asks for no error gets a line that says what is wrong, and no backtrace: it leads
+/// nowhere. A scope whose first spawn ends like that ends with it.
+#[test]
+fn the_default_cluster_tells_of_nonsense_in_one_line() {
     if plays("victim") {
         no_core_file();
         end_after(LIMIT);
         fibre::scope(|scope| drop(scope.spawn(|| ())));
         return;
     }
-    for variable in [
-        "FIBRE_PROCESSORS",
-        "FIBRE_MAX_PROCESSORS",
-        "FIBRE_SPIN",
-        "FIBRE_SLICE",
-    ] {
-        let output = spawn_child("victim", &[(variable, "abc")]);
-        let text = errors(&output);
-        assert_eq!(output.status.code(), Some(101), "{text}");
-        assert!(text.contains(variable), "{text}");
+    if plays("spawner") {
+        no_core_file();
+        end_after(LIMIT);
+        let error = Builder::new().spawn(|| ()).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+        drop(fibre::spawn(|| ()));
+        return;
     }
+    for role in ["victim", "spawner"] {
+        for name in [
+            "FIBRE_PROCESSORS",
+            "FIBRE_SPIN",
+            "FIBRE_GUARD",
+            "FIBRE_BLOCKING_THREADS",
+        ] {
+            let output = spawn_child(role, &[(name, "abc"), ("RUST_BACKTRACE", "1")]);
+            let text = errors(&output);
+            assert_eq!(output.status.code(), Some(101), "{text}");
+            let lines = text.lines().filter(|line| line.contains(name));
+            assert_eq!(lines.count(), 1, "{text}");
+            let word = format!("cannot start the default cluster: {name} must be ");
+            assert!(
+                text.contains(&word) && text.contains("not \"abc\""),
+                "{text}"
+            );
+            assert!(
+                !text.contains("panicked at") && !text.contains("backtrace"),
+                "{text}"
+            );
+        }
+    }
+}
+
+/// What is read before there is a cluster tells of nonsense, and goes on as if it were not set.
+#[test]
+fn a_pool_made_before_any_cluster_tells_of_nonsense() {
+    if plays("pool") {
+        no_core_file();
+        end_after(LIMIT);
+        let pool = fibre::BlockingPool::builder().build();
+        assert_eq!(pool.run(|| 7) + fibre::blocking(|| 8), 15);
+        return;
+    }
+    let output = spawn_child("pool", &[("FIBRE_BLOCKING_THREADS", "nonsense")]);
+    let text = errors(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(
+        text.matches("FIBRE_BLOCKING_THREADS must be").count(),
+        1,
+        "{text}"
+    );
 }
 
 /// A fibre that is refused its stack is no more than that where nobody can be told of it.
@@ -53,10 +217,12 @@ fn a_full_standard_error_does_no_harm() {
         no_core_file();
         end_after(LIMIT);
         let cluster = Cluster::builder().processors(1).build().unwrap();
-        let absurd = Builder::new().stack_size(1 << 50);
-        let refused = absurd.spawn_in(&cluster, || ()).unwrap();
+        let absurd = Cluster::builder().processors(1).stack_size(1 << 50);
+        let absurd = absurd.build().unwrap();
+        let refused = absurd.spawn(|| ());
         assert!(refused.join().unwrap_err().is::<StackError>());
         assert_eq!(cluster.spawn(|| 4).join().unwrap(), 4);
+        absurd.stop();
         cluster.stop();
         return;
     }

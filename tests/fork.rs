@@ -312,8 +312,8 @@ fn descriptors_of_the_parent_stay_registered() {
     });
 }
 
-/// A child that waits for a descriptor is told that nobody would wake it, and does not have the parent told of
-/// its descriptors.
+/// A child that waits for a descriptor is told that nobody would wake it, and does not have the
+/// parent told of its descriptors.
 #[test]
 fn descriptors_of_a_child_are_refused() {
     in_own_process("waits for input", || {

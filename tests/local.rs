@@ -314,24 +314,52 @@ fn keys() {
                 fibre::spawn(move || {
                     let value = ptr::with_exposed_provenance_mut(value);
                     assert!(key.get().is_null() && other.get().is_null());
-                    assert!(key.set(value) && other.set(value));
+                    // SAFETY: the values are counters.
+                    assert!(unsafe { key.set(value) && other.set(value) });
                     let_others_block();
                     assert_eq!((key.get(), other.get()), (value, value));
                     if me == 0 {
-                        assert!(key.set(ptr::null_mut()));
+                        // SAFETY: no value.
+                        assert!(unsafe { key.set(ptr::null_mut()) });
                     }
                 })
             })
             .collect();
         fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
         assert_eq!(counter.load(Ordering::SeqCst), 9);
-        assert!(key.set(value));
+        // SAFETY: the value is a counter.
+        assert!(unsafe { key.set(value) });
         assert!(key.delete() && !key.delete());
-        assert!(key.get().is_null() && !key.set(value) && !key.is_alive());
+        // SAFETY: as above.
+        assert!(key.get().is_null() && !unsafe { key.set(value) } && !key.is_alive());
         // SAFETY: there is no destructor.
         let heir = unsafe { Key::new(None) };
         assert!(heir.get().is_null());
         assert!(heir.delete() && other.delete());
+    });
+}
+
+/// The key of a typed value has no number: whoever tries all of them never finds one whose values
+/// are typed.
+#[test]
+fn typed_values_have_no_number() {
+    for_each_cluster(|_| {
+        NUMBER.with(|number| {
+            let typed = ptr::from_ref(number).cast_mut().cast::<c_void>();
+            // SAFETY: there is no destructor, and nothing is set by what is found.
+            let (own, found) = unsafe {
+                let own = Key::new(None);
+                (own, (0..4096).filter_map(|number| Key::numbered(number)))
+            };
+            let numbers: Vec<_> = found
+                .map(|key| {
+                    assert_ne!(key.get(), typed, "found by its number");
+                    key.number()
+                })
+                .collect();
+            assert!(numbers.contains(&own.number()));
+            assert!(own.delete());
+        });
     });
 }
 

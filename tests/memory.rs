@@ -201,7 +201,8 @@ fn fibres_know_how_deep_they_were() {
 }
 
 /// Whether a fibre can read what the one before has left on their stack, if the process does
-/// `before` that when it has a stack already. `None`: that took so long that the stack has been given up.
+/// `before` that when it has a stack already. `None`: that took so long that the stack has been
+/// given up.
 fn secrets_stay(wipes: bool, before: impl FnOnce()) -> Option<bool> {
     const SECRET: usize = 0x5ec7e7;
     let cluster = builder(1).wipe_stacks(wipes).build().unwrap();

@@ -30,6 +30,7 @@
 //! | woken sleepers run on a timer thread                       | `scheduling/placement`          |
 //! | more fibres than mappings, a guard that is too `Sync`      | `regressions`                   |
 //! | a timer fires before its waiter is queued                  | `time`                          |
+//! | a panic while another's hook waited ended the process      | `panic_hook`                    |
 //! | idle threads spin                                          | `scheduling/waking`             |
 
 #![allow(

@@ -21,13 +21,12 @@ use fibre::sync::{Condvar, Mutex, Semaphore};
 use fibre::{Cluster, JoinHandle};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Random, die, eventually, hangs, sockets};
+use support::{Random, die_hanging, eventually, hangs, sockets};
 
 /// Longer than any test takes.
 const LONG: Duration = Duration::from_secs(3600);
@@ -318,23 +317,12 @@ fn watched(remark: &str, world: &Arc<World>, body: impl FnOnce()) {
     thread::scope(|scope| {
         scope.spawn(move || {
             if hangs(&ended, HANGS) {
-                let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-                let threads: Vec<_> = tasks.map(|task| name_and_state(&task.path())).collect();
-                die(format_args!(
-                    "watchdog: {remark} hangs;{}; threads: {threads:?}",
-                    world.census()
-                ));
+                die_hanging(format_args!("watchdog: {remark} hangs;{}", world.census()));
             }
         });
         body();
         drop(running);
     });
-}
-
-/// The lines about a kernel thread that say who it is and what it does.
-fn name_and_state(task: &Path) -> Vec<String> {
-    let status = std::fs::read_to_string(task.join("status")).unwrap_or_default();
-    status.lines().take(3).map(str::to_owned).collect()
 }
 
 /// How many entries a directory has.

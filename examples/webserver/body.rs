@@ -3,11 +3,13 @@
 //! No resource here takes a body, but the next request starts where the body
 //! ends, so it must be followed exactly. [`Body`] is given what has arrived and
 //! says how much of it belongs to the body; the framing is that of RFC 9112,
-//! section 7. All bytes count against [`LARGEST`], a chunked body's framing
-//! included.
+//! section 7, at its strictest: a size is digits and nothing else, and lines end
+//! by CR LF, as a proxy in front might take anything else for another end. All bytes
+//! count against [`LARGEST`], a chunked body's framing included.
 
 use httparse::{EMPTY_HEADER, Status as Parse};
 
+use crate::lines::has_bare_line_end;
 use crate::response::Status;
 
 /// The most bytes a body may have.
@@ -15,6 +17,9 @@ const LARGEST: u64 = 1024 * 1024;
 
 /// The most bytes a chunk's size line may have.
 const LONGEST_LINE: usize = 256;
+
+/// The most digits its size may have, which are zeros but for a few.
+const LONGEST_SIZE: usize = 16;
 
 /// The most fields a trailer may have.
 const MOST_TRAILERS: usize = 16;
@@ -132,15 +137,42 @@ fn take(left: u64, bytes: &[u8], rest: fn(u64) -> Part, after: Part) -> Step {
 
 /// Takes the line that gives a chunk's size. The last chunk has size 0.
 fn size_line(bytes: &[u8]) -> Result<Step, Status> {
-    match httparse::parse_chunk_size(bytes) {
-        Ok(Parse::Complete((count, 0))) => Ok(Step::Over(count, Part::Trailer)),
-        Ok(Parse::Complete((count, size))) if size <= LARGEST => {
-            Ok(Step::Over(count, Part::Chunk(size)))
-        }
-        Ok(Parse::Complete(_)) => Err(Status::ContentTooLarge),
-        Ok(Parse::Partial) if bytes.len() < LONGEST_LINE => Ok(Step::Short),
-        Ok(Parse::Partial) | Err(_) => Err(Status::BadRequest),
+    let line = &bytes[..bytes.len().min(LONGEST_LINE)];
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
+    let (digits, rest) = line.split_at(digits.count());
+    if digits.len() > LONGEST_SIZE || digits.is_empty() && !rest.is_empty() {
+        return Err(Status::BadRequest);
     }
+    let Some(rest) = line_end(rest)? else {
+        let has_room = line.len() < LONGEST_LINE;
+        return has_room.then_some(Step::Short).ok_or(Status::BadRequest);
+    };
+    let text = str::from_utf8(digits).unwrap_or_default();
+    let size = u64::from_str_radix(text, 16).map_err(|_| Status::BadRequest)?;
+    match size {
+        0 => Ok(Step::Over(digits.len() + rest, Part::Trailer)),
+        1..=LARGEST => Ok(Step::Over(digits.len() + rest, Part::Chunk(size))),
+        _ => Err(Status::ContentTooLarge),
+    }
+}
+
+/// How long the rest of a size line is, which is its end or an extension before that; `None` if
+/// the end is not there yet.
+fn line_end(rest: &[u8]) -> Result<Option<usize>, Status> {
+    let text = match rest {
+        [b';', ..] => rest.iter().take_while(|&&byte| is_text(byte)).count(),
+        _ => 0,
+    };
+    match rest[text..] {
+        [b'\r', b'\n', ..] => Ok(Some(text + 2)),
+        [] | [b'\r'] => Ok(None),
+        _ => Err(Status::BadRequest),
+    }
+}
+
+/// Whether the byte may be part of an extension.
+fn is_text(byte: u8) -> bool {
+    byte == b'\t' || !byte.is_ascii_control()
 }
 
 /// Takes the line end after a chunk.
@@ -155,6 +187,9 @@ fn chunk_end(bytes: &[u8]) -> Result<Step, Status> {
 /// Takes the trailer fields, which nobody here reads.
 fn trailer(bytes: &[u8]) -> Result<Step, Status> {
     match httparse::parse_headers(bytes, &mut [EMPTY_HEADER; MOST_TRAILERS]) {
+        Ok(Parse::Complete((count, _))) if has_bare_line_end(&bytes[..count]) => {
+            Err(Status::BadRequest)
+        }
         Ok(Parse::Complete((count, _))) => Ok(Step::Over(count, Part::End)),
         Ok(Parse::Partial) => Ok(Step::Short),
         Err(httparse::Error::TooManyHeaders) => Err(Status::FieldsTooLarge),

@@ -10,6 +10,8 @@
 //! without a word. Only when part of a request has arrived is a deadline
 //! computed, for all of the rest and not for each read, so that a client cannot
 //! hold its fibre by sending a byte now and then; its end is answered with 408.
+//! An answer that a client is slow to take has a deadline of the same kind, see
+//! [`pace`](crate::pace).
 //!
 //! An answer that refuses a request closes the connection, since nothing is
 //! known about where the next request would start. 404 and 405 refuse nothing
@@ -17,7 +19,7 @@
 //! still sends is read for a short while, because a socket closed with unread
 //! bytes would reset the connection and could take the last answer with it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
@@ -27,6 +29,7 @@ use crate::buffer::Buffer;
 use crate::clock::DateText;
 use crate::drain::Link;
 use crate::files::{Content, Rest};
+use crate::pace::Pace;
 use crate::request::{self, Request, Resource};
 use crate::response::{Answer, CONTINUE, Manner, Persistence, Status};
 use crate::server::Server;
@@ -246,11 +249,13 @@ impl<'s> Connection<'s> {
     /// Writes the output and the rest of a file, chunk by chunk.
     fn write_rest(&mut self, rest: Rest, mut chunk: Vec<u8>) -> Result<(), Ending> {
         self.flush()?;
+        let mut pace = Pace::default();
         let mut rest = Some(rest);
         while let Some(part) = rest {
             (chunk, rest) = part.next(chunk)?;
-            (&self.link.stream).write_all(&chunk)?;
+            pace.write(&self.link.stream, &chunk, self.server.terms)?;
         }
+        pace.finish(&self.link.stream);
         Ok(())
     }
 
@@ -268,7 +273,9 @@ impl<'s> Connection<'s> {
         if self.output.is_empty() {
             return Ok(());
         }
-        (&self.link.stream).write_all(&self.output)?;
+        let mut pace = Pace::default();
+        pace.write(&self.link.stream, &self.output, self.server.terms)?;
+        pace.finish(&self.link.stream);
         if self.output.capacity() > LARGE_OUTPUT {
             self.output = Vec::with_capacity(MODEST_OUTPUT);
         }

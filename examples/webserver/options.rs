@@ -33,6 +33,10 @@ pub(crate) struct Options {
     #[arg(long, default_value = "10", value_parser = seconds)]
     pub(crate) drain_timeout: Duration,
 
+    /// Bytes a second that a client must take of an answer that does not fit its socket's buffers
+    #[arg(long, default_value_t = 4096, value_parser = at_least_one)]
+    pub(crate) minimum_rate: usize,
+
     /// Connections served at a time; further ones wait to be accepted
     #[arg(long, default_value_t = 100_000, value_parser = at_least_one)]
     pub(crate) max_connections: usize,

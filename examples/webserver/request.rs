@@ -4,7 +4,8 @@
 //! leaves in doubt where a request ends is refused, because a proxy in front
 //! might see the end elsewhere (request smuggling): a repeated or malformed
 //! `Content-Length`, a `Content-Length` beside a `Transfer-Encoding`, a transfer
-//! coding other than `chunked`, or any at all in HTTP/1.0.
+//! coding other than `chunked`, or any at all in HTTP/1.0; lines that end by LF
+//! alone; and names like `Content_Length`, which some programs take for the real one.
 //!
 //! A [`Request`] owns what it needs, so that the bytes it came from can be used
 //! up while its body is skipped. The path of a file is the only part allocated.
@@ -14,6 +15,7 @@ use std::mem::MaybeUninit;
 use httparse::Status as Parse;
 
 use crate::body::Body;
+use crate::lines::has_bare_line_end;
 use crate::response::{Manner, Persistence, Status};
 
 /// The most fields a request may have.
@@ -64,6 +66,9 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Request>, Status> {
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut head = httparse::Request::new(&mut []);
     match head.parse_with_uninit_headers(bytes, &mut fields) {
+        Ok(Parse::Complete(length)) if has_bare_line_end(&bytes[..length]) => {
+            Err(Status::BadRequest)
+        }
         Ok(Parse::Complete(length)) => Request::understand(&head, length).map(Some),
         Ok(Parse::Partial) => Ok(None),
         Err(httparse::Error::TooManyHeaders) => Err(Status::FieldsTooLarge),
@@ -151,7 +156,9 @@ impl Fields {
             6 if name.eq_ignore_ascii_case(b"expect") => self.note_expectation(value),
             10 if name.eq_ignore_ascii_case(b"connection") => self.note_connection(value),
             14 if name.eq_ignore_ascii_case(b"content-length") => self.note_length(value),
+            14 if name.eq_ignore_ascii_case(b"content_length") => Err(Status::BadRequest),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.note_coding(value),
+            17 if name.eq_ignore_ascii_case(b"transfer_encoding") => Err(Status::BadRequest),
             _ => Ok(()),
         }
     }

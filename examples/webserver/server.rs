@@ -10,6 +10,7 @@ use crate::clock::Clock;
 use crate::drain::Connections;
 use crate::files::Files;
 use crate::options::Options;
+use crate::pace::Terms;
 
 /// What all connections share.
 pub(crate) struct Server {
@@ -23,6 +24,8 @@ pub(crate) struct Server {
     pub(crate) header_timeout: Duration,
     /// How long a connection may rest.
     pub(crate) idle_timeout: Duration,
+    /// How fast a client must take an answer.
+    pub(crate) terms: Terms,
     /// One permit for each connection that may still be accepted.
     pub(crate) permits: Semaphore,
     /// Answers given by connections that have ended.
@@ -37,6 +40,10 @@ impl Server {
             connections: Connections::default(),
             header_timeout: options.header_timeout,
             idle_timeout: options.idle_timeout,
+            terms: Terms {
+                grace: options.idle_timeout,
+                rate: options.minimum_rate as u64,
+            },
             permits: Semaphore::new(options.max_connections),
             served: AtomicU64::new(0),
         })

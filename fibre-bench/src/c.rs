@@ -1,5 +1,5 @@
-//! Programs in C with the calls of pthreads, each compiled twice from the same source: for the threads of
-//! the system, and by `-include fibre_pthread.h` for fibres.
+//! Programs in C with the calls of pthreads, each compiled twice from the same source: for the
+//! threads of the system, and by `-include fibre_pthread.h` for fibres.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,6 +24,9 @@ pub(crate) const BOTH: [Threads; 2] = [Threads::Fibres, Threads::System];
 /// What is needed beside a compiler.
 pub(crate) const NEEDS: &str = "a C compiler and `cargo xtask capi`";
 
+/// What sends a program's calls to the C library, where that is installed.
+const HEADER: &str = "include/fibre-rt/fibre_pthread.h";
+
 impl Threads {
     /// What tables call a program with them.
     pub(crate) const fn name(self) -> &'static str {
@@ -35,7 +38,7 @@ impl Threads {
 
     /// Whether such programs can be compiled and run here.
     pub(crate) fn installed(self) -> bool {
-        let parts = ["include/fibre_pthread.h", "lib/libfibre.so"];
+        let parts = [HEADER, "lib/libfibre-rt.so"];
         let library = |place: PathBuf| parts.iter().all(|part| place.join(part).exists());
         process::installed("cc") && (self == Self::System || place().is_ok_and(library))
     }
@@ -46,7 +49,7 @@ impl Threads {
         command.arg("-O2");
         let place = place()?;
         if self == Self::Fibres {
-            let header = place.join("include/fibre_pthread.h");
+            let header = place.join(HEADER);
             command.arg("-include").arg(header);
         }
         command.arg("-o").arg(program);
@@ -62,7 +65,7 @@ impl Threads {
         }
         if self == Self::Fibres {
             let library = place.join("lib");
-            command.arg("-L").arg(&library).arg("-lfibre");
+            command.arg("-L").arg(&library).arg("-lfibre-rt");
             command.arg(format!("-Wl,-rpath,{}", library.display()));
         }
         command.args(["-pthread", "-lm"]);

@@ -1,13 +1,12 @@
 //! `fibre-bench`: measures fibre and its peers in one run.
 //!
-//! Every benchmark interleaves the repetitions of all its subjects, so that a
-//! noisy neighbour or a changing clock falls on all of them alike, and each
-//! repetition runs in a process of its own, so that no runtime disturbs
-//! another. Modules, lowest first: [`report`] (measurements, goals, tables,
-//! documents), [`process`] (programs under measurement and tools), [`c`] (C
-//! programs, compiled twice), [`peers`] and [`servers`] (who is measured), [`plan`] (what a run was asked for),
-//! [`benchmarks`] and [`figures`] (what can be run), [`cli`]. What is not of this
-//! program alone lies in [`fibre_measure`].
+//! Every benchmark interleaves the repetitions of all its subjects, so that a noisy neighbour or a
+//! changing clock falls on all of them alike, and each repetition runs in a process of its own, so
+//! that no runtime disturbs another. Modules, lowest first: [`report`] (measurements, goals,
+//! tables, documents), [`process`] (programs under measurement and tools), [`c`] (C programs,
+//! compiled twice), [`peers`] and [`servers`] (who is measured), [`plan`] (what a run was asked
+//! for), [`benchmarks`] and [`figures`] (what can be run), [`cli`]. What is not of this program
+//! alone lies in [`fibre_measure`].
 
 mod benchmarks;
 mod c;

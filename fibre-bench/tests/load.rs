@@ -157,7 +157,9 @@ fn probe() -> io::Result<()> {
     for kind in ["none", "spin", "block"] {
         check(&[], &format!("{arguments} --disturb {kind}"), |seen| {
             assert_eq!(seen.requests, 500);
-            let delayed = seen.max_us > 30_000.0;
+            // Not all of the 30 ms: a spare processor of ours comes after some 20, a third at the
+            // least.
+            let delayed = seen.max_us > 10_000.0;
             assert!(delayed || kind == "none", "{kind} is seen: {seen:?}");
         })?;
     }

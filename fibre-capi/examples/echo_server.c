@@ -1,7 +1,7 @@
 /* The echo server of the textbooks: a thread for each connection, plain pthread source.
  *
  *     cc -O2 echo_server.c -o echo_server -pthread                              threads of the system
- *     cc -O2 -include fibre_pthread.h echo_server.c -o echo_server -lfibre      fibres
+ *     cc -O2 -include fibre_pthread.h echo_server.c -o echo_server -lfibre-rt      fibres
  *
  *     echo_server [PORT]
  */

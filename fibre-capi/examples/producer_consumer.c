@@ -2,7 +2,7 @@
  * source.
  *
  *     cc -O2 producer_consumer.c -o producer_consumer -pthread                              threads of the system
- *     cc -O2 -include fibre_pthread.h producer_consumer.c -o producer_consumer -lfibre      fibres
+ *     cc -O2 -include fibre_pthread.h producer_consumer.c -o producer_consumer -lfibre-rt      fibres
  *
  *     producer_consumer [PRODUCERS [CONSUMERS [ITEMS]]]
  *

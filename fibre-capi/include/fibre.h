@@ -126,9 +126,10 @@ typedef struct fibre_attr_t {
      */
     size_t stack_size;
     /*
-     The lowest byte of the stack of a fibre that there is; else null.
+     Where the stack ends, above its highest byte: of the program's memory that is to be the
+     stack, or of a fibre that there is; else null.
      */
-    void *stack;
+    void *stack_end;
     /*
      In which cluster; null for the creator's.
      */
@@ -178,7 +179,7 @@ typedef struct fibre_barrier_t {
  */
 typedef struct fibre_barrierattr_t {
     /*
-     Ours: zero, unless destroyed.
+     Ours: one if processes share the barrier, else zero, unless destroyed.
      */
     uint32_t word;
 } fibre_barrierattr_t;
@@ -189,7 +190,8 @@ typedef struct fibre_barrierattr_t {
 typedef void *(*fibre_start_t)(void *argument);
 
 /*
- A fibre or a thread: an index, and above it a generation; zero is nobody. `pthread_t` has the same size.
+ A fibre or a thread: an index, and above it a generation; zero is nobody. `pthread_t` has the
+ same size.
  */
 typedef uint64_t fibre_t;
 
@@ -217,8 +219,8 @@ typedef struct fibre_cleanup_t {
 } fibre_cleanup_t;
 
 /*
- What a cluster is to be like. Zeros, and what `size` leaves out, are the defaults, which the environment
- sets (docs/CONFIGURATION.md).
+ What a cluster is to be like. Zeros, and what `size` leaves out, are the defaults, which the
+ environment sets (docs/CONFIGURATION.md).
  */
 typedef struct fibre_config_t {
     /*
@@ -258,7 +260,8 @@ typedef struct fibre_config_t {
      */
     const char *steal_order;
     /*
-     Whether a stolen fibre goes home afterwards: `transient`, or `sticky:N` for queues longer than N.
+     Whether a stolen fibre goes home afterwards: `transient`, or `sticky:N` for queues longer
+     than N.
      */
     const char *stealing;
     /*
@@ -285,6 +288,11 @@ typedef struct fibre_config_t {
      Microseconds that a fibre which never blocks runs before it lets others run, plus one.
      */
     long slice;
+    /*
+     The most spare processors, which run what all others are kept from by fibres that do not
+     switch, plus one.
+     */
+    unsigned int max_spare;
 } fibre_config_t;
 
 /*
@@ -312,7 +320,7 @@ typedef struct fibre_mutex_t {
  */
 typedef struct fibre_condattr_t {
     /*
-     Ours: the clock.
+     Ours: the clock, and a flag.
      */
     uint32_t word;
 } fibre_condattr_t;
@@ -327,7 +335,7 @@ typedef uint32_t fibre_key_t;
  */
 typedef struct fibre_mutexattr_t {
     /*
-     Ours: kind, and 16 times the variant.
+     Ours: kind, 16 times the variant, and flags.
      */
     uint32_t word;
 } fibre_mutexattr_t;
@@ -357,7 +365,7 @@ typedef struct fibre_rwlock_t {
  */
 typedef struct fibre_rwlockattr_t {
     /*
-     Ours: the kind.
+     Ours: the kind, and a flag.
      */
     uint64_t word;
 } fibre_rwlockattr_t;
@@ -407,28 +415,22 @@ extern "C" {
 int fibre_accept(int fd, struct sockaddr *address, socklen_t *length);
 
 /*
- `accept4`: the next connection; waits for it, unless the listener is non-blocking, as long as its time-out for receiving says. A
- cancellation point.
+ `accept4`: the next connection; waits for it, unless the listener is non-blocking, as long as
+ its time-out for receiving says. A cancellation point.
  */
-int fibre_accept4(int fd,
-                  struct sockaddr *address,
-                  socklen_t *length,
-                  int flags);
+int fibre_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 
 /*
- `aio_suspend`: waits for one of several operations, for so long at most. A cancellation point before it begins.
+ `aio_suspend`: waits for one of several operations, for so long at most. A cancellation point
+ before it begins.
  */
-int fibre_aio_suspend(const struct aiocb *const *operations,
-                      int count,
-                      const struct timespec *time_out);
+int fibre_aio_suspend(const struct aiocb *const *operations, int count, const struct timespec *time_out);
 
 /*
- `pthread_atfork`: functions to call at a fork. In the child the runtime is dead: all that can be done there is to
- exec another program.
+ `pthread_atfork`: functions to call at a fork. In the child the runtime is dead: all that can be
+ done there is to exec another program.
  */
-int fibre_atfork(void (*prepare)(void),
-                 void (*parent)(void),
-                 void (*child)(void));
+int fibre_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
 /*
  `pthread_attr_destroy`: does nothing.
@@ -436,11 +438,10 @@ int fibre_atfork(void (*prepare)(void),
 int fibre_attr_destroy(struct fibre_attr_t *_attr);
 
 /*
- `pthread_attr_getaffinity_np`: what has been set, or else all. `EINVAL` if the set has no room for 64 processors.
+ `pthread_attr_getaffinity_np`: what has been set, or else all. `EINVAL` if the set has no room
+ for 64 processors.
  */
-int fibre_attr_getaffinity(const struct fibre_attr_t *attr,
-                           size_t size,
-                           void *set);
+int fibre_attr_getaffinity(const struct fibre_attr_t *attr, size_t size, void *set);
 
 /*
  `pthread_attr_getdetachstate`.
@@ -478,12 +479,14 @@ int fibre_attr_getscope(const struct fibre_attr_t *attr, int *scope);
 int fibre_attr_getsigmask(const struct fibre_attr_t *_attr, void *_mask);
 
 /*
- `pthread_attr_getstack`: of attributes that `fibre_getattr` has given.
+ `pthread_attr_getstack`: what has been set, or what `fibre_getattr` has found; null if that is
+ none.
  */
 int fibre_attr_getstack(const struct fibre_attr_t *attr, void **stack, size_t *size);
 
 /*
- `pthread_attr_getstackaddr`: of attributes that `fibre_getattr` has given, the highest address.
+ `pthread_attr_getstackaddr`: the highest address of what has been set, or of what
+ `fibre_getattr` has found.
  */
 int fibre_attr_getstackaddr(const struct fibre_attr_t *attr, void **stack);
 
@@ -498,12 +501,11 @@ int fibre_attr_getstacksize(const struct fibre_attr_t *attr, size_t *size);
 int fibre_attr_init(struct fibre_attr_t *attr);
 
 /*
- `pthread_attr_setaffinity_np`: the processors of the cluster that the fibre may run on, as bits 0 to 63 of a set of CPUs. It
- gets one of them, and stays there; with all of them it may move. `EINVAL` for an empty set.
+ `pthread_attr_setaffinity_np`: the processors of the cluster that the fibre may run on, as bits
+ 0 to 63 of a set of CPUs. It gets one of them, and stays there; with all of them it may move.
+ `EINVAL` for an empty set.
  */
-int fibre_attr_setaffinity(struct fibre_attr_t *attr,
-                           size_t size,
-                           const void *set);
+int fibre_attr_setaffinity(struct fibre_attr_t *attr, size_t size, const void *set);
 
 /*
  The cluster that new fibres are to live in; null for the creator's.
@@ -521,7 +523,8 @@ int fibre_attr_setdetachstate(struct fibre_attr_t *attr, int state);
 int fibre_attr_setguardsize(struct fibre_attr_t *attr, size_t size);
 
 /*
- `pthread_attr_setinheritsched`: whether scheduling is as the attributes say. `EINVAL` for an unknown value.
+ `pthread_attr_setinheritsched`: whether scheduling is as the attributes say. `EINVAL` for an
+ unknown value.
  */
 int fibre_attr_setinheritsched(struct fibre_attr_t *attr, int inherit);
 
@@ -531,8 +534,8 @@ int fibre_attr_setinheritsched(struct fibre_attr_t *attr, int inherit);
 int fibre_attr_setname(struct fibre_attr_t *attr, const char *name);
 
 /*
- The priority of new fibres: low, normal, high or background (see the constants above). `EINVAL` for another
- one.
+ The priority of new fibres: low, normal, high or background (see the constants above). `EINVAL`
+ for another one.
  */
 int fibre_attr_setpriority(struct fibre_attr_t *attr, int priority);
 
@@ -542,18 +545,16 @@ int fibre_attr_setpriority(struct fibre_attr_t *attr, int priority);
 int fibre_attr_setschedparam(struct fibre_attr_t *attr, const struct sched_param *param);
 
 /*
- `pthread_attr_setschedpolicy`: fibres of a real-time policy go before others, if scheduling is explicit. `EINVAL` for an unknown
- policy.
+ `pthread_attr_setschedpolicy`: fibres of a real-time policy go before others, if scheduling is
+ explicit. `EINVAL` for an unknown policy.
  */
-int fibre_attr_setschedpolicy(struct fibre_attr_t *attr,
-                              int policy);
+int fibre_attr_setschedpolicy(struct fibre_attr_t *attr, int policy);
 
 /*
- `pthread_attr_setscope`: there is one scope, which is called that of the system, as on Linux. `ENOTSUP` for that of the
- process, `EINVAL` for an unknown one.
+ `pthread_attr_setscope`: there is one scope, which is called that of the system, as on Linux.
+ `ENOTSUP` for that of the process, `EINVAL` for an unknown one.
  */
-int fibre_attr_setscope(struct fibre_attr_t *_attr,
-                        int scope);
+int fibre_attr_setscope(struct fibre_attr_t *_attr, int scope);
 
 /*
  `pthread_attr_setsigmask_np`: a new fibre's mask is its creator's: `ENOTSUP`, but for null.
@@ -561,21 +562,21 @@ int fibre_attr_setscope(struct fibre_attr_t *_attr,
 int fibre_attr_setsigmask(struct fibre_attr_t *_attr, const void *mask);
 
 /*
- `pthread_attr_setstack`: fibres have stacks of the runtime's, so this is refused: `ENOTSUP`; `EINVAL` for a stack that is
- too small.
+ `pthread_attr_setstack`: memory of the program's that is to be the stack, from its lowest byte
+ on. It has no guard, and nothing touches it once the fibre has been joined. `EINVAL` for a stack
+ that is too small, or for none.
  */
-int fibre_attr_setstack(struct fibre_attr_t *_attr,
-                        void *_stack,
-                        size_t size);
+int fibre_attr_setstack(struct fibre_attr_t *attr, void *stack, size_t size);
 
 /*
- `pthread_attr_setstackaddr`: refused, as `fibre_attr_setstack`.
+ `pthread_attr_setstackaddr`: the highest address of memory that is to be the stack, as
+ `fibre_attr_setstack` has it; how large it is `fibre_attr_setstacksize` says.
  */
-int fibre_attr_setstackaddr(struct fibre_attr_t *_attr, void *_stack);
+int fibre_attr_setstackaddr(struct fibre_attr_t *attr, void *stack);
 
 /*
- `pthread_attr_setstacksize`: bytes of the stack, which are rounded up to a power of two. `EINVAL` below
- `PTHREAD_STACK_MIN`.
+ `pthread_attr_setstacksize`: bytes of the stack, which are rounded up to a power of two.
+ `EINVAL` below `PTHREAD_STACK_MIN`.
  */
 int fibre_attr_setstacksize(struct fibre_attr_t *attr, size_t size);
 
@@ -585,15 +586,16 @@ int fibre_attr_setstacksize(struct fibre_attr_t *attr, size_t size);
 int fibre_barrier_destroy(struct fibre_barrier_t *barrier);
 
 /*
- `pthread_barrier_init`: one for so many parties. `EINVAL` for none, or for attributes that have been destroyed.
+ `pthread_barrier_init`: one for so many parties. `EINVAL` for none, or for attributes that have
+ been destroyed.
  */
 int fibre_barrier_init(struct fibre_barrier_t *barrier,
                        const struct fibre_barrierattr_t *attributes,
                        unsigned int parties);
 
 /*
- `pthread_barrier_wait`: waits until all parties have come. `PTHREAD_BARRIER_SERIAL_THREAD` (-1) for one of them, zero for the
- others. `EINVAL` if it has been destroyed.
+ `pthread_barrier_wait`: waits until all parties have come. `PTHREAD_BARRIER_SERIAL_THREAD` (-1)
+ for one of them, zero for the others. `EINVAL` if it has been destroyed.
  */
 int fibre_barrier_wait(struct fibre_barrier_t *barrier);
 
@@ -603,7 +605,7 @@ int fibre_barrier_wait(struct fibre_barrier_t *barrier);
 int fibre_barrierattr_destroy(struct fibre_barrierattr_t *attributes);
 
 /*
- `pthread_barrierattr_getpshared`: `PTHREAD_PROCESS_PRIVATE`.
+ `pthread_barrierattr_getpshared`: whether processes share the barrier.
  */
 int fibre_barrierattr_getpshared(const struct fibre_barrierattr_t *attributes, int *value);
 
@@ -613,22 +615,23 @@ int fibre_barrierattr_getpshared(const struct fibre_barrierattr_t *attributes, i
 int fibre_barrierattr_init(struct fibre_barrierattr_t *attributes);
 
 /*
- `pthread_barrierattr_setpshared`: `ENOTSUP` for `PTHREAD_PROCESS_SHARED`.
+ `pthread_barrierattr_setpshared`: `PTHREAD_PROCESS_SHARED` for a barrier of the system's, which
+ processes share; else `PTHREAD_PROCESS_PRIVATE`. Errors as for `fibre_mutexattr_setpshared`.
  */
 int fibre_barrierattr_setpshared(struct fibre_barrierattr_t *attributes, int value);
 
 /*
- Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling fibre waits, and its processor
- runs others. `errno` is what the routine has left. For calls that would block a processor: files, libraries of
- others. The routine is no fibre. Its thread blocks signals, as processors do,
- whatever it made of its mask before.
+ Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling
+ fibre waits, and its processor runs others. `errno` is what the routine has left. For calls that
+ would block a processor: files, libraries of others. The routine is no fibre. Its thread blocks
+ signals, as processors do, whatever it made of its mask before.
  */
-void *fibre_blocking(fibre_start_t routine,
-                     void *argument);
+void *fibre_blocking(fibre_start_t routine, void *argument);
 
 /*
- `pthread_cancel`: cancels a fibre, which ends at its next cancellation point. `ESRCH` if it has ended; `ENOTSUP` for a plain
- thread.
+ `pthread_cancel`: cancels a fibre, which ends at its next cancellation point; the caller itself
+ in this call, if its type is the asynchronous one. `ESRCH` if it has ended; `ENOTSUP` for a
+ plain thread.
  */
 int fibre_cancel(fibre_t thread);
 
@@ -638,14 +641,16 @@ int fibre_cancel(fibre_t thread);
 void fibre_cleanup_enter(struct fibre_cleanup_t *handler, fibre_routine_t routine, void *argument);
 
 /*
- Pops the cleanup handler that was pushed last, and calls it if asked to; for the macro `fibre_cleanup_pop`.
+ Pops the cleanup handler that was pushed last, and calls it if asked to; for the macro
+ `fibre_cleanup_pop`.
  */
 void fibre_cleanup_leave(struct fibre_cleanup_t *handler, int execute);
 
 /*
- `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it: `CLOCK_REALTIME` also if that is set meanwhile, which is
- noticed within a second. Returns an error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if `time` is none; `ENOTSUP` for
- clocks of CPU time.
+ `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it:
+ `CLOCK_REALTIME` also if that is set meanwhile, which is noticed within a second. Returns an
+ error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if
+ `time` is none; `ENOTSUP` for clocks of CPU time.
  */
 int fibre_clock_nanosleep(clockid_t clock,
                           int flags,
@@ -658,25 +663,26 @@ int fibre_clock_nanosleep(clockid_t clock,
 int fibre_clockjoin(fibre_t thread, void **result, clockid_t clock, const struct timespec *deadline);
 
 /*
- `close`: calls that wait for the descriptor fail with `EBADF`. No cancellation point.
+ `close`: calls that wait for the descriptor fail with `EBADF`. A cancellation point before it
+ begins.
  */
 int fibre_close(int fd);
 
 /*
- Adds processors to a cluster; null is the default one. `EAGAIN` if there is no room for so many, or their threads cannot be
- started.
+ Adds processors to a cluster; null is the default one. `EAGAIN` if there is no room for so many,
+ or their threads cannot be started.
  */
-int fibre_cluster_add_processors(struct fibre_cluster_t *cluster,
-                                 unsigned int more);
+int fibre_cluster_add_processors(struct fibre_cluster_t *cluster, unsigned int more);
 
 /*
- Starts another cluster. `EINVAL` for a configuration that makes no sense, `EAGAIN` if its threads cannot be started.
+ Starts another cluster. `EINVAL` for a configuration that makes no sense, `EAGAIN` if its
+ threads cannot be started.
  */
-int fibre_cluster_create(struct fibre_cluster_t **cluster,
-                         const struct fibre_config_t *config);
+int fibre_cluster_create(struct fibre_cluster_t **cluster, const struct fibre_config_t *config);
 
 /*
- Waits until all fibres of a cluster have ended, and ends it. `EDEADLK` in one of them, `EBUSY` while it is paused.
+ Waits until all fibres of a cluster have ended, and ends it. `EDEADLK` in one of them, `EBUSY`
+ while it is paused.
  */
 int fibre_cluster_destroy(struct fibre_cluster_t *cluster);
 
@@ -686,8 +692,8 @@ int fibre_cluster_destroy(struct fibre_cluster_t *cluster);
 size_t fibre_cluster_live(const struct fibre_cluster_t *cluster);
 
 /*
- Lets all processors of a cluster stand still, each between two fibres, until it is resumed as often; null is the default
- one. `EDEADLK` in one of its fibres.
+ Lets all processors of a cluster stand still, each between two fibres, until it is resumed as
+ often; null is the default one. `EDEADLK` in one of its fibres.
  */
 int fibre_cluster_pause(const struct fibre_cluster_t *cluster);
 
@@ -702,12 +708,11 @@ int fibre_cluster_processors(const struct fibre_cluster_t *cluster);
 int fibre_cluster_resume(const struct fibre_cluster_t *cluster);
 
 /*
- Ends a cluster come what may: waits for so many milliseconds, then cancels its fibres, waits again, and leaves
- behind what is there then. `ETIMEDOUT` if anything is; and as `fibre_cluster_destroy`.
+ Ends a cluster come what may: waits for so many milliseconds, then cancels its fibres, waits
+ again, and leaves behind what is there then. `ETIMEDOUT` if anything is; and as
+ `fibre_cluster_destroy`.
  */
-int fibre_cluster_stop(struct fibre_cluster_t *cluster,
-                       unsigned int drain_ms,
-                       unsigned int cancel_ms);
+int fibre_cluster_stop(struct fibre_cluster_t *cluster, unsigned int drain_ms, unsigned int cancel_ms);
 
 /*
  `pthread_cond_broadcast`: wakes all that wait. `EINVAL` if it has been destroyed.
@@ -715,7 +720,8 @@ int fibre_cluster_stop(struct fibre_cluster_t *cluster,
 int fibre_cond_broadcast(struct fibre_cond_t *cond);
 
 /*
- `pthread_cond_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+ `pthread_cond_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or
+ `CLOCK_MONOTONIC`; else `EINVAL`.
  */
 int fibre_cond_clockwait(struct fibre_cond_t *cond,
                          struct fibre_mutex_t *mutex,
@@ -723,8 +729,8 @@ int fibre_cond_clockwait(struct fibre_cond_t *cond,
                          const struct timespec *deadline);
 
 /*
- `pthread_cond_destroy`. `EBUSY` if somebody waits, `EINVAL` if it has been destroyed. Right after a broadcast it may
- wait for a moment, for those who are about to leave.
+ `pthread_cond_destroy`. `EBUSY` if somebody waits, `EINVAL` if it has been destroyed. Right
+ after a broadcast it may wait for a moment, for those who are about to leave.
  */
 int fibre_cond_destroy(struct fibre_cond_t *cond);
 
@@ -734,24 +740,26 @@ int fibre_cond_destroy(struct fibre_cond_t *cond);
 int fibre_cond_init(struct fibre_cond_t *cond, const struct fibre_condattr_t *attributes);
 
 /*
- `pthread_cond_signal`: wakes the one that has waited longest, if any. `EINVAL` if it has been destroyed.
+ `pthread_cond_signal`: wakes the one that has waited longest, if any. `EINVAL` if it has been
+ destroyed.
  */
 int fibre_cond_signal(struct fibre_cond_t *cond);
 
 /*
- `pthread_cond_timedwait`: the same until the condition variable's clock shows `deadline`, at most. `ETIMEDOUT`, with the mutex locked;
- `EINVAL` if that is no time, and then the mutex has not been unlocked.
+ `pthread_cond_timedwait`: the same until the condition variable's clock shows `deadline`, at
+ most. `ETIMEDOUT`, with the mutex locked; `EINVAL` if that is no time, and then the mutex has
+ not been unlocked.
  */
 int fibre_cond_timedwait(struct fibre_cond_t *cond,
                          struct fibre_mutex_t *mutex,
                          const struct timespec *deadline);
 
 /*
- `pthread_cond_wait`: unlocks the mutex, waits for a signal, and locks the mutex again. `EPERM` if the mutex is not the caller's, and its
- kind checks that; `EINVAL` if either has been destroyed. A cancellation point, left with the mutex locked.
+ `pthread_cond_wait`: unlocks the mutex, waits for a signal, and locks the mutex again. `EPERM`
+ if the mutex is not the caller's, and its kind checks that; `EINVAL` if either has been
+ destroyed. A cancellation point, left with the mutex locked.
  */
-int fibre_cond_wait(struct fibre_cond_t *cond,
-                    struct fibre_mutex_t *mutex);
+int fibre_cond_wait(struct fibre_cond_t *cond, struct fibre_mutex_t *mutex);
 
 /*
  `pthread_condattr_destroy`: they are of no use any more.
@@ -764,7 +772,7 @@ int fibre_condattr_destroy(struct fibre_condattr_t *attributes);
 int fibre_condattr_getclock(const struct fibre_condattr_t *attributes, clockid_t *clock_number);
 
 /*
- `pthread_condattr_getpshared`: `PTHREAD_PROCESS_PRIVATE`.
+ `pthread_condattr_getpshared`: whether processes share the condition variable.
  */
 int fibre_condattr_getpshared(const struct fibre_condattr_t *attributes, int *value);
 
@@ -779,12 +787,15 @@ int fibre_condattr_init(struct fibre_condattr_t *attributes);
 int fibre_condattr_setclock(struct fibre_condattr_t *attributes, clockid_t clock_number);
 
 /*
- `pthread_condattr_setpshared`: `ENOTSUP` for `PTHREAD_PROCESS_SHARED`.
+ `pthread_condattr_setpshared`: `PTHREAD_PROCESS_SHARED` for a condition variable of the
+ system's, which processes share and whose mutex they share, too; else `PTHREAD_PROCESS_PRIVATE`.
+ Errors as for `fibre_mutexattr_setpshared`.
  */
 int fibre_condattr_setpshared(struct fibre_condattr_t *attributes, int value);
 
 /*
- `connect`: to an address; waits for the peer, unless the socket is non-blocking. A cancellation point.
+ `connect`: to an address; waits for the peer, unless the socket is non-blocking. A cancellation
+ point.
  */
 int fibre_connect(int fd, const struct sockaddr *address, socklen_t length);
 
@@ -804,22 +815,22 @@ ptrdiff_t fibre_copy_file_range(int from,
 int fibre_creat(const char *path, unsigned int mode);
 
 /*
- `pthread_create`: a fibre in the caller's cluster, or, for a caller that is no fibre, in the default one. `EAGAIN` if there cannot be
- another one; `EINVAL` if the cluster has no such processor.
+ `pthread_create`: a fibre in the caller's cluster, or, for a caller that is no fibre, in the
+ default one. What has been created runs. `EAGAIN` if there cannot be another one, not even once
+ the caller has yielded; `EINVAL` if the cluster has no such processor, or the priority is none
+ of the policy.
  */
-int fibre_create(fibre_t *thread,
-                 const struct fibre_attr_t *attr,
-                 fibre_start_t start,
-                 void *argument);
+int fibre_create(fibre_t *thread, const struct fibre_attr_t *attr, fibre_start_t start, void *argument);
 
 /*
- `pthread_detach`: nobody will ask for the fibre's end. `ESRCH` if there is no such fibre, `EINVAL` if it is
- detached or being joined.
+ `pthread_detach`: nobody will ask for the fibre's end. `ESRCH` if there is no such fibre,
+ `EINVAL` if it is detached or being joined.
  */
 int fibre_detach(fibre_t thread);
 
 /*
- Prints all fibres that wait, and what for, to a descriptor. Returns how many there are.
+ Prints all fibres that wait, and what for, to a descriptor; also those that do not switch, with
+ their processors and the kernel's numbers of these' threads. Returns how many there are.
  */
 int fibre_dump(int descriptor);
 
@@ -899,8 +910,9 @@ int fibre_execvp(const char *name, char *const *words);
 int fibre_execvpe(const char *name, char *const *words, char *const *environment);
 
 /*
- `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its keys'
- destructors. In the main thread, lets all fibres run to their ends, and then ends the process with status 0.
+ `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its
+ keys' destructors. In the main thread, lets all fibres run to their ends, and then ends the
+ process with status 0; in a forked child, does so at once.
  */
 void fibre_exit(void *result);
 
@@ -910,30 +922,29 @@ void fibre_exit(void *result);
 int fibre_fallocate(int fd, int mode, off_t offset, off_t length);
 
 /*
- `fclose`: as [`fibre_close`](super::numbers) for the descriptor. What has not been written yet is written first, which blocks the
- thread.
+ `fclose`: as [`fibre_close`](super::numbers) for the descriptor. What has not been written yet
+ is written first, which blocks the thread.
  */
 int fibre_fclose(FILE *stream);
 
 /*
- `fcntl`, whose third argument may be a number or a pointer. Waiting for a lock (`F_SETLKW`, `F_OFD_SETLKW`) blocks the fibre.
+ `fcntl`, whose third argument may be a number or a pointer. Waiting for a lock (`F_SETLKW`,
+ `F_OFD_SETLKW`) blocks the fibre, and is a cancellation point before it begins.
  */
-int fibre_fcntl(int fd,
-                int command,
-                unsigned long argument);
+int fibre_fcntl(int fd, int command, unsigned long argument);
 
 /*
- Waits until something of `events` (`POLLIN`, `POLLOUT`, `POLLPRI`, `POLLRDHUP`) is the case with a descriptor, or an error or
- hang-up, and returns what is, as `poll` has it; 0 once the monotonic clock shows `*deadline`. Without a deadline (`NULL`) it waits
- for ever, and with one that has passed, it looks. -1 and `EBADF` for what is no descriptor, or is closed meanwhile
+ Waits until something of `events` (`POLLIN`, `POLLOUT`, `POLLPRI`, `POLLRDHUP`) is the case with
+ a descriptor, or an error or hang-up, and returns what is, as `poll` has it; 0 once the
+ monotonic clock shows `*deadline`. Without a deadline (`NULL`) it waits for ever, and with one
+ that has passed, it looks. -1 and `EBADF` for what is no descriptor, or is closed meanwhile
  ([`fibre_close`](super::numbers)); `EINVAL` for what is no time. A cancellation point.
 
- It is made for descriptors that are non-blocking, and read and written in any way. A program that reads by this library's
- calls makes no system call for a wait that follows a read which took all there was.
+ It is made for descriptors that are non-blocking, and read and written in any way. A program
+ that reads by this library's calls makes no system call for a wait that follows a read which
+ took all there was.
  */
-int fibre_fd_wait(int fd,
-                  int events,
-                  const struct timespec *deadline);
+int fibre_fd_wait(int fd, int events, const struct timespec *deadline);
 
 /*
  `fdatasync`. A cancellation point before it begins.
@@ -946,8 +957,8 @@ int fibre_fdatasync(int fd);
 int fibre_fexecve(int fd, char *const *words, char *const *environment);
 
 /*
- Waits until all fibres have ended. The processors of the default cluster stay, asleep. Blocks the thread; `EDEADLK` in a
- fibre.
+ Waits until all fibres have ended. The processors of the default cluster stay, asleep. Blocks
+ the thread; `EDEADLK` in a fibre.
  */
 int fibre_finalise(void);
 
@@ -975,19 +986,18 @@ int fibre_getaddrinfo(const char *node,
                       struct addrinfo **result);
 
 /*
- `pthread_getaffinity_np`: the processors that the caller's cluster has, or else the default one, as bits of a set of CPUs. `EINVAL` if there is no room for them,
- `ESRCH` if there is no such fibre.
+ `pthread_getaffinity_np`: the processors that the caller's cluster has, or else the default one,
+ as bits of a set of CPUs. `EINVAL` if there is no room for them, `ESRCH` if there is no such
+ fibre.
  */
-int fibre_getaffinity(fibre_t thread,
-                      size_t size,
-                      void *set);
+int fibre_getaffinity(fibre_t thread, size_t size, void *set);
 
 /*
- `pthread_getattr_np`: the attributes of a fibre. Where its stack lies is known for the caller only, and for plain
- threads not at all: then it is null, with the size that stacks have. `ESRCH` if there is no such fibre.
+ `pthread_getattr_np`: the attributes of a fibre, or of a plain thread. Where the stack lies is
+ known of the caller and of plain threads; of other fibres it is null, with the size that stacks
+ have. `ESRCH` if there is no such fibre.
  */
-int fibre_getattr(fibre_t thread,
-                  struct fibre_attr_t *attr);
+int fibre_getattr(fibre_t thread, struct fibre_attr_t *attr);
 
 /*
  `pthread_getattr_default_np`: what fibres are without attributes.
@@ -1000,10 +1010,10 @@ int fibre_getattr_default(struct fibre_attr_t *attr);
 int fibre_getconcurrency(void);
 
 /*
- `pthread_getcpuclockid`: fibres have no clocks of their own: `ENOENT`, as POSIX has it; `ESRCH` if there is no such fibre.
+ `pthread_getcpuclockid`: fibres have no clocks of their own: `ENOENT`, as POSIX has it; `ESRCH`
+ if there is no such fibre.
  */
-int fibre_getcpuclockid(fibre_t thread,
-                        clockid_t *_clock);
+int fibre_getcpuclockid(fibre_t thread, clockid_t *_clock);
 
 /*
  `getgrgid`. Blocks the fibre.
@@ -1074,7 +1084,8 @@ int fibre_gethostbyname_r(const char *name,
                           int *error);
 
 /*
- `pthread_getname_np`: the name, which needs up to 16 bytes; else `ERANGE`. `ESRCH` if there is no such fibre.
+ `pthread_getname_np`: the name; `ERANGE` if there is no room for 16 bytes, however short it is.
+ `ESRCH` if there is no such fibre.
  */
 int fibre_getname(fibre_t thread, char *name, size_t size);
 
@@ -1114,11 +1125,10 @@ struct passwd *fibre_getpwuid(uid_t user);
 int fibre_getpwuid_r(uid_t user, struct passwd *found, char *room, size_t length, struct passwd **result);
 
 /*
- `pthread_getschedparam`: what the fibre was created with, or what has been set since. `ESRCH` if there is no such fibre.
+ `pthread_getschedparam`: what the fibre was created with, or what has been set since. `ESRCH` if
+ there is no such fibre.
  */
-int fibre_getschedparam(fibre_t thread,
-                        int *policy,
-                        struct sched_param *param);
+int fibre_getschedparam(fibre_t thread, int *policy, struct sched_param *param);
 
 /*
  `getservbyname`. Blocks the fibre.
@@ -1156,7 +1166,8 @@ int fibre_getservbyport_r(int port,
 void *fibre_getspecific(fibre_key_t key);
 
 /*
- Where the `h_errno` of the calling fibre is, as long as that runs; what `h_errno` stands for in mapped programs.
+ Where the `h_errno` of the calling fibre is, as long as that runs; what `h_errno` stands for in
+ mapped programs.
  */
 int *fibre_h_errno_location(void);
 
@@ -1166,14 +1177,15 @@ int *fibre_h_errno_location(void);
 uint64_t fibre_id(void);
 
 /*
- Starts the default cluster, in which fibres live whose creators are no fibres. Without this call the first creation does so, with
- the defaults. Null for these. `EBUSY` if it has been started, `EINVAL` for a configuration that makes no sense, `EAGAIN` if threads cannot be
- started.
+ Starts the default cluster, in which fibres live whose creators are no fibres. Without this call
+ the first creation does so, with the defaults. Null for these. `EBUSY` if it has been started,
+ `EINVAL` for a configuration that makes no sense, `EAGAIN` if threads cannot be started.
  */
 int fibre_init(const struct fibre_config_t *config);
 
 /*
- `ioctl`, whose third argument may be a number or a pointer. Blocks the thread if the device does.
+ `ioctl`, whose third argument may be a number or a pointer. Blocks the thread if the device
+ does.
  */
 int fibre_ioctl(int fd, unsigned long request, unsigned long argument);
 
@@ -1183,42 +1195,41 @@ int fibre_ioctl(int fd, unsigned long request, unsigned long argument);
 int fibre_is_fibre(void);
 
 /*
- `pthread_join`: waits for a fibre's end, and has its result. `ESRCH` if there is no such fibre, `EINVAL` if it is detached or
- being joined, `EDEADLK` if it is the caller or waits for the caller; `EAGAIN` if it never ran, as there was no stack for it. A cancellation point.
+ `pthread_join`: waits for a fibre's end, and has its result. `ESRCH` if there is no such fibre,
+ `EINVAL` if it is detached or being joined, `EDEADLK` if it is the caller or waits for the
+ caller; `EAGAIN` if it never ran, as there was no stack for it. A cancellation point.
  */
-int fibre_join(fibre_t thread,
-               void **result);
+int fibre_join(fibre_t thread, void **result);
 
 /*
- `pthread_key_create`: a new key, whose values are null. When a fibre ends, the destructor is called with its value, if that is
- not null; up to four times over, if destructors set values again. `EAGAIN` is never returned.
+ `pthread_key_create`: a new key, whose values are null. When a fibre ends, the destructor is
+ called with its value, if that is not null; up to four times over, if destructors set values
+ again. `ENOMEM` if there is no memory for it; `EAGAIN` is never returned.
  */
-int fibre_key_create(fibre_key_t *key,
-                     fibre_routine_t destructor);
+int fibre_key_create(fibre_key_t *key, fibre_routine_t destructor);
 
 /*
- `pthread_key_delete`: nobody has a value of it any more, and no destructor is called. `EINVAL` if there is no
- such key.
+ `pthread_key_delete`: nobody has a value of it any more, and no destructor is called. `EINVAL`
+ if there is no such key.
  */
 int fibre_key_delete(fibre_key_t key);
 
 /*
- `pthread_kill`: sends a signal to the caller, as [`fibre_raise`], or to the process of another fibre that there is; zero only looks for the
- fibre. No call of the fibre is interrupted. `ESRCH` if there is no such fibre, `EINVAL` for no signal.
+ `pthread_kill`: sends a signal to the caller, as [`fibre_raise`], or to the process of another
+ fibre that there is; zero only looks for the fibre. No call of the fibre is interrupted. `ESRCH`
+ if there is no such fibre, `EINVAL` for no signal.
  */
-int fibre_kill(fibre_t thread,
-               int signal);
+int fibre_kill(fibre_t thread, int signal);
 
 /*
- `lockf`: waits for the lock of a part of a file (`F_LOCK`) by a thread of its own. Then a cancellation point before it begins.
+ `lockf`: waits for the lock of a part of a file (`F_LOCK`) by a thread of its own. Then a
+ cancellation point before it begins.
  */
-int fibre_lockf(int fd,
-                int operation,
-                off_t length);
+int fibre_lockf(int fd, int operation, off_t length);
 
 /*
- Moves the calling fibre to a cluster; null is the default one. `ENOTSUP` if the caller is no fibre, or stays on a
- processor.
+ Moves the calling fibre to a cluster; null is the default one. `ENOTSUP` if the caller is no
+ fibre, or stays on a processor.
  */
 int fibre_migrate(const struct fibre_cluster_t *cluster);
 
@@ -1233,7 +1244,8 @@ ptrdiff_t fibre_mq_receive(int queue, char *message, size_t room, unsigned int *
 int fibre_mq_send(int queue, const char *message, size_t length, unsigned int priority);
 
 /*
- `mq_timedreceive`: waits for a message until then at most, unless the queue is non-blocking. A cancellation point before it begins.
+ `mq_timedreceive`: waits for a message until then at most, unless the queue is non-blocking. A
+ cancellation point.
  */
 ptrdiff_t fibre_mq_timedreceive(int queue,
                                 char *message,
@@ -1242,7 +1254,8 @@ ptrdiff_t fibre_mq_timedreceive(int queue,
                                 const struct timespec *deadline);
 
 /*
- `mq_timedsend`: waits for room until then at most, unless the queue is non-blocking. A cancellation point before it begins.
+ `mq_timedsend`: waits for room until then at most, unless the queue is non-blocking. A
+ cancellation point.
  */
 int fibre_mq_timedsend(int queue,
                        const char *message,
@@ -1251,12 +1264,12 @@ int fibre_mq_timedsend(int queue,
                        const struct timespec *deadline);
 
 /*
- `msgrcv`: waits for a message, unless `IPC_NOWAIT` says otherwise. A cancellation point before it begins.
+ `msgrcv`: waits for a message, unless `IPC_NOWAIT` says otherwise. A cancellation point.
  */
 ptrdiff_t fibre_msgrcv(int queue, void *message, size_t room, long kind, int flags);
 
 /*
- `msgsnd`: waits for room, unless `IPC_NOWAIT` says otherwise. A cancellation point before it begins.
+ `msgsnd`: waits for room, unless `IPC_NOWAIT` says otherwise. A cancellation point.
  */
 int fibre_msgsnd(int queue, const void *message, size_t length, int flags);
 
@@ -1266,19 +1279,22 @@ int fibre_msgsnd(int queue, const void *message, size_t length, int flags);
 int fibre_msync(void *start, size_t length, int flags);
 
 /*
- `pthread_mutex_clocklock`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+ `pthread_mutex_clocklock`: the same by this clock, which is `CLOCK_REALTIME` or
+ `CLOCK_MONOTONIC`; else `EINVAL`.
  */
 int fibre_mutex_clocklock(struct fibre_mutex_t *mutex,
                           clockid_t clock_number,
                           const struct timespec *deadline);
 
 /*
- `pthread_mutex_consistent`: `EINVAL`, as no mutex is robust.
+ `pthread_mutex_consistent`: what a robust mutex guards is in order again. `EINVAL` if it is not
+ robust, or its owner has not died.
  */
-int fibre_mutex_consistent(struct fibre_mutex_t *_mutex);
+int fibre_mutex_consistent(struct fibre_mutex_t *mutex);
 
 /*
- `pthread_mutex_destroy`. `EBUSY` if somebody has it or waits for a condition with it, `EINVAL` if it has been destroyed.
+ `pthread_mutex_destroy`. `EBUSY` if somebody has it or waits for a condition with it, `EINVAL`
+ if it has been destroyed.
  */
 int fibre_mutex_destroy(struct fibre_mutex_t *mutex);
 
@@ -1288,13 +1304,15 @@ int fibre_mutex_destroy(struct fibre_mutex_t *mutex);
 int fibre_mutex_getprioceiling(const struct fibre_mutex_t *_mutex, int *_ceiling);
 
 /*
- `pthread_mutex_init`: a free mutex. `EINVAL` for attributes that have been destroyed.
+ `pthread_mutex_init`: a free mutex. `EINVAL` for attributes that have been destroyed; `ENOTSUP`
+ for a variant of one that processes share, or that is robust.
  */
 int fibre_mutex_init(struct fibre_mutex_t *mutex, const struct fibre_mutexattr_t *attributes);
 
 /*
- `pthread_mutex_lock`: waits until it is the caller's. `EDEADLK` if it is already, and the kind checks that; `EAGAIN` if it is
- recursive and has been locked too often; `EINVAL` if it has been destroyed.
+ `pthread_mutex_lock`: waits until it is the caller's. `EDEADLK` if it is already, and the kind
+ checks that; `EAGAIN` if it is recursive and has been locked too often; `EINVAL` if it has been
+ destroyed.
  */
 int fibre_mutex_lock(struct fibre_mutex_t *mutex);
 
@@ -1304,11 +1322,11 @@ int fibre_mutex_lock(struct fibre_mutex_t *mutex);
 int fibre_mutex_setprioceiling(struct fibre_mutex_t *_mutex, int _ceiling, int *_old);
 
 /*
- `pthread_mutex_timedlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time and
- the mutex is not free; else as [`fibre_mutex_lock`].
+ `pthread_mutex_timedlock`: waits until the clock of real time shows `deadline`, at most.
+ `ETIMEDOUT`; `EINVAL` if that is no time and the mutex is not free; else as
+ [`fibre_mutex_lock`].
  */
-int fibre_mutex_timedlock(struct fibre_mutex_t *mutex,
-                          const struct timespec *deadline);
+int fibre_mutex_timedlock(struct fibre_mutex_t *mutex, const struct timespec *deadline);
 
 /*
  `pthread_mutex_trylock`. `EBUSY` if it is not free.
@@ -1336,12 +1354,12 @@ int fibre_mutexattr_getprioceiling(const struct fibre_mutexattr_t *_attributes, 
 int fibre_mutexattr_getprotocol(const struct fibre_mutexattr_t *attributes, int *value);
 
 /*
- `pthread_mutexattr_getpshared`: `PTHREAD_PROCESS_PRIVATE`.
+ `pthread_mutexattr_getpshared`: whether processes share the mutex.
  */
 int fibre_mutexattr_getpshared(const struct fibre_mutexattr_t *attributes, int *value);
 
 /*
- `pthread_mutexattr_getrobust`: `PTHREAD_MUTEX_STALLED`.
+ `pthread_mutexattr_getrobust`: whether the mutex is robust.
  */
 int fibre_mutexattr_getrobust(const struct fibre_mutexattr_t *attributes, int *value);
 
@@ -1366,17 +1384,22 @@ int fibre_mutexattr_init(struct fibre_mutexattr_t *attributes);
 int fibre_mutexattr_setprioceiling(struct fibre_mutexattr_t *_attributes, int _ceiling);
 
 /*
- `pthread_mutexattr_setprotocol`: `ENOTSUP` for `PTHREAD_PRIO_INHERIT` and `PTHREAD_PRIO_PROTECT`.
+ `pthread_mutexattr_setprotocol`: `ENOTSUP` for `PTHREAD_PRIO_INHERIT` and
+ `PTHREAD_PRIO_PROTECT`.
  */
 int fibre_mutexattr_setprotocol(struct fibre_mutexattr_t *attributes, int value);
 
 /*
- `pthread_mutexattr_setpshared`: `ENOTSUP` for `PTHREAD_PROCESS_SHARED`.
+ `pthread_mutexattr_setpshared`: `PTHREAD_PROCESS_SHARED` for a mutex of the system's, which
+ processes share; else `PTHREAD_PROCESS_PRIVATE`. `EINVAL` for another value, `ENOTSUP` if the
+ system's library is one that we do not know.
  */
 int fibre_mutexattr_setpshared(struct fibre_mutexattr_t *attributes, int value);
 
 /*
- `pthread_mutexattr_setrobust`: `ENOTSUP` for `PTHREAD_MUTEX_ROBUST`.
+ `pthread_mutexattr_setrobust`: `PTHREAD_MUTEX_ROBUST` for a mutex of the system's that tells the
+ next owner if one has ended with it; else `PTHREAD_MUTEX_STALLED`. Errors as for
+ `fibre_mutexattr_setpshared`.
  */
 int fibre_mutexattr_setrobust(struct fibre_mutexattr_t *attributes, int value);
 
@@ -1386,26 +1409,26 @@ int fibre_mutexattr_setrobust(struct fibre_mutexattr_t *attributes, int value);
 int fibre_mutexattr_settype(struct fibre_mutexattr_t *attributes, int kind);
 
 /*
- Chooses the lock that a mutex is made of, by a constant of the header: `HYBRID` (default: spins for a moment, then blocks; is freed
- for whoever comes first, but handed to who starves), `BARGING` (blocks at once), `SPIN_THEN_BLOCK`, `BATON` (first come, first
- served), `EXCHANGE` (the same, and the next one runs at once in the caller's place), `SPIN` (never blocks). `EINVAL` for
- another number.
+ Chooses the lock that a mutex is made of, by a constant of the header: `HYBRID` (default: spins
+ for a moment, then blocks; is freed for whoever comes first, but handed to who starves),
+ `BARGING` (blocks at once), `SPIN_THEN_BLOCK`, `BATON` (first come, first served), `EXCHANGE`
+ (the same, and the next one runs at once in the caller's place), `SPIN` (never blocks). `EINVAL`
+ for another number.
  */
-int fibre_mutexattr_setvariant(struct fibre_mutexattr_t *attributes,
-                               int variant);
+int fibre_mutexattr_setvariant(struct fibre_mutexattr_t *attributes, int variant);
 
 /*
- `nanosleep`: -1 and `EINVAL` if `time` is none. What would remain is not written, as fibres are not interrupted.
+ `nanosleep`: -1 and `EINVAL` if `time` is none, `EFAULT` if it is not there. What would remain
+ is not written, as fibres are not interrupted.
  */
-int fibre_nanosleep(const struct timespec *time,
-                    struct timespec *remaining);
+int fibre_nanosleep(const struct timespec *time, struct timespec *remaining);
 
 /*
- `pthread_once`: calls `routine`, unless that has been done, and returns when it has been done, by whomever. If the one that does it
- ends in it, is cancelled, or throws an exception, it has not been done, and the next one does it. `EDEADLK` if the caller is in it already.
+ `pthread_once`: calls `routine`, unless that has been done, and returns when it has been done,
+ by whomever. If the one that does it ends in it, is cancelled, or throws an exception, it has
+ not been done, and the next one does it. `EDEADLK` if the caller is in it already.
  */
-int fibre_once(struct fibre_once_t *once,
-               void (*routine)(void));
+int fibre_once(struct fibre_once_t *once, void (*routine)(void));
 
 /*
  `open`: [`fibre_openat`] from the current directory.
@@ -1413,25 +1436,22 @@ int fibre_once(struct fibre_once_t *once,
 int fibre_open(const char *path, int flags, unsigned int mode);
 
 /*
- `openat`. Opening a named pipe waits for its other end, unless that is to be non-blocking. A cancellation point before it begins.
+ `openat`. Opening a named pipe waits for its other end, unless that is to be non-blocking. A
+ cancellation point before it begins.
  */
-int fibre_openat(int directory,
-                 const char *path,
-                 int flags,
-                 unsigned int mode);
+int fibre_openat(int directory, const char *path, int flags, unsigned int mode);
 
 /*
- Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done so since the last time; now and then it
- returns without that. A cancellation point.
+ Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done
+ so since the last time; now and then it returns without that. A cancellation point.
  */
 int fibre_park(void);
 
 /*
- `fibre_park` until a moment of a clock: `CLOCK_REALTIME` or `CLOCK_MONOTONIC`. `ETIMEDOUT`; `EINVAL` for another clock, or
- a time that is none.
+ `fibre_park` until a moment of a clock: `CLOCK_REALTIME` or `CLOCK_MONOTONIC`. `ETIMEDOUT`;
+ `EINVAL` for another clock, or a time that is none.
  */
-int fibre_park_until(clockid_t clock,
-                     const struct timespec *deadline);
+int fibre_park_until(clockid_t clock, const struct timespec *deadline);
 
 /*
  `pclose`: closes the stream and waits for the command's end. Blocks the fibre.
@@ -1459,10 +1479,10 @@ int fibre_poll(struct pollfd *fds, nfds_t count, int timeout);
 int fibre_poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
 
 /*
- `popen`: starts a command, and is a stream to or from it, which blocks the thread as others do. Blocks the fibre.
+ `popen`: starts a command, and is a stream to or from it, which blocks the thread as others do.
+ Blocks the fibre.
  */
-FILE *fibre_popen(const char *command,
-                  const char *mode);
+FILE *fibre_popen(const char *command, const char *mode);
 
 /*
  `posix_fallocate`: room for a part of a file; returns an error number. Blocks the fibre.
@@ -1470,7 +1490,8 @@ FILE *fibre_popen(const char *command,
 int fibre_posix_fallocate(int fd, off_t offset, off_t length);
 
 /*
- `posix_spawn`: the program blocks the signals that the caller blocks, unless the attributes say which. Blocks the fibre.
+ `posix_spawn`: the program blocks the signals that the caller blocks, unless the attributes say
+ which. Blocks the fibre.
  */
 int fibre_posix_spawn(pid_t *pid,
                       const char *path,
@@ -1490,8 +1511,8 @@ int fibre_posix_spawnp(pid_t *pid,
                        char *const *environment);
 
 /*
- `ppoll`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has raised
- itself interrupts it. A cancellation point.
+ `ppoll`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has
+ raised itself interrupts it. A cancellation point.
  */
 int fibre_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *signals);
 
@@ -1525,13 +1546,14 @@ ptrdiff_t fibre_preadv(int fd, const struct iovec *buffers, int count, off_t off
 ptrdiff_t fibre_preadv2(int fd, const struct iovec *buffers, int count, off_t offset, int flags);
 
 /*
- The number of the processor that the calling fibre is on, within its cluster; -1 on a plain thread.
+ The number of the processor that the calling fibre is on, within its cluster; -1 on a plain
+ thread.
  */
 int fibre_processor(void);
 
 /*
- `pselect`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has raised
- itself interrupts it. A cancellation point.
+ `pselect`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has
+ raised itself interrupts it. A cancellation point.
  */
 int fibre_pselect(int count,
                   fd_set *readable,
@@ -1556,14 +1578,15 @@ ptrdiff_t fibre_pwritev(int fd, const struct iovec *buffers, int count, off_t of
 ptrdiff_t fibre_pwritev2(int fd, const struct iovec *buffers, int count, off_t offset, int flags);
 
 /*
- `raise`: sends a signal to the calling fibre or thread; if it has a handler, that has run when this returns. -1 and `EINVAL` for
- no signal. What a fibre blocks
+ `raise`: sends a signal to the calling fibre or thread; if it has a handler, that has run when
+ this returns. -1 and `EINVAL` for no signal. What a fibre blocks
  ([`fibre_sigmask`](crate::sigmask::fibre_sigmask)) is pending then, once.
  */
 int fibre_raise(int signal);
 
 /*
- `read`: as many bytes as there are, at least one unless it is the end; waits for these. A cancellation point.
+ `read`: as many bytes as there are, at least one unless it is the end; waits for these. A
+ cancellation point.
  */
 ptrdiff_t fibre_read(int fd, void *bytes, size_t count);
 
@@ -1588,8 +1611,8 @@ ptrdiff_t fibre_recv(int fd, void *bytes, size_t count, int flags);
 ptrdiff_t fibre_recv_chk(int fd, void *bytes, size_t count, size_t room, int flags);
 
 /*
- `recvfrom`: a message, or what there is of a stream, or all that was asked for with `MSG_WAITALL`; waits for it unless the
- socket or the call is non-blocking. A cancellation point.
+ `recvfrom`: a message, or what there is of a stream, or all that was asked for with
+ `MSG_WAITALL`; waits for it unless the socket or the call is non-blocking. A cancellation point.
  */
 ptrdiff_t fibre_recvfrom(int fd,
                          void *bytes,
@@ -1610,14 +1633,10 @@ ptrdiff_t fibre_recvfrom_chk(int fd,
                              socklen_t *length);
 
 /*
- `recvmmsg`: several messages, as many as were asked for unless time is over after one, or only the first is waited
- for (`MSG_WAITFORONE`); says how many.
+ `recvmmsg`: several messages, as many as were asked for unless time is over after one, or only
+ the first is waited for (`MSG_WAITFORONE`); says how many.
  */
-int fibre_recvmmsg(int fd,
-                   struct mmsghdr *messages,
-                   unsigned int count,
-                   int flags,
-                   struct timespec *timeout);
+int fibre_recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout);
 
 /*
  `recvmsg`: [`fibre_recvfrom`] into several buffers, with what comes along.
@@ -1625,21 +1644,24 @@ int fibre_recvmmsg(int fd,
 ptrdiff_t fibre_recvmsg(int fd, struct msghdr *message, int flags);
 
 /*
- `pthread_rwlock_clockrdlock`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+ `pthread_rwlock_clockrdlock`: the same by this clock, which is `CLOCK_REALTIME` or
+ `CLOCK_MONOTONIC`; else `EINVAL`.
  */
 int fibre_rwlock_clockrdlock(struct fibre_rwlock_t *lock,
                              clockid_t clock_number,
                              const struct timespec *deadline);
 
 /*
- `pthread_rwlock_clockwrlock`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+ `pthread_rwlock_clockwrlock`: the same by this clock, which is `CLOCK_REALTIME` or
+ `CLOCK_MONOTONIC`; else `EINVAL`.
  */
 int fibre_rwlock_clockwrlock(struct fibre_rwlock_t *lock,
                              clockid_t clock_number,
                              const struct timespec *deadline);
 
 /*
- `pthread_rwlock_destroy`. `EBUSY` if somebody has it or waits for it, `EINVAL` if it has been destroyed.
+ `pthread_rwlock_destroy`. `EBUSY` if somebody has it or waits for it, `EINVAL` if it has been
+ destroyed.
  */
 int fibre_rwlock_destroy(struct fibre_rwlock_t *lock);
 
@@ -1649,24 +1671,22 @@ int fibre_rwlock_destroy(struct fibre_rwlock_t *lock);
 int fibre_rwlock_init(struct fibre_rwlock_t *lock, const struct fibre_rwlockattr_t *attributes);
 
 /*
- `pthread_rwlock_rdlock`: waits until the caller may read. `EDEADLK` if it writes, `EAGAIN` with too many readers, `EINVAL` if it has been
- destroyed.
+ `pthread_rwlock_rdlock`: waits until the caller may read. `EDEADLK` if it writes, `EAGAIN` with
+ too many readers, `EINVAL` if it has been destroyed.
  */
 int fibre_rwlock_rdlock(struct fibre_rwlock_t *lock);
 
 /*
- `pthread_rwlock_timedrdlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time;
- else as [`fibre_rwlock_rdlock`].
+ `pthread_rwlock_timedrdlock`: waits until the clock of real time shows `deadline`, at most.
+ `ETIMEDOUT`; `EINVAL` if that is no time; else as [`fibre_rwlock_rdlock`].
  */
-int fibre_rwlock_timedrdlock(struct fibre_rwlock_t *lock,
-                             const struct timespec *deadline);
+int fibre_rwlock_timedrdlock(struct fibre_rwlock_t *lock, const struct timespec *deadline);
 
 /*
- `pthread_rwlock_timedwrlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time;
- else as [`fibre_rwlock_wrlock`].
+ `pthread_rwlock_timedwrlock`: waits until the clock of real time shows `deadline`, at most.
+ `ETIMEDOUT`; `EINVAL` if that is no time; else as [`fibre_rwlock_wrlock`].
  */
-int fibre_rwlock_timedwrlock(struct fibre_rwlock_t *lock,
-                             const struct timespec *deadline);
+int fibre_rwlock_timedwrlock(struct fibre_rwlock_t *lock, const struct timespec *deadline);
 
 /*
  `pthread_rwlock_tryrdlock`. `EBUSY` if one cannot read at once.
@@ -1679,12 +1699,14 @@ int fibre_rwlock_tryrdlock(struct fibre_rwlock_t *lock);
 int fibre_rwlock_trywrlock(struct fibre_rwlock_t *lock);
 
 /*
- `pthread_rwlock_unlock`: gives back what the caller has. `EPERM` if nobody has it, or somebody else writes.
+ `pthread_rwlock_unlock`: gives back what the caller has. `EPERM` if nobody has it, or somebody
+ else writes.
  */
 int fibre_rwlock_unlock(struct fibre_rwlock_t *lock);
 
 /*
- `pthread_rwlock_wrlock`: waits until the caller may write. `EDEADLK` if it does already, `EINVAL` if it has been destroyed.
+ `pthread_rwlock_wrlock`: waits until the caller may write. `EDEADLK` if it does already,
+ `EINVAL` if it has been destroyed.
  */
 int fibre_rwlock_wrlock(struct fibre_rwlock_t *lock);
 
@@ -1699,7 +1721,7 @@ int fibre_rwlockattr_destroy(struct fibre_rwlockattr_t *attributes);
 int fibre_rwlockattr_getkind(const struct fibre_rwlockattr_t *attributes, int *kind);
 
 /*
- `pthread_rwlockattr_getpshared`: `PTHREAD_PROCESS_PRIVATE`.
+ `pthread_rwlockattr_getpshared`: whether processes share the lock.
  */
 int fibre_rwlockattr_getpshared(const struct fibre_rwlockattr_t *attributes, int *value);
 
@@ -1709,20 +1731,22 @@ int fibre_rwlockattr_getpshared(const struct fibre_rwlockattr_t *attributes, int
 int fibre_rwlockattr_init(struct fibre_rwlockattr_t *attributes);
 
 /*
- `pthread_rwlockattr_setkind_np`: `PTHREAD_RWLOCK_PREFER_READER_NP` (default) and `PTHREAD_RWLOCK_PREFER_WRITER_NP`: readers, if others
- read already; `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`: who has waited longer, so that nobody starves. `EINVAL` for
- another number.
+ `pthread_rwlockattr_setkind_np`: `PTHREAD_RWLOCK_PREFER_READER_NP` (default) and
+ `PTHREAD_RWLOCK_PREFER_WRITER_NP`: readers, if others read already;
+ `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`: who has waited longer, so that nobody starves.
+ `EINVAL` for another number.
  */
-int fibre_rwlockattr_setkind(struct fibre_rwlockattr_t *attributes,
-                             int kind);
+int fibre_rwlockattr_setkind(struct fibre_rwlockattr_t *attributes, int kind);
 
 /*
- `pthread_rwlockattr_setpshared`: `ENOTSUP` for `PTHREAD_PROCESS_SHARED`.
+ `pthread_rwlockattr_setpshared`: `PTHREAD_PROCESS_SHARED` for a lock of the system's, which
+ processes share; else `PTHREAD_PROCESS_PRIVATE`. Errors as for `fibre_mutexattr_setpshared`.
  */
 int fibre_rwlockattr_setpshared(struct fibre_rwlockattr_t *attributes, int value);
 
 /*
- `select`: with a time-out, of which what is left is written back, `NULL` for none. A cancellation point.
+ `select`: with a time-out, of which what is left is written back, `NULL` for none. A
+ cancellation point.
  */
 int fibre_select(int count, fd_set *readable, fd_set *writable, fd_set *urgent, struct timeval *timeout);
 
@@ -1732,16 +1756,17 @@ int fibre_select(int count, fd_set *readable, fd_set *writable, fd_set *urgent, 
 fibre_t fibre_self(void);
 
 /*
- `sem_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+ `sem_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else
+ `EINVAL`.
  */
 int fibre_sem_clockwait(struct fibre_sem_t *semaphore,
                         clockid_t clock_number,
                         const struct timespec *deadline);
 
 /*
- `sem_close`: -1 and `ENOSYS`, as none can be opened.
+ `sem_close`: ends the use of a semaphore with a name. `EINVAL` if it is none.
  */
-int fibre_sem_close(struct fibre_sem_t *_semaphore);
+int fibre_sem_close(struct fibre_sem_t *semaphore);
 
 /*
  `sem_destroy`. `EBUSY` if somebody waits, `EINVAL` if it has been destroyed.
@@ -1754,25 +1779,22 @@ int fibre_sem_destroy(struct fibre_sem_t *semaphore);
 int fibre_sem_getvalue(struct fibre_sem_t *semaphore, int *value);
 
 /*
- `sem_init`: one with so many permits. `EINVAL` if that is more than `SEM_VALUE_MAX`; `ENOSYS` if it is to be shared between
- processes.
+ `sem_init`: one with so many permits. `EINVAL` if that is more than `SEM_VALUE_MAX`; one that
+ processes share is one of the system's: `ENOSYS` if its library is one that we do not know.
  */
-int fibre_sem_init(struct fibre_sem_t *semaphore,
-                   int shared,
-                   unsigned int permits);
+int fibre_sem_init(struct fibre_sem_t *semaphore, int shared, unsigned int permits);
 
 /*
- `sem_post`: brings a permit. `EOVERFLOW` if there are `SEM_VALUE_MAX`, `EINVAL` if it has been destroyed. Signal handlers may call it
- on threads of the program.
+ `sem_post`: brings a permit. `EOVERFLOW` if there are `SEM_VALUE_MAX`, `EINVAL` if it has been
+ destroyed. Signal handlers may call it on threads of the program.
  */
 int fibre_sem_post(struct fibre_sem_t *semaphore);
 
 /*
- `sem_timedwait`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time; else as
- [`fibre_sem_wait`].
+ `sem_timedwait`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`;
+ `EINVAL` if that is no time; else as [`fibre_sem_wait`].
  */
-int fibre_sem_timedwait(struct fibre_sem_t *semaphore,
-                        const struct timespec *deadline);
+int fibre_sem_timedwait(struct fibre_sem_t *semaphore, const struct timespec *deadline);
 
 /*
  `sem_trywait`. `EAGAIN` if there is no permit.
@@ -1780,13 +1802,13 @@ int fibre_sem_timedwait(struct fibre_sem_t *semaphore,
 int fibre_sem_trywait(struct fibre_sem_t *semaphore);
 
 /*
- `sem_unlink`: -1 and `ENOSYS`, as there are no names.
+ `sem_unlink`: takes a semaphore's name away.
  */
-int fibre_sem_unlink(const char *_name);
+int fibre_sem_unlink(const char *name);
 
 /*
- `sem_wait`: waits for a permit and takes it; first come, first served. `EINVAL` if it has been destroyed. A cancellation
- point.
+ `sem_wait`: waits for a permit and takes it; first come, first served. `EINVAL` if it has been
+ destroyed. A cancellation point.
  */
 int fibre_sem_wait(struct fibre_sem_t *semaphore);
 
@@ -1806,14 +1828,12 @@ int fibre_semtimedop(int set, struct sembuf *operations, size_t count, const str
 ptrdiff_t fibre_send(int fd, const void *bytes, size_t count, int flags);
 
 /*
- `sendfile`: from a file to anything, whose room it waits for unless that is non-blocking. A cancellation point.
+ `sendfile`: from a file to anything, whose room it waits for unless that is non-blocking. A
+ cancellation point.
 
  In a fibre the bytes go through a buffer of 64 KiB.
  */
-ptrdiff_t fibre_sendfile(int out,
-                         int file,
-                         off_t *offset,
-                         size_t count);
+ptrdiff_t fibre_sendfile(int out, int file, off_t *offset, size_t count);
 
 /*
  `sendmmsg`: several messages; says how many were sent.
@@ -1826,8 +1846,8 @@ int fibre_sendmmsg(int fd, struct mmsghdr *messages, unsigned int count, int fla
 ptrdiff_t fibre_sendmsg(int fd, const struct msghdr *message, int flags);
 
 /*
- `sendto`: a message, or all bytes of a stream unless the socket or the call is non-blocking; waits until there is
- room. `EPIPE` without SIGPIPE. A cancellation point.
+ `sendto`: a message, or all bytes of a stream unless the socket or the call is non-blocking;
+ waits until there is room. `EPIPE` without SIGPIPE. A cancellation point.
  */
 ptrdiff_t fibre_sendto(int fd,
                        const void *bytes,
@@ -1837,12 +1857,11 @@ ptrdiff_t fibre_sendto(int fd,
                        socklen_t length);
 
 /*
- `pthread_setaffinity_np`: a fibre that there is cannot be sent to other processors: `ENOTSUP`, unless the set has all of
- its cluster's. `EINVAL` for an empty set; `ESRCH` if there is no such fibre.
+ `pthread_setaffinity_np`: a fibre that there is cannot be sent to other processors: `ENOTSUP`,
+ unless the set has all of its cluster's. `EINVAL` for an empty set; `ESRCH` if there is no such
+ fibre.
  */
-int fibre_setaffinity(fibre_t thread,
-                      size_t size,
-                      const void *set);
+int fibre_setaffinity(fibre_t thread, size_t size, const void *set);
 
 /*
  `pthread_setattr_default_np`: `ENOTSUP`; `fibre_init` and the environment set defaults.
@@ -1850,35 +1869,37 @@ int fibre_setaffinity(fibre_t thread,
 int fibre_setattr_default(const struct fibre_attr_t *_attr);
 
 /*
- `pthread_setcancelstate`: whether the calling fibre is ended if it is cancelled. `EINVAL` for an unknown state.
+ `pthread_setcancelstate`: whether the calling fibre is ended if it is cancelled: in this call,
+ if it has been and its type is the asynchronous one. `EINVAL` for an unknown state.
  */
-int fibre_setcancelstate(int state,
-                         int *old);
+int fibre_setcancelstate(int state, int *old);
 
 /*
- `pthread_setcanceltype`: accepts both types, and treats the asynchronous one as the deferred one. `EINVAL` for another one.
+ `pthread_setcanceltype`: accepts both types. A request that is pending acts in a call that sets
+ the asynchronous one; later ones act at cancellation points, with either type. `EINVAL` for
+ another type.
  */
-int fibre_setcanceltype(int kind,
-                        int *old);
+int fibre_setcanceltype(int kind, int *old);
 
 /*
- `pthread_setconcurrency`: a hint, which is kept and not followed: `fibre_cluster_add_processors` says it better. `EINVAL` below
- zero.
+ `pthread_setconcurrency`: a hint, which is kept and not followed: `fibre_cluster_add_processors`
+ says it better. `EINVAL` below zero.
  */
 int fibre_setconcurrency(int level);
 
 /*
- `pthread_setname_np`: up to 15 bytes. `ERANGE` for a longer name, `ESRCH` if there is no such fibre.
+ `pthread_setname_np`: up to 15 bytes. The kernel is told of the names of plain threads, and of
+ `main`, whether it is a fibre or not: that is the process'. `ERANGE` for a longer name, `ESRCH`
+ if there is no such fibre.
  */
 int fibre_setname(fibre_t thread, const char *name);
 
 /*
- `pthread_setschedparam`: keeps what a fibre has; a fibre that there is cannot be given another priority: `ENOTSUP`. `EINVAL` for an
- unknown policy, or a priority beyond its range; `ESRCH` if there is no such fibre.
+ `pthread_setschedparam`: keeps what a fibre has; a fibre that there is cannot be given another
+ priority: `ENOTSUP`. `EINVAL` for an unknown policy, or a priority beyond its range; `ESRCH` if
+ there is no such fibre.
  */
-int fibre_setschedparam(fibre_t thread,
-                        int policy,
-                        const struct sched_param *param);
+int fibre_setschedparam(fibre_t thread, int policy, const struct sched_param *param);
 
 /*
  `pthread_setschedprio`: as `fibre_setschedparam`, with the policy that the fibre has.
@@ -1901,7 +1922,8 @@ int fibre_setspecific(fibre_key_t key, const void *value);
 int fibre_shutdown(int fd, int how);
 
 /*
- `sigblock`: blocks these signals, a bit for each, from the lowest on; returns those that were blocked.
+ `sigblock`: blocks these signals, a bit for each, from the lowest on; returns those that were
+ blocked.
  */
 int fibre_sigblock(int signals);
 
@@ -1916,15 +1938,15 @@ int fibre_siggetmask(void);
 int fibre_sighold(int signal);
 
 /*
- `pthread_sigmask`: the mask of the calling fibre or thread. What a fibre has raised and lets in now, has been handled when this
- returns. `EINVAL` if `how` says nothing.
+ `pthread_sigmask`: the mask of the calling fibre or thread. What a fibre has raised and lets in
+ now, has been handled when this returns. `EINVAL` if `how` says nothing, `EFAULT` for a set that
+ is not there.
  */
-int fibre_sigmask(int how,
-                  const sigset_t *set,
-                  sigset_t *before);
+int fibre_sigmask(int how, const sigset_t *set, sigset_t *before);
 
 /*
- `sigpending`: the signals that are pending for the process, and those that the calling fibre has raised and blocks.
+ `sigpending`: the signals that are pending for the process, and those that the calling fibre has
+ raised and blocks.
  */
 int fibre_sigpending(sigset_t *set);
 
@@ -1944,11 +1966,11 @@ int fibre_sigqueue(fibre_t thread, int signal, union sigval value);
 int fibre_sigrelse(int signal);
 
 /*
- `sigset`: has the function called for a signal, which is let in; or, with `SIG_HOLD`, blocks it. Returns what was called for it,
- `SIG_HOLD` if it was blocked, or `SIG_ERR` and `EINVAL` for no signal.
+ `sigset`: has the function called for a signal, which is let in; or, with `SIG_HOLD`, blocks it.
+ Returns what was called for it, `SIG_HOLD` if it was blocked, or `SIG_ERR` and `EINVAL` for no
+ signal.
  */
-fibre_handler_t fibre_sigset(int signal,
-                             fibre_handler_t handler);
+fibre_handler_t fibre_sigset(int signal, fibre_handler_t handler);
 
 /*
  `sigsetmask`: blocks these signals and no others; returns those that were blocked.
@@ -1956,7 +1978,8 @@ fibre_handler_t fibre_sigset(int signal,
 int fibre_sigsetmask(int signals);
 
 /*
- `sigtimedwait`: [`fibre_sigwaitinfo`], for so long at most, then -1 and `EAGAIN`; `NULL` for no limit.
+ `sigtimedwait`: [`fibre_sigwaitinfo`], for so long at most, then -1 and `EAGAIN`; `NULL` for no
+ limit.
  */
 int fibre_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout);
 
@@ -1991,13 +2014,14 @@ int fibre_socketpair(int domain, int kind, int protocol, int *pair);
 int fibre_spin_destroy(struct fibre_spinlock_t *lock);
 
 /*
- `pthread_spin_init`: a free one. It may be shared between processes, as nobody sleeps on it.
+ `pthread_spin_init`: a free one. Processes may share it, as nobody sleeps on it, if all of them
+ use this library.
  */
 int fibre_spin_init(struct fibre_spinlock_t *lock, int _shared);
 
 /*
- `pthread_spin_lock`: tries until it is the caller's; between the tries other fibres run. `EINVAL` if it has been
- destroyed.
+ `pthread_spin_lock`: tries until it is the caller's; between the tries other fibres run.
+ `EINVAL` if it has been destroyed.
  */
 int fibre_spin_lock(struct fibre_spinlock_t *lock);
 
@@ -2012,7 +2036,8 @@ int fibre_spin_trylock(struct fibre_spinlock_t *lock);
 int fibre_spin_unlock(struct fibre_spinlock_t *lock);
 
 /*
- `splice`: waits for the end that is not ready, then makes the call on another thread. A cancellation point until then.
+ `splice`: waits for the end that is not ready, then makes the call on another thread. A
+ cancellation point until then.
  */
 ptrdiff_t fibre_splice(int from,
                        int64_t *from_offset,
@@ -2022,13 +2047,14 @@ ptrdiff_t fibre_splice(int from,
                        unsigned int flags);
 
 /*
- How many bytes of its stack the calling fibre has used at most; zero on a plain thread. Asks the kernel.
+ How many bytes of its stack the calling fibre has used at most; zero on a plain thread. Asks the
+ kernel.
  */
 size_t fibre_stack_used(void);
 
 /*
- Begins a program whose `main` is to be the first fibre; what `__libc_start_main` in such a program calls. `FIBRE_MAIN=0`
- leaves `main` on its thread.
+ Begins a program whose `main` is to be the first fibre; what `__libc_start_main` in such a
+ program calls. `FIBRE_MAIN=0` leaves `main` on its thread.
  */
 int fibre_start_main(fibre_main_t program,
                      int argument_count,
@@ -2069,12 +2095,10 @@ int fibre_tcdrain(int fd);
 int fibre_tcsetattr(int fd, int when, const struct termios *settings);
 
 /*
- `tee`: copies what is in a pipe into another one; waits for both by a thread of its own. A cancellation point before it begins.
+ `tee`: copies what is in a pipe into another one; waits for both by a thread of its own. A
+ cancellation point before it begins.
  */
-ptrdiff_t fibre_tee(int from,
-                    int to,
-                    size_t count,
-                    unsigned int flags);
+ptrdiff_t fibre_tee(int from, int to, size_t count, unsigned int flags);
 
 /*
  `pthread_testcancel`: ends the calling fibre if it has been cancelled.
@@ -2082,12 +2106,10 @@ ptrdiff_t fibre_tee(int from,
 void fibre_testcancel(void);
 
 /*
- `pthread_timedjoin_np`: `fibre_join` until a moment of `CLOCK_REALTIME`; null for no limit. `ETIMEDOUT`; `EINVAL` for a time
- that is none.
+ `pthread_timedjoin_np`: `fibre_join` until a moment of `CLOCK_REALTIME`; null for no limit.
+ `ETIMEDOUT`; `EINVAL` for a time that is none.
  */
-int fibre_timedjoin(fibre_t thread,
-                    void **result,
-                    const struct timespec *deadline);
+int fibre_timedjoin(fibre_t thread, void **result, const struct timespec *deadline);
 
 /*
  `timerfd_create`: a timer.
@@ -2100,7 +2122,8 @@ int fibre_timerfd_create(int clock, int flags);
 int fibre_tryjoin(fibre_t thread, void **result);
 
 /*
- Lets the next `fibre_park` of a fibre or thread return, or the one that it is in. `ESRCH` if there is no such fibre.
+ Lets the next `fibre_park` of a fibre or thread return, or the one that it is in. `ESRCH` if
+ there is no such fibre.
  */
 int fibre_unpark(fibre_t thread);
 
@@ -2115,7 +2138,7 @@ int fibre_usleep(unsigned int microseconds);
 ptrdiff_t fibre_vmsplice(int fd, const struct iovec *buffers, size_t count, unsigned int flags);
 
 /*
- `wait`: for any child. A cancellation point before it begins.
+ `wait`: for any child. A cancellation point.
  */
 pid_t fibre_wait(int *status);
 
@@ -2135,12 +2158,13 @@ pid_t fibre_wait4(pid_t pid, int *status, int options, struct rusage *usage);
 int fibre_waitid(unsigned int kind, unsigned int id, void *information, int options);
 
 /*
- `waitpid`: for a child, one of a group or any. For one, a cancellation point.
+ `waitpid`: for a child, one of a group or any. A cancellation point.
  */
 pid_t fibre_waitpid(pid_t pid, int *status, int options);
 
 /*
- `write`: all bytes, unless the descriptor is non-blocking; waits until there is room. A cancellation point.
+ `write`: all bytes, unless the descriptor is non-blocking; waits until there is room. A
+ cancellation point.
  */
 ptrdiff_t fibre_write(int fd, const void *bytes, size_t count);
 

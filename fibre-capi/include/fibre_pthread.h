@@ -1,8 +1,8 @@
 /* fibre_pthread.h: makes a pthread program a fibre program, without a change of its source.
  *
- *     cc -include fibre_pthread.h prog.c -lfibre
+ *     cc -include fibre_pthread.h prog.c -lfibre-rt
  *
- * Every call that is listed below goes to libfibre's function of the same signature. The mapping is done on the names that
+ * Every call that is listed below goes to libfibre-rt's function of the same signature. The mapping is done on the names that
  * the linker sees (#pragma redefine_extname), not on the words of the program: members, variables and static functions that
  * are called read or close stay what they are, `&read` is ours, and so is what a macro of the program expands to. In C no
  * system header is included here, so that the feature-test macros (_GNU_SOURCE, _POSIX_C_SOURCE, ...) that the program
@@ -388,6 +388,9 @@ extern __PTRDIFF_TYPE__ pwritev2(int, const struct iovec *, int, long, int);
 #pragma redefine_extname pthread_mutexattr_setpshared fibre_mutexattr_setpshared
 #pragma redefine_extname pthread_mutexattr_getrobust fibre_mutexattr_getrobust
 #pragma redefine_extname pthread_mutexattr_setrobust fibre_mutexattr_setrobust
+#pragma redefine_extname pthread_mutexattr_getrobust_np fibre_mutexattr_getrobust
+#pragma redefine_extname pthread_mutexattr_setrobust_np fibre_mutexattr_setrobust
+#pragma redefine_extname pthread_mutex_consistent_np fibre_mutex_consistent
 
 /* Condition variables. */
 #pragma redefine_extname pthread_cond_init fibre_cond_init

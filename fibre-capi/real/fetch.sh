@@ -1,4 +1,5 @@
 # Fetching from Debian's source archive, with lists of our own: those of the system stay as they are.
+# What that does not have, a crate may carry.
 
 # The suites that recipes name their versions from.
 suites="bookworm trixie"
@@ -29,6 +30,27 @@ private_apt() {
 # Whether the file `$1` has the sum `$2`.
 verified() {
     echo "$2  $1" | sha256sum --check --status
+}
+
+# Has the archive `$3` of the crate `$1`, version `$2`, with sha256 `$4`, under $place/archives:
+# whatever cargo downloads it for, it keeps the archive.
+fetch_crate() {
+    local archive=$place/archives/$3 log=$place/fetch.log kept
+    if [[ -e $archive ]] && verified "$archive" "$4"; then
+        return
+    fi
+    # Not within the project, whose lock file has nothing to do with it.
+    if (cd "$place/archives" && cargo info "$1@$2") >"$log" 2>&1; then
+        for kept in "${CARGO_HOME:-$HOME/.cargo}"/registry/cache/*/"$3"; do
+            if [[ -e $kept ]] && verified "$kept" "$4"; then
+                cp "$kept" "$archive"
+                return
+            fi
+        done
+    fi
+    echo "real: cannot download the crate $1 $2 (no network, or it is not what this script was written for):" >&2
+    tail -3 "$log" | sed 's/^/    /' >&2
+    return 1
 }
 
 # Has the archive `$3` of the source package `$1`, version `$2`, with sha256 `$4`, under $place/archives.

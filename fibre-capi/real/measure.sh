@@ -79,8 +79,13 @@ column() {
 }
 
 # Measures both builds in turns and keeps a row for the table; their outputs have to be identical.
+# `$1` is what the checks said, `$2` one of the recipe's `cases`, which its commands find in `size`.
 measure() {
-    local build round
+    local build round label=$what
+    if [[ -n ${cases:-} ]]; then
+        export size=$2
+        label="$size $what"
+    fi
     for build in pthread fibre; do
         : >"$place/$name/times.$build"
     done
@@ -95,7 +100,7 @@ measure() {
             return 1
         fi
     done
-    printf '%s|%s|%s|%s|%s|%s|%s|%s|%s\n' "$name" "$what" "$1" \
+    printf '%s|%s|%s|%s|%s|%s|%s|%s|%s\n' "$name" "$label" "$1" \
         "$(column pthread 1 | median)" "$(column fibre 1 | median)" \
         "$(column pthread 2 | median)" "$(column fibre 2 | median)" \
         "$(column pthread 3 | median)" "$(column fibre 3 | median)" | tee -a "$place/rows"

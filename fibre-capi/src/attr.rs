@@ -1,13 +1,16 @@
 //! Attributes of new fibres: `pthread_attr_t` and its calls.
 //!
-//! All zeros are the defaults. The object takes the place of the system's, so it has no room for all that one could
-//! say of a thread; what fibres cannot have is refused with `ENOTSUP`, or, where POSIX lets one accept it, kept and given back.
+//! All zeros are the defaults. The object takes the place of the system's, so it has no room for
+//! everything that a program could say of a thread. Calls refuse what fibres cannot have with
+//! `ENOTSUP`, or, where POSIX lets them accept it, keep it and give it back.
 
 use crate::cluster::fibre_cluster_t;
 use crate::init;
 use crate::record::{NAME, Record};
-use fibre_core::{Builder, Cluster, GUARD_SIZE, Priority};
+use fibre_core::internal::GUARD_SIZE;
+use fibre_core::{Builder, Cluster, Priority};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ops::Range;
 use std::ptr;
 
 /// `PTHREAD_STACK_MIN`.
@@ -19,7 +22,7 @@ const EXPLICIT: c_int = 1;
 /// `PTHREAD_SCOPE_PROCESS`.
 const SCOPE_PROCESS: c_int = 1;
 
-/// Stacks that are larger are had when the fibre is created, so that an error shows there.
+/// Stacks that are larger are compared with the machine's memory.
 const LARGE: usize = 4 << 20;
 
 /// What new fibres are to be like.
@@ -28,8 +31,9 @@ const LARGE: usize = 4 << 20;
 pub struct fibre_attr_t {
     /// Bytes of the stack; zero for the cluster's.
     stack_size: usize,
-    /// The lowest byte of the stack of a fibre that there is; else null.
-    stack: *mut c_void,
+    /// Where the stack ends, above its highest byte: of the program's memory that is to be the
+    /// stack, or of a fibre that there is; else null.
+    stack_end: *mut c_void,
     /// In which cluster; null for the creator's.
     cluster: *const fibre_cluster_t,
     /// The processors it may run on, a bit each; zero for all.
@@ -65,7 +69,7 @@ const OFFSET: c_int = 103;
 /// The defaults.
 const DEFAULT: fibre_attr_t = fibre_attr_t {
     stack_size: 0,
-    stack: ptr::null_mut(),
+    stack_end: ptr::null_mut(),
     cluster: ptr::null(),
     processors: 0,
     name: [0; NAME],
@@ -87,14 +91,15 @@ impl fibre_attr_t {
         unsafe { attributes.as_ref() }.copied().unwrap_or(DEFAULT)
     }
 
-    /// Whether nobody will ask for the fibre's end.
+    /// Whether the fibre is created detached: no caller will ask for its end.
     pub fn is_detached(&self) -> bool {
         c_int::from(self.detached) == DETACHED
     }
 
-    /// Whether its stack is larger than all memory, so that there is none for it, whatever addresses there are.
+    /// Whether its stack is larger than all memory, so that there is none for it, whatever
+    /// addresses there are.
     pub fn is_absurd(&self) -> bool {
-        self.stack_size > LARGE && self.stack_size as u128 > memory()
+        self.stack_end.is_null() && self.stack_size > LARGE && self.stack_size as u128 > memory()
     }
 
     /// The cluster that has been chosen.
@@ -114,11 +119,8 @@ impl fibre_attr_t {
     /// A builder of such a fibre, in a cluster of so many processors.
     pub fn builder(&self, processors: impl FnOnce() -> usize) -> Builder {
         let mut builder = Builder::new();
-        if self.stack_size != 0 {
+        if self.stack_size != 0 && self.stack_end.is_null() {
             builder = builder.stack_size(self.stack_size);
-        }
-        if self.stack_size > LARGE {
-            builder = builder.eager_stack();
         }
         if self.name[0] != 0 {
             // SAFETY: the name ends with a zero.
@@ -176,6 +178,31 @@ impl fibre_attr_t {
         }
     }
 
+    /// The memory of the program that is to be the stack, if it has given some.
+    pub fn given_stack(&self) -> Option<Range<usize>> {
+        let end = self.stack_end.expose_provenance();
+        (end != 0).then(|| end.saturating_sub(self.stack_bytes())..end)
+    }
+
+    /// Where that ends; null if there is none.
+    pub fn stack_end(&self) -> *mut c_void {
+        self.stack_end
+    }
+
+    /// Takes memory that ends there for the stack; with this size, unless that has been set.
+    pub fn give_stack(&mut self, end: *mut c_void, size: Option<usize>) {
+        self.stack_end = end;
+        self.stack_size = size.unwrap_or(self.stack_size);
+    }
+
+    /// How large the stack is.
+    pub fn stack_bytes(&self) -> usize {
+        match self.stack_size {
+            0 => init::stack_size(),
+            size => size,
+        }
+    }
+
     /// The same with this policy and priority.
     pub fn with_scheduling(self, policy: u8, priority: u8) -> Self {
         Self {
@@ -183,6 +210,25 @@ impl fibre_attr_t {
             priority,
             ..self
         }
+    }
+
+    /// The same with a guard of so many bytes, or else the default.
+    pub fn with_guard(self, bytes: Option<usize>) -> Self {
+        let kept = bytes.and_then(|bytes| u32::try_from(bytes).ok()?.checked_add(1));
+        Self {
+            guard: kept.unwrap_or(0),
+            ..self
+        }
+    }
+
+    /// Whether a fibre can be like this. If the scheduling is as these say, the priority must be
+    /// one of the policy.
+    pub fn is_valid(&self) -> bool {
+        let (policy, priority) = self.scheduling();
+        let is_ours = c_int::from(self.priority) >= 100;
+        c_int::from(self.explicit) != EXPLICIT
+            || is_ours
+            || is_priority_of(policy.into(), priority.into())
     }
 
     /// The same with this name.
@@ -206,12 +252,12 @@ impl fibre_attr_t {
     }
 
     /// Those of a fibre that there is.
-    pub fn of_running(detached: bool, stack: Option<std::ops::Range<usize>>) -> Self {
+    pub fn of_running(detached: bool, stack: Option<Range<usize>>) -> Self {
         let mut attributes = DEFAULT;
         attributes.detached = u8::from(detached);
         if let Some(stack) = stack {
             attributes.stack_size = stack.len();
-            attributes.stack = ptr::with_exposed_provenance_mut(stack.start);
+            attributes.stack_end = ptr::with_exposed_provenance_mut(stack.end);
         }
         attributes
     }
@@ -229,7 +275,10 @@ fn memory() -> u128 {
 }
 
 /// Runs `change` on attributes; `EINVAL` for null, or if it fails.
-fn change(attributes: *mut fibre_attr_t, change: impl FnOnce(&mut fibre_attr_t) -> bool) -> c_int {
+pub fn change(
+    attributes: *mut fibre_attr_t,
+    change: impl FnOnce(&mut fibre_attr_t) -> bool,
+) -> c_int {
     // SAFETY: the caller's attributes, which no other thread changes.
     match unsafe { attributes.as_mut() }.is_some_and(change) {
         true => 0,
@@ -238,7 +287,7 @@ fn change(attributes: *mut fibre_attr_t, change: impl FnOnce(&mut fibre_attr_t) 
 }
 
 /// Writes what `read` says of attributes; `EINVAL` for null.
-fn read<T>(
+pub fn read<T>(
     attributes: *const fibre_attr_t,
     place: *mut T,
     read: impl FnOnce(&fibre_attr_t) -> T,
@@ -246,7 +295,7 @@ fn read<T>(
     // SAFETY: the caller's attributes and place.
     match unsafe { attributes.as_ref() } {
         Some(attributes) => {
-            // SAFETY: as above.
+            // SAFETY: the caller's place.
             unsafe { place.write(read(attributes)) };
             0
         }
@@ -271,9 +320,12 @@ pub unsafe extern "C" fn fibre_attr_destroy(_attr: *mut fibre_attr_t) -> c_int {
 /// `pthread_attr_setdetachstate`. `EINVAL` for an unknown state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setdetachstate(attr: *mut fibre_attr_t, state: c_int) -> c_int {
+    let valid = matches!(state, 0 | DETACHED);
     change(attr, |attr| {
-        attr.detached = u8::from(state == DETACHED);
-        matches!(state, 0 | DETACHED)
+        if valid {
+            attr.detached = u8::from(state == DETACHED);
+        }
+        valid
     })
 }
 
@@ -286,8 +338,8 @@ pub unsafe extern "C" fn fibre_attr_getdetachstate(
     read(attr, state, |attr| c_int::from(attr.detached))
 }
 
-/// `pthread_attr_setstacksize`: bytes of the stack, which are rounded up to a power of two. `EINVAL` below
-/// `PTHREAD_STACK_MIN`.
+/// `pthread_attr_setstacksize`: bytes of the stack, which are rounded up to a power of two.
+/// `EINVAL` below `PTHREAD_STACK_MIN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setstacksize(attr: *mut fibre_attr_t, size: usize) -> c_int {
     change(attr, |attr| {
@@ -304,10 +356,7 @@ pub unsafe extern "C" fn fibre_attr_getstacksize(
     attr: *const fibre_attr_t,
     size: *mut usize,
 ) -> c_int {
-    read(attr, size, |attr| match attr.stack_size {
-        0 => init::stack_size(),
-        size => size,
-    })
+    read(attr, size, fibre_attr_t::stack_bytes)
 }
 
 /// `pthread_attr_setguardsize`: is kept; all stacks have a guard of 64 KiB.
@@ -334,61 +383,19 @@ pub unsafe extern "C" fn fibre_attr_getguardsize(
     })
 }
 
-/// `pthread_attr_setstack`: fibres have stacks of the runtime's, so this is refused: `ENOTSUP`; `EINVAL` for a stack that is
-/// too small.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibre_attr_setstack(
-    _attr: *mut fibre_attr_t,
-    _stack: *mut c_void,
-    size: usize,
-) -> c_int {
-    match size < STACK_MIN {
-        true => libc::EINVAL,
-        false => libc::ENOTSUP,
-    }
-}
-
-/// `pthread_attr_getstack`: of attributes that `fibre_getattr` has given.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibre_attr_getstack(
-    attr: *const fibre_attr_t,
-    stack: *mut *mut c_void,
-    size: *mut usize,
-) -> c_int {
-    read(attr, stack, |attr| attr.stack);
-    read(attr, size, |attr| attr.stack_size)
-}
-
-/// `pthread_attr_setstackaddr`: refused, as `fibre_attr_setstack`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibre_attr_setstackaddr(
-    _attr: *mut fibre_attr_t,
-    _stack: *mut c_void,
-) -> c_int {
-    libc::ENOTSUP
-}
-
-/// `pthread_attr_getstackaddr`: of attributes that `fibre_getattr` has given, the highest address.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibre_attr_getstackaddr(
-    attr: *const fibre_attr_t,
-    stack: *mut *mut c_void,
-) -> c_int {
-    read(attr, stack, |attr| match attr.stack.is_null() {
-        true => attr.stack,
-        false => attr.stack.wrapping_byte_add(attr.stack_size),
-    })
-}
-
-/// `pthread_attr_setinheritsched`: whether scheduling is as the attributes say. `EINVAL` for an unknown value.
+/// `pthread_attr_setinheritsched`: whether scheduling is as the attributes say. `EINVAL` for an
+/// unknown value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setinheritsched(
     attr: *mut fibre_attr_t,
     inherit: c_int,
 ) -> c_int {
+    let valid = matches!(inherit, 0 | EXPLICIT);
     change(attr, |attr| {
-        attr.explicit = u8::from(inherit == EXPLICIT);
-        matches!(inherit, 0 | EXPLICIT)
+        if valid {
+            attr.explicit = u8::from(inherit == EXPLICIT);
+        }
+        valid
     })
 }
 
@@ -401,8 +408,8 @@ pub unsafe extern "C" fn fibre_attr_getinheritsched(
     read(attr, inherit, |attr| c_int::from(attr.explicit))
 }
 
-/// `pthread_attr_setschedpolicy`: fibres of a real-time policy go before others, if scheduling is explicit. `EINVAL` for an unknown
-/// policy.
+/// `pthread_attr_setschedpolicy`: fibres of a real-time policy go before others, if scheduling is
+/// explicit. `EINVAL` for an unknown policy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setschedpolicy(
     attr: *mut fibre_attr_t,
@@ -465,8 +472,8 @@ pub fn is_priority_of(policy: c_int, priority: c_int) -> bool {
     }
 }
 
-/// `pthread_attr_setscope`: there is one scope, which is called that of the system, as on Linux. `ENOTSUP` for that of the
-/// process, `EINVAL` for an unknown one.
+/// `pthread_attr_setscope`: there is one scope, which is called that of the system, as on Linux.
+/// `ENOTSUP` for that of the process, `EINVAL` for an unknown one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setscope(_attr: *mut fibre_attr_t, scope: c_int) -> c_int {
     match scope {
@@ -485,8 +492,9 @@ pub unsafe extern "C" fn fibre_attr_getscope(
     read(attr, scope, |_| 0)
 }
 
-/// `pthread_attr_setaffinity_np`: the processors of the cluster that the fibre may run on, as bits 0 to 63 of a set of CPUs. It
-/// gets one of them, and stays there; with all of them it may move. `EINVAL` for an empty set.
+/// `pthread_attr_setaffinity_np`: the processors of the cluster that the fibre may run on, as bits
+/// 0 to 63 of a set of CPUs. It gets one of them, and stays there; with all of them it may move.
+/// `EINVAL` for an empty set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setaffinity(
     attr: *mut fibre_attr_t,
@@ -509,7 +517,8 @@ pub unsafe extern "C" fn fibre_attr_setaffinity(
     })
 }
 
-/// `pthread_attr_getaffinity_np`: what has been set, or else all. `EINVAL` if the set has no room for 64 processors.
+/// `pthread_attr_getaffinity_np`: what has been set, or else all. `EINVAL` if the set has no room
+/// for 64 processors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_getaffinity(
     attr: *const fibre_attr_t,
@@ -519,7 +528,8 @@ pub unsafe extern "C" fn fibre_attr_getaffinity(
     if size < size_of::<u64>() {
         return libc::EINVAL;
     }
-    // SAFETY: the caller's set has `size` bytes; the first eight are a number, which need not be aligned.
+    // SAFETY: the caller's set has `size` bytes; the first eight are a number, which need not be
+    // aligned.
     unsafe {
         ptr::write_bytes(set.cast::<u8>(), 0, size);
         let mut bits = 0;
@@ -578,8 +588,8 @@ pub unsafe extern "C" fn fibre_attr_setname(attr: *mut fibre_attr_t, name: *cons
     })
 }
 
-/// The priority of new fibres: low, normal, high or background (see the constants above). `EINVAL` for another
-/// one.
+/// The priority of new fibres: low, normal, high or background (see the constants above). `EINVAL`
+/// for another one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setpriority(attr: *mut fibre_attr_t, priority: c_int) -> c_int {
     let valid = (BACKGROUND..=HIGH).contains(&priority);

@@ -1,18 +1,26 @@
 //! What each call from C does on its way in and out.
 //!
-//! * A panic, which would be a bug of ours or of the system's memory, ends the process with a word and the
-//!   fibre's number: nothing unwinds into C.
-//! * A call that may leave the stack keeps the error number: the fibre may be on another thread afterwards,
-//!   and others have run on this one.
-//! * What a call fails with becomes a return value as POSIX has it. [`call`] is for the functions of threads, which
-//!   return error numbers and leave `errno` alone; [`posix_raw`] for those that return -1 and set it.
-//! * A call that was ended by its fibre's cancellation does not return: [`call_or_leave`] and
-//!   [`posix_raw_or_leave`] are cancellation points. Nothing that has to be dropped may live in the frames of their callers.
+//! * A panic, which would be a bug of ours or of the system's memory, ends the process with a
+//!   message and the fibre's number: nothing unwinds into C.
+//! * A call that may leave the stack keeps the error number: the fibre may be on another thread
+//!   afterwards, and others have run on this one.
+//! * The error of a call becomes a return value as POSIX has it. [`call`] is for the functions
+//!   of threads, which return error numbers and leave `errno` alone; [`posix_raw`] for those that
+//!   return -1 and set it.
+//! * A call that its fibre's cancellation has ended does not return: [`call_or_leave`] and
+//!   [`posix_raw_or_leave`] are cancellation points. Nothing that has to be dropped may live in the
+//!   frames of their callers.
+//! * A request that is pending acts in every cancellation point, also in one that fails or ends at
+//!   once. The calls below look for one on their way in wherever they could go on, so only by an
+//!   error does a fibre come out that has not looked: there it looks here ([`look_before`]). After
+//!   a success no call looks, as its work would be lost. Calls of input and output, which work in
+//!   many ways, all look on their way in (`io::entry`).
 
 use crate::errno;
 use crate::exit::leave;
 use crate::init;
-use fibre_core::die;
+use fibre_core::cancellation_point;
+use fibre_core::internal::abort_with;
 use fibre_sync::raw;
 use std::ffi::c_int;
 use std::io;
@@ -25,9 +33,11 @@ impl Drop for Contained {
     #[cold]
     fn drop(&mut self) {
         match (fibre_core::id(), fibre_core::name()) {
-            (Some(id), Some(name)) => die(format_args!("a call of fibre {id} ({name:?}) panicked")),
-            (Some(id), None) => die(format_args!("a call of fibre {id} panicked")),
-            (None, _) => die(format_args!("a call of a thread panicked")),
+            (Some(id), Some(name)) => {
+                abort_with(format_args!("a call of fibre {id} ({name:?}) panicked"))
+            }
+            (Some(id), None) => abort_with(format_args!("a call of fibre {id} panicked")),
+            (None, _) => abort_with(format_args!("a call of a thread panicked")),
         }
     }
 }
@@ -41,14 +51,16 @@ pub fn contain<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// [`contain`] for calls that take something or fail, and that a program may repeat until they succeed.
+/// [`contain`] for calls that take something or fail, and that a program may repeat until they
+/// succeed.
 #[inline(always)]
 pub fn attempt<R>(f: impl FnOnce() -> R) -> R {
     init::let_go();
     contain(f)
 }
 
-/// Calls `f`, which may leave the stack, and keeps the error number meanwhile. A panic ends the process.
+/// Calls `f`, which may leave the stack, and keeps the error number meanwhile. A panic ends the
+/// process.
 #[inline(always)]
 pub fn keep_errno<R>(f: impl FnOnce() -> R) -> R {
     init::let_go();
@@ -73,12 +85,38 @@ pub fn call(f: impl FnOnce() -> raw::Result) -> c_int {
     number(keep_errno(f))
 }
 
+/// [`call`] on an object that may be one of the system's: then `system` is called, and returns an
+/// error number.
+#[inline(always)]
+pub fn call_or(f: impl FnOnce() -> raw::Result, system: impl FnOnce() -> c_int) -> c_int {
+    match keep_errno(f) {
+        Err(raw::Error::Foreign) => on_system(system),
+        result => number(result),
+    }
+}
+
+/// A call on an object of the system's, which may leave the stack, and returns an error number.
+#[cold]
+pub fn on_system(call: impl FnOnce() -> c_int) -> c_int {
+    keep_errno(call)
+}
+
 /// The same; a cancelled fibre ends in it.
+#[cold]
+pub fn on_system_or_leave(call: impl FnOnce() -> c_int) -> c_int {
+    match keep_errno(call) {
+        libc::ECANCELED => leave(),
+        number => number,
+    }
+}
+
+/// [`call`]; a cancelled fibre ends in it.
 #[inline(always)]
 pub fn call_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
     match keep_errno(f) {
         Err(raw::Error::Cancelled) => leave(),
-        result => number(result),
+        Err(error) => look_before(error.number()),
+        Ok(()) => 0,
     }
 }
 
@@ -93,8 +131,19 @@ pub fn posix_raw(f: impl FnOnce() -> raw::Result) -> c_int {
 pub fn posix_raw_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
     match keep_errno(f) {
         Err(raw::Error::Cancelled) => leave(),
-        result => minus_one(result),
+        Err(error) => fail(look_before(error.number())),
+        Ok(()) => 0,
     }
+}
+
+/// An error on its way out of a cancellation point: a fibre that has been cancelled ends instead.
+/// No frame between this and C has anything to drop.
+#[cold]
+pub fn look_before(number: c_int) -> c_int {
+    if keep_errno(cancellation_point).is_err() {
+        leave();
+    }
+    number
 }
 
 /// Zero, or -1 and the error number.

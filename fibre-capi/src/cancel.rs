@@ -1,13 +1,16 @@
 //! Cancellation, as POSIX has it: deferred to the calls that are cancellation points.
 //!
-//! It is that of fibre-core: a fibre that has been cancelled finds out in such a call, which then ends it
-//! ([`leave`]). Who does not want to know of it is in a shield. The asynchronous type is accepted, and treated as
-//! the deferred one.
+//! It is that of fibre-core: a cancelled fibre finds out in such a call, which then ends it
+//! ([`leave`]). A fibre that does not want to know of it is in a shield. The asynchronous type is
+//! accepted. A fibre that computes cannot be interrupted, so with this type, too, it ends at a
+//! cancellation point; but then the calls here, which say what is to become of a request, are
+//! such points.
 
 use crate::boundary::keep_errno;
 pub use crate::exit::leave;
 use crate::record::{Record, Refused, fibre_t, of_caller, of_fibre};
-use fibre_core::{cancellation_point, lower_shield, raise_shield};
+use fibre_core::cancellation_point;
+use fibre_core::internal::{lower_shield, raise_shield};
 use std::ffi::c_int;
 
 /// `PTHREAD_CANCEL_ENABLE`.
@@ -19,10 +22,11 @@ const DEFERRED: c_int = 0;
 /// `PTHREAD_CANCEL_ASYNCHRONOUS`.
 const ASYNCHRONOUS: c_int = 1;
 
-/// `pthread_cancel`: cancels a fibre, which ends at its next cancellation point. `ESRCH` if it has ended; `ENOTSUP` for a plain
-/// thread.
+/// `pthread_cancel`: cancels a fibre, which ends at its next cancellation point; the caller itself
+/// in this call, if its type is the asynchronous one. `ESRCH` if it has ended; `ENOTSUP` for a
+/// plain thread.
 #[unsafe(no_mangle)]
-pub extern "C" fn fibre_cancel(thread: fibre_t) -> c_int {
+pub extern "C-unwind" fn fibre_cancel(thread: fibre_t) -> c_int {
     let cancelled = keep_errno(|| {
         Record::with(thread, |_, fibre| match fibre {
             Some(fibre) => {
@@ -32,7 +36,18 @@ pub extern "C" fn fibre_cancel(thread: fibre_t) -> c_int {
             None => libc::ENOTSUP,
         })
     });
+    if cancelled == Ok(0) {
+        leave_if_asynchronous();
+    }
     cancelled.unwrap_or_else(Refused::number)
+}
+
+/// Ends the calling fibre if it has been cancelled, and is of the asynchronous type.
+#[inline]
+fn leave_if_asynchronous() {
+    if of_fibre().is_some_and(|record| record.asynchronous.get()) {
+        fibre_testcancel();
+    }
 }
 
 /// `pthread_testcancel`: ends the calling fibre if it has been cancelled.
@@ -43,16 +58,17 @@ pub extern "C-unwind" fn fibre_testcancel() {
     }
 }
 
-/// `pthread_setcancelstate`: whether the calling fibre is ended if it is cancelled. `EINVAL` for an unknown state.
+/// `pthread_setcancelstate`: whether the calling fibre is ended if it is cancelled: in this call,
+/// if it has been and its type is the asynchronous one. `EINVAL` for an unknown state.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibre_setcancelstate(state: c_int, old: *mut c_int) -> c_int {
+pub unsafe extern "C-unwind" fn fibre_setcancelstate(state: c_int, old: *mut c_int) -> c_int {
     let wanted = match state {
         ENABLE => false,
         DISABLE => true,
         _ => return libc::EINVAL,
     };
     let record = of_caller();
-    let before = record.deaf.replace(wanted);
+    let before = record.set_deaf(wanted);
     if before != wanted && of_fibre().is_some() {
         if wanted {
             raise_shield();
@@ -64,12 +80,17 @@ pub unsafe extern "C" fn fibre_setcancelstate(state: c_int, old: *mut c_int) -> 
         // SAFETY: the caller's place for it.
         unsafe { *old = if before { DISABLE } else { ENABLE } };
     }
+    if !wanted {
+        leave_if_asynchronous();
+    }
     0
 }
 
-/// `pthread_setcanceltype`: accepts both types, and treats the asynchronous one as the deferred one. `EINVAL` for another one.
+/// `pthread_setcanceltype`: accepts both types. A request that is pending acts in a call that sets
+/// the asynchronous one; later ones act at cancellation points, with either type. `EINVAL` for
+/// another type.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibre_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {
+pub unsafe extern "C-unwind" fn fibre_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {
     let wanted = match kind {
         DEFERRED => false,
         ASYNCHRONOUS => true,
@@ -80,5 +101,6 @@ pub unsafe extern "C" fn fibre_setcanceltype(kind: c_int, old: *mut c_int) -> c_
         // SAFETY: the caller's place for it.
         unsafe { *old = if before { ASYNCHRONOUS } else { DEFERRED } };
     }
+    leave_if_asynchronous();
     0
 }

@@ -1,4 +1,4 @@
-//! Clusters, and what they are to be like.
+//! Clusters, and their configurations.
 
 use crate::boundary::{contain, keep_errno, number_of};
 use crate::init;
@@ -28,8 +28,8 @@ impl fibre_cluster_t {
     }
 }
 
-/// What a cluster is to be like. Zeros, and what `size` leaves out, are the defaults, which the environment
-/// sets (docs/CONFIGURATION.md).
+/// What a cluster is to be like. Zeros, and what `size` leaves out, are the defaults, which the
+/// environment sets (docs/CONFIGURATION.md).
 #[derive(Debug)]
 #[repr(C)]
 pub struct fibre_config_t {
@@ -51,7 +51,8 @@ pub struct fibre_config_t {
     pub placement: *const c_char,
     /// Whom a processor without work helps: `longest-busy`, `ring`, `random`, `topology`, `never`.
     pub steal_order: *const c_char,
-    /// Whether a stolen fibre goes home afterwards: `transient`, or `sticky:N` for queues longer than N.
+    /// Whether a stolen fibre goes home afterwards: `transient`, or `sticky:N` for queues longer
+    /// than N.
     pub stealing: *const c_char,
     /// Who waits for descriptors: `processors`, `shared`, `fibre`, `thread-loop`, …
     pub poller: *const c_char,
@@ -65,6 +66,9 @@ pub struct fibre_config_t {
     pub wipe_stacks: c_int,
     /// Microseconds that a fibre which never blocks runs before it lets others run, plus one.
     pub slice: c_long,
+    /// The most spare processors, which run what all others are kept from by fibres that do not
+    /// switch, plus one.
+    pub max_spare: c_uint,
 }
 
 /// Reads a field, unless it is beyond what the program knows.
@@ -111,6 +115,9 @@ unsafe fn builder(config: *const fibre_config_t) -> Option<ClusterBuilder> {
         }
         if let Some(microseconds @ 1..) = field!(config, slice) {
             builder = builder.slice(Duration::from_micros(microseconds.unsigned_abs() - 1));
+        }
+        if let Some(count @ 1..) = field!(config, max_spare) {
+            builder = builder.max_spare_processors(count as usize - 1);
         }
         if let Some(1..) = field!(config, read_at_once) {
             builder = builder.yield_before_read(false);
@@ -179,9 +186,9 @@ unsafe fn parse<T: FromStr>(words: Option<*const c_char>) -> Option<Option<T>> {
     }
 }
 
-/// Starts the default cluster, in which fibres live whose creators are no fibres. Without this call the first creation does so, with
-/// the defaults. Null for these. `EBUSY` if it has been started, `EINVAL` for a configuration that makes no sense, `EAGAIN` if threads cannot be
-/// started.
+/// Starts the default cluster, in which fibres live whose creators are no fibres. Without this call
+/// the first creation does so, with the defaults. Null for these. `EBUSY` if it has been started,
+/// `EINVAL` for a configuration that makes no sense, `EAGAIN` if threads cannot be started.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_init(config: *const fibre_config_t) -> c_int {
     // SAFETY: the caller's configuration.
@@ -195,8 +202,8 @@ pub unsafe extern "C" fn fibre_init(config: *const fibre_config_t) -> c_int {
     })
 }
 
-/// Waits until all fibres have ended. The processors of the default cluster stay, asleep. Blocks the thread; `EDEADLK` in a
-/// fibre.
+/// Waits until all fibres have ended. The processors of the default cluster stay, asleep. Blocks
+/// the thread; `EDEADLK` in a fibre.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_finalise() -> c_int {
     if fibre_core::in_fibre() {
@@ -206,7 +213,8 @@ pub extern "C" fn fibre_finalise() -> c_int {
     0
 }
 
-/// Starts another cluster. `EINVAL` for a configuration that makes no sense, `EAGAIN` if its threads cannot be started.
+/// Starts another cluster. `EINVAL` for a configuration that makes no sense, `EAGAIN` if its
+/// threads cannot be started.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_cluster_create(
     cluster: *mut *mut fibre_cluster_t,
@@ -230,15 +238,17 @@ pub unsafe extern "C" fn fibre_cluster_create(
     }
 }
 
-/// Waits until all fibres of a cluster have ended, and ends it. `EDEADLK` in one of them, `EBUSY` while it is paused.
+/// Waits until all fibres of a cluster have ended, and ends it. `EDEADLK` in one of them, `EBUSY`
+/// while it is paused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_cluster_destroy(cluster: *mut fibre_cluster_t) -> c_int {
     // SAFETY: the caller's cluster.
     unsafe { stop(cluster, Cluster::stop) }
 }
 
-/// Ends a cluster come what may: waits for so many milliseconds, then cancels its fibres, waits again, and leaves
-/// behind what is there then. `ETIMEDOUT` if anything is; and as `fibre_cluster_destroy`.
+/// Ends a cluster come what may: waits for so many milliseconds, then cancels its fibres, waits
+/// again, and leaves behind what is there then. `ETIMEDOUT` if anything is; and as
+/// `fibre_cluster_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_cluster_stop(
     cluster: *mut fibre_cluster_t,
@@ -283,7 +293,8 @@ unsafe fn stop(cluster: *mut fibre_cluster_t, end: impl FnOnce(Cluster)) -> c_in
     0
 }
 
-/// Calls `f` with a cluster; null is the default one, which is started if need be. An error becomes its number.
+/// Calls `f` with a cluster; null is the default one, which is started if need be. An error becomes
+/// its number.
 fn with(cluster: *const fibre_cluster_t, f: impl FnOnce(&Cluster) -> io::Result<()>) -> c_int {
     let result = keep_errno(|| {
         // SAFETY: null, or the caller's cluster.
@@ -295,8 +306,8 @@ fn with(cluster: *const fibre_cluster_t, f: impl FnOnce(&Cluster) -> io::Result<
     result.map_or_else(|error| number_of(&error), |()| 0)
 }
 
-/// Adds processors to a cluster; null is the default one. `EAGAIN` if there is no room for so many, or their threads cannot be
-/// started.
+/// Adds processors to a cluster; null is the default one. `EAGAIN` if there is no room for so many,
+/// or their threads cannot be started.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_cluster_add_processors(
     cluster: *mut fibre_cluster_t,
@@ -329,15 +340,15 @@ pub unsafe extern "C" fn fibre_cluster_live(cluster: *const fibre_cluster_t) -> 
     count
 }
 
-/// Moves the calling fibre to a cluster; null is the default one. `ENOTSUP` if the caller is no fibre, or stays on a
-/// processor.
+/// Moves the calling fibre to a cluster; null is the default one. `ENOTSUP` if the caller is no
+/// fibre, or stays on a processor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_migrate(cluster: *const fibre_cluster_t) -> c_int {
     with(cluster, migrate_to)
 }
 
-/// Lets all processors of a cluster stand still, each between two fibres, until it is resumed as often; null is the default
-/// one. `EDEADLK` in one of its fibres.
+/// Lets all processors of a cluster stand still, each between two fibres, until it is resumed as
+/// often; null is the default one. `EDEADLK` in one of its fibres.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_cluster_pause(cluster: *const fibre_cluster_t) -> c_int {
     with(cluster, |paused| {
@@ -368,7 +379,8 @@ fn pauses<'a>(cluster: *const fibre_cluster_t) -> &'a Mutex<Vec<Paused>> {
     unsafe { cluster.as_ref() }.map_or(&OF_DEFAULT, |there| &there.paused)
 }
 
-/// The number of the processor that the calling fibre is on, within its cluster; -1 on a plain thread.
+/// The number of the processor that the calling fibre is on, within its cluster; -1 on a plain
+/// thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_processor() -> c_int {
     let number = fibre_core::processor().and_then(|number| c_int::try_from(number).ok());

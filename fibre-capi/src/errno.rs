@@ -1,13 +1,14 @@
 //! The error number of the calling fibre.
 //!
-//! It is the `errno` of the kernel thread as long as the fibre runs. Fibres switch in calls of this library
-//! only, so each call that may switch keeps the number meanwhile (see [`crate::boundary`]).
+//! It is the `errno` of the kernel thread as long as the fibre runs. Fibres switch in calls of this
+//! library only, so each call that may switch keeps the number meanwhile (see [`crate::boundary`]).
 //!
-//! The C library declares the address of `errno` to be a constant of the calling function, and LLVM believes
-//! it; after a switch that address may be another thread's. Hence accessors that keep no address: the C library has
-//! `errno` at the same distance from all threads' pointers (it is a thread-local of the initial-exec model there), so each access is one
-//! volatile `asm!` with the segment register in it, as those of fibre-core's thread-locals are. The header defines `errno` by
-//! [`fibre_errno_location`], which is no constant.
+//! The C library declares the address of `errno` to be a constant of the calling function, and LLVM
+//! believes it; after a switch that address may be another thread's. Hence accessors that keep no
+//! address: the C library has `errno` at the same distance from all threads' pointers (it is a
+//! thread-local of the initial-exec model there), so each access is one volatile `asm!` with the
+//! segment register in it, as those of fibre-core's thread-locals are. The header defines `errno`
+//! by [`fibre_errno_location`], which is no constant.
 
 use std::arch::asm;
 use std::ffi::c_int;

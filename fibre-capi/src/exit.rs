@@ -1,25 +1,30 @@
 //! Ending a fibre from deep inside.
 //!
 //! C frames are never unwound. The first frame of this library on a fibre's stack notes where it is
-//! (`enter`); who ends the fibre runs the cleanup handlers, the last first, and then goes back there
-//! (`escape`) with the result, as `longjmp` would. The frames in between are forgotten, so none of them may have anything to
-//! drop: that is why calls that may end in cancellation leave from their outermost frame.
+//! (`enter`). The call that ends the fibre runs the cleanup handlers, the last first, and then goes
+//! back there (`escape`) with the result, as `longjmp` would. It forgets the frames in between, so
+//! none of them may have anything to drop: that is why calls that may end in cancellation leave
+//! from their outermost frame.
 //!
-//! A fibre that has returned, or gone back, is called to no account for what comes later: nothing cancels it any more, and the destructors of
-//! its keys run in a call of `enter` of their own, so that `fibre_exit` in one ends that one.
+//! Once a fibre has returned, or gone back, nothing cancels it any more. The destructors of its
+//! keys run in a call of `enter` of their own, so `fibre_exit` in a destructor ends only that
+//! destructor.
 //!
-//! `enter` says to unwinders that it is the end of the stack, so an exception that nobody catches ends a C++ program by
-//! `std::terminate`, where it was thrown, as it does in a thread.
+//! `enter` tells unwinders that it is the end of the stack, so an uncaught exception ends a C++
+//! program by `std::terminate`, where it was thrown, as it does in a thread.
 
+use crate::held::end_of_fibre;
 use crate::init;
 use crate::record::{self, Record, fibre_routine_t, fibre_start_t};
-use fibre_core::{die, end_locals, has_locals, raise_shield};
+use fibre_core::internal::{abort_with, end_locals, has_locals, raise_shield};
+use fibre_core::is_forked_child;
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
 
-/// Calls `start(argument)`, having noted this frame at `escape`; returns its result, or what [`escape`] is given.
+/// Calls `start(argument)`, having noted this frame at `escape`; returns its result, or what
+/// [`escape`] is given.
 #[unsafe(naked)]
 unsafe extern "C" fn enter(
     start: fibre_start_t,
@@ -74,8 +79,8 @@ unsafe extern "C" fn escape(frame: *mut c_void, result: *mut c_void) -> ! {
 /// `PTHREAD_CANCELED`.
 const CANCELED: *mut c_void = ptr::without_provenance_mut(usize::MAX);
 
-/// Ends the calling fibre, which has found out that it is cancelled. No frame between this and C has anything to
-/// drop.
+/// Ends the calling fibre, which has found out that it is cancelled. No frame between this and C
+/// has anything to drop.
 #[cold]
 pub fn leave() -> ! {
     end(CANCELED)
@@ -91,26 +96,32 @@ pub unsafe fn run(record: &Record) {
     let start = unsafe { mem::transmute::<*mut c_void, fibre_start_t>(record.escape.get()) };
     // SAFETY: the creator has promised that this may be called.
     let result = unsafe { call(record, start, record.value.get()) };
+    if is_forked_child() {
+        end_child();
+    }
     // SAFETY: passed on.
     record.value.set(unsafe { end_values(record, result) });
+    end_of_fibre();
 }
 
-/// Calls `start(argument)` as what ends where the fibre does; returns its result, or what the fibre is ended with. Nothing
-/// cancels it afterwards.
+/// Calls `start(argument)` as what ends where the fibre does; returns its result, or what the fibre
+/// is ended with. Nothing cancels it afterwards.
 ///
 /// # Safety
 ///
 /// The record is the calling fibre's, and `start` may be called.
 pub unsafe fn call(record: &Record, start: fibre_start_t, argument: *mut c_void) -> *mut c_void {
-    // SAFETY: the caller's promise; frames that are skipped by an escape have nothing to drop, see the module text.
+    // SAFETY: the caller's promise; frames that are skipped by an escape have nothing to drop, see
+    // the module text.
     let result = unsafe { enter(start, argument, record.escape.as_ptr()) };
-    // The frames of handlers that nobody has popped are gone.
+    // The frames of handlers that the program has not popped are gone.
     record.cleanup.set(ptr::null_mut());
     begin_end(record);
     result
 }
 
-/// Calls the destructors of the fibre's keys; returns its result, or what one of them has ended with instead.
+/// Calls the destructors of the fibre's keys; returns its result, or what one of them has ended
+/// with instead.
 ///
 /// # Safety
 ///
@@ -126,13 +137,14 @@ pub unsafe fn end_values(record: &Record, mut result: *mut c_void) -> *mut c_voi
 
 /// Calls destructors, and returns what it is given.
 unsafe extern "C-unwind" fn end_each(result: *mut c_void) -> *mut c_void {
-    end_locals();
+    // SAFETY: frames that could have borrowed a value have been left for good.
+    unsafe { end_locals() };
     result
 }
 
 /// From now on nothing cancels the fibre: it tidies up.
 fn begin_end(record: &Record) {
-    if !record.ending.replace(true) {
+    if !record.begin_end() {
         raise_shield();
     }
 }
@@ -172,11 +184,11 @@ pub fn end(result: *mut c_void) -> ! {
     unsafe { escape(record.escape.get(), result) }
 }
 
-/// Ends a plain thread. The main one lets all fibres come to their ends first, and then ends the process, as that
-/// of a program without fibres would.
+/// Ends a plain thread. The main one lets all fibres come to their ends first, and then ends the
+/// process, as that of a program without fibres would.
 fn end_thread(record: &Record, result: *mut c_void) -> ! {
     if fibre_core::in_fibre() {
-        die(format_args!(
+        abort_with(format_args!(
             "fibre_exit in a fibre that this library has not made"
         ));
     }
@@ -184,17 +196,31 @@ fn end_thread(record: &Record, result: *mut c_void) -> ! {
         // SAFETY: the caller's wish; no frame of ours has anything to drop.
         unsafe { libc::pthread_exit(result) }
     }
+    if is_forked_child() {
+        end_child();
+    }
     // Here, as others may wait for what they do; they may well call this again.
-    end_locals();
+    // SAFETY: no frame above goes on.
+    unsafe { end_locals() };
     record.value.set(result);
     record.ended.set();
     init::wait_for_all();
-    // SAFETY: as above.
+    // SAFETY: no frame above goes on.
     unsafe { libc::exit(0) }
 }
 
-/// `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its keys'
-/// destructors. In the main thread, lets all fibres run to their ends, and then ends the process with status 0.
+/// Ends a forked child, whose only thread ends: it has no fibres to wait for, and no joiner to
+/// tell.
+fn end_child() -> ! {
+    // SAFETY: no frame above goes on.
+    unsafe { end_locals() };
+    // SAFETY: no frame above goes on.
+    unsafe { libc::exit(0) }
+}
+
+/// `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its
+/// keys' destructors. In the main thread, lets all fibres run to their ends, and then ends the
+/// process with status 0; in a forked child, does so at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_exit(result: *mut c_void) -> ! {
     end(result)
@@ -218,7 +244,8 @@ pub unsafe extern "C" fn fibre_cleanup_enter(
     record.cleanup.set(handler.cast());
 }
 
-/// Pops the cleanup handler that was pushed last, and calls it if asked to; for the macro `fibre_cleanup_pop`.
+/// Pops the cleanup handler that was pushed last, and calls it if asked to; for the macro
+/// `fibre_cleanup_pop`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_cleanup_leave(handler: *mut fibre_cleanup_t, execute: c_int) {
     // SAFETY: pushed in the same frame.

@@ -1,30 +1,33 @@
-//! The cluster that C programs run in: made when first needed, as the environment has it; and what becomes of fibres
-//! when the process ends.
+//! The cluster that C programs run in, made when first needed, with the environment's settings; and
+//! what becomes of fibres when the process ends.
 //!
-//! It is the default cluster of the process, so plain threads, I/O included, share it. Started fibres
-//! move between its processors, as those of the thesis do; `FIBRE_MOVES=never` undoes that.
+//! It is the default cluster of the process, so plain threads, I/O included, share it. Started
+//! fibres move between its processors, as those of the thesis do; `FIBRE_MOVES=never` undoes that.
 //!
-//! When the process ends by `exit`, or by a return from `main`, an exit handler lets all processors stand still before
-//! the destructors of static objects run. If the one that ends the process then waits for others (a destructor that joins its
-//! workers, say), all go on, as they would have with threads: [`let_go`]. So they do if it takes long, as it may wait without a call.
+//! When the process ends by `exit`, or by a return from `main`, an exit handler lets all processors
+//! stand still before the destructors of static objects run. If the fibre or thread that ends the
+//! process then waits for others (a destructor that joins its workers, say), all go on, as threads
+//! would have: [`let_go`]. So they do if it takes long, as it may wait without a call.
 //!
-//! The end of the process is not the end of the thread that asks for it, whose keys' destructors are not called
-//! then. Hence the ends of plain threads are noticed by a key of the system's threads: [`notice_thread_ends`].
+//! The end of the process is not the end of the thread that asks for it, so that thread's keys'
+//! destructors are not called then. Hence the library notices the ends of plain threads by a key of
+//! the system's threads: [`notice_thread_ends`].
 
-use fibre_core::{
-    Cluster, ClusterBuilder, Frozen, caller_id, freeze, live_fibres, notice_thread_ends_by,
-    start_helper,
+use crate::reserve;
+use fibre_core::internal::{
+    Frozen, caller_id, exit_in_place, freeze, live_fibres, notice_thread_ends_by, start_helper,
 };
+use fibre_core::{Cluster, ClusterBuilder};
 use parking_lot::Mutex;
 use std::ffi::c_void;
 use std::io;
 use std::mem;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
-/// Bytes of a fibre's stack, unless the program or `FIBRE_STACK_SIZE` says otherwise. C programs are used to
-/// megabytes; what is not touched costs nothing but addresses.
+/// Bytes of a fibre's stack, unless the program or `FIBRE_STACK_SIZE` says otherwise. C programs
+/// are used to megabytes; what is not touched costs nothing but addresses.
 const STACK_SIZE: usize = 1 << 20;
 
 /// How often it is looked whether fibres are left.
@@ -36,17 +39,34 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// How long they stand still at most.
 const STANDSTILL: Duration = Duration::from_secs(1);
 
-/// The cluster of fibres whose creator is no fibre and has chosen none. Blocks the thread while it is started.
+/// The cluster of fibres whose creator is no fibre and has chosen none. Blocks the thread while it
+/// is started.
 ///
 /// # Errors
 ///
 /// When its threads cannot be started; and in a forked child.
 #[inline]
 pub fn cluster() -> io::Result<&'static Cluster> {
-    Cluster::default_cluster_or(|| {
+    /// Whether it is there.
+    static STARTED: AtomicBool = AtomicBool::new(false);
+    if !STARTED.load(Ordering::Relaxed) && !reserve::system_has_some() {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    let cluster = Cluster::default_cluster_or(|| {
         prepare();
         builder()
     })
+    .inspect_err(tell_of_nonsense)?;
+    STARTED.store(true, Ordering::Relaxed);
+    Ok(cluster)
+}
+
+/// Says what is wrong with the environment, for which C programs are told no more than an error's
+/// number.
+fn tell_of_nonsense(error: &io::Error) {
+    if fibre_core::internal::is_nonsense(error) {
+        fibre_core::internal::complain();
+    }
 }
 
 /// Starts that cluster as a builder says. `false`: it has been started.
@@ -60,7 +80,8 @@ pub fn start(builder: ClusterBuilder) -> io::Result<bool> {
         prepare();
         started = true;
         builder
-    })?;
+    })
+    .inspect_err(tell_of_nonsense)?;
     Ok(started)
 }
 
@@ -71,13 +92,14 @@ pub fn start(builder: ClusterBuilder) -> io::Result<bool> {
 /// When its threads cannot be started; and in a forked child.
 pub fn another(builder: ClusterBuilder) -> io::Result<Cluster> {
     prepare();
-    builder.build()
+    builder.build().inspect_err(tell_of_nonsense)
 }
 
 /// What C programs run in, unless they say otherwise.
 pub fn builder() -> ClusterBuilder {
-    // SAFETY: C programs promise it by using the library, whose header makes `errno` a call and whose
-    // documentation says what becomes of thread-locals; nothing of ours is held across a switch.
+    // SAFETY: C programs promise it by using the library, whose header makes `errno` a call and
+    // whose documentation says what becomes of thread-locals; nothing of ours is held across a
+    // switch.
     unsafe { builder_of_fibres_that_stay().move_started_fibres() }
 }
 
@@ -86,12 +108,12 @@ pub fn builder_of_fibres_that_stay() -> ClusterBuilder {
     Cluster::builder().stack_size(stack_size())
 }
 
-/// Bytes of the stacks of fibres that nobody has chosen others for.
+/// Bytes of the stacks of fibres whose attributes choose no size.
 pub fn stack_size() -> usize {
-    fibre_core::variable("FIBRE_STACK_SIZE", "a number of bytes").unwrap_or(STACK_SIZE)
+    fibre_core::internal::variable("FIBRE_STACK_SIZE").unwrap_or(STACK_SIZE)
 }
 
-/// Takes turns among those who are equal.
+/// The next number of a counter by which equal candidates take turns.
 pub fn next_turn() -> usize {
     static TURN: AtomicUsize = AtomicUsize::new(0);
     TURN.fetch_add(1, Ordering::Relaxed)
@@ -106,7 +128,9 @@ pub fn wait_for_all() {
 
 /// Has the ends of plain threads noticed as the system's threads have it.
 pub fn notice_thread_ends() {
-    notice_thread_ends_by(at_end_of_thread);
+    // SAFETY: the system calls destructors of keys on the thread whose value it is, once it has
+    // left all other frames.
+    unsafe { notice_thread_ends_by(at_end_of_thread) };
 }
 
 /// Has a function called when this thread ends. Without a key for that, it is not.
@@ -131,16 +155,18 @@ unsafe extern "C" fn thread_has_ended(at_end: *mut c_void) {
     at_end();
 }
 
-/// Who ends the process, as [`caller_id`] has it; zero before.
+/// The caller that ends the process, as [`caller_id`] numbers it; zero before.
 static EXITING: AtomicU64 = AtomicU64::new(0);
 
-/// What stands still for that.
+/// The processors that stand still for that.
 static FROZEN: Mutex<Option<Frozen>> = Mutex::new(None);
 
 /// Before the first cluster is started: has fibres stand still when the process ends.
 fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
+        // The handlers below rely on it: they look which caller has ended the process.
+        exit_in_place();
         // If there is no memory for that, the process ends as it would without.
         // SAFETY: the handler may be called by any thread, in a fibre, too.
         unsafe { libc::atexit(at_exit) };

@@ -1,10 +1,11 @@
 //! Joining and detaching fibres.
 
-use crate::boundary::{contain, keep_errno};
+use crate::boundary::{contain, keep_errno, look_before};
 use crate::cancel;
 use crate::record::{Record, Refused, fibre_t, of_caller};
 use crate::thread::limit_of;
-use fibre_core::{Ending, Limit, cancellation_point, is_cancelled};
+use fibre_core::internal::{Ending, Limit};
+use fibre_core::{cancellation_point, is_cancelled};
 use std::ffi::{c_int, c_void};
 
 /// How a join ended.
@@ -20,7 +21,11 @@ enum Joined {
 /// Waits for the end of the fibre with this handle, within a limit; `None`: not at all.
 #[inline(always)]
 fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
-    // Without a claim, which would be in the way of those who wait.
+    // Before anything is found wrong with the handle.
+    if limit.is_some() && cancellation_point().is_err() {
+        return Joined::Cancelled;
+    }
+    // It takes no claim, which would be in the way of callers that wait.
     if limit.is_none() && is_to_end(handle) {
         return Joined::Failed(libc::EBUSY);
     }
@@ -33,8 +38,7 @@ fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
     let ending = match (unsafe { record.fibre() }, limit) {
         (None, None) => record.ended.is_set().then_some(Ending::Returned),
         (Some(fibre), None) => fibre.ending(),
-        (_, Some(_)) if cancellation_point().is_err() => None,
-        // SAFETY: who has the claim is alone in waiting, and is not the fibre.
+        // SAFETY: the caller has the claim, so it is alone in waiting, and it is not the fibre.
         (Some(fibre), Some(limit)) => unsafe { fibre.wait(limit) },
         (None, Some(limit)) => record.ended.wait_within(limit).then_some(Ending::Returned),
     };
@@ -46,7 +50,7 @@ fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
             Joined::Value(value)
         }
         Some(Ending::NoStack(_)) => {
-            // SAFETY: as above.
+            // SAFETY: it has ended, and we have joined it.
             unsafe { forget(record) };
             Joined::Failed(libc::EAGAIN)
         }
@@ -69,7 +73,8 @@ fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
 ///
 /// It has ended, and the caller has the claim.
 unsafe fn forget(record: &'static Record) {
-    // SAFETY: the claim is the caller's; without a fibre it is the initial thread's, as others cannot be joined.
+    // SAFETY: the claim is the caller's; without a fibre it is the initial thread's, as others
+    // cannot be joined.
     unsafe {
         match record.fibre() {
             Some(_) => record.give_back(),
@@ -107,13 +112,27 @@ unsafe fn finish(joined: Joined, result: *mut *mut c_void) -> c_int {
     }
 }
 
-/// `pthread_join`: waits for a fibre's end, and has its result. `ESRCH` if there is no such fibre, `EINVAL` if it is detached or
-/// being joined, `EDEADLK` if it is the caller or waits for the caller; `EAGAIN` if it never ran, as there was no stack for it. A cancellation point.
+/// The same of a cancellation point: a request may have come since it was looked for.
+///
+/// # Safety
+///
+/// As for [`finish`].
+unsafe fn finish_or_leave(joined: Joined, result: *mut *mut c_void) -> c_int {
+    match joined {
+        Joined::Failed(number) => look_before(number),
+        // SAFETY: passed on.
+        joined => unsafe { finish(joined, result) },
+    }
+}
+
+/// `pthread_join`: waits for a fibre's end, and has its result. `ESRCH` if there is no such fibre,
+/// `EINVAL` if it is detached or being joined, `EDEADLK` if it is the caller or waits for the
+/// caller; `EAGAIN` if it never ran, as there was no stack for it. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_join(thread: fibre_t, result: *mut *mut c_void) -> c_int {
     let joined = keep_errno(|| join(thread, Some(Limit::Cancellation)));
     // SAFETY: the caller's place.
-    unsafe { finish(joined, result) }
+    unsafe { finish_or_leave(joined, result) }
 }
 
 /// `pthread_tryjoin_np`: `fibre_join` that waits for nothing: `EBUSY` if the fibre has not ended.
@@ -124,8 +143,8 @@ pub unsafe extern "C-unwind" fn fibre_tryjoin(thread: fibre_t, result: *mut *mut
     unsafe { finish(joined, result) }
 }
 
-/// `pthread_timedjoin_np`: `fibre_join` until a moment of `CLOCK_REALTIME`; null for no limit. `ETIMEDOUT`; `EINVAL` for a time
-/// that is none.
+/// `pthread_timedjoin_np`: `fibre_join` until a moment of `CLOCK_REALTIME`; null for no limit.
+/// `ETIMEDOUT`; `EINVAL` for a time that is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_timedjoin(
     thread: fibre_t,
@@ -150,11 +169,11 @@ pub unsafe extern "C-unwind" fn fibre_clockjoin(
         Err(error) => Joined::Failed(error.number()),
     });
     // SAFETY: the caller's place.
-    unsafe { finish(joined, result) }
+    unsafe { finish_or_leave(joined, result) }
 }
 
-/// `pthread_detach`: nobody will ask for the fibre's end. `ESRCH` if there is no such fibre, `EINVAL` if it is
-/// detached or being joined.
+/// `pthread_detach`: nobody will ask for the fibre's end. `ESRCH` if there is no such fibre,
+/// `EINVAL` if it is detached or being joined.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_detach(thread: fibre_t) -> c_int {
     let detached = contain(|| {

@@ -1,39 +1,44 @@
 //! Handles, and what lies behind them.
 //!
-//! A handle is an index and a generation. The index finds a *record*, whose memory is
-//! never given back; the generation tells whether it still is the same fibre's. Records of fibres and of plain
-//! threads are alike; the latter get theirs when they first ask for their own handle, and lose it at their end. Of
-//! these, only the initial one can be joined. Its record is no place of the table, and is never given back: nobody else gets its
-//! handle. In a forked child, where locks may be held for ever, it serves whoever has none.
+//! A handle is an index and a generation. The index finds a *record*, whose memory is never given
+//! back; the generation tells whether it still is the same fibre's. Records of fibres and of plain
+//! threads are alike; the latter get theirs when they first ask for their own handle, and lose it
+//! at their end. Of these, only the initial one can be joined. Its record is no place of the table,
+//! and is never given back: no other thread or fibre gets its handle. In a forked child, where
+//! locks may be held for ever, it serves every caller that has none.
 //!
-//! One word, `claim`, says who may still ask for the fibre's end:
+//! One word, `claim`, says which caller may still ask for the fibre's end:
 //!
 //! ```text
-//!  generation, FREE ──create──► generation, OPEN ──join──► generation, index of the joiner's record
+//!  generation, FREE ──create──► generation, OPEN ──join──► generation, index of its joiner
 //!        ▲                          │    ▲                    │                 │
 //!        │                          │    └──── gave up ───────┘                 │ ended
 //!        │                          └──detach──► generation, DETACHED           │
 //!        └─────────── generation + 1 ◄──────────────── ended ◄──────────────────┘
 //! ```
 //!
-//! Invariants: (1) a record is given back once: by the joiner, or, detached, at the fibre's end. (2) `fibre` is
-//! there from before the fibre runs until the record is given back, which waits for those who visit it. So who has the
-//! claim may use it, and others in a visit ([`fibre_core::Visits`]), with the generation checked in it. (3) Who gives a record
-//! back has retired its generation before it touches anything else.
+//! Invariants: (1) a record is given back once: by the joiner, or, detached, at the fibre's end.
+//! (2) `fibre` is there from before the fibre runs until the record is given back, which waits for
+//! its visitors. So the owner of the claim may use it, and other callers in a visit
+//! ([`fibre_core::internal::Asymmetric`]), with the generation checked in it. (3) A caller that
+//! gives a record back has retired its generation before it touches anything else.
 //!
-//! Free records lie with the processor on which they were given back, up to `MOST`, and else in one list for all.
+//! Free records lie with the processor on which they were given back, up to `MOST`, and else in one
+//! list for all processors.
 //!
 //! # Memory ordering
 //!
-//! Who changes the claim acquires what the one before has released: the handle, and the result. Two who join
-//! each other both change a claim and then read the other's (sequentially consistent), so one of them sees the other.
+//! A caller that changes the claim acquires what the one before has released: the handle, and the
+//! result. Two fibres that join each other both change a claim and then read the other's
+//! (sequentially consistent), so one of them sees the other.
 
 use crate::init;
-use crate::signal_set::Signals;
-use fibre_core::{
-    Buckets, EmbeddedFibre, Key, Pocket, ShortLock, Visits, embedded, in_fibre, is_forked_child,
-    with_pocket,
+use crate::signal_set::{Signals, bit};
+use fibre_core::internal::{
+    Asymmetric, EmbeddedFibre, ProcessorLocal, SegmentedVec, ShortLock, embedded,
+    signals_blocked_by_program, with_processor_local,
 };
+use fibre_core::{Key, in_fibre, is_forked_child};
 use fibre_sync::{AutoEvent, Event};
 use parking_lot::Mutex;
 use std::cell::{Cell, UnsafeCell};
@@ -42,7 +47,8 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A fibre or a thread: an index, and above it a generation; zero is nobody. `pthread_t` has the same size.
+/// A fibre or a thread: an index, and above it a generation; zero is nobody. `pthread_t` has the
+/// same size.
 pub type fibre_t = u64;
 
 /// What a fibre runs. From C, never null.
@@ -59,11 +65,11 @@ const MOST: usize = 1024;
 /// How many it gets at once.
 const BATCH: usize = 16;
 
-/// Nobody has it.
+/// The claim of a free record: no fibre has it.
 const FREE: u32 = 0;
 /// It may be joined or detached. No record has this index.
 const OPEN: u32 = u32::MAX;
-/// Nobody will ask for its end. No record has this index.
+/// The fibre is detached: no caller will ask for its end. No record has this index.
 const DETACHED: u32 = u32::MAX - 1;
 /// The index of the initial thread's record, which is beyond the table.
 const INITIAL: u32 = u32::MAX - 2;
@@ -77,7 +83,7 @@ pub struct Record {
     /// Its place in the table; never zero.
     index: u32,
     /// See invariant 2.
-    visits: Visits,
+    visits: Asymmetric,
     /// The fibre; none for plain threads.
     fibre: UnsafeCell<Option<EmbeddedFibre>>,
     /// What it runs that with; in the end, what it returned. The fibre's own, as the next ones.
@@ -87,10 +93,12 @@ pub struct Record {
     pub escape: Cell<*mut c_void>,
     /// The cleanup handler that was pushed last.
     pub cleanup: Cell<*mut c_void>,
-    /// Whether it wants to know of no cancellation, and has said so.
-    pub deaf: Cell<bool>,
-    /// Whether it is ending: nothing cancels it any more.
-    pub ending: Cell<bool>,
+    /// Whether it wants to know of no cancellation, and has said so. The fibre writes it, and its
+    /// joiners read it.
+    deaf: AtomicBool,
+    /// Whether it is ending, and nothing cancels it any more; or not yet kept, see
+    /// [`Record::keep`]. The fibre writes it, and its joiners read it.
+    ending: AtomicBool,
     /// What it has said of the type of cancellation.
     pub asynchronous: Cell<bool>,
     /// Whether any of what follows may differ from what a new fibre has.
@@ -114,10 +122,14 @@ pub struct About {
     pub name: [c_char; NAME],
     /// Its signals.
     pub signals: Signals,
+    /// The memory of the program that is its stack; zeros if that is the runtime's.
+    pub stack: (usize, usize),
+    /// What the system calls the thread, if it is a plain one.
+    pub thread: Option<libc::pthread_t>,
 }
 
-// SAFETY: cells are the fibre's own while it runs, the creator's before and the claim's holder's afterwards, as told
-// in the module text.
+// SAFETY: cells are the fibre's own while it runs, the creator's before and the claim's holder's
+// afterwards, as told in the module text.
 unsafe impl Sync for Record {}
 // SAFETY: nothing in it belongs to a thread.
 unsafe impl Send for Record {}
@@ -127,7 +139,7 @@ unsafe impl Send for Record {}
 pub enum Refused {
     /// There is no such fibre.
     Unknown,
-    /// It is detached, or somebody else joins it.
+    /// It is detached, or another caller joins it.
     NotJoinable,
     /// It is the caller, or it waits for the caller.
     Deadlock,
@@ -144,8 +156,8 @@ impl Refused {
     }
 }
 
-/// All records, by their indexes, less one: zero is nobody's.
-static TABLE: Buckets<Record> = Buckets::new();
+/// All records, by their indexes, less one: zero is no record's.
+static TABLE: SegmentedVec<Record> = SegmentedVec::new();
 
 /// Free records.
 static FREE_ONES: Mutex<FreeOnes> = Mutex::new(FreeOnes {
@@ -197,13 +209,13 @@ impl Record {
         Self {
             claim: AtomicU64::new(word(1, claim)),
             index,
-            visits: Visits::new(),
+            visits: Asymmetric::new(),
             fibre: UnsafeCell::new(None),
             value: Cell::new(ptr::null_mut()),
             escape: Cell::new(ptr::null_mut()),
             cleanup: Cell::new(ptr::null_mut()),
-            deaf: Cell::new(false),
-            ending: Cell::new(false),
+            deaf: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
             asynchronous: Cell::new(false),
             rare: AtomicBool::new(false),
             host_error: Cell::new(0),
@@ -215,9 +227,10 @@ impl Record {
 
     /// A record for a new fibre or thread, which may be joined. `None`: there are too many.
     pub fn take(detached: bool) -> Option<&'static Self> {
-        let record = with_pocket(Self::take_from)?;
-        record.deaf.set(false);
-        record.ending.set(false);
+        // SAFETY: this library is the layer whose pockets hold records; no call here blocks.
+        let record = unsafe { with_processor_local(Self::take_from) }?;
+        record.deaf.store(false, Ordering::Relaxed);
+        record.ending.store(true, Ordering::Relaxed);
         record.asynchronous.set(false);
         record.cleanup.set(ptr::null_mut());
         if record.rare.load(Ordering::Relaxed) {
@@ -231,23 +244,24 @@ impl Record {
         Some(record)
     }
 
-    /// Gives it back: its handles are nobody's from now on.
+    /// Gives the record back: no fibre has its handles from now on.
     ///
     /// # Safety
     ///
     /// Invariant 1.
     pub unsafe fn give_back(&'static self) {
         let generation = generation_of(self.claim.load(Ordering::Relaxed));
-        // Zero would make handles that look like nobody's.
+        // Zero would make handles that look like none.
         let next = generation.wrapping_add(1).max(1);
         self.visits.retire(&self.claim, word(next, FREE));
-        // SAFETY: invariant 2: nobody has the claim, and no visitor is there.
+        // SAFETY: invariant 2: no caller has the claim, and no visitor is there.
         drop(unsafe { (*self.fibre.get()).take() });
-        with_pocket(|pocket| self.put_into(pocket));
+        // SAFETY: as in `take`.
+        unsafe { with_processor_local(|pocket| self.put_into(pocket)) };
     }
 
-    /// Says that nobody will ask for the end of the initial thread again: it has been joined. Calls with its handle are refused, and
-    /// nobody gets it.
+    /// Says that no caller will ask for the end of the initial thread again: it has been joined.
+    /// Calls with its handle are refused, and no other thread gets it.
     ///
     /// # Safety
     ///
@@ -259,7 +273,7 @@ impl Record {
 
     /// A free record: of this processor, or of all.
     #[inline]
-    fn take_from(pocket: Option<&Pocket>) -> Option<&'static Self> {
+    fn take_from(pocket: Option<&ProcessorLocal>) -> Option<&'static Self> {
         let Some(pocket) = pocket else {
             return FREE_ONES.lock().take();
         };
@@ -275,7 +289,7 @@ impl Record {
 
     /// Keeps a free record, with this processor or for all.
     #[inline]
-    fn put_into(&self, pocket: Option<&Pocket>) {
+    fn put_into(&self, pocket: Option<&ProcessorLocal>) {
         match pocket {
             Some(pocket) if pocket.count.get() < MOST => {
                 self.escape.set(pocket.list.get().cast());
@@ -296,6 +310,20 @@ impl Record {
         self.wake.reset();
     }
 
+    /// Says whether it wants to know of no cancellation; returns what it said before. Its own.
+    pub fn set_deaf(&self, wanted: bool) -> bool {
+        let before = self.deaf.load(Ordering::Relaxed);
+        self.deaf.store(wanted, Ordering::Relaxed);
+        before
+    }
+
+    /// Says that it is ending; returns whether it was. Its own.
+    pub fn begin_end(&self) -> bool {
+        let before = self.ending.load(Ordering::Relaxed);
+        self.ending.store(true, Ordering::Release);
+        before
+    }
+
     /// Where its `h_errno` is, which is its own.
     pub fn host_error(&self) -> *mut c_int {
         self.rare.store(true, Ordering::Relaxed);
@@ -308,7 +336,7 @@ impl Record {
         f(&mut self.about.lock())
     }
 
-    /// The same, unless somebody has the lock.
+    /// Reads or changes what few fibres have, unless another caller has the lock.
     pub fn try_about<R>(&self, f: impl FnOnce(&mut About) -> R) -> Option<R> {
         self.rare.store(true, Ordering::Relaxed);
         self.about.try_lock().map(|mut about| f(&mut about))
@@ -335,9 +363,11 @@ impl Record {
     pub unsafe fn keep(&self, fibre: EmbeddedFibre) {
         // SAFETY: the creator is alone with it.
         unsafe { *self.fibre.get() = Some(fibre) };
+        // Whoever sees that sees its mask, too.
+        self.ending.store(false, Ordering::Release);
     }
 
-    /// The fibre, for the one who has the claim.
+    /// The fibre, for the caller that has the claim.
     ///
     /// # Safety
     ///
@@ -347,7 +377,7 @@ impl Record {
         unsafe { (*self.fibre.get()).as_ref() }
     }
 
-    /// Claims the right to the end of the fibre with this handle, for the one whose record is `me`.
+    /// Claims the right to the end of the fibre with this handle, for the caller with record `me`.
     ///
     /// # Errors
     ///
@@ -358,18 +388,32 @@ impl Record {
             return Err(Refused::Deadlock);
         }
         let record = find(handle).ok_or(Refused::Unknown)?;
-        let joins_me = |order| claim_of(me.claim.load(order)) == record.index;
+        // It looks again in the end, as a fibre that leaves its join gives the claim up before.
+        let has_claim = || claim_of(me.claim.load(Ordering::SeqCst)) == record.index;
+        let joins_me = || has_claim() && !Self::leaves(handle) && has_claim();
         if let Err(refused) = record.change(handle, me.index) {
-            // Somebody else may join it, while it waits for us.
-            let deadlock = refused == Refused::NotJoinable && joins_me(Ordering::SeqCst);
+            // Another caller may join it, while it waits for us.
+            let deadlock = refused == Refused::NotJoinable && joins_me();
             return Err(if deadlock { Refused::Deadlock } else { refused });
         }
-        // Both who join each other get here; who comes later sees the other.
-        if joins_me(Ordering::SeqCst) {
+        // Two fibres that join each other both get here; the later one sees the other. A cancelled
+        // one gives up.
+        if joins_me() {
             record.reopen();
             return Err(Refused::Deadlock);
         }
         Ok(record)
+    }
+
+    /// Whether the fibre with this handle leaves the wait that it is in, as it has been cancelled.
+    /// What it has said about that was said before it began to wait.
+    fn leaves(handle: fibre_t) -> bool {
+        let leaves = Self::with(handle, |record, fibre| {
+            let notices =
+                !record.deaf.load(Ordering::Relaxed) && !record.ending.load(Ordering::Acquire);
+            notices && fibre.is_some_and(EmbeddedFibre::is_cancelled)
+        });
+        leaves == Ok(true)
     }
 
     /// Gives the right to join up again.
@@ -378,7 +422,7 @@ impl Record {
         self.claim.store(word(generation, OPEN), Ordering::SeqCst);
     }
 
-    /// Makes it so that nobody will ask for the end of the fibre with this handle.
+    /// Detaches the fibre with this handle: no caller will ask for its end.
     ///
     /// # Errors
     ///
@@ -427,6 +471,26 @@ impl Record {
         })
     }
 
+    /// Calls `f` with what the system calls the plain thread that has this handle, and which does
+    /// not end meanwhile: its record is given back before. `None` for a fibre. `f` blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such fibre or thread.
+    pub fn with_thread<R>(
+        handle: fibre_t,
+        f: impl FnOnce(libc::pthread_t) -> R,
+    ) -> Result<Option<R>, Refused> {
+        let is_own = !in_fibre() && of_caller().handle() == handle;
+        Self::with(handle, |record, fibre| match fibre {
+            Some(_) => None,
+            // In a forked child the caller is another thread than the one that has left the record.
+            // SAFETY: no requirement.
+            None if is_own => Some(f(unsafe { libc::pthread_self() })),
+            None => record.about(|about| about.thread).map(f),
+        })
+    }
+
     /// The record with this handle, which may become another fibre's at any time.
     ///
     /// # Errors
@@ -437,9 +501,26 @@ impl Record {
         record.ok_or(Refused::Unknown)
     }
 
-    /// Whether nobody will ask for its end.
+    /// Whether the fibre is detached: no caller will ask for its end.
     pub fn is_detached(&self) -> bool {
         claim_of(self.claim.load(Ordering::Relaxed)) == DETACHED
+    }
+
+    /// Whether it is a fibre's that lets this signal in. The fibre may end or change its mask at
+    /// any time.
+    fn lets_in(&self, signal: c_int) -> bool {
+        if claim_of(self.claim.load(Ordering::Acquire)) == FREE
+            || self.ending.load(Ordering::Acquire)
+        {
+            return false;
+        }
+        let about = match self.rare.load(Ordering::Relaxed) {
+            true => *self.about.lock(),
+            false => About::default(),
+        };
+        let blocked = about.signals.blocked;
+        let blocked = blocked.unwrap_or_else(signals_blocked_by_program);
+        about.thread.is_none() && blocked & bit(signal) == 0
     }
 
     /// Whether the handle is of the one that has the record now.
@@ -449,9 +530,15 @@ impl Record {
     }
 }
 
+/// Whether a fibre that can run, or has begun to, lets this signal in.
+pub fn any_lets_in(signal: c_int) -> bool {
+    let mut all = (0..).map_while(|index| TABLE.get(index));
+    all.any(|record| record.lets_in(signal))
+}
+
 /// Gets records for a processor that has none; `None`: there are as many as there may be.
 #[cold]
-fn refill(pocket: &Pocket) -> Option<()> {
+fn refill(pocket: &ProcessorLocal) -> Option<()> {
     let mut free = FREE_ONES.lock();
     for _ in 0..BATCH {
         let record = free.take()?;
@@ -510,7 +597,8 @@ pub fn of_fibre() -> Option<&'static Record> {
     unsafe { embedded().cast::<Record>().as_ref() }
 }
 
-/// The record of the caller; a plain thread, or a fibre of another language, gets one that ends with it.
+/// The record of the caller; a plain thread, or a fibre of another language, gets one that ends
+/// with it.
 ///
 /// # Panics
 ///
@@ -529,11 +617,11 @@ fn of_stranger() -> &'static Record {
     static KEY: OnceLock<Key> = OnceLock::new();
     let key = *KEY.get_or_init(|| {
         init::notice_thread_ends();
-        // Destructors of others may ask who they are.
+        // Destructors of other keys may ask for the thread's handle.
         // SAFETY: its values are such records.
         unsafe { Key::new_last(end_of_stranger) }
     });
-    // SAFETY: as above.
+    // SAFETY: the key's values are such records.
     if let Some(record) = unsafe { key.get().cast::<Record>().as_ref() } {
         return record;
     }
@@ -543,7 +631,10 @@ fn of_stranger() -> &'static Record {
         let taken = Record::take(true);
         taken.unwrap_or_else(|| unreachable!("there cannot be so many"))
     };
-    key.set(ptr::from_ref(record).cast_mut().cast());
+    // SAFETY: no requirement.
+    record.about(|about| about.thread = Some(unsafe { libc::pthread_self() }));
+    // SAFETY: the key's values are such records.
+    unsafe { key.set(ptr::from_ref(record).cast_mut().cast()) };
     record
 }
 
@@ -563,7 +654,7 @@ unsafe extern "C-unwind" fn end_of_stranger(record: *mut c_void) {
     // SAFETY: the value is such a record, which is never freed.
     let record: &'static Record = unsafe { &*record.cast_const().cast() };
     if record.index != INITIAL {
-        // SAFETY: nobody can join a thread of others.
+        // SAFETY: no caller can join a thread that this library has not made.
         unsafe { record.give_back() };
     }
 }

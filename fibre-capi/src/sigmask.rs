@@ -1,30 +1,34 @@
 //! Signal masks of fibres: `pthread_sigmask`, `sigpending`, and what a mask says.
 //!
-//! A processor blocks whatever signal may come at any time, and goes on doing so: a fibre's mask is a record of its own. A new fibre
-//! has its creator's. It says
+//! A processor blocks every signal that may come at any time, and goes on doing so: a fibre's mask
+//! is a record of its own. A new fibre has its creator's. The mask says
 //!
-//! * which signals stay pending that the fibre raises itself, until it lets them in or waits for them;
-//! * what programs block that the fibre starts;
-//! * if the fibre is `main` ([`first`](crate::first)): what the thread blocks that the process began with, which runs the handlers of
-//!   the signals that are sent to the process.
+//! * which signals that the fibre raises itself stay pending, until it lets them in or waits for
+//!   them;
+//! * which signals the programs block that the fibre starts;
+//! * if the fibre is `main` ([`first`](crate::main_fibre)): what the thread blocks that the process
+//!   began with, which runs the handlers of the signals that are sent to the process;
+//! * which signals that no thread lets in are taken for the fibre, see [`delivery`].
 //!
 //! On a plain thread these are the system's calls.
 
 use crate::boundary::{fail, keep_errno};
-use crate::initial;
-use crate::own_signal::raise;
-use crate::record::{Record, of_caller, of_fibre};
+use crate::delivery;
+use crate::main_thread;
+use crate::memory::{fetch_any, writable};
+use crate::record::{Record, is_initial, of_caller, of_fibre};
+use crate::self_signal::raise;
 use crate::signal_set::{self, LAST, bit, block, lowest, read, write};
-use fibre_core::{
-    block_in_children, blocks_signals, in_fibre, signals_blocked_by_program,
-    with_signals_of_program,
+use fibre_core::in_fibre;
+use fibre_core::internal::{
+    block_in_children, blocks_signals, signals_blocked_by_program, with_signals_of_program,
 };
 use fibre_io::raw::Failure;
 use rustix::io::Errno;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Signals that nobody can block: two that always act, and two that the C library has for itself.
+/// Signals that no mask can block: two that always act, and two that the C library has for itself.
 const NEVER: u64 = bit(libc::SIGKILL) | bit(libc::SIGSTOP) | bit(32) | bit(33);
 
 /// Whether any fibre has had a mask of its own.
@@ -44,28 +48,36 @@ fn own() -> Option<u64> {
 /// Gives a new fibre the mask of its creator, which is the caller.
 #[inline]
 pub fn inherit(record: &Record) {
+    prepare();
     let creators = if in_fibre() { own() } else { of_thread() };
     if let Some(blocked) = creators {
         note_any();
+        delivery::note_fibre(blocked);
         record.about(|about| about.signals.blocked = Some(blocked));
     }
+}
+
+/// Before there is a fibre of the program: has the runtime leave masks to this library.
+pub fn prepare() {
+    block_in_children(in_child);
 }
 
 /// Notes that some fibre has a mask of its own.
 fn note_any() {
     if !ANY.load(Ordering::Relaxed) {
-        block_in_children(in_child);
         ANY.store(true, Ordering::Relaxed);
     }
 }
 
-/// What the calling fibre has blocked, in a child that it has forked: nothing is let in there, not even for a moment.
+/// What the calling fibre has blocked, in a child that it has forked: nothing is let in there, not
+/// even for a moment.
 fn in_child() -> Option<u64> {
-    // Who had a lock is not here.
+    // The owner of a lock may not be here.
     of_fibre()?.try_about(|about| about.signals.blocked)?
 }
 
-/// The mask of the calling thread, if it is one of the program's and blocks something else than that did.
+/// The mask of the calling thread, if it is one of the program's and blocks something else than
+/// that did.
 fn of_thread() -> Option<u64> {
     if blocks_signals() {
         return None;
@@ -89,20 +101,20 @@ pub fn holds(signal: c_int) -> bool {
 ///
 /// There is a set.
 pub unsafe fn take(set: *const libc::sigset_t) -> Option<c_int> {
+    if of_caller().about(|about| about.signals.pending) == 0 {
+        return None;
+    }
+    // SAFETY: the caller's promise. (If there is no set, the kernel says so next.)
+    let wanted = unsafe { set_at(set) }.ok()??;
     of_caller().about(|about| {
-        if about.signals.pending == 0 {
-            return None;
-        }
-        // SAFETY: the caller's promise. (If there is no set, the kernel says so to whoever has nothing pending.)
-        let wanted = unsafe { read(set) };
         let signal = lowest(about.signals.pending & wanted)?;
         about.signals.pending &= !bit(signal);
         Some(signal)
     })
 }
 
-/// `start`, which starts a program: while it runs, its thread blocks what the calling fibre does. Of that it lets nothing in, not
-/// even for a moment: it may be pending.
+/// `start`, which starts a program: while it runs, its thread blocks what the calling fibre does.
+/// Of that it lets nothing in, not even for a moment: it may be pending.
 pub fn starting<R>(start: impl FnOnce() -> R) -> impl FnOnce() -> R {
     let own = own();
     move || {
@@ -117,8 +129,9 @@ pub fn starting<R>(start: impl FnOnce() -> R) -> impl FnOnce() -> R {
     }
 }
 
-/// `pthread_sigmask`: the mask of the calling fibre or thread. What a fibre has raised and lets in now, has been handled when this
-/// returns. `EINVAL` if `how` says nothing.
+/// `pthread_sigmask`: the mask of the calling fibre or thread. What a fibre has raised and lets in
+/// now, has been handled when this returns. `EINVAL` if `how` says nothing, `EFAULT` for a set that
+/// is not there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_sigmask(
     how: c_int,
@@ -127,13 +140,23 @@ pub unsafe extern "C" fn fibre_sigmask(
 ) -> c_int {
     if !in_fibre() {
         // SAFETY: passed on.
-        return unsafe { libc::pthread_sigmask(how, set, before) };
+        let number = unsafe { libc::pthread_sigmask(how, set, before) };
+        if number == 0 && !set.is_null() && is_initial() {
+            delivery::note_initial(signal_set::blocked(), false);
+        }
+        return number;
     }
     let old = keep_errno(blocked);
     let mut let_in = 0;
-    if !set.is_null() {
-        // SAFETY: the caller's set.
-        let named = unsafe { read(set) };
+    // SAFETY: null, or the caller's set.
+    let Ok(named) = (unsafe { set_at(set) }) else {
+        return libc::EFAULT;
+    };
+    // Nothing is changed if that cannot be told.
+    if !before.is_null() && writable(before.cast::<u64>(), 1).is_err() {
+        return libc::EFAULT;
+    }
+    if let Some(named) = named {
         let new = match how {
             libc::SIG_BLOCK => old | named,
             libc::SIG_UNBLOCK => old & !named,
@@ -143,11 +166,28 @@ pub unsafe extern "C" fn fibre_sigmask(
         let_in = keep_errno(|| change(new & !NEVER));
     }
     if !before.is_null() {
-        // SAFETY: the caller's room.
-        unsafe { write(before, old) };
+        // SAFETY: the caller's room, which the kernel knows as so large.
+        unsafe { before.cast::<u64>().write_unaligned(old) };
     }
     raise_all(let_in);
+    if named.is_some() {
+        keep_errno(|| delivery::let_in_pending(old & !self::blocked()));
+    }
     0
+}
+
+/// The signals of a set of the program's; `None` for null.
+///
+/// # Errors
+///
+/// `EFAULT` if it cannot be read.
+///
+/// # Safety
+///
+/// What can be read there is a set.
+unsafe fn set_at(set: *const libc::sigset_t) -> Result<Option<u64>, Errno> {
+    // SAFETY: passed on; a set begins with these bits.
+    unsafe { fetch_any(set.cast::<u64>()) }
 }
 
 /// Raises what is let in.
@@ -158,27 +198,33 @@ fn raise_all(mut let_in: u64) {
     }
 }
 
-/// Waits by `wait`, a fibre with this mask meanwhile, unless it is null: what `ppoll` and its kin do.
+/// Waits by `wait`, a fibre with this mask meanwhile, unless it is null: what `ppoll` and its kin
+/// do.
 ///
 /// # Errors
 ///
-/// `EINTR`, without a wait, if the mask lets something in that the fibre has raised; and those of `wait`.
+/// `EINTR`, without a wait, if the mask lets something in that the fibre has raised; `EFAULT` for a
+/// mask that is not there; and those of `wait`.
 ///
 /// # Safety
 ///
-/// The mask is null, or a set.
+/// The mask is null, or a pointer to a set.
 pub unsafe fn during<R>(
     mask: *const libc::sigset_t,
     wait: impl FnOnce() -> Result<R, Failure>,
 ) -> Result<R, Failure> {
-    if mask.is_null() || !in_fibre() {
+    if !in_fibre() {
         return wait();
     }
-    let before = blocked();
     // SAFETY: the caller's promise.
-    let let_in = change(unsafe { read(mask) } & !NEVER);
+    let Some(blocked) = (unsafe { set_at(mask) })? else {
+        return wait();
+    };
+    let before = self::blocked();
+    let let_in = change(blocked & !NEVER);
     raise_all(let_in);
-    let waited = match let_in {
+    let taken = delivery::let_in_pending(before & !blocked);
+    let waited = match let_in | taken {
         0 => wait(),
         _ => Err(Errno::INTR.into()),
     };
@@ -199,8 +245,8 @@ fn change(blocked: u64) -> u64 {
         signals.pending &= blocked;
         let_in
     });
-    if blocked != before {
-        initial::block(record.handle(), blocked);
+    if blocked != before && !main_thread::block(record.handle(), blocked) {
+        delivery::note_fibre(blocked);
     }
     let_in
 }
@@ -219,7 +265,8 @@ pub unsafe extern "C" fn fibre_sigprocmask(
     }
 }
 
-/// `sigpending`: the signals that are pending for the process, and those that the calling fibre has raised and blocks.
+/// `sigpending`: the signals that are pending for the process, and those that the calling fibre has
+/// raised and blocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_sigpending(set: *mut libc::sigset_t) -> c_int {
     // SAFETY: the caller's room.

@@ -1,18 +1,20 @@
-//! Signals and forks, as far as they can be had.
+//! Signals and forks, as far as fibres can have them.
 //!
-//! No signal can be sent to another fibre: processors block all of them, because a
-//! handler must not run in the midst of the runtime. What can be had is that the process gets the signal; a thread that is no processor,
-//! usually the main one, runs the handler. What a fibre sends to itself, it gets at once, see `own_signal`.
+//! No signal can be sent to another fibre: processors block all of them, because a handler must not
+//! run in the midst of the runtime. Instead the process gets the signal; a thread that is no
+//! processor, usually the main one, runs the handler. A fibre gets a signal that it sends to itself
+//! at once, see `self_signal`.
 
 use crate::boundary::contain;
-use crate::own_signal::raise;
 use crate::record::{Record, Refused, fibre_t, of_caller};
+use crate::self_signal::raise;
 use crate::sigmask::holds;
 use crate::signal_set::LAST;
 use fibre_core::in_fibre;
 use std::ffi::c_int;
 
-/// Signals that the C library has for itself: for cancellation, and for what all threads have to do.
+/// Signals that the C library has for itself: for cancellation, and for what all threads have to
+/// do.
 const INTERNAL: [c_int; 2] = [32, 33];
 
 /// Whether a program may send such a signal, or zero.
@@ -20,8 +22,9 @@ pub fn may_be_sent(signal: c_int) -> bool {
     (0..=LAST).contains(&signal) && !INTERNAL.contains(&signal)
 }
 
-/// `pthread_kill`: sends a signal to the caller, as [`fibre_raise`], or to the process of another fibre that there is; zero only looks for the
-/// fibre. No call of the fibre is interrupted. `ESRCH` if there is no such fibre, `EINVAL` for no signal.
+/// `pthread_kill`: sends a signal to the caller, as [`fibre_raise`], or to the process of another
+/// fibre that there is; zero only looks for the fibre. No call of the fibre is interrupted. `ESRCH`
+/// if there is no such fibre, `EINVAL` for no signal.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_kill(thread: fibre_t, signal: c_int) -> c_int {
     if !may_be_sent(signal) {
@@ -46,8 +49,8 @@ pub extern "C" fn fibre_sigqueue(thread: fibre_t, signal: c_int, value: libc::si
     there.map_or_else(Refused::number, |()| send(signal, Some(value)))
 }
 
-/// `raise`: sends a signal to the calling fibre or thread; if it has a handler, that has run when this returns. -1 and `EINVAL` for
-/// no signal. What a fibre blocks
+/// `raise`: sends a signal to the calling fibre or thread; if it has a handler, that has run when
+/// this returns. -1 and `EINVAL` for no signal. What a fibre blocks
 /// ([`fibre_sigmask`](crate::sigmask::fibre_sigmask)) is pending then, once.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_raise(signal: c_int) -> c_int {
@@ -87,8 +90,8 @@ fn send(signal: c_int, value: Option<libc::sigval>) -> c_int {
     number
 }
 
-/// `pthread_atfork`: functions to call at a fork. In the child the runtime is dead: all that can be done there is to
-/// exec another program.
+/// `pthread_atfork`: functions to call at a fork. In the child the runtime is dead: all that can be
+/// done there is to exec another program.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_atfork(
     prepare: Option<unsafe extern "C" fn()>,

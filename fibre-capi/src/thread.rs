@@ -4,18 +4,28 @@ use crate::attr::fibre_attr_t;
 use crate::boundary::{call_or_leave, keep_errno, number_of};
 use crate::errno;
 use crate::exit;
+use crate::given_stack;
 use crate::init;
-use crate::record::{Record, Refused, fibre_start_t, fibre_t, of_caller};
+use crate::main_thread;
+use crate::record::{NAME, Record, Refused, fibre_start_t, fibre_t, of_caller};
+use crate::reserve;
 use crate::sigmask;
 use crate::signal_set;
-use fibre_core::{EmbeddedFibre, Limit, Program, blocking, blocks_signals, caller_id, in_fibre};
+use fibre_core::internal::{
+    EmbeddedFibre, Limit, Portrait, Program, Viewer, blocks_signals, caller_id,
+};
+use fibre_core::{blocking, in_fibre};
 use fibre_sync::raw;
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::ptr;
 
 /// What the fibres of C programs have in common.
-static PROGRAM: Program = Program { run, ended };
+static PROGRAM: Program = Program {
+    run,
+    ended,
+    describe,
+};
 
 /// The largest stack: half of what a process can address.
 const MAX_STACK: usize = 1 << 46;
@@ -33,6 +43,28 @@ unsafe fn ended(record: *const ()) {
     unsafe { (*record.cast::<Record>()).give_back() };
 }
 
+/// See [`Program::describe`].
+unsafe fn describe(record: *const (), tell: Viewer<'_>) {
+    // SAFETY: as above; the fibre has not ended.
+    let record = unsafe { &*record.cast::<Record>() };
+    // A signal handler must not wait: if a caller changes the name now, it stays unsaid.
+    let name = record.try_about(|about| about.name).unwrap_or_default();
+    let name = name.map(|byte| byte as u8);
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(NAME);
+    let remedy = if main_thread::is_served(record.handle()) {
+        "`ulimit -s`, which main's stack follows"
+    } else {
+        "pthread_attr_setstacksize, or FIBRE_STACK_SIZE for those without"
+    };
+    tell(Portrait {
+        noun: "thread",
+        name: std::str::from_utf8(&name[..end])
+            .ok()
+            .filter(|name| !name.is_empty()),
+        remedy,
+    });
+}
+
 /// Creates a fibre with these attributes. `publish` is given its handle, before it runs.
 ///
 /// # Safety
@@ -44,8 +76,13 @@ pub unsafe fn create(
     argument: *mut c_void,
     publish: impl FnOnce(fibre_t),
 ) -> io::Result<()> {
-    // The memory is taken when the fibre begins, and then it is too late to say that there can be none.
-    if attributes.stack_size() > MAX_STACK {
+    if reserve::is_low() {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    // The memory is taken when the fibre begins, and then it is too late to say that there can be
+    // none.
+    let stack = attributes.given_stack();
+    if stack.is_none() && attributes.stack_size() > MAX_STACK {
         return Err(io::Error::from_raw_os_error(libc::EAGAIN));
     }
     let cluster = match attributes.cluster() {
@@ -55,7 +92,7 @@ pub unsafe fn create(
     };
     let processors = || match cluster {
         Some(cluster) => cluster.processors(),
-        None => fibre_core::processors().unwrap_or(1),
+        None => fibre_core::internal::processors().unwrap_or(1),
     };
     let builder = attributes.builder(processors);
     if attributes.is_absurd() {
@@ -64,6 +101,14 @@ pub unsafe fn create(
     let detached = attributes.is_detached();
     let Some(record) = Record::take(detached) else {
         return Err(io::Error::from_raw_os_error(libc::EAGAIN));
+    };
+    let (start, argument) = match &stack {
+        None => (start, argument),
+        Some(stack) => {
+            record.about(|about| about.stack = (stack.start, stack.end));
+            // SAFETY: the program has given the memory to this fibre.
+            unsafe { given_stack::wrap(attributes.stack_end(), start, argument) }
+        }
     };
     record
         .escape
@@ -76,7 +121,7 @@ pub unsafe fn create(
         if detached {
             let _ = fibre.detach();
         }
-        // SAFETY: nobody else knows the record before the fibre runs.
+        // SAFETY: no other caller knows the record before the fibre runs.
         unsafe { record.keep(fibre) };
         publish(handle);
     };
@@ -90,8 +135,10 @@ pub unsafe fn create(
     created
 }
 
-/// `pthread_create`: a fibre in the caller's cluster, or, for a caller that is no fibre, in the default one. `EAGAIN` if there cannot be
-/// another one; `EINVAL` if the cluster has no such processor.
+/// `pthread_create`: a fibre in the caller's cluster, or, for a caller that is no fibre, in the
+/// default one. What has been created runs. `EAGAIN` if there cannot be another one, not even once
+/// the caller has yielded; `EINVAL` if the cluster has no such processor, or the priority is none
+/// of the policy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_create(
     thread: *mut fibre_t,
@@ -104,14 +151,21 @@ pub unsafe extern "C" fn fibre_create(
     }
     // SAFETY: the caller's attributes.
     let attributes = unsafe { fibre_attr_t::of(attr) };
+    if !attributes.is_valid() {
+        return libc::EINVAL;
+    }
     // The fibre may read the place, and free it.
     // SAFETY: the caller's place for it.
-    let publish = |handle| unsafe { *thread = handle };
+    let publish = move |handle| unsafe { *thread = handle };
     // SAFETY: the caller's wish.
-    match keep_errno(|| unsafe { create(&attributes, start, argument, publish) }) {
-        Ok(()) => 0,
-        Err(error) => number_of(&error),
+    let create = || keep_errno(|| unsafe { create(&attributes, start, argument, publish) });
+    let mut created = create().map_err(|error| number_of(&error));
+    if created == Err(libc::EAGAIN) {
+        // A caller that tries again and again must let those fibres run whose end makes room.
+        keep_errno(fibre_core::yield_now);
+        created = create().map_err(|error| number_of(&error));
     }
+    created.err().unwrap_or(0)
 }
 
 /// `pthread_self`: the caller's handle. Threads that are no fibres have one, too.
@@ -145,8 +199,8 @@ pub extern "C" fn fibre_yield() -> c_int {
     0
 }
 
-/// Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done so since the last time; now and then it
-/// returns without that. A cancellation point.
+/// Waits until another one calls `fibre_unpark` for the caller, or returns at once if one has done
+/// so since the last time; now and then it returns without that. A cancellation point.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn fibre_park() -> c_int {
     call_or_leave(|| {
@@ -155,8 +209,8 @@ pub extern "C-unwind" fn fibre_park() -> c_int {
     })
 }
 
-/// `fibre_park` until a moment of a clock: `CLOCK_REALTIME` or `CLOCK_MONOTONIC`. `ETIMEDOUT`; `EINVAL` for another clock, or
-/// a time that is none.
+/// `fibre_park` until a moment of a clock: `CLOCK_REALTIME` or `CLOCK_MONOTONIC`. `ETIMEDOUT`;
+/// `EINVAL` for another clock, or a time that is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_park_until(
     clock: libc::clockid_t,
@@ -174,14 +228,16 @@ pub unsafe extern "C-unwind" fn fibre_park_until(
     })
 }
 
-/// Lets the next `fibre_park` of a fibre or thread return, or the one that it is in. `ESRCH` if there is no such fibre.
+/// Lets the next `fibre_park` of a fibre or thread return, or the one that it is in. `ESRCH` if
+/// there is no such fibre.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_unpark(thread: fibre_t) -> c_int {
     let woken = keep_errno(|| Record::glimpse(thread).map(|record| record.wake().set()));
     woken.map_or_else(Refused::number, |()| 0)
 }
 
-/// What ends a wait until a clock shows a time: cancellation, and that, unless it is null or never comes.
+/// What ends a wait until a clock shows a time: cancellation, and that, unless it is null or never
+/// comes.
 ///
 /// # Safety
 ///
@@ -204,10 +260,10 @@ pub unsafe fn limit_of(clock: libc::clockid_t, time: *const libc::timespec) -> r
     Ok(wait.cancellable().limit())
 }
 
-/// Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling fibre waits, and its processor
-/// runs others. `errno` is what the routine has left. For calls that would block a processor: files, libraries of
-/// others. The routine is no fibre. Its thread blocks signals, as processors do,
-/// whatever it made of its mask before.
+/// Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling
+/// fibre waits, and its processor runs others. `errno` is what the routine has left. For calls that
+/// would block a processor: files, libraries of others. The routine is no fibre. Its thread blocks
+/// signals, as processors do, whatever it made of its mask before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_blocking(
     routine: fibre_start_t,
@@ -220,7 +276,7 @@ pub unsafe extern "C" fn fibre_blocking(
     let (value, number) = keep_errno(|| {
         blocking(move || {
             let argument = argument;
-            // What the routine makes of the mask is not for those who come to this thread later.
+            // The mask that the routine leaves is not for later callers on this thread.
             let kept = blocks_signals().then(signal_set::blocked);
             errno::set(0);
             // SAFETY: the caller's wish.

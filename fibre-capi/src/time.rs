@@ -1,12 +1,14 @@
 //! Sleeping: `sleep`, `usleep`, `nanosleep`, `clock_nanosleep`.
 //!
-//! In a fibre they block the fibre, are cancellation points, and are interrupted by no signal, so no time remains in the
-//! end. On a thread that is no fibre they are the system's, signals included.
+//! In a fibre they block the fibre and are cancellation points. No signal interrupts them, so no
+//! time remains in the end. On a thread that is no fibre they are the system's, signals included.
 
-use crate::boundary::{fail, keep_errno};
+use crate::boundary::{fail, keep_errno, look_before};
 use crate::cancel;
 use crate::init;
-use fibre_core::{Cancelled, Limit, WallTime, in_fibre, sleep_within};
+use crate::memory::fetch;
+use fibre_core::internal::{Limit, WallTime, sleep_within};
+use fibre_core::{Cancelled, in_fibre};
 use libc::{clockid_t, timespec, useconds_t};
 use std::ffi::{c_int, c_uint};
 use std::time::Duration;
@@ -56,7 +58,8 @@ pub extern "C-unwind" fn fibre_usleep(microseconds: useconds_t) -> c_int {
     0
 }
 
-/// `nanosleep`: -1 and `EINVAL` if `time` is none. What would remain is not written, as fibres are not interrupted.
+/// `nanosleep`: -1 and `EINVAL` if `time` is none, `EFAULT` if it is not there. What would remain
+/// is not written, as fibres are not interrupted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_nanosleep(
     time: *const timespec,
@@ -68,19 +71,20 @@ pub unsafe extern "C-unwind" fn fibre_nanosleep(
         return unsafe { libc::nanosleep(time, remaining) };
     }
     // SAFETY: the caller's.
-    let Some(time) = (unsafe { time.as_ref() }) else {
-        return fail(libc::EFAULT);
+    let Ok(time) = (unsafe { fetch(time) }) else {
+        return fail(look_before(libc::EFAULT));
     };
-    match duration(time) {
+    match duration(&time) {
         Some(duration) => sleep_or_leave(duration),
-        None => return fail(libc::EINVAL),
+        None => return fail(look_before(libc::EINVAL)),
     }
     0
 }
 
-/// `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it: `CLOCK_REALTIME` also if that is set meanwhile, which is
-/// noticed within a second. Returns an error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if `time` is none; `ENOTSUP` for
-/// clocks of CPU time.
+/// `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it:
+/// `CLOCK_REALTIME` also if that is set meanwhile, which is noticed within a second. Returns an
+/// error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if
+/// `time` is none; `ENOTSUP` for clocks of CPU time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_clock_nanosleep(
     clock: clockid_t,
@@ -94,12 +98,12 @@ pub unsafe extern "C-unwind" fn fibre_clock_nanosleep(
         return unsafe { libc::clock_nanosleep(clock, flags, time, remaining) };
     }
     // SAFETY: the caller's.
-    let Some(time) = (unsafe { time.as_ref() }) else {
-        return libc::EFAULT;
+    let Ok(time) = (unsafe { fetch(time) }) else {
+        return look_before(libc::EFAULT);
     };
-    match limit(clock, flags & libc::TIMER_ABSTIME != 0, time) {
+    match limit(clock, flags & libc::TIMER_ABSTIME != 0, &time) {
         Ok(limit) => sleep_until_or_leave(limit),
-        Err(number) => return number,
+        Err(number) => return look_before(number),
     }
     0
 }

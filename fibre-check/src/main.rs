@@ -2,19 +2,23 @@
 //!
 //! ```text
 //! fibre-check [--calls | --thread-locals] FILE...
-//! fibre-check --library libfibre.so
+//! fibre-check --library libfibre-rt.so
 //! ```
 //!
 //! Looks into objects, archives, libraries and programs (ELF, 64 bits), and lists
 //!
-//! * thread-local variables with their sizes: each kernel thread has one, and not each fibre (docs/c/thread-locals.md);
-//! * functions of threads, waiting, input and output that still reach the system's library: those that `fibre_pthread.h`
-//!   would have mapped, had it been included, and those that it leaves to the system, with the reason.
+//! * thread-local variables with their sizes: each kernel thread has one, and not each fibre
+//!   (docs/c/thread-locals.md);
+//! * functions of threads, waiting, input and output that still reach the system's library: those
+//!   that `fibre_pthread.h` would have mapped, had it been included, and those that it leaves to
+//!   the system, with the reason.
 //!
-//! Of a program, its objects are what to look at: a linked program shows only what it imports, and a library that it uses may
-//! call what it likes on its own threads. `--library` instead asks whether a library has a function for every mapped name.
+//! Of a program, its objects are what to look at: a linked program shows only what it imports, and
+//! a library that it uses may call what it likes on its own threads. `--library` instead asks
+//! whether a library has a function for every mapped name.
 //!
-//! docs/c/fibre-check.md is its manual. Exit code: 0 if there is nothing to tell, 1 if there is, 2 if a file cannot be read or the arguments make no sense.
+//! docs/c/fibre-check.md is its manual. Exit code: 0 if there is nothing to tell, 1 if there is, 2
+//! if a file cannot be read or the arguments make no sense.
 
 mod mapping;
 mod survey;

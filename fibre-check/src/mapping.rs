@@ -1,5 +1,6 @@
-//! What the mapping header makes of the system's names, read from the header itself, and the names that it leaves alone on
-//! purpose, read from the table in the documentation. So neither list is written twice.
+//! What the mapping header makes of the system's names, read from the header itself, and the names
+//! that it leaves alone on purpose, read from the table in the documentation. So neither list is
+//! written twice.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,8 @@ const TABLE: (&str, &str) = ("<!-- not mapped -->", "<!-- end -->");
 /// Prefixes of names that belong to threads, whatever they are.
 const OF_THREADS: [&str; 6] = ["pthread_", "sem_", "thrd_", "mtx_", "cnd_", "tss_"];
 
-/// What the header maps by macros: a pragma would leave the first one const, and the others have fewer arguments than ours.
+/// What the header maps by macros: a pragma would leave the first one const, and the others have
+/// fewer arguments than ours.
 const BY_MACROS: [(&str, &str); 5] = [
     ("__errno_location", "fibre_errno_location"),
     ("__pthread_register_cancel", "fibre_cleanup_enter"),
@@ -135,7 +137,8 @@ mod tests {
         assert_eq!(mapping.meaning("strlen"), None);
     }
 
-    /// Calls that may wait for long: each is told of, in a program that was not compiled with the header.
+    /// Calls that may wait for long: each is told of, in a program that was not compiled with the
+    /// header.
     #[test]
     fn what_may_block_is_known() {
         let mapping = Mapping::read();

@@ -1,4 +1,5 @@
-//! What `fibre-check` says of small C objects, and whether header and documentation name all that the system's headers declare.
+//! What `fibre-check` says of small C objects, and whether header and documentation name all that
+//! the system's headers declare.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,7 +15,8 @@ const HEADER: &str = concat!(
     "/../fibre-capi/include/fibre_pthread.h"
 );
 
-/// A C program with a thread-local, a call that is mapped, one that is left to the system, and one of neither kind.
+/// A C program with a thread-local, a call that is mapped, one that is left to the system, and one
+/// of neither kind.
 const PROGRAM: &str = "
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -139,7 +141,8 @@ fn archives_and_stripped_programs_are_read() {
     );
 }
 
-/// Compilers may put off making machine code until a program is linked: such an object calls nothing yet.
+/// Compilers may put off making machine code until a program is linked: such an object calls
+/// nothing yet.
 #[test]
 fn objects_without_machine_code_are_an_error() {
     let folder = folder("lto");
@@ -187,7 +190,8 @@ fn a_library_without_our_functions_is_told_of() {
     assert!(!text.contains("no `fibre_mutex_lock`"), "{text}");
 }
 
-/// Every name of threads and semaphores that the system's headers declare is mapped, or the documentation says why not.
+/// Every name of threads and semaphores that the system's headers declare is mapped, or the
+/// documentation says why not.
 #[test]
 fn no_name_of_the_system_is_forgotten() {
     let folder = folder("names");
@@ -208,7 +212,8 @@ fn no_name_of_the_system_is_forgotten() {
         &object(&folder, &source, &["-Wno-deprecated-declarations"]),
     ]);
     assert!(!text.contains("not known"), "{text}");
-    // With the header, only those are left that the table names. (These four are declared as other names' symbols.)
+    // With the header, only those are left that the table names. (These four are declared as other
+    // names' symbols.)
     let source = source
         .replace("&pthread_yield", "0")
         .replace("&pthread_mutex_consistent_np", "0")

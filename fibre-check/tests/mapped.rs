@@ -1,4 +1,5 @@
-//! What compilers make of the mapping header: in whatever way a program is compiled, no call of it reaches the system's threads.
+//! What compilers make of the mapping header: in whatever way a program is compiled, no call of it
+//! reaches the system's threads.
 //!
 //! With every C and C++ compiler of gcc and clang that is installed.
 
@@ -14,7 +15,8 @@ const HEADER: &str = concat!(
     "/../fibre-capi/include/fibre_pthread.h"
 );
 
-/// Calls whose buffers and lengths a fortified call checks, in C and C++; and words of the program that are mapped names.
+/// Calls whose buffers and lengths a fortified call checks, in C and C++; and words of the program
+/// that are mapped names.
 const CALLS: &str = "
 #include <errno.h>
 #include <fcntl.h>
@@ -242,7 +244,8 @@ fn the_librarys_own_header_may_be_included_too() {
     }
 }
 
-/// The inline half of C++'s threads goes to where the compiled half is, in every version of the language that has them.
+/// The inline half of C++'s threads goes to where the compiled half is, in every version of the
+/// language that has them.
 #[test]
 fn standard_threads_are_the_systems_throughout() {
     let folder = folder("standard");

@@ -1,4 +1,4 @@
-//! Models of a wait at home: whoever wakes the fibre queues it at its processor, also while it is
+//! Models of a wait at home: the waker of the fibre queues it at its processor, also while it is
 //! still on its stack, and changes no word that says so.
 //!
 //! The main thread of a model is the fibre and its processor, which takes the fibre from its
@@ -8,10 +8,10 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
+use fibre_core::internal::queue::{BasicQueue, Link, Popped, QueueKind};
+use fibre_core::internal::waiter::{Outcome, Waiter, Wakeable};
 use fibre_core::model::{Watched, check, finds_bug};
-use fibre_core::queue::{BasicQueue, Link, Popped, QueueKind};
 use fibre_core::sync::{EndOfFrame, Futex, Mutex};
-use fibre_core::waiter::{Outcome, Waiter, Wakeable};
 use loom::thread;
 use std::ptr::NonNull;
 
@@ -22,7 +22,7 @@ struct Fibre {
     link: Link,
     /// The ready queue of its processor.
     home: BasicQueue,
-    /// Used by whoever runs it.
+    /// The stack, used by the processor that runs the fibre.
     stack: Watched,
     /// What the waker leaves for it.
     message: Watched,
@@ -47,7 +47,7 @@ impl Wakeable for Fibre {
 }
 
 impl Fibre {
-    /// On its stack.
+    /// A fibre that is on its stack.
     fn new(kind: QueueKind) -> &'static Self {
         let fibre = Box::leak(Box::new(Self {
             link: Link::new(),
@@ -73,7 +73,7 @@ impl Fibre {
         resume.resume();
     }
 
-    /// Takes the fibre from the queue and runs it; `false`: it is not there.
+    /// Takes the fibre from the queue and runs it; `false`: the fibre is not there.
     fn run(&self) -> bool {
         // SAFETY: the only consumer.
         let popped = unsafe { self.home.pop() };
@@ -86,7 +86,9 @@ impl Fibre {
 
     /// One wait, as `park_until` and the processor do it.
     fn wait(&'static self) -> Outcome {
-        let waiter = Box::leak(Box::new(Waiter::at_home(NonNull::from(self))));
+        // SAFETY: the model's fibre outlives its threads, and the main one is its home.
+        let waiter = unsafe { Waiter::at_home(NonNull::from(self)) };
+        let waiter = Box::leak(Box::new(waiter));
         *self.list.lock() = Some(NonNull::from(&*waiter));
         self.published.swap(1);
         Futex::wake_one(&raw const self.published);
@@ -125,7 +127,7 @@ fn it_runs_after_it_has_left_its_stack() {
 #[test]
 fn planted_other_processor_is_found() {
     finds_bug(|| {
-        // A queue that two may pop from.
+        // A queue from which two may pop.
         let fibre = Fibre::new(QueueKind::Locked);
         let other = thread::spawn(move || {
             fibre.wake(7);

@@ -1,22 +1,23 @@
 //! Models of cancellation: one wait, or two in a row, that wakers, a deadline and a canceller
 //! compete for.
 //!
-//! The main thread of a model is the fibre and its processor. Whoever may queue the fibre
-//! opens its gate, once; the fibre's frame ends with [`EndOfFrame`], after which
-//! loom lets nobody touch the waiter. Everything is leaked: the planted bugs are for loom to
-//! find, and no real ones.
+//! The main thread of a model is the fibre and its processor. The side that may queue the fibre
+//! opens its gate, once; the fibre's frame ends with [`EndOfFrame`], after which loom lets no
+//! thread touch the waiter. Everything is leaked: the planted bugs are for loom to find, and no
+//! real ones.
 //!
-//! A wait at home changes no word when the stack is left: there the canceller has all see that it comes, and looks.
+//! A wait at home changes no word when the stack is left: there the canceller has all see that it
+//! comes, and looks.
 //!
 //! Run by `cargo xtask loom`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::model::{self, finds_bug, finds_planted};
-use fibre_core::state::{Cancel, Left, RunState, Wake};
+use fibre_core::internal::asymmetric;
+use fibre_core::internal::state::{Cancel, Left, RunState, Wake};
+use fibre_core::internal::waiter::{Outcome, Waiter, Wakeable};
+use fibre_core::model::{self, Watched, finds_bug, finds_planted};
 use fibre_core::sync::{EndOfFrame, Futex, Mutex};
-use fibre_core::visits;
-use fibre_core::waiter::{Outcome, Waiter, Wakeable};
 use loom::thread;
 use std::ptr::NonNull;
 
@@ -25,6 +26,9 @@ struct Fibre {
     state: RunState<Fibre>,
     /// Its ready queue: 1 while the fibre is in it.
     queue: Futex,
+    /// Its stack, as loom watches it: used by the fibre, and by the thread that queues it once it
+    /// has been left, since the fibre may run on from there.
+    stack: Watched,
 }
 
 impl Fibre {
@@ -32,7 +36,14 @@ impl Fibre {
         Box::leak(Box::new(Self {
             state: RunState::new(),
             queue: Futex::new(0),
+            stack: Watched::default(),
         }))
+    }
+
+    /// Queues a fibre whose stack has been left.
+    fn enqueue_left(&self) {
+        self.stack.count();
+        self.enqueue();
     }
 
     fn enqueue(&self) {
@@ -42,14 +53,14 @@ impl Fibre {
 
     /// The canceller's part.
     fn cancel(&self) {
-        self.cancel_and(visits::have_all_see);
+        self.cancel_and(asymmetric::membarrier_all);
     }
 
-    /// The same, with what it does between its steps.
+    /// The canceller's part, with what it does between its steps.
     fn cancel_and(&self, between: impl FnOnce()) {
         match self.state.cancel() {
             Cancel::Done => {}
-            Cancel::Enqueue => self.enqueue(),
+            Cancel::Enqueue => self.enqueue_left(),
             Cancel::Visit => {
                 between();
                 if self.state.visit() {
@@ -61,10 +72,12 @@ impl Fibre {
 
     /// The processor's part, and the way through the queue.
     fn leave(&self) {
+        self.stack.count();
         if self.state.left() == Left::WokenEarly {
-            self.enqueue();
+            self.enqueue_left();
         }
         self.await_queue();
+        self.stack.count();
     }
 
     /// The way through the queue.
@@ -79,7 +92,7 @@ impl Wakeable for Fibre {
         // SAFETY: models keep the fibre alive.
         let this = unsafe { this.as_ref() };
         if this.state.wake() == Wake::Enqueue {
-            this.enqueue();
+            this.enqueue_left();
         }
     }
 
@@ -127,7 +140,7 @@ impl List {
         won.flatten().map(|resume| resume.resume()).is_some()
     }
 
-    /// A waker that comes when somebody waits.
+    /// A waker that comes when the fibre waits.
     fn wake_for_sure(&self) {
         self.published.wait(0, None);
         assert!(self.wake());
@@ -151,13 +164,15 @@ fn wait(fibre: &Fibre, list: &List, cancellable: bool) -> Outcome {
     outcome
 }
 
-/// The same without its end.
+/// One wait of the fibre, without its end.
 fn wait_without_withdrawal(
     fibre: &Fibre,
     list: &List,
     cancellable: bool,
 ) -> (Outcome, &'static mut Waiter<Fibre>) {
-    let waiter = Box::leak(Box::new(Waiter::for_fibre(NonNull::from(fibre))));
+    // SAFETY: the model's fibre outlives its threads.
+    let waiter = unsafe { Waiter::for_fibre(NonNull::from(fibre)) };
+    let waiter = Box::leak(Box::new(waiter));
     list.publish(waiter);
     // SAFETY: it is leaked.
     unsafe { fibre.state.begin_wait(cancellable.then_some(&*waiter)) };
@@ -169,7 +184,9 @@ fn wait_without_withdrawal(
 
 /// One wait of the fibre at home, as `park_until` does it.
 fn wait_at_home(fibre: &Fibre, list: &List) -> Outcome {
-    let waiter = Box::leak(Box::new(Waiter::at_home(NonNull::from(fibre))));
+    // SAFETY: as in `wait`; the main thread is its home.
+    let waiter = unsafe { Waiter::at_home(NonNull::from(fibre)) };
+    let waiter = Box::leak(Box::new(waiter));
     list.publish(waiter);
     // SAFETY: it is leaked.
     let cancelled = unsafe { fibre.state.begin_wait_at_home(waiter) };
@@ -177,6 +194,23 @@ fn wait_at_home(fibre: &Fibre, list: &List) -> Outcome {
         fibre.await_queue();
     }
     fibre.state.end_wait_at_home(waiter);
+    let outcome = waiter.outcome();
+    list.waiter.lock().take();
+    waiter.end_of_frame();
+    outcome
+}
+
+/// One wait of a fibre that its processor holds, as `park_until` does it in the panic hook.
+fn wait_held(fibre: &Fibre, list: &List, cancellable: bool) -> Outcome {
+    // SAFETY: as in `wait`.
+    let waiter = unsafe { Waiter::for_fibre(NonNull::from(fibre)) };
+    let waiter = Box::leak(Box::new(waiter));
+    list.publish(waiter);
+    // SAFETY: it is leaked.
+    unsafe { fibre.state.begin_wait(cancellable.then_some(&*waiter)) };
+    while !fibre.state.stay() && !fibre.state.give_up() {
+        thread::yield_now();
+    }
     let outcome = waiter.outcome();
     list.waiter.lock().take();
     waiter.end_of_frame();
@@ -223,6 +257,39 @@ fn three_compete() {
     });
 }
 
+/// A waker and a canceller compete for a held wait; then comes one that only its waker ends.
+fn two_compete_for_a_held_wait() {
+    let (fibre, first, second) = (Fibre::new(), List::new(), List::new());
+    let canceller = start(fibre, first, |fibre, _| fibre.cancel());
+    let waker = thread::spawn(move || {
+        let won = first.wake();
+        second.wake_for_sure();
+        won
+    });
+    let outcome = wait_held(fibre, first, true);
+    assert_eq!(wait_held(fibre, second, false), Outcome::Woken(0));
+    canceller.join().unwrap();
+    let woken = waker.join().unwrap();
+    assert_eq!(woken, outcome == Outcome::Woken(0));
+    assert!(woken || outcome == Outcome::Cancelled);
+    assert_eq!(fibre.queue.load(), 0, "a held fibre was queued");
+}
+
+/// One of them wins, and the fibre is not queued.
+#[test]
+fn a_waker_or_the_canceller_wins_a_held_wait() {
+    model::check(two_compete_for_a_held_wait);
+}
+
+/// Planted: the fibre goes on before its waker has been here, whose wake-up ends the next wait.
+#[test]
+fn planted_held_fibre_that_gives_up_too_much_is_found() {
+    finds_planted(
+        "state: a held fibre gives up a wait that its waker has won",
+        two_compete_for_a_held_wait,
+    );
+}
+
 /// A waker and a canceller, at home.
 fn two_compete_at_home() {
     let (fibre, list) = (Fibre::new(), List::new());
@@ -234,7 +301,7 @@ fn two_compete_at_home() {
     assert!(fibre.state.is_cancelled());
 }
 
-/// One of them wins, and nobody touches what is gone.
+/// One of them wins, and what is gone is not touched.
 #[test]
 fn a_waker_or_the_canceller_wins_at_home() {
     model::check(two_compete_at_home);
@@ -263,8 +330,8 @@ fn the_deadline_or_the_canceller_wins_at_home() {
     });
 }
 
-/// A wait at home that a waker ends, and one that only the canceller can; `between`: what that one does between
-/// its steps.
+/// A wait at home that a waker ends, and one that only the canceller can; `between`: what the
+/// canceller does between its steps.
 fn two_waits_at_home(between: fn()) {
     let (fibre, first, second) = (Fibre::new(), List::new(), List::new());
     let canceller = start(fibre, first, move |fibre, _| fibre.cancel_and(between));
@@ -278,7 +345,7 @@ fn two_waits_at_home(between: fn()) {
 /// No cancellation is lost at home.
 #[test]
 fn the_next_wait_at_home_is_cancelled() {
-    model::check(|| two_waits_at_home(visits::have_all_see));
+    model::check(|| two_waits_at_home(asymmetric::membarrier_all));
 }
 
 /// Planted: the canceller does not have all see that it comes.

@@ -5,15 +5,15 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
+use fibre_core::internal::queue::ConsumerLock;
 use fibre_core::model::{self, finds_bug};
-use fibre_core::queue::ConsumerLock;
 use fibre_core::sync::{HeavyBarrier, heavy_barrier};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use rustix::io::Errno;
 
-/// Something that one at a time may change, and that loom watches for races.
+/// A value that one consumer at a time may change, and that loom watches for races.
 struct Guarded {
     lock: ConsumerLock,
     changes: UnsafeCell<u32>,
@@ -25,7 +25,7 @@ unsafe impl Sync for Guarded {}
 unsafe impl Send for Guarded {}
 
 impl Guarded {
-    /// With a barrier of one's own.
+    /// A value whose lock has this barrier.
     fn new(barrier: Option<HeavyBarrier>) -> Arc<Self> {
         Arc::new(Self {
             lock: ConsumerLock::new(barrier),
@@ -33,27 +33,27 @@ impl Guarded {
         })
     }
 
-    /// Counts one up.
+    /// Adds one.
     fn change(&self) {
         // SAFETY: the lock is what is being checked.
         self.changes.with_mut(|changes| unsafe { *changes += 1 });
     }
 
-    /// Turns as the owner; how many of so many were its own.
+    /// Takes turns as the owner; returns how many of them were its own.
     fn own(&self, turns: u32) -> u32 {
         // SAFETY: one owner, unless planted.
         let turn = || unsafe { self.lock.own(|| self.change()) };
         (0..turns).filter(|_| turn().is_some()).count() as u32
     }
 
-    /// The same as a thief.
+    /// Takes turns as a thief; returns how many of them were its own.
     fn steal(&self, turns: u32) -> u32 {
         let turn = || self.lock.steal(|| self.change());
         (0..turns).filter(|_| turn().is_some()).count() as u32
     }
 }
 
-/// Somebody consumes on a thread of its own, and the owner here; no turn is lost.
+/// Another thread consumes, and the owner here; no turn is lost.
 fn beside_the_owner(barrier: Option<HeavyBarrier>, other: fn(&Guarded) -> u32, turns: u32) {
     let guarded = Guarded::new(barrier);
     let thread = {
@@ -75,7 +75,7 @@ fn owner_and_thief_take_turns() {
     model::check(|| beside_the_owner(heavy_barrier(), |guarded| guarded.steal(2), 4));
 }
 
-/// Without a barrier everybody takes the lock.
+/// Without a barrier every consumer takes the lock.
 #[test]
 fn without_a_barrier_they_take_turns_too() {
     model::check(|| beside_the_owner(None, |guarded| guarded.steal(2), 2));
@@ -117,7 +117,7 @@ fn two_thieves_take_turns() {
     });
 }
 
-/// Planted: the thief's barrier is none.
+/// Planted: the thief's barrier does nothing.
 #[test]
 fn planted_missing_barrier_is_found() {
     finds_bug(|| beside_the_owner(Some(|| Ok(())), |guarded| guarded.steal(1), 1));

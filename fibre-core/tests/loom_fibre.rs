@@ -1,15 +1,15 @@
-//! Models of the fibre's run state and of the waiter's outcome: the two words that
-//! decide when a stack may be resumed, and by whom.
+//! Models of the fibre's run state and of the waiter's outcome: the two words that decide when a
+//! stack may be resumed, and by which thread.
 //!
 //! Run by `cargo xtask loom`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::completion::Completion;
-use fibre_core::model::{self, finds_bug};
-use fibre_core::state::{Left, RunState, Wake};
+use fibre_core::internal::completion::{Completion, Finished};
+use fibre_core::internal::state::{Left, RunState, Wake};
+use fibre_core::internal::waiter::{Outcome, ThreadParker, Waiter, Wakeable};
+use fibre_core::model::{self, Shared, Watched, finds_bug, finds_planted};
 use fibre_core::sync::EndOfFrame;
-use fibre_core::waiter::{Outcome, ThreadParker, Waiter, Wakeable};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
@@ -22,8 +22,8 @@ struct Fibre {
     stack: UnsafeCell<u32>,
 }
 
-/// A processor on the fibre's stack suspends it; a waker resumes it. Whoever may
-/// resume it writes to the stack.
+/// A processor on the fibre's stack suspends it; a waker resumes it. The thread that may resume it
+/// writes to the stack.
 fn park_and_wake(leave_first: bool) {
     let fibre = Arc::new(Fibre {
         state: RunState::new(),
@@ -74,7 +74,7 @@ fn planted_parking_on_the_stack_is_found() {
     finds_bug(|| park_and_wake(false));
 }
 
-/// Nobody; these models wait on threads.
+/// A fibre type that is never used; these models wait on threads.
 struct NoFibre;
 
 impl Wakeable for NoFibre {
@@ -100,7 +100,8 @@ fn two_wakers(losers_keep_quiet: bool) {
         parker: ThreadParker::new(),
         alive: UnsafeCell::new(true),
     });
-    let waiter = Arc::new(Waiter::<NoFibre>::for_thread(&frame.parker));
+    // SAFETY: the frame outlives the model's threads.
+    let waiter = Arc::new(unsafe { Waiter::<NoFibre>::for_thread(&frame.parker) });
     let resumed = Arc::new(AtomicUsize::new(0));
     let wakers: Vec<_> = [1, 2]
         .into_iter()
@@ -151,8 +152,10 @@ fn finish_and_time_out(withdraw: bool) {
         })
     };
     let parker = ThreadParker::new();
-    // Leaked, so that the planted bug is one for loom to find, and no real one.
-    let waiter = Box::leak(Box::new(Waiter::<NoFibre>::for_thread(&parker)));
+    // Leaked, so that loom finds the planted bug, and it is no real one.
+    // SAFETY: this frame ends when the wait has.
+    let waiter = unsafe { Waiter::<NoFibre>::for_thread(&parker) };
+    let waiter = Box::leak(Box::new(waiter));
     if completion.publish_limited(waiter) {
         match waiter.time_out() {
             // The deadline has won.
@@ -181,8 +184,10 @@ fn finish_and_wait(until_resumed: bool) {
         })
     };
     let parker = Arc::new(ThreadParker::new());
-    // Leaked, so that the planted bug is one for loom to find, and no real one.
-    let waiter = Box::leak(Box::new(Waiter::<NoFibre>::for_thread(&parker)));
+    // Leaked, so that loom finds the planted bug, and it is no real one.
+    // SAFETY: this frame ends when the wait has.
+    let waiter = unsafe { Waiter::<NoFibre>::for_thread(&parker) };
+    let waiter = Box::leak(Box::new(waiter));
     if completion.publish(waiter) {
         if until_resumed {
             parker.park();
@@ -198,19 +203,19 @@ fn finish_and_wait(until_resumed: bool) {
     finisher.join().unwrap();
 }
 
-/// A patient waiter is woken, and touched by nobody afterwards.
+/// A patient waiter is woken, and not touched afterwards.
 #[test]
 fn a_patient_waiter_is_woken() {
     model::check(|| finish_and_wait(true));
 }
 
-/// Planted: it goes on as soon as it sees the outcome, when the finisher is not done yet.
+/// Planted: the waiter goes on as soon as it sees the outcome, when the finisher is not done yet.
 #[test]
 fn planted_impatience_is_found() {
     finds_bug(|| finish_and_wait(false));
 }
 
-/// A waiter that withdraws is touched by nobody afterwards.
+/// A waiter that withdraws is not touched afterwards.
 #[test]
 fn a_withdrawn_waiter_is_let_go() {
     model::check(|| finish_and_time_out(true));
@@ -220,4 +225,147 @@ fn a_withdrawn_waiter_is_let_go() {
 #[test]
 fn planted_missing_withdrawal_is_found() {
     finds_bug(|| finish_and_time_out(false));
+}
+
+/// A task: what the finisher makes, and what the other side wants done with it.
+struct Task {
+    completion: Completion,
+    /// Made by the finisher; read, or dropped, by the side that finds that this falls to it.
+    result: Watched,
+    /// Said by the other side before it detaches.
+    wish: Watched,
+}
+
+/// What the other side does.
+#[derive(Clone, Copy)]
+enum Asks {
+    /// Looks again and again.
+    Looks,
+    /// Waits without a limit.
+    Waits,
+    /// Waits until its limit.
+    WaitsInHaste,
+    /// Says that nobody will ask.
+    Detaches,
+}
+
+/// Makes the result and says so.
+fn make(task: Shared<Task>) {
+    task.result.set(7);
+    match task.completion.finish::<NoFibre>() {
+        Finished::Published => {}
+        Finished::Unwanted => {
+            assert_eq!(task.wish.get(), 1);
+            task.result.count();
+        }
+    }
+}
+
+/// Asks, and says whether the result is its own.
+fn ask(task: Shared<Task>, asks: Asks) -> bool {
+    let parker: &ThreadParker = Box::leak(Box::new(ThreadParker::new()));
+    // SAFETY: the parker is never freed.
+    let waiter = unsafe { Waiter::<NoFibre>::for_thread(parker) };
+    let waiter = Box::leak(Box::new(waiter));
+    match asks {
+        Asks::Looks => {
+            while !task.completion.is_done() {
+                thread::yield_now();
+            }
+        }
+        Asks::Waits => {
+            if task.completion.publish(waiter) {
+                parker.park();
+            }
+        }
+        Asks::WaitsInHaste => {
+            if task.completion.publish_limited(waiter) {
+                match waiter.time_out() {
+                    Some(_) => task.completion.withdraw(waiter),
+                    None => parker.park(),
+                }
+                return task.completion.is_done();
+            }
+        }
+        Asks::Detaches => {
+            task.wish.set(1);
+            return !task.completion.detach();
+        }
+    }
+    true
+}
+
+/// A finisher, and another side that reads the result, or drops it, once it is its own. loom
+/// watches the result and the wish.
+fn follow_the_result(asks: Asks) {
+    let task = Shared::new(Task {
+        completion: Completion::new(),
+        result: Watched::default(),
+        wish: Watched::default(),
+    });
+    let asker = thread::spawn(move || {
+        let own = ask(task, asks);
+        if own {
+            assert_eq!(task.result.get(), 7);
+            task.result.count();
+        }
+        own
+    });
+    make(task);
+    let own = asker.join().unwrap();
+    let dropped = matches!(asks, Asks::Detaches);
+    let made = if own || dropped { 8 } else { 7 };
+    assert_eq!(task.result.get(), made);
+}
+
+/// A finisher, a patient waiter, and one that only looks.
+fn look_beside_a_waiter() {
+    let task = Shared::new(Task {
+        completion: Completion::new(),
+        result: Watched::default(),
+        wish: Watched::default(),
+    });
+    let waiter = thread::spawn(move || ask(task, Asks::Waits));
+    let onlooker = thread::spawn(move || {
+        if task.completion.is_done() {
+            assert_eq!(task.result.get(), 7);
+        }
+    });
+    make(task);
+    assert!(waiter.join().unwrap());
+    onlooker.join().unwrap();
+}
+
+/// An onlooker beside a waiter, which is told in another way, has the result, too.
+#[test]
+fn the_result_comes_to_those_who_only_look() {
+    model::check(look_beside_a_waiter);
+}
+
+/// Planted: the waiter is told, and the onlooker is not.
+#[test]
+fn planted_patient_completion_without_release_is_found() {
+    finds_planted(
+        "completion: that of a patient waiter is published without release",
+        look_beside_a_waiter,
+    );
+}
+
+/// The side that finds that it has happened has what was made.
+#[test]
+fn the_result_comes_with_the_completion() {
+    let all = [Asks::Looks, Asks::Waits, Asks::WaitsInHaste, Asks::Detaches];
+    for asks in all {
+        model::check(move || follow_the_result(asks));
+    }
+}
+
+/// Planted: the other side finds that it has happened, and not what was made.
+#[test]
+fn planted_completion_without_release_is_found() {
+    for asks in [Asks::Looks, Asks::Waits, Asks::Detaches] {
+        finds_planted("completion: it is published without release", move || {
+            follow_the_result(asks);
+        });
+    }
 }

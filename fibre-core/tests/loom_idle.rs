@@ -1,21 +1,22 @@
-//! Models of going idle: a processor that sleeps, and those who give it work.
+//! Models of going idle: a processor that sleeps, and the threads that give it work.
 //!
-//! Run by `cargo xtask loom`. The steps are those of `processor/rest.rs` and of
+//! Run by `cargo xtask loom`. The steps are those of `processor/idle.rs` and of
 //! `Domain::push_out`, on the shipped queue, sleepers, idle set and staging queue.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::commons::Commons;
-use fibre_core::model::{self, finds_bug};
-use fibre_core::queue::{Level, Link, LogicalQueue, Popped, Pushed, QueueKind};
+use fibre_core::internal::queue::{Level, Link, LogicalQueue, Popped, Pushed, QueueKind};
+use fibre_core::internal::set::IdleSet;
+use fibre_core::internal::shared_queues::SharedQueues;
+use fibre_core::model::{self, finds_bug, finds_planted};
 use loom::sync::Arc;
 use loom::thread;
 use std::ptr::NonNull;
 
-/// Processors 0, who sleeps, and 1, who is busy.
+/// Processor 0, which sleeps, and processor 1, which is busy.
 struct Domain {
     queues: [LogicalQueue; 2],
-    commons: Commons,
+    commons: SharedQueues,
 }
 
 /// What to leave out.
@@ -26,7 +27,7 @@ enum Planted {
     NoArm,
     /// The processor does not look at the others after announcing itself.
     NoSecondLook,
-    /// It looks at the others, but not at what is for all.
+    /// The processor looks at the others, but not at the shared queues.
     NoLookAtCommons,
 }
 
@@ -35,7 +36,7 @@ fn node() -> NonNull<Link> {
     NonNull::from(Box::leak(Box::new(Link::new())))
 }
 
-/// The same of high priority.
+/// Such a node of high priority.
 fn urgent() -> NonNull<Link> {
     NonNull::from(Box::leak(Box::new(Link::with(Level::High, false))))
 }
@@ -78,12 +79,12 @@ fn place(domain: &Domain) {
     place_and(domain, || domain.commons.sleeper(0).unpark());
 }
 
-/// The same, but for one who is claimed before it sleeps: nobody tells it.
+/// `Domain::push_out` that does not tell a processor which is claimed before it sleeps.
 fn place_and_forget(domain: &Domain) {
     place_and(domain, || ());
 }
 
-/// `Domain::push_out`; `keep_awake` is for one who is claimed before it sleeps.
+/// `Domain::push_out`; `keep_awake` is for a processor that is claimed before it sleeps.
 fn place_and(domain: &Domain, keep_awake: impl Fn()) {
     if domain.commons.idle.claim(0).is_some() {
         if domain.queues[0].is_armed() {
@@ -99,7 +100,7 @@ fn place_and(domain: &Domain, keep_awake: impl Fn()) {
     }
 }
 
-/// Somebody pushes into the sleeper's own queue, as a foreign waker does it.
+/// A foreign waker pushes into the sleeper's own queue.
 fn wake(domain: &Domain) {
     // SAFETY: a new node.
     if unsafe { domain.queues[0].push(node()) } == Pushed::WakeConsumer {
@@ -107,7 +108,7 @@ fn wake(domain: &Domain) {
     }
 }
 
-/// Somebody pushes something urgent there, the first thing of its kind, and another one.
+/// A foreign waker pushes an urgent fibre there, the first of its kind, and another fibre.
 fn wake_urgently(domain: &Domain) {
     for _ in 0..2 {
         // SAFETY: a new node.
@@ -117,13 +118,13 @@ fn wake_urgently(domain: &Domain) {
     }
 }
 
-/// `Domain::place` by processor 1, of a fibre for whoever wants it.
+/// `Domain::place` by processor 1, of a fibre that any processor may run.
 fn stage(domain: &Domain) {
     // SAFETY: a new node.
     unsafe { domain.commons.stage(node()) };
 }
 
-/// The same of a fibre that can wait.
+/// `Domain::place` by processor 1, of a fibre of the background.
 fn push_background(domain: &Domain) {
     // SAFETY: a new node.
     unsafe { domain.commons.push_background(node()) };
@@ -133,7 +134,7 @@ fn push_background(domain: &Domain) {
 fn with_producer(give: fn(&Domain)) -> (Arc<Domain>, thread::JoinHandle<()>) {
     let domain = Arc::new(Domain {
         queues: [0, 1].map(|_| LogicalQueue::new(QueueKind::default())),
-        commons: Commons::new(2, QueueKind::default()),
+        commons: SharedQueues::new(2, QueueKind::default()),
     });
     let producer = Arc::clone(&domain);
     (domain, thread::spawn(move || give(&producer)))
@@ -197,14 +198,14 @@ fn planted_forgotten_sleeper_is_found() {
     finds_bug(|| one_attempt(place_and_forget, Planted::Nothing));
 }
 
-/// So does the first fibre of a priority that its queue has not known before.
+/// The first fibre of a priority that its queue has not known before wakes the sleeper, too.
 #[test]
 fn a_new_level_wakes_the_sleeper() {
     model::check(|| until_served(wake_urgently));
     model::check(|| one_attempt(wake_urgently, Planted::Nothing));
 }
 
-/// What is staged, or in the background, reaches a processor that goes idle meanwhile.
+/// A fibre that is staged, or in the background, reaches a processor that goes idle meanwhile.
 #[test]
 fn what_is_for_all_is_not_overlooked() {
     for give in [stage, push_background] {
@@ -217,4 +218,37 @@ fn what_is_for_all_is_not_overlooked() {
 #[test]
 fn planted_missing_look_at_the_commons_is_found() {
     finds_bug(|| one_attempt(stage, Planted::NoLookAtCommons));
+}
+
+/// Two producers have work for any idle processor, and one is idle; meanwhile that one, or another
+/// one, goes back to work by itself.
+fn two_claim(leaves: bool) {
+    let set = Arc::new(IdleSet::new(2));
+    set.enter(1);
+    let other = Arc::clone(&set);
+    let other = thread::spawn(move || other.claim(0));
+    let mut claims = vec![set.claim(1)];
+    if leaves {
+        set.leave(1);
+    }
+    claims.push(other.join().unwrap());
+    claims.retain(Option::is_some);
+    assert!(claims.len() <= 1, "two claim one: {claims:?}");
+    assert!(leaves || claims == [Some(1)], "nobody claims it");
+    assert!(!set.is_any());
+}
+
+/// A sleeper is claimed by one producer, so that two pieces of work do not count on it.
+#[test]
+fn a_sleeper_is_claimed_once() {
+    model::check(|| two_claim(false));
+    model::check(|| two_claim(true));
+}
+
+/// Planted: both producers claim it, and one of two fibres waits behind the other for no reason.
+#[test]
+fn planted_second_claim_is_found() {
+    finds_planted("idle set: a member is claimed after it has gone", || {
+        two_claim(false);
+    });
 }

@@ -1,14 +1,15 @@
-//! Models of calls that block: those who bring jobs, and the threads that do them.
+//! Models of calls that block: callers that bring jobs, and the threads that do them.
 //!
-//! Run by `cargo xtask loom`. Jobs, threads and their waits are the shipped code; that a thread is started, or cannot
-//! be, is played here.
+//! Run by `cargo xtask loom`. Jobs, threads and their waits are the shipped code; the start of a
+//! thread, or its failure, is played here.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::jobs::{Idle, Job, Jobs, Next, Start, Verdict};
+use fibre_core::internal::jobs::{Idle, Job, Jobs, Next, Start, Verdict};
+use fibre_core::internal::{Outcome, Waiter, park};
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_core::sync::{AtomicUsize, Futex, Ordering};
-use fibre_core::{Awaited, Outcome, WaitKind, Waiter, park};
+use fibre_core::{WaitKind, WaitObject};
 use loom::thread;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -29,11 +30,11 @@ struct Call {
     waiter: Cell<*const Waiter>,
     /// What became of it.
     verdict: Cell<Option<Verdict>>,
-    /// Whom it meets, or null.
+    /// The other call that it meets, or null.
     meeting: *const Meeting,
 }
 
-/// Where two meet.
+/// The meeting of two calls.
 struct Meeting {
     /// How many have come.
     come: AtomicUsize,
@@ -42,7 +43,7 @@ struct Meeting {
 }
 
 impl Meeting {
-    /// Nobody has come.
+    /// A meeting to which no call has come.
     fn new() -> Self {
         Self {
             come: AtomicUsize::new(0),
@@ -50,7 +51,7 @@ impl Meeting {
         }
     }
 
-    /// Waits for the other one.
+    /// Waits for the other call.
     fn meet(&self) {
         if self.come.fetch_add(1, Ordering::Relaxed) == 1 {
             self.complete.swap(1);
@@ -64,7 +65,7 @@ impl Meeting {
 }
 
 impl Pool {
-    /// At most so many threads, of which `room` can be started.
+    /// A pool of at most `most` threads, of which `room` can be started.
     fn new(most: usize, room: usize, impatient: bool) -> Shared<Self> {
         Shared::new(Self {
             jobs: Jobs::new(most),
@@ -86,7 +87,7 @@ impl Pool {
         thread::spawn(move || Self::work(this));
     }
 
-    /// What a thread does.
+    /// The loop of a thread.
     fn work(this: Shared<Self>) {
         let wait = |idle: &Idle| !this.impatient && idle.sleep(None);
         let mut next = this.jobs.begin(wait);
@@ -99,7 +100,7 @@ impl Pool {
         }
     }
 
-    /// Makes a call, and says what became of it.
+    /// Makes a call, and returns what became of it.
     fn call(this: Shared<Self>) -> Verdict {
         Self::call_and_meet(this, None)
     }
@@ -113,9 +114,9 @@ impl Pool {
             verdict: Cell::new(None),
         };
         let job = NonNull::from(&call).cast();
-        // SAFETY: who concludes the job is the only one to claim the waiter.
+        // SAFETY: only the thread that concludes the job claims the waiter.
         let outcome = unsafe {
-            park(Awaited::placeless(WaitKind::Blocking), |waiter| {
+            park(WaitObject::placeless(WaitKind::Blocking), |waiter| {
                 call.waiter.set(waiter);
                 if let Some(start) = this.jobs.bring(job) {
                     Self::start(this, start);
@@ -128,11 +129,11 @@ impl Pool {
     }
 }
 
-/// Does the job, or not, and resumes who waits for it.
+/// Does the job, or not, and resumes its caller.
 unsafe fn conclude(job: NonNull<Job>, verdict: Verdict) {
     // SAFETY: the first field of a call, which stays until it is resumed.
     let call = unsafe { job.cast::<Call>().as_ref() };
-    // SAFETY: in the frame of those who make the calls.
+    // SAFETY: in the frame of the function that makes the calls.
     if let Some(meeting) = unsafe { call.meeting.as_ref() } {
         meeting.meet();
     }
@@ -141,7 +142,7 @@ unsafe fn conclude(job: NonNull<Job>, verdict: Verdict) {
     unsafe { (*call.waiter.get()).claim_alone(0) }.resume();
 }
 
-/// Two who call at the same time.
+/// Two callers at the same time.
 fn two_calls(pool: Shared<Pool>) -> [Verdict; 2] {
     let other = thread::spawn(move || Pool::call(pool));
     let mine = Pool::call(pool);
@@ -218,7 +219,7 @@ fn planted_thread_that_starts_no_other_is_found() {
     finds_planted("jobs: no thread starts another", calls_that_meet);
 }
 
-/// Planted: a thread whose time is over does not look whether somebody is about to give it a job.
+/// Planted: a thread whose time is over does not look whether a caller is about to give it a job.
 #[test]
 fn planted_thread_that_ends_blindly_is_found() {
     finds_planted("jobs: a thread ends though it is given a job", || {
@@ -226,7 +227,7 @@ fn planted_thread_that_ends_blindly_is_found() {
     });
 }
 
-/// Planted: one who waits is forgotten when there is no thread.
+/// Planted: a waiting caller is forgotten when there is no thread.
 #[test]
 fn planted_forgotten_job_is_found() {
     finds_planted("jobs: only the first job is given back", || {

@@ -1,23 +1,23 @@
 //! Models of a pause: processors that are told to stand still while they sleep, work, and
 //! come back from an earlier pause.
 //!
-//! Run by `cargo xtask loom`. The steps are those of `processor/obey.rs` and
-//! `processor/rest.rs`, on the shipped orders, queue and parker.
+//! Run by `cargo xtask loom`. The steps are those of `processor/control.rs` and
+//! `processor/idle.rs`, on the shipped orders, queue and parker.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
+use fibre_core::internal::control::{Control, ProcessorPhase};
+use fibre_core::internal::parker::Parker;
+use fibre_core::internal::queue::{Link, Popped, Pushed, QueueKind, StealQueue};
+use fibre_core::internal::waiter::{Outcome, ThreadParker, Waiter, Wakeable};
 use fibre_core::model::{check, finds_bug};
-use fibre_core::orders::{Orders, Standing};
-use fibre_core::parker::Parker;
-use fibre_core::queue::{Link, Popped, Pushed, QueueKind, StealQueue};
 use fibre_core::sync::EndOfFrame;
-use fibre_core::waiter::{Outcome, ThreadParker, Waiter, Wakeable};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use std::ptr::NonNull;
 
-/// Nobody: only threads wait in these models.
+/// A fibre type that is never used: only threads wait in these models.
 struct Nobody;
 
 impl Wakeable for Nobody {
@@ -28,10 +28,10 @@ impl Wakeable for Nobody {
 
 /// One processor of a cluster.
 struct World {
-    orders: Orders<Nobody>,
+    orders: Control<Nobody>,
     queue: StealQueue,
     parker: Parker,
-    /// What fibres touch, and whoever has paused the cluster.
+    /// The memory that fibres touch, and the caller that has paused the cluster.
     memory: UnsafeCell<u32>,
 }
 
@@ -46,13 +46,13 @@ enum Planted {
     MovesUnasked,
     /// The processor goes back to its fibres after a sleep without looking for orders.
     NoLookAfterSleep,
-    /// Who wants a pause does not wake the processor.
+    /// The caller that wants a pause does not wake the processor.
     NoWake,
 }
 
 /// A world with a processor that has nothing to do yet.
 fn world() -> Arc<World> {
-    let orders = Orders::new();
+    let orders = Control::new();
     orders.add_processors(1);
     Arc::new(World {
         orders,
@@ -118,9 +118,10 @@ impl World {
     }
 
     /// `Running::wait_for` on a plain thread.
-    fn wait_for(&self, standing: Standing) {
+    fn wait_for(&self, standing: ProcessorPhase) {
         let parker = ThreadParker::new();
-        let mut waiter = Waiter::for_thread(&parker);
+        // SAFETY: the parker outlives it in this frame.
+        let mut waiter = unsafe { Waiter::for_thread(&parker) };
         if self.orders.publish(standing, &waiter) {
             parker.park();
             assert_eq!(waiter.outcome(), Outcome::Woken(0));
@@ -132,7 +133,7 @@ impl World {
     fn pause(&self) {
         self.orders.want_pause();
         self.parker.unpark(|| None);
-        self.wait_for(Standing::Still);
+        self.wait_for(ProcessorPhase::Still);
         self.memory.with(|memory| unsafe { *memory });
         if self.orders.end_pause() {
             self.parker.unpark(|| None);
@@ -175,7 +176,7 @@ fn pauses_follow_each_other() {
     check(|| pause_races_resume(Planted::Nothing));
 }
 
-/// Two that pause at once: the last to end counts.
+/// Two callers pause at once: the last to end counts.
 #[test]
 fn pauses_overlap() {
     check(|| {
@@ -219,7 +220,7 @@ fn one_rest(planted: Planted) {
     if planted != Planted::NoLookAfterSleep {
         assert!(world.orders.is_any() && world.orders.stand_still(0));
     }
-    assert!(world.orders.not_at(Standing::Still).is_empty());
+    assert!(world.orders.not_at(ProcessorPhase::Still).is_empty());
 }
 
 /// An order is not slept through.
@@ -234,7 +235,7 @@ fn planted_missing_look_is_found() {
     finds_bug(|| one_rest(Planted::NoLookAfterSleep));
 }
 
-/// Planted: nobody wakes the processor for the order.
+/// Planted: the processor is not woken for the order.
 #[test]
 fn planted_missing_wake_is_found() {
     finds_bug(|| one_rest(Planted::NoWake));

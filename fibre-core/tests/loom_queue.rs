@@ -5,8 +5,8 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
+use fibre_core::internal::queue::{BasicQueue, Link, Popped, Pushed, QueueKind, StealQueue};
 use fibre_core::model::{self, finds_bug};
-use fibre_core::queue::{BasicQueue, Link, Popped, Pushed, QueueKind, StealQueue};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;

@@ -5,8 +5,8 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
+use fibre_core::internal::short_lock::ShortLock;
 use fibre_core::model::{self, finds_bug};
-use fibre_core::short_lock::ShortLock;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;

@@ -4,16 +4,16 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
+use fibre_core::internal::asymmetric::Asymmetric;
 use fibre_core::model::{self, finds_planted};
 use fibre_core::sync::{AtomicU64, Ordering};
-use fibre_core::visits::Visits;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
 /// Something that is there as long as the word is zero.
 struct Thing {
-    visits: Visits,
+    visits: Asymmetric,
     word: AtomicU64,
     value: UnsafeCell<u32>,
 }
@@ -26,7 +26,7 @@ unsafe impl Send for Thing {}
 /// Visitors read the thing while it is there, and its owner takes it away.
 fn owner_and_visitors(visitors: usize) {
     let thing = Arc::new(Thing {
-        visits: Visits::new(),
+        visits: Asymmetric::new(),
         word: AtomicU64::new(0),
         value: UnsafeCell::new(7),
     });

@@ -5,8 +5,8 @@
 //! are ureq's as they are, and one agent serves any number of fibres.
 //!
 //! Time-outs become deadlines of the socket. What ureq asks while it may hold a lock of its pool,
-//! whether a connection is still open, is answered without waiting: a fibre that waited there would keep the
-//! others of its processor from ever going on.
+//! whether a connection is still open, is answered without waiting: a fibre that waited there would
+//! keep the others of its processor from ever going on.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;

@@ -24,9 +24,9 @@
 //! of a thread-local, that it holds *while it reads or writes* would block the processor. Those
 //! used here hold none; where one calls back under its lock, the callback must not wait
 //! ([`http_client`]). (2) The stack is a fibre's, 256 KiB by default: handshake and requests take
-//! 15 KiB of it with rustls, 55 in debug builds. `https` says at its end what was used; it also runs
-//! with `--stack-size 20480`. (3) A time-out is an error of the kind `TimedOut`, which such crates
-//! take for a broken connection and not, as `WouldBlock`, for a reason to try again.
+//! 15 KiB of it with rustls, 55 in debug builds. `https` says at its end what was used; it also
+//! runs with `--stack-size 20480`. (3) A time-out is an error of the kind `TimedOut`, which such
+//! crates take for a broken connection and not, as `WouldBlock`, for a reason to try again.
 //!
 //! This library has what the programs share.
 
@@ -40,8 +40,8 @@ pub mod thread_socket;
 use std::io;
 use std::process::ExitCode;
 
-/// How a program ends: with success if all went well and nothing is left, as said by zero; an error is
-/// printed after the program's name.
+/// How a program ends: with success if all went well and nothing is left, as said by zero; an error
+/// is printed after the program's name.
 #[must_use]
 pub fn exit_code(program: &str, left: io::Result<usize>) -> ExitCode {
     match left {

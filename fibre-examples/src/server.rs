@@ -112,7 +112,8 @@ impl<S: Socket> Server<S> {
         drop(self.cluster.spawn(accept));
     }
 
-    /// Serves until a signal comes, then stops; returns how many fibres are left. Blocks the thread.
+    /// Serves until a signal comes, then stops; returns how many fibres are left. Blocks the
+    /// thread.
     ///
     /// # Errors
     ///

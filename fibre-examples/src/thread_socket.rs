@@ -1,9 +1,9 @@
-//! A socket of std's with deadlines: what a server with a thread per connection needs to put up with clients that send a
-//! byte now and then.
+//! A socket of std's with deadlines: what a server with a thread per connection needs to put up
+//! with clients that send a byte now and then.
 //!
-//! std knows a time-out for each call only, which the kernel keeps (`SO_RCVTIMEO`, `SO_SNDTIMEO`). So that is set to what is
-//! left of the deadline before a call; but if what is set already comes near to that it stays, as setting it is a
-//! system call. Who wakes up too early waits again.
+//! std knows a time-out for each call only, which the kernel keeps (`SO_RCVTIMEO`, `SO_SNDTIMEO`).
+//! So that is set to what is left of the deadline before a call; but if what is set already comes
+//! near to that it stays, as setting it is a system call. Who wakes up too early waits again.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,13 +1,13 @@
 //! What accepting does when the process is out of descriptors.
 //!
-//! The connection that could not be accepted stays in the backlog, and an
-//! edge-triggered listener gets no new edge for it. Trying again at once would spin,
-//! waiting for an edge would hang. So the error goes to the caller, and its *next*
-//! accept waits first: until a descriptor of ours is closed, or for a time that
-//! doubles from 1 ms to 100 ms, in case somebody else's is.
+//! The connection that could not be accepted stays in the backlog, and an edge-triggered listener
+//! gets no new edge for it. Trying again at once would spin, and waiting for an edge would hang. So
+//! the error goes to the caller, and its *next* accept waits first: until this runtime closes a
+//! descriptor, or, in case foreign code closes one, for a time that doubles from 1 ms to 100 ms.
 
-use crate::patience::{Clock, Patience, earlier};
-use fibre_core::{Awaited, Limit, WaitKind, is_cancelled};
+use crate::timeout::{Clock, Timeout, earlier};
+use fibre_core::internal::Limit;
+use fibre_core::{WaitKind, WaitObject, is_cancelled};
 use fibre_sync::{Locked, WaitList, wait};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -15,16 +15,16 @@ use std::time::{Duration, Instant};
 /// The first pause.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Doublings of it, at most: 64 ms, and the last step is cut at 100.
+/// How often the pause doubles at most: to 64 ms, and the last step is cut at 100.
 const DOUBLINGS: u32 = 7;
 
 /// The longest pause.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// Acceptors that wait for a descriptor.
+/// The acceptors that wait for a descriptor.
 static STARVED: Locked<WaitList> = Locked::new(WaitList::new());
 
-/// How many they are: spares the lock whenever nobody waits.
+/// How many acceptors wait: saves taking the lock when none does.
 static STARVED_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// How often in a row one listener has found no descriptor.
@@ -32,37 +32,37 @@ static STARVED_COUNT: AtomicUsize = AtomicUsize::new(0);
 pub struct Backoff(AtomicU32);
 
 impl Backoff {
-    /// Waits, if the last accept found no descriptor, but no longer than `patience` allows.
-    /// Blocks the fibre (or thread). It is seen to wait for the listener, whose number this is.
-    pub fn pause(&self, number: u32, patience: Patience<'_>) {
+    /// Waits, if the last accept found no descriptor, but no longer than `patience` allows. Blocks
+    /// the fibre (or thread). `number` is the listener that the fibre is shown to wait for.
+    pub fn pause(&self, number: u32, patience: Timeout<'_>) {
         let failures = self.0.load(Ordering::Relaxed);
         if failures == 0 {
             return;
         }
-        let pause = (SHORTEST * (1 << (failures - 1).min(DOUBLINGS))).min(LONGEST);
         STARVED_COUNT.fetch_add(1, Ordering::SeqCst);
         let end = earlier(
-            Some(Instant::now() + pause),
+            Some(Instant::now() + pause_after(failures)),
             Clock::new(patience).term().end,
         );
         let limit = Limit::of(end);
-        let awaited = Awaited::numbered(WaitKind::Io, number);
+        let awaited = WaitObject::numbered(WaitKind::Io, number);
         // SAFETY: the list is a static that nobody replaces.
         let _ = unsafe { wait(awaited, &STARVED, |list| list, limit, |_| true, || ()) };
         STARVED_COUNT.fetch_sub(1, Ordering::SeqCst);
         if is_cancelled() {
-            // Who will not try passes on what it may have been woken for.
+            // An acceptor that will not try passes on the descriptor that it may have been woken
+            // for.
             descriptor_freed();
         }
     }
 
-    /// Notes that there was no descriptor.
+    /// Records that an accept found no descriptor.
     pub fn starved(&self) {
         let failures = self.0.load(Ordering::Relaxed);
         self.0.store(failures.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// Notes that there was one.
+    /// Records that an accept found a descriptor.
     pub fn fed(&self) {
         if self.0.load(Ordering::Relaxed) != 0 {
             self.0.store(0, Ordering::Relaxed);
@@ -70,12 +70,93 @@ impl Backoff {
     }
 }
 
-/// Called after a descriptor of ours has been closed: lets one acceptor try.
+/// How long to wait after so many failures (at least one).
+fn pause_after(failures: u32) -> Duration {
+    (SHORTEST * (1 << (failures - 1).min(DOUBLINGS))).min(LONGEST)
+}
+
+/// Called after this runtime has closed a descriptor: lets one acceptor try.
 pub fn descriptor_freed() {
     if STARVED_COUNT.load(Ordering::SeqCst) != 0 {
         let first = STARVED.lock().claim_first(0);
         if let Some(first) = first {
             first.resume();
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use fibre_core::internal::Outcome;
+    use fibre_core::{Cluster, JoinHandle, yield_now};
+
+    /// An acceptor whose pause is the longest one.
+    fn starved_acceptor() -> JoinHandle<()> {
+        let backoff = Backoff(AtomicU32::new(DOUBLINGS + 1));
+        fibre_core::spawn(move || backoff.pause(0, Timeout::Endless))
+    }
+
+    /// An acceptor without a longest pause: it waits for a descriptor until it is woken.
+    fn endless_acceptor() -> JoinHandle<Outcome> {
+        fibre_core::spawn(|| {
+            STARVED_COUNT.fetch_add(1, Ordering::SeqCst);
+            let awaited = WaitObject::numbered(WaitKind::Io, 1);
+            // SAFETY: the list is a static that nobody replaces.
+            let woken =
+                unsafe { wait(awaited, &STARVED, |list| list, Limit::None, |_| true, || ()) };
+            STARVED_COUNT.fetch_sub(1, Ordering::SeqCst);
+            woken
+        })
+    }
+
+    /// One of two acceptors is woken for a descriptor, and cancelled before it can try: then the
+    /// other one is woken. All run on one processor, so the acceptor does not run between wake-up
+    /// and cancellation.
+    #[test]
+    fn a_cancelled_acceptor_passes_the_descriptor_on() {
+        let builder = Cluster::builder().processors(1);
+        let cluster = builder.max_spare_processors(0).build().unwrap();
+        let test = cluster.spawn(|| {
+            for _ in 0..5 {
+                let (first, second) = (starved_acceptor(), endless_acceptor());
+                // Other tests close descriptors, too, and wake one of them then.
+                let wait = || !first.is_finished() && !second.is_finished();
+                while STARVED_COUNT.load(Ordering::SeqCst) < 2 && wait() {
+                    yield_now();
+                }
+                descriptor_freed();
+                first.cancel();
+                first.join().unwrap();
+                let outcome = second.join_timeout(Duration::from_secs(20));
+                let woken = outcome.unwrap_or_else(|_| panic!("nobody wakes the other one"));
+                assert_eq!(woken.unwrap(), Outcome::Woken(0));
+            }
+        });
+        test.join().unwrap();
+        cluster.stop();
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let pauses = [1, 2, 3, 7, 8, 9, u32::MAX].map(pause_after);
+        let milliseconds = [1, 2, 4, 64, 100, 100, 100].map(Duration::from_millis);
+        assert_eq!(pauses, milliseconds);
+    }
+
+    #[test]
+    fn failures_are_counted_and_forgotten() {
+        let backoff = Backoff::default();
+        let failures = || backoff.0.load(Ordering::Relaxed);
+        for count in 1..=3 {
+            backoff.starved();
+            assert_eq!(failures(), count);
+        }
+        backoff.fed();
+        assert_eq!(failures(), 0);
+        backoff.0.store(u32::MAX, Ordering::Relaxed);
+        backoff.starved();
+        assert_eq!(failures(), u32::MAX);
     }
 }

@@ -1,21 +1,24 @@
 //! Buffers that connections share.
 //!
-//! A connection needs a buffer while it reads and understands a request, and most are idle most of
-//! the time. So they had better take one when there is something to read
-//! ([`TcpStream::read_with`](crate::net::TcpStream::read_with)), and give it back before they
-//! wait: then there are as many as are in use, and these are in the CPU's caches. What was given back last is
-//! taken first, for the same reason.
+//! A connection needs a buffer while it reads and parses a request, and most connections are idle
+//! most of the time. So a connection should take a buffer when there is something to read
+//! ([`TcpStream::read_with`](crate::net::TcpStream::read_with)), and give it back before it waits.
+//! Then there are only as many buffers as are in use, and these are in the CPU's caches. For the
+//! same reason the buffer that was given back last is taken first.
 
-use fibre_core::ShortLock;
+use fibre_core::internal::ShortLock;
 use std::fmt;
 use std::mem;
 use std::ops::{Deref, DerefMut};
+
+/// The free list gets room for twice as many buffers as there are, and at least for this many.
+const LEAST_ROOM: usize = 32;
 
 /// Buffers of one size, which are taken when they are needed and come back when they are dropped.
 /// Many fibres and threads may share one.
 ///
 /// ```
-/// use fibre_io::BufferPool;
+/// use fibre::BufferPool;
 ///
 /// static POOL: BufferPool = BufferPool::new(4096, 64);
 ///
@@ -25,23 +28,34 @@ use std::ops::{Deref, DerefMut};
 /// drop(buffer); // the next one to take a buffer gets this one, as it is
 /// ```
 pub struct BufferPool {
-    /// Bytes of a buffer.
+    /// The size of a buffer in bytes.
     size: usize,
-    /// Buffers that are kept at most while nobody uses them.
+    /// How many unused buffers are kept at most.
     most: usize,
-    /// Those.
-    free: ShortLock<Vec<Box<[u8]>>>,
+    /// The unused buffers, with room for all that may come back.
+    free: ShortLock<Free>,
+}
+
+/// The unused buffers.
+struct Free {
+    /// The buffers. The vector has room for as many as have been made, or may be kept.
+    buffers: Vec<Box<[u8]>>,
+    /// How many buffers there are, in use or not.
+    made: usize,
 }
 
 impl BufferPool {
-    /// An empty pool of buffers of `size` bytes, which keeps `most` of them while nobody uses
-    /// them. Allocates nothing.
+    /// An empty pool of buffers of `size` bytes, which keeps at most `most` unused ones. Allocates
+    /// nothing.
     #[must_use]
     pub const fn new(size: usize, most: usize) -> Self {
         Self {
             size,
             most,
-            free: ShortLock::new(Vec::new()),
+            free: ShortLock::new(Free {
+                buffers: Vec::new(),
+                made: 0,
+            }),
         }
     }
 
@@ -50,35 +64,41 @@ impl BufferPool {
     #[inline]
     #[must_use]
     pub fn take(&self) -> PooledBuffer<'_> {
-        let free = self.free.lock().pop();
+        let free = self.free.lock().buffers.pop();
         let bytes = free.unwrap_or_else(|| self.make());
         PooledBuffer { pool: self, bytes }
     }
 
-    /// One more. The first time it makes room for those that come back, too.
+    /// Makes a buffer, and room in the list for its return.
     #[cold]
     fn make(&self) -> Box<[u8]> {
-        let has_room = self.free.lock().capacity() > 0;
-        if !has_room {
-            let mut room = Vec::with_capacity(self.most);
+        let (made, room) = {
             let mut free = self.free.lock();
-            if free.capacity() == 0 {
-                mem::swap(&mut *free, &mut room);
+            free.made += 1;
+            (free.made, free.buffers.capacity())
+        };
+        if room < made.min(self.most) {
+            // Memory is allocated and freed without the lock.
+            let mut more =
+                Vec::with_capacity(made.max(LEAST_ROOM).saturating_mul(2).min(self.most));
+            let mut free = self.free.lock();
+            if free.buffers.capacity() < more.capacity() {
+                more.append(&mut free.buffers);
+                mem::swap(&mut free.buffers, &mut more);
             }
-            // What is freed is freed without the lock.
             drop(free);
         }
         vec![0; self.size].into_boxed_slice()
     }
 
-    /// Takes one back.
+    /// Takes a buffer back.
     #[inline]
     fn give_back(&self, bytes: Box<[u8]>) {
         let mut free = self.free.lock();
-        if free.len() < self.most {
-            // There is room since the first one was made.
-            free.push(bytes);
+        if free.buffers.len() < self.most.min(free.buffers.capacity()) {
+            free.buffers.push(bytes);
         } else {
+            free.made -= 1;
             drop(free);
             drop(bytes);
         }
@@ -97,15 +117,15 @@ impl fmt::Debug for BufferPool {
 /// A buffer that goes back to its [`BufferPool`] when it is dropped.
 ///
 /// ```
-/// let pool = fibre_io::BufferPool::new(16, 1);
+/// let pool = fibre::BufferPool::new(16, 1);
 /// let mut buffer = pool.take();
 /// buffer.fill(7);
 /// assert_eq!(buffer[15], 7);
 /// ```
 pub struct PooledBuffer<'a> {
-    /// Where it goes.
+    /// The pool it goes back to.
     pool: &'a BufferPool,
-    /// What it is; empty only while it is being dropped.
+    /// The buffer's bytes; empty only while it is being dropped.
     bytes: Box<[u8]>,
 }
 
@@ -151,9 +171,9 @@ impl Drop for PooledBuffer<'_> {
 mod tests {
     use super::*;
 
-    /// How many a pool keeps.
+    /// How many buffers a pool keeps.
     fn kept(pool: &BufferPool) -> usize {
-        pool.free.lock().len()
+        pool.free.lock().buffers.len()
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! in a descriptor's life, none per wait. With each descriptor the kernel keeps its
 //! number and its owner's generation, and gives them back with each event.
 
-use fibre_core::{is_forked_child, refuse_if_forked};
+use fibre_core::internal::refuse_if_forked;
+use fibre_core::is_forked_child;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -12,10 +13,11 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-/// Events taken from the kernel at once: what those need who are woken fits into a CPU's own caches.
+/// How many events are taken from the kernel at once: the memory of so many woken fibres fits into
+/// a CPU's own caches.
 const BATCH: usize = 128;
 
-/// What descriptors are registered for: all that there is, at edges.
+/// The flags that descriptors are registered with: all conditions, edge-triggered.
 const BOTH: EventFlags = EventFlags::IN
     .union(EventFlags::PRI)
     .union(EventFlags::OUT)
@@ -26,16 +28,16 @@ const BOTH: EventFlags = EventFlags::IN
 #[derive(Debug)]
 pub struct Epoll(OwnedFd);
 
-/// An event, as its receiver wants it.
+/// An event, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// The descriptor's number.
     pub fd: RawFd,
     /// The owner that registered it.
     pub generation: u32,
-    /// Something to read, or to accept, or the end.
+    /// There is something to read or to accept, or the end.
     pub readable: bool,
-    /// Room to write, or connected.
+    /// There is room to write, or the connection is made.
     pub writable: bool,
     /// The peer will send no more, or the connection is broken.
     pub read_closed: bool,
@@ -45,17 +47,17 @@ pub struct Event {
     pub urgent: bool,
 }
 
-/// What will be needed when an event is delivered, and is best fetched before.
+/// What the delivery of an event will need, and is best prefetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// What is known of the descriptor.
+    /// The descriptor's slot.
     Slot,
-    /// Who waits for it, which the slot says.
+    /// The waiter, which is found by the slot.
     Waiter,
 }
 
 impl Step {
-    /// So many events before.
+    /// How many events ahead it is prefetched.
     fn ahead(self) -> usize {
         match self {
             Self::Slot => 12,
@@ -78,21 +80,22 @@ impl Epoll {
     ///
     /// # Errors
     ///
-    /// Those of `epoll_ctl`; `EPERM` for descriptors that cannot be polled. In a forked child, as the
-    /// instance is the parent's, too, which would hear of the child's descriptors.
+    /// Those of `epoll_ctl`; `EPERM` for descriptors that cannot be polled. Always in a forked
+    /// child: the instance is the parent's, too, and the parent would get the events of the child's
+    /// descriptors.
     pub fn add(&self, fd: BorrowedFd<'_>, generation: u32) -> io::Result<()> {
         refuse_if_forked()?;
         let data = EventData::new_u64(pack(fd.as_raw_fd(), generation));
         match epoll::add(&self.0, fd, data, BOTH) {
-            // Inherited from somebody who closed it behind our back.
+            // An earlier descriptor of this number was closed unseen and left its registration.
             Err(Errno::EXIST) => epoll::modify(&self.0, fd, data, BOTH)?,
             done => done?,
         }
         Ok(())
     }
 
-    /// Registers a descriptor that was registered already, or another one of the same number: in both cases there
-    /// is an event for what is the case now.
+    /// Registers a descriptor that was registered already, or another one of the same number. In
+    /// both cases there is an event for the present state.
     ///
     /// # Errors
     ///
@@ -106,7 +109,7 @@ impl Epoll {
         }
     }
 
-    /// Registers another instance, or what else is readable, to be told of once, with `key` for
+    /// Registers another instance, or any other readable descriptor, for one event, with `key` as
     /// its generation.
     ///
     /// # Errors
@@ -118,7 +121,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Tells of it once more: at once, if it is readable already.
+    /// Registers it for one more event: at once, if it is readable already.
     ///
     /// # Errors
     ///
@@ -128,17 +131,17 @@ impl Epoll {
         epoll::modify(&self.0, fd, data, EventFlags::IN | EventFlags::ONESHOT)
     }
 
-    /// Takes a descriptor out again: closing alone would not, if it was duplicated.
+    /// Takes a descriptor out again: closing it would not, if it was duplicated.
     pub fn remove(&self, fd: BorrowedFd<'_>) {
         if is_forked_child() {
             // The instance is the parent's too, and so is the registration.
             return;
         }
-        // It is gone in any case.
+        // The registration is gone in any case.
         let _ = epoll::delete(&self.0, fd);
     }
 
-    /// Waits for events, for ever without a `timeout`, and gives each to `deliver`. Returns how
+    /// Waits for events, without a `timeout` for ever, and gives each to `deliver`. Returns how
     /// many there were. Blocks the thread.
     ///
     /// # Errors
@@ -148,7 +151,7 @@ impl Epoll {
         &self,
         timeout: Option<&Timespec>,
         mut deliver: impl FnMut(Event),
-        foresee: impl Fn(Step, RawFd),
+        prefetch_next: impl Fn(Step, RawFd),
     ) -> Result<usize, Errno> {
         let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; BATCH];
         let (events, _) = match epoll::wait(&self.0, &mut events[..], timeout) {
@@ -159,7 +162,7 @@ impl Epoll {
         for (place, event) in events.iter().enumerate() {
             for step in [Step::Slot, Step::Waiter] {
                 if let Some(later) = events.get(place + step.ahead()) {
-                    foresee(step, unpack(later.data.u64()).0);
+                    prefetch_next(step, unpack(later.data.u64()).0);
                 }
             }
             deliver(Event::from_kernel(event.flags, event.data.u64()));
@@ -190,7 +193,7 @@ impl Epoll {
             return Err(Errno::from_io_error(&error).unwrap_or(Errno::INTR));
         };
         for event in &events[..count] {
-            // SAFETY: the kernel has written so many.
+            // SAFETY: the kernel has written the first `count` events.
             let event = unsafe { event.assume_init() };
             deliver(Event::from_kernel(
                 EventFlags::from_bits_retain(event.events),
@@ -215,7 +218,7 @@ fn in_milliseconds(timeout: &Timespec) -> i32 {
 }
 
 impl Event {
-    /// What the kernel's flags mean.
+    /// Decodes the kernel's flags and data.
     fn from_kernel(flags: EventFlags, data: u64) -> Self {
         let (fd, generation) = unpack(data);
         let broken = flags.intersects(EventFlags::HUP | EventFlags::ERR);
@@ -232,7 +235,7 @@ impl Event {
     }
 }
 
-/// What the kernel keeps with each descriptor.
+/// The data that the kernel keeps with each descriptor.
 fn pack(fd: RawFd, generation: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(fd.cast_unsigned())
 }
@@ -263,7 +266,8 @@ mod tests {
         assert!(!event.readable && event.writable && !event.read_closed);
     }
 
-    /// Waking early would spin until the deadline; a day or a year is a day or a year.
+    /// A time-out rounded down would make the caller spin until the deadline; long ones do not
+    /// overflow.
     #[test]
     fn milliseconds_are_rounded_up() {
         let milliseconds = |tv_sec, tv_nsec| in_milliseconds(&Timespec { tv_sec, tv_nsec });

@@ -1,17 +1,17 @@
 //! Pipes, after `std::io::pipe`: the same names, the same meanings, but what blocks is the
 //! fibre.
 //!
-//! A short read means that the pipe is empty, which saves the read that would find it so; but not if a writer has
-//! it keep packets apart (`O_DIRECT`), nor of a terminal or whatever else a descriptor of somebody else may be. So
-//! this is relied on for pipes that were made here only.
+//! A short read means that the pipe is empty, which saves the read that would find it so. This does
+//! not hold if a writer has the pipe keep packets apart (`O_DIRECT`), nor for a terminal or
+//! whatever else a foreign descriptor may be. So only pipes that were made here rely on it.
 //!
 //! A pipe has no call that writes without SIGPIPE. Processors have the signal blocked, so
 //! a fibre that writes to a pipe without readers gets `BrokenPipe` and nothing else; a
 //! plain thread gets what the process has chosen, which in Rust programs is the same.
 
 use crate::copy::{CopyFrom, CopyTo, Origin};
-use crate::patience::Patience;
 use crate::source::{Direction, Left, Source};
+use crate::timeout::Timeout;
 use crate::transfer::{left, total, useful};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -23,8 +23,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 /// ```
 /// use std::io::{Read, Write};
 ///
-/// let (mut reader, mut writer) = fibre_io::pipe::pipe()?;
-/// let fibre = fibre_core::spawn(move || {
+/// let (mut reader, mut writer) = fibre::io::pipe()?;
+/// let fibre = fibre::spawn(move || {
 ///     let mut text = String::new();
 ///     reader.read_to_string(&mut text).map(|_| text)
 /// });
@@ -34,8 +34,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Whoever gets the writing end must not switch it to packets (`O_DIRECT`), unless the reading end is converted, by
-/// [`into_std`](PipeReader::into_std) and back.
+/// Whoever gets the writing end must not switch it to packets (`O_DIRECT`), unless the reading end
+/// is converted, by [`into_std`](PipeReader::into_std) and back.
 ///
 /// # Errors
 ///
@@ -77,7 +77,7 @@ impl PipeReader {
         mut take: impl FnMut(BorrowedFd<'_>) -> Result<usize, Errno>,
         wanted: usize,
     ) -> io::Result<usize> {
-        self.source.io(Direction::Read, Patience::Endless, |fd| {
+        self.source.io(Direction::Read, Timeout::Endless, |fd| {
             let count = take(fd)?;
             let rest = if self.is_ours {
                 left(count, wanted)
@@ -88,7 +88,7 @@ impl PipeReader {
         })
     }
 
-    /// On a descriptor of somebody else.
+    /// An end on a foreign descriptor.
     fn adopt(source: Source) -> Self {
         let is_ours = false;
         Self { source, is_ours }
@@ -108,12 +108,12 @@ impl PipeWriter {
     ) -> io::Result<usize> {
         // A short write fills the pipe, but room for less than a piece is no event: only a
         // refused write says that there will be one.
-        self.source.io(Direction::Write, Patience::Endless, |fd| {
+        self.source.io(Direction::Write, Timeout::Endless, |fd| {
             Ok((put(fd)?, Left::More))
         })
     }
 
-    /// On a descriptor of somebody else.
+    /// An end on a foreign descriptor.
     fn adopt(source: Source) -> Self {
         Self { source }
     }
@@ -191,7 +191,7 @@ end!(PipeWriter);
 
 impl CopyFrom for PipeReader {
     fn origin(&self) -> Origin<'_> {
-        Origin::Stream(&self.source, Patience::Endless)
+        Origin::Stream(&self.source, Timeout::Endless)
     }
 
     fn read_some(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -201,8 +201,8 @@ impl CopyFrom for PipeReader {
 }
 
 impl CopyTo for PipeWriter {
-    fn destination(&self) -> (&Source, Patience<'_>) {
-        (&self.source, Patience::Endless)
+    fn destination(&self) -> (&Source, Timeout<'_>) {
+        (&self.source, Timeout::Endless)
     }
 
     fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,22 +1,22 @@
-//! Waiting for several descriptors at once, after `poll(2)`: what is told is what is the case now,
-//! however often one asks.
+//! Waiting for several descriptors at once, after `poll(2)`: the answer is the present state,
+//! however often the caller asks.
 //!
 //! A descriptor that belongs to an object of this runtime has gates, and the call waits at them
-//! (`gates`). All others of a call are put into an epoll instance of that call's own, which is a
-//! descriptor with gates in turn. When the call ends, nothing of it is left anywhere.
+//! (`gates`). The call puts all its other descriptors into an epoll instance of its own, which is
+//! in turn a descriptor with gates. When the call ends, nothing of it is left anywhere.
 //!
-//! What is told is never an event, which only says when to look, but the answer of a `poll(2)` that
-//! does not wait. A descriptor may come to an object, or be left by one, while somebody waits for it:
-//! a slot that is left wakes who waits, and who waits looks each time whether owners are still the same,
-//! and begins anew if not. On a descriptor that cannot be waited for, like a file, that says at once that
-//! reads and writes do not block.
+//! The answer is never an event, which only says when to look, but that of a `poll(2)` that does
+//! not wait. A descriptor may get an owner, or lose it, while a call waits for it. A slot that
+//! loses its owner wakes its waiters. Each waiter checks every time that the owners are still the
+//! same, and begins anew if they are not. For a descriptor that cannot be waited for, like a file,
+//! `poll(2)` says at once that reads and writes do not block.
 
-use crate::gate::Gate;
-use crate::gates::await_any;
+use crate::descriptor::table::Slot;
+use crate::gate::several::await_any;
+use crate::gate::single::Gate;
 use crate::readiness::Readiness as Flags;
 use crate::source::{Direction, Source, register};
-use crate::table::Slot;
-use fibre_core::{Limit, yield_point_cancellable};
+use fibre_core::internal::{Limit, yield_point_cancellable};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd as KernelPollFd, PollFlags};
 use rustix::io::Errno;
@@ -27,14 +27,14 @@ use std::time::{Duration, Instant};
 
 pub use crate::readiness::Readiness;
 
-/// A descriptor, what is asked about it, and the answer.
+/// A descriptor with the conditions asked about, and the answer.
 #[derive(Debug, Clone, Copy)]
 pub struct PollFd<'a> {
     /// The descriptor.
     fd: BorrowedFd<'a>,
-    /// What is asked.
+    /// The conditions that the caller asks about.
     interest: Readiness,
-    /// What was the case at the end of the last call.
+    /// The conditions that held at the end of the last call.
     readiness: Readiness,
 }
 
@@ -48,24 +48,25 @@ impl<'a> PollFd<'a> {
         }
     }
 
-    /// What is asked.
+    /// The conditions that the caller asks about.
     #[must_use]
     pub fn interest(&self) -> Readiness {
         self.interest
     }
 
-    /// Asks for something else from now on.
+    /// Changes the conditions that the caller asks about.
     pub fn set_interest(&mut self, interest: Readiness) {
         self.interest = interest;
     }
 
-    /// What was the case at the end of the last call: what was asked, and what is told unasked.
+    /// The conditions that held at the end of the last call: of those asked about, and of those
+    /// reported unasked.
     #[must_use]
     pub fn readiness(&self) -> Readiness {
         self.readiness
     }
 
-    /// The slot of its number, if an object of this runtime has it, and which one of all that had it.
+    /// The slot of its number and the owner's generation, if an object of this runtime has it.
     fn owner(&self) -> Owner {
         let slot = Slot::of(self.fd.as_raw_fd())?;
         Some((slot, slot.owner()?))
@@ -76,7 +77,7 @@ impl<'a> PollFd<'a> {
         self.owner().map(|(slot, _)| slot)
     }
 
-    /// The gates of its slot that tell of what is asked.
+    /// The gates of its slot that report the conditions asked about.
     fn gates_of(&self, slot: Option<&'static Slot>) -> impl Iterator<Item = &'static Gate> + use<> {
         let read = slot.filter(|_| self.interest.concerns_readers());
         let write = slot.filter(|_| self.interest.concerns_writers());
@@ -91,19 +92,19 @@ impl AsFd for PollFd<'_> {
     }
 }
 
-/// Waits until something of what is asked is the case with one of the descriptors, or there is an
-/// error; says with how many. Blocks the fibre, or the thread if the caller is not a fibre.
+/// Waits until one of the descriptors meets a condition asked about, or has an error; returns how
+/// many do. Blocks the fibre, or the thread if the caller is not a fibre.
 ///
-/// Several fibres may wait for one descriptor, in this and other ways. All of them are told; who
-/// reads first has it.
+/// Several fibres may wait for one descriptor, in this and other ways. All of them are told; the
+/// first to read gets the data.
 ///
 /// ```
-/// use fibre_io::pipe::pipe;
-/// use fibre_io::poll::{PollFd, Readiness, poll};
+/// use fibre::io::pipe;
+/// use fibre::io::{PollFd, Readiness, poll};
 /// use std::io::Write;
 ///
 /// let ((one, _writer), (other, mut writer)) = (pipe()?, pipe()?);
-/// let fibre = fibre_core::spawn(move || writer.write_all(b"now").map(|()| writer));
+/// let fibre = fibre::spawn(move || writer.write_all(b"now").map(|()| writer));
 /// let mut fds = [&one, &other].map(|end| PollFd::new(end, Readiness::READ));
 /// assert_eq!(poll(&mut fds)?, 1);
 /// assert!(fds[0].readiness().is_empty() && fds[1].readiness() == Readiness::READ);
@@ -111,20 +112,20 @@ impl AsFd for PollFd<'_> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// A descriptor that is closed meanwhile: if it is one of this runtime's objects, by their `close`, it is
-/// [`INVALID`](Readiness::INVALID) then; others stay open as long as they are borrowed here. One that a
-/// [`Pollable`](crate::pollable::Pollable) shares or borrows may be taken out of it, or that be dropped,
-/// meanwhile: the call goes on.
+/// If an object of this runtime is closed meanwhile, by its `close`, its descriptor is
+/// [`INVALID`](Readiness::INVALID) then; others stay open as long as they are borrowed here. A
+/// descriptor that a [`Pollable`](crate::pollable::Pollable) shares or borrows may be taken out of
+/// it meanwhile, or the `Pollable` be dropped: the call goes on.
 ///
 /// # Errors
 ///
-/// `ECANCELED` if the fibre has been cancelled, or is while it waits. `EINVAL` for more
+/// `ECANCELED` if the fibre is cancelled before the call or while it waits. `EINVAL` for more
 /// descriptors than the process may have. When descriptors or memory run out.
 pub fn poll(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
     poll_within(fds, Limit::Cancellation)
 }
 
-/// [`poll`] that does not wait: 0 if nothing is the case. Blocks nothing.
+/// [`poll`] that does not wait: returns 0 if no descriptor is ready. Blocks nothing.
 ///
 /// # Errors
 ///
@@ -133,7 +134,7 @@ pub fn try_poll(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
     look(fds)
 }
 
-/// [`poll`] that waits for `timeout` at most: then it returns 0. One of zero looks once.
+/// [`poll`] that waits for `timeout` at most, and then returns 0. A zero time-out looks once.
 ///
 /// # Errors
 ///
@@ -142,7 +143,7 @@ pub fn poll_timeout(fds: &mut [PollFd<'_>], timeout: Duration) -> io::Result<usi
     poll_within(fds, Limit::after(timeout))
 }
 
-/// [`poll`] that waits until `deadline` at most: then it returns 0. A past one looks once.
+/// [`poll`] that waits until `deadline` at most, and then returns 0. A past deadline looks once.
 ///
 /// # Errors
 ///
@@ -151,7 +152,7 @@ pub fn poll_until(fds: &mut [PollFd<'_>], deadline: Instant) -> io::Result<usize
     poll_within(fds, Limit::Deadline(deadline))
 }
 
-/// The common part.
+/// The common part of [`poll`] and its forms.
 fn poll_within(fds: &mut [PollFd<'_>], limit: Limit) -> io::Result<usize> {
     yield_point_cancellable()?;
     loop {
@@ -167,12 +168,14 @@ fn poll_within(fds: &mut [PollFd<'_>], limit: Limit) -> io::Result<usize> {
     }
 }
 
-/// [`poll`] for descriptors that are not borrowed but numbers, of which each gets an owner by `find` when it is first
-/// waited for: one that loses it has been closed, and is [`INVALID`](Flags::INVALID).
+/// [`poll`] for descriptors that are numbers, and not borrowed. `find` gives each an owner when it
+/// is first waited for. A number that loses its owner has been closed, and is
+/// [`INVALID`](Flags::INVALID).
 ///
 /// # Errors
 ///
-/// As [`poll`]'s, and those of `find`, of which `EBADF` says that the descriptor has been closed since the look.
+/// As [`poll`]'s, and those of `find`, of which `EBADF` says that the descriptor has been closed
+/// since the look.
 pub fn poll_numbers(
     fds: &mut [PollFd<'_>],
     limit: Limit,
@@ -201,28 +204,29 @@ pub fn poll_numbers(
     }
 }
 
-/// The slot of a descriptor, and which of all that had it is its owner.
+/// The slot of a descriptor, and its owner's generation.
 type Owner = Option<(&'static Slot, u32)>;
 
-/// Who has each of the descriptors.
+/// The owner of each descriptor.
 fn owners(fds: &[PollFd<'_>]) -> Vec<Owner> {
     fds.iter().map(PollFd::owner).collect()
 }
 
-/// Which of all owners of its number it is.
+/// The generation of an owner.
 fn generation(owner: Owner) -> Option<u32> {
     owner.map(|(_, generation)| generation)
 }
 
 /// How a wait has ended.
 enum Ended {
-    /// With so many descriptors of which something is the case: none at the deadline.
+    /// With so many ready descriptors: none at the deadline.
     WithReady(usize),
-    /// A descriptor has another owner now, or none any more: one would wait in the wrong place.
+    /// A descriptor has another owner now, or has lost its owner: the wait would be in the wrong
+    /// place.
     ByOwners,
 }
 
-/// Waits until something is the case.
+/// Waits until a descriptor is ready.
 fn wait(fds: &mut [PollFd<'_>], owners: &[Owner], limit: Limit) -> io::Result<Ended> {
     let strangers = strangers(fds, owners)?;
     let slots = owners.iter().map(|owner| owner.map(|(slot, _)| slot));
@@ -244,7 +248,8 @@ fn wait(fds: &mut [PollFd<'_>], owners: &[Owner], limit: Limit) -> io::Result<En
         if ready == 0 {
             let owned = fds.iter().zip(owners);
             let owned = owned.filter_map(|(one, owner)| Some((one.fd, owner.as_ref()?.0)));
-            // What is registered once more has an event for what is the case now, which need not be what is asked.
+            // Registering once more brings an event for the present state, which need not be what
+            // is asked about; so this is done once.
             for (fd, slot) in owned.filter(|(_, slot)| !confirmed || !slot.is_registered()) {
                 register(fd, slot).or_else(unless_never_ready)?;
             }
@@ -257,7 +262,7 @@ fn wait(fds: &mut [PollFd<'_>], owners: &[Owner], limit: Limit) -> io::Result<En
     Ok(ended)
 }
 
-/// Asks the kernel what is the case.
+/// Asks the kernel for the present state.
 fn look(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
     let asked = fds.iter().map(|one| {
         let interest = PollFlags::from_bits_retain(one.interest.bits());
@@ -280,7 +285,7 @@ fn look(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
     Ok(fds.iter().filter(|one| !one.readiness.is_empty()).count())
 }
 
-/// The descriptors that have no gates, as one that has.
+/// The descriptors that have no gates, as one descriptor that has: an epoll instance.
 fn strangers(fds: &[PollFd<'_>], owners: &[Owner]) -> io::Result<Option<Source>> {
     let strangers = fds.iter().zip(owners).filter(|(_, owner)| owner.is_none());
     let mut strangers = strangers.map(|(one, _)| one).peekable();
@@ -293,7 +298,7 @@ fn strangers(fds: &[PollFd<'_>], owners: &[Owner]) -> io::Result<Option<Source>>
         let nothing = EventData::new_u64(0);
         let added = match epoll::add(&all, one.fd, nothing, events(one.interest.bits())) {
             Err(Errno::EXIST) => {
-                // Asked about more than once.
+                // The descriptor may be asked about more than once.
                 let same = fds.iter().filter(|other| is_same(one, other));
                 let every = same.fold(0, |bits, other| bits | other.interest.bits());
                 epoll::modify(&all, one.fd, nothing, events(every))
@@ -305,12 +310,12 @@ fn strangers(fds: &[PollFd<'_>], owners: &[Owner]) -> io::Result<Option<Source>>
     Source::from_nonblocking(all).map(Some)
 }
 
-/// Whether two ask about one descriptor.
+/// Whether both ask about the same descriptor.
 fn is_same(one: &PollFd<'_>, other: &PollFd<'_>) -> bool {
     one.fd.as_raw_fd() == other.fd.as_raw_fd()
 }
 
-/// What cannot be waited for will never be what it is not now.
+/// Ignores `EPERM`: a descriptor that cannot be waited for will never change its state.
 fn unless_never_ready(error: io::Error) -> io::Result<()> {
     match Errno::from_io_error(&error) {
         Some(Errno::PERM) => Ok(()),
@@ -322,7 +327,7 @@ fn unless_never_ready(error: io::Error) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// One that cannot have an owner would not be waited for, but asked about again and again.
+    /// A number that cannot have an owner would not be waited for, but asked about again and again.
     #[test]
     fn a_number_out_of_bounds_is_an_error() {
         let (reader, _writer) = std::io::pipe().unwrap();

@@ -1,23 +1,24 @@
-//! Any descriptor that the kernel lets one wait for: timers, event counters, terminals, watches of
+//! Any descriptor that can be waited for: timers, event counters, terminals, watches of
 //! directories, sockets of other libraries.
 
-use crate::patience::Patience;
 use crate::poll::{PollFd, Readiness, poll, poll_timeout, poll_until};
 use crate::source::{Direction, Left, PassOn, Source, closed};
+use crate::timeout::Timeout;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-/// Something that has a descriptor, whose calls block the fibre instead of the thread.
+/// A holder of a descriptor, whose calls block the fibre instead of the thread.
 ///
-/// It owns what it is made of, or borrows it: a reference and a [`BorrowedFd`] have a descriptor,
-/// too. The descriptor is made non-blocking, which concerns all who share its open file, also
-/// other processes (a terminal); [`into_inner`](Self::into_inner) makes it blocking again.
+/// It owns the value it is made of, or borrows it: a reference and a [`BorrowedFd`] have a
+/// descriptor, too. The descriptor is made non-blocking, which concerns all who share its open
+/// file, also other processes (a terminal). [`into_inner`](Self::into_inner) makes it blocking
+/// again.
 ///
 /// ```
-/// use fibre_io::pollable::Pollable;
+/// use fibre::io::Pollable;
 /// use rustix::event::{EventfdFlags, eventfd};
 ///
 /// let counter = Pollable::new(eventfd(0, EventfdFlags::CLOEXEC)?)?;
@@ -31,18 +32,18 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Debug)]
 pub struct Pollable<T: AsFd> {
-    /// What has the descriptor, with its slot.
+    /// The descriptor's holder, with its slot.
     source: Source<T>,
-    /// Whether it was blocking before.
+    /// Whether the descriptor was blocking before.
     was_blocking: bool,
 }
 
 impl<T: AsFd> Pollable<T> {
-    /// Takes something over that has a descriptor, and always the same one. Blocks nothing.
+    /// Takes over a value that has a descriptor, and always the same one. Blocks nothing.
     ///
     /// # Errors
     ///
-    /// `Unsupported` for a file or directory, which never make one wait and block the thread
+    /// `Unsupported` for a file or directory, which cannot be waited for and block the thread
     /// instead: [`blocking`](fibre_core::blocking) is for these. `AlreadyExists` if another object
     /// of this runtime has the descriptor. Those of `fcntl`.
     pub fn new(inner: T) -> io::Result<Self> {
@@ -67,13 +68,13 @@ impl<T: AsFd> Pollable<T> {
         })
     }
 
-    /// What it is made of.
+    /// The value it is made of.
     #[must_use]
     pub fn get_ref(&self) -> &T {
         self.source.get_ref()
     }
 
-    /// Gives back what it is made of; blocking, if it was before.
+    /// Gives back the value it is made of; its descriptor is blocking again, if it was before.
     ///
     /// # Errors
     ///
@@ -86,22 +87,22 @@ impl<T: AsFd> Pollable<T> {
         Ok(self.source.release())
     }
 
-    /// Calls `operation`, again and again, until it does not fail with `WouldBlock` (or
-    /// `Interrupted`), and waits in between until there may be something to read. Blocks the
-    /// fibre, or the thread if the caller is not a fibre; `operation` must not.
+    /// Calls `operation` until it does not fail with `WouldBlock` (or `Interrupted`), and waits
+    /// between two tries until there may be something to read. Blocks the fibre, or the thread if
+    /// the caller is not a fibre; `operation` must not.
     ///
-    /// `operation` gets what this is made of. It is not called as long as it is known that there is
-    /// nothing to read.
+    /// `operation` gets the value that this is made of. It is not called while the gate knows that
+    /// there is nothing to read.
     ///
     /// # Errors
     ///
-    /// `operation`'s own; `ConnectionAborted` after [`close`](Self::close); `ECANCELED` if the
-    /// fibre has been cancelled, or is while it waits.
+    /// Those of `operation`; `ConnectionAborted` after [`close`](Self::close); `ECANCELED` if the
+    /// fibre is cancelled before the call or while it waits.
     pub fn read_with<R>(&self, operation: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
         self.io(Direction::Read, operation)
     }
 
-    /// [`read_with`](Self::read_with) for the other direction: waits until one may be able to
+    /// [`read_with`](Self::read_with) for the other direction: waits until there may be room to
     /// write.
     ///
     /// # Errors
@@ -111,15 +112,15 @@ impl<T: AsFd> Pollable<T> {
         self.io(Direction::Write, operation)
     }
 
-    /// The common part.
+    /// The common part of reading and writing.
     fn io<R>(
         &self,
         direction: Direction,
         mut operation: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         let inner = self.source.get_ref();
-        // What is left is not known of all kinds of descriptors: always try once more.
-        self.source.io(direction, Patience::Endless, |_| {
+        // Not all kinds of descriptors tell what is left: always try once more.
+        self.source.io(direction, Timeout::Endless, |_| {
             let unwound = PassOn(&self.source, direction);
             let done = operation(inner);
             std::mem::forget(unwound);
@@ -134,8 +135,8 @@ impl<T: AsFd> Pollable<T> {
         })?
     }
 
-    /// Waits until there is something to read, which it may be no more when the caller
-    /// comes to it. Blocks the fibre (or thread).
+    /// Waits until there is something to read, which may be gone when the caller tries. Blocks the
+    /// fibre (or thread).
     ///
     /// # Errors
     ///
@@ -144,7 +145,7 @@ impl<T: AsFd> Pollable<T> {
         self.ready(Readiness::READ)
     }
 
-    /// Waits until one can write, as [`readable`](Self::readable).
+    /// Waits until there is room to write, as [`readable`](Self::readable) does for reading.
     ///
     /// # Errors
     ///
@@ -153,15 +154,16 @@ impl<T: AsFd> Pollable<T> {
         self.ready(Readiness::WRITE)
     }
 
-    /// Waits until something of `interest` is the case, or an error. Blocks the fibre (or thread).
+    /// Waits until a condition of `interest` holds, or there is an error. Blocks the fibre (or
+    /// thread).
     fn ready(&self, interest: Readiness) -> io::Result<()> {
         let mut this = [PollFd::new(self, interest)];
         poll(&mut this)?;
         unless_closed(this[0].readiness()).map(drop)
     }
 
-    /// Waits until something of `interest` is the case, or an error, but for `timeout` at most;
-    /// returns what is. Blocks the fibre (or thread).
+    /// Waits until a condition of `interest` holds, or there is an error, but for `timeout` at
+    /// most; returns the conditions that hold. Blocks the fibre (or thread).
     ///
     /// # Errors
     ///
@@ -183,14 +185,14 @@ impl<T: AsFd> Pollable<T> {
         unless_closed(this[0].readiness())
     }
 
-    /// Makes all calls that wait, and all later ones, fail with `ConnectionAborted`. The
-    /// descriptor is closed when this is dropped. Blocks nothing.
+    /// Makes all waiting and all later calls fail with `ConnectionAborted`. The descriptor is
+    /// closed when this is dropped. Blocks nothing.
     pub fn close(&self) {
         self.source.close();
     }
 }
 
-/// What a call comes to that found this: nothing, if its object was closed.
+/// Turns the conditions that a call found into its result: an error if the object was closed.
 fn unless_closed(readiness: Readiness) -> io::Result<Readiness> {
     if readiness.contains(Readiness::INVALID) {
         Err(closed())

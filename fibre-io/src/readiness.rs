@@ -1,12 +1,12 @@
-//! What is asked about a descriptor, and what is the case.
+//! The conditions that a caller can ask about a descriptor.
 
 use rustix::event::PollFlags;
 use std::ops::{BitAnd, BitOr, BitOrAssign};
 
-/// A set of things that may be the case with a descriptor, as `poll` has them.
+/// A set of conditions of a descriptor, as `poll` has them.
 ///
 /// ```
-/// use fibre_io::poll::Readiness;
+/// use fibre::io::Readiness;
 ///
 /// let asked = Readiness::READ | Readiness::WRITE;
 /// assert!(asked.contains(Readiness::WRITE) && !asked.contains(Readiness::ERROR));
@@ -15,10 +15,9 @@ use std::ops::{BitAnd, BitOr, BitOrAssign};
 pub struct Readiness(u16);
 
 impl Readiness {
-    /// Nothing.
+    /// No condition.
     pub const NONE: Self = Self(0);
-    /// A read does not block: there is something, or the end, or a connection to accept
-    /// (`POLLIN`).
+    /// A read does not block: there is data, or the end, or a connection to accept (`POLLIN`).
     pub const READ: Self = Self(PollFlags::IN.bits());
     /// A write does not block (`POLLOUT`).
     pub const WRITE: Self = Self(PollFlags::OUT.bits());
@@ -26,26 +25,26 @@ impl Readiness {
     pub const PRIORITY: Self = Self(PollFlags::PRI.bits());
     /// The peer of a stream will send no more (`POLLRDHUP`).
     pub const READ_CLOSED: Self = Self(PollFlags::RDHUP.bits());
-    /// The other end is gone (`POLLHUP`). Told unasked.
+    /// The other end is gone (`POLLHUP`). Reported unasked.
     pub const HANGUP: Self = Self(PollFlags::HUP.bits());
-    /// An error (`POLLERR`). Told unasked.
+    /// An error (`POLLERR`). Reported unasked.
     pub const ERROR: Self = Self(PollFlags::ERR.bits());
-    /// No such descriptor, or one that its owner in this runtime has closed (`POLLNVAL`). Told
+    /// No such descriptor, or one that its owner in this runtime has closed (`POLLNVAL`). Reported
     /// unasked.
     pub const INVALID: Self = Self(PollFlags::NVAL.bits());
 
-    /// What is told unasked.
+    /// The conditions that are reported unasked.
     const UNASKED: Self = Self(Self::HANGUP.0 | Self::ERROR.0 | Self::INVALID.0);
-    /// Other names, and data of other priorities, that readers may ask for by their bits.
+    /// Other names of `READ`, and data of other priorities, that readers may ask for by their bits.
     const READ_TOO: Self = Self(PollFlags::RDNORM.bits() | PollFlags::RDBAND.bits());
-    /// The same for writers.
+    /// Other names of `WRITE`, and other priorities, that writers may ask for by their bits.
     const WRITE_TOO: Self = Self(PollFlags::WRNORM.bits() | PollFlags::WRBAND.bits());
 
-    /// The flags of `poll`'s, `POLLIN` and so on, also those that have no constants here (`POLLRDNORM`, `POLLRDBAND`,
-    /// `POLLWRNORM`, `POLLWRBAND`); others are left out.
+    /// The set with these flags of `poll`, `POLLIN` and so on, also those that have no constants
+    /// here (`POLLRDNORM`, `POLLRDBAND`, `POLLWRNORM`, `POLLWRBAND`); others are left out.
     ///
     /// ```
-    /// use fibre_io::poll::Readiness;
+    /// use fibre::io::Readiness;
     ///
     /// assert_eq!(Readiness::from_bits(1), Readiness::READ);
     /// ```
@@ -56,41 +55,41 @@ impl Readiness {
         Self(bits & (asked | also | Self::UNASKED.0))
     }
 
-    /// As `poll` has it, `POLLIN` and so on.
+    /// The flags of `poll`, `POLLIN` and so on.
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// Whether nothing is in it.
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether all of `others` is in it.
+    /// Whether all of `others` are in the set.
     #[must_use]
     pub const fn contains(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
 
-    /// Whether something of `others` is in it.
+    /// Whether some of `others` are in the set.
     #[must_use]
     pub const fn intersects(self, others: Self) -> bool {
         self.0 & others.0 != 0
     }
 
-    /// Whether it is a reader's gate that tells of it: all but room to write.
+    /// Whether the reader's gate reports some of the set: all conditions but room to write.
     pub(crate) const fn concerns_readers(self) -> bool {
         self.0 & !(Self::WRITE.0 | Self::WRITE_TOO.0) != 0 || self.0 == 0
     }
 
-    /// Whether it is a writer's gate that tells of some of it.
+    /// Whether the writer's gate reports some of the set.
     pub(crate) const fn concerns_writers(self) -> bool {
         self.0 & (Self::WRITE.0 | Self::WRITE_TOO.0) != 0
     }
 
-    /// What is told to one who asked for this.
+    /// What is reported to a caller that asked for this set.
     pub(crate) const fn and_unasked(self) -> Self {
         Self(self.0 | Self::UNASKED.0)
     }
@@ -122,7 +121,7 @@ impl BitAnd for Readiness {
 mod tests {
     use super::*;
 
-    /// Nothing asked still wants to hear of hang-ups, which come by the reader's gate.
+    /// A caller that asks for nothing still gets hang-ups, which the reader's gate reports.
     #[test]
     fn gates_that_tell() {
         assert!(Readiness::NONE.concerns_readers());

@@ -1,19 +1,21 @@
-//! Trying again what no event tells of.
+//! Retrying calls whose success no event reports.
 //!
-//! Two calls of Unix sockets can find no room and are never told that there is some: `connect` to
-//! a listener whose queue is full, and `sendto` from a socket that is not connected to the one
-//! that is full. A blocking call waits inside the kernel for it. Here the fibre lets others run a
-//! few times, as the one that makes room may be among them, and then sleeps between tries, from
+//! Two calls of Unix sockets can find no room and get no event when there is room again: `connect`
+//! to a listener whose queue is full, and `sendto` to a full socket from one that is not connected
+//! to it. A blocking call waits for room inside the kernel. Here the fibre first yields a few
+//! times, as the fibre that makes room may be among the others. Then it sleeps between tries, from
 //! 50 µs to 5 ms.
 //!
-//! Those who wait so have no order, and a busy thief of room can keep one of them out.
+//! Fibres that wait so have no order, and a busy newcomer that takes the room can keep one of them
+//! out.
 
-use crate::patience::{Clock, Patience};
-use fibre_core::{Cancelled, sleep_cancellable, yield_cancellable};
+use crate::timeout::{Clock, Timeout};
+use fibre_core::internal::yield_cancellable;
+use fibre_core::{Cancelled, sleep_cancellable};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Tries before which others run.
+/// Before how many tries the fibre only yields.
 const YIELDS: u32 = 4;
 
 /// The first sleep.
@@ -25,15 +27,15 @@ const LONGEST: Duration = Duration::from_millis(5);
 /// One call's tries.
 #[derive(Debug)]
 pub struct Retry<'a> {
-    /// How long it may go on.
+    /// How long the call may go on.
     clock: Clock<'a>,
-    /// How often it has waited.
+    /// How often the call has waited.
     waits: u32,
 }
 
 impl<'a> Retry<'a> {
-    /// Of a call that has not been tried.
-    pub fn new(patience: Patience<'a>) -> Self {
+    /// The tries of a call that has not been tried yet.
+    pub fn new(patience: Timeout<'a>) -> Self {
         Self {
             clock: Clock::new(patience),
             waits: 0,
@@ -53,7 +55,7 @@ impl<'a> Retry<'a> {
         }
     }
 
-    /// [`wait`](Self::wait) that says `false` if its time is over.
+    /// [`wait`](Self::wait), but returns `false` if its time is over.
     ///
     /// # Errors
     ///
@@ -70,7 +72,7 @@ impl<'a> Retry<'a> {
         Ok(true)
     }
 
-    /// The pause, shorter than what is left.
+    /// Yields or sleeps, no longer than the time left.
     fn pause(&self, left: Duration) -> Result<(), Cancelled> {
         match self.waits.checked_sub(YIELDS) {
             None => yield_cancellable(),

@@ -1,22 +1,23 @@
-//! How much somebody has seen of what comes again and again.
+//! A cursor into a count of recurring arrivals.
 
 use fibre_core::sync::{AtomicU64, Ordering, planted};
 
-/// The count of arrivals up to which one has seen them. Several may look at once.
+/// The count up to which arrivals have been seen. Several callers may take at once.
 #[derive(Debug)]
-pub struct Seen(AtomicU64);
+pub struct SequenceCursor(AtomicU64);
 
-impl Seen {
-    /// All up to `count`.
+impl SequenceCursor {
+    /// A cursor that has seen all arrivals up to `count`.
     #[must_use]
     pub fn up_to(count: u64) -> Self {
         Self(AtomicU64::new(count))
     }
 
-    /// Whether any has come that nobody has taken; takes all that have. `false` only if there was
-    /// nothing left: who is told so waits for the next arrival, and nobody tells of one before.
+    /// Takes all arrivals that no caller has taken yet; returns whether there were any. It returns
+    /// `false` only if nothing was left: the caller then waits for the next arrival, and would hear
+    /// of no earlier one.
     ///
-    /// `arrivals` loads their count with acquire.
+    /// `arrivals` loads the count of arrivals with acquire.
     pub fn take(&self, arrivals: impl Fn() -> u64) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
@@ -30,13 +31,13 @@ impl Seen {
             match taken {
                 Ok(_) => return true,
                 Err(_) if planted("seen: who comes second takes nothing") => return false,
-                // Another has taken some, but perhaps not the last one.
+                // Another caller has taken some, but perhaps not the last one.
                 Err(other) => seen = other,
             }
         }
     }
 
-    /// The count up to which all is taken.
+    /// The count up to which all arrivals have been taken.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.load(Ordering::Acquire)

@@ -1,16 +1,18 @@
 //! A descriptor that fibres can wait for, and the funnel that all I/O goes through.
 
 use crate::backoff;
-use crate::choices::{registers_lazily, yields_before_read};
-use crate::gate::{Gate, Turn};
-use crate::gate_word::Snapshot;
-use crate::known::Known;
-use crate::patience::Patience;
+use crate::config::{registers_lazily, yields_before_read};
+use crate::descriptor::flags::Known;
+use crate::descriptor::table::Slot;
+use crate::gate::single::{Gate, Turn};
+use crate::gate::word::Snapshot;
 use crate::poller::epoll_of_caller;
 use crate::retry::Retry;
-use crate::table::Slot;
-use fibre_core::{Cancelled, foresee, is_forked_child, yield_cancellable, yield_point_cancellable};
+use crate::timeout::Timeout;
+use fibre_core::internal::{prefetch_next, yield_cancellable, yield_point_cancellable};
+use fibre_core::{Cancelled, is_forked_child};
 use rustix::io::Errno;
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
@@ -27,25 +29,24 @@ pub enum Direction {
 /// What a successful call says about the direction it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// It took less than it could have: nothing is left until the next event.
+    /// The call took less than it could have: nothing is left until the next event.
     Nothing,
     /// There may be more.
     More,
 }
 
-/// A non-blocking descriptor with its slot. Dropping it deregisters, and drops what has the
-/// descriptor: an owned one is closed.
-#[derive(Debug)]
+/// A non-blocking descriptor with its slot. Dropping it deregisters the descriptor and drops its
+/// holder; an owned descriptor is closed.
 pub struct Source<F: AsFd = OwnedFd> {
-    /// What has the descriptor. `None` only after it has been taken out.
+    /// The descriptor's holder. `None` only after the holder has been taken out.
     fd: Option<F>,
     /// The slot of the descriptor's number.
     slot: &'static Slot,
 }
 
 impl Source {
-    /// Takes a descriptor and makes it non-blocking. It is not registered with epoll
-    /// before somebody has to wait for it.
+    /// Takes a descriptor and makes it non-blocking. It is registered with epoll when a caller
+    /// first has to wait for it.
     ///
     /// # Errors
     ///
@@ -92,7 +93,8 @@ impl Source {
 }
 
 impl<F: AsFd> Source<F> {
-    /// For whatever has a descriptor, and always the same one, that is non-blocking.
+    /// Makes a source of any holder of a non-blocking descriptor. The holder must always give the
+    /// same descriptor.
     ///
     /// # Errors
     ///
@@ -101,7 +103,7 @@ impl<F: AsFd> Source<F> {
     pub fn sole(has_fd: F) -> io::Result<Self> {
         let slot = slot_of(has_fd.as_fd())?;
         if slot.known.get().has(Known::RAW) {
-            // Somebody has used its number, or another descriptor's that had it.
+            // A raw call has used this descriptor, or an earlier one of the same number.
             slot.make(Known::NOTHING);
         } else if !slot.try_acquire() {
             return Err(io::Error::new(
@@ -113,7 +115,7 @@ impl<F: AsFd> Source<F> {
         Ok(Self { fd, slot })
     }
 
-    /// What has the descriptor.
+    /// The descriptor's holder.
     pub fn get_ref(&self) -> &F {
         match &self.fd {
             Some(fd) => fd,
@@ -121,7 +123,7 @@ impl<F: AsFd> Source<F> {
         }
     }
 
-    /// Gives up what has the descriptor, deregistered, and as non-blocking as it is.
+    /// Gives the holder back. The descriptor is deregistered, and stays non-blocking.
     #[must_use]
     pub fn release(mut self) -> F {
         self.let_go();
@@ -139,30 +141,30 @@ impl<F: AsFd> Source<F> {
         }
     }
 
-    /// The funnel: calls `operation` until it neither would block nor was interrupted,
-    /// and waits for `direction` in between. Blocks the fibre, or the thread if the
-    /// caller is not a fibre, as long as `patience` allows.
+    /// The funnel: calls `operation` until it neither would block nor was interrupted, and waits
+    /// for `direction` between two tries. Blocks the fibre, or the thread if the caller is not a
+    /// fibre, for as long as `patience` allows.
     ///
-    /// A call whose time is over has tried after that: it finds what came while its processor
-    /// did not look at its events.
+    /// A call whose time is over tries once more before it fails. It so finds what came while its
+    /// processor did not poll for events.
     ///
-    /// `operation` also says whether it left something ([`Left`]); if not, the next
-    /// call waits for an event without trying first.
+    /// `operation` also says whether it left something ([`Left`]). If not, the next call waits for
+    /// an event without trying first.
     ///
-    /// Before it reads what is there already, a fibre lets the others of its processor
-    /// run (thesis section 3.4.2, "yield before read"), and the descriptor is registered when a
-    /// call first has to wait ("lazy registration", the same section), unless its cluster was
-    /// built otherwise: see [`IoChoices`](crate::IoChoices).
+    /// Before a fibre reads what is there already, it lets the others of its processor run (thesis
+    /// section 3.4.2, "yield before read"). The descriptor is registered when a call first has to
+    /// wait ("lazy registration", the same section). A cluster can be built otherwise: see
+    /// [`IoChoices`](crate::IoChoices).
     ///
     /// # Errors
     ///
-    /// `operation`'s own; `TimedOut`; `ConnectionAborted` after [`close`](Self::close);
-    /// `ECANCELED` if the fibre has been [cancelled](fibre_core::CancelToken), or is while
-    /// it waits.
+    /// Those of `operation`; `TimedOut`; `ConnectionAborted` after [`close`](Self::close);
+    /// `ECANCELED` if the fibre is [cancelled](fibre_core::CancelToken) before the call or while it
+    /// waits.
     pub fn io<T>(
         &self,
         direction: Direction,
-        patience: Patience<'_>,
+        patience: Timeout<'_>,
         mut operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
         let gate = self.gate(direction);
@@ -191,8 +193,8 @@ impl<F: AsFd> Source<F> {
                 continue;
             }
             if direction == Direction::Read {
-                // Who writes has done so when it read.
-                foresee();
+                // Not before a write: a fibre that writes has prefetched when it read.
+                prefetch_next();
             }
             match operation(self.as_fd()) {
                 Ok((value, Left::More)) => {
@@ -217,8 +219,9 @@ impl<F: AsFd> Source<F> {
         }
     }
 
-    /// The funnel for what no event may tell of: it tries again after pauses of up to 5 ms, and keeps what events
-    /// have told for other calls. Blocks the fibre (or thread), as long as `patience` allows.
+    /// The funnel for operations that no event may report. It tries again after pauses of up to 5
+    /// ms, and leaves the gate's readiness to other calls. Blocks the fibre (or thread) for as long
+    /// as `patience` allows.
     ///
     /// # Errors
     ///
@@ -226,7 +229,7 @@ impl<F: AsFd> Source<F> {
     pub fn io_untold<T>(
         &self,
         direction: Direction,
-        patience: Patience<'_>,
+        patience: Timeout<'_>,
         mut operation: impl FnMut(BorrowedFd<'_>) -> Result<T, Errno>,
     ) -> io::Result<T> {
         yield_point_cancellable()?;
@@ -243,20 +246,20 @@ impl<F: AsFd> Source<F> {
         }
     }
 
-    /// Wakes the next one who waits for `direction`, for a call that has neither used nor
-    /// noted the event that it may have been woken for.
+    /// Wakes the next waiter of `direction`. For a call that may have been woken by an event and
+    /// has neither used nor recorded it.
     pub fn pass_on(&self, direction: Direction) {
         self.gate(direction).pass_on();
     }
 
-    /// What is known about a direction now; for [`wait_ready`](Self::wait_ready).
+    /// What the gate of a direction knows now; for [`wait_ready`](Self::wait_ready).
     pub fn snapshot(&self, direction: Direction) -> Snapshot {
         self.gate(direction).snapshot()
     }
 
-    /// Waits for an event of `direction` that was not known when `seen` was taken: for
-    /// those who find out by other calls than reading and writing whether they have to
-    /// wait (being connected). Take the snapshot before that call.
+    /// Waits for an event of `direction` that came after `seen` was taken. For callers that learn
+    /// whether they have to wait from a call other than a read or a write (being connected). Take
+    /// the snapshot before that call.
     ///
     /// # Errors
     ///
@@ -270,7 +273,7 @@ impl<F: AsFd> Source<F> {
         let gate = self.gate(direction);
         gate.drained(seen, true);
         self.register()?;
-        let mut turn = Turn::new(deadline.map_or(Patience::Endless, Patience::Until));
+        let mut turn = Turn::new(deadline.map_or(Timeout::Endless, Timeout::Until));
         gate.wait(number_of(self), &mut turn)?;
         if gate.snapshot().is_closed() {
             Err(closed())
@@ -279,8 +282,8 @@ impl<F: AsFd> Source<F> {
         }
     }
 
-    /// [`register`](Self::register) before anybody has to wait: what cannot be polled may never
-    /// make anybody wait.
+    /// [`register`](Self::register) before any call has to wait. A descriptor that cannot be polled
+    /// is no error here, as it may never make a call wait.
     #[cold]
     fn register_early(&self) -> io::Result<()> {
         match self.register() {
@@ -289,34 +292,35 @@ impl<F: AsFd> Source<F> {
         }
     }
 
-    /// Registers the descriptor with the caller's processor, unless it is registered.
+    /// Registers the descriptor with the caller's processor, unless it is already registered.
     pub(crate) fn register(&self) -> io::Result<()> {
         register(self.as_fd(), self.slot)
     }
 
-    /// Takes the descriptor out of epoll and leaves the slot to a later owner.
+    /// Takes the descriptor out of epoll and frees the slot for a later owner.
     fn let_go(&self) {
         if is_forked_child() {
-            // Nobody waits here, and what the parent was about to do with the slot is never done.
+            // No fibre waits in the child, and what the parent was doing with the slot is never
+            // finished here.
             return;
         }
         self.slot.release(|epoll| epoll.remove(self.as_fd()));
     }
 
-    /// Lets all who wait for a direction look at their [`TimeLimit`](crate::TimeLimit) again,
-    /// whose deadline the caller has changed.
+    /// Makes all waiters of a direction look at their [`TimeLimit`](crate::TimeLimit) again, after
+    /// the caller has changed its deadline.
     pub fn nudge(&self, direction: Direction) {
         self.gate(direction).nudge();
     }
 
-    /// Lets all who wait for a direction try their calls again: the caller knows of something
-    /// that the kernel does not tell.
+    /// Makes all waiters of a direction try their calls again. For a caller that knows of a change
+    /// which the kernel does not report.
     pub fn try_again(&self, direction: Direction) {
         self.gate(direction).wake_all();
     }
 
-    /// Makes all calls that wait, and all later ones, fail with `ConnectionAborted`. The
-    /// descriptor itself is closed when the source is dropped.
+    /// Makes all waiting and all later calls fail with `ConnectionAborted`. Dropping the source
+    /// closes the descriptor itself.
     pub fn close(&self) {
         self.slot.read.close();
         self.slot.write.close();
@@ -326,6 +330,15 @@ impl<F: AsFd> Source<F> {
 impl<F: AsFd> AsFd for Source<F> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.get_ref().as_fd()
+    }
+}
+
+impl<F: AsFd> fmt::Debug for Source<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.fd.as_ref().map(|fd| fd.as_fd().as_raw_fd());
+        f.debug_struct("Source")
+            .field("fd", &number)
+            .finish_non_exhaustive()
     }
 }
 
@@ -350,8 +363,9 @@ fn slot_of(fd: BorrowedFd<'_>) -> io::Result<&'static Slot> {
         .ok_or_else(|| io::Error::other("a descriptor number beyond four million"))
 }
 
-/// Registers a descriptor, which has this slot, with the caller's processor, unless it is registered, or
-/// has no owner any more. What was found, and not made, is asked about each time.
+/// Registers the descriptor of this slot with the caller's processor, unless it is registered or
+/// has lost its owner. For a descriptor that was found, and not made by this runtime, the kernel is
+/// asked each time.
 ///
 /// # Errors
 ///
@@ -375,7 +389,7 @@ pub fn register(fd: BorrowedFd<'_>, slot: &Slot) -> io::Result<()> {
     slot.register(register)
 }
 
-/// Lets others run before a read, or at least now and then.
+/// Lets other fibres run before a read; where reads do not yield, once the slice is used up.
 #[inline]
 pub fn make_way() -> Result<(), Cancelled> {
     if yields_before_read() {
@@ -385,8 +399,8 @@ pub fn make_way() -> Result<(), Cancelled> {
     }
 }
 
-/// Wakes the next one if code of a user's unwinds in a call that may have been woken for an event. To be
-/// forgotten when it has not.
+/// Wakes the next waiter if user code unwinds in a call that may have been woken by an event.
+/// `mem::forget` it when the code has returned.
 pub struct PassOn<'a, F: AsFd>(pub &'a Source<F>, pub Direction);
 
 impl<F: AsFd> Drop for PassOn<'_, F> {
@@ -395,7 +409,8 @@ impl<F: AsFd> Drop for PassOn<'_, F> {
     }
 }
 
-/// [`closed`], for one that may try again and again: it keeps nobody from running.
+/// The error [`closed`], after a yield point: a caller that retries in a loop does not starve
+/// others.
 #[cold]
 fn refuse() -> io::Error {
     match yield_point_cancellable() {
@@ -404,7 +419,7 @@ fn refuse() -> io::Error {
     }
 }
 
-/// What a call on a closed source fails with.
+/// The error of a call on a closed source.
 pub fn closed() -> io::Error {
     io::Error::new(
         io::ErrorKind::ConnectionAborted,

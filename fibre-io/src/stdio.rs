@@ -1,20 +1,22 @@
 //! Standard input, output and error, after std's: what blocks is the fibre.
 //!
-//! These descriptors are shared with whoever has started the program, a shell and its terminal say, so
-//! they must not be made non-blocking: that would be so for all who share them. A call is made in
-//! steps, each for what the one before could not do:
+//! The program shares these descriptors with the one that has started it, a shell and its terminal
+//! say. So they must not be made non-blocking: that would be so for all who share them. A call is
+//! made in steps, each for what the one before could not do:
 //!
 //! 1. without waiting, which can be asked for call by call (`RWF_NOWAIT`) with pipes, sockets, and
 //!    what is cached of files;
 //! 2. once more, after `poll` has said that it would not wait;
 //! 3. on a thread that may block: of a terminal, which does not know of calls that do not wait; of
-//!    a file that is not cached; or because somebody else was faster to take what there was.
+//!    a file that is not cached; or because another reader was faster.
 //!
-//! A lock keeps what belongs together together, and who has it may wait for long. So calls that take it for
-//! themselves wait for it as they wait for the descriptor: until the fibre is cancelled.
+//! A lock keeps the bytes of one caller together, and its holder may wait for long. So calls that
+//! take it for themselves wait for it as they wait for the descriptor: until the fibre is
+//! cancelled.
 
 use crate::poll::{PollFd, Readiness, poll};
-use fibre_core::{Cancelled, blocking, in_fibre, yield_point_cancellable};
+use fibre_core::internal::yield_point_cancellable;
+use fibre_core::{Cancelled, blocking, in_fibre};
 use fibre_sync::{Mutex, MutexGuard};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2, retry_on_intr};
 use std::fmt;
@@ -77,7 +79,7 @@ fn unless_refused(done: Result<usize, Errno>) -> Option<Result<usize, Errno>> {
     }
 }
 
-/// As in std, who has closed the descriptor reads the end, and writes to nobody.
+/// As in std, a program that has closed the descriptor reads the end, and its writes are discarded.
 fn unless_closed(done: io::Result<usize>, otherwise: usize) -> io::Result<usize> {
     match done {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::BADF) => Ok(otherwise),
@@ -120,9 +122,9 @@ static INPUT: LazyLock<Mutex<BufReader<Raw<io::Stdin>>>> =
 /// A handle of the process' standard input. See [`std::io::Stdin`], with which it shares no buffer:
 /// read by one of them only.
 ///
-/// Reads block the fibre, or the thread if the caller is not a fibre; whatever the input is, and without making
-/// it non-blocking for others who have it. A process in a terminal's background gets an error, where it would be
-/// stopped otherwise, since processors block SIGTTIN.
+/// Reads block the fibre, or the thread if the caller is not a fibre; whatever the input is, and
+/// without making it non-blocking for others who have it. A process in a terminal's background gets
+/// an error, where it would be stopped otherwise, since processors block SIGTTIN.
 #[derive(Debug)]
 pub struct Stdin(());
 
@@ -133,9 +135,9 @@ pub struct StdinLock<'a>(MutexGuard<'a, BufReader<Raw<io::Stdin>>>);
 /// A handle of the process' standard input. Blocks nothing.
 ///
 /// ```
-/// let fibre = fibre_core::spawn(|| {
+/// let fibre = fibre::spawn(|| {
 ///     let mut line = String::new();
-///     fibre_io::stdio::stdin().read_line(&mut line)
+///     fibre::io::stdin().read_line(&mut line)
 /// });
 /// fibre.join().unwrap()?;
 /// # Ok::<(), std::io::Error>(())
@@ -190,11 +192,13 @@ macro_rules! locks {
 locks!(Stdin, StdinLock, INPUT, "reads");
 
 impl Stdin {
-    /// Reads to the end of a line, and appends all of it; 0 at the end of the input. Blocks the fibre (or thread).
+    /// Reads to the end of a line, and appends all of it; 0 at the end of the input. Blocks the
+    /// fibre (or thread).
     ///
     /// # Errors
     ///
-    /// As [`BufRead::read_line`]; `ECANCELED` if the fibre has been cancelled, or is while it waits.
+    /// As [`BufRead::read_line`]; `ECANCELED` if the fibre has been cancelled, or is while it
+    /// waits.
     pub fn read_line(&self, line: &mut String) -> io::Result<usize> {
         self.lock_cancellable()?.read_line(line)
     }
@@ -252,10 +256,10 @@ macro_rules! output {
         #[doc = concat!("A handle of the process' standard ", $what, ". See [`std::io::", stringify!($name), "`], with")]
         /// which it shares no buffer.
         ///
-        /// What a call writes, or all calls while it is [locked](Self::lock), is out when that ends, and each
-        /// line as soon as it is complete; only what is not out for an error waits for the next call. Writes
-        /// block the fibre, or the thread if the caller is not a fibre; whatever the output is, and without
-        /// making it non-blocking for others who have it.
+        /// What a call writes, or all calls while it is [locked](Self::lock), is out when that
+        /// ends, and each line as soon as it is complete; only what is not out for an error waits
+        /// for the next call. Writes block the fibre, or the thread if the caller is not a fibre;
+        /// whatever the output is, and without making it non-blocking for others who have it.
         #[derive(Debug)]
         pub struct $name(());
 
@@ -268,7 +272,7 @@ macro_rules! output {
         /// ```
         /// use std::io::Write;
         ///
-        #[doc = concat!("let fibre = fibre_core::spawn(|| writeln!(fibre_io::stdio::", stringify!($function), "(), \"hello\"));")]
+        #[doc = concat!("let fibre = fibre::spawn(|| writeln!(fibre::io::", stringify!($function), "(), \"hello\"));")]
         /// fibre.join().unwrap()?;
         /// # Ok::<(), std::io::Error>(())
         /// ```
@@ -281,7 +285,7 @@ macro_rules! output {
 
         impl Drop for $lock<'_> {
             fn drop(&mut self) {
-                // Who wants to hear of errors calls it.
+                // A caller that needs the errors flushes by itself.
                 let _ = self.0.flush();
             }
         }

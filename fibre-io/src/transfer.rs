@@ -1,20 +1,20 @@
-//! What every call that moves bytes has to work out before and after.
+//! Computations that every call that moves bytes needs before and after.
 
 use crate::source::Left;
 use std::ops::{Deref, Range};
 
-/// Slices that the kernel takes at once (`UIO_MAXIOV`).
+/// How many slices the kernel takes at once (`UIO_MAXIOV`).
 const MOST_SLICES: usize = 1024;
 
-/// The slices to pass to the kernel: from the first that is not empty, and not too many.
-/// `None`: all are empty.
+/// The slices to pass to the kernel: from the first that is not empty, and not too many. `None` if
+/// all are empty.
 pub fn useful<T: Deref<Target = [u8]>>(buffers: &[T]) -> Option<Range<usize>> {
     let first = buffers.iter().position(|buffer| !buffer.is_empty())?;
     Some(first..buffers.len().min(first + MOST_SLICES))
 }
 
-/// What reading or writing `count` of `wanted` bytes says about the rest. An end of
-/// file, or an empty buffer, says nothing.
+/// Whether a read or write of `count` of `wanted` bytes proves that nothing is left. An end of
+/// file, or an empty buffer, proves nothing.
 pub fn left(count: usize, wanted: usize) -> Left {
     if count == 0 || count == wanted {
         Left::More
@@ -23,7 +23,7 @@ pub fn left(count: usize, wanted: usize) -> Left {
     }
 }
 
-/// The bytes that all slices have room for, or hold.
+/// The length of all slices together, in bytes.
 pub fn total<T: Deref<Target = [u8]>>(buffers: &[T]) -> usize {
     buffers.iter().map(|buffer| buffer.len()).sum()
 }

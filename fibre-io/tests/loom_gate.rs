@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
 use fibre_core::model::{self, finds_bug};
-use fibre_io::gate_word::{Delivered, GateWord, News, Snapshot};
+use fibre_io::gate::word::{Delivered, GateWord, News, Snapshot};
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;

@@ -5,11 +5,12 @@
 //! bytes. A wait with a limit may give up at any moment here.
 #![cfg(loom)]
 
+use fibre_core::Cancelled;
+use fibre_core::internal::Limit;
 use fibre_core::model::{Shared, check, finds_planted};
-use fibre_core::{Cancelled, Limit};
-use fibre_io::gate::Gate;
-use fibre_io::gate_word::News;
-use fibre_io::gates::await_any;
+use fibre_io::gate::several::await_any;
+use fibre_io::gate::single::Gate;
+use fibre_io::gate::word::News;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use std::time::Instant;

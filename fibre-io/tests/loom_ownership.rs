@@ -1,17 +1,18 @@
-//! Models of owners that come and go while somebody looks on: who waits at a gate, but does not own what it is
-//! about.
+//! Models of owners that come and go while somebody looks on: who waits at a gate, but does not own
+//! what it is about.
 //!
-//! Run by `cargo xtask loom`. Ownership, gates and waits are the shipped ones; what a slot does with them is repeated
-//! here.
+//! Run by `cargo xtask loom`. Ownership, gates and waits are the shipped ones; what a slot does
+//! with them is repeated here.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::model::{Shared, check, finds_bug, finds_planted};
-use fibre_core::{Cancelled, Limit};
-use fibre_io::gate::Gate;
-use fibre_io::gate_word::News;
-use fibre_io::gates::await_any;
-use fibre_io::ownership::Ownership;
+use fibre_core::Cancelled;
+use fibre_core::internal::Limit;
+use fibre_core::model::{Shared, Watched, check, finds_bug, finds_planted};
+use fibre_io::descriptor::owner::Ownership;
+use fibre_io::gate::several::await_any;
+use fibre_io::gate::single::Gate;
+use fibre_io::gate::word::News;
 use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -137,6 +138,79 @@ fn planted_torn_look_is_found() {
         "ownership: of two loads, the first may be old",
         found_by_two,
     );
+}
+
+/// A number, and what is prepared for each owner of it.
+#[derive(Default)]
+struct Prepared {
+    ownership: Ownership,
+    /// The owner that it is prepared for.
+    owner: Watched,
+    /// Whether the first owner has gone.
+    gone: AtomicBool,
+}
+
+impl Prepared {
+    /// With a first owner.
+    fn new() -> Shared<Self> {
+        let prepared = Self::default();
+        let first = prepared.ownership.take(|| prepared.owner.set(1));
+        assert_eq!(first, 1);
+        Shared::new(prepared)
+    }
+}
+
+/// The first owner goes, and the second one comes, while somebody asks for the owner.
+fn looked_at_while_it_changes() {
+    let prepared = Prepared::new();
+    let owner = thread::spawn(move || {
+        prepared.ownership.leave(|| ());
+        prepared.gone.store(true, Ordering::Release);
+        prepared.ownership.take(|| prepared.owner.set(2));
+    });
+    if prepared.gone.load(Ordering::Acquire) {
+        assert!(!prepared.ownership.is_owner(1), "it has gone");
+    }
+    if prepared.ownership.owner() == Some(2) {
+        assert_eq!(prepared.owner.get(), 2);
+        assert!(prepared.ownership.is_owner(2));
+    }
+    owner.join().ok();
+}
+
+/// Whoever knows the owner sees what was prepared for it, and nobody takes one for it that has
+/// gone.
+#[test]
+fn the_owner_that_is_seen_is_prepared() {
+    check(looked_at_while_it_changes);
+}
+
+/// An owner goes, or is made to go, and two others want the number.
+fn next_owner(evicted: bool) {
+    let prepared = Prepared::new();
+    let go = move || {
+        if evicted {
+            assert!(prepared.ownership.evict(|| prepared.owner.set(0)));
+        } else {
+            prepared.ownership.leave(|| prepared.owner.set(0));
+        }
+    };
+    let next = move || prepared.ownership.try_take(|| prepared.owner.count());
+    let going = thread::spawn(go);
+    let other = thread::spawn(next);
+    let mine = next();
+    going.join().ok();
+    let other = other.join().ok() == Some(true);
+    assert!(!(mine && other), "two have it");
+    assert_eq!(mine || other, prepared.ownership.owner().is_some());
+    assert_eq!(prepared.ownership.try_take(|| ()), !mine && !other);
+}
+
+/// The next owner comes when the one before has done all that it does, and one at a time.
+#[test]
+fn owners_follow_each_other() {
+    check(|| next_owner(false));
+    check(|| next_owner(true));
 }
 
 /// A slot, and the owner that its descriptor is registered for.

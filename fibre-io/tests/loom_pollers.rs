@@ -1,35 +1,34 @@
 //! Models of who polls: the duty of `shared`, the shifts of the poller fibre and its master, and
 //! the calls of processors to a poller's thread; and of who watches busy processors.
 //!
-//! Run by `cargo xtask loom`. The steps are those of `poller/`, of `processor/rest.rs` and of
-//! `processor/watching.rs`, on the shipped words. The kernel is a lock with two flags here.
+//! Run by `cargo xtask loom`. The steps are those of `poller/`, of `processor/idle.rs` and of
+//! `processor/watch.rs`, on the shipped words. The kernel is a lock with two flags here.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::commons::Commons;
-use fibre_core::idle::IdleSet;
-use fibre_core::model::{self, finds_bug, finds_planted};
-use fibre_core::queue::QueueKind;
-use fibre_core::watch::Watch;
-use fibre_io::calls::Calls;
-use fibre_io::duty::Duty;
-use fibre_io::shift::Shift;
-use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use fibre_core::internal::queue::QueueKind;
+use fibre_core::internal::set::IdleSet;
+use fibre_core::internal::shared_queues::SharedQueues;
+use fibre_core::internal::watchers::Watch;
+use fibre_core::model::{self, Watched, finds_bug, finds_planted};
+use fibre_io::poll_words::poll_lock::Duty;
+use fibre_io::poll_words::poll_request::Calls;
+use fibre_io::poll_words::poll_turn::Shift;
+use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 /// Two processors that share an instance.
 struct Pair {
     duty: Duty,
-    /// How many poll at this moment.
-    polling: AtomicUsize,
+    /// What is in the hands of the one who polls.
+    events: Watched,
 }
 
 impl Pair {
     /// Polls, with the duty.
     fn poll(&self) {
-        assert_eq!(self.polling.fetch_add(1, Ordering::AcqRel), 0, "two poll");
-        self.polling.fetch_sub(1, Ordering::AcqRel);
+        self.events.count();
     }
 
     /// `Shared::poll`; planted: the duty is kept.
@@ -48,7 +47,7 @@ impl Pair {
 fn two_go_to_sleep(keeps: bool) {
     let pair = Arc::new(Pair {
         duty: Duty::new(),
-        polling: AtomicUsize::new(0),
+        events: Watched::default(),
     });
     let other = Arc::clone(&pair);
     let other = thread::spawn(move || {
@@ -110,7 +109,7 @@ impl Kernel {
 struct Cluster {
     kernel: Mutex<Kernel>,
     shift: Shift,
-    commons: Commons,
+    commons: SharedQueues,
     /// Events that have been delivered.
     delivered: AtomicBool,
 }
@@ -119,8 +118,6 @@ struct Cluster {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Planted {
     Nothing,
-    /// The kernel is asked to tell the master before it is the master's shift.
-    AskedTooEarly,
     /// The processor does not look at the shift after it has said that it is idle.
     NoSecondLook,
 }
@@ -134,7 +131,7 @@ impl Cluster {
         Arc::new(Self {
             kernel: Mutex::new(kernel),
             shift: Shift::new(),
-            commons: Commons::new(1, QueueKind::default()),
+            commons: SharedQueues::new(1, QueueKind::default()),
             delivered: AtomicBool::new(false),
         })
     }
@@ -157,23 +154,15 @@ impl Cluster {
     }
 
     /// `FibrePoller::poll`.
-    fn poll(&self, planted: Planted) {
+    fn poll(&self) {
         if !self.shift.begin() {
             return;
         }
         let events = std::mem::take(&mut self.kernel.lock().unwrap().events);
         if events {
             self.delivered.store(true, Ordering::SeqCst);
-            self.shift.again();
-            return;
         }
-        if planted == Planted::AskedTooEarly {
-            self.watch_again();
-            self.shift.done();
-        } else {
-            self.shift.done();
-            self.watch_again();
-        }
+        self.shift.end(events, || self.watch_again());
     }
 
     /// `Place::watch_again`.
@@ -186,7 +175,7 @@ impl Cluster {
     /// The processor, from running out of work to being asleep; `false`: it does not sleep.
     fn rest(&self, planted: Planted) -> bool {
         if self.shift.is_due() {
-            self.poll(planted);
+            self.poll();
             return false;
         }
         self.commons.idle.enter(0);
@@ -231,13 +220,68 @@ fn the_poller_fibre_and_its_master_lose_nothing() {
 /// Planted: the master's call comes before it is on shift.
 #[test]
 fn planted_call_before_the_shift_is_found() {
-    finds_bug(|| event_and_sleep(Planted::AskedTooEarly));
+    finds_planted(
+        "shift: the kernel is asked before it is the master's",
+        || {
+            event_and_sleep(Planted::Nothing);
+        },
+    );
 }
 
 /// Planted: check, then sleep.
 #[test]
 fn planted_missing_look_at_the_shift_is_found() {
     finds_bug(|| event_and_sleep(Planted::NoSecondLook));
+}
+
+/// Two processors whose turn it is to poll at any time, and the master, who calls once he is asked
+/// to watch again. Each poll `finds` something, or none does.
+fn two_polls(finds: bool) {
+    struct Instance {
+        shift: Shift,
+        events: Watched,
+        watched: AtomicBool,
+    }
+    impl Instance {
+        fn poll(&self, finds: bool) {
+            if self.shift.begin() {
+                self.events.count();
+                let watch_again = || self.watched.store(true, Ordering::Relaxed);
+                self.shift.end(finds, watch_again);
+                assert!(!finds || !self.watched.load(Ordering::Relaxed));
+            }
+        }
+    }
+    let instance = Arc::new(Instance {
+        shift: Shift::new(),
+        events: Watched::default(),
+        watched: AtomicBool::new(false),
+    });
+    assert!(!instance.shift.begin() && !instance.shift.is_due());
+    instance.shift.call();
+    let [processor, master] = [(); 2].map(|()| Arc::clone(&instance));
+    let processor = thread::spawn(move || processor.poll(finds));
+    let master = thread::spawn(move || {
+        // The kernel tells him, which is no reason to see what others did before.
+        let told = &master.watched;
+        let told = told.compare_exchange(true, false, Ordering::Relaxed, Ordering::Relaxed);
+        if told.is_ok() {
+            master.shift.call();
+        }
+    });
+    instance.poll(finds);
+    processor.join().unwrap();
+    master.join().unwrap();
+    let told = instance.watched.load(Ordering::Relaxed);
+    assert!(instance.shift.is_due() || !finds && told);
+    assert_eq!(instance.shift.is_due(), instance.shift.begin());
+}
+
+/// One polls at a time, and sees what the one before it did.
+#[test]
+fn polls_follow_each_other() {
+    model::check(|| two_polls(true));
+    model::check(|| two_polls(false));
 }
 
 /// `ThreadPoller::wait_for_idle`, up to the wait, beside a processor that goes idle. Planted: the

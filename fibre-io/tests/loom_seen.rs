@@ -4,15 +4,15 @@
 #![cfg(loom)]
 
 use fibre_core::model::{check, finds_planted};
-use fibre_io::seen::Seen;
+use fibre_io::seen::SequenceCursor;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
 /// Two of whom each lets one come, and then looks.
 fn two_who_share() {
-    let shared = Arc::new((Seen::up_to(0), AtomicU64::new(0)));
-    let come_and_look = |(seen, arrivals): &(Seen, AtomicU64)| {
+    let shared = Arc::new((SequenceCursor::up_to(0), AtomicU64::new(0)));
+    let come_and_look = |(seen, arrivals): &(SequenceCursor, AtomicU64)| {
         let mine = arrivals.fetch_add(1, Ordering::Release) + 1;
         let taken = seen.take(|| arrivals.load(Ordering::Acquire));
         assert!(taken || seen.count() >= mine, "{mine} is left");

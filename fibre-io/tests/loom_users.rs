@@ -1,12 +1,12 @@
 //! Models of a number that is closed, and made anew, while a call that was woken tries again.
 //!
-//! Run by `cargo xtask loom`. Ownership and users are the shipped ones; what a slot does with them is repeated here.
+//! Run by `cargo xtask loom`. Ownership and users are the shipped ones; what a slot does with them
+//! is repeated here.
 #![cfg(loom)]
 
-use fibre_core::model::{Shared, check, finds_bug, finds_planted};
-use fibre_io::ownership::Ownership;
-use fibre_io::users::Users;
-use loom::sync::atomic::{AtomicU32, Ordering};
+use fibre_core::model::{Shared, Watched, check, finds_bug, finds_planted};
+use fibre_io::descriptor::owner::Ownership;
+use fibre_io::descriptor::use_count::Users;
 use loom::thread;
 
 /// A slot, and what has its number in the kernel.
@@ -15,7 +15,7 @@ struct Slot {
     ownership: Ownership,
     users: Users,
     /// Which file has the number.
-    file: AtomicU32,
+    file: Watched,
 }
 
 /// The file that the call is made on.
@@ -27,7 +27,7 @@ impl Slot {
     /// A number that has been made.
     fn made() -> Shared<Self> {
         let slot = Self::default();
-        slot.file.store(FIRST, Ordering::Relaxed);
+        slot.file.set(FIRST);
         slot.ownership.take(|| slot.users.admit());
         Shared::new(slot)
     }
@@ -41,7 +41,7 @@ impl Slot {
             }
         });
         assert!(evicted);
-        self.file.store(SECOND, Ordering::Relaxed);
+        self.file.set(SECOND);
         self.ownership.take(|| self.users.admit());
     }
 
@@ -51,7 +51,7 @@ impl Slot {
             return;
         };
         if !looks || self.ownership.is_owner(generation) {
-            assert_eq!(self.file.load(Ordering::Relaxed), FIRST);
+            assert_eq!(self.file.get(), FIRST);
         }
         drop(inside);
     }

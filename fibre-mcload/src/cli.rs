@@ -110,7 +110,8 @@ pub struct Run {
     /// Do not store all keys first; values of other runs are then wrong
     #[arg(long)]
     no_preload: bool,
-    /// Requests per second of all connections, due whether or not earlier ones were answered [default: a closed loop]
+    /// Requests per second of all connections, due whether or not earlier ones were answered
+    /// [default: a closed loop]
     #[arg(long)]
     rate: Option<f64>,
     /// Shape of the times between requests: as --key-size, or etc-gap

@@ -1,14 +1,16 @@
 //! A connection: one fibre, from the first request to the last.
 //!
-//! It goes round: send what is due and has room, wait for what comes, take the answers. It waits in one place, for
-//! answers, with a deadline: when the next request is due, or the oldest answer overdue. Sending never waits:
-//! a server that stops reading until its own answers are taken would wait for us for ever. What a full socket does not
-//! take is kept, and then the fibre waits for room, too.
+//! It goes round: send what is due and has room, wait for what comes, take the answers. It waits in
+//! one place, for answers, with a deadline: when the next request is due, or the oldest answer
+//! overdue. Sending never waits: a server that stops reading until its own answers are taken would
+//! wait for us for ever. What a full socket does not take is kept, and then the fibre waits for
+//! room, too.
 //!
-//! Answers come in the order of requests, so a queue of what was asked says what each is about; in the meta dialect
-//! tokens say whether that is so.
+//! Answers come in the order of requests, so a queue of what was asked says what each is about; in
+//! the meta dialect tokens say whether that is so.
 //!
-//! When a connection is lost, so are the requests under way; the next connection goes on with new ones.
+//! When a connection is lost, so are the requests under way; the next connection goes on with new
+//! ones.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -323,7 +325,8 @@ impl Client {
         self.digest.lose(&self.shared, failure);
     }
 
-    /// What was due within the measured time and is still not sent counts with the time it has waited.
+    /// What was due within the measured time and is still not sent counts with the time it has
+    /// waited.
     fn settle(&mut self) {
         let end = self.shared.clock.end();
         let Work::Mix {

@@ -118,8 +118,9 @@ impl Digest {
         Ok(taken)
     }
 
-    /// Forgets the requests under way, and that the ages of their keys are known. Each has taken at least
-    /// as long as it has been waited for, and that counts: what is slow enough to be given up must not be left out.
+    /// Forgets the requests under way, and that the ages of their keys are known. Each has taken at
+    /// least as long as it has been waited for, and that counts: what is slow enough to be given up
+    /// must not be left out.
     pub fn lose(&mut self, shared: &Shared, failure: Failure) {
         let now = shared.clock.now();
         let mut tally = shared.tally(self.processor);
@@ -190,9 +191,9 @@ fn judge(tally: &mut Tally, shared: &Shared, pending: &Pending, answer: &Answer<
     }
 }
 
-/// Counts an answer if it came within the measured time, over which the server's CPU time is taken, too. How long it
-/// took counts in an open loop by when the request was due, since one that is late must not be left out; else likewise
-/// by when the answer came.
+/// Counts an answer if it came within the measured time, over which the server's CPU time is taken,
+/// too. How long it took counts in an open loop by when the request was due, since one that is late
+/// must not be left out; else likewise by when the answer came.
 #[inline]
 fn count(tally: &mut Tally, shared: &Shared, pending: &Pending, answer: &Answer<'_>, now: u64) {
     let came = shared.clock.counts(now);

@@ -4,9 +4,9 @@
 //! number makes one value, and numbers that follow from a key make sizes that do so, too.
 //!
 //! The parameters of *ETC* are those of the general-purpose pool of Facebook's caches (Atikoglu et
-//! al.: "Workload Analysis of a Large-Scale Key-Value Store", SIGMETRICS 2012, section 5.1): the size of keys
-//! is a generalised extreme value distribution, that of values and the time between requests
-//! generalised Pareto distributions.
+//! al.: "Workload Analysis of a Large-Scale Key-Value Store", SIGMETRICS 2012, section 5.1): the
+//! size of keys is a generalised extreme value distribution, that of values and the time between
+//! requests generalised Pareto distributions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -102,8 +102,9 @@ impl Distribution {
 impl FromStr for Distribution {
     type Err = String;
 
-    /// A number, or `fixed:N`, `uniform:LOW,HIGH`, `exponential:MEAN`, `pareto:LOCATION,SCALE,SHAPE`,
-    /// `gev:LOCATION,SCALE,SHAPE`, `etc-key`, `etc-value`, `etc-gap`.
+    /// A number, or `fixed:N`, `uniform:LOW,HIGH`, `exponential:MEAN`,
+    /// `pareto:LOCATION,SCALE,SHAPE`, `gev:LOCATION,SCALE,SHAPE`, `etc-key`, `etc-value`,
+    /// `etc-gap`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, list) = text.split_once(':').unwrap_or(match text {
             "etc-key" => return Ok(ETC_KEY),

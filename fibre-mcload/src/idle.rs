@@ -35,7 +35,8 @@ pub struct Idle {
 }
 
 impl Plan {
-    /// Opens the connections, has each answered once, and looks at the server before and after. Blocks the thread.
+    /// Opens the connections, has each answered once, and looks at the server before and after.
+    /// Blocks the thread.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! The keys of a run: their names, which are asked for, and who may change them.
 //!
-//! A key is a number, and its name says the number: `k`, zeroes, digits. How long the name is follows from
-//! the number and the seed. Each key has one *owner* among the connections, which alone changes it,
-//! so that it is known in which order its values were stored; everybody reads all keys.
+//! A key is a number, and its name says the number: `k`, zeroes, digits. How long the name is
+//! follows from the number and the seed. Each key has one *owner* among the connections, which
+//! alone changes it, so that it is known in which order its values were stored; everybody reads all
+//! keys.
 
 use crate::distribution::Distribution;
 use crate::random::{Random, mix, unit};
@@ -76,8 +77,8 @@ impl KeySpace {
         }
     }
 
-    /// Draws a key to be changed by number `owner` of so many owners, of whom there are no more than
-    /// keys: the one of its own that is next to a drawn key.
+    /// Draws a key to be changed by number `owner` of so many owners, of whom there are no more
+    /// than keys: the one of its own that is next to a drawn key.
     #[inline]
     pub fn draw_own(&self, random: &mut Random, owner: u32, owners: u32) -> u32 {
         let key = self.draw(random);

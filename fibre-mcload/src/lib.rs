@@ -1,14 +1,15 @@
 //! A load generator for Memcached on fibres: one fibre for each connection, in blocking style.
 //!
-//! [`Plan`] says what is asked for, and [`Plan::run`] does it: it stores all keys, asks and stores with as many
-//! connections and requests under way as was asked for, checks every byte of every answer, and says in a
-//! [`Report`] how many there were, how long they took, and what they cost the server. [`Plan::idle`] measures
-//! what connections cost that do nothing.
+//! [`Plan`] says what is asked for, and [`Plan::run`] does it: it stores all keys, asks and stores
+//! with as many connections and requests under way as was asked for, checks every byte of every
+//! answer, and says in a [`Report`] how many there were, how long they took, and what they cost the
+//! server. [`Plan::idle`] measures what connections cost that do nothing.
 //!
-//! Modules, lowest first: [`random`], [`distribution`], [`keys`], [`versions`] and [`values`] (what is stored),
-//! [`protocol`] (how that is said), [`storm`] (clients that misbehave), [`plan`], [`tally`] and `clock` (what is counted, when), `work` (what
-//! is due when), `shared` (what connections share), `digest` (judging answers), `client` (a connection), [`server`]
-//! (its process), [`report`], `run` and `idle`.
+//! Modules, lowest first: [`random`], [`distribution`], [`keys`], [`versions`] and [`values`] (what
+//! is stored), [`protocol`] (how that is said), [`storm`] (clients that misbehave), [`plan`],
+//! [`tally`] and `clock` (what is counted, when), `work` (what is due when), `shared` (what
+//! connections share), `digest` (judging answers), `client` (a connection), [`server`] (its
+//! process), [`report`], `run` and `idle`.
 
 mod client;
 mod clock;

@@ -33,8 +33,8 @@ pub struct Plan {
     pub popularity: Popularity,
     /// Whether every key is stored before.
     pub preload: bool,
-    /// Requests per second of all connections, due at times that do not depend on answers; `None`: the next one is due when
-    /// there is room for it.
+    /// Requests per second of all connections, due at times that do not depend on answers; `None`:
+    /// the next one is due when there is room for it.
     pub rate: Option<f64>,
     /// How the times between requests are spread; its mean follows from the rate.
     pub gap: Distribution,

@@ -2,7 +2,8 @@
 //!
 //! Everything a run does follows from its seed: a generator for each connection, and [`mix`] where
 //! a number has to follow from other numbers, like the length of a value from its key and version.
-//! Both are SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014).
+//! Both are SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators",
+//! 2014).
 
 /// From one state of the generator to the next.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -22,10 +22,11 @@ pub struct Report {
     pub requests_per_second: f64,
     /// Requests and answers.
     pub counts: Counts,
-    /// How long requests took, in microseconds from when they were due: `all`, `get`, `set`; in an open loop also
-    /// `service`, from when they were sent, and `delay`, until they were sent. In a closed loop these are the requests that were
-    /// answered within the measured time, in an open loop those that were due then, whenever the answer came. What got
-    /// no answer is among them, with the time until its connection was lost.
+    /// How long requests took, in microseconds from when they were due: `all`, `get`, `set`; in an
+    /// open loop also `service`, from when they were sent, and `delay`, until they were sent. In a
+    /// closed loop these are the requests that were answered within the measured time, in an open
+    /// loop those that were due then, whenever the answer came. What got no answer is among them,
+    /// with the time until its connection was lost.
     pub latency_us: BTreeMap<String, Profile>,
     /// Answers that no server may give, by kind.
     pub wrong: BTreeMap<String, u64>,
@@ -157,8 +158,8 @@ impl Report {
         self.wrong.is_empty()
     }
 
-    /// Whether, moreover, no connection was lost, nothing stayed unanswered, and there was something to
-    /// answer.
+    /// Whether, moreover, no connection was lost, nothing stayed unanswered, and there was
+    /// something to answer.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.is_right()
@@ -173,8 +174,9 @@ impl Report {
         self.counts.hits as f64 / self.counts.gets as f64
     }
 
-    /// What a server with room for every value has not done, in words: it stores all that it is sent, and of the questions
-    /// at least this share finds a value. (To forget and to refuse is no wrong answer, but cheaper than a right one.)
+    /// What a server with room for every value has not done, in words: it stores all that it is
+    /// sent, and of the questions at least this share finds a value. (To forget and to refuse is no
+    /// wrong answer, but cheaper than a right one.)
     #[must_use]
     pub fn shortfall(&self, least_hits: f64) -> Option<String> {
         let counts = &self.counts;

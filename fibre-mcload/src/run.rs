@@ -32,8 +32,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When the plan cannot be carried out: it makes no sense, nobody listens, this machine lacks something.
-    /// What goes wrong between client and server is in the report.
+    /// When the plan cannot be carried out: it makes no sense, nobody listens, this machine lacks
+    /// something. What goes wrong between client and server is in the report.
     pub fn run(&self) -> anyhow::Result<Report> {
         if let Some(fault) = self.fault() {
             bail!("{fault}");
@@ -184,7 +184,8 @@ impl Run {
         Ok(counts)
     }
 
-    /// Shows how far it is, and looks at the server from time to time, until the time is over or all is done.
+    /// Shows how far it is, and looks at the server from time to time, until the time is over or
+    /// all is done.
     fn watch(&self, begin: u64, end: u64, before: Option<&Usage>) -> anyhow::Result<Vec<Sight>> {
         let clock = &self.shared.clock;
         let distance = nanoseconds(distance(self.shared.plan.seconds));

@@ -1,7 +1,7 @@
 //! Clients that misbehave, beside those that do not: the latter must be served all the same.
 //!
-//! A storm is a number of fibres that do one harmful thing again and again. They use keys of their own,
-//! so what the well-behaved clients check stays as certain as ever.
+//! A storm is a number of fibres that do one harmful thing again and again. They use keys of their
+//! own, so what the well-behaved clients check stays as certain as ever.
 
 use std::fmt;
 use std::io::{self, Read as _, Write as _};
@@ -164,7 +164,8 @@ impl Rogue {
         Ok(())
     }
 
-    /// Announces a value, sends some of it, and breaks the connection: by a reset, or half of it in peace.
+    /// Announces a value, sends some of it, and breaks the connection: by a reset, or half of it in
+    /// peace.
     fn kill(&self, mut stream: &TcpStream, random: &mut Random) -> io::Result<()> {
         let header = format!("set {} 0 0 {LARGE}\r\n", self.key());
         stream.write_all(header.as_bytes())?;

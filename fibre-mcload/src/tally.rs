@@ -153,8 +153,8 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// Everything that the connections of one processor count. What is wrong counts from the first to the
-/// last request, everything else within the measured time.
+/// Everything that the connections of one processor count. What is wrong counts from the first to
+/// the last request, everything else within the measured time.
 #[derive(Debug)]
 pub struct Tally {
     /// Requests and answers.

@@ -1,9 +1,10 @@
 //! Values that say by themselves whether they are whole.
 //!
-//! A value follows from seed, key and version: its length by a distribution, its first bytes are the
-//! version and a mark of the three, the rest is a piece of a pool of random bytes from a place that follows from the
-//! mark. Making one is a copy and checking one a comparison, so every byte of every answer is checked; a
-//! value of another key fails by its mark, and one that is made of two, or cut, by its bytes.
+//! A value follows from seed, key and version: its length by a distribution, its first bytes are
+//! the version and a mark of the three, the rest is a piece of a pool of random bytes from a place
+//! that follows from the mark. Making one is a copy and checking one a comparison, so every byte of
+//! every answer is checked; a value of another key fails by its mark, and one that is made of two,
+//! or cut, by its bytes.
 
 use crate::distribution::Distribution;
 use crate::random::{Random, mix, unit};
@@ -98,7 +99,8 @@ impl Values {
         out.extend_from_slice(body);
     }
 
-    /// Checks an answer: what is wrong with it if it may be of any version from the oldest to the newest?
+    /// Checks an answer: what is wrong with it if it may be of any version from the oldest to the
+    /// newest?
     #[inline]
     #[must_use]
     pub fn flaw(&self, key: u32, bytes: &[u8], oldest: u32, newest: u32) -> Option<Flaw> {

@@ -1,16 +1,17 @@
 //! Which version of a key a server may answer with.
 //!
-//! The owner of a key numbers the values that it stores, from 1. *Issued* is the last one it has sent,
-//! *confirmed* the last one that the server has said to be stored. Who asks notes the confirmed one
-//! before: an older answer is stale, for nobody else changes the key, and a connection's requests are
-//! done in order. An answer above the issued one has never been sent. Both are one word, so that an
-//! answer costs one look.
+//! The owner of a key numbers the values that it stores, from 1. *Issued* is the last one it has
+//! sent, *confirmed* the last one that the server has said to be stored. Who asks notes the
+//! confirmed one before: an older answer is stale, for nobody else changes the key, and a
+//! connection's requests are done in order. An answer above the issued one has never been sent.
+//! Both are one word, so that an answer costs one look.
 //!
-//! When a connection breaks, what was under way on it may be stored, now or later, even after what the next
-//! connection stores. From then on nothing about the age of such a key is certain: it is in *doubt*.
+//! When a connection breaks, what was under way on it may be stored, now or later, even after what
+//! the next connection stores. From then on nothing about the age of such a key is certain: it is
+//! in *doubt*.
 //!
-//! Memory ordering: only the owner writes a word. It issues (release) before it sends, and others look
-//! (acquire) after what they received, or before they ask.
+//! Memory ordering: only the owner writes a word. It issues (release) before it sends, and others
+//! look (acquire) after what they received, or before they ask.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -98,7 +99,8 @@ impl Versions {
         word.confirmed != DOUBT
     }
 
-    /// The oldest version that an answer to a request that is sent now may have; 0 if it may have none.
+    /// The oldest version that an answer to a request that is sent now may have; 0 if it may have
+    /// none.
     #[must_use]
     pub fn oldest(&self, key: u32) -> u32 {
         match self.read(key).confirmed {

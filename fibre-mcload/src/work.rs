@@ -1,9 +1,9 @@
 //! What a connection is to ask for next, and when.
 //!
-//! In a *closed* loop a request is due when there is room for it: when the server is slow, less is asked of it. In an *open*
-//! loop it is due at a time that was fixed before, whether or not earlier ones have been answered. Its latency counts
-//! from that time, so that the wait of those that a slow answer keeps from being sent is not left out (Tene's
-//! "coordinated omission").
+//! In a *closed* loop a request is due when there is room for it: when the server is slow, less is
+//! asked of it. In an *open* loop it is due at a time that was fixed before, whether or not earlier
+//! ones have been answered. Its latency counts from that time, so that the wait of those that a
+//! slow answer keeps from being sent is not left out (Tene's "coordinated omission").
 
 use crate::distribution::Distribution;
 use crate::random::Random;

@@ -1,9 +1,9 @@
 //! What programs that measure have in common, so that their figures mean the same.
 //!
 //! What is read: the CPU clock ([`CpuClock`], [`Stopwatch`]), [`Memory`] and [`Threads`] of a
-//! process, and a [`Sample`] of a workload. What is made of it: a [`Series`] of readings, figures in
-//! [`format`](mod@format), SVG in [`plot`]. Where it was read: the [`Machine`], and which of its [`Cores`] are for
-//! whom. And what clients need: addresses in [`Turns`], and [`raise_file_limit`].
+//! process, and a [`Sample`] of a workload. What is made of it: a [`Series`] of readings, figures
+//! in [`format`](mod@format), SVG in [`plot`]. Where it was read: the [`Machine`], and which of its
+//! [`Cores`] are for whom. And what clients need: addresses in [`Turns`], and [`raise_file_limit`].
 
 mod clock;
 mod cores;

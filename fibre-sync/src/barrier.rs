@@ -1,52 +1,56 @@
 //! A barrier: a number of parties go on when all of them have come.
 //!
-//! Those that have come stand in the wait list, and its length is their count. The last one
-//! takes them all out as one chain, gives the lock back, and only then resumes them; so
-//! the barrier is *cyclic*: when the first of them goes on, the next round has begun. It is
-//! also nobody's any more: whoever returns may free it, as POSIX has it, unless somebody is about
+//! The parties that have come stand in the wait list, whose length is their count. The last party
+//! takes them all out as one chain, gives the lock back, and only then resumes them. So the barrier
+//! is *cyclic*: when the first of them goes on, the next round has begun. The round also no longer
+//! uses the barrier: any party that returns may free it, as POSIX has it, unless another is about
 //! to come.
 //!
-//! Who gives up takes its arrival back by leaving the list. Between its deadline and that moment
-//! it is still counted; if the last party comes just then, the wait has succeeded, because the others
-//! have gone on relying on it. Whether it was counted is what it finds under the lock: it has
-//! been taken out of the list, or it has not.
+//! A party that gives up takes its arrival back by leaving the list. Between its deadline and that
+//! moment it is still counted. If the last party comes just then, the wait has succeeded, because
+//! the others have gone on relying on it. Under the lock the party finds whether it was counted:
+//! then it has been taken out of the list.
 
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
+use fibre_core::internal::{Limit, Outcome, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point, yield_point};
+use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Lets a number of parties go on once all of them have come; again and again.
 ///
 /// ```
-/// use fibre_sync::Barrier;
+/// use fibre::sync::Barrier;
 ///
 /// let barrier = Barrier::new(3);
-/// let leaders = fibre_core::scope(|scope| {
+/// let leaders = fibre::scope(|scope| {
 ///     let parties = [(); 3].map(|()| scope.spawn(|| barrier.wait().is_leader()));
 ///     parties.map(|party| party.join().unwrap())
 /// });
 /// assert_eq!(leaders.into_iter().filter(|&leads| leads).count(), 1);
 /// ```
 #[derive(Debug)]
+#[repr(transparent)]
 pub struct Barrier {
     state: Locked<State>,
 }
 
-/// What the lock protects.
+/// The state that the lock protects.
 #[derive(Debug)]
+#[repr(C)]
 struct State {
-    /// How many have to come. None is as good as one.
-    parties: u32,
-    /// How many have come to the present round.
-    arrived: u32,
-    /// Those that have come.
+    /// The parties that have come.
     waiting: WaitList,
+    /// How many parties have to come; zero counts as one. The field is the second one for C
+    /// libraries: see the raw barrier.
+    parties: u32,
+    /// How many parties have come to the present round.
+    arrived: u32,
 }
 
 impl State {
-    /// Claims those that have come, if the caller is the last one.
+    /// Claims the parties that have come, if the caller is the last one.
     fn open(&mut self) -> Option<Claimed> {
         if self.arrived + 1 < self.parties {
             return None;
@@ -78,7 +82,7 @@ impl fibre_core::sync::EndOfFrame for Barrier {
 }
 
 impl Barrier {
-    /// A barrier for `parties` parties. One for none or for one holds nobody up.
+    /// A barrier for `parties` parties. A barrier for zero parties or one never blocks.
     ///
     /// # Panics
     ///
@@ -96,7 +100,7 @@ impl Barrier {
         }
     }
 
-    /// A barrier for `parties` parties. One for none or for one holds nobody up.
+    /// A barrier for `parties` parties. A barrier for zero parties or one never blocks.
     ///
     /// # Panics
     ///
@@ -114,23 +118,23 @@ impl Barrier {
         }
     }
 
-    /// Waits until all parties have come. Blocks the fibre, or the thread if the caller is
-    /// not a fibre. From when the first party returns, the barrier is ready for the next round.
+    /// Waits until all parties have come. Blocks the fibre, or the thread if the caller is not a
+    /// fibre. As soon as the first party returns, the barrier is ready for the next round.
     pub fn wait(&self) -> BarrierWaitResult {
         let outcome = self.wait_within(Limit::None);
         // Without a limit it is always there.
         outcome.unwrap_or(BarrierWaitResult { leader: false })
     }
 
-    /// Goes on, and lets the others go on, if the caller is the last one; else `None`, and it has
-    /// not come. Blocks nothing.
+    /// If the caller is the last party, goes on and resumes the others. If not, returns `None`, and
+    /// the caller does not count as come. Blocks nothing.
     pub fn try_wait(&self) -> Option<BarrierWaitResult> {
         let others = self.state.lock().open();
         others.map(Self::lead)
     }
 
-    /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled:
-    /// `None`, and its arrival is taken back. The last party goes on in any case.
+    /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled.
+    /// Then it returns `None`, and the arrival is taken back. The last party goes on in any case.
     pub fn wait_timeout(&self, timeout: Duration) -> Option<BarrierWaitResult> {
         self.wait_within(Limit::after(timeout))
     }
@@ -150,19 +154,19 @@ impl Barrier {
         self.wait_within(Limit::Cancellation).ok_or(Cancelled)
     }
 
-    /// How many have to come.
+    /// How many parties have to come.
     #[must_use]
     pub fn parties(&self) -> usize {
         self.state.lock().parties as usize
     }
 
-    /// How many have come to the present round.
+    /// How many parties have come to the present round.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.state.lock().arrived as usize
     }
 
-    /// The common part.
+    /// The form that all with a limit share.
     #[inline]
     pub(crate) fn wait_within(&self, limit: Limit) -> Option<BarrierWaitResult> {
         yield_point();
@@ -185,7 +189,7 @@ impl Barrier {
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait_or_leave(
-                Spot::new(Awaited::new(WaitKind::Barrier, self), Place::Last),
+                Spot::new(WaitObject::new(WaitKind::Barrier, self), Place::Last),
                 &self.state,
                 |state| &mut state.waiting,
                 limit,
@@ -200,7 +204,7 @@ impl Barrier {
         }
     }
 
-    /// What the last party does. Touches nothing of the barrier.
+    /// The last party's part: resumes the others, and touches nothing of the barrier.
     fn lead(others: Claimed) -> BarrierWaitResult {
         others.resume();
         BarrierWaitResult { leader: true }

@@ -1,22 +1,23 @@
 //! A semaphore with one permit at most.
 //!
-//! It is a counting semaphore whose releases saturate: one that finds the permit there brings
-//! none. Its neighbours are two:
+//! It is a counting semaphore whose releases saturate: a release that finds the permit there adds
+//! none. It has two relatives:
 //!
-//! * a mutex, whose lock belongs to somebody, and is given back by that one; this permit belongs
-//!   to nobody, so one fibre may release what another one acquires, and an interrupt-like
-//!   "there is something to do" can be told any number of times;
+//! * a mutex, whose lock has an owner that gives it back; this permit has no owner, so one fibre
+//!   may release what another one acquires, and an interrupt-like "there is something to do" can be
+//!   sent any number of times;
 //! * an [`AutoEvent`](crate::AutoEvent), which is the same thing seen as an event; this one is
 //!   strictly first come, first served.
 
 use crate::semaphore::Semaphore;
-use fibre_core::{Cancelled, Limit, cancellation_point};
+use fibre_core::internal::Limit;
+use fibre_core::{Cancelled, cancellation_point};
 use std::time::{Duration, Instant};
 
 /// A semaphore that has its permit or has not: releasing twice is releasing once.
 ///
 /// ```
-/// let work = fibre_sync::BinarySemaphore::new(false);
+/// let work = fibre::sync::BinarySemaphore::new(false);
 /// work.release();
 /// work.release();
 /// work.acquire();
@@ -90,8 +91,8 @@ impl BinarySemaphore {
         self.permit.acquire_cancellable()
     }
 
-    /// Gives the permit to the one that has waited longest, or sees to it that it is there. Says
-    /// whether it was not there already. Blocks nothing; any thread.
+    /// Gives the permit to the waiter that has waited longest, or makes it available. Returns
+    /// whether it was not available already. Blocks nothing. Any thread may call it.
     pub fn release(&self) -> bool {
         self.permit.try_release_many(1, 1).is_ok()
     }

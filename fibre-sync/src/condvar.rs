@@ -1,25 +1,26 @@
 //! A condition variable for fibres.
 //!
-//! Who waits enters the list while it still holds the mutex, and unlocks it only
-//! then; so a notification by somebody who has held the mutex since finds it.
+//! A waiter enters the list while it still holds the mutex, and unlocks the mutex only then. So a
+//! notifier that has held the mutex since finds the waiter.
 
 use crate::lock::RawLock;
 use crate::mutex::MutexGuard;
 use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::internal::{Limit, Outcome};
 use fibre_core::sync::planted;
-use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point};
+use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
 use std::time::{Duration, Instant};
 
 /// Waits for a condition on a value in a [`Mutex`](crate::Mutex).
 ///
-/// Waits may end without a notification when others compete for the same
-/// condition, so look at it again.
+/// When a wait ends, check the condition again: other waiters compete for it, and a wait may end
+/// without a notification.
 ///
 /// ```
-/// use fibre_sync::{Condvar, Mutex};
+/// use fibre::sync::{Condvar, Mutex};
 ///
 /// let (ready, changed) = (Mutex::new(false), Condvar::new());
-/// fibre_core::scope(|scope| {
+/// fibre::scope(|scope| {
 ///     scope.spawn(|| {
 ///         let mut guard = ready.lock();
 ///         while !*guard {
@@ -38,9 +39,9 @@ pub struct Condvar {
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waited {
-    /// By a notification.
+    /// A notification ended it.
     Notified,
-    /// By its limit.
+    /// Its limit ended it.
     InVain,
 }
 
@@ -52,14 +53,14 @@ impl fibre_core::sync::EndOfFrame for Condvar {
 }
 
 impl Condvar {
-    /// A condition variable that nobody waits on.
+    /// A condition variable without waiters.
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A condition variable that nobody waits on.
+    /// A condition variable without waiters.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -76,8 +77,8 @@ impl Condvar {
     }
 
     /// Like [`wait`](Self::wait), but gives up at `deadline`, or when the fibre is cancelled.
-    /// `false`: that came before a notification. The mutex is locked again in any case, which may take
-    /// longer.
+    /// Returns `false` if that came before a notification. The mutex is locked again in any case,
+    /// which may take longer.
     #[track_caller]
     pub fn wait_until<T: ?Sized, L: RawLock>(
         &self,
@@ -87,7 +88,7 @@ impl Condvar {
         self.wait_within(guard, Limit::Deadline(deadline)) == Waited::Notified
     }
 
-    /// Like [`wait_until`](Self::wait_until), for so long.
+    /// Like [`wait_until`](Self::wait_until), but gives up after `timeout`.
     #[track_caller]
     pub fn wait_timeout<T: ?Sized, L: RawLock>(
         &self,
@@ -115,7 +116,7 @@ impl Condvar {
         }
     }
 
-    /// The common part.
+    /// The form that all with a limit share.
     #[track_caller]
     fn wait_within<T: ?Sized, L: RawLock>(
         &self,
@@ -131,7 +132,7 @@ impl Condvar {
                 guard.unlock_for_wait();
             }
         };
-        let awaited = Awaited::new(WaitKind::Condvar, self);
+        let awaited = WaitObject::new(WaitKind::Condvar, self);
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe { wait(awaited, &self.waiting, |list| list, limit, |_| true, unlock) };
         guard.relock();
@@ -141,7 +142,7 @@ impl Condvar {
         }
     }
 
-    /// Waits until `condition` is false of the value. Blocks the fibre (or thread).
+    /// Waits until `condition` is false for the value. Blocks the fibre (or thread).
     #[track_caller]
     pub fn wait_while<T: ?Sized, L: RawLock>(
         &self,
@@ -154,11 +155,11 @@ impl Condvar {
     }
 
     /// Like [`wait_while`](Self::wait_while), but gives up at `deadline`, or when the fibre is
-    /// cancelled. Says whether `condition` is false.
+    /// cancelled. Returns whether `condition` is false.
     ///
     /// ```
     /// use std::time::Instant;
-    /// use fibre_sync::{Condvar, Mutex};
+    /// use fibre::sync::{Condvar, Mutex};
     ///
     /// let (number, changed) = (Mutex::new(0), Condvar::new());
     /// let mut guard = number.lock();
@@ -175,7 +176,7 @@ impl Condvar {
         self.wait_while_within(guard, Limit::Deadline(deadline), condition)
     }
 
-    /// Like [`wait_while_until`](Self::wait_while_until), for so long.
+    /// Like [`wait_while_until`](Self::wait_while_until), but gives up after `timeout`.
     #[track_caller]
     pub fn wait_while_timeout<T: ?Sized, L: RawLock>(
         &self,
@@ -186,7 +187,7 @@ impl Condvar {
         self.wait_while_within(guard, Limit::after(timeout), condition)
     }
 
-    /// The common part.
+    /// The form that all with a limit share.
     #[track_caller]
     fn wait_while_within<T: ?Sized, L: RawLock>(
         &self,
@@ -202,7 +203,7 @@ impl Condvar {
         true
     }
 
-    /// Wakes the one that has waited longest, if any. Blocks nothing.
+    /// Wakes the waiter that has waited longest, if any. Blocks nothing.
     pub fn notify_one(&self) {
         let mut waiting = self.waiting.lock();
         let first = waiting.claim_first(0);
@@ -214,7 +215,7 @@ impl Condvar {
         }
     }
 
-    /// Wakes all that wait now. Blocks nothing.
+    /// Wakes all present waiters. Blocks nothing.
     pub fn notify_all(&self) {
         let all = self.waiting.lock().claim_all(0);
         all.resume();

@@ -1,14 +1,15 @@
-//! Where locks are waited for: the contention profile.
+//! The contention profile: the places where callers wait for locks.
 //!
-//! Off, it costs a call that finds its lock taken one relaxed load, and others nothing. On, such a call
-//! reads the clock twice and adds to what is known of its place in the program: `#[track_caller]`
-//! brings that place here.
+//! When it is off, a call that finds its lock taken pays for one relaxed load, and other calls for
+//! nothing. When it is on, such a call reads the clock twice and adds to the sums of its place in
+//! the program: `#[track_caller]` brings that place here.
 //!
-//! Places are kept in lists that only grow, a list for each value of a small hash, so that nobody
-//! ever waits for the profile: an entry is published by one compare-and-swap, and its sums
-//! are added to without order among them. A program has no more places than it has calls.
+//! Places are kept in lists that only grow, a list for each value of a small hash, so that no call
+//! ever waits for the profile: an entry is published by one compare-and-swap, and its sums are
+//! added to without order among them. A program has no more places than it has calls.
 
-use fibre_core::{Switch, is_forked_child, say};
+use fibre_core::internal::{DebugFlag, warn};
+use fibre_core::is_forked_child;
 use std::fmt;
 use std::panic::Location;
 use std::ptr;
@@ -21,10 +22,10 @@ const LISTS: usize = 64;
 /// How many places a table shows.
 const SHOWN: usize = 32;
 
-/// Whether locks are watched.
-static SWITCH: Switch = Switch::new("FIBRE_LOCK_PROFILE").with_report(say_all);
+/// Whether the profile is on.
+static SWITCH: DebugFlag = DebugFlag::new("FIBRE_LOCK_PROFILE").with_report(say_all);
 
-/// All places at which somebody has waited.
+/// All places at which a call has waited.
 static PLACES: [AtomicPtr<Place>; LISTS] = [const { AtomicPtr::new(ptr::null_mut()) }; LISTS];
 
 /// How a call ended that found its lock taken.
@@ -209,22 +210,22 @@ impl fmt::Display for Contention {
 }
 
 /// Which calls of the program have found a lock taken ([`Mutex`](crate::Mutex) and
-/// [`RwLock`](crate::RwLock), of all kinds, and the relocking of a [`Condvar`](crate::Condvar)), since
-/// the profile was switched on: by [`profile_contention`], or by the environment variable
-/// `FIBRE_LOCK_PROFILE=1`, which also has the table printed to standard error when the process exits.
-/// Like Go's mutex profile it tells where the time goes, but by who waits and not by who lets wait.
-/// Blocks nothing; what is being counted meanwhile may be missing.
+/// [`RwLock`](crate::RwLock), of all kinds, and the relocking of a [`Condvar`](crate::Condvar)),
+/// since the profile was switched on: by [`profile_contention`], or by the environment variable
+/// `FIBRE_LOCK_PROFILE=1`, which also has the table printed to standard error when the process
+/// exits. Like Go's mutex profile it tells where the time goes, but by the waiting calls and not by
+/// the holders. Blocks nothing; what is being counted meanwhile may be missing.
 ///
 /// ```
-/// use fibre_sync::{Mutex, contention, profile_contention};
+/// use fibre::sync::{Mutex, contention, profile_contention};
 /// use std::time::Duration;
 ///
 /// profile_contention(true);
 /// let mutex = Mutex::new(());
-/// fibre_core::scope(|scope| {
+/// fibre::scope(|scope| {
 ///     let guard = mutex.lock();
 ///     scope.spawn(|| drop(mutex.lock()));
-///     fibre_core::sleep(Duration::from_millis(20));
+///     fibre::sleep(Duration::from_millis(20));
 ///     drop(guard);
 /// });
 /// println!("{}", contention());
@@ -249,6 +250,6 @@ pub fn profile_contention(on: bool) {
 /// What is said when the process exits.
 extern "C" fn say_all() {
     if !is_forked_child() {
-        say(format_args!("contended locks:\n{}", contention()));
+        warn(format_args!("contended locks:\n{}", contention()));
     }
 }

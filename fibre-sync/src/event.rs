@@ -1,32 +1,33 @@
-//! Events: something has happened, and who waits for it goes on.
+//! Events: something has happened, and its waiters go on.
 //!
-//! An [`Event`] stays set until it is reset by hand, and lets everybody pass meanwhile. An
-//! [`AutoEvent`] is reset by the one that it lets pass, so each `set` releases one. They are two
-//! types, because nobody wants to read up which kind an event is in order to know what `set` does.
+//! An [`Event`] stays set until it is reset by hand, and lets all callers pass meanwhile. The
+//! waiter that an [`AutoEvent`] lets pass resets it, so each `set` releases one. They are two
+//! types, so that a reader sees from the type what `set` does.
 //!
-//! Both are set under the list's lock: an event that is set has nobody waiting. A set event is
-//! handed over like a semaphore's permit: whether a waiter's deadline, its cancellation or the
-//! `set` wins is decided by the waiter's outcome, so the next one gets what somebody who gave up
-//! did not take, and if nobody waits the event stays set.
+//! Both are set under the list's lock: an event that is set has no waiters. A set event is handed
+//! over like a semaphore's permit. The waiter's outcome decides whether its deadline, its
+//! cancellation or the `set` wins. So if a waiter has given up, the next one gets the event, and if
+//! none waits, the event stays set.
 //!
-//! The lock is given back before anybody is resumed, and that is the last touch: whoever goes on
-//! may free the event.
+//! The setter gives the lock back before it resumes a waiter, and that is its last touch: the
+//! resumed waiter may free the event.
 
 use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::internal::{Limit, Outcome, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point, yield_point};
+use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
 use std::time::{Duration, Instant};
 
-/// What either kind's lock protects.
+/// The state that the lock protects, in both kinds.
 #[derive(Debug, Default)]
 struct State {
-    /// Whether it has happened. If so, nobody waits.
+    /// Whether the event is set. If so, no one waits.
     set: bool,
     waiting: WaitList,
 }
 
 impl State {
-    /// It has not happened, and nobody waits.
+    /// The state of an event that is not set and has no waiters.
     #[cfg(not(loom))]
     const fn new() -> Self {
         Self {
@@ -36,13 +37,13 @@ impl State {
     }
 }
 
-/// Waits until `passes` of the state. `false`: the limit came first.
+/// Waits until `passes` returns `true` for the state. Returns `false` if the limit came first.
 fn wait_for(state: &Locked<State>, limit: Limit, passes: fn(&mut State) -> bool) -> bool {
     yield_point();
     // SAFETY: the list is borrowed with the lock, and nobody replaces it.
     let outcome = unsafe {
         wait(
-            Awaited::new(WaitKind::Event, state),
+            WaitObject::new(WaitKind::Event, state),
             state,
             |state| &mut state.waiting,
             limit,
@@ -53,13 +54,14 @@ fn wait_for(state: &Locked<State>, limit: Limit, passes: fn(&mut State) -> bool)
     matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
 }
 
-/// An event that, once set, lets everybody pass until it is reset. All zeros is one that is not set.
+/// An event that, once set, lets all callers pass until it is reset. All zeros is an event that is
+/// not set.
 ///
 /// ```
-/// use fibre_sync::Event;
+/// use fibre::sync::Event;
 ///
 /// let ready = Event::new();
-/// fibre_core::scope(|scope| {
+/// fibre::scope(|scope| {
 ///     for _ in 0..3 {
 ///         scope.spawn(|| ready.wait());
 ///     }
@@ -98,7 +100,7 @@ impl Event {
         }
     }
 
-    /// Sets the event. All that wait now go on, even if it is reset at once. Blocks nothing.
+    /// Sets the event. All present waiters go on, even if it is reset at once. Blocks nothing.
     pub fn set(&self) {
         let mut state = self.state.lock();
         state.set = !planted("event: those that wait are claimed before it is set");
@@ -167,14 +169,14 @@ impl Event {
     }
 }
 
-/// An event that lets one pass each time it is set, and is reset by whoever that is. All zeros is
-/// one that is not set.
+/// An event that lets one caller pass each time it is set, which resets it. All zeros is an event
+/// that is not set.
 ///
-/// Setting it twice while nobody waits is setting it once; that is the difference to a
+/// Setting it twice without a waiter is setting it once; that is the difference from a
 /// [`Semaphore`](crate::Semaphore), which counts.
 ///
 /// ```
-/// use fibre_sync::AutoEvent;
+/// use fibre::sync::AutoEvent;
 ///
 /// let work = AutoEvent::new();
 /// work.set();
@@ -211,8 +213,8 @@ impl AutoEvent {
         }
     }
 
-    /// Lets the one go on that has waited longest; if nobody waits, the event stays set for the
-    /// next one to come. Blocks nothing.
+    /// Resumes the waiter that has waited longest. If there is none, the event stays set for the
+    /// next caller. Blocks nothing.
     pub fn set(&self) {
         let mut state = self.state.lock();
         let first = state.waiting.claim_first(0);
@@ -223,7 +225,7 @@ impl AutoEvent {
         }
     }
 
-    /// Undoes a [`set`](Self::set) that nobody has taken; says whether there was one. Blocks
+    /// Undoes a [`set`](Self::set) that no waiter has taken; returns whether there was one. Blocks
     /// nothing.
     pub fn reset(&self) -> bool {
         std::mem::take(&mut self.state.lock().set)
@@ -273,7 +275,8 @@ impl AutoEvent {
         came.then_some(()).ok_or(Cancelled)
     }
 
-    /// Like [`wait`](Self::wait), but gives up when `limit` comes; says whether the event was the caller's.
+    /// Like [`wait`](Self::wait), but gives up when `limit` comes; says whether the event was the
+    /// caller's.
     #[must_use = "`false` means that the event has not been set"]
     pub fn wait_within(&self, limit: Limit) -> bool {
         wait_for(&self.state, limit, |state| std::mem::take(&mut state.set))

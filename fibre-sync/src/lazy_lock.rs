@@ -9,23 +9,23 @@ use std::fmt;
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-/// A value that its first user makes, for all. Later uses cost one load.
+/// A value that its first use makes, for all users. Later uses cost one load.
 ///
 /// ```
-/// use fibre_sync::LazyLock;
+/// use fibre::sync::LazyLock;
 ///
 /// static TABLE: LazyLock<Vec<u32>> = LazyLock::new(|| (0..10).map(|i| i * i).collect());
 ///
-/// let squares = fibre_core::spawn(|| TABLE[3]);
+/// let squares = fibre::spawn(|| TABLE[3]);
 /// assert_eq!((squares.join().unwrap(), TABLE.len()), (9, 10));
 /// ```
 pub struct LazyLock<T, F = fn() -> T> {
     cell: OnceLock<T>,
-    /// Taken by the one that makes the value.
+    /// The closure, until the initialiser takes it.
     init: Cell<Option<F>>,
 }
 
-// SAFETY: the closure is touched by the one that initialises the cell only, wherever it runs.
+// SAFETY: only the initialiser of the cell touches the closure, wherever it runs.
 unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
 
 impl<T: UnwindSafe, F: UnwindSafe> UnwindSafe for LazyLock<T, F> {}
@@ -50,8 +50,9 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
         }
     }
 
-    /// The value, which is made if it is not there. While another one makes it, blocks the fibre,
-    /// or the thread if the caller is not a fibre. The same as a dereference, but visible.
+    /// The value, which is made if it is not there. While another caller makes it, blocks the
+    /// fibre, or the thread if the caller is not a fibre. Equals a dereference, but is visible in
+    /// the code.
     ///
     /// # Panics
     ///
@@ -69,7 +70,7 @@ impl<T, F> LazyLock<T, F> {
     /// The value, if it has been made. Blocks nothing.
     ///
     /// ```
-    /// use fibre_sync::LazyLock;
+    /// use fibre::sync::LazyLock;
     ///
     /// let lazy = LazyLock::new(|| 1);
     /// assert_eq!((LazyLock::get(&lazy), *lazy, LazyLock::get(&lazy)), (None, 1, Some(&1)));

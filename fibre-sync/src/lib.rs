@@ -1,10 +1,27 @@
 //! What fibres and threads wait on: [`Mutex`], [`RwLock`], [`Condvar`], [`Semaphore`],
 //! [`Barrier`], [`Event`] and [`AutoEvent`], [`WaitGroup`], [`Notify`], [`Once`] and its kin.
 //!
-//! All of them block the fibre when called by a fibre, and the thread when called by
-//! any other thread; fibres and threads may share one object. Each blocking call
-//! has a form with a deadline. Nearly all are made of one [`WaitList`] under one short lock
-//! and of [`fibre_core::park_until`]; this crate mentions no file descriptor.
+//! Called by a fibre, they block the fibre; called by any other thread, they block the thread.
+//! Fibres and threads may share one object. Each blocking call has a form with a deadline. Nearly
+//! all objects consist of one [`WaitList`] under one short lock and use
+//! [`park_until`](fibre_core::internal::park_until). This crate mentions no file descriptor.
+//!
+//! Modules, lowest first; each imports only from those above it in this list, or beside it:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `turn` | lets models block on a lock that is a bit of a word |
+//! | `owner` | in debug builds, which fibre has a lock |
+//! | `contention`, `contention_model` | the places where callers wait for locks |
+//! | `wait_list` | the one way to wait: a first-in first-out list of waiters |
+//! | `lock` | locks without a value, from handing over to spinning |
+//! | `once_word`, `rw_word` | the words of one-time initialisation and of read-write locks |
+//! | `mutex`, `condvar`, `raw_rw_lock`, `rw_lock` | locks with a value |
+//! | `semaphore`, `permit`, `binary_semaphore`, `barrier` | counting and meeting; permits that come back by themselves |
+//! | `event`, `notify`, `wait_group` | notifications |
+//! | `once`, `once_lock`, `lazy_lock` | one-time initialisation |
+//! | `channel` | values from senders to receivers, and `select!` |
+//! | `raw` | forms for the C library: no guards, error numbers |
 
 mod barrier;
 mod binary_semaphore;

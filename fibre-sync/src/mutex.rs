@@ -1,15 +1,17 @@
 //! A mutex that blocks fibres: a value behind a [`RawLock`].
 //!
-//! What it does when contended is the lock's matter (see [`lock`](crate::lock)). This file has
-//! what all of them need: the value, the guard and the bounds.
+//! The lock decides what happens under contention (see [`lock`](crate::lock)). This file has the
+//! parts that all locks need: the value, the guard and the bounds.
 //!
-//! There is no poisoning, as in `parking_lot`: a panic unwinds a fibre through its guards, which unlock. Poisoning makes every
-//! user decide what to do about a panic elsewhere, and nearly all decide to panic as well or to ignore it; the
-//! panic itself reaches whoever joins the fibre.
+//! There is no poisoning, as in `parking_lot`: a panic unwinds a fibre through its guards, which
+//! unlock. Poisoning makes every user decide what to do about a panic elsewhere, and nearly all
+//! decide to panic as well or to ignore it. The panic itself reaches the caller that joins the
+//! fibre.
 
 use crate::lock::{DefaultLock, RawLock};
 use crate::owner::Owner;
-use fibre_core::{Awaited, Cancelled, Limit, WaitKind, cancellation_point};
+use fibre_core::internal::Limit;
+use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,10 +22,10 @@ use std::time::{Duration, Instant};
 /// the holder the mutex is simply free.
 ///
 /// ```
-/// use fibre_sync::Mutex;
+/// use fibre::sync::Mutex;
 ///
 /// let counter = Mutex::new(0);
-/// fibre_core::scope(|scope| {
+/// fibre::scope(|scope| {
 ///     for _ in 0..10 {
 ///         scope.spawn(|| *counter.lock() += 1);
 ///     }
@@ -31,12 +33,12 @@ use std::time::{Duration, Instant};
 /// assert_eq!(*counter.lock(), 10);
 /// ```
 ///
-/// The second parameter says what it does when contended. The default is fast and starves nobody for
-/// long; the others are for those who have measured:
+/// The second parameter chooses the lock. The default is fast and starves no caller for long;
+/// choose another one only after measuring:
 ///
 /// ```
-/// use fibre_sync::Mutex;
-/// use fibre_sync::lock::Baton;
+/// use fibre::sync::Mutex;
+/// use fibre::sync::lock::Baton;
 ///
 /// let queue = Mutex::<_, Baton>::with_lock(vec![1, 2]);
 /// queue.lock().push(3);
@@ -45,7 +47,7 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub struct Mutex<T: ?Sized, L: RawLock = DefaultLock> {
     lock: L,
-    /// Who has it, in builds that know.
+    /// The owner, in builds with debug assertions.
     owner: Owner,
     value: UnsafeCell<T>,
 }
@@ -104,13 +106,13 @@ impl<T, L: RawLock> Mutex<T, L> {
 }
 
 impl<T: ?Sized, L: RawLock> Mutex<T, L> {
-    /// Waits until the mutex is the caller's. Blocks the fibre, or the thread if the
-    /// caller is not a fibre. Locking a mutex that one holds waits for ever; in builds with debug
+    /// Waits until the mutex is the caller's. Blocks the fibre, or the thread if the caller is not
+    /// a fibre. Locking a mutex that the caller already holds waits for ever; in builds with debug
     /// assertions it panics.
     ///
-    /// Other fibres of the processor may run before it returns even if the mutex is free
-    /// (see [`fibre_core::yield_point`]). So do not call it with a lock of `std` held
-    /// that those could want: they would block the kernel thread.
+    /// Other fibres of the processor may run before it returns even if the mutex is free (see
+    /// [`yield_point`](fibre_core::internal::yield_point)). So do not call it while holding a lock
+    /// of `std` that these fibres could want: they would block the kernel thread.
     ///
     /// # Panics
     ///
@@ -140,7 +142,7 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let mutex = fibre_sync::Mutex::new(0);
+    /// let mutex = fibre::sync::Mutex::new(0);
     /// let held = mutex.lock();
     /// assert!(mutex.lock_timeout(Duration::from_millis(1)).is_none());
     /// drop(held);
@@ -169,9 +171,9 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     /// Like [`lock`](Self::lock), but ends when the fibre is cancelled. A thread cannot be.
     ///
     /// ```
-    /// let mutex = fibre_sync::Mutex::new(0);
+    /// let mutex = fibre::sync::Mutex::new(0);
     /// let held = mutex.lock();
-    /// fibre_core::scope(|scope| {
+    /// fibre::scope(|scope| {
     ///     let waits = scope.spawn(|| mutex.lock_cancellable().is_err());
     ///     waits.cancel();
     ///     assert!(waits.join().unwrap());
@@ -196,26 +198,26 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
         }
     }
 
-    /// Whether somebody has the mutex at this moment.
+    /// Whether the mutex is locked at this moment.
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.lock.is_locked()
     }
 
-    /// The value, without locking: the borrow shows that nobody else has the mutex.
+    /// The value, without locking: the exclusive borrow proves that the mutex is free.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
-    /// Takes the lock, in sight of those who want to know what for.
+    /// Takes the lock, and shows the mutex as the object waited for.
     #[inline]
     #[track_caller]
     fn lock_within(&self, limit: Limit) -> bool {
-        let awaited = || self.owner.of(Awaited::new(WaitKind::Mutex, self));
+        let awaited = || self.owner.of(WaitObject::new(WaitKind::Mutex, self));
         self.lock.lock_for(awaited, limit)
     }
 
-    /// Panics if the caller has the mutex, in builds that know.
+    /// In builds with debug assertions, panics if the caller has the mutex.
     #[inline]
     #[track_caller]
     fn refuse_owner(&self) {
@@ -223,7 +225,7 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
         self.owner.refuse_itself("mutex", address);
     }
 
-    /// The proof of a lock that has just been taken.
+    /// Makes the guard of a lock that has just been taken.
     #[inline]
     #[track_caller]
     fn guard(&self) -> MutexGuard<'_, T, L> {
@@ -252,29 +254,29 @@ impl<T: ?Sized + fmt::Debug, L: RawLock> fmt::Debug for Mutex<T, L> {
 
 /// Access to a locked [`Mutex`]'s value; dropping it unlocks.
 ///
-/// It is unlocked by the fibre or thread that locked, so it is not `Send`:
+/// The fibre or thread that locked has to unlock, so a guard is not `Send`:
 ///
 /// ```compile_fail
-/// let mutex = fibre_sync::Mutex::new(0);
+/// let mutex = fibre::sync::Mutex::new(0);
 /// let guard = mutex.lock();
-/// fibre_core::scope(|scope| {
+/// fibre::scope(|scope| {
 ///     scope.spawn(move || drop(guard));
 /// });
 /// ```
 ///
-/// And it is `Sync` for values that are, only; a shared guard is a shared value:
+/// A guard is `Sync` only if its value is: a shared guard is a shared value.
 ///
 /// ```compile_fail
-/// let mutex = fibre_sync::Mutex::new(std::cell::Cell::new(0));
+/// let mutex = fibre::sync::Mutex::new(std::cell::Cell::new(0));
 /// let guard = mutex.lock();
-/// fibre_core::scope(|scope| {
+/// fibre::scope(|scope| {
 ///     scope.spawn(|| guard.set(1));
 /// });
 /// ```
 #[must_use = "the mutex is unlocked when the guard is dropped"]
 pub struct MutexGuard<'a, T: ?Sized, L: RawLock = DefaultLock> {
     mutex: &'a Mutex<T, L>,
-    /// A guard is unlocked by the fibre that locked.
+    /// The fibre that locked has to unlock.
     _not_send: PhantomData<*const ()>,
 }
 
@@ -282,12 +284,12 @@ pub struct MutexGuard<'a, T: ?Sized, L: RawLock = DefaultLock> {
 unsafe impl<T: ?Sized + Sync, L: RawLock> Sync for MutexGuard<'_, T, L> {}
 
 impl<T: ?Sized, L: RawLock> MutexGuard<'_, T, L> {
-    /// Unlocks, runs nothing of the caller, and leaves a guard that must be relocked
-    /// before it is used; for the condition variable.
+    /// Unlocks for the condition variable, without running code of the user's. The guard must be
+    /// relocked before it is used.
     #[inline]
     pub(crate) fn unlock_for_wait(&self) {
         self.mutex.owner.leave();
-        // SAFETY: the guard says that the lock is ours.
+        // SAFETY: this guard holds the lock.
         unsafe { self.mutex.lock.unlock_to_wait() };
     }
 
@@ -304,14 +306,14 @@ impl<T: ?Sized, L: RawLock> Deref for MutexGuard<'_, T, L> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the lock is ours.
+        // SAFETY: this guard holds the lock.
         unsafe { &*self.mutex.value.get() }
     }
 }
 
 impl<T: ?Sized, L: RawLock> DerefMut for MutexGuard<'_, T, L> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the lock is ours.
+        // SAFETY: this guard holds the lock.
         unsafe { &mut *self.mutex.value.get() }
     }
 }
@@ -320,7 +322,7 @@ impl<T: ?Sized, L: RawLock> Drop for MutexGuard<'_, T, L> {
     #[inline]
     fn drop(&mut self) {
         self.mutex.owner.leave();
-        // SAFETY: the guard says that the lock is ours.
+        // SAFETY: this guard holds the lock.
         unsafe { self.mutex.lock.unlock() };
     }
 }

@@ -1,28 +1,28 @@
 //! Notifications without a mutex, in the manner of tokio's `Notify`.
 //!
-//! `notify_one` wakes the one that has waited longest, or leaves one permit for the next to come.
-//! `notify_waiters` wakes those that wait now and leaves nothing. That alone would be of little
-//! use to who looks at a condition first and then waits: a notification in between would be
-//! lost. So a wait may begin before it blocks: [`Notify::notified`] takes the number of
-//! broadcasts so far, and a wait from there passes if there has been another one.
+//! `notify_one` wakes the waiter that has waited longest, or leaves one permit for the next caller.
+//! `notify_waiters` wakes all present waiters and leaves nothing. That alone would be of little use
+//! to a caller that looks at a condition first and then waits: a notification in between would be
+//! lost. So a wait may begin before it blocks: [`Notify::notified`] takes the number of broadcasts
+//! so far, and a wait from there passes if there has been another one.
 //!
-//! The lock is given back before anybody is resumed, and that is the last touch: whoever goes on
-//! may free the object.
+//! The notifier gives the lock back before it resumes a waiter, and that is its last touch: the
+//! resumed waiter may free the object.
 
 use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::internal::{Limit, Outcome, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point, yield_point};
+use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
 use std::time::{Duration, Instant};
 
-/// Wakes one or all that wait; one notification is kept for who comes late. All zeros is a new
-/// one.
+/// Wakes one waiter or all; one notification is kept for a late caller. All zeros is a new object.
 ///
 /// ```
-/// use fibre_sync::Notify;
+/// use fibre::sync::Notify;
 /// use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// let (closed, changed) = (AtomicBool::new(false), Notify::new());
-/// fibre_core::scope(|scope| {
+/// fibre::scope(|scope| {
 ///     scope.spawn(|| loop {
 ///         let notified = changed.notified();
 ///         if closed.load(Ordering::Acquire) {
@@ -39,19 +39,19 @@ pub struct Notify {
     state: Locked<State>,
 }
 
-/// What the lock protects.
+/// The state that the lock protects.
 #[derive(Debug, Default)]
 struct State {
-    /// Whether a notification is kept. If so, nobody waits.
+    /// Whether a notification is kept. If so, no one waits.
     permit: bool,
-    /// How often all were notified, wrapping around.
+    /// How often all waiters were notified, wrapping around.
     broadcasts: usize,
     waiting: WaitList,
 }
 
 impl State {
-    /// Whether one who has seen so many broadcasts need not wait. Takes the permit only if there
-    /// was no broadcast.
+    /// Whether a caller that has seen so many broadcasts need not wait. Takes the permit only if
+    /// there was no broadcast.
     fn passes(&mut self, seen: usize) -> bool {
         self.broadcasts != seen || std::mem::take(&mut self.permit)
     }
@@ -65,14 +65,14 @@ impl fibre_core::sync::EndOfFrame for Notify {
 }
 
 impl Notify {
-    /// Nobody waits, and no notification is kept.
+    /// An object without waiters and without a kept notification.
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Nobody waits, and no notification is kept.
+    /// An object without waiters and without a kept notification.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -85,8 +85,8 @@ impl Notify {
         }
     }
 
-    /// Wakes the one that has waited longest; if nobody waits, the next one to wait passes. At
-    /// most one notification is kept. Blocks nothing.
+    /// Wakes the waiter that has waited longest. If there is none, the next caller that waits
+    /// passes. At most one notification is kept. Blocks nothing.
     pub fn notify_one(&self) {
         let mut state = self.state.lock();
         let first = state.waiting.claim_first(0);
@@ -97,8 +97,8 @@ impl Notify {
         }
     }
 
-    /// Wakes all that wait now, and those whose [`Notified`] was made before. Keeps nothing
-    /// for others. Blocks nothing.
+    /// Wakes all present waiters, and lets those pass whose [`Notified`] was made before. Keeps
+    /// nothing for others. Blocks nothing.
     pub fn notify_waiters(&self) {
         let mut state = self.state.lock();
         if !planted("notify: a broadcast is not counted") {
@@ -202,13 +202,13 @@ impl Notified<'_> {
         came.then_some(()).ok_or(Cancelled)
     }
 
-    /// The common part.
+    /// The form that all with a limit share.
     fn wait_within(self, limit: Limit) -> bool {
         yield_point();
         // SAFETY: the list is in the notify, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait(
-                Awaited::new(WaitKind::Notify, self.notify),
+                WaitObject::new(WaitKind::Notify, self.notify),
                 &self.notify.state,
                 |state| &mut state.waiting,
                 limit,

@@ -1,31 +1,32 @@
-//! What happens once, for fibres.
+//! Initialisation that happens once, for fibres.
 //!
 //! Semantics are those of `std::sync::Once`, poisoning included: an initialiser that panics leaves
-//! things half done, which nobody can tell from the outside, so all later calls panic as well,
-//! unless they say that they can cope ([`Once::call_once_force`]). Those who wait meanwhile are
-//! woken, and do the same as if they had come later.
+//! its work half done, and nothing shows that from the outside. So all later calls panic as well,
+//! unless they say that they can cope ([`Once::call_once_force`]). Present waiters are woken, and
+//! behave as if they had come later.
 //!
-//! What differs from std: those who wait block their fibre and not the thread, so the initialiser
-//! may block too; and who initialises something in the course of its own initialisation is told so
-//! by a panic instead of waiting for itself. States, list and lock are one word: see `once_word`.
+//! Two things differ from std. Waiters block their fibre and not the thread, so the initialiser may
+//! block, too. An initialiser that calls its own `Once` panics instead of waiting for itself.
+//! States, list and lock are one word: see `once_word`.
 
 use crate::once_word::{LockedWord, Node, OnceWord, Progress};
+use fibre_core::internal::{Limit, Outcome, caller_id};
 use fibre_core::sync::Framed;
-use fibre_core::{Cancelled, Limit, Outcome, caller_id, cancellation_point};
+use fibre_core::{Cancelled, cancellation_point};
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
-/// Runs a closure once in the life of this object, whoever comes first. Eight bytes, all zero
-/// at first.
+/// Runs the closure of the first caller once in the life of this object. It has eight bytes, all
+/// zero at first.
 ///
 /// ```
-/// use fibre_sync::Once;
+/// use fibre::sync::Once;
 ///
 /// static START: Once = Once::new();
 ///
-/// fibre_core::scope(|scope| {
+/// fibre::scope(|scope| {
 ///     for _ in 0..10 {
 ///         scope.spawn(|| START.call_once(|| println!("once")));
 ///     }
@@ -46,11 +47,11 @@ impl fibre_core::sync::EndOfFrame for Once {
     }
 }
 
-/// What an initialiser is told by [`Once::call_once_force`].
+/// The state that [`Once::call_once_force`] passes to its initialiser.
 #[derive(Debug)]
 pub struct OnceState {
     poisoned: bool,
-    /// How it ends if the closure returns.
+    /// The progress to set if the closure returns.
     end: Cell<Progress>,
 }
 
@@ -58,7 +59,7 @@ impl OnceState {
     /// Whether an earlier initialiser has panicked.
     ///
     /// ```
-    /// let once = fibre_sync::Once::new();
+    /// let once = fibre::sync::Once::new();
     /// once.call_once_force(|state| assert!(!state.is_poisoned()));
     /// ```
     #[must_use]
@@ -66,39 +67,39 @@ impl OnceState {
         self.poisoned
     }
 
-    /// Lets the next one try, though the closure returns.
+    /// Lets the next caller try, though the closure returns.
     pub(crate) fn fail(&self) {
         self.end.set(Progress::Incomplete);
     }
 }
 
-/// What one who wants to initialise finds.
+/// What a caller that wants to initialise finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// It has happened.
+    /// The initialisation is complete.
     Complete,
-    /// It cannot go on.
+    /// The caller cannot go on.
     Refused(Refusal),
-    /// The caller is to do it now.
+    /// The caller has to initialise now.
     Turn {
-        /// An earlier one has panicked.
+        /// Whether an earlier initialiser has panicked.
         poisoned: bool,
     },
-    /// Somebody else is at it.
+    /// Another initialiser is running.
     Busy,
 }
 
 /// Why a call cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It has been left half done, and the caller cannot cope.
+    /// The object is poisoned, and the caller cannot cope.
     Poisoned,
-    /// The caller is at it already.
+    /// The caller is within the initialiser already.
     OwnCall,
 }
 
 impl Refusal {
-    /// Tells the caller.
+    /// Panics with the reason.
     #[cold]
     pub(crate) fn panic(self) -> ! {
         match self {
@@ -111,7 +112,7 @@ impl Refusal {
 }
 
 impl Once {
-    /// It has not happened.
+    /// A `Once` whose closure has not run.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -120,7 +121,7 @@ impl Once {
         }
     }
 
-    /// It has not happened.
+    /// A `Once` whose closure has not run.
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {
@@ -129,8 +130,8 @@ impl Once {
         }
     }
 
-    /// Calls `init`, unless that has been done, and returns when it has been done, by whomever.
-    /// While another one is at it, blocks the fibre, or the thread if the caller is not a fibre.
+    /// Calls `init`, unless an initialiser has run, and returns when one has. While another
+    /// initialiser is running, blocks the fibre, or the thread if the caller is not a fibre.
     /// Afterwards it costs one load. It does not notice cancellation; `init` does.
     ///
     /// # Panics
@@ -150,7 +151,7 @@ impl Once {
     /// the closure.
     ///
     /// ```
-    /// let once = fibre_sync::Once::new();
+    /// let once = fibre::sync::Once::new();
     /// let failed = std::panic::catch_unwind(|| once.call_once(|| panic!("no luck")));
     /// assert!(failed.is_err());
     /// once.call_once_force(|state| assert!(state.is_poisoned()));
@@ -169,15 +170,16 @@ impl Once {
         }
     }
 
-    /// Whether it has happened. Who sees that sees what the closure did. Blocks nothing.
+    /// Whether the initialisation is complete. A caller that gets `true` sees what the closure did.
+    /// Blocks nothing.
     #[inline]
     #[must_use]
     pub fn is_completed(&self) -> bool {
         self.word.progress() == Progress::Complete
     }
 
-    /// Waits until it has happened, by somebody else's doing. Blocks the fibre, or the thread if the
-    /// caller is not a fibre.
+    /// Waits until another caller has completed the initialisation. Blocks the fibre, or the thread
+    /// if the caller is not a fibre.
     ///
     /// # Panics
     ///
@@ -187,7 +189,8 @@ impl Once {
         self.wait_within(Limit::None, false);
     }
 
-    /// Like [`wait`](Self::wait), but waits on while the object is poisoned, for one who can cope.
+    /// Like [`wait`](Self::wait), but waits on while the object is poisoned, for callers that can
+    /// cope.
     ///
     /// # Panics
     ///
@@ -201,7 +204,7 @@ impl Once {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let once = fibre_sync::Once::new();
+    /// let once = fibre::sync::Once::new();
     /// assert!(!once.wait_timeout(Duration::from_millis(1)));
     /// once.call_once(|| ());
     /// assert!(once.wait_timeout(Duration::ZERO));
@@ -229,7 +232,7 @@ impl Once {
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then it had not happened.
+    /// [`Cancelled`]; then the initialisation was not complete.
     ///
     /// # Panics
     ///
@@ -242,7 +245,7 @@ impl Once {
         }
     }
 
-    /// Initialises, or waits for whoever does.
+    /// Initialises, or waits for the initialiser.
     #[cold]
     pub(crate) fn call(
         &self,
@@ -270,7 +273,7 @@ impl Once {
         }
     }
 
-    /// Runs the closure, as the one whose turn it is.
+    /// Runs the closure, as the initialiser.
     fn run(&self, poisoned: bool, init: &mut dyn FnMut(&OnceState)) {
         let mut finish = Finish {
             word: &self.word,
@@ -284,7 +287,7 @@ impl Once {
         finish.end = state.end.get();
     }
 
-    /// Waits until it has happened; `false`: the limit came first.
+    /// Waits until the initialisation is complete. Returns `false` if the limit came first.
     pub(crate) fn wait_within(&self, limit: Limit, ignore_poison: bool) -> bool {
         let mut me = None;
         while !self.is_completed() {
@@ -310,7 +313,7 @@ impl Once {
     }
 }
 
-/// What one who wants to initialise finds, and enters if it is its turn.
+/// Looks for a caller that wants to initialise, and makes it the initialiser if it is its turn.
 fn enter(word: &mut LockedWord<'_>, node: &Node, me: u64, ignore_poison: bool) -> Found {
     match word.progress() {
         Progress::Complete => Found::Complete,

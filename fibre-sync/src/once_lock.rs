@@ -1,40 +1,41 @@
 //! A value that is written once, for fibres.
 //!
-//! Semantics are those of `std::sync::OnceLock`. It is not poisoned: as long as there is no value
-//! nothing is half done, so whoever comes after an initialiser that has panicked (or failed) tries
-//! again, one of those who waited for it included.
+//! Semantics are those of `std::sync::OnceLock`. It is never poisoned: as long as there is no
+//! value, nothing is half done. So after an initialiser that has panicked (or failed), the next
+//! caller or one of its waiters tries again.
 //!
-//! The value lies beside a [`Once`], whose completion says that it is there, and is never taken
-//! out but by its owner.
+//! The value lies beside a [`Once`], whose completion says that the value is there. Only the owner
+//! of the cell takes it out.
 
 use crate::once::{Once, OnceState};
-use fibre_core::{Cancelled, Limit, cancellation_point};
+use fibre_core::internal::Limit;
+use fibre_core::{Cancelled, cancellation_point};
 use std::cell::UnsafeCell;
 use std::convert::Infallible;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
-/// A cell that can be written once, by whoever comes first, and then be read by all.
+/// A cell that the first caller writes, once, and that all can read then.
 ///
 /// ```
-/// use fibre_sync::OnceLock;
+/// use fibre::sync::OnceLock;
 ///
 /// static ANSWER: OnceLock<u32> = OnceLock::new();
 ///
-/// let asked = fibre_core::spawn(|| *ANSWER.wait());
+/// let asked = fibre::spawn(|| *ANSWER.wait());
 /// assert_eq!(*ANSWER.get_or_init(|| 6 * 7), 42);
 /// assert_eq!(ANSWER.set(43), Err(43));
 /// assert_eq!(asked.join().unwrap(), 42);
 /// ```
 pub struct OnceLock<T> {
     once: Once,
-    /// There once the `Once` is complete.
+    /// The value; it is there once the `Once` is complete.
     value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the value is written by one, before the others read it; it may be dropped elsewhere
-// than where it was made, so it has to be `Send` too.
+// SAFETY: one caller writes the value before the others read it. It may be dropped on another
+// thread than it was made on, so it has to be `Send`, too.
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 
 impl<T: UnwindSafe> UnwindSafe for OnceLock<T> {}
@@ -48,7 +49,7 @@ impl<T> fibre_core::sync::EndOfFrame for OnceLock<T> {
 }
 
 impl<T> OnceLock<T> {
-    /// Without a value.
+    /// A cell without a value.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -58,7 +59,7 @@ impl<T> OnceLock<T> {
         }
     }
 
-    /// Without a value.
+    /// A cell without a value.
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {
@@ -77,12 +78,12 @@ impl<T> OnceLock<T> {
             .then(|| unsafe { self.value_unchecked() })
     }
 
-    /// The value, if it is there; the borrow shows that nobody else is at it.
+    /// The value, if it is there; the exclusive borrow proves that no other caller uses the cell.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.value.get_mut().as_mut()
     }
 
-    /// Writes the value, unless there is one. While another one is at it, blocks the fibre (or
+    /// Writes the value, unless there is one. While an initialiser is running, blocks the fibre (or
     /// thread).
     ///
     /// # Errors
@@ -102,13 +103,13 @@ impl<T> OnceLock<T> {
         value.map_or(Ok(()), Err)
     }
 
-    /// The value; if there is none, the one that `init` makes. While another one is at it, blocks
-    /// the fibre, or the thread if the caller is not a fibre. `init` may block, too. Does not
-    /// notice cancellation.
+    /// The value; if there is none, the one that `init` makes. While another initialiser is
+    /// running, blocks the fibre, or the thread if the caller is not a fibre. `init` may block,
+    /// too. Does not notice cancellation.
     ///
     /// # Panics
     ///
-    /// If `init` panics; then there is no value, and the next one tries. And if the caller is
+    /// If `init` panics; then there is no value, and the next caller tries. Also if the caller is
     /// within `init` of this cell already.
     #[inline]
     pub fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
@@ -118,11 +119,11 @@ impl<T> OnceLock<T> {
         }
     }
 
-    /// Like [`get_or_init`](Self::get_or_init), for an initialiser that may fail; the next one
+    /// Like [`get_or_init`](Self::get_or_init), for an initialiser that may fail; the next caller
     /// tries again.
     ///
     /// ```
-    /// use fibre_sync::OnceLock;
+    /// use fibre::sync::OnceLock;
     ///
     /// let number = OnceLock::new();
     /// assert!(number.get_or_try_init(|| "many".parse::<u32>()).is_err());
@@ -131,7 +132,7 @@ impl<T> OnceLock<T> {
     ///
     /// # Errors
     ///
-    /// What `init` returns.
+    /// The error that `init` returns.
     ///
     /// # Panics
     ///
@@ -150,7 +151,7 @@ impl<T> OnceLock<T> {
         let mut init = Some(init);
         let mut failure = None;
         let mut write = |state: &OnceState| match init.take().map(|init| init()) {
-            // SAFETY: it is our turn, and nobody reads before it is over.
+            // SAFETY: this caller is the initialiser, and no one reads before it has finished.
             Some(Ok(value)) => unsafe { *self.value.get() = Some(value) },
             Some(Err(error)) => {
                 failure = Some(error);
@@ -162,12 +163,13 @@ impl<T> OnceLock<T> {
         called.unwrap_or_else(|refusal| refusal.panic());
         match failure {
             Some(error) => Err(error),
-            // SAFETY: the call returns when it is complete, or when our own turn has failed.
+            // SAFETY: the call returns when it is complete, or when this caller's own turn has
+            // failed.
             None => Ok(unsafe { self.value_unchecked() }),
         }
     }
 
-    /// Waits for a value that somebody else writes. Blocks the fibre, or the thread if the caller
+    /// Waits for a value that another caller writes. Blocks the fibre, or the thread if the caller
     /// is not a fibre.
     ///
     /// # Panics
@@ -211,7 +213,7 @@ impl<T> OnceLock<T> {
         self.wait_within(Limit::Cancellation).ok_or(Cancelled)
     }
 
-    /// The common part.
+    /// The form that all with a limit share.
     fn wait_within(&self, limit: Limit) -> Option<&T> {
         self.once.wait_within(limit, true);
         self.get()
@@ -222,10 +224,10 @@ impl<T> OnceLock<T> {
         self.value.into_inner()
     }
 
-    /// The value, if it has one, which leaves the cell as it was at first.
+    /// Takes the value, if there is one, and leaves the cell as it was at first.
     ///
     /// ```
-    /// let mut cell = fibre_sync::OnceLock::from(1);
+    /// let mut cell = fibre::sync::OnceLock::from(1);
     /// assert_eq!((cell.take(), cell.get()), (Some(1), None));
     /// assert_eq!(cell.set(2), Ok(()));
     /// ```

@@ -1,81 +1,83 @@
-//! The one word of a [`Once`](crate::Once): how far it is, and who waits for it.
+//! The one word of a [`Once`](crate::Once): its progress and its waiters.
 //!
 //! ```text
 //!   bits 63 … 3                    bit 2    bits 1 … 0
 //!   the first node, or 0           LOCKED   INCOMPLETE | POISONED | RUNNING | COMPLETE
 //! ```
 //!
-//! Nodes lie in the frames of those who wait and of the one that initialises. They form a list
-//! that is changed under the `LOCKED` bit only, a lock that is held for a few instructions, as a
-//! [`ShortLock`](fibre_core::ShortLock) is. All this together is one word, so that an object that
-//! is used once costs eight bytes for ever, all of them zero at first.
+//! Nodes lie in the frames of the waiters and of the initialiser. They form a list that changes
+//! only under the `LOCKED` bit, a lock that is held for a few instructions, like a
+//! [`ShortLock`](fibre_core::internal::ShortLock). All this is one word, so an object that is used
+//! once costs only eight bytes for ever, all of them zero at first.
 //!
 //! Invariants:
 //!
-//! 1. A node is in the list from a push under the lock until it is taken out under the lock, and
-//!    alive all the while. Wakers claim under the lock, too.
-//! 2. While the state is `RUNNING`, the initialiser's own node is the first of the list, and says
-//!    who it is; so nobody goes through those who wait to find out.
+//! 1. A node is in the list from a push under the lock until its removal under the lock, and is
+//!    alive in between. Wakers claim under the lock, too.
+//! 2. While the state is `RUNNING`, the initialiser's own node is the first of the list, and holds
+//!    its number. So finding the initialiser takes no walk through the waiters.
 //! 3. `COMPLETE` is the last value, without a node and without the lock.
-//! 4. The store that ends an initialisation is its last touch of the word: those whom it claimed
-//!    form a chain of their own, whose nodes live until they are resumed.
+//! 4. The store that ends an initialisation is its last touch of the word. The waiters that it
+//!    claimed form a chain of their own, whose nodes live until they are resumed.
 //!
 //! # Memory ordering
 //!
 //! The lock is taken with acquire and given back with release. `COMPLETE` is stored with release
-//! and read with acquire: who sees it sees what the initialiser did.
+//! and read with acquire: a reader that sees it sees what the initialiser did.
 
-use crate::turn::{Turn, Turned};
+use crate::turn::{ModelLock, Turn};
+use fibre_core::internal::{Limit, Outcome, Resume, Waiter, park_until};
 use fibre_core::sync::{
     AtomicPtr, Cell, Framed, Ordering, SPIN_LIMIT, nap, planted, spin_hint, thread_yield,
 };
-use fibre_core::{Awaited, Limit, Outcome, Resume, WaitKind, Waiter, park_until};
+use fibre_core::{WaitKind, WaitObject};
 use std::ptr;
 
 /// The bits of the state.
 const STATE: usize = 3;
-/// Whether somebody has the lock.
+/// The bit of the lock.
 const LOCKED: usize = 4;
-/// How often one who finds the lock taken gives its CPU away before it naps.
+/// How often a thread that finds the lock taken gives its CPU away before it naps.
 const YIELDS: u32 = 32;
 
-/// How far an initialisation is.
+/// The progress of an initialisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Nobody has begun.
+    /// No initialiser has begun.
     Incomplete = 0,
-    /// Whoever began has panicked.
+    /// An initialiser has panicked.
     Poisoned = 1,
-    /// Somebody is at it.
+    /// An initialiser is running.
     Running = 2,
-    /// It has happened.
+    /// It is complete.
     Complete = 3,
 }
 
-/// Somebody in the list, in its own frame. Aligned, so that the low bits of its address are free.
+/// A place in the list, in the frame of a waiter or of the initialiser. Aligned, so that the low
+/// bits of its address are free.
 #[repr(align(8))]
 pub struct Node {
-    /// The next one, which came earlier; or null.
+    /// The next node, which came earlier; or null.
     next: Cell<*const Node>,
-    /// The one before, or null.
+    /// The node before, or null.
     before: Cell<*const Node>,
-    /// Whom to wake; null for the initialiser.
+    /// The waiter to wake; null for the initialiser.
     waiter: Cell<*const Waiter>,
-    /// How to wake it, once claimed.
+    /// The right to resume the waiter, once it has been claimed.
     resume: Cell<Option<Resume>>,
-    /// Whether it is in the list.
+    /// Whether the node is in the list.
     linked: Cell<bool>,
-    /// The number of the fibre or thread that initialises; 0 for one who waits.
+    /// The number of the fibre or thread that initialises; 0 for a waiter.
     initialiser: u64,
 }
 
 impl Node {
-    /// A node in no list, of one that waits.
+    /// A waiter's node, in no list.
     fn waiting() -> Self {
         Self::initialising(0)
     }
 
-    /// A node in no list, of the one that initialises.
+    /// The initialiser's node, in no list.
     pub fn initialising(initialiser: u64) -> Self {
         Self {
             next: Cell::new(ptr::null()),
@@ -125,25 +127,26 @@ fn first(word: *const Node) -> *const Node {
 }
 
 impl OnceWord {
-    /// Nobody has begun.
+    /// The word before any initialisation.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()), Turn::new())
     }
 
-    /// Nobody has begun.
+    /// The word before any initialisation.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()), Turn::new())
     }
 
-    /// How far it is; acquires what a complete initialisation has written.
+    /// The progress; acquires what a complete initialisation has written.
     #[inline]
     pub fn progress(&self) -> Progress {
         progress(self.0.load(Ordering::Acquire))
     }
 
-    /// Takes the lock; `None`: complete, so there is nothing left to do.
+    /// Takes the lock. Returns `None` if the initialisation is complete: then there is nothing left
+    /// to do.
     pub fn lock(&self) -> Option<LockedWord<'_>> {
         let turn = self.1.take();
         let mut yields = 0;
@@ -171,16 +174,21 @@ impl OnceWord {
         }
     }
 
-    /// Sets the lock bit, if the word is still as it was seen.
+    /// Sets the lock bit, if the word is still `seen`.
     fn take(&self, seen: *mut Node) -> bool {
         let taken = seen.map_addr(|word| word | LOCKED);
+        // The word may have changed since, and changed back.
+        let order = match planted("once: the lock is taken without acquire") {
+            true => Ordering::Relaxed,
+            false => Ordering::Acquire,
+        };
         self.0
-            .compare_exchange(seen, taken, Ordering::Acquire, Ordering::Relaxed)
+            .compare_exchange(seen, taken, order, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Waits for a change of the state, unless it is complete or `must_wait`, which is asked under
-    /// the lock and does not panic, says that there is no need to ([`Outcome::NotParked`]).
+    /// Waits for a change of the state. Does not wait if it is complete, or if `must_wait` returns
+    /// `false` ([`Outcome::NotParked`]). `must_wait` is called under the lock and does not panic.
     pub fn wait(
         &self,
         limit: Limit,
@@ -199,14 +207,14 @@ impl OnceWord {
             waits
         };
         let withdraw = |_: &Waiter| {
-            // Complete: whoever completed it has taken all nodes out.
+            // If it is complete, the initialiser has taken all nodes out.
             if let Some(mut word) = self.lock() {
                 word.remove(&node);
             }
         };
-        let awaited = Awaited::new(WaitKind::Once, self);
-        // SAFETY: the waiter is reached by its node only, under the lock; who claims takes the
-        // node out, and so does `withdraw`. `Claimed::resume` resumes it.
+        let awaited = WaitObject::new(WaitKind::Once, self);
+        // SAFETY: wakers reach the waiter by its node only, under the lock. A waker that claims
+        // takes the node out, and so does `withdraw`. `Claimed::resume` resumes it.
         unsafe { park_until(awaited, limit, publish, withdraw) }
     }
 }
@@ -215,25 +223,26 @@ impl OnceWord {
 #[derive(Debug)]
 pub struct LockedWord<'a> {
     word: &'a OnceWord,
-    /// What the word will be, without the lock bit.
+    /// The word to store, without the lock bit.
     seen: *mut Node,
     /// Given up after the lock bit.
-    _turn: Turned,
+    _turn: ModelLock,
 }
 
 impl LockedWord<'_> {
-    /// How far it is.
+    /// The progress.
     pub fn progress(&self) -> Progress {
         progress(self.seen)
     }
 
-    /// Whether the fibre or thread with this number is at it.
+    /// Whether the fibre or thread with this number is the initialiser.
     pub fn is_run_by(&self, number: u64) -> bool {
         // SAFETY: in the list, hence alive.
         unsafe { first(self.seen).as_ref() }.is_some_and(|first| first.initialiser == number)
     }
 
-    /// Enters that the owner of `node` is at it. The node stays put until [`finish`](Self::finish).
+    /// Makes the owner of `node` the initialiser. The node stays put until
+    /// [`finish`](Self::finish).
     pub fn begin(&mut self, node: &Node) {
         self.push_first(node);
         if !planted("once: who initialises does not say so") {
@@ -241,7 +250,7 @@ impl LockedWord<'_> {
         }
     }
 
-    /// Enters how it ended, and takes all others out who have not given up.
+    /// Sets how the initialisation ended, and claims all waiters that have not given up.
     pub fn finish(mut self, end: Progress) -> Claimed {
         if planted("once: the state is stored before the lock is given back") {
             let seen = self
@@ -279,8 +288,8 @@ impl LockedWord<'_> {
         self.seen = node.cast_mut().map_addr(|node| node | state);
     }
 
-    /// Puts a node in, which stays put until it is out again: before those that came earlier, but
-    /// behind the one that initialises.
+    /// Puts a waiter's node in, before the ones that came earlier but behind the initialiser's. The
+    /// node stays put until it is out again.
     fn push(&mut self, node: &Node) {
         let first = first(self.seen);
         // SAFETY: in the list, hence alive.
@@ -315,7 +324,7 @@ impl LockedWord<'_> {
         }
     }
 
-    /// Takes a node out, if it is in.
+    /// Takes a node out, if it is in the list.
     fn remove(&mut self, gone: &Node) {
         if !gone.linked.replace(false) || planted("once: who gives up stays in the list") {
             return;
@@ -334,13 +343,13 @@ impl Drop for LockedWord<'_> {
     }
 }
 
-/// Those who have been claimed and wait for their resume, the one that came first in front.
+/// The claimed waiters, to be resumed in the order in which they came.
 #[must_use = "they sleep until they are resumed"]
 #[derive(Debug)]
 pub struct Claimed(*const Node);
 
 impl Claimed {
-    /// Lets all of them go on.
+    /// Resumes all of them.
     pub fn resume(self) {
         let mut next = self.0;
         // SAFETY: claimed and not resumed yet, so its frame does not end.

@@ -1,10 +1,10 @@
-//! Who has a lock, known in builds with debug assertions.
+//! The owner of a lock, recorded in builds with debug assertions.
 //!
-//! There, one who locks what it has already gets a panic with a clear word instead of waiting for
-//! ever. The owner writes itself down once the lock is its own, however it came by it, and strikes
-//! itself out before it gives the lock back, which remains the last touch. So everybody else may see an
-//! owner that is none any more or not yet, but who sees itself is right. Other builds have an owner
-//! of no size that is asked nothing.
+//! In such builds, a caller that locks a lock it already has gets a panic with a clear message
+//! instead of waiting for ever. The owner records itself once the lock is its own, however it got
+//! it. It removes the record before it gives the lock back, which remains the last touch. So other
+//! callers may see an outdated record, but a caller that sees itself is the owner. In other builds
+//! the type has no size and does nothing.
 
 #[cfg(all(debug_assertions, not(loom)))]
 pub use self::known::Owner;
@@ -13,22 +13,23 @@ pub use self::unknown::Owner;
 
 #[cfg(all(debug_assertions, not(loom)))]
 mod known {
-    use fibre_core::{Awaited, caller_id, id, name};
+    use fibre_core::internal::caller_id;
+    use fibre_core::{WaitObject, id, name};
     use std::panic::Location;
     use std::ptr;
     use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-    /// Who has a lock. All zeros: nobody.
+    /// The record of a lock's owner. All zeros means no owner.
     #[derive(Debug, Default)]
     pub struct Owner {
-        /// The number of the fibre or thread; zero for none.
+        /// The number of the owning fibre or thread; zero for none.
         number: AtomicU64,
-        /// Where it locked.
+        /// The place in the program where it locked.
         place: AtomicPtr<Location<'static>>,
     }
 
     impl Owner {
-        /// Nobody.
+        /// A record without an owner.
         pub const fn new() -> Self {
             Self {
                 number: AtomicU64::new(0),
@@ -36,7 +37,7 @@ mod known {
             }
         }
 
-        /// Notes that the lock is the caller's.
+        /// Records the caller as the owner.
         #[track_caller]
         pub fn take(&self) {
             let place = ptr::from_ref(Location::caller()).cast_mut();
@@ -44,21 +45,22 @@ mod known {
             self.number.store(caller_id(), Ordering::Relaxed);
         }
 
-        /// What is waited for by those who wait for the lock, with its owner, which is a part of that.
+        /// The object that waiters for the lock are shown to wait for, with the owner, which is a
+        /// part of it.
         #[inline]
-        pub fn of(&self, awaited: Awaited) -> Awaited {
+        pub fn of(&self, awaited: WaitObject) -> WaitObject {
             let object = awaited.address().unwrap_or_default();
             let offset = self.number.as_ptr().addr().wrapping_sub(object);
             // SAFETY: an atomic number, in the object.
             unsafe { awaited.owned(offset) }
         }
 
-        /// Notes that the lock is about to be given back.
+        /// Removes the record, before the lock is given back.
         pub fn leave(&self) {
             self.number.store(0, Ordering::Relaxed);
         }
 
-        /// Panics if the caller has the lock, which is that of `what`, at that address.
+        /// Panics if the caller has the lock, which belongs to the `what` at this address.
         #[track_caller]
         pub fn refuse_itself(&self, what: &str, at: *const ()) {
             let caller = caller_id();
@@ -84,33 +86,33 @@ mod known {
 
 #[cfg(not(all(debug_assertions, not(loom))))]
 mod unknown {
-    use fibre_core::Awaited;
+    use fibre_core::WaitObject;
 
-    /// Nobody knows.
+    /// The record in other builds: it has no size.
     #[derive(Debug, Default)]
     pub struct Owner;
 
     impl Owner {
-        /// Nobody.
+        /// A record without an owner.
         pub const fn new() -> Self {
             Self
         }
 
-        /// Notes nothing.
+        /// Does nothing in this build.
         #[inline(always)]
         pub fn take(&self) {}
 
-        /// What is waited for by those who wait for the lock.
+        /// The object that waiters for the lock are shown to wait for.
         #[inline(always)]
-        pub fn of(&self, awaited: Awaited) -> Awaited {
+        pub fn of(&self, awaited: WaitObject) -> WaitObject {
             awaited
         }
 
-        /// Notes nothing.
+        /// Does nothing in this build.
         #[inline(always)]
         pub fn leave(&self) {}
 
-        /// Asks nothing.
+        /// Checks nothing in this build.
         #[inline(always)]
         pub fn refuse_itself(&self, _what: &str, _at: *const ()) {}
     }

@@ -1,7 +1,8 @@
 //! Permits that come back by themselves.
 
 use crate::semaphore::Semaphore;
-use fibre_core::{Cancelled, Limit, cancellation_point};
+use fibre_core::internal::Limit;
+use fibre_core::{Cancelled, cancellation_point};
 use std::time::{Duration, Instant};
 
 /// Permits of a [`Semaphore`], which are released when this is dropped. It may be sent to another
@@ -20,11 +21,11 @@ impl SemaphorePermit<'_> {
         self.count
     }
 
-    /// Keeps the permits from coming back: there are so many fewer from now on, until somebody
-    /// calls [`Semaphore::release`].
+    /// Keeps the permits from coming back: there are so many fewer from now on, until a caller uses
+    /// [`Semaphore::release`].
     ///
     /// ```
-    /// let permits = fibre_sync::Semaphore::new(2);
+    /// let permits = fibre::sync::Semaphore::new(2);
     /// permits.permit().forget();
     /// assert_eq!(permits.available(), 1);
     /// ```
@@ -47,7 +48,7 @@ impl Semaphore {
     /// [`acquire`](Self::acquire), for a permit that comes back by itself.
     ///
     /// ```
-    /// let connections = fibre_sync::Semaphore::new(100);
+    /// let connections = fibre::sync::Semaphore::new(100);
     /// {
     ///     let _permit = connections.permit();
     ///     assert_eq!(connections.available(), 99);
@@ -92,13 +93,13 @@ impl Semaphore {
             .ok_or(Cancelled)
     }
 
-    /// The common part.
+    /// The form that all with a limit share.
     fn permits_within(&self, count: usize, limit: Limit) -> Option<SemaphorePermit<'_>> {
         self.acquire_many_within(count, limit)
             .then(|| self.guard(count))
     }
 
-    /// For permits that have just been taken.
+    /// Makes the guard of permits that have just been taken.
     fn guard(&self, count: usize) -> SemaphorePermit<'_> {
         SemaphorePermit {
             semaphore: self,

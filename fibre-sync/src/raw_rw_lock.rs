@@ -1,48 +1,49 @@
 //! The read-write lock without a value: readers share it, a writer has it alone.
 //!
 //! Neither side starves, because both wait in queues and the lock is handed from *phase* to phase:
-//! who comes while somebody waits stands behind. The last reader that goes hands the lock to the
-//! writer that has waited longest; a writer that goes hands it to all readers that wait, and to the
-//! next writer if there are none (*phase-fair*, Brandenburg and Anderson, Real-Time Systems
-//! 46(1), 2010). So a reader that waits is overtaken by one writer at most, and a writer by the
-//! writers that came before it and by as many batches of readers, of which each holds those only that had
-//! come when it began.
+//! a caller that comes while others wait stands behind them. The last reader that goes hands the
+//! lock to the writer that has waited longest. A writer that goes hands it to all waiting readers,
+//! or to the next writer if there are none (*phase-fair*, Brandenburg and Anderson, Real-Time
+//! Systems 46(1), 2010). So at most one writer overtakes a waiting reader. A waiting writer is
+//! overtaken by the writers that came before it and by as many batches of readers, each of which
+//! has only the readers that had come when it began.
 //!
-//! The price is that a lock that is always wanted changes hands by waking somebody, as a baton does:
-//! writers that never leave it alone may get it half as often as the mutex that can be barged into. To make
-//! that rarer, who finds it taken spins for a moment, unless somebody waits
-//! already. Readers that find no writer change one word that all of them share; a lock that is read
-//! on many processors at once costs them a transfer of its cache line each, which nothing but a
-//! counter for each processor, and with it a larger lock, would spare them.
+//! The price is that a contended lock changes hands by a wake-up, as a baton does: writers that
+//! always want it may get it half as often as a mutex that allows barging. To make that rarer, a
+//! caller that finds the lock taken spins for a moment, unless others wait already. Readers that
+//! find no writer change one word that all of them share. So each reader of a lock that is read on
+//! many processors at once pays for a transfer of its cache line. Only a counter for each
+//! processor, and with it a larger lock, would save that.
 //!
-//! Who gives up leaves the lock as if it had not come: the last writer that gives up lets the
-//! readers in that waited behind it.
+//! A waiter that gives up leaves the lock as if it had not come: the last writer that gives up lets
+//! the readers in that waited behind it.
 //!
 //! # Who touches what last
 //!
-//! Whoever gives the lock back may be the last to know it: another one may get it, give it back,
-//! and free it. So giving it back ends with one store. Without a queue that is the one that frees
-//! the word. With a queue it is the one that frees the queue's lock, when the word has been handed to
-//! somebody who has not yet been resumed, and whom the lock therefore outlives. If all that
-//! waited have given up, the word is marked to have no queue and the giver begins anew.
+//! While a holder gives the lock back, another caller may get it, give it back, and free its
+//! memory. So giving it back ends with one store. Without a queue, that store frees the word. With
+//! a queue, it frees the queue's lock: the word has been handed to a waiter that has not been
+//! resumed yet, and the lock outlives that waiter. If all waiters have given up, the holder clears
+//! `QUEUED` and begins anew.
 
 use crate::contention::{Contended, Ending};
 use crate::rw_word::{Entry, Return, RwWord};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
+use fibre_core::internal::{Limit, Outcome, Resume, may_spin, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Awaited, Limit, Outcome, Resume, WaitKind, may_spin, yield_point};
+use fibre_core::{WaitKind, WaitObject};
 
 /// The last and longest of the pauses in a spin, in `spin_loop` hints.
 const LONGEST_PAUSE: u32 = 64;
 
-/// A read-write lock without a value, and without guards: what languages without borrows wrap.
+/// A read-write lock without a value and without guards, for wrappers in languages without borrows.
 ///
-/// All zeros is a free one; it has 32 bytes. There is no owner: any fibre or thread may give back what
-/// another one took, but nobody may give back what nobody has. For Rust there is
+/// All zeros is a free lock; it has 32 bytes. There is no owner: any fibre or thread may give back
+/// what another one took. But only a held lock may be given back. For Rust there is
 /// [`RwLock`](crate::RwLock).
 ///
 /// ```
-/// use fibre_core::Limit;
+/// use fibre_core::internal::Limit;
 /// use fibre_sync::RawRwLock;
 ///
 /// static LOCK: RawRwLock = RawRwLock::new();
@@ -65,7 +66,7 @@ pub struct RawRwLock {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<RawRwLock>() == 32 && align_of::<RawRwLock>() == 8);
 
-/// Those who wait.
+/// The waiters.
 #[derive(Debug, Default)]
 struct Queue {
     readers: WaitList,
@@ -73,23 +74,23 @@ struct Queue {
 }
 
 impl Queue {
-    /// Whether nobody waits.
+    /// Whether both lists are empty.
     fn is_empty(&self) -> bool {
         self.readers.is_empty() && self.writers.is_empty()
     }
 }
 
-/// Those to whom the lock has been handed, and who do not know it yet.
+/// The waiters to which the lock has been handed, before they are resumed.
 #[derive(Debug)]
 enum Heirs {
-    /// One, to write.
+    /// One writer.
     Writer(Resume),
-    /// Some, to read.
+    /// A batch of readers.
     Readers(Claimed),
 }
 
 impl Heirs {
-    /// Lets them go on.
+    /// Resumes them.
     fn resume(self) {
         match self {
             Self::Writer(writer) => writer.resume(),
@@ -127,9 +128,9 @@ impl RawRwLock {
         }
     }
 
-    /// Takes the lock for reading; `false`: the limit came first. Blocks the fibre, or the thread if
-    /// the caller is not a fibre. One who has it already and reads again may wait for ever: for a
-    /// writer that waits for the caller.
+    /// Takes the lock for reading. Returns `false` if the limit came first. Blocks the fibre, or
+    /// the thread if the caller is not a fibre. A holder that reads again may wait for ever: for a
+    /// writer that waits for it.
     ///
     /// # Panics
     ///
@@ -149,11 +150,11 @@ impl RawRwLock {
         self.word.try_read()
     }
 
-    /// [`read`](Self::read) for one who joins those that read already, also if a writer waits: so one may
-    /// read again what one reads, and writers may wait for as long as somebody reads at any moment.
+    /// [`read`](Self::read) that joins the present readers, also if a writer waits. So a reader may
+    /// read again, and writers may wait for as long as there is a reader at every moment.
     ///
     /// ```
-    /// use fibre_core::Limit;
+    /// use fibre_core::internal::Limit;
     ///
     /// let lock = fibre_sync::RawRwLock::new();
     /// assert!(lock.read_joining(Limit::None) && lock.try_read_joining());
@@ -170,15 +171,15 @@ impl RawRwLock {
         self.try_read_joining() || self.wait_to_read(limit, || self.word.join_or_queue())
     }
 
-    /// [`try_read`](Self::try_read) for one who joins those that read already, also if a writer
-    /// waits. Blocks nothing.
+    /// [`try_read`](Self::try_read) that joins the present readers, also if a writer waits. Blocks
+    /// nothing.
     #[inline]
     #[must_use = "`false` means that the lock has not been taken"]
     pub fn try_read_joining(&self) -> bool {
         self.word.try_read() || self.word.readers() > 0 && self.join()
     }
 
-    /// Joins those that read, if somebody does.
+    /// Joins the present readers, if there are any.
     #[cold]
     fn join(&self) -> bool {
         let hasty = planted("read-write lock: a reader joins without the queue's lock");
@@ -186,8 +187,8 @@ impl RawRwLock {
         self.word.join()
     }
 
-    /// Takes the lock for writing; `false`: the limit came first. Blocks the fibre, or the thread if
-    /// the caller is not a fibre.
+    /// Takes the lock for writing. Returns `false` if the limit came first. Blocks the fibre, or
+    /// the thread if the caller is not a fibre.
     #[inline]
     #[must_use = "`false` means that the lock has not been taken"]
     #[track_caller]
@@ -196,7 +197,7 @@ impl RawRwLock {
         self.word.try_write() || self.write_contended(limit)
     }
 
-    /// Takes the lock for writing, if nobody has it. Blocks nothing.
+    /// Takes the lock for writing, if it is free. Blocks nothing.
     #[inline]
     #[must_use = "`false` means that the lock has not been taken"]
     pub fn try_write(&self) -> bool {
@@ -207,7 +208,7 @@ impl RawRwLock {
     ///
     /// # Safety
     ///
-    /// It has been taken for reading, and is given back once.
+    /// The lock has been taken for reading, and is given back once.
     #[inline]
     pub unsafe fn unlock_read(&self) {
         if self.word.end_read() == Return::PassOn {
@@ -219,7 +220,7 @@ impl RawRwLock {
     ///
     /// # Safety
     ///
-    /// It has been taken for writing, and is given back once.
+    /// The lock has been taken for writing, and is given back once.
     #[inline]
     pub unsafe fn unlock_write(&self) {
         if self.word.end_write() == Return::PassOn {
@@ -227,13 +228,13 @@ impl RawRwLock {
         }
     }
 
-    /// Gives back whichever it was taken for. Blocks nothing.
+    /// Gives the lock back, whether it was taken for reading or for writing. Blocks nothing.
     ///
     /// # Safety
     ///
-    /// The caller has it, and gives it back once.
+    /// The caller has the lock, and gives it back once.
     pub unsafe fn unlock(&self) {
-        // SAFETY: while the caller has it, nobody has it for the other purpose.
+        // SAFETY: while the caller has the lock, no one else has it for the other purpose.
         unsafe {
             if self.is_written() {
                 self.unlock_write();
@@ -243,12 +244,12 @@ impl RawRwLock {
         }
     }
 
-    /// Turns writing into reading, without anybody writing in between; the readers that wait come
-    /// in, too. Blocks nothing.
+    /// Turns writing into reading, without another writer in between. The waiting readers come in,
+    /// too. Blocks nothing.
     ///
     /// # Safety
     ///
-    /// It has been taken for writing; from here on it is one of reading.
+    /// The lock has been taken for writing; from here on it counts as taken for reading.
     #[inline]
     pub unsafe fn downgrade(&self) {
         if self.word.downgrade() == Return::PassOn {
@@ -256,25 +257,25 @@ impl RawRwLock {
         }
     }
 
-    /// Whether somebody has it at this moment, or waits for it.
+    /// Whether the lock is held or waited for at this moment.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
         !self.word.is_free()
     }
 
-    /// Whether somebody writes at this moment.
+    /// Whether a writer has the lock at this moment.
     #[must_use]
     pub fn is_written(&self) -> bool {
         self.word.is_written()
     }
 
-    /// How many read at this moment.
+    /// How many readers have the lock at this moment.
     #[must_use]
     pub fn readers(&self) -> usize {
         self.word.readers()
     }
 
-    /// Tries for a moment, less and less often.
+    /// Tries `try_it` for a moment, less and less often.
     fn spin(&self, mut try_it: impl FnMut() -> bool) -> bool {
         let mut pause = 1;
         while pause <= LONGEST_PAUSE && may_spin() && !self.word.has_queue() {
@@ -329,7 +330,7 @@ impl RawRwLock {
         // SAFETY: the lists are in `self`, which is borrowed, and nobody replaces them.
         let outcome = unsafe {
             wait_or_leave(
-                Spot::new(Awaited::new(WaitKind::RwLock, self), Place::Last),
+                Spot::new(WaitObject::new(WaitKind::RwLock, self), Place::Last),
                 &self.queue,
                 list,
                 limit,
@@ -346,13 +347,13 @@ impl RawRwLock {
         }
     }
 
-    /// After somebody has given up: makes the word what it would be if that one had not come.
+    /// After a waiter has given up: makes the word what it would be if that waiter had not come.
     fn settle(&self, queue: &mut Queue) -> Option<Claimed> {
         if !self.word.has_queue() || !queue.writers.is_empty() {
             return None;
         }
         if !self.word.is_written() {
-            // They waited behind that one only.
+            // The readers waited only behind that writer.
             if planted("read-write lock: a writer that gives up forgets the readers behind it") {
                 return None;
             }
@@ -366,7 +367,7 @@ impl RawRwLock {
         None
     }
 
-    /// The last reader's part, when somebody waits.
+    /// The last reader's hand-over, when the queue has waiters.
     #[cold]
     fn pass_on_read(&self) {
         loop {
@@ -386,7 +387,7 @@ impl RawRwLock {
         }
     }
 
-    /// The writer's part, when somebody waits.
+    /// The writer's hand-over, when the queue has waiters.
     #[cold]
     fn pass_on_write(&self) {
         loop {
@@ -408,7 +409,7 @@ impl RawRwLock {
         }
     }
 
-    /// The part of a writer that goes on as a reader, when somebody waits.
+    /// The hand-over of a writer that goes on as a reader, when the queue has waiters.
     #[cold]
     fn downgrade_contended(&self) {
         let mut queue = self.queue.lock();
@@ -427,7 +428,7 @@ impl RawRwLock {
         Some(Heirs::Writer(writer))
     }
 
-    /// Hands the lock to all readers that wait, and to as many others.
+    /// Hands the lock to all waiting readers; `others` more readers keep it.
     fn to_the_readers(&self, queue: &mut Queue, others: usize) -> Option<Heirs> {
         let readers = queue.readers.claim_all(0);
         if readers.is_empty() {

@@ -1,33 +1,34 @@
 //! A read-write lock around a value.
 //!
-//! Guards over [`RawRwLock`], which tells how it works. There is no poisoning, as for the
-//! [`Mutex`](crate::Mutex): after a panic of a writer the lock is simply free.
+//! Guards over [`RawRwLock`], whose text explains the lock. As with the [`Mutex`](crate::Mutex),
+//! there is no poisoning: after a panic of a writer the lock is simply free.
 
 use crate::owner::Owner;
 use crate::raw_rw_lock::RawRwLock;
-use fibre_core::{Cancelled, Limit, cancellation_point};
+use fibre_core::internal::Limit;
+use fibre_core::{Cancelled, cancellation_point};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
-/// A value that many may read at once, or one may change. For fibres and threads.
+/// A value that many may read at once, or one may change, shared by fibres and threads.
 ///
-/// Neither side starves: who comes while somebody waits stands behind, and readers and writers take
-/// turns (see [`RawRwLock`]). So a fibre that reads must not read again before it is done: a writer
-/// that came in between waits for the first reading, and the second one for that writer. There is no way
-/// from reading to writing but to let go; from writing to reading there is
+/// Neither side starves: a caller that comes while others wait stands behind them, and readers and
+/// writers take turns (see [`RawRwLock`]). So a fibre that reads must not read again before it is
+/// done: a writer that came in between would wait for the first read, and the second read for that
+/// writer. A reader has to unlock before it can write; a writer becomes a reader by
 /// [`RwLockWriteGuard::downgrade`].
 ///
-/// Readers on several processors share one counter, and so a cache line; what is read for a few
-/// nanoseconds by all of them is not made faster by it than by a mutex.
+/// Readers on several processors share one counter, and so a cache line. For reads of a few
+/// nanoseconds it is no faster than a mutex.
 ///
 /// ```
-/// use fibre_sync::RwLock;
+/// use fibre::sync::RwLock;
 ///
 /// let table = RwLock::new(vec![1]);
-/// fibre_core::scope(|scope| {
+/// fibre::scope(|scope| {
 ///     scope.spawn(|| table.write().push(2));
 ///     for _ in 0..3 {
 ///         scope.spawn(|| assert!(!table.read().is_empty()));
@@ -38,7 +39,7 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub struct RwLock<T: ?Sized> {
     raw: RawRwLock,
-    /// Who writes, in builds that know.
+    /// The writer, in builds with debug assertions.
     writer: Owner,
     value: UnsafeCell<T>,
 }
@@ -84,9 +85,10 @@ impl<T> RwLock<T> {
 
 impl<T: ?Sized> RwLock<T> {
     /// Waits until the caller may read. Blocks the fibre, or the thread if the caller is not a
-    /// fibre. One who reads already may wait for ever.
+    /// fibre. A caller that reads already may wait for ever.
     ///
-    /// Like [`Mutex::lock`](crate::Mutex::lock), it may let other fibres run even if the lock is free.
+    /// Like [`Mutex::lock`](crate::Mutex::lock), it may let other fibres run even if the lock is
+    /// free.
     #[inline]
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
@@ -104,7 +106,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// Like [`read`](Self::read), but gives up after `timeout`, or when the fibre is cancelled. A
-    /// timeout of nothing, and a cancelled fibre, try once.
+    /// zero timeout, and a cancelled fibre, try once.
     #[track_caller]
     pub fn read_timeout(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
         self.read_within(Limit::after(timeout))
@@ -128,17 +130,18 @@ impl<T: ?Sized> RwLock<T> {
         self.read_within(Limit::Cancellation).ok_or(Cancelled)
     }
 
-    /// The common part.
+    /// The form that all with a limit share.
     #[track_caller]
     fn read_within(&self, limit: Limit) -> Option<RwLockReadGuard<'_, T>> {
         self.raw.read(limit).then(|| RwLockReadGuard::new(self))
     }
 
-    /// Waits until the caller may change the value. Blocks the fibre, or the thread if the caller is not a
-    /// fibre. One who has the lock already waits for ever, or panics in builds with debug assertions
-    /// if it writes.
+    /// Waits until the caller may change the value. Blocks the fibre, or the thread if the caller
+    /// is not a fibre. A caller that has the lock already waits for ever, or, if it writes, panics
+    /// in builds with debug assertions.
     ///
-    /// Like [`Mutex::lock`](crate::Mutex::lock), it may let other fibres run even if the lock is free.
+    /// Like [`Mutex::lock`](crate::Mutex::lock), it may let other fibres run even if the lock is
+    /// free.
     #[inline]
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
@@ -148,7 +151,7 @@ impl<T: ?Sized> RwLock<T> {
         RwLockWriteGuard::new(self)
     }
 
-    /// Takes the lock for writing, if nobody has it. Blocks nothing.
+    /// Takes the lock for writing, if it is free. Blocks nothing.
     #[inline]
     #[track_caller]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
@@ -159,7 +162,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// Like [`write`](Self::write), but gives up after `timeout`, or when the fibre is cancelled. A
-    /// timeout of nothing, and a cancelled fibre, try once.
+    /// zero timeout, and a cancelled fibre, try once.
     #[track_caller]
     pub fn write_timeout(&self, timeout: Duration) -> Option<RwLockWriteGuard<'_, T>> {
         self.write_within(Limit::after(timeout))
@@ -183,7 +186,7 @@ impl<T: ?Sized> RwLock<T> {
         self.write_within(Limit::Cancellation).ok_or(Cancelled)
     }
 
-    /// The common part.
+    /// The form that all with a limit share.
     #[track_caller]
     fn write_within(&self, limit: Limit) -> Option<RwLockWriteGuard<'_, T>> {
         match self.raw.write(limit) {
@@ -192,7 +195,7 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// Panics if the caller writes, in builds that know.
+    /// In builds with debug assertions, panics if the caller writes.
     #[inline]
     #[track_caller]
     fn refuse_writer(&self) {
@@ -200,7 +203,7 @@ impl<T: ?Sized> RwLock<T> {
         self.writer.refuse_itself("read-write lock", address);
     }
 
-    /// The value, without locking: the borrow shows that nobody else has the lock.
+    /// The value, without locking: the exclusive borrow proves that the lock is free.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -247,7 +250,7 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: nobody writes while we read.
+        // SAFETY: no caller writes while this guard reads.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -255,7 +258,7 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this guard's reading.
+        // SAFETY: this guard took the lock for reading.
         unsafe { self.lock.raw.unlock_read() };
     }
 }
@@ -266,7 +269,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
     }
 }
 
-/// Exclusive access to a [`RwLock`]'s value; dropping it ends the writing.
+/// Exclusive access to a [`RwLock`]'s value; dropping it unlocks.
 #[must_use = "the lock is given back when the guard is dropped"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
@@ -289,11 +292,11 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         }
     }
 
-    /// Turns the writing into a reading, without anybody writing in between. Readers that wait come
-    /// in at once. Blocks nothing.
+    /// Turns the write lock into a read lock, without another writer in between. Waiting readers
+    /// come in at once. Blocks nothing.
     ///
     /// ```
-    /// use fibre_sync::{RwLock, RwLockWriteGuard};
+    /// use fibre::sync::{RwLock, RwLockWriteGuard};
     ///
     /// let lock = RwLock::new(1);
     /// let mut guard = lock.write();
@@ -305,7 +308,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let lock = guard.lock;
         std::mem::forget(guard);
         lock.writer.leave();
-        // SAFETY: the writing was the guard's; what it becomes is the new one's.
+        // SAFETY: the old guard had the lock for writing; the new one has it for reading.
         unsafe { lock.raw.downgrade() };
         RwLockReadGuard::new(lock)
     }
@@ -315,14 +318,14 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: nobody else has the lock.
+        // SAFETY: this guard alone has the lock.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: nobody else has the lock.
+        // SAFETY: this guard alone has the lock.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -331,7 +334,7 @@ impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.lock.writer.leave();
-        // SAFETY: this guard's writing.
+        // SAFETY: this guard took the lock for writing.
         unsafe { self.lock.raw.unlock_write() };
     }
 }

@@ -1,4 +1,4 @@
-//! The word of a read-write lock: who has it, and whether somebody waits for it.
+//! The word of a read-write lock: its holders, and whether callers wait for it.
 //!
 //! ```text
 //!   bit 0    WRITER   a writer has it
@@ -8,47 +8,48 @@
 //!
 //! Invariants:
 //!
-//! 1. Never both a writer and readers.
-//! 2. While it is `QUEUED`, somebody has it. So it is never free for one who overtakes.
+//! 1. There are never both a writer and readers.
+//! 2. While the word is `QUEUED`, the lock is held. So it is never free for a caller that
+//!    overtakes.
 //! 3. `QUEUED` is set and cleared under the lock of the queue. Without that lock, a `QUEUED` word
-//!    changes only by readers that go and are not the last one. With it, readers may join others.
+//!    changes only when a reader goes that is not the last one. With it, readers may join others.
 //!
 //! # Memory ordering
 //!
-//! Taking acquires, giving back releases. Readers that go form a release sequence, so a writer
-//! that takes the free word has acquired from all of them. Who hands the word over has it, reads
-//! it with acquire first, and releases by the store; whoever gets it so, acquires by its claim,
-//! which comes after that reading.
+//! Taking acquires, giving back releases. Readers that go form a release sequence, so a writer that
+//! takes the free word has acquired from all of them. The holder that hands the word over first
+//! reads it with acquire, and releases by the store. The new holder acquires by its claim, which
+//! comes after that read.
 
 use fibre_core::sync::{AtomicU32, Ordering, planted};
 
-/// A writer has it.
+/// A writer holds the lock.
 const WRITER: u32 = 1;
-/// Somebody waits.
+/// The queue has waiters.
 const QUEUED: u32 = 2;
-/// One reader.
+/// The unit of the count of readers.
 const READER: u32 = 4;
-/// No reader comes by itself when so many are there; half of the count is left for those that
-/// are let in together.
+/// At so many readers no other one comes by itself. Half of the count is left for readers that are
+/// let in together.
 const FULL: u32 = 1 << 31;
 
-/// What one is to do who gives the lock back.
+/// What a holder that gives the lock back has to do.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Return {
-    /// Nothing: it is given back.
+    /// Nothing: the lock has been given back.
     Done,
-    /// It is still the caller's: pass it on, under the queue's lock.
+    /// Pass the lock on, under the queue's lock: it is still the caller's.
     PassOn,
 }
 
-/// What one found who came under the queue's lock.
+/// What a caller found that came under the queue's lock.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     /// The lock is the caller's.
     Taken,
-    /// The caller is to wait.
+    /// The caller has to wait.
     Queued,
 }
 
@@ -64,28 +65,28 @@ impl fibre_core::sync::EndOfFrame for RwWord {
 }
 
 impl RwWord {
-    /// Nobody has it.
+    /// The word of a free lock.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// Whether nobody has it.
+    /// Whether the lock is free.
     pub fn is_free(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether a writer has it. Acquires what the last one that gave it back has released.
+    /// Whether a writer holds the lock. Acquires what the last holder released.
     pub fn is_written(&self) -> bool {
         self.0.load(Ordering::Acquire) & WRITER != 0
     }
 
-    /// Whether somebody waits.
+    /// Whether the queue has waiters.
     pub fn has_queue(&self) -> bool {
         self.0.load(Ordering::Relaxed) & QUEUED != 0
     }
 
-    /// How many readers have it.
+    /// How many readers hold the lock.
     pub fn readers(&self) -> usize {
         (self.0.load(Ordering::Relaxed) / READER) as usize
     }
@@ -95,7 +96,7 @@ impl RwWord {
         self.0.load(Ordering::Relaxed) >= FULL
     }
 
-    /// One reader more, unless it has to wait.
+    /// Adds a reader, unless it has to wait. Returns whether it did.
     #[inline]
     pub fn try_read(&self) -> bool {
         let mut now = self.0.load(Ordering::Relaxed);
@@ -108,7 +109,7 @@ impl RwWord {
         false
     }
 
-    /// A writer, if nobody has it.
+    /// Takes a free lock for a writer. Returns whether it did.
     #[inline]
     pub fn try_write(&self) -> bool {
         self.0
@@ -116,7 +117,7 @@ impl RwWord {
             .is_ok()
     }
 
-    /// One reader less, unless it is the last one and somebody waits.
+    /// Removes a reader, unless it is the last one and the queue has waiters.
     #[inline]
     pub fn end_read(&self) -> Return {
         let mut now = self.0.load(Ordering::Relaxed);
@@ -129,19 +130,19 @@ impl RwWord {
         Return::PassOn
     }
 
-    /// No writer any more, unless somebody waits.
+    /// Removes the writer, unless the queue has waiters.
     #[inline]
     pub fn end_write(&self) -> Return {
         self.leave_to(0)
     }
 
-    /// A reader instead of a writer, unless somebody waits.
+    /// Turns the writer into a reader, unless the queue has waiters.
     #[inline]
     pub fn downgrade(&self) -> Return {
         self.leave_to(READER)
     }
 
-    /// What the writer that goes leaves behind, if nobody waits.
+    /// Replaces the writer by `next`, unless the queue has waiters.
     #[inline]
     fn leave_to(&self, next: u32) -> Return {
         match self
@@ -153,7 +154,7 @@ impl RwWord {
         }
     }
 
-    /// A reader comes under the queue's lock.
+    /// Adds a reader, or sets `QUEUED`. Under the queue's lock.
     pub fn read_or_queue(&self) -> Entry {
         loop {
             if self.try_read() {
@@ -165,7 +166,8 @@ impl RwWord {
         }
     }
 
-    /// The same for a reader that goes before all that wait if others read.
+    /// [`read_or_queue`](Self::read_or_queue) for a reader that joins other readers before all
+    /// waiters.
     pub fn join_or_queue(&self) -> Entry {
         loop {
             if self.try_read() || self.join() {
@@ -177,8 +179,9 @@ impl RwWord {
         }
     }
 
-    /// One reader more if others read, whoever waits. Under the queue's lock: so nobody hands the lock over
-    /// meanwhile, and the last reader, who may be about to, looks again.
+    /// Adds a reader if others read, also if the queue has waiters. Under the queue's lock: so no
+    /// holder hands the lock over meanwhile, and the last reader, which may be about to, looks
+    /// again.
     pub fn join(&self) -> bool {
         let mut now = self.0.load(Ordering::Relaxed);
         while now & WRITER == 0 && (READER..FULL).contains(&now) {
@@ -190,7 +193,7 @@ impl RwWord {
         false
     }
 
-    /// A writer comes under the queue's lock.
+    /// Takes the lock for a writer, or sets `QUEUED`. Under the queue's lock.
     pub fn write_or_queue(&self) -> Entry {
         loop {
             if self.try_write() {
@@ -202,7 +205,7 @@ impl RwWord {
         }
     }
 
-    /// Notes that somebody waits, if that is so.
+    /// Sets `QUEUED`, if `waits` says of the word that the caller has to wait.
     fn queue_if(&self, waits: impl Fn(u32) -> bool) -> bool {
         let now = self.0.load(Ordering::Relaxed);
         if planted("read-write lock: who waits leaves no mark") {
@@ -211,30 +214,31 @@ impl RwWord {
         waits(now) && self.exchange(now, now | QUEUED, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether its only holder is to pass it on. Under the queue's lock, for that holder: those that
-    /// give up may have changed this.
+    /// Whether the only holder has to pass the lock on. Under the queue's lock, for that holder:
+    /// waiters that gave up may have changed this.
     pub fn is_to_be_passed_on(&self) -> bool {
         let now = self.0.load(Ordering::Acquire);
         now == WRITER | QUEUED || now == READER | QUEUED
     }
 
-    /// From its only holder to a writer. Under the queue's lock, as all that follow.
+    /// Hands the lock from its only holder to a writer. Under the queue's lock, as all methods that
+    /// follow.
     pub fn hand_to_writer(&self, others_wait: bool) {
         self.hand_over(WRITER, others_wait);
     }
 
-    /// From its only holder to so many readers.
+    /// Hands the lock from its only holder to so many readers.
     pub fn hand_to_readers(&self, readers: usize, others_wait: bool) {
         self.hand_over(count_of(readers), others_wait);
     }
 
-    /// The common part.
+    /// Stores the word of the new holders.
     fn hand_over(&self, next: u32, others_wait: bool) {
         let queued = if others_wait { QUEUED } else { 0 };
         self.0.store(next | queued, Ordering::Release);
     }
 
-    /// Nobody waits any more; so many readers that did join those that have it.
+    /// Clears `QUEUED` and adds so many readers, which have waited, to those that hold the lock.
     pub fn let_in(&self, readers: usize) {
         let mut now = self.0.load(Ordering::Relaxed);
         loop {
@@ -246,7 +250,7 @@ impl RwWord {
         }
     }
 
-    /// Nobody waits any more.
+    /// Clears `QUEUED`.
     pub fn nobody_waits(&self) {
         self.0.fetch_and(!QUEUED, Ordering::Relaxed);
     }

@@ -1,30 +1,31 @@
 //! A counting semaphore for fibres.
 //!
-//! Permits are handed over: a release gives its permits to those that have waited
-//! longest, if any, and else adds them to the count. So nobody overtakes, and a
-//! permit is never both counted and handed over. Whether a waiter's deadline, its
-//! cancellation, or the release wins is decided by the waiter's outcome, so no permit is lost.
+//! Permits are handed over: a release gives its permits to the waiters that have waited longest,
+//! and adds the rest to the count. So no caller overtakes, and a permit is never both counted and
+//! handed over. The waiter's outcome decides whether its deadline, its cancellation or the release
+//! wins, so no permit is lost.
 //!
-//! Somebody may ask for several permits at once. While it is the first one and there are too few,
-//! what is released is *saved* for it, and those behind it wait, also those who ask for less: else
-//! it would starve. If it gives up, what was saved goes to them.
+//! A caller may ask for several permits at once. While it is the first waiter and there are too
+//! few, released permits are *saved* for it. The waiters behind it wait on, even if they ask for
+//! fewer: otherwise it would starve. If it gives up, the saved permits go to them.
 //!
-//! All this is for a list with somebody in it who asks for several; as long as there is nobody of
-//! that kind, a release looks at nothing but the first one.
+//! All this concerns only lists with such a waiter; without one, a release looks at the first
+//! waiter only.
 
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait, wait_or_leave};
+use fibre_core::internal::{Limit, Outcome, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point, yield_point};
+use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
 use std::time::{Duration, Instant};
 
 /// A counting semaphore: `acquire` waits for a permit, `release` brings one. First
 /// come, first served.
 ///
-/// Permits belong to nobody: any fibre or thread may release, also one that has not acquired. For
+/// Permits have no owner: any fibre or thread may release, also one that has not acquired. For
 /// permits that come back by themselves see [`permit`](Self::permit).
 ///
 /// ```
-/// let permits = fibre_sync::Semaphore::new(2);
+/// let permits = fibre::sync::Semaphore::new(2);
 /// permits.acquire();
 /// permits.acquire();
 /// assert!(!permits.try_acquire());
@@ -39,21 +40,21 @@ pub struct Semaphore {
 /// What the lock protects.
 #[derive(Debug, Default)]
 struct State {
-    /// Permits that nobody has; zero while somebody waits.
+    /// Free permits; zero while a waiter is in the list.
     permits: usize,
-    /// Permits for the first one that waits, who asks for more; zero if it asks for one.
+    /// Permits saved for the first waiter, which asks for more; zero if it asks for one.
     saved: usize,
-    /// How many of those that wait ask for more than one.
+    /// How many waiters ask for more than one permit.
     many: usize,
     waiting: WaitList,
 }
 
-/// There would be more permits than can be counted, or than there may be.
+/// The error of more permits than can be counted, or than there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Overflow;
 
 impl State {
-    /// Without anybody who waits.
+    /// The state without waiters.
     const fn new(permits: usize) -> Self {
         Self {
             permits,
@@ -63,14 +64,14 @@ impl State {
         }
     }
 
-    /// Takes a permit, if one is there.
+    /// Takes a permit, if one is free.
     fn take(&mut self) -> bool {
         let there = self.permits > 0;
         self.permits -= usize::from(there);
         there
     }
 
-    /// Takes so many permits, if they are there and nobody waits.
+    /// Takes so many permits, if they are free and the list is empty.
     fn take_many(&mut self, count: usize) -> bool {
         let there = self.permits >= count && (self.waiting.is_empty() || count == 0);
         if there {
@@ -79,7 +80,7 @@ impl State {
         there
     }
 
-    /// Brings permits.
+    /// Adds permits, and claims the waiters that get them.
     fn bring(&mut self, count: usize, most: usize) -> Result<Claimed, Overflow> {
         let there = self.permits + self.saved;
         if count > most.saturating_sub(there) {
@@ -90,7 +91,7 @@ impl State {
         Ok(self.settle())
     }
 
-    /// Gives what was saved to those that have waited longest, as far as it goes.
+    /// Gives the saved permits to the waiters that have waited longest, as far as they go.
     fn settle(&mut self) -> Claimed {
         let mut served = Claimed::none();
         while let Some(shown) = self.waiting.first_shows() {
@@ -98,7 +99,8 @@ impl State {
             if asks > self.saved {
                 return served;
             }
-            if self.waiting.claim_first_of_many(0, &mut served) {
+            let won = self.waiting.claim_first_of_many(0, &mut served);
+            if won || planted("semaphore: a claim that was lost is counted") {
                 self.saved -= asks;
                 self.many -= usize::from(asks > 1);
             }
@@ -141,22 +143,22 @@ impl Semaphore {
         self.acquire_within(Limit::None);
     }
 
-    /// Takes a permit if one is there. Blocks nothing.
+    /// Takes a permit if one is free. Blocks nothing.
     #[must_use = "`false` means that there is no permit"]
     pub fn try_acquire(&self) -> bool {
         self.state.lock().take()
     }
 
     /// Like [`acquire`](Self::acquire), but gives up after `timeout`, or when the fibre is
-    /// cancelled; says whether the permit is the caller's.
+    /// cancelled. Returns whether the permit is the caller's.
     #[must_use = "`false` means that there is no permit"]
     pub fn acquire_timeout(&self, timeout: Duration) -> bool {
         self.acquire_within(Limit::after(timeout))
     }
 
-    /// Like [`acquire`](Self::acquire), but gives up at `deadline`, or when the fibre is
-    /// cancelled; says whether the permit is the caller's. A deadline in the past, and a
-    /// cancelled fibre, try once.
+    /// Like [`acquire`](Self::acquire), but gives up at `deadline`, or when the fibre is cancelled.
+    /// Returns whether the permit is the caller's. A deadline in the past, and a cancelled fibre,
+    /// try once.
     #[must_use = "`false` means that there is no permit"]
     pub fn acquire_until(&self, deadline: Instant) -> bool {
         self.acquire_within(Limit::Deadline(deadline))
@@ -176,12 +178,11 @@ impl Semaphore {
         }
     }
 
-    /// Waits for so many permits and takes all of them at once. Those who come later wait behind
-    /// it, however little they ask for. Blocks the fibre, or the thread if the caller is not a
-    /// fibre.
+    /// Waits for so many permits and takes all of them at once. Later callers wait behind it,
+    /// however few they ask for. Blocks the fibre, or the thread if the caller is not a fibre.
     ///
     /// ```
-    /// let permits = fibre_sync::Semaphore::new(3);
+    /// let permits = fibre::sync::Semaphore::new(3);
     /// permits.acquire_many(2);
     /// assert!(!permits.try_acquire_many(2));
     /// permits.release_many(2);
@@ -192,7 +193,7 @@ impl Semaphore {
         self.acquire_many_within(count, Limit::None);
     }
 
-    /// Takes so many permits if they are there and nobody waits. Blocks nothing.
+    /// Takes so many permits if they are free and no other caller waits. Blocks nothing.
     #[must_use = "`false` means that none has been taken"]
     pub fn try_acquire_many(&self, count: usize) -> bool {
         self.state.lock().take_many(count)
@@ -226,13 +227,13 @@ impl Semaphore {
         }
     }
 
-    /// One permit.
+    /// Waits for one permit, within a limit.
     pub(crate) fn acquire_within(&self, limit: Limit) -> bool {
         yield_point();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait(
-                Awaited::new(WaitKind::Semaphore, self),
+                WaitObject::new(WaitKind::Semaphore, self),
                 &self.state,
                 |state| &mut state.waiting,
                 limit,
@@ -243,7 +244,7 @@ impl Semaphore {
         matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
     }
 
-    /// Any number of permits.
+    /// Waits for any number of permits, within a limit.
     pub(crate) fn acquire_many_within(&self, count: usize, limit: Limit) -> bool {
         if count == 1 {
             return self.acquire_within(limit);
@@ -269,7 +270,7 @@ impl Semaphore {
         let outcome = unsafe {
             wait_or_leave(
                 Spot::new(
-                    Awaited::new(WaitKind::Semaphore, self),
+                    WaitObject::new(WaitKind::Semaphore, self),
                     Place::LastShowing(asks),
                 ),
                 &self.state,
@@ -284,7 +285,7 @@ impl Semaphore {
         matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
     }
 
-    /// Brings a permit. Blocks nothing; any thread, also one that never acquired.
+    /// Adds a permit. Blocks nothing. Any thread may call it, also one that never acquired.
     ///
     /// # Panics
     ///
@@ -310,24 +311,24 @@ impl Semaphore {
         }
     }
 
-    /// Brings so many permits, all at once. Blocks nothing; any thread.
+    /// Adds so many permits, all at once. Blocks nothing. Any thread may call it.
     ///
     /// # Panics
     ///
-    /// If there were more than `usize::MAX` then; none has been brought.
+    /// If there would be more than `usize::MAX`; then none has been added.
     pub fn release_many(&self, count: usize) {
         if self.try_release_many(count, usize::MAX).is_err() {
             too_many();
         }
     }
 
-    /// Brings so many permits, unless more than `most` would be there that nobody has.
+    /// Adds so many permits, unless more than `most` would be free.
     pub(crate) fn try_release_many(&self, count: usize, most: usize) -> Result<(), Overflow> {
         let brought = self.state.lock().bring(count, most);
         brought.map(Claimed::resume)
     }
 
-    /// How many permits there are at this moment that nobody has.
+    /// How many permits are free at this moment.
     #[must_use]
     pub fn available(&self) -> usize {
         let state = self.state.lock();
@@ -338,4 +339,95 @@ impl Semaphore {
 #[cold]
 fn too_many() -> ! {
     panic!("more permits were released than a semaphore can count")
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::thread;
+
+    /// Long enough to have waited.
+    const SHORT: Duration = Duration::from_millis(5);
+
+    /// Waits until a waiter is in the list.
+    fn await_waiter(semaphore: &Semaphore) {
+        while semaphore.state.lock().waiting.is_empty() {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn permits_are_taken_and_brought() {
+        let semaphore = Semaphore::new(6);
+        semaphore.acquire_many(2);
+        assert_eq!(semaphore.available(), 4);
+        semaphore.acquire_many(1);
+        assert!(semaphore.acquire_timeout(SHORT));
+        assert!(semaphore.acquire_many_timeout(2, SHORT));
+        assert_eq!(semaphore.available(), 0);
+        assert!(!semaphore.acquire_timeout(SHORT) && !semaphore.try_acquire());
+        assert!(!semaphore.acquire_many_timeout(2, SHORT) && !semaphore.try_acquire_many(1));
+        assert!(semaphore.try_acquire_many(0) && semaphore.acquire_many_timeout(0, SHORT));
+        semaphore.release_many(3);
+        assert_eq!(semaphore.available(), 3);
+        assert!(semaphore.acquire_cancellable().is_ok());
+        assert!(semaphore.acquire_many_cancellable(2).is_ok());
+        assert_eq!(semaphore.available(), 0);
+    }
+
+    #[test]
+    fn there_are_no_more_than_there_may_be() {
+        let semaphore = Semaphore::new(3);
+        assert_eq!(semaphore.try_release_many(3, 5), Err(Overflow));
+        assert_eq!(semaphore.try_release_many(2, 5), Ok(()));
+        assert_eq!(semaphore.try_release_many(1, 5), Err(Overflow));
+        assert_eq!(semaphore.try_release_many(0, 5), Ok(()));
+        assert_eq!(semaphore.available(), 5);
+        let brings_all = AssertUnwindSafe(|| semaphore.release_many(usize::MAX));
+        assert!(catch_unwind(brings_all).is_err());
+        assert_eq!(semaphore.available(), 5, "none has been brought");
+    }
+
+    /// Permits saved for a waiter go to no other, until it has them or gives up.
+    #[test]
+    fn permits_are_saved_for_the_first_one() {
+        let semaphore = Semaphore::new(1);
+        thread::scope(|scope| {
+            scope.spawn(|| semaphore.acquire_many(3));
+            await_waiter(&semaphore);
+            assert_eq!(semaphore.available(), 1);
+            assert!(!semaphore.try_acquire() && !semaphore.try_acquire_many(1));
+            assert!(
+                semaphore.try_acquire_many(0),
+                "nothing can be had at any time"
+            );
+            semaphore.release();
+            assert_eq!(semaphore.available(), 2);
+            semaphore.release();
+        });
+        assert_eq!(semaphore.available(), 0);
+        assert_eq!(semaphore.state.lock().many, 0);
+        semaphore.release();
+        assert!(!semaphore.acquire_many_timeout(2, SHORT));
+        assert_eq!(semaphore.state.lock().many, 0);
+        assert_eq!(semaphore.state.lock().permits, 1, "it is saved no more");
+        assert!(semaphore.try_acquire());
+    }
+
+    /// When a waiter gives up, the permits saved for it serve the waiters behind it.
+    #[test]
+    fn who_gives_up_lets_others_go_on() {
+        let semaphore = Semaphore::new(2);
+        thread::scope(|scope| {
+            let large = scope.spawn(|| semaphore.acquire_many_timeout(5, 20 * SHORT));
+            await_waiter(&semaphore);
+            // Callers take one or two at a time, behind the large request or after it.
+            scope.spawn(|| semaphore.acquire());
+            scope.spawn(|| semaphore.acquire_many(1));
+            assert!(large.join().is_ok_and(|taken| !taken));
+        });
+        let state = semaphore.state.lock();
+        assert_eq!((state.permits, state.saved, state.many), (0, 0, 0));
+    }
 }

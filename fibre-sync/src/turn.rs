@@ -1,36 +1,37 @@
-//! What lets models block on a lock that is a bit of some word.
+//! Lets models block on a lock that is a bit of some word.
 //!
 //! Such a lock spins, and the schedules of a spin multiply those of a model until it never ends. So
-//! who wants the bit takes a turn first: nothing at all outside of models, and a lock of loom in
-//! them, which leaves only those at the bit who find it free. That it excludes is then
-//! the turn's doing; that what is written under it is seen by those who look without it, is not.
-//! Models of the bit itself do without turns, by a variant called `turn: nobody waits for any`.
+//! a caller that wants the bit takes a turn first. Outside of models a turn is nothing; in models
+//! it is a lock of loom, so that a caller at the bit always finds it free. Then the turn provides
+//! the exclusion. It does not provide the visibility of what is written under the bit to readers
+//! without it. Models of the bit itself do without turns, by a variant called
+//! `turn: nobody waits for any`.
 
 #[cfg(loom)]
-pub use self::model::{Turn, Turned};
+pub use self::model::{ModelLock, Turn};
 #[cfg(not(loom))]
-pub use self::real::{Turn, Turned};
+pub use self::real::{ModelLock, Turn};
 
 #[cfg(not(loom))]
 mod real {
-    /// The turns of one word: nobody takes any.
+    /// The turns of one word, outside of models.
     #[derive(Debug)]
     pub struct Turn;
 
-    /// Somebody's turn.
+    /// A turn that a caller has taken.
     #[derive(Debug)]
-    pub struct Turned;
+    pub struct ModelLock;
 
     impl Turn {
-        /// Nobody's turn.
+        /// The turns of a word.
         pub const fn new() -> Self {
             Self
         }
 
-        /// The caller's, at once.
+        /// Takes a turn, at once.
         #[inline(always)]
-        pub fn take(&self) -> Turned {
-            Turned
+        pub fn take(&self) -> ModelLock {
+            ModelLock
         }
     }
 }
@@ -44,18 +45,19 @@ mod model {
     #[derive(Debug)]
     pub struct Turn(&'static Mutex<()>);
 
-    /// Somebody's turn.
-    pub type Turned = Option<MutexGuard<'static, ()>>;
+    /// A turn that a caller has taken.
+    pub type ModelLock = Option<MutexGuard<'static, ()>>;
 
     impl Turn {
-        /// Nobody's turn. It outlives the word: it does not take part in who may free that.
+        /// The turns of a word. They outlive the word, so they play no part in when that may be
+        /// freed.
         pub fn new() -> Self {
             Self(Box::leak(Box::new(Mutex::new(()))))
         }
 
-        /// Waits for the caller's.
+        /// Waits for a turn.
         #[allow(clippy::unwrap_used, reason = "a poisoned model has failed already")]
-        pub fn take(&self) -> Turned {
+        pub fn take(&self) -> ModelLock {
             let spins = planted("turn: nobody waits for any");
             (!spins).then(|| self.0.lock().unwrap())
         }

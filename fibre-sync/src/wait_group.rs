@@ -1,16 +1,17 @@
 //! A wait group: waits until a number of jobs are done.
 //!
-//! It is a count, in Go's style, and not a token to be cloned and dropped, as crossbeam has it:
-//! a count needs no allocation, lies in a frame or in a static, can be used again, and is what
-//! other languages can wrap. The safety of the other style, where nothing can be counted twice
-//! or forgotten in a panic, is had from [`WaitGroup::guard`]. Misuse that the count shows is a panic.
+//! It is a count, in Go's style, and not a token to be cloned and dropped, as crossbeam has it: a
+//! count needs no allocation, lies in a frame or in a static, can be used again, and is what other
+//! languages can wrap. The safety of the other style, where nothing can be counted twice or
+//! forgotten in a panic, is had from [`WaitGroup::guard`]. Misuse that the count shows is a panic.
 //!
-//! Whoever brings the count to zero claims all that wait, gives the lock back and then resumes
-//! them. That is its last touch: whoever has waited may free the group.
+//! The caller that brings the count to zero claims all waiters, gives the lock back, and then
+//! resumes them. Giving the lock back is its last touch: a resumed waiter may free the group.
 
 use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::internal::{Limit, Outcome, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Awaited, Cancelled, Limit, Outcome, WaitKind, cancellation_point, yield_point};
+use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
 use std::time::{Duration, Instant};
 
 /// Waits until as many jobs have been done as were added. All zeros is a group without jobs.
@@ -19,14 +20,14 @@ use std::time::{Duration, Instant};
 /// for. A group can be used again.
 ///
 /// ```
-/// use fibre_sync::WaitGroup;
+/// use fibre::sync::WaitGroup;
 /// use std::sync::Arc;
 ///
 /// let group = Arc::new(WaitGroup::new());
 /// for _ in 0..3 {
 ///     group.add(1);
 ///     let group = Arc::clone(&group);
-///     fibre_core::spawn(move || {
+///     fibre::spawn(move || {
 ///         // … the job
 ///         group.done();
 ///     });
@@ -38,10 +39,10 @@ pub struct WaitGroup {
     state: Locked<State>,
 }
 
-/// What the lock protects.
+/// The state that the lock protects.
 #[derive(Debug, Default)]
 struct State {
-    /// Jobs that are not done. If there are none, nobody waits.
+    /// Jobs that are not done. If there are none, no one waits.
     count: usize,
     waiting: WaitList,
 }
@@ -89,7 +90,8 @@ impl WaitGroup {
         );
     }
 
-    /// One job is done; if it was the last one, all that wait go on. Blocks nothing; any thread.
+    /// Records that one job is done; if it was the last one, all waiters go on. Blocks nothing. Any
+    /// thread may call it.
     ///
     /// # Panics
     ///
@@ -114,8 +116,8 @@ impl WaitGroup {
     /// Adds a job that is done when the guard is dropped, be it by a panic.
     ///
     /// ```
-    /// let group = fibre_sync::WaitGroup::new();
-    /// fibre_core::scope(|scope| {
+    /// let group = fibre::sync::WaitGroup::new();
+    /// fibre::scope(|scope| {
     ///     let job = group.guard();
     ///     scope.spawn(move || drop(job));
     ///     group.wait();
@@ -174,13 +176,13 @@ impl WaitGroup {
         done.then_some(()).ok_or(Cancelled)
     }
 
-    /// The common part.
+    /// The form that all with a limit share.
     fn wait_within(&self, limit: Limit) -> bool {
         yield_point();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait(
-                Awaited::new(WaitKind::WaitGroup, self),
+                WaitObject::new(WaitKind::WaitGroup, self),
                 &self.state,
                 |state| &mut state.waiting,
                 limit,

@@ -1,40 +1,40 @@
 //! A FIFO of waiters, and the one way to wait in it.
 //!
-//! The list is intrusive: its nodes lie in the frames of those who wait, so waiting
-//! allocates nothing. It is always used under a lock, which is also the lock that
-//! invariant 1 of `fibre_core`'s waiters asks for: wakers claim under it, and the
-//! waiting side takes its node out under it before its frame ends. The lock is held for a
-//! few instructions and never across a switch.
+//! The list is intrusive: each node lies in the frame of its waiter, so waiting allocates nothing.
+//! The list is always used under a lock, which is also the lock that invariant 1 of `fibre_core`'s
+//! waiters asks for: wakers claim under it, and a waiter takes its node out under it before its
+//! frame ends. The lock is held for a few instructions and never across a switch.
 //!
 //! A node is in the list from [`wait`]'s publication until a waker pops it or the
 //! withdrawal after a deadline or a cancellation removes it.
 
+use fibre_core::WaitObject;
+use fibre_core::internal::{Limit, Outcome, Resume, ShortGuard, ShortLock, Waiter, park_until};
 use fibre_core::sync::{Cell, Framed, planted};
-use fibre_core::{Awaited, Limit, Outcome, Resume, ShortGuard, ShortLock, Waiter, park_until};
 use std::fmt;
 use std::ptr;
 
-/// What protects a list and the state that goes with it.
+/// The lock that protects a list and the state that goes with it.
 pub type Locked<S> = ShortLock<S>;
 
-/// How often the first one in a list lets others be favoured.
+/// How often other waiters may be favoured over the first one of a list.
 const MOST_FAVOURED: u8 = 8;
 
-/// One who waits, in its own frame.
+/// A waiter's place in a list, in the waiter's own frame.
 pub struct Node {
-    /// Whom to wake. Written when the node enters a list.
+    /// The waiter to wake. Written when the node enters a list.
     waiter: Cell<*const Waiter>,
-    /// The one that has waited a little longer; for the first one, the last one.
+    /// The node before this one, which has waited longer; for the first node, the last one.
     before: Cell<*const Node>,
-    /// The one that has waited a little less; for the last one, the first one.
+    /// The node behind this one, which has waited less long; for the last node, the first one.
     behind: Cell<*const Node>,
-    /// What wakers may look at before they resume it.
+    /// A pointer that wakers may read before they resume the waiter.
     shown: Cell<*const ()>,
     /// Whether the node is in a list.
     linked: Cell<bool>,
-    /// Whether those who have this list's lock are the only ones that can end the wait.
+    /// Whether only the holder of this list's lock can end the wait.
     alone: Cell<bool>,
-    /// How often another one was favoured while it was the first.
+    /// How often another waiter was favoured while this one was the first.
     passed_over: Cell<u8>,
 }
 
@@ -68,35 +68,35 @@ impl Node {
         }
     }
 
-    /// Whether it is in a list. Under that list's lock.
+    /// Whether the node is in a list. Under that list's lock.
     #[must_use]
     pub fn is_linked(&self) -> bool {
         self.linked.get()
     }
 
-    /// Lets wakers see something of the one who waits ([`WaitList::claim_first_showing`]). It is
-    /// said before the node enters a list.
+    /// Shows wakers a pointer of the waiter's ([`WaitList::claim_first_showing`]). Call it before
+    /// the node enters a list.
     pub fn show<T>(&self, shown: *const T) {
         self.shown.set(shown.cast());
     }
 
-    /// Says that the wait ends by a claim from the list that the node enters next, and by
-    /// nothing else: a claim is cheaper then.
+    /// Declares whether only a claim from the list that the node enters next can end the wait. If
+    /// so, a claim is cheaper.
     ///
     /// # Safety
     ///
-    /// It is so: the wait has no limit, and its waiter stands in no other list.
+    /// `true` is correct: the wait has no limit, and its waiter stands in no other list.
     pub unsafe fn set_alone(&self, alone: bool) {
         self.alone.set(alone);
     }
 
-    /// Tries to end the wait, for the holder of the list's lock who has just taken it out.
+    /// Tries to end the wait. The caller holds the list's lock and has just taken the node out.
     ///
     /// # Safety
     ///
     /// The node has been in the list until now.
     unsafe fn claim(&self, token: u32) -> Option<Resume> {
-        // SAFETY: a listed node's waiter is alive; if it is alone, nobody but us can reach it.
+        // SAFETY: a listed node's waiter is alive; if it is alone, only this caller can reach it.
         unsafe {
             let waiter = &*self.waiter.get();
             if self.alone.get() {
@@ -122,10 +122,17 @@ impl fibre_core::sync::EndOfFrame for Node {
 }
 
 /// The list, a ring. See the module text. Empty, it is all zeros.
-#[derive(Debug)]
 pub struct WaitList {
-    /// The one that has waited longest; null if nobody waits.
+    /// The node that has waited longest; null if the list is empty.
     first: *const Node,
+}
+
+impl fmt::Debug for WaitList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitList")
+            .field("is_empty", &self.is_empty())
+            .finish_non_exhaustive()
+    }
 }
 
 // SAFETY: nodes are touched under the list's lock only, and stay alive while in it.
@@ -144,22 +151,23 @@ impl WaitList {
         Self { first: ptr::null() }
     }
 
-    /// Whether nobody waits.
+    /// Whether the list is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_null()
     }
 
-    /// Takes out the one that has waited longest and who has not given
-    /// up meanwhile. Resume it after the lock is released.
+    /// Takes out and claims the waiter that has waited longest and has not given up. Resume it
+    /// after the lock is released.
     #[inline]
     #[must_use]
     pub fn claim_first(&mut self, token: u32) -> Option<Resume> {
         loop {
-            // SAFETY: in the list, hence alive; we are under its lock.
+            // SAFETY: in the list, hence alive; the caller holds its lock.
             let node = unsafe { self.first.as_ref()? };
-            self.unlink(node);
+            // SAFETY: it is in the list.
+            unsafe { self.unlink(node) };
             // SAFETY: just taken out.
             if let Some(resume) = unsafe { node.claim(token) } {
                 return Some(resume);
@@ -170,17 +178,18 @@ impl WaitList {
         }
     }
 
-    /// [`claim_first`](Self::claim_first) with a token that follows from what the one who waits
-    /// shows, which is returned, too: until it is resumed, that is as it was.
+    /// [`claim_first`](Self::claim_first) with a token computed from the pointer that the waiter
+    /// shows. Returns that pointer, too: its target does not change until the waiter is resumed.
     #[inline]
     pub fn claim_first_showing(
         &mut self,
         token: impl Fn(*const ()) -> u32,
     ) -> Option<(Resume, *const ())> {
         loop {
-            // SAFETY: in the list, hence alive; we are under its lock.
+            // SAFETY: in the list, hence alive; the caller holds its lock.
             let node = unsafe { self.first.as_ref()? };
-            self.unlink(node);
+            // SAFETY: it is in the list.
+            unsafe { self.unlink(node) };
             let shown = node.shown.get();
             // SAFETY: just taken out.
             if let Some(resume) = unsafe { node.claim(token(shown)) } {
@@ -189,9 +198,9 @@ impl WaitList {
         }
     }
 
-    /// Takes out the first one that is favoured, of so many that have waited longest, and has
-    /// not given up meanwhile; if there is none of these, the one that has waited longest. As
-    /// [`claim_first`](Self::claim_first).
+    /// Like [`claim_first`](Self::claim_first), but looks at so many waiters that have waited
+    /// longest, and takes the first of them that is favoured and has not given up. If none is, it
+    /// takes the one that has waited longest.
     #[must_use]
     pub fn claim_favoured(
         &mut self,
@@ -200,13 +209,13 @@ impl WaitList {
         favour: impl Fn(&Waiter) -> bool,
     ) -> Option<Resume> {
         let mut next = self.first;
-        // SAFETY: in the list, hence alive; we are under its lock.
+        // SAFETY: in the list, hence alive; the caller holds its lock.
         let first = unsafe { next.as_ref()? };
         if first.passed_over.get() == MOST_FAVOURED {
             return self.claim_first(token);
         }
         for _ in 0..depth {
-            // SAFETY: in the list, hence alive; we are under its lock. So is its waiter.
+            // SAFETY: in the list, hence alive; the caller holds its lock. So is its waiter.
             let Some(node) = (unsafe { next.as_ref() }) else {
                 break;
             };
@@ -216,7 +225,8 @@ impl WaitList {
                 if !ptr::eq(node, first) {
                     first.passed_over.set(first.passed_over.get() + 1);
                 }
-                self.unlink(node);
+                // SAFETY: it is in the list.
+                unsafe { self.unlink(node) };
                 // SAFETY: just taken out.
                 if let Some(resume) = unsafe { node.claim(token) } {
                     return Some(resume);
@@ -230,19 +240,21 @@ impl WaitList {
         self.claim_first(token)
     }
 
-    /// Whether there is a first one, and it is like this.
+    /// Whether there is a first waiter, and it is `like` this.
     #[must_use]
     pub fn first_is(&self, like: impl FnOnce(&Waiter) -> bool) -> bool {
-        // SAFETY: in the list, hence alive; we are under its lock. So is its waiter.
+        // SAFETY: in the list, hence alive; the caller holds its lock. So is its waiter.
         unsafe { self.first.as_ref() }.is_some_and(|first| like(unsafe { &*first.waiter.get() }))
     }
 
-    /// Takes out all who have not given up, to be resumed after the lock is released.
+    /// Takes out and claims all waiters that have not given up. Resume them after the lock is
+    /// released.
     pub fn claim_all(&mut self, token: u32) -> Claimed {
         let mut claimed = Claimed::none();
-        // SAFETY: as in `claim_first`; who has been claimed stays until it is resumed.
+        // SAFETY: as in `claim_first`; a claimed waiter stays until it is resumed.
         while let Some(node) = unsafe { self.first.as_ref() } {
-            self.unlink(node);
+            // SAFETY: it is in the list.
+            unsafe { self.unlink(node) };
             // SAFETY: just taken out.
             if unsafe { node.claim(token) }.is_some() {
                 claimed.append(node);
@@ -251,22 +263,23 @@ impl WaitList {
         claimed
     }
 
-    /// What the one shows that has waited longest: null, unless it entered by
-    /// [`Place::LastShowing`].
+    /// The pointer that the first waiter shows: null, unless it entered by [`Place::LastShowing`].
+    /// `None` if the list is empty.
     #[must_use]
     pub fn first_shows(&self) -> Option<*const ()> {
-        // SAFETY: in the list, hence alive; we are under its lock.
+        // SAFETY: in the list, hence alive; the caller holds its lock.
         unsafe { self.first.as_ref() }.map(|first| first.shown.get())
     }
 
-    /// Takes out the one that has waited longest, if any, and adds it to `claimed` unless it has
-    /// given up; says whether it did.
+    /// Takes out the waiter that has waited longest, if any, and adds it to `claimed` unless it has
+    /// given up. Returns whether it did.
     pub fn claim_first_of_many(&mut self, token: u32, claimed: &mut Claimed) -> bool {
-        // SAFETY: as in `claim_first`; who has been claimed stays until it is resumed.
+        // SAFETY: as in `claim_first`; a claimed waiter stays until it is resumed.
         let Some(node) = (unsafe { self.first.as_ref() }) else {
             return false;
         };
-        self.unlink(node);
+        // SAFETY: it is in the list.
+        unsafe { self.unlink(node) };
         // SAFETY: just taken out.
         let won = unsafe { node.claim(token) }.is_some();
         if won {
@@ -275,8 +288,21 @@ impl WaitList {
         won
     }
 
-    /// Puts a node in, which stays put until it is out again.
-    pub fn insert(&mut self, node: &Node, waiter: *const Waiter, place: Place) {
+    /// Puts a node into the list.
+    ///
+    /// # Safety
+    ///
+    /// The node is in no list, and stays put until it is out again. Until then the list is used
+    /// under one lock, and the waiter may be claimed under that lock.
+    ///
+    /// ```compile_fail,E0133
+    /// use fibre_sync::{Node, Place, WaitList};
+    ///
+    /// let mut list = WaitList::new();
+    /// list.insert(&Node::new(), std::ptr::null(), Place::Last);
+    /// list.claim_first(0);
+    /// ```
+    pub unsafe fn insert(&mut self, node: &Node, waiter: *const Waiter, place: Place) {
         node.waiter.set(waiter);
         node.linked.set(true);
         if let Place::LastShowing(shown) = place {
@@ -301,7 +327,11 @@ impl WaitList {
     }
 
     /// Takes a node out of the list, wherever it stands.
-    pub fn unlink(&mut self, node: &Node) {
+    ///
+    /// # Safety
+    ///
+    /// The node is in this list.
+    pub unsafe fn unlink(&mut self, node: &Node) {
         let (before, behind) = (node.before.get(), node.behind.get());
         node.linked.set(false);
         if ptr::eq(behind, node) {
@@ -319,21 +349,21 @@ impl WaitList {
     }
 }
 
-/// Those whom [`WaitList::claim_all`] took out: a chain through their frames. It lets all of
-/// them go on when it is dropped, and touches the list no more.
+/// The waiters that [`WaitList::claim_all`] took out: a chain through their frames. Dropping it
+/// resumes all of them. It does not touch the list any more.
 #[must_use = "dropping it under the lock wakes all under the lock"]
 #[derive(Debug)]
 pub struct Claimed {
-    /// The next to be resumed; null if there is none.
+    /// The first to be resumed; null if there is none.
     first: *const Node,
-    /// The last one, if there is a first.
+    /// The last to be resumed, if there is a first.
     last: *const Node,
-    /// How many were claimed.
+    /// How many waiters were claimed.
     length: usize,
 }
 
 impl Claimed {
-    /// Nobody.
+    /// A chain without waiters.
     pub const fn none() -> Self {
         Self {
             first: ptr::null(),
@@ -342,24 +372,24 @@ impl Claimed {
         }
     }
 
-    /// Whether there is nobody.
+    /// Whether the chain has no waiters.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_null()
     }
 
-    /// How many they are.
+    /// How many waiters the chain has.
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Lets all of them go on, in the order in which they came. Blocks nothing.
+    /// Resumes all of them, in the order in which they came. Blocks nothing.
     pub fn resume(self) {
         drop(self);
     }
 
-    /// One more.
+    /// Adds a claimed waiter at the end of the chain.
     fn append(&mut self, node: &Node) {
         node.behind.set(ptr::null());
         // SAFETY: claimed and not resumed, hence alive.
@@ -374,8 +404,8 @@ impl Claimed {
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        // SAFETY: claimed and not resumed, hence alive; what follows it is read before it is
-        // resumed, which we do for the claim that `claim_all` made.
+        // SAFETY: claimed and not resumed, hence alive. Its link is read before it is resumed, and
+        // this is the one resume for the claim that `claim_all` made.
         unsafe {
             while let Some(node) = self.first.as_ref() {
                 self.first = node.behind.get();
@@ -388,47 +418,46 @@ impl Drop for Claimed {
     }
 }
 
-/// Where one who waits enters a list.
+/// Where a waiter enters a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Behind all others: who has just come.
+    /// Behind all others: for a newcomer.
     Last,
-    /// The same, for one who lets wakers see this ([`WaitList::first_shows`]).
+    /// Behind all others, showing wakers this pointer ([`WaitList::first_shows`]).
     LastShowing(*const ()),
-    /// Before all others: who had its turn, and was woken in vain.
+    /// Before all others: for a waiter that had its turn and was woken in vain.
     First,
 }
 
-/// How one who waits enters a list, and what it is seen to wait for.
+/// Where a waiter enters a list, and the object that it is shown to wait for.
 #[derive(Debug, Clone, Copy)]
 pub struct Spot {
     place: Place,
-    awaited: Awaited,
+    awaited: WaitObject,
 }
 
 impl Spot {
-    /// To wait for this, at this place.
+    /// A wait for this object, at this place.
     #[inline]
     #[must_use]
-    pub fn new(awaited: Awaited, place: Place) -> Self {
+    pub fn new(awaited: WaitObject, place: Place) -> Self {
         Self { place, awaited }
     }
 }
 
 /// Waits for `awaited` at the end of a list, unless `enter` finds that there is no need to.
 ///
-/// `enter` is called under the lock; when it returns `false`, nothing has happened
-/// ([`Outcome::NotParked`]). Otherwise the caller is at the end of `list` when the lock
-/// is released, and `after` is called (to unlock what guards the condition, say).
-/// Blocks the fibre, or the thread if the caller is not a fibre. The closures do not
-/// panic.
+/// `enter` is called under the lock. If it returns `false`, the call does nothing
+/// ([`Outcome::NotParked`]). Otherwise the caller is at the end of `list` when the lock is
+/// released, and then `after` is called (to unlock the mutex of the condition, say). Blocks the
+/// fibre, or the thread if the caller is not a fibre. The closures do not panic.
 ///
 /// # Safety
 ///
-/// `list` always yields the same list, which stays in its place behind this lock and is
-/// not replaced while somebody may wait in it; whoever claims resumes.
+/// `list` always yields the same list. The list stays in its place behind this lock, and is not
+/// replaced while a waiter may be in it. Each waker that claims a waiter resumes it.
 pub unsafe fn wait<S>(
-    awaited: Awaited,
+    awaited: WaitObject,
     locked: &Locked<S>,
     list: impl Fn(&mut S) -> &mut WaitList,
     limit: Limit,
@@ -468,9 +497,9 @@ pub unsafe fn wait_at<S>(
 
 /// [`wait_at`], with something to do when the wait ends by its limit.
 ///
-/// `leave` is called under the lock, after the caller has been taken out of the list. Its second
-/// argument says by whom: `true`, by itself just now; `false`, by a waker before, which then lost
-/// the claim.
+/// `leave` is called under the lock, after the caller's node has been taken out of the list. Its
+/// second argument is `true` if the caller has just done that itself, and `false` if a waker did
+/// before, and then lost the claim.
 ///
 /// # Safety
 ///
@@ -509,14 +538,15 @@ pub unsafe fn wait_under<G>(
     leave: impl FnOnce(&mut G, bool),
 ) -> Outcome {
     let node = Framed::new(Node::new());
-    // With a limit, others than wakers can end the wait.
+    // With a limit, a timer or a canceller can also end the wait.
     node.alone.set(limit == Limit::None);
     let publish = |waiter: &Waiter| {
         let mut guard = lock();
         if !enter(&mut guard) {
             return false;
         }
-        // SAFETY: the guard's.
+        // SAFETY: the list is the guard's. The node stays until `withdraw`, or until a waker has
+        // taken it out.
         unsafe { (*list(&mut guard)).insert(&node, waiter, spot.place) };
         drop(guard);
         after();
@@ -527,13 +557,13 @@ pub unsafe fn wait_under<G>(
         // A waker may have popped it, and lost the claim.
         let linked = node.linked.get();
         if linked && !planted("wait list: who gives up stays in it") {
-            // SAFETY: the guard's.
+            // SAFETY: the guard's, and the node is in it.
             unsafe { (*list(&mut guard)).unlink(&node) };
         }
         leave(&mut guard, linked);
     };
-    // SAFETY: the waiter is reached by its node only, under the lock; a waker takes the
-    // node out before it claims, and `withdraw` takes it out if nobody has claimed.
+    // SAFETY: wakers reach the waiter by its node only, under the lock. A waker takes the node out
+    // before it claims, and `withdraw` takes it out if no waker has claimed.
     unsafe { park_until(spot.awaited, limit, publish, withdraw) }
 }
 
@@ -558,8 +588,8 @@ mod tests {
                 let thread = thread::spawn(move || {
                     let place = if last { Place::Last } else { Place::First };
                     let after = || entered.send(()).unwrap();
-                    let spot = Spot::new(Awaited::placeless(WaitKind::Other), place);
-                    // SAFETY: the list stays, and the tests resume whom they claim.
+                    let spot = Spot::new(WaitObject::placeless(WaitKind::Other), place);
+                    // SAFETY: the list stays, and the tests resume each waiter that they claim.
                     let outcome =
                         unsafe { wait_at(spot, &list, |list| list, Limit::None, |_| true, after) };
                     match outcome {
@@ -614,7 +644,7 @@ mod tests {
             all.push(waits.waiter.get());
             node = waits.behind.get();
         }
-        // Every other one, and not the first one.
+        // Every other waiter is favoured, and not the first one.
         let place = |waiter: &Waiter| all.iter().position(|&one| ptr::eq(one, waiter));
         let favour = |waiter: &Waiter| place(waiter).is_some_and(|place| place % 2 == 1);
         let (mut passed_over, mut most) = (0, 0);
@@ -642,11 +672,13 @@ mod tests {
         );
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
             for node in &nodes {
-                list.insert(node, ptr::null(), Place::Last);
+                // SAFETY: the nodes outlive the list, and no waiter is claimed.
+                unsafe { list.insert(node, ptr::null(), Place::Last) };
             }
             for (left, index) in order.into_iter().enumerate() {
                 assert!(!list.is_empty() && nodes[index].is_linked(), "{left}");
-                list.unlink(&nodes[index]);
+                // SAFETY: put in above.
+                unsafe { list.unlink(&nodes[index]) };
             }
             assert!(list.is_empty());
         }

@@ -1,4 +1,5 @@
-//! Models of the notifications: each is for one, and a broadcast is for all that have begun to wait.
+//! Models of the notifications: each is for one, and a broadcast is for all that have begun to
+//! wait.
 //!
 //! Run by `cargo xtask loom`. A wait with a deadline may give up at any moment here.
 #![cfg(loom)]

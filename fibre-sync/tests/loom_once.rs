@@ -4,7 +4,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::model::{Shared, Watched, check, finds_planted};
+use fibre_core::model::{Shared, Watched, check, check_with, finds_planted, finds_planted_with};
 use fibre_sync::OnceLock;
 use loom::thread;
 use std::time::Instant;
@@ -134,4 +134,44 @@ fn who_waits_for_a_failure_tries() {
         assert_eq!(cell.get().get(), Some(&7));
         cell.free();
     });
+}
+
+/// What makes models do without turns at the word's lock bit, so that the bit alone excludes and
+/// orders.
+const NO_TURNS: &str = "turn: nobody waits for any";
+
+/// An initialiser that fails having done something, after which the word is as it was at first;
+/// another one, which may have looked at the word before, does the same.
+fn fail_and_try() {
+    let shared = Shared::new((OnceLock::<u32>::new(), Watched::default()));
+    let fail = move || {
+        let (cell, calls) = shared.get();
+        let failed = cell.get_or_try_init(|| {
+            calls.count();
+            Err::<u32, ()>(())
+        });
+        assert!(failed.is_err());
+    };
+    let other = thread::spawn(fail);
+    fail();
+    other.join().unwrap();
+    assert_eq!(shared.get().1.get(), 2);
+}
+
+/// Whoever takes the lock sees what was done before it was given back, whatever it had seen of
+/// the word before.
+#[test]
+fn the_bit_alone_orders_initialisers() {
+    check_with(&[NO_TURNS], fail_and_try);
+    check_with(&[NO_TURNS], two_initialise);
+}
+
+/// Planted: the word is the same as it was, and what happened between is not seen.
+#[test]
+fn planted_lock_without_acquire_is_found() {
+    finds_planted_with(
+        &[NO_TURNS],
+        "once: the lock is taken without acquire",
+        fail_and_try,
+    );
 }

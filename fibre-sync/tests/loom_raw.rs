@@ -1,6 +1,6 @@
 //! Models of the raw forms, as far as they are more than what they are made of: who destroys a
-//! condition variable, or a barrier, waits for those who are about to leave it. The semaphore and the
-//! once are words of their own.
+//! condition variable, or a barrier, waits for those who are about to leave it. The semaphore and
+//! the once are words of their own.
 //!
 //! Run by `cargo xtask loom`. A wait with a deadline may give up at any moment here.
 #![cfg(loom)]
@@ -55,8 +55,8 @@ fn planted_hasty_destruction_is_found() {
     );
 }
 
-/// Two come to a barrier for a moment. If they meet, the one that came last destroys and frees it at
-/// once, while the deadline of the other one may just have come.
+/// Two come to a barrier for a moment. If they meet, the one that came last destroys and frees it
+/// at once, while the deadline of the other one may just have come.
 fn meet_and_destroy() {
     let barrier = Shared::new(Barrier::new(2));
     let end = move || {
@@ -242,7 +242,8 @@ fn planted_missing_release_of_a_once_is_found() {
     );
 }
 
-/// Two want to initialise; who comes to know that it has happened by the other one's doing frees the word.
+/// Two want to initialise; who comes to know that it has happened by the other one's doing frees
+/// the word.
 fn initialise_and_free() {
     let once = Shared::new(Once::new());
     let initialise = move || {
@@ -269,5 +270,44 @@ fn planted_late_look_at_a_once_is_found() {
     finds_planted(
         "raw once: the word is looked at after the end",
         initialise_and_free,
+    );
+}
+
+/// Two post after having done something; one waits twice, and uses what both did. loom watches
+/// that.
+fn post_and_see() {
+    let shared = Shared::new((
+        Semaphore::default(),
+        [Watched::default(), Watched::default()],
+    ));
+    let posters = [0, 1].map(|one| {
+        thread::spawn(move || {
+            let (permits, done) = shared.get();
+            done[one].set(7);
+            permits.post().unwrap();
+        })
+    });
+    let (permits, done) = shared.get();
+    for _ in 0..2 {
+        permits.wait(Wait::FOREVER).unwrap();
+    }
+    assert_eq!([done[0].get(), done[1].get()], [7, 7]);
+    for poster in posters {
+        poster.join().unwrap();
+    }
+}
+
+/// Whoever has a permit sees what was done before it was posted, by whichever way the permit came.
+#[test]
+fn who_has_a_permit_sees_what_the_poster_did() {
+    check(post_and_see);
+}
+
+/// Planted: a permit is taken, and what was done before it was posted is not seen.
+#[test]
+fn planted_take_without_acquire_is_found() {
+    finds_planted(
+        "raw semaphore: a permit is taken without acquire",
+        post_and_see,
     );
 }

@@ -161,3 +161,42 @@ fn a_large_release_serves_all() {
         releaser.join().unwrap();
     });
 }
+
+/// One asks for two permits and gives up while they come, all at once or one by one: they are all
+/// acquired, or all there.
+fn large_gives_up(one_by_one: bool) {
+    let permits = Shared::new(Semaphore::new(0));
+    let releaser = thread::spawn(move || {
+        if one_by_one {
+            permits.release();
+            permits.release();
+        } else {
+            permits.release_many(2);
+        }
+    });
+    let acquired = permits.acquire_many_until(2, Instant::now());
+    releaser.join().unwrap();
+    assert_eq!(permits.available() + 2 * usize::from(acquired), 2);
+    // Nobody is left who asks for several, or a permit would be saved for nobody.
+    permits.release();
+    assert!(permits.try_acquire());
+    assert_eq!(permits.try_acquire_many(2), !acquired);
+    permits.free();
+}
+
+/// Permits are handed over to one that gives up, or are not: never to a half.
+#[test]
+fn a_lost_claim_takes_no_permits() {
+    check(|| large_gives_up(false));
+    check(|| large_gives_up(true));
+}
+
+/// Planted: the permits of one that has given up are nobody's.
+#[test]
+fn planted_count_of_a_lost_claim_is_found() {
+    for one_by_one in [false, true] {
+        finds_planted("semaphore: a claim that was lost is counted", move || {
+            large_gives_up(one_by_one);
+        });
+    }
+}

@@ -5,8 +5,9 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
+use fibre_core::internal::{Limit, Outcome};
 use fibre_core::model::{Shared, check, finds_planted};
-use fibre_core::{Awaited, Limit, Outcome, WaitKind};
+use fibre_core::{WaitKind, WaitObject};
 use fibre_sync::{Locked, Place, Spot, WaitList, wait_at};
 use loom::thread;
 
@@ -22,7 +23,7 @@ type Shut = Shared<Locked<Door>>;
 
 /// Waits for the door; `false`: gave up.
 fn pass(door: Shut, place: Place, limit: Limit) -> bool {
-    let spot = Spot::new(Awaited::placeless(WaitKind::Other), place);
+    let spot = Spot::new(WaitObject::placeless(WaitKind::Other), place);
     // SAFETY: the list stays, and all who claim resume.
     let outcome = unsafe {
         wait_at(

@@ -3,9 +3,13 @@
 use super::as_cancelled;
 use crate::support::sockets::{listener, pair, shrink_buffers};
 use crate::support::{for_each_cluster, let_others_block};
-use fibre::net::{TcpListener, TcpStream};
+use fibre::io::{PollFd, Pollable, Readiness};
+use fibre::net::{TcpListener, TcpStream, UdpSocket};
+use fibre::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
+use fibre::signal::{SIGUSR2, Signals};
 use rustix::io::Errno;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSliceMut, Read, Write};
+use std::os::linux::net::SocketAddrExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -132,4 +136,160 @@ fn no_connection_is_lost() {
         listener.close();
         assert_eq!(accepted + steady.join().unwrap(), 120);
     });
+}
+
+/// A call that waits until its fibre is cancelled.
+type Call = Box<dyn Fn() -> io::Result<()> + Send>;
+
+/// A call of each kind of I/O that cancellation ends, each of which would wait for ever.
+fn endless_calls() -> Vec<(&'static str, Call)> {
+    let mut calls: Vec<(&'static str, Call)> = Vec::new();
+    let mut add = |name, call: Call| calls.push((name, call));
+    let tcp = listener();
+    add(
+        "TcpListener::accept",
+        Box::new(move || tcp.accept().map(drop)),
+    );
+    let name = format!("fibre-cancel-{}", std::process::id());
+    let name = SocketAddr::from_abstract_name(name).unwrap();
+    let unix = UnixListener::bind_addr(&name).unwrap();
+    add(
+        "UnixListener::accept",
+        Box::new(move || unix.accept().map(drop)),
+    );
+    let (tcp, far) = pair();
+    add(
+        "TcpStream::read",
+        Box::new(move || (&tcp).read(&mut [0]).map(drop)),
+    );
+    let reading = far.try_clone().unwrap();
+    let vectored = move || {
+        (&reading)
+            .read_vectored(&mut [IoSliceMut::new(&mut [0])])
+            .map(drop)
+    };
+    add("TcpStream::read_vectored", Box::new(vectored));
+    add(
+        "TcpStream::peek",
+        Box::new(move || far.peek(&mut [0]).map(drop)),
+    );
+    let (from, to) = (pair(), pair());
+    let ends = (from.0, to.0);
+    add(
+        "copy",
+        Box::new(move || fibre::io::copy(&ends.0, &ends.1).map(drop)),
+    );
+    let ends = (from.1, to.1);
+    let both = move || fibre::io::copy_bidirectional(&ends.0, &ends.1).map(drop);
+    add("copy_bidirectional", Box::new(both));
+    let (unix, far) = UnixStream::pair().unwrap();
+    add(
+        "UnixStream::read",
+        Box::new(move || (&unix).read(&mut [0]).map(drop)),
+    );
+    let much = vec![0; 1 << 24];
+    add(
+        "UnixStream::write_all",
+        Box::new(move || (&far).write_all(&much)),
+    );
+    calls
+}
+
+/// The same for calls on what is no stream socket.
+fn other_endless_calls() -> Vec<(&'static str, Call)> {
+    let mut calls: Vec<(&'static str, Call)> = Vec::new();
+    let mut add = |name, call: Call| calls.push((name, call));
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    add(
+        "UdpSocket::recv_from",
+        Box::new(move || udp.recv_from(&mut [0]).map(drop)),
+    );
+    let (datagrams, far) = UnixDatagram::pair().unwrap();
+    add(
+        "UnixDatagram::recv",
+        Box::new(move || datagrams.recv(&mut [0]).map(drop)),
+    );
+    let send = move || -> io::Result<()> {
+        loop {
+            far.send(b"more than is taken")?;
+        }
+    };
+    add("UnixDatagram::send", Box::new(send));
+    let (reader, writer) = fibre::io::pipe().unwrap();
+    let (other_reader, other_writer) = fibre::io::pipe().unwrap();
+    let read = move || {
+        let _writer = &writer;
+        (&reader).read(&mut [0]).map(drop)
+    };
+    add("PipeReader::read", Box::new(read));
+    let write = move || {
+        let _reader = &other_reader;
+        (&other_writer).write_all(&vec![0; 1 << 22])
+    };
+    add("PipeWriter::write_all", Box::new(write));
+    let silent = udp_of_std();
+    let asked = silent.try_clone().unwrap();
+    let wait = move || {
+        let mut fds = [PollFd::new(&asked, Readiness::READ)];
+        fibre::io::poll(&mut fds).map(drop)
+    };
+    add("poll", Box::new(wait));
+    let pollable = Pollable::new(silent).unwrap();
+    add("Pollable::readable", Box::new(move || pollable.readable()));
+    calls
+}
+
+/// A socket of std to which nobody sends.
+fn udp_of_std() -> std::net::UdpSocket {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket
+}
+
+/// Each call of I/O that cancellation ends says so in the same manner, whether it waits or only
+/// begins.
+#[test]
+fn errors_of_cancelled_calls_are_known() {
+    for_each_cluster(|_| {
+        // The other ends stay open.
+        let mut done = Vec::new();
+        for (name, call) in endless_calls().into_iter().chain(other_endless_calls()) {
+            let fibre = fibre::spawn(move || (call().unwrap_err(), call));
+            let_others_block();
+            fibre.cancel();
+            let (error, call) = fibre.join().unwrap();
+            assert!(
+                fibre::is_cancelled_error(&error),
+                "{name}, waiting: {error}"
+            );
+            let (error, call) = as_cancelled(move || (call().unwrap_err(), call));
+            assert!(
+                fibre::is_cancelled_error(&error),
+                "{name}, beginning: {error}"
+            );
+            done.push(call);
+        }
+        let mut child = fibre::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let mut waiting = fibre::spawn(move || (child.wait().unwrap_err(), child));
+        let_others_block();
+        waiting.cancel();
+        let (error, mut killed) = waiting.join().unwrap();
+        assert!(fibre::is_cancelled_error(&error), "Child::wait: {error}");
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        waiting =
+            fibre::spawn(move || (Signals::new([SIGUSR2]).unwrap().wait().unwrap_err(), killed));
+        let_others_block();
+        waiting.cancel();
+        let error = waiting.join().unwrap().0;
+        assert!(fibre::is_cancelled_error(&error), "Signals::wait: {error}");
+    });
+    let other = io::Error::from(io::ErrorKind::Interrupted);
+    assert!(!fibre::is_cancelled_error(&other));
+    assert!(fibre::is_cancelled_error(&io::Error::other(
+        fibre::Cancelled
+    )));
 }

@@ -187,8 +187,8 @@ fn nothing_is_lost_between_processors() {
     }
 }
 
-/// The same where fibres may move as soon as there is a second processor, which comes while they wait as
-/// if they could not.
+/// The same where fibres may move as soon as there is a second processor, which comes while they
+/// wait as if they could not.
 #[test]
 fn nothing_is_lost_when_processors_come() {
     let seed = Random::seed();

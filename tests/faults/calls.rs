@@ -56,8 +56,8 @@ fn interruptions() {
     });
 }
 
-/// However often a wait is interrupted, it ends at its deadline, and not before. Each is interrupted half-way: one that
-/// began anew with its whole time would never end.
+/// However often a wait is interrupted, it ends at its deadline, and not before. Each is
+/// interrupted half-way: one that began anew with its whole time would never end.
 #[test]
 fn deadlines_under_interruptions() {
     const TIME: Duration = Duration::from_millis(8);

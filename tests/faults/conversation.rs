@@ -1,5 +1,5 @@
-//! What all conversations do: they make calls again, send what follows from a number, and check what
-//! they receive.
+//! What all conversations do: they make calls again, send what follows from a number, and check
+//! what they receive.
 
 use super::plan::Plan;
 use super::support::Random;

@@ -2,8 +2,8 @@
 //!
 //! Fibres and threads open, duplicate, overwrite and close sockets and pipes of all kinds, for
 //! `FIBRE_STRESS_SECONDS` with each poller (default: a tenth of one). Readers wait for what will
-//! never come until a close, a cancellation, a deadline or the peer ends that, and the number has its
-//! next owner at once. All that is said carries the speaker's name.
+//! never come until a close, a cancellation, a deadline or the peer ends that, and the number has
+//! its next owner at once. All that is said carries the speaker's name.
 
 use super::frames::{Frames, Word};
 use super::support::sockets::{listener, reset_on_close};

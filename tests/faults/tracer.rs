@@ -5,8 +5,8 @@
 //! case, since compilers rely on it.
 //!
 //! The kernel never says "would block" or stops short without an event that follows. So before the
-//! tracer does, it has the thread re-arm the descriptor (`EPOLL_CTL_MOD`), which has the kernel tell
-//! of it again if there is something; then the thread's own call goes on.
+//! tracer does, it has the thread re-arm the descriptor (`EPOLL_CTL_MOD`), which has the kernel
+//! tell of it again if there is something; then the thread's own call goes on.
 
 use super::plan::{Fault, Plan, Rule, Scope};
 use super::seat::{ASK, Question, ROLE};
@@ -34,7 +34,8 @@ const EVENT: usize = 12;
 /// What a call returns that a signal has ended.
 const INTERRUPTED: i64 = -(libc::EINTR as i64);
 
-/// What the kernel notes of a call that it will make again after a signal: `ERESTART_RESTARTBLOCK` to `ERESTARTSYS`.
+/// What the kernel notes of a call that it will make again after a signal: `ERESTART_RESTARTBLOCK`
+/// to `ERESTARTSYS`.
 const RESTARTS: RangeInclusive<i64> = -516..=-512;
 
 /// What a thread is about to do behind its next stop.
@@ -499,7 +500,8 @@ fn go_on(thread: Pid, signal: Option<Signal>) {
     let _ = ptrace::cont(thread, signal);
 }
 
-/// Ends a thread's wait by a signal that cannot be blocked, and that nobody gets: the tracer keeps it.
+/// Ends a thread's wait by a signal that cannot be blocked, and that nobody gets: the tracer keeps
+/// it.
 fn disturb(process: Pid, thread: Pid) {
     let (process, thread) = (process.as_raw(), thread.as_raw());
     // SAFETY: plain numbers; the thread may be gone.

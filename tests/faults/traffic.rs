@@ -1,9 +1,10 @@
 //! What the child does while its calls go wrong, and how it notices what got lost.
 //!
-//! Conversations go over TCP, both ways at once, and one way over Unix streams, with several buffers
-//! per call, and over pipes; where the plan allows, messages go back and forth, and bytes are copied. What one sends follows from the conversation's own number, so that
-//! bytes that are lost, doubled, swapped or another's are noticed. Buffers are small: all have
-//! to wait, also for room.
+//! Conversations go over TCP, both ways at once, and one way over Unix streams, with several
+//! buffers per call, and over pipes; where the plan allows, messages go back and forth, and bytes
+//! are copied. What one sends follows from the conversation's own number, so that bytes that are
+//! lost, doubled, swapped or another's are noticed. Buffers are small: all have to wait, also for
+//! room.
 //!
 //! A call that fails as the plan foresees is made again, or ends its conversation, of which then
 //! only the beginning has to be right. Anything else that fails, fails the test.

@@ -144,7 +144,8 @@ fn numbers_are_used_again() {
     });
 }
 
-/// One who reads on and on, and never has to wait, keeps nobody from running, though it does not yield first.
+/// One who reads on and on, and never has to wait, keeps nobody from running, though it does not
+/// yield first.
 #[test]
 fn loops_over_what_is_there_starve_nobody() {
     watched(|| {

@@ -49,7 +49,8 @@ fn both_ways(path: &Path) -> File {
     File::create_new(path).unwrap()
 }
 
-/// What is written is read again, in whole, in pieces, and at random places; on fibres and on threads.
+/// What is written is read again, in whole, in pieces, and at random places; on fibres and on
+/// threads.
 #[test]
 fn bytes_come_back() {
     fn check() {
@@ -316,8 +317,8 @@ fn readers_let_others_run() {
     });
 }
 
-/// Those who wait for a file's lock take no thread from who has it, and has things to do before it ends
-/// the lock.
+/// Those who wait for a file's lock take no thread from who has it, and has things to do before it
+/// ends the lock.
 #[test]
 fn who_waits_for_a_lock_is_in_nobodys_way() {
     if !plays("locker") {

@@ -59,7 +59,8 @@ fn urgent_data_hides_nothing() {
     });
 }
 
-/// Of two who wait, one reads up to an urgent byte, and the other one what is behind it: one event has told of both.
+/// Of two who wait, one reads up to an urgent byte, and the other one what is behind it: one event
+/// has told of both.
 #[test]
 fn urgent_data_hides_nothing_from_the_next_one() {
     watched(|| {
@@ -215,7 +216,8 @@ fn reads_one_by_one(reader: OwnedFd, writer: impl AsFd, pieces: [&[u8]; 2]) {
     let _end = reader.read(&mut [0; 64]);
 }
 
-/// A read of a terminal ends with a line, and one of a pipe with packets with a packet: they leave something.
+/// A read of a terminal ends with a line, and one of a pipe with packets with a packet: they leave
+/// something.
 #[test]
 fn other_kinds_of_pipes() {
     for_each_cluster(|_| {
@@ -252,7 +254,8 @@ fn other_kinds_of_sockets() {
     assert!(TcpStream::try_from(file).is_err());
 }
 
-/// Reads what is there while another fibre is ready all the time; says which of the two comes first.
+/// Reads what is there while another fibre is ready all the time; says which of the two comes
+/// first.
 fn first_of_reader_and_other() -> &'static str {
     let (mut near, mut far) = pair();
     far.write_all(b"there").unwrap();
@@ -276,8 +279,8 @@ fn first_of_reader_and_other() -> &'static str {
     order[0]
 }
 
-/// Before it reads what is there, a fibre lets others of its processor run, unless it is told not to:
-/// then it does so only when it has run for long.
+/// Before it reads what is there, a fibre lets others of its processor run, unless it is told not
+/// to: then it does so only when it has run for long.
 #[test]
 fn yielding_before_reading_is_chosen() {
     for yields in [true, false] {

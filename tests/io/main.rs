@@ -15,6 +15,7 @@
 //! | `sharing`     | several fibres on one connection, clones                    |
 //! | `hints`       | when what is known about readiness misleads, or would: other kinds |
 //! | `close`       | closing what others wait for; numbers that are used again   |
+//! | `refusing`    | what becomes of clients when a listener is closed            |
 //! | `pollers`     | what each poller promises                                   |
 //! | `pipe`        | pipes: bytes, ends, closing, plain threads at the other end   |
 //! | `pollable`    | timers, counters, terminals, children's ends, watches of files |
@@ -53,6 +54,7 @@ mod pollable;
 mod pollers;
 mod process;
 mod raw;
+mod refusing;
 mod sharing;
 mod signals;
 mod stdio;

@@ -107,7 +107,8 @@ fn lookups_give_up() {
     });
 }
 
-/// An address given as text costs no excursion: connecting to one works where there are no threads for names.
+/// An address given as text costs no excursion: connecting to one works where there are no threads
+/// for names.
 #[test]
 fn connecting_by_text() {
     for_each_cluster(|_| {

@@ -316,8 +316,8 @@ fn threads() {
     });
 }
 
-/// Several that look at overlapping sets, and take what they find, while all of it is written at random:
-/// every byte is taken.
+/// Several that look at overlapping sets, and take what they find, while all of it is written at
+/// random: every byte is taken.
 #[test]
 fn crowds() {
     let seed = Random::seed();
@@ -367,7 +367,8 @@ fn crowds() {
     });
 }
 
-/// Who waits for a descriptor goes on when the object goes that has had it, and when another one comes.
+/// Who waits for a descriptor goes on when the object goes that has had it, and when another one
+/// comes.
 #[test]
 fn owners_come_and_go() {
     for_each_cluster(|_| {

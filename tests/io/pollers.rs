@@ -4,7 +4,7 @@ use crate::support::process::{end_after, errors, no_core_file, plays, spawn_chil
 use crate::support::sockets::{fresh_pair_with_std, pair};
 use crate::support::{any_cluster, cpu_time_of, eventually, run_in, thread_exists, watched};
 use fibre::{Builder, Cluster, ClusterBuilder, IoChoices, Poller, StealOrder};
-use fibre_core::Halt;
+use fibre_core::internal::Driver;
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -129,8 +129,8 @@ fn a_fibre_that_computes_keeps_no_event_from_other_processors() {
     });
 }
 
-/// A way to sleep that events never come by. Who polls it in the place of its first owner stays until that
-/// one sleeps and is to be woken, and takes what should wake it, as `epoll_wait` may.
+/// A way to sleep that events never come by. Who polls it in the place of its first owner stays
+/// until that one sleeps and is to be woken, and takes what should wake it, as `epoll_wait` may.
 #[derive(Default)]
 struct Slow {
     state: Mutex<SlowState>,
@@ -183,7 +183,7 @@ impl Slow {
     }
 }
 
-impl Halt for Slow {
+impl Driver for Slow {
     fn poll(&self) {
         let here = thread::current().id();
         let steals = self.with(|state| {
@@ -231,7 +231,7 @@ fn who_polls_for_another_one_keeps_no_wake_up() {
     let halts: Arc<Mutex<Vec<Arc<Slow>>>> = Arc::default();
     let made = Arc::clone(&halts);
     let installs = move || {
-        fibre_core::with_halts(0, |all| {
+        fibre_core::internal::with_drivers(0, |all| {
             all.own(|| {
                 let halt = Arc::<Slow>::default();
                 made.lock().unwrap().push(Arc::clone(&halt));

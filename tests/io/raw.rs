@@ -142,7 +142,8 @@ fn closing_ends_what_waits() {
     });
 }
 
-/// A number that was found, and has been closed unseen, is another descriptor's: it is waited for nevertheless.
+/// A number that was found, and has been closed unseen, is another descriptor's: it is waited for
+/// nevertheless.
 #[test]
 fn numbers_that_change_unseen_are_waited_for() {
     for_each_cluster(|_| {
@@ -183,8 +184,8 @@ fn calls_wait_as_their_descriptor_says() {
     });
 }
 
-/// A call that is made on another thread stays with the file that it began with, whatever becomes of the number before that and while
-/// it lasts.
+/// A call that is made on another thread stays with the file that it began with, whatever becomes
+/// of the number before that and while it lasts.
 #[test]
 fn calls_elsewhere_stay_with_their_file() {
     for_each_cluster(|_| {

@@ -176,7 +176,8 @@ fn handlers_that_were_taken_away() {
     });
 }
 
-/// Somebody has saved our handler, and puts it back when it is ours no more: it does not call itself.
+/// Somebody has saved our handler, and puts it back when it is ours no more: it does not call
+/// itself.
 #[test]
 fn handlers_that_were_kept() {
     watched(|| {

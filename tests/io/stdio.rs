@@ -17,7 +17,8 @@ const MUCH: usize = 300_000;
 /// What the child says when its processor is not blocked.
 const FREE: &str = "others run";
 
-/// Runs `body` on the only processor, with another fibre that says so when the first one has had to wait.
+/// Runs `body` on the only processor, with another fibre that says so when the first one has had to
+/// wait.
 fn beside_another(body: fn()) {
     watched(|| {
         let cluster = any_cluster().processors(1).build().unwrap();
@@ -121,7 +122,8 @@ fn a_file_is_read() {
     assert!(text.contains("<one>\n<two>\n"), "{text}");
 }
 
-/// Who writes more than there is room for waits alone; pieces that are written under one lock stay together.
+/// Who writes more than there is room for waits alone; pieces that are written under one lock stay
+/// together.
 #[test]
 fn a_pipe_is_written() {
     if plays("writer") {

@@ -167,7 +167,8 @@ fn a_peer_that_does_not_read_costs_few_time_outs() {
             if let Err(error) = ours.write(&[0; 8192]) {
                 assert_eq!(error.kind(), ErrorKind::TimedOut);
                 errors += 1;
-                // Meanwhile the kernel asks the peer's whether it has room, and makes a little itself.
+                // Meanwhile the kernel asks the peer's whether it has room, and makes a little
+                // itself.
                 fibre::sleep(Duration::from_millis(300));
             } else if started.elapsed() >= timeout {
                 waits += 1;

@@ -302,8 +302,8 @@ fn to_std_and_back() {
     });
 }
 
-/// Descriptors that are sent arrive in their order, with the bytes that they were sent with, and no other program
-/// inherits them.
+/// Descriptors that are sent arrive in their order, with the bytes that they were sent with, and no
+/// other program inherits them.
 #[test]
 fn descriptors_are_passed_on() {
     for_each_cluster(|_| {

@@ -157,6 +157,19 @@ fn new_processors_hear_of_events() {
     });
 }
 
+/// Whoever has a cluster may use up what threads take when they begin.
+#[test]
+fn threads_have_begun_when_there_is_a_cluster() {
+    for _ in 0..20 {
+        let cluster = Cluster::builder().processors(2).name("begun");
+        let cluster = cluster.build().unwrap();
+        assert_eq!(cluster.thread_ids().len(), 2);
+        assert_eq!(cluster.add_processors(2).unwrap(), 4);
+        assert_eq!(cluster.thread_ids().len(), 4);
+        cluster.stop();
+    }
+}
+
 /// Each processor's thread can be named to the kernel, and each fibre knows its processor.
 #[test]
 fn threads_have_numbers() {

@@ -85,8 +85,8 @@ fn the_woken_are_transferred() {
     }
 }
 
-/// A fibre that computes does not hold up the deadlines of those that wait on its processor, while another one has nothing to
-/// do.
+/// A fibre that computes does not hold up the deadlines of those that wait on its processor, while
+/// another one has nothing to do.
 #[test]
 fn deadlines_pass_where_another_fibre_computes() {
     for builder in [2, 4].into_iter().flat_map(manners) {
@@ -116,7 +116,8 @@ fn deadlines_pass_where_another_fibre_computes() {
     }
 }
 
-/// A thread and a fibre go on waking each other while another fibre computes where this one is at home.
+/// A thread and a fibre go on waking each other while another fibre computes where this one is at
+/// home.
 #[test]
 fn a_thread_and_a_fibre_talk_where_another_one_computes() {
     for builder in [2, 4].into_iter().flat_map(manners) {
@@ -151,7 +152,8 @@ fn a_thread_and_a_fibre_talk_where_another_one_computes() {
     }
 }
 
-/// Whoever fires a deadline of a processor that one fibre keeps meets its owner, and wakers, at the same time: each wait ends once.
+/// Whoever fires a deadline of a processor that one fibre keeps meets its owner, and wakers, at the
+/// same time: each wait ends once.
 #[test]
 fn deadlines_and_wakes_meet_where_others_compute() {
     for builder in [2, 4].into_iter().flat_map(manners) {

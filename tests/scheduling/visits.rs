@@ -22,7 +22,8 @@ fn moving(processors: usize) -> Cluster {
     unsafe { builder.move_started_fibres() }.build().unwrap()
 }
 
-/// The fibre is the same there, with all that it has; only its thread is another one, and no processor of its own.
+/// The fibre is the same there, with all that it has; only its thread is another one, and no
+/// processor of its own.
 #[test]
 fn the_fibre_itself_goes() {
     watched(|| {
@@ -51,7 +52,7 @@ fn the_fibre_itself_goes() {
     });
 }
 
-/// Visits that block their threads go on at the same time, as many as there are.
+/// Asymmetric that block their threads go on at the same time, as many as there are.
 #[test]
 fn visits_go_on_together() {
     watched(|| {
@@ -125,7 +126,8 @@ fn stopping_waits_for_visitors() {
     });
 }
 
-/// Who may not move is told so, and its closure is not called; a thread, and who is there already, just call it.
+/// Who may not move is told so, and its closure is not called; a thread, and who is there already,
+/// just call it.
 #[test]
 fn some_stay() {
     watched(|| {

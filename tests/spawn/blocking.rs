@@ -272,7 +272,8 @@ fn left_behind_in_a_call() {
     });
 }
 
-/// In a call one is no fibre: waiting blocks the call's thread, and spawning is for the default cluster.
+/// In a call one is no fibre: waiting blocks the call's thread, and spawning is for the default
+/// cluster.
 #[test]
 fn a_call_is_no_fibre() {
     for_each_cluster(|_| {
@@ -303,6 +304,8 @@ fn programs_started_there_hear_of_signals() {
 }
 
 /// Where no thread can be started, a call is made where the caller is, and it is said.
+/// AddressSanitizer ends the process instead where an allocation fails.
+#[cfg(not(feature = "sanitizer"))]
 #[test]
 fn without_threads() {
     if plays("poor") {
@@ -369,7 +372,8 @@ fn the_environment_bounds() {
     }
 }
 
-/// A name that no thread can have is like threads that cannot be started: the calls are made all the same.
+/// A name that no thread can have is like threads that cannot be started: the calls are made all
+/// the same.
 #[test]
 fn a_pool_with_an_impossible_name() {
     for_each_cluster(|_| {

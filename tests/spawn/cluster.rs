@@ -209,3 +209,35 @@ fn processors_block_signals() {
         cluster.stop();
     });
 }
+
+/// Numbers of fibres are told apart by people: they are small, and those that one fibre spawns on
+/// its processor follow each other.
+#[test]
+fn numbers_are_readable() {
+    let clusters = [1, 2, 4].map(|processors| {
+        let builder = Cluster::builder().processors(processors);
+        builder.build().unwrap()
+    });
+    let mut all = std::collections::HashSet::new();
+    for cluster in &clusters {
+        let spawn = || {
+            let children: Vec<_> = (0..8).map(|_| fibre::spawn(|| ())).collect();
+            let numbers: Vec<_> = children.iter().map(fibre::JoinHandle::id).collect();
+            children.into_iter().for_each(|child| child.join().unwrap());
+            numbers
+        };
+        let parents: Vec<_> = (0..8).map(|_| cluster.spawn(spawn)).collect();
+        for parent in parents {
+            let own = parent.id();
+            let children = parent.join().unwrap();
+            let follow = |pair: &[u64]| pair[1] == pair[0] + 1;
+            let jumps = children.windows(2).filter(|pair| !follow(pair)).count();
+            assert!(jumps <= 1, "{children:?}");
+            for number in children.into_iter().chain([own]) {
+                assert!(all.insert(number), "{number} twice");
+                assert!(number < 1 << 32, "{number}");
+            }
+        }
+    }
+    clusters.into_iter().for_each(Cluster::stop);
+}

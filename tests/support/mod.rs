@@ -2,10 +2,11 @@
 //!
 //! * [`for_each_cluster`]: runs a body as a fibre of a fresh cluster with one, two and
 //!   four processors, and sees to it that the cluster ends with no fibre left.
-//! * [`watched`]: ends the process, with the test's name, if a body hangs; [`die`] does so with any words.
+//! * [`watched`]: ends the process if a body hangs, with what can be known of it; [`die`] does so
+//!   with any words.
 //! * [`Random`]: choices that follow from one seed, printed when a test fails.
-//! * [`Latch`], [`eventually`], [`until_waiting`], [`Drops`], [`process`]: small things to wait for and
-//!   to count with.
+//! * [`Latch`], [`eventually`], [`until_waiting`], [`Drops`], [`process`]: small things to wait for
+//!   and to count with.
 
 #![allow(
     dead_code,
@@ -20,17 +21,16 @@ pub mod process;
 pub mod random;
 pub mod sockets;
 pub mod terminal;
+pub mod watchdog;
 
 pub use drops::Drops;
 pub use random::Random;
+pub use watchdog::{die, die_hanging, hangs, watched, watched_for};
 
 use fibre::sync::{Condvar, Mutex};
 use fibre::{Cluster, ClusterBuilder, StopError, WaitKind};
-use std::fmt::Arguments;
-use std::io::Write;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -67,48 +67,6 @@ pub fn any_cluster() -> ClusterBuilder {
     }
 }
 
-/// Ends the process with these words, which are seen in any case: what `eprintln!` says is kept by the test
-/// harness until the test has ended, which it then never does.
-pub fn die(words: Arguments<'_>) -> ! {
-    let _ = writeln!(std::io::stderr(), "{words}");
-    std::process::abort()
-}
-
-/// The longest that one body may take.
-const LIMIT: Duration = Duration::from_secs(60);
-
-/// What a watchdog counts. One that looked at the clock would bark when the whole process had been stopped.
-const TICK: Duration = Duration::from_millis(100);
-
-/// Runs `body`; if it takes longer than a minute, ends the process.
-pub fn watched<R>(body: impl FnOnce() -> R) -> R {
-    watched_for(LIMIT, "", body)
-}
-
-/// [`watched`] with a limit and a remark for the report.
-pub fn watched_for<R>(limit: Duration, remark: &str, body: impl FnOnce() -> R) -> R {
-    let test = thread::current().name().unwrap_or("a test").to_owned();
-    let remark = remark.to_owned();
-    let (running, ended) = channel::<()>();
-    let watchdog = thread::spawn(move || {
-        if hangs(&ended, limit) {
-            die(format_args!(
-                "watchdog: `{test}`{remark} hangs after {limit:?}"
-            ));
-        }
-    });
-    let result = body();
-    drop(running);
-    watchdog.join().unwrap();
-    result
-}
-
-/// Whether the other end of a channel is still there after `limit`.
-pub fn hangs(ended: &Receiver<()>, limit: Duration) -> bool {
-    let ticks = limit.div_duration_f64(TICK) as u32;
-    (0..ticks).all(|_| ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout))
-}
-
 /// Runs `body` as a fibre of a fresh cluster, for each of [`processor_counts`].
 pub fn for_each_cluster(body: impl Fn(&Cluster) + Send + Sync + 'static) {
     for_clusters(&processor_counts(), body);
@@ -129,7 +87,7 @@ where
     F: Fn(&Cluster) + Send + Sync + 'static,
 {
     let remark = format!(" with {} processors", cluster.processors());
-    watched_for(LIMIT, &remark, || {
+    watched_for(watchdog::LIMIT, &remark, || {
         let inside = cluster.clone();
         let root = cluster.spawn(move || body(&inside));
         if let Err(payload) = root.join() {
@@ -158,9 +116,9 @@ pub fn eventually(condition: impl Fn() -> bool) {
     }
 }
 
-/// Lets everything that is ready run for a while: what is about to block then very
-/// likely has, and with one processor certainly. For tests that see less without; who would be wrong
-/// without asks [`until_waiting`].
+/// Lets everything that is ready run for a while: what is about to block then very likely has, and
+/// with one processor certainly. For tests that see less without; who would be wrong without asks
+/// [`until_waiting`].
 pub fn let_others_block() {
     for _ in 0..100 {
         fibre::yield_now();
@@ -178,8 +136,8 @@ pub fn until_waiting(kind: WaitKind, fibres: &[u64]) {
     });
 }
 
-/// Whether processors that are told of as stuck were only late, since others had the CPUs: they end then.
-/// Fails if they do not.
+/// Whether processors that are told of as stuck were only late, since others had the CPUs: they end
+/// then. Fails if they do not.
 #[track_caller]
 pub fn were_late(error: &StopError) -> bool {
     for processor in &error.stuck {
@@ -194,7 +152,8 @@ pub fn kernel_thread() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Whether a kernel thread of this process has this name. While others' threads end, the list may lack one.
+/// Whether a kernel thread of this process has this name. While others' threads end, the list may
+/// lack one.
 pub fn thread_exists(name: &str) -> bool {
     let names = std::fs::read_dir("/proc/self/task").unwrap();
     names

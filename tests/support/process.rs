@@ -33,7 +33,7 @@ pub fn child(role: &str, environment: &[(&str, &str)]) -> Command {
 pub fn end_after(limit: Duration) {
     thread::spawn(move || {
         thread::sleep(limit);
-        super::die(format_args!("a child has not ended after {limit:?}"));
+        super::die_hanging(format_args!("a child has not ended after {limit:?}"));
     });
 }
 

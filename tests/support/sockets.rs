@@ -12,7 +12,8 @@ pub fn listener() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").unwrap()
 }
 
-/// An address at which everybody is refused for as long as the socket lives: it is bound, but does not listen.
+/// An address at which everybody is refused for as long as the socket lives: it is bound, but does
+/// not listen.
 pub fn dead_end() -> (std_net::TcpListener, std_net::SocketAddr) {
     let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
     let socket = socket_with(family, SocketType::STREAM, flags, None).unwrap();

@@ -3,9 +3,10 @@
 use super::caught;
 use crate::support::process::{errors, no_core_file, plays, spawn_child};
 use crate::support::{eventually, for_each_cluster, let_others_block, watched};
+use fibre::Waiting;
 use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
 use fibre::sync::{Condvar, ContendedPlace, Mutex, RwLock, contention, profile_contention};
-use fibre_core::Limit;
+use fibre_core::internal::Limit;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::thread;
@@ -145,7 +146,8 @@ fn contend<L: RawLock + 'static>(wait: fn(&Mutex<(), L>)) {
     let waiter = fibre::spawn(move || wait(&other));
     let waits = || {
         let all = fibre::waits();
-        all.iter().any(|waiting| waiting.id == waiter.id()) || waiter.is_finished()
+        let waits = |it: &Waiting| it.id == waiter.id() && it.stuck.is_none();
+        all.iter().any(waits) || waiter.is_finished()
     };
     eventually(waits);
     fibre::sleep(A_WHILE);
@@ -255,8 +257,8 @@ unsafe impl RawLock for Generous {
     }
 }
 
-/// Who is about to wait and can be woken must not leave its stack: it could be queued twice. Builds with
-/// debug assertions abort then; others are not put to the test.
+/// Who is about to wait and can be woken must not leave its stack: it could be queued twice. Builds
+/// with debug assertions abort then; others are not put to the test.
 #[test]
 fn a_fibre_keeps_its_stack_while_it_publishes_a_wait() {
     let wait = || {

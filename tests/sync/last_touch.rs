@@ -1,7 +1,7 @@
 //! Who gets on may free what it waited for, while the other side returns from the call that let it.
 //!
-//! Under AddressSanitizer (`cargo xtask sanitize`) a later touch of the object ends the test. Other objects
-//! have tests of this kind beside their own.
+//! Under AddressSanitizer (`cargo xtask sanitize`) a later touch of the object ends the test. Other
+//! objects have tests of this kind beside their own.
 
 use super::freed_by_who_waits;
 use crate::support::for_each_cluster;

@@ -24,6 +24,7 @@ mod raw_rwlock;
 mod rw_lock;
 mod select;
 mod semaphore;
+mod stuck;
 mod wait_group;
 mod waits;
 mod zeroed;

@@ -65,7 +65,8 @@ fn waits_fail_as_those_of_the_c_library() {
     assert_eq!(later, [Err(Error::Invalid); 3]);
 }
 
-/// Tokens come by signals to waiters with and without deadlines, with a mutex of each kind; none is lost.
+/// Tokens come by signals to waiters with and without deadlines, with a mutex of each kind; none is
+/// lost.
 #[test]
 fn signals_are_not_lost() {
     for_each_cluster(|_| {
@@ -175,8 +176,8 @@ fn cancellation_is_noticed_if_asked_for() {
     });
 }
 
-/// What the C library says to a mutex that is destroyed while somebody waits for a condition with it,
-/// and once that one is done.
+/// What the C library says to a mutex that is destroyed while somebody waits for a condition with
+/// it, and once that one is done.
 fn destructions_by_the_c_library() -> [i32; 2] {
     struct Pair(
         UnsafeCell<libc::pthread_mutex_t>,
@@ -251,8 +252,8 @@ fn a_mutex_that_is_waited_with_is_busy() {
     assert_eq!(expected, [libc::EBUSY, 0]);
 }
 
-/// A condition variable may be destroyed and freed right after a broadcast, while those that waited on it,
-/// some of whose deadlines come just then, go on.
+/// A condition variable may be destroyed and freed right after a broadcast, while those that waited
+/// on it, some of whose deadlines come just then, go on.
 #[test]
 fn destroyed_right_after_a_broadcast() {
     for_each_cluster(|_| {

@@ -123,8 +123,8 @@ unsafe extern "C" {
     ) -> i32;
 }
 
-/// Who has nothing to give back is told so, as far as that can be known; a lock in use is busy, and a
-/// destroyed one invalid.
+/// Who has nothing to give back is told so, as far as that can be known; a lock in use is busy, and
+/// a destroyed one invalid.
 #[test]
 fn misuse_of_rwlocks() {
     let lock = Arc::new(RwLock::new());
@@ -218,8 +218,8 @@ fn raw_rwlocks_are_freed_by_who_gets_them() {
     });
 }
 
-/// Who reads may read again while a writer waits, as with the C library, unless the kind is the one for which
-/// readers wait then.
+/// Who reads may read again while a writer waits, as with the C library, unless the kind is the one
+/// for which readers wait then.
 #[test]
 fn readers_read_again_while_a_writer_waits() {
     for_each_cluster(|_| {

@@ -6,7 +6,7 @@ use crate::support::{
 };
 use fibre::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use fibre::{JoinHandle, WaitKind};
-use fibre_core::Limit;
+use fibre_core::internal::Limit;
 use fibre_sync::RawRwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -135,8 +135,8 @@ fn most_overtakings(flood: fn(&RwLock<()>, &AtomicUsize), call: fn(&RwLock<()>))
     most
 }
 
-/// A flood of readers, of whom one at least is always inside, keeps no writer out: once it waits, it
-/// is the next.
+/// A flood of readers, of whom one at least is always inside, keeps no writer out: once it waits,
+/// it is the next.
 #[test]
 fn readers_starve_no_writer() {
     for_clusters(&[1], |_| {
@@ -156,7 +156,8 @@ fn readers_starve_no_writer() {
     });
 }
 
-/// A flood of writers, of whom one always waits, keeps no reader out: after one of them it is its turn.
+/// A flood of writers, of whom one always waits, keeps no reader out: after one of them it is its
+/// turn.
 #[test]
 fn writers_starve_no_reader() {
     for_clusters(&[1], |_| {
@@ -249,7 +250,8 @@ fn who_gives_up_holds_back_nobody() {
     });
 }
 
-/// A writer that goes on as a reader lets the readers in, and no writer, who would change what it reads.
+/// A writer that goes on as a reader lets the readers in, and no writer, who would change what it
+/// reads.
 #[test]
 fn a_writer_becomes_a_reader() {
     for_each_cluster(|_| {

@@ -2,9 +2,10 @@
 
 use super::caught;
 use crate::support::{Drops, for_clusters, for_each_cluster, let_others_block, text_of, watched};
+use fibre::channel::arms::{Patience, RecvArm, SendArm, select_among};
 use fibre::channel::{
-    RecvError, Select, SelectTimeoutError, SendError, TrySelectError, bounded, oneshot, rendezvous,
-    unbounded,
+    RecvError, Select, SelectTimeoutError, SendError, TryRecvError, TrySelectError, bounded,
+    oneshot, rendezvous, unbounded,
 };
 use fibre::select;
 use std::thread;
@@ -334,8 +335,8 @@ fn values_of_a_selection() {
     assert_eq!(drops.count(), 4);
 }
 
-/// Nothing to select is nothing to wait for, in no form: neither at first nor when all that was to be
-/// sent has been.
+/// Nothing to select is nothing to wait for, in no form: neither at first nor when all that was to
+/// be sent has been.
 #[test]
 fn a_selection_without_operations_panics() {
     let check = || {
@@ -428,5 +429,42 @@ fn selections_share_channels_with_others() {
             .map(|one| one.join().unwrap())
             .sum::<usize>();
         assert_eq!(sum, 3 * VALUES);
+    });
+}
+
+/// An arm's value is gone once it has been sent or received, so the arm stands in one selection
+/// only.
+#[test]
+fn arms_stand_in_one_selection() {
+    for_each_cluster(|_| {
+        let (sender, receiver) = fibre::channel::unbounded();
+        let mut sending = SendArm::new(&sender, 1);
+        select_among([sending.candidate()], Patience::None);
+        let again = caught(|| select_among([sending.candidate()], Patience::None));
+        assert!(text_of(&*again.unwrap_err()).contains("one selection only"));
+        assert_eq!(sending.result(), Some(Ok(())));
+        sender.send(2).unwrap();
+
+        let mut receiving = RecvArm::new(&receiver);
+        select_among([receiving.candidate()], Patience::None);
+        let again = caught(|| select_among([receiving.candidate()], Patience::None));
+        assert!(text_of(&*again.unwrap_err()).contains("one selection only"));
+        assert_eq!(
+            receiving.result(),
+            Some(Ok(1)),
+            "nothing that was received is lost"
+        );
+        assert_eq!(receiver.try_recv(), Ok(2));
+        assert_eq!(
+            receiver.try_recv(),
+            Err(TryRecvError::Empty),
+            "nobody gets what is no value"
+        );
+
+        // One that was not chosen is no better: a second selection could come to another end.
+        let mut idle = RecvArm::new(&receiver);
+        select_among([idle.candidate()], Patience::None);
+        assert!(caught(|| select_among([idle.candidate()], Patience::None)).is_err());
+        assert_eq!(idle.result(), None);
     });
 }

@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -169,12 +169,13 @@ impl Waits {
     }
 }
 
-/// The fibre of this name, if it waits.
+/// The fibre of this name, if it waits, and its processor is not stuck, nor kept from its CPU for
+/// so long.
 fn waiting(name: &str) -> Option<Waiting> {
     let all = waits();
     let mut named = all
         .into_iter()
-        .filter(|it| it.name.as_deref() == Some(name));
+        .filter(|it| it.stuck.is_none() && it.name.as_deref() == Some(name));
     let found = named.next();
     assert_eq!(named.next(), None, "it waits twice");
     found
@@ -257,18 +258,19 @@ fn a_join_names_its_fibre() {
 fn looking_disturbs_nobody() {
     for_each_cluster(|_| {
         let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
+        let looks = Arc::new(AtomicUsize::new(0));
+        let (told, counted) = (Arc::clone(&stop), Arc::clone(&looks));
         let looker = thread::spawn(move || {
-            let mut looks = 0;
             while !told.load(Ordering::Relaxed) {
                 let _ = waits();
-                looks += 1;
+                counted.fetch_add(1, Ordering::Relaxed);
                 // All other tests stand still, too.
                 thread::sleep(Duration::from_millis(1));
             }
-            looks
         });
-        for round in 0..20 {
+        // The looker may be late.
+        let goes_on = |round: &u32| *round < 20 || looks.load(Ordering::Relaxed) == 0;
+        for round in (0..).take_while(goes_on) {
             let other = any_cluster().processors(2).build().unwrap();
             let mutex = Arc::new(Mutex::new(0));
             let fibres: Vec<_> = (0..32)
@@ -296,13 +298,13 @@ fn looking_disturbs_nobody() {
             other.stop();
         }
         stop.store(true, Ordering::Relaxed);
-        assert!(fibre::blocking(|| looker.join()).unwrap() > 0);
+        fibre::blocking(|| looker.join()).unwrap();
     });
 }
 
-/// One processor whose fibre computes hides its own fibres, and no others.
+/// One processor whose fibre computes hides no fibres of others.
 #[test]
-fn a_busy_processor_hides_its_own_only() {
+fn a_busy_processor_hides_no_others() {
     watched(|| {
         let cluster = Cluster::builder().processors(2).build().unwrap();
         let (stop, gate) = (Arc::new(AtomicBool::new(false)), Arc::new(Event::new()));

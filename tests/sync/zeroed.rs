@@ -2,7 +2,7 @@
 
 use crate::support::for_each_cluster;
 use fibre::sync::{AutoEvent, Event, Notify, WaitGroup};
-use fibre_core::Limit;
+use fibre_core::internal::Limit;
 use fibre_sync::RawRwLock;
 use std::mem::MaybeUninit;
 

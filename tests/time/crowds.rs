@@ -84,10 +84,12 @@ impl Crowd {
 fn check(sleepers: usize, after: fn(), meanwhile: fn(&Cluster)) {
     let mut time = Duration::from_millis(200);
     let most = loop {
-        // With shorter slices those who are slow take several turns each, and there are more of them in a round.
+        // With shorter slices those who are slow take several turns each, and there are more of
+        // them in a round.
         let builder = Cluster::builder().slice(Duration::from_micros(20));
         let builder = builder.processors(1).stack_size(32 * 1024);
-        let cluster = builder.build().unwrap();
+        // Sleepers of a spare processor would run beside the witness.
+        let cluster = builder.max_spare_processors(0).build().unwrap();
         let crowd = Crowd::new(time);
         for _ in 0..sleepers {
             let crowd = Arc::clone(&crowd);

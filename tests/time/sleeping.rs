@@ -23,8 +23,8 @@ fn sleep_takes_at_least_as_long() {
     watched(check);
 }
 
-/// Sleeping is not rounded up to a whole number of milliseconds where sockets are waited for: sooner
-/// or later a short sleep is over before the first one has passed.
+/// Sleeping is not rounded up to a whole number of milliseconds where sockets are waited for:
+/// sooner or later a short sleep is over before the first one has passed.
 #[test]
 fn sleep_is_precise_beside_sockets() {
     for_clusters(&[1], |_| {

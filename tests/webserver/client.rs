@@ -133,6 +133,17 @@ impl Client {
         Ok(count > 0)
     }
 
+    /// Reads once, `most` bytes at most, and forgets them; how many, 0 if the connection has ended.
+    pub(crate) fn take_some(&mut self, most: usize) -> usize {
+        let mut buffer = vec![0; most];
+        self.stream.read(&mut buffer).unwrap_or(0)
+    }
+
+    /// What sends to the server while others read.
+    pub(crate) fn writer(&self) -> impl Write + Send + use<> {
+        self.stream.try_clone().unwrap()
+    }
+
     /// True if an answer or the end can be read within `time`.
     pub(crate) fn hears_within(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).unwrap();

@@ -1,6 +1,9 @@
 //! Clients that are slow, rude or mad.
 
 use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -129,7 +132,8 @@ fn garbage_is_survived() {
 
 #[test]
 fn a_huge_head_costs_little_memory() {
-    let server = Server::start(&[]);
+    // The memory of a spare processor, which a slow build needs for 10 MB, is not the head's.
+    let server = Server::start_without_spares();
     server.expect_service();
     let before = server.peak_memory();
     for filler in ["A: b\r\n", "x"] {
@@ -180,6 +184,64 @@ fn a_client_that_does_not_read_is_dropped_in_time() {
     server.expect_service();
     server.expect_open_files(start);
     drop(stuck);
+    server.expect_clean_stop();
+}
+
+/// Clients that take a little now and then hold neither permits nor files for ever.
+#[test]
+fn clients_that_read_too_slowly_are_dropped() {
+    let site = large_site("slow");
+    let root = site.join("root");
+    let arguments = ["--dir", root.to_str().unwrap(), "--max-connections", "20"];
+    let slowly = ["--idle-timeout", "1", "--minimum-rate", "8388608"];
+    let server = Server::start(&[&arguments[..], &slowly].concat());
+    let mut clients: Vec<Client> = (0..20).map(|_| server.connect()).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        // Half of them ask for a file, the others again and again for a little.
+        let request = "GET /large HTTP/1.1\r\nHost: a\r\n\r\n";
+        let little = PLAINTEXT.repeat(200_000);
+        let wanted = if number % 2 == 0 { request } else { &little };
+        let mut sending = client.writer();
+        let wanted = wanted.to_owned();
+        thread::spawn(move || sending.write_all(wanted.as_bytes()).is_ok());
+    }
+    let done = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&done);
+    let reading = thread::spawn(move || {
+        while !told.load(Ordering::SeqCst) {
+            clients.iter_mut().for_each(|client| {
+                client.take_some(64 << 10);
+            });
+            thread::sleep(Duration::from_millis(250));
+        }
+    });
+    // It gets a permit when they have lost theirs.
+    server.expect_service();
+    done.store(true, Ordering::SeqCst);
+    reading.join().unwrap();
+    server.expect_clean_stop();
+}
+
+/// A large file and a fast reader need not finish within the time that a connection may rest.
+#[test]
+fn clients_that_keep_the_rate_get_all() {
+    let site = large_site("steady");
+    let root = site.join("root");
+    let arguments = ["--dir", root.to_str().unwrap(), "--idle-timeout", "1"];
+    let server = Server::start(&arguments);
+    let mut client = server.connect();
+    client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+    let start = Instant::now();
+    let mut left = 64 << 20;
+    while left > 0 {
+        let count = client.take_some(1 << 20);
+        assert!(count > 0, "cut {left} bytes before the end");
+        left -= count.min(left);
+        if start.elapsed() < Duration::from_secs(3) {
+            thread::sleep(Duration::from_millis(40));
+        }
+    }
+    assert!(start.elapsed() > Duration::from_secs(2));
     server.expect_clean_stop();
 }
 

@@ -132,6 +132,59 @@ fn bodies_whose_end_is_in_doubt() {
     )]);
 }
 
+/// Ends of chunks and lines that others might see elsewhere.
+#[test]
+fn framing_that_others_may_read_otherwise() {
+    let chunked = [
+        " 5\r\nhello\r\n0\r\n\r\n",
+        "5 \r\nhello\r\n0\r\n\r\n",
+        "5\t\r\nhello\r\n0\r\n\r\n",
+        "5 ;a\r\nhello\r\n0\r\n\r\n",
+        "+5\r\nhello\r\n0\r\n\r\n",
+        "0x5\r\nhello\r\n0\r\n\r\n",
+        "1_0\r\nhello\r\n0\r\n\r\n",
+        ";a\r\nhello\r\n0\r\n\r\n",
+        "\r\nhello\r\n0\r\n\r\n",
+        "5\nhello\r\n0\r\n\r\n",
+        "5\r\r\nhello\r\n0\r\n\r\n",
+        "5;a\nhello\r\n0\r\n\r\n",
+        "5;a\rb\r\nhello\r\n0\r\n\r\n",
+        "5;a\0\r\nhello\r\n0\r\n\r\n",
+        "5\r\nhello\n0\r\n\r\n",
+        "5\r\nhello\r\n0\n\r\n",
+        "0\r\nA: b\n\r\n",
+        "0\r\nA: b\r\n\n",
+        "0\r\n\n",
+        "0\r\nA : b\r\n\r\n",
+        "0\r\nA: b\r\n c\r\n\r\n",
+    ];
+    let heads = [
+        "GET / HTTP/1.1\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\n\n",
+        "GET / HTTP/1.1\nHost: a\n\n",
+        "\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n",
+        "GET / HTTP/1.1\r\n Host: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nA\0: b\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length : 5\r\n\r\nhello",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n 5\r\n\r\nhello",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent_Length: 5\r\n\r\nhello",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer_Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent_Length: 6\r\n\r\nhello",
+    ];
+    let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let bodies = chunked.map(|body| format!("{head}{body}"));
+    let bodies = bodies.each_ref().map(String::as_str);
+    let cases: Vec<_> = heads
+        .into_iter()
+        .chain(bodies)
+        .map(|case| (case, 400))
+        .collect();
+    expect_refusals(&cases);
+}
+
 #[test]
 fn what_is_too_large() {
     let long = "x".repeat(20_000);

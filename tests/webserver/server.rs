@@ -40,6 +40,11 @@ impl Server {
         Self::launch(Command::new(binary()).args(arguments))
     }
 
+    /// Starts a server that starts no processors beside, whatever keeps its own.
+    pub(crate) fn start_without_spares() -> Self {
+        Self::launch(Command::new(binary()).env("FIBRE_MAX_SPARE", "0"))
+    }
+
     /// Starts a server that may have `limit` file descriptors.
     pub(crate) fn start_limited(arguments: &[&str], limit: u64) -> Self {
         let limit = Rlimit {

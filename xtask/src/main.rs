@@ -5,15 +5,18 @@
 //! their durations is printed either way.
 //!
 //! [`steps`] runs commands and keeps the account, [`workspace`] knows where things lie, [`lanes`]
-//! holds one file per task, [`pairs`] chooses combinations to test, [`conformance`] runs C programs,
-//! [`tidy`] holds the source rules that no compiler checks, and [`instructions`]
+//! holds one file per task, [`pairs`] chooses combinations to test, [`conformance`] runs C
+//! programs, [`symbols`] takes what debuggers need out of libraries, [`tidy`] holds the source
+//! rules that no compiler checks, [`mutants`] what makes mistakes on purpose, and [`instructions`]
 //! what the gate on instruction counts is made of.
 
 mod conformance;
 mod instructions;
 mod lanes;
+mod mutants;
 mod pairs;
 mod steps;
+mod symbols;
 mod tidy;
 mod workspace;
 
@@ -23,7 +26,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use lanes::{
-    bench, c, capi, check, ci, doc, header, loom, policies, pollers, sanitize, stress, test,
+    bench, c, capi, check, ci, doc, header, loom, package, policies, pollers, sanitize, stress,
+    test,
 };
 use steps::Steps;
 use workspace::Workspace;
@@ -44,6 +48,8 @@ enum Task {
     Test(test::Options),
     /// Loom models of the lock-free words, queues and slots
     Loom(loom::Options),
+    /// Mistakes made on purpose in protocol code, and whether the tests see them
+    Mutants(lanes::mutants::Options),
     /// Behaviour tests under AddressSanitizer
     Sanitize,
     /// Randomised stress tests; prints the seed, takes it back through --seed
@@ -62,10 +68,12 @@ enum Task {
     Capi(capi::Options),
     /// The header of the C library from its sources; --check says whether it is current
     Header(header::Options),
+    /// The published crates as the registry would be given them, built from that
+    Package,
     /// Documentation with private items, warnings denied
     Doc,
-    /// Source rules that no compiler checks
-    Tidy,
+    /// Source rules that no compiler checks; --graph draws the folders of the crates
+    Tidy(check::Options),
     /// Formatting, clippy, tidy and doc: what to run before a commit
     Check,
     /// Everything the build machine runs, in its order
@@ -78,6 +86,7 @@ impl Task {
         match self {
             Self::Test(options) => test::run(steps, options),
             Self::Loom(options) => loom::run(workspace, steps, options),
+            Self::Mutants(options) => lanes::mutants::run(workspace, steps, options),
             Self::Sanitize => sanitize::run(workspace, steps),
             Self::Stress(options) => stress::run(steps, options),
             Self::Policies(options) => policies::run(steps, options),
@@ -87,8 +96,9 @@ impl Task {
             Self::C(options) => c::run(workspace, steps, options),
             Self::Capi(options) => capi::run(workspace, steps, options),
             Self::Header(options) => header::run(workspace, steps, options),
+            Self::Package => package::run(workspace, steps),
             Self::Doc => doc::run(steps),
-            Self::Tidy => check::source_rules(workspace, steps),
+            Self::Tidy(options) => check::tidy(workspace, steps, options),
             Self::Check => check::run(workspace, steps),
             Self::Ci(options) => ci::run(workspace, steps, options),
         }

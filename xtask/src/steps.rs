@@ -12,15 +12,19 @@
 //! a failure that names the step, not in silence.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Write, stdout};
+use std::io::{self, BufRead, BufReader, Write, stdout};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 
 /// The exit code by which `timeout` says that the time was up.
 const TIMED_OUT: i32 = 124;
+
+/// How many commands of tests run at a time: as many as keep two CPUs busy, nearly.
+const AT_ONCE: usize = 3;
 
 /// The account of the steps run so far.
 pub(crate) struct Steps {
@@ -46,6 +50,14 @@ struct Entry {
     outcome: Option<String>,
 }
 
+/// A command that runs beside others.
+struct Beside {
+    /// Of its step.
+    title: String,
+    /// Waits for its end; returns what it has printed, and how long it took.
+    ended: JoinHandle<(io::Result<Output>, Duration)>,
+}
+
 impl Steps {
     /// An empty account without a budget.
     pub(crate) fn new() -> Self {
@@ -58,8 +70,8 @@ impl Steps {
         }
     }
 
-    /// Limits the wall time of all steps together, those before included. The summary says so if they
-    /// take longer than they are meant to.
+    /// Limits the wall time of all steps together, those before included. The summary says so if
+    /// they take longer than they are meant to.
     pub(crate) fn set_budget(&mut self, intended: Duration, budget: Duration) {
         self.intended = Some(intended);
         self.budget = Some(budget);
@@ -98,30 +110,40 @@ impl Steps {
         })
     }
 
-    /// Runs `cargo test` commands, two at a time, as tests wait more than they compute. Each is a step
-    /// as in [`run_tests`](Self::run_tests).
-    pub(crate) fn run_tests_in_pairs(
+    /// Runs `cargo test` commands, a few at a time, as tests wait more than they compute. Each is a
+    /// step as in [`run_tests`](Self::run_tests).
+    pub(crate) fn run_tests_side_by_side(
         &mut self,
         commands: impl IntoIterator<Item = (String, Command)>,
         some_must_run: bool,
     ) -> Result<()> {
         let mut commands = commands.into_iter();
-        while let Some((title, command)) = commands.next() {
-            match commands.next() {
-                Some(second) => self.run_pair((title, command), second, some_must_run)?,
-                None => self.run_tests(&title, command, some_must_run)?,
-            }
+        while let Some(first) = commands.next() {
+            let others = commands.by_ref().take(AT_ONCE - 1).collect();
+            self.run_together(first, others, some_must_run)?;
         }
         Ok(())
     }
 
-    /// Two of them. What the second one prints comes when the first one has ended.
-    fn run_pair(
+    /// Runs a few of them. What the others print comes when the first one has ended.
+    fn run_together(
         &mut self,
-        first: (String, Command),
         (title, command): (String, Command),
+        others: Vec<(String, Command)>,
         some_must_run: bool,
     ) -> Result<()> {
+        let others = others.into_iter();
+        let beside = others.map(|(title, command)| self.start_beside(title, command));
+        let beside: Vec<Beside> = beside.collect::<Result<_>>()?;
+        let first = self.run_tests(&title, command, some_must_run);
+        // Each of them is entered, whatever becomes of one.
+        let results = beside.into_iter().map(|one| self.end(one, some_must_run));
+        let results: Vec<Result<()>> = results.collect();
+        results.into_iter().fold(first, Result::and)
+    }
+
+    /// Starts a command beside others.
+    fn start_beside(&self, title: String, command: Command) -> Result<Beside> {
         println!("\nbeside it: {title}");
         print_command(&command);
         let started = Instant::now();
@@ -133,7 +155,11 @@ impl Steps {
             let output = child.wait_with_output();
             (output, started.elapsed())
         });
-        let result = self.run_tests(&first.0, first.1, some_must_run);
+        Ok(Beside { title, ended })
+    }
+
+    /// Waits for the end of such a command, and shows what it has printed.
+    fn end(&mut self, Beside { title, ended }: Beside, some_must_run: bool) -> Result<()> {
         let ended = ended.join();
         let (output, took) = ended.map_err(|_| anyhow!("cannot wait for {title}"))?;
         println!("\n==> {title}");
@@ -146,7 +172,7 @@ impl Steps {
                 tests_remark(passed, some_must_run)
             });
         println!("<== {title}: {}", in_seconds(took));
-        result.and(self.enter(&title, took, outcome))
+        self.enter(&title, took, outcome)
     }
 
     /// Runs a check of our own; what it returns is its remark in the summary.
@@ -355,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn two_at_once_are_two_steps() {
+    fn those_at_once_are_steps_of_their_own() {
         let say = |text: &str| {
             let mut command = Command::new("echo");
             command.arg(text);
@@ -363,28 +389,37 @@ mod tests {
         };
         let passes = || say("test result: ok. 3 passed;");
         let mut steps = Steps::new();
-        let mut run = |first, second| {
-            let pair = [("one".to_owned(), first), ("other".to_owned(), second)];
-            steps.run_tests_in_pairs(pair, true)
+        let mut run = |commands: Vec<Command>| {
+            let titles = ["one", "two", "three", "four"].map(str::to_owned);
+            let result = steps.run_tests_side_by_side(titles.into_iter().zip(commands), true);
+            let entries = std::mem::take(&mut steps.entries).into_iter();
+            let outcomes = entries.map(|entry| (entry.title, entry.outcome.is_some()));
+            (result, outcomes.collect::<Vec<_>>())
         };
-        run(passes(), passes()).unwrap();
-        for (first, second, named) in [
-            (passes(), say("nothing"), "other"),
-            (say("nothing"), passes(), "one"),
-            (passes(), Command::new("false"), "other"),
-        ] {
-            let error = run(first, second).unwrap_err();
-            assert!(format!("{error:#}").starts_with(named), "{error:#}");
+        for count in 1..=4 {
+            let (result, outcomes) = run((0..count).map(|_| passes()).collect());
+            result.unwrap();
+            assert!(outcomes.len() == count && outcomes.iter().all(|(_, passed)| *passed));
         }
-        assert_eq!(steps.entries.len(), 8);
-        assert_eq!(
-            steps
-                .entries
-                .iter()
-                .filter(|entry| entry.outcome.is_none())
-                .count(),
-            3
-        );
+        for (failing, named) in ["one", "two", "three"].into_iter().enumerate() {
+            for failure in [say_nothing, || Command::new("false")] {
+                let mut commands: Vec<_> = (0..4).map(|_| passes()).collect();
+                commands[failing] = failure();
+                let (result, outcomes) = run(commands);
+                let error = result.unwrap_err();
+                assert!(format!("{error:#}").starts_with(named), "{error:#}");
+                // The fourth one has not been started.
+                let passed = |(title, passed): &(String, bool)| *passed == (title != named);
+                assert!(outcomes.len() == 3 && outcomes.iter().all(passed));
+            }
+        }
+    }
+
+    /// A command without a test.
+    fn say_nothing() -> Command {
+        let mut command = Command::new("echo");
+        command.arg("nothing");
+        command
     }
 
     #[test]

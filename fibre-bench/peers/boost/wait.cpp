@@ -78,11 +78,11 @@ struct Wanted {
         return count;
     }
 
-    /// The life of the guest; returns what it has seen.
-    Visits visit() {
+    /// The life of a guest that was sent at the time `last`; returns what the guest has
+    /// seen, at least one visit.
+    Visits visit(steady_clock::time_point last) {
         Visits visits;
-        auto last = steady_clock::now();
-        while (contest.phase() != Phase::stopped) {
+        do {
             boost::this_fiber::sleep_for(pause);
             const auto asked = steady_clock::now();
             const std::lock_guard held_lock(lock.mutex);
@@ -90,7 +90,7 @@ struct Wanted {
             visits.waits.push_back(micros(asked, now));
             visits.gap = std::max(visits.gap, micros(last, now));
             last = now;
-        }
+        } while (contest.phase() != Phase::stopped);
         return visits;
     }
 };
@@ -117,6 +117,7 @@ void add(Sample& sample, Visits visits) {
 
 Sample workload::wait(const Settings& settings) {
     Wanted wanted(settings);
+    const auto sent = steady_clock::now();
     Visits visits;
     std::vector<std::size_t> counts(settings.count("crowd"));
     std::vector<boost::fibers::fiber> fibres(1 + counts.size());
@@ -126,7 +127,7 @@ Sample workload::wait(const Settings& settings) {
     spread(fibres.size(), [&](std::size_t index) {
         fibres[index] = boost::fibers::fiber([&, index] {
             if (index == 0) {
-                visits = wanted.visit();
+                visits = wanted.visit(sent);
             } else {
                 counts[index - 1] = wanted.barge(index);
             }

@@ -31,10 +31,11 @@ func waits(given settings) (sample, error) {
 	counts := make([]float64, given.count("crowd"))
 	pause := time.Duration(given.count("pause")) * time.Microsecond
 	var guest visits
+	sent := time.Now()
 	var ended sync.WaitGroup
 	ended.Add(1 + len(counts))
 	go func() {
-		guest = shared.visit(pause)
+		guest = shared.visit(pause, sent)
 		ended.Done()
 	}()
 	for i := range counts {
@@ -82,12 +83,12 @@ type visits struct {
 	gap time.Duration
 }
 
-// visit is the life of the guest; it returns what it has seen.
-func (c *contention) visit(pause time.Duration) visits {
+// visit is the life of a guest that was sent at the time last; it returns what
+// the guest has seen, at least one visit.
+func (c *contention) visit(pause time.Duration, last time.Time) visits {
 	var seen visits
 	lock := &c.locks[0]
-	last := time.Now()
-	for atomic.LoadUint32(&c.phase) != stopped {
+	for {
 		time.Sleep(pause)
 		asked := time.Now()
 		lock.Lock()
@@ -98,8 +99,10 @@ func (c *contention) visit(pause time.Duration) visits {
 		}
 		last = now
 		lock.Unlock()
+		if atomic.LoadUint32(&c.phase) == stopped {
+			return seen
+		}
 	}
-	return seen
 }
 
 // addTo adds what the guest has seen to a sample.

@@ -158,7 +158,8 @@ pub(crate) const PIPES: Family = Family {
     ],
 };
 
-/// A case of `stream` on one processor (`cpu`) or two (`wall`), without those peers, beside that one.
+/// A case of `stream` on one processor (`cpu`) or two (`wall`), without those peers, beside that
+/// one.
 macro_rules! stream {
     ($form:ident $metrics:tt, $name:literal, $parameters:literal, [$($without:literal),*]) => {
         Case {

@@ -1,7 +1,7 @@
 //! `pthreads`: what the functions of the C library cost a C program.
 //!
-//! The same source (`peers/c/`) compiled for the system's threads and for fibres; beside them what the like costs
-//! in Rust.
+//! The same source (`peers/c/`) compiled for the system's threads and for fibres; beside them what
+//! the like costs in Rust.
 
 use super::micro::{Case, Family, Layout, Metric};
 use crate::report::Goal;

@@ -137,7 +137,11 @@ fn main() -> Result<()> {
         // SAFETY: the only thread.
         unsafe { std::env::set_var("FIBRE_YIELD_BEFORE_READ", "0") };
     }
-    let cluster = Cluster::builder().processors(1).build()?;
+    // The monitor's looks would be counted, which come with time and not with operations.
+    let cluster = Cluster::builder()
+        .processors(1)
+        .max_spare_processors(0)
+        .build()?;
     let run = path.run;
     let outcome = joined(cluster.spawn(move || run(operations)));
     // Else the processor would get as far as the end of the process lets it.

@@ -137,7 +137,7 @@ impl Report {
         for (name, svg) in &self.plots {
             write(name, svg)?;
         }
-        write("results.json", &serde_json::to_string_pretty(self)?)?;
+        write("results.json", &serde_json::to_string(self)?)?;
         write("report.md", &self.markdown())
     }
 

@@ -1,8 +1,8 @@
 //! Waiting for child processes.
 //!
-//! For one child that has not ended a fibre waits by a descriptor of the process (`pidfd`), which any process has: so it asks
-//! first. There is none for *any* child, nor for a group: such a
-//! call is made on a thread of its own, and the fibre's cancellation does not end it.
+//! For one child that has not ended a fibre waits by a descriptor of the process (`pidfd`), which
+//! any process has: so it asks first. There is no descriptor for *any* child, nor for a group: the
+//! fibre has such a call made on a thread of its own, and interrupts it when it is cancelled.
 
 use super::entry::{borrow, or_leave, small};
 use super::plain::{Plain, plain};
@@ -15,14 +15,14 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::RawFd;
 use std::ptr;
 
-/// `wait`: for any child. A cancellation point before it begins.
+/// `wait`: for any child. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_wait(status: *mut c_int) -> libc::pid_t {
     // SAFETY: the caller's place.
     unsafe { fibre_wait4(-1, status, 0, ptr::null_mut()) }
 }
 
-/// `waitpid`: for a child, one of a group or any. For one, a cancellation point.
+/// `waitpid`: for a child, one of a group or any. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_waitpid(
     pid: libc::pid_t,
@@ -107,7 +107,7 @@ fn await_child(
         return Ok(small(as_called.here()?));
     }
     if pid <= 0 || !for_end {
-        return as_called.patiently().map(small);
+        return as_called.until_cancelled().map(small);
     }
     cancellation_point()?;
     if let Some(ended) = ask()? {
@@ -115,7 +115,7 @@ fn await_child(
     }
     let Ok(process) = system!(SYS_pidfd_open, pid, 0) else {
         // There are no descriptors left, or none of this kind.
-        return as_called.patiently().map(small);
+        return as_called.until_cancelled().map(small);
     };
     let process = small(process);
     made(borrow(process), Known::NOTHING);
@@ -125,7 +125,7 @@ fn await_child(
     Ok(small(as_called.here()?))
 }
 
-/// Closes a descriptor that nobody else knows.
+/// Closes a descriptor that no other code knows.
 fn give_back(fd: RawFd) -> Result<(), Errno> {
     let call = || system!(SYS_close, fd);
     // SAFETY: it was made here.

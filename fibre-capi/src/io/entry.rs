@@ -3,15 +3,20 @@
 use crate::boundary::{Returned, contain, keep_errno};
 use crate::errno;
 use crate::exit::leave;
-use fibre_core::in_fibre;
+use fibre_core::{cancellation_point, in_fibre};
 use fibre_io::raw::Failure;
 use rustix::io::Errno;
 use std::os::fd::{BorrowedFd, RawFd};
 
-/// A call that may leave the stack, and is a cancellation point.
+/// A call that may leave the stack, and is a cancellation point: a request that is pending acts
+/// before the call does anything, or finds anything wrong.
 #[inline(always)]
 pub fn or_leave<T: Returned>(f: impl FnOnce() -> Result<T, Failure>) -> T::Value {
-    match keep_errno(f) {
+    let looked = || {
+        cancellation_point()?;
+        f()
+    };
+    match keep_errno(looked) {
         Ok(value) => value.value(),
         Err(Failure::Cancelled) => leave(),
         Err(Failure::Errno(error)) => failed::<T>(error),
@@ -43,8 +48,8 @@ fn failed<T: Returned>(error: Errno) -> T::Value {
     T::FAILED
 }
 
-/// Whether a call on this number is to block its fibre: the caller is one, and the number can be a descriptor. Else the
-/// call is the system's own.
+/// Whether a call on this number is to block its fibre: the caller is one, and the number can be a
+/// descriptor. Else the call is the system's own.
 #[inline(always)]
 pub fn is_ours(fd: RawFd) -> bool {
     fd >= 0 && in_fibre()
@@ -54,8 +59,8 @@ pub fn is_ours(fd: RawFd) -> bool {
 #[inline(always)]
 pub fn borrow(fd: RawFd) -> BorrowedFd<'static> {
     debug_assert!(fd >= 0, "negative numbers are no descriptors");
-    // SAFETY: the number is passed to the kernel only, which refuses those that are not open. That others close or
-    // reopen it meanwhile is between them and the program, see `fibre_io::raw`.
+    // SAFETY: the number is passed to the kernel only, which refuses those that are not open. That
+    // others close or reopen it meanwhile is between them and the program, see `fibre_io::raw`.
     unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
@@ -76,6 +81,6 @@ pub fn nothing(done: Result<usize, Errno>) -> Result<(), Errno> {
 #[inline]
 pub fn check(needed: usize, room: usize) {
     if needed > room {
-        fibre_core::die(format_args!("a call would write beyond its buffer"));
+        fibre_core::internal::abort_with(format_args!("a call would write beyond its buffer"));
     }
 }

@@ -1,13 +1,15 @@
-//! `epoll_wait` and its kin, for programs that have event loops of their own: an epoll instance is a descriptor that can be
-//! read when it has events, so a fibre waits for that and then takes them.
+//! `epoll_wait` and its kin, for programs that have event loops of their own: an epoll instance is
+//! a descriptor that can be read when it has events, so a fibre waits for that and then takes them.
 //!
 //! As in `poll`, signal masks say nothing to a fibre.
 
 use super::entry::{borrow, or_leave, small};
+use super::flags::duration;
 use super::plain::{Plain, plain};
-use super::terms::duration;
+use crate::memory::fetch_any;
 use crate::sigmask::during;
-use fibre_core::{in_fibre, yield_point_cancellable};
+use fibre_core::in_fibre;
+use fibre_core::internal::yield_point_cancellable;
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Failure, wait};
 use rustix::io::Errno;
@@ -69,7 +71,8 @@ pub unsafe extern "C" fn fibre_epoll_pwait2(
 ) -> c_int {
     or_leave(|| {
         // SAFETY: null, or the caller's time.
-        let timeout_of = unsafe { timeout.as_ref() }.map(duration).transpose()?;
+        let time = unsafe { fetch_any(timeout) }?;
+        let timeout_of = time.as_ref().map(duration).transpose()?;
         let as_called = plain!(
             SYS_epoll_pwait2,
             instance,
@@ -89,7 +92,8 @@ pub unsafe extern "C" fn fibre_epoll_pwait2(
     })
 }
 
-/// Makes the call as it is on a plain thread; in a fibre, looks until there is something, and waits in between.
+/// Makes the call as it is on a plain thread; in a fibre, looks until there is something, and waits
+/// in between.
 fn take_events(
     instance: c_int,
     timeout: Option<Duration>,

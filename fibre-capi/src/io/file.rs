@@ -1,13 +1,14 @@
-//! Files: what opens them, and what blocks for long.
+//! Files: the calls that open them, and those that block for long.
 //!
-//! A file system lets its callers wait for disks and servers, so its calls are made on threads of the pool. What waits for other
-//! programs, as locks and named pipes do, has threads of its own.
+//! A file system lets its callers wait for disks and servers, so its calls are made on threads of
+//! the pool. Calls that wait for other programs (locks, named pipes) have threads of their own.
 
 use super::entry::{at_once, borrow, enduring, is_ours, nothing, or_leave, small};
 use super::plain::{Plain, plain};
 use super::system::system;
 use super::vector::{Vector, buffer};
 use super::write::write_all_to;
+use crate::memory::{fetch_any, writable};
 use fibre_core::{blocking, in_fibre};
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Failure, close, look, patiently, renewed, wait};
@@ -32,7 +33,8 @@ pub unsafe extern "C" fn fibre_creat(path: *const c_char, mode: c_uint) -> c_int
     unsafe { fibre_openat(libc::AT_FDCWD, path, flags, mode) }
 }
 
-/// `openat`. Opening a named pipe waits for its other end, unless that is to be non-blocking. A cancellation point before it begins.
+/// `openat`. Opening a named pipe waits for its other end, unless that is to be non-blocking. A
+/// cancellation point before it begins.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_openat(
     directory: c_int,
@@ -99,21 +101,23 @@ pub extern "C" fn fibre_flock(fd: c_int, operation: c_int) -> c_int {
     })
 }
 
-/// `fclose`: as [`fibre_close`](super::numbers) for the descriptor. What has not been written yet is written first, which blocks the
-/// thread.
+/// `fclose`: as [`fibre_close`](super::numbers) for the descriptor. What has not been written yet
+/// is written first, which blocks the thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_fclose(stream: *mut libc::FILE) -> c_int {
     // SAFETY: the caller's stream.
     let fd = unsafe { libc::fileno(stream) };
     if fd < 0 || fibre_core::is_forked_child() {
-        // SAFETY: the same.
+        // SAFETY: the caller's stream.
         return unsafe { libc::fclose(stream) };
     }
-    // SAFETY: the program closes what is its own; no stack is left here, so `errno` is the caller's.
+    // SAFETY: the program closes what is its own; no stack is left here, so `errno` is the
+    // caller's.
     unsafe { close(fd, || Ok(libc::fclose(stream))) }.unwrap_or(libc::EOF)
 }
 
-/// `sendfile`: from a file to anything, whose room it waits for unless that is non-blocking. A cancellation point.
+/// `sendfile`: from a file to anything, whose room it waits for unless that is non-blocking. A
+/// cancellation point.
 ///
 /// In a fibre the bytes go through a buffer of 64 KiB.
 #[unsafe(no_mangle)]
@@ -129,17 +133,19 @@ pub unsafe extern "C" fn fibre_sendfile(
             return Ok(as_called.here()?);
         }
         // SAFETY: null, or the caller's place for it.
-        let place = unsafe { offset.as_mut() };
-        let from = match &place {
-            Some(offset) => **offset,
+        let from = match unsafe { fetch_any(offset) }? {
+            Some(offset) => offset,
             None => position(file)?,
         };
         let sent = send_pieces(out, file, from, count)?;
         // At most what was asked for, from a place in the file.
         let next = from.saturating_add_unsigned(sent as u64);
-        match place {
-            Some(offset) => *offset = next,
-            None => drop(system!(SYS_lseek, file, next, libc::SEEK_SET)?),
+        if offset.is_null() {
+            system!(SYS_lseek, file, next, libc::SEEK_SET)?;
+        } else {
+            writable(offset, 1)?;
+            // SAFETY: the caller's place.
+            unsafe { offset.write_unaligned(next) };
         }
         Ok(sent)
     })
@@ -188,7 +194,8 @@ fn send_pieces(out: c_int, file: c_int, from: i64, count: usize) -> Result<usize
     Ok(sent)
 }
 
-/// `splice`: waits for the end that is not ready, then makes the call on another thread. A cancellation point until then.
+/// `splice`: waits for the end that is not ready, then makes the call on another thread. A
+/// cancellation point until then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_splice(
     from: c_int,

@@ -1,18 +1,20 @@
 //! `O_NONBLOCK`, as programs see it.
 //!
-//! A blocking listener is made non-blocking when a fibre first accepts from it, and its program does not see that: `fcntl` and `ioctl`
-//! show what it has set itself. What they hide is noted for the number ([`Known::HIDDEN`]) after the flag is set, and
-//! taken back before the flag goes; both under one lock. So who sees the note sees the flag; who sees the flag without the
-//! note looks again under the lock.
+//! A fibre makes a blocking listener non-blocking when it first accepts from it, and its program
+//! does not see that: `fcntl` and `ioctl` show what it has set itself. The library notes for the
+//! number what they hide ([`Known::HIDDEN`]) after it has set the flag, and takes the note back
+//! before the flag goes; both under one lock. So a caller that sees the note sees the flag; a
+//! caller that sees the flag without the note looks again under the lock.
 //!
-//! If the program sets the flag of a listener itself and takes it back, it is hidden at once: fibres may have waited for connections
-//! all the while, or be on their way to accept.
+//! If the program sets the flag of a listener itself and takes it back, it is hidden at once:
+//! fibres may have waited for connections all the while, or be on their way to accept.
 //!
-//! Duplicates share the flag, so they share the note: a duplicate inherits it, and what the program itself sets or takes back changes
-//! it for all numbers of the socket. A blocking listener that has duplicates already is not changed; nor is one that was found, which
-//! may be others'.
+//! Duplicates share the flag, so they share the note: a duplicate inherits it, and what the program
+//! itself sets or takes back changes it for all numbers of the socket. The library leaves alone a
+//! blocking listener that has duplicates already, and one that it has found, which others may have.
 //!
-//! No fibre switches while it holds the lock. A forked child has one thread, and leaves it alone: another may have held it.
+//! No fibre switches while it holds the lock. A forked child has one thread, and leaves it alone:
+//! another may have held it.
 
 use super::entry::{borrow, small};
 use super::system::system;
@@ -28,7 +30,7 @@ use std::os::fd::RawFd;
 /// Held while a flag and its note are changed.
 static CHANGES: Mutex<()> = Mutex::new(());
 
-/// Keeps others from changing flags that are hidden, and waits for who does.
+/// Keeps other callers from changing hidden flags, and waits for one that does.
 fn alone() -> Option<MutexGuard<'static, ()>> {
     (!is_forked_child()).then(|| CHANGES.lock())
 }
@@ -56,13 +58,16 @@ pub fn is_hidden(fd: RawFd) -> bool {
 pub enum Waits {
     /// At its gate: it is non-blocking, or has been made so here.
     AtGate,
-    /// At its gate, to accept on another thread then: it is a blocking listener that others may have.
+    /// At its gate, to accept on another thread then: it is a blocking listener that others may
+    /// have.
     ForThread,
-    /// On another thread: it is no listener, so the call fails, or it is one of a kind that does not say so (Bluetooth).
+    /// On another thread: it is no listener, so the call fails, or it is one of a kind that does
+    /// not say so (Bluetooth).
     OnThread,
 }
 
-/// Where a fibre waits that accepts from this descriptor. A blocking listener is made non-blocking, unless others may have it.
+/// Where a fibre waits that accepts from this descriptor. A blocking listener is made non-blocking,
+/// unless others may have it.
 ///
 /// # Errors
 ///
@@ -72,7 +77,7 @@ pub fn prepare_to_accept(fd: RawFd) -> Result<Waits, Errno> {
         return Ok(Waits::AtGate);
     }
     if fcntl_getfl(borrow(fd))?.contains(OFlags::NONBLOCK) {
-        // Who has set it just now has noted it when this returns.
+        // A caller that has set it just now has noted it when this returns.
         drop(alone());
         return Ok(Waits::AtGate);
     }
@@ -130,8 +135,9 @@ pub fn set_flags(fd: c_int, flags: c_int) -> Result<c_int, Errno> {
     Ok(small(done))
 }
 
-/// Whether a listener's program takes back that it is non-blocking: then it is hidden that it stays so, whatever its numbers, as fibres
-/// may be on their way to accept that have waited since it was hidden before, or have seen the program's own flag.
+/// Whether a listener's program takes back that it is non-blocking: then it is hidden that it stays
+/// so, whatever its numbers, as fibres may be on their way to accept that have waited since it was
+/// hidden before, or have seen the program's own flag.
 fn hides_again(fd: RawFd) -> Result<bool, Errno> {
     let hides = is_own_socket(fd)
         && fcntl_getfl(borrow(fd))?.contains(OFlags::NONBLOCK)
@@ -155,7 +161,8 @@ fn show(fd: RawFd) {
     duplicates(fd, Known::HIDDEN).for_each(|other| remove_known(borrow(other), Known::HIDDEN));
 }
 
-/// The numbers of a socket of which this is known, if it has been duplicated. It looks at all sockets that have been.
+/// The numbers of a socket of which this is known, if it has been duplicated. It looks at all
+/// sockets that have been.
 fn duplicates(fd: RawFd, with: Known) -> impl Iterator<Item = RawFd> {
     // A socket is opened once, so what is the same file is the same open file.
     let file = |fd| fstat(borrow(fd)).map(|it| (it.st_dev, it.st_ino));

@@ -1,10 +1,11 @@
 //! Functions of the C library that block, made on a thread of a pool.
 //!
-//! What such a function leaves in `errno` and `h_errno`, which are of a thread, is brought to the caller's; and it finds there
-//! what the caller has, as programs set `errno` to zero before calls that tell failures by it alone.
+//! `errno` and `h_errno` are a thread's, so what such a function leaves there is brought to the
+//! caller's. The function finds there what the caller has, as programs set `errno` to zero before
+//! calls that tell failures by it alone.
 //!
-//! A fibre's `h_errno` lies in its record, so its address stays the same wherever the fibre goes: compilers keep it, as the system
-//! declares that it is a constant.
+//! A fibre's `h_errno` lies in its record, so its address stays the same wherever the fibre goes:
+//! compilers keep it, as the system declares that it is a constant.
 
 use crate::boundary::{contain, keep_errno};
 use crate::errno;
@@ -30,8 +31,8 @@ impl<T> Passed<T> {
     }
 }
 
-/// A call that ends in a foreseeable time, such as one that looks something up. Blocks the fibre; on a plain thread, just
-/// makes the call.
+/// A call that ends in a foreseeable time, such as one that looks something up. Blocks the fibre;
+/// on a plain thread, just makes the call.
 pub fn elsewhere<R>(call: impl FnOnce() -> R) -> R {
     let call = Passed(Left::by(call));
     keep_errno(|| blocking(move || Passed((call.take())())).take()).bring()
@@ -87,7 +88,8 @@ fn set_host_error(number: c_int) {
     }
 }
 
-/// Where the `h_errno` of the calling fibre is, as long as that runs; what `h_errno` stands for in mapped programs.
+/// Where the `h_errno` of the calling fibre is, as long as that runs; what `h_errno` stands for in
+/// mapped programs.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_h_errno_location() -> *mut c_int {
     if !in_fibre() {

@@ -1,4 +1,5 @@
-//! Names of hosts: the system's look-ups, on a thread of the pool, as they wait for files and servers.
+//! Names of hosts: the system's look-ups, on a thread of the pool, as they wait for files and
+//! servers.
 
 use super::library::elsewhere;
 use std::ffi::{c_char, c_int, c_void};

@@ -1,25 +1,35 @@
 //! What becomes of numbers: closing, duplicating, pipes, flags.
 
-use super::entry::{at_once, borrow, enduring, nothing, small};
+use super::entry::{at_once, borrow, enduring, nothing, or_leave, small};
 use super::hidden::{flags, hide_duplicate, is_known_socket, set_flags};
 use super::plain::plain;
 use super::system::system;
+use crate::cancel::fibre_testcancel;
+use crate::memory::fetch;
 use fibre_core::{in_fibre, is_forked_child};
 use fibre_io::raw::{Known, add_known, close, find, made, patiently, renewed};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_ulong};
 
-/// `close`: calls that wait for the descriptor fail with `EBADF`. No cancellation point.
+/// `close`: calls that wait for the descriptor fail with `EBADF`. A cancellation point before it
+/// begins.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_close(fd: c_int) -> c_int {
-    at_once(|| {
-        let call = || system!(SYS_close, fd);
-        if is_forked_child() {
-            return nothing(call());
-        }
-        // SAFETY: the program closes what is its own.
-        nothing(unsafe { close(fd, call) })
-    })
+    or_leave(|| Ok(close_here(fd)?))
+}
+
+/// Closes a descriptor, whether or not the caller has been cancelled.
+///
+/// # Errors
+///
+/// The kernel's.
+pub fn close_here(fd: c_int) -> Result<(), Errno> {
+    let call = || system!(SYS_close, fd);
+    if is_forked_child() {
+        return nothing(call());
+    }
+    // SAFETY: the program closes what is its own.
+    nothing(unsafe { close(fd, call) })
 }
 
 /// `dup`.
@@ -73,7 +83,8 @@ fn duplicated(fd: c_int, call: impl FnOnce() -> Result<usize, Errno>) -> Result<
     }
     let it = find(borrow(fd))?;
     add_known(borrow(fd), Known::SHARED);
-    // What was found may be something else by now: what is known of it is not known of the duplicate.
+    // What was found may be something else by now: what is known of it is not known of the
+    // duplicate.
     if it.has(Known::RAW) && !it.has(Known::FOUND) {
         let every = Known::SOCKET | Known::FILE | Known::DRAINS | Known::TIMED;
         made(borrow(new), it.and(every) | Known::SHARED);
@@ -104,9 +115,13 @@ pub unsafe extern "C" fn fibre_pipe2(ends: *mut c_int, flags: c_int) -> c_int {
     })
 }
 
-/// `fcntl`, whose third argument may be a number or a pointer. Waiting for a lock (`F_SETLKW`, `F_OFD_SETLKW`) blocks the fibre.
+/// `fcntl`, whose third argument may be a number or a pointer. Waiting for a lock (`F_SETLKW`,
+/// `F_OFD_SETLKW`) blocks the fibre, and is a cancellation point before it begins.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_fcntl(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
+    if matches!(command, libc::F_SETLKW | libc::F_OFD_SETLKW) {
+        fibre_testcancel();
+    }
     enduring(|| {
         // A number takes the lower half of its register, and the rest says nothing.
         let number = argument as c_int;
@@ -125,14 +140,15 @@ pub unsafe extern "C" fn fibre_fcntl(fd: c_int, command: c_int, argument: c_ulon
     })
 }
 
-/// `ioctl`, whose third argument may be a number or a pointer. Blocks the thread if the device does.
+/// `ioctl`, whose third argument may be a number or a pointer. Blocks the thread if the device
+/// does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_ioctl(fd: c_int, request: c_ulong, argument: c_ulong) -> c_int {
     at_once(|| {
         if request == libc::FIONBIO && is_known_socket(fd) {
             // SAFETY: null, or the caller's number, which this request reads.
-            let wanted = unsafe { (argument as *const c_int).as_ref() }.ok_or(Errno::FAULT)?;
-            let flag = if *wanted == 0 { 0 } else { libc::O_NONBLOCK };
+            let wanted = unsafe { fetch(argument as *const c_int) }?;
+            let flag = if wanted == 0 { 0 } else { libc::O_NONBLOCK };
             return set_flags(fd, flags(fd)? & !libc::O_NONBLOCK | flag);
         }
         system!(SYS_ioctl, fd, request as usize, argument as usize).map(small)

@@ -1,6 +1,8 @@
-//! A call as the program has made it, for where it may block its thread: on a plain thread, or on one of a pool.
+//! A call as the program has made it, for where it may block its thread: on a plain thread, or on
+//! one of a pool.
 
 use super::system::{Argument, call_kernel};
+use crate::worker::until_cancelled;
 use fibre_core::{blocking, cancellation_point, in_fibre};
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Call, Failure, patiently};
@@ -35,8 +37,8 @@ impl Plain {
         unsafe { call_kernel(self.number, self.arguments) }
     }
 
-    /// Makes the call on another thread, where signals do not end it. Blocks the fibre. For calls that end
-    /// in a foreseeable time, such as those on files.
+    /// Makes the call on another thread, where signals do not end it. Blocks the fibre. For calls
+    /// that end in a foreseeable time, such as those on files.
     pub fn elsewhere(self) -> Result<usize, Failure> {
         cancellation_point()?;
         Ok(blocking(|| self.endure())?)
@@ -48,8 +50,20 @@ impl Plain {
         Ok(patiently(|| self.endure())?)
     }
 
-    /// The same for a call whose first argument is a descriptor, after it is said to be ready; if that is closed before, `EBADF`. One that does
-    /// not wait is made here.
+    /// The same, but cancellation of the fibre ends the wait. A call that has done its work by then
+    /// has succeeded.
+    pub fn until_cancelled(self) -> Result<usize, Failure> {
+        cancellation_point()?;
+        let call = || match self.here() {
+            Err(Errno::INTR) => None,
+            done => Some(done),
+        };
+        let done = until_cancelled(call, || None);
+        Ok(done.ok_or(Failure::Cancelled)??)
+    }
+
+    /// The same for a call whose first argument is a descriptor, after it is said to be ready; if
+    /// that is closed before, `EBADF`. One that does not wait is made here.
     #[cold]
     pub fn when_ready(self, interest: Readiness, call: &mut Call<'_>) -> Result<usize, Failure> {
         if !call.waits()? {
@@ -66,16 +80,18 @@ impl Plain {
         self
     }
 
-    /// Makes a call that waits for what others do: of a fibre [`patiently`](Self::patiently), else here.
+    /// Makes a call that waits for what others do: of a fibre [until it is
+    /// cancelled](Self::until_cancelled), else here.
     pub fn await_others(self) -> Result<usize, Failure> {
         if in_fibre() {
-            self.patiently()
+            self.until_cancelled()
         } else {
             Ok(self.here()?)
         }
     }
 
-    /// Makes a call that waits for files, and is no cancellation point: of a fibre on another thread, else here.
+    /// Makes a call that waits for files, and is no cancellation point: of a fibre on another
+    /// thread, else here.
     pub fn await_file(self) -> Result<usize, Errno> {
         if in_fibre() {
             blocking(|| self.endure())

@@ -3,11 +3,13 @@
 //! What is told is what is the case.
 
 use super::entry::{borrow, check, or_leave, small};
+use super::flags::duration;
 use super::plain::{Plain, plain};
 use super::system::system;
-use super::terms::duration;
+use crate::memory::fetch_any;
 use crate::sigmask::during;
-use fibre_core::{in_fibre, yield_point_cancellable};
+use fibre_core::in_fibre;
+use fibre_core::internal::yield_point_cancellable;
 use fibre_io::poll::{PollFd, Readiness};
 use fibre_io::raw::{Failure, poll, wait};
 use rustix::io::Errno;
@@ -17,13 +19,15 @@ use std::time::{Duration, Instant};
 /// More descriptors than any process may have.
 const MOST: usize = i32::MAX as usize;
 
-/// Waits until something of `events` (`POLLIN`, `POLLOUT`, `POLLPRI`, `POLLRDHUP`) is the case with a descriptor, or an error or
-/// hang-up, and returns what is, as `poll` has it; 0 once the monotonic clock shows `*deadline`. Without a deadline (`NULL`) it waits
-/// for ever, and with one that has passed, it looks. -1 and `EBADF` for what is no descriptor, or is closed meanwhile
+/// Waits until something of `events` (`POLLIN`, `POLLOUT`, `POLLPRI`, `POLLRDHUP`) is the case with
+/// a descriptor, or an error or hang-up, and returns what is, as `poll` has it; 0 once the
+/// monotonic clock shows `*deadline`. Without a deadline (`NULL`) it waits for ever, and with one
+/// that has passed, it looks. -1 and `EBADF` for what is no descriptor, or is closed meanwhile
 /// ([`fibre_close`](super::numbers)); `EINVAL` for what is no time. A cancellation point.
 ///
-/// It is made for descriptors that are non-blocking, and read and written in any way. A program that reads by this library's
-/// calls makes no system call for a wait that follows a read which took all there was.
+/// It is made for descriptors that are non-blocking, and read and written in any way. A program
+/// that reads by this library's calls makes no system call for a wait that follows a read which
+/// took all there was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_fd_wait(
     fd: c_int,
@@ -35,7 +39,8 @@ pub unsafe extern "C" fn fibre_fd_wait(
             return Err(Errno::BADF.into());
         }
         // SAFETY: null, or the caller's time.
-        let deadline = unsafe { deadline.as_ref() }.map(moment).transpose()?;
+        let deadline = unsafe { fetch_any(deadline) }?;
+        let deadline = deadline.as_ref().map(moment).transpose()?;
         // Other bits are those of other kinds of waits.
         let interest = Readiness::from_bits(events as u16);
         if !in_fibre() {
@@ -105,8 +110,8 @@ pub unsafe extern "C" fn fibre_poll(
     })
 }
 
-/// `ppoll`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has raised
-/// itself interrupts it. A cancellation point.
+/// `ppoll`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has
+/// raised itself interrupts it. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_ppoll(
     fds: *mut libc::pollfd,
@@ -116,7 +121,7 @@ pub unsafe extern "C" fn fibre_ppoll(
 ) -> c_int {
     or_leave(|| {
         // SAFETY: null, or the caller's time, of which the kernel writes to a copy.
-        let mut time = unsafe { timeout.as_ref() }.copied();
+        let mut time = unsafe { fetch_any(timeout) }?;
         let timeout_of = time.as_ref().map(duration).transpose()?;
         let time = time
             .as_mut()

@@ -1,10 +1,12 @@
 //! Programs that are started.
 //!
-//! A program inherits the signals that the thread blocks which starts it, and processors block nearly all. `fork` undoes that in the
-//! child; the calls here start programs in ways that nobody notices. So they are made while their thread blocks what the
-//! fibre does, and, where a fibre must wait for what they do, on a thread of a pool.
+//! A program inherits the signals that the thread blocks which starts it, and processors block
+//! nearly all. `fork` undoes that in the child; the calls here start programs in ways that the
+//! runtime does not notice. So their thread blocks what the fibre does while it makes them, and,
+//! where a fibre must wait for what they do, it is a thread of a pool.
 //!
-//! `exec` is made where it is called: in a child of `vfork` it must not touch what it shares with its parent.
+//! `exec` stays on the caller's thread: in a child of `vfork` it must not touch what it shares with
+//! its parent.
 
 use super::library::{elsewhere, patiently};
 use crate::cancel::fibre_testcancel;
@@ -13,7 +15,8 @@ use fibre_core::is_forked_child;
 use fibre_io::raw::close;
 use std::ffi::{c_char, c_int};
 
-/// `posix_spawn`: the program blocks the signals that the caller blocks, unless the attributes say which. Blocks the fibre.
+/// `posix_spawn`: the program blocks the signals that the caller blocks, unless the attributes say
+/// which. Blocks the fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_posix_spawn(
     pid: *mut libc::pid_t,
@@ -52,7 +55,8 @@ pub unsafe extern "C" fn fibre_system(command: *const c_char) -> c_int {
     patiently(starting(|| unsafe { libc::system(command) }))
 }
 
-/// `popen`: starts a command, and is a stream to or from it, which blocks the thread as others do. Blocks the fibre.
+/// `popen`: starts a command, and is a stream to or from it, which blocks the thread as others do.
+/// Blocks the fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_popen(
     command: *const c_char,
@@ -67,7 +71,7 @@ pub unsafe extern "C" fn fibre_popen(
 pub unsafe extern "C" fn fibre_pclose(stream: *mut libc::FILE) -> c_int {
     // SAFETY: the caller's stream.
     let end = || patiently(|| unsafe { libc::pclose(stream) });
-    // SAFETY: the same.
+    // SAFETY: the caller's stream.
     let fd = unsafe { libc::fileno(stream) };
     if fd < 0 || is_forked_child() {
         return end();

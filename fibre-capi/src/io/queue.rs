@@ -1,6 +1,8 @@
-//! Queues of messages and sets of semaphores that processes share, of System V and of POSIX; and operations that go on by themselves.
+//! Queues of messages and sets of semaphores that processes share, of System V and of POSIX; and
+//! operations that go on by themselves.
 //!
-//! A fibre that has to wait there does so by a thread of its own, and its cancellation does not end that wait.
+//! A fibre that has to wait there does so by a thread of its own. Its cancellation ends that wait,
+//! where POSIX says so; what has been sent or received by then stays so, and the call succeeds.
 
 use super::entry::{enduring, nothing, or_leave};
 use super::library::patiently;
@@ -10,7 +12,7 @@ use fibre_core::in_fibre;
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use std::ptr;
 
-/// `msgsnd`: waits for room, unless `IPC_NOWAIT` says otherwise. A cancellation point before it begins.
+/// `msgsnd`: waits for room, unless `IPC_NOWAIT` says otherwise. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_msgsnd(
     queue: c_int,
@@ -27,7 +29,7 @@ pub unsafe extern "C" fn fibre_msgsnd(
     })
 }
 
-/// `msgrcv`: waits for a message, unless `IPC_NOWAIT` says otherwise. A cancellation point before it begins.
+/// `msgrcv`: waits for a message, unless `IPC_NOWAIT` says otherwise. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_msgrcv(
     queue: c_int,
@@ -86,7 +88,8 @@ pub unsafe extern "C" fn fibre_mq_send(
     unsafe { fibre_mq_timedsend(queue, message, length, priority, ptr::null()) }
 }
 
-/// `mq_timedsend`: waits for room until then at most, unless the queue is non-blocking. A cancellation point before it begins.
+/// `mq_timedsend`: waits for room until then at most, unless the queue is non-blocking. A
+/// cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mq_timedsend(
     queue: c_int,
@@ -113,7 +116,8 @@ pub unsafe extern "C" fn fibre_mq_receive(
     unsafe { fibre_mq_timedreceive(queue, message, room, priority, ptr::null()) }
 }
 
-/// `mq_timedreceive`: waits for a message until then at most, unless the queue is non-blocking. A cancellation point before it begins.
+/// `mq_timedreceive`: waits for a message until then at most, unless the queue is non-blocking. A
+/// cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mq_timedreceive(
     queue: c_int,
@@ -135,7 +139,8 @@ pub unsafe extern "C" fn fibre_mq_timedreceive(
     })
 }
 
-/// `aio_suspend`: waits for one of several operations, for so long at most. A cancellation point before it begins.
+/// `aio_suspend`: waits for one of several operations, for so long at most. A cancellation point
+/// before it begins.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_aio_suspend(
     operations: *const *const libc::aiocb,

@@ -7,12 +7,12 @@
 //! | file | what is cached, here; else on a thread of the pool |
 //! | terminal, and what knows of none of this | when it is ready, on a thread that may block |
 //!
-//! No descriptor is changed. On a plain thread, each call is the system's.
+//! These calls change no descriptor. On a plain thread, each call is the system's.
 
 use super::entry::{borrow, check, is_ours, or_leave};
+use super::flags::left;
 use super::plain::{Plain, plain};
 use super::system::system;
-use super::terms::left;
 use super::vector::{Vector, buffer, message, of_rest};
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, is_file, remove_known};
@@ -32,7 +32,8 @@ pub const HERE: i64 = -1;
 /// `RWF_NOWAIT`.
 pub const NOWAIT: c_int = 8;
 
-/// `read`: as many bytes as there are, at least one unless it is the end; waits for these. A cancellation point.
+/// `read`: as many bytes as there are, at least one unless it is the end; waits for these. A
+/// cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_read(fd: c_int, bytes: *mut c_void, count: usize) -> isize {
     or_leave(|| {
@@ -126,7 +127,8 @@ fn read(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<usize,
     }
 }
 
-/// Whether a call that takes an offset was given one that is none. The kernel says so; to others, it may be [`HERE`].
+/// Whether a call that takes an offset was given one that is none. The kernel says so; to others,
+/// it may be [`HERE`].
 #[inline]
 pub fn is_nowhere(call: Plain, offset: i64) -> bool {
     let takes_none = [
@@ -171,9 +173,11 @@ fn read_now(fd: c_int, into: Vector, offset: i64) -> Result<usize, Errno> {
     )
 }
 
-/// Reads from where a file's position is, by one system call: between two, somebody else's would take what is in the middle.
+/// Reads from where a file's position is, by one system call: between two calls, another caller's
+/// would take what is in the middle.
 ///
-/// A call that takes no more than what is cached takes a part of it, and the position goes on. So it is looked at first.
+/// A call that takes no more than what is cached takes a part of it, and the position goes on. So
+/// it is looked at first.
 fn read_next(fd: c_int, into: Vector, as_called: Plain) -> Result<usize, Failure> {
     if is_cached(fd, into.total()) {
         match as_called.here() {
@@ -184,8 +188,8 @@ fn read_next(fd: c_int, into: Vector, as_called: Plain) -> Result<usize, Failure
     as_called.elsewhere()
 }
 
-/// Whether the first and the last of the bytes that a file has next are in memory, as those between mostly are then. If
-/// not, reading these blocks the thread as using mapped memory may.
+/// Whether the first and the last of the bytes that a file has next are in memory, as those between
+/// mostly are then. If not, reading these blocks the thread as using mapped memory may.
 fn is_cached(fd: c_int, count: usize) -> bool {
     let has = |at: u64| {
         let mut byte = 0_u8;
@@ -222,7 +226,7 @@ fn read_file(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<u
     if into.total() > MOST {
         return as_called.elsewhere();
     }
-    fibre_core::yield_point_cancellable()?;
+    fibre_core::internal::yield_point_cancellable()?;
     if offset == HERE {
         return read_next(fd, into, as_called);
     }
@@ -250,7 +254,7 @@ fn read_file(fd: c_int, into: Vector, offset: i64, as_called: Plain) -> Result<u
         0_usize,
         0_usize
     );
-    // What has been read is told of first.
+    // The call first returns what it has read.
     Ok(done + waits.elsewhere().unwrap_or(0))
 }
 

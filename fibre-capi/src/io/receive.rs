@@ -1,10 +1,11 @@
 //! Receiving from sockets.
 
 use super::entry::{borrow, check, is_ours, or_leave, small};
+use super::flags::{ASIDE, duration, left, wish_to_receive};
 use super::rest::{has_error, is_at_error};
 use super::system::system;
-use super::terms::{ASIDE, duration, left, wish_to_receive};
 use super::vector::{Vector, buffer, message, of_rest};
+use crate::memory::fetch_any;
 use fibre_io::raw::{Call, Direction, Failure, Known, Left};
 use rustix::io::Errno;
 use rustix::net::{SocketType, sockopt};
@@ -24,8 +25,8 @@ pub unsafe extern "C" fn fibre_recv(
     unsafe { fibre_recvfrom(fd, bytes, count, flags, ptr::null_mut(), ptr::null_mut()) }
 }
 
-/// `recvfrom`: a message, or what there is of a stream, or all that was asked for with `MSG_WAITALL`; waits for it unless the
-/// socket or the call is non-blocking. A cancellation point.
+/// `recvfrom`: a message, or what there is of a stream, or all that was asked for with
+/// `MSG_WAITALL`; waits for it unless the socket or the call is non-blocking. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_recvfrom(
     fd: c_int,
@@ -73,7 +74,7 @@ pub unsafe extern "C" fn fibre_recvmsg(
         let mut call = Call::new(borrow(fd), Direction::Read, wish_to_receive(flags))?;
         // SAFETY: null, or the caller's message.
         let whole = unsafe { Vector::of_message(message) }?;
-        // SAFETY: it is not null, which is an error.
+        // SAFETY: it is there, which has been found out.
         let is_alone = unsafe { (*message).msg_control }.is_null();
         let now = flags | libc::MSG_DONTWAIT;
         // What comes along ends a read before the bytes end: a short one says nothing.
@@ -86,8 +87,8 @@ pub unsafe extern "C" fn fibre_recvmsg(
     })
 }
 
-/// `recvmmsg`: several messages, as many as were asked for unless time is over after one, or only the first is waited
-/// for (`MSG_WAITFORONE`); says how many.
+/// `recvmmsg`: several messages, as many as were asked for unless time is over after one, or only
+/// the first is waited for (`MSG_WAITFORONE`); says how many.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_recvmmsg(
     fd: c_int,
@@ -109,7 +110,8 @@ pub unsafe extern "C" fn fibre_recvmmsg(
         }
         let mut call = Call::new(borrow(fd), Direction::Read, wish_to_receive(flags))?;
         // SAFETY: null, or the caller's time.
-        let timeout = unsafe { timeout.as_ref() }.map(duration).transpose()?;
+        let timeout = unsafe { fetch_any(timeout) }?;
+        let timeout = timeout.as_ref().map(duration).transpose()?;
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let now = (flags | libc::MSG_DONTWAIT) & !libc::MSG_WAITFORONE;
         let mut received = 0;
@@ -139,7 +141,8 @@ pub unsafe extern "C" fn fibre_recvmmsg(
     })
 }
 
-/// Receives by `operation`. Where the gate tells of something else than these flags ask for, what is found proves nothing about it.
+/// Receives by `operation`. Where the gate tells of something else than these flags ask for, what
+/// is found proves nothing about it.
 #[inline]
 fn run<T>(
     fd: c_int,
@@ -153,7 +156,8 @@ fn run<T>(
     call.run(operation)
 }
 
-/// Whether errors or urgent data are asked for, or what comes after what has been looked at before (`SO_PEEK_OFF`).
+/// Whether errors or urgent data are asked for, or what comes after what has been looked at before
+/// (`SO_PEEK_OFF`).
 #[cold]
 fn is_aside(fd: c_int, flags: c_int) -> bool {
     if flags & ASIDE != 0 {
@@ -172,7 +176,8 @@ fn is_aside(fd: c_int, flags: c_int) -> bool {
     known.is_ok() && offset >= 0
 }
 
-/// Receives the rest of what `MSG_WAITALL` asks for, if the call waits. An error is for the next call then.
+/// Receives the rest of what `MSG_WAITALL` asks for, if the call waits. An error is for the next
+/// call then.
 #[inline]
 fn receive_rest(
     fd: c_int,

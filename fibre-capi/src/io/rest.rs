@@ -1,9 +1,11 @@
 //! What a call looks at before it goes on with the rest of its work.
 //!
-//! A system call that has moved a part and then finds an error says how much it has moved, and leaves the error to the next one, to
-//! `SO_ERROR`, to `poll` and to duplicates. Where a call of ours is several system calls to the kernel, the one that finds
-//! an error takes it away from all of these. So before each but the first it is looked whether there is one; the call then ends with what it has
-//! moved, and the error stays where it is. (One that comes between the look and the system call is taken, and the count is all that tells of it.)
+//! A system call that has moved a part and then finds an error says how much it has moved, and
+//! leaves the error to the next one, to `SO_ERROR`, to `poll` and to duplicates. Where a call of
+//! ours is several system calls to the kernel, the one that finds an error takes it away from all
+//! of these. So before each but the first our call looks whether there is one. If so, it ends with
+//! what it has moved, and the error stays where it is. (The system call takes an error that comes
+//! between the look and it, and only the count tells of it.)
 
 use super::entry::borrow;
 use fibre_io::poll::Readiness;
@@ -20,8 +22,8 @@ pub fn has_error(fd: c_int) -> Result<bool, Errno> {
     Ok(look(borrow(fd), Readiness::NONE)?.contains(Readiness::ERROR))
 }
 
-/// Whether an error has ended a stream. What else is told as one are messages about what was sent (`MSG_ERRQUEUE`), after
-/// which it goes on.
+/// Whether an error has ended a stream. What else is told as one are messages about what was sent
+/// (`MSG_ERRQUEUE`), after which it goes on.
 ///
 /// # Errors
 ///

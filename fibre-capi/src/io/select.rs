@@ -1,12 +1,13 @@
 //! `select` and `pselect`, over [`wait_for_all`].
 //!
-//! As the kernel does, they look at no more bits than the process' table of descriptors has places, whatever the count says:
-//! programs pass `getdtablesize()` with sets of `FD_SETSIZE` bits.
+//! As the kernel does, they look at no more bits than the process' table of descriptors has places,
+//! whatever the count says: programs pass `getdtablesize()` with sets of `FD_SETSIZE` bits.
 
 use super::entry::or_leave;
+use super::flags::duration;
 use super::plain::{Plain, plain};
 use super::poll::wait_for_all;
-use super::terms::duration;
+use crate::memory::{fetch_any, readable, writable};
 use crate::sigmask::during;
 use fibre_core::in_fibre;
 use fibre_io::raw::Failure;
@@ -24,7 +25,8 @@ const WRITABLE: c_short = libc::POLLWRBAND | libc::POLLWRNORM | libc::POLLOUT | 
 /// Microseconds in a second.
 const SECOND: i64 = 1_000_000;
 
-/// `select`: with a time-out, of which what is left is written back, `NULL` for none. A cancellation point.
+/// `select`: with a time-out, of which what is left is written back, `NULL` for none. A
+/// cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_select(
     count: c_int,
@@ -36,19 +38,35 @@ pub unsafe extern "C" fn fibre_select(
     or_leave(|| {
         let as_called = plain!(SYS_select, count, readable, writable, urgent, timeout);
         // SAFETY: null, or the caller's time.
-        let time = unsafe { timeout.as_mut() };
-        let limit = time.as_deref().map(of_timeval).transpose()?;
+        let time = unsafe { fetch_any(timeout) }?;
+        let limit = time.as_ref().map(of_timeval).transpose()?;
         let begun = Instant::now();
         let sets = [readable, writable, urgent];
         // SAFETY: the caller's sets.
         let ready = unsafe { select(count, sets, limit, as_called) };
-        if let (Some(time), Some(limit)) = (time.filter(|_| in_fibre()), limit) {
-            let left = limit.saturating_sub(begun.elapsed());
-            time.tv_sec = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
-            time.tv_usec = i64::from(left.subsec_micros());
+        if let (Some(limit), true) = (limit, in_fibre()) {
+            // SAFETY: the caller's time.
+            unsafe { tell_rest(timeout, limit.saturating_sub(begun.elapsed())) };
         }
         ready
     })
+}
+
+/// Tells what is left of a time-out, if that can be written: the kernel, too, lets the call succeed
+/// if not.
+///
+/// # Safety
+///
+/// It is the caller's.
+unsafe fn tell_rest(timeout: *mut libc::timeval, left: Duration) {
+    let left = libc::timeval {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_usec: i64::from(left.subsec_micros()),
+    };
+    if writable(timeout, 1).is_ok() {
+        // SAFETY: the caller's promise.
+        unsafe { timeout.write_unaligned(left) };
+    }
 }
 
 /// A time-out, as `select` takes it: more than a second of microseconds counts.
@@ -59,8 +77,8 @@ fn of_timeval(time: &libc::timeval) -> Result<Duration, Errno> {
     Ok(Duration::from_secs(seconds) + Duration::from_micros(rest % SECOND.unsigned_abs()))
 }
 
-/// `pselect`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has raised
-/// itself interrupts it. A cancellation point.
+/// `pselect`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has
+/// raised itself interrupts it. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_pselect(
     count: c_int,
@@ -72,7 +90,7 @@ pub unsafe extern "C" fn fibre_pselect(
 ) -> c_int {
     or_leave(|| {
         // SAFETY: null, or the caller's time, of which the kernel writes to a copy.
-        let mut time = unsafe { timeout.as_ref() }.copied();
+        let mut time = unsafe { fetch_any(timeout) }?;
         let limit = time.as_ref().map(duration).transpose()?;
         let time = time
             .as_mut()
@@ -98,7 +116,8 @@ pub unsafe extern "C" fn fibre_pselect(
 ///
 /// # Safety
 ///
-/// The sets are null, or have so many bits, or as many as the process' table of descriptors has places.
+/// The sets are null, or have so many bits, or as many as the process' table of descriptors has
+/// places.
 unsafe fn select(
     count: c_int,
     sets: [*mut libc::fd_set; 3],
@@ -118,7 +137,8 @@ unsafe fn select(
         bits
     };
     // SAFETY: the caller's promise; the kernel, too, takes a set for whole words.
-    let mut sets = sets.map(|set| unsafe { Set::new(set, bits) });
+    let [readable, writable, urgent] = sets.map(|set| unsafe { Set::new(set, bits) });
+    let mut sets = [readable?, writable?, urgent?];
     // It has come from such a number, or is less.
     let mut asked: Vec<_> = (0..bits as c_int)
         .filter_map(|fd| question(fd, &sets))
@@ -138,12 +158,15 @@ unsafe fn select(
             }
         }
     }
-    // SAFETY: the caller's promise still.
-    sets.iter().for_each(|set| unsafe { set.tell() });
+    for set in &sets {
+        // SAFETY: the caller's promise still.
+        unsafe { set.tell() }?;
+    }
     Ok(told)
 }
 
-/// How many places the process' table of descriptors has: more than its highest number, and mostly far less than it may have.
+/// How many places the process' table of descriptors has: more than its highest number, and mostly
+/// far less than it may have.
 #[cold]
 fn table_size() -> Result<usize, Errno> {
     // The process' own has none if its first thread has ended.
@@ -182,8 +205,8 @@ fn question(fd: c_int, sets: &[Set; 3]) -> Option<libc::pollfd> {
     })
 }
 
-/// A set of descriptors: what is asked, and then what is told. Programs may pass one set twice, so this is a copy; as the kernel's answers,
-/// that for the last set stays then.
+/// A set of descriptors: what is asked, and then what is told. Programs may pass one set twice, so
+/// this is a copy; as the kernel's answers, that for the last set stays then.
 struct Set {
     /// Where the program has it, or null.
     place: *mut u64,
@@ -196,16 +219,21 @@ impl Set {
     ///
     /// # Safety
     ///
-    /// It is null, or has so many.
-    unsafe fn new(set: *mut libc::fd_set, bits: usize) -> Self {
+    /// It is null, or a pointer to so many.
+    ///
+    /// # Errors
+    ///
+    /// `EFAULT` if they are not there.
+    unsafe fn new(set: *mut libc::fd_set, bits: usize) -> Result<Self, Errno> {
         let place: *mut u64 = set.cast();
         let words = if set.is_null() { 0 } else { bits.div_ceil(64) };
+        readable(place, words)?;
         let mut bits = vec![0; words];
         if words > 0 {
             // SAFETY: the caller's promise.
             unsafe { ptr::copy_nonoverlapping(place, bits.as_mut_ptr(), words) };
         }
-        Self { place, bits }
+        Ok(Self { place, bits })
     }
 
     /// The word and the bit of a descriptor.
@@ -233,10 +261,16 @@ impl Set {
     /// # Safety
     ///
     /// As for `new`.
-    unsafe fn tell(&self) {
+    ///
+    /// # Errors
+    ///
+    /// `EFAULT` if they cannot be written.
+    unsafe fn tell(&self) -> Result<(), Errno> {
+        writable(self.place, self.bits.len())?;
         if !self.bits.is_empty() {
             // SAFETY: the caller's promise.
             unsafe { ptr::copy_nonoverlapping(self.bits.as_ptr(), self.place, self.bits.len()) };
         }
+        Ok(())
     }
 }

@@ -1,11 +1,12 @@
-//! Sending to sockets. Nothing here raises SIGPIPE, as if all flags had `MSG_NOSIGNAL`: a server shall not end because a
-//! client has.
+//! Sending to sockets. Nothing here raises SIGPIPE, as if all flags had `MSG_NOSIGNAL`: a server
+//! shall not end because a client has.
 
 use super::entry::{borrow, is_ours, or_leave, small};
+use super::flags::{room, wish_to_send};
 use super::rest::has_broken;
 use super::system::system;
-use super::terms::{room, wish_to_send};
 use super::vector::{Vector, buffer, message, of_rest};
+use crate::memory::fetch;
 use fibre_io::raw::{Call, Direction, Failure, Left};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_uint, c_void};
@@ -26,8 +27,8 @@ pub unsafe extern "C" fn fibre_send(
     unsafe { fibre_sendto(fd, bytes, count, flags, ptr::null(), 0) }
 }
 
-/// `sendto`: a message, or all bytes of a stream unless the socket or the call is non-blocking; waits until there is
-/// room. `EPIPE` without SIGPIPE. A cancellation point.
+/// `sendto`: a message, or all bytes of a stream unless the socket or the call is non-blocking;
+/// waits until there is room. `EPIPE` without SIGPIPE. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_sendto(
     fd: c_int,
@@ -53,7 +54,7 @@ pub unsafe extern "C" fn fibre_sendto(
         let flags = flags | ALWAYS;
         let send = || system!(SYS_sendto, fd, bytes, count, flags, address, length);
         // SAFETY: the caller's address.
-        if unsafe { is_unix(address, length) } {
+        if unsafe { is_unix(address, length) }? {
             return call.run_untold(send);
         }
         let sent = call.run(|| {
@@ -96,16 +97,13 @@ pub unsafe extern "C" fn fibre_sendmmsg(
             return Ok(small(system!(SYS_sendmmsg, fd, messages, count, flags)?));
         }
         let mut call = Call::new(borrow(fd), Direction::Write, wish_to_send(flags))?;
-        if messages.is_null() && count > 0 {
-            return Err(Errno::FAULT.into());
-        }
         for sent in 0..count {
+            let one = messages.wrapping_add(sent as usize);
             // SAFETY: the caller's messages, of which there are so many.
-            let one = unsafe { &mut *messages.add(sent as usize) };
-            // SAFETY: one of them.
-            match unsafe { send_message(fd, &mut call, &raw const one.msg_hdr, flags) } {
+            match unsafe { send_message(fd, &mut call, &raw const (*one).msg_hdr, flags) } {
                 // The kernel has a field of 32 bits for it, too.
-                Ok(bytes) => one.msg_len = bytes as u32,
+                // SAFETY: it has just been read.
+                Ok(bytes) => unsafe { (*one).msg_len = bytes as u32 },
                 Err(_) if sent > 0 => return Ok(small(sent as usize)),
                 Err(failure) => return Err(failure),
             }
@@ -114,17 +112,23 @@ pub unsafe extern "C" fn fibre_sendmmsg(
     })
 }
 
-/// Whether it is the address of a Unix socket, of whose room nothing tells who is not connected to it.
+/// Whether it is the address of a Unix socket: nothing tells a sender that is not connected to it
+/// of its room.
 ///
 /// # Safety
 ///
-/// It is null, or so long.
-unsafe fn is_unix(address: *const libc::sockaddr, length: libc::socklen_t) -> bool {
-    let is_any = !address.is_null() && length as usize >= size_of::<libc::sa_family_t>();
-    // SAFETY: the caller's promise.
-    is_any
-        && c_int::from(unsafe { (&raw const (*address).sa_family).read_unaligned() })
-            == libc::AF_UNIX
+/// It is null, or what can be read there is so long.
+///
+/// # Errors
+///
+/// `EFAULT` if it is not there.
+unsafe fn is_unix(address: *const libc::sockaddr, length: libc::socklen_t) -> Result<bool, Errno> {
+    if address.is_null() || (length as usize) < size_of::<libc::sa_family_t>() {
+        return Ok(false);
+    }
+    // SAFETY: the caller's promise; an address begins with its family.
+    let family = unsafe { fetch(address.cast::<libc::sa_family_t>()) }?;
+    Ok(c_int::from(family) == libc::AF_UNIX)
 }
 
 /// Sends a message whose parts are where it says.
@@ -140,12 +144,12 @@ unsafe fn send_message(
 ) -> Result<usize, Failure> {
     // SAFETY: null, or the caller's message.
     let whole = unsafe { Vector::of_message(message) }?;
-    // SAFETY: it is not null, which is an error.
+    // SAFETY: it is there, which has been found out.
     let given = unsafe { &*message };
     let flags = flags | ALWAYS;
     let send = || system!(SYS_sendmsg, fd, message, flags);
     // SAFETY: the caller's address.
-    if unsafe { is_unix(given.msg_name.cast(), given.msg_namelen) } {
+    if unsafe { is_unix(given.msg_name.cast(), given.msg_namelen) }? {
         return call.run_untold(send);
     }
     let sent = call.run(|| {

@@ -1,22 +1,27 @@
 //! Waiting for signals: `sigwait` and its kin.
 //!
-//! A fibre waits for signals that are sent to the process and that no thread lets in: a program blocks them before it creates
-//! threads, as everywhere, and processors block them in any case. A signal is taken by a call that never waits. While there is none, the
-//! fibre waits for a descriptor that becomes readable with the next one (`signalfd`); several may wait for the same signal, and one of them
-//! takes it. Without a descriptor to spare, it looks every few milliseconds.
+//! A fibre waits for signals that are sent to the process and that no thread lets in: a program
+//! blocks them before it creates threads, as everywhere, and processors block them in any case. The
+//! fibre takes a signal by a call that never waits. While there is none, it waits for a descriptor
+//! that becomes readable with the next one (`signalfd`). Several fibres may wait for the same
+//! signal, and one of them takes it. Without a descriptor to spare, a fibre looks every few
+//! milliseconds.
 //!
-//! Fibres have no signals of their own: what `pthread_kill` sends to one goes to the process, and so to whoever waits for it here. On a
-//! plain thread these are the system's calls.
+//! Fibres have no signals of their own: what `pthread_kill` sends to one goes to the process, and
+//! so to any caller that waits for it here. On a plain thread these are the system's calls.
 
 use super::entry::{borrow, or_leave};
-use super::numbers::fibre_close;
-use super::terms::duration;
-use crate::boundary::keep_errno;
+use super::flags::duration;
+use super::numbers::close_here;
+use crate::boundary::{keep_errno, look_before};
+use crate::delivery::Waiting;
 use crate::errno;
 use crate::exit::leave;
 use crate::init::let_go;
+use crate::memory::{fetch, fetch_any, writable};
 use crate::sigmask;
-use fibre_core::{Limit, in_fibre, sleep_within, yield_point_cancellable};
+use fibre_core::in_fibre;
+use fibre_core::internal::{Limit, sleep_within, yield_point_cancellable};
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Failure, Known, made, wait};
 use rustix::io::Errno;
@@ -34,18 +39,20 @@ const BETWEEN: Duration = Duration::from_millis(10);
 pub unsafe extern "C" fn fibre_sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> c_int {
     if !in_fibre() {
         let_go();
+        // SAFETY: the caller's set.
+        let _waiting = unsafe { waiting(set) };
         // SAFETY: passed on.
         return unsafe { libc::sigwait(set, signal) };
     }
     // SAFETY: the caller's set, and room for a number.
     match keep_errno(|| unsafe { Wanted::new(set, ptr::null_mut()).wait(None) }) {
         Ok(taken) => {
-            // SAFETY: as above.
+            // SAFETY: the caller's room for a number.
             unsafe { signal.write(taken) };
             0
         }
         Err(Failure::Cancelled) => leave(),
-        Err(Failure::Errno(error)) => error.raw_os_error(),
+        Err(Failure::Errno(error)) => look_before(error.raw_os_error()),
     }
 }
 
@@ -59,7 +66,8 @@ pub unsafe extern "C" fn fibre_sigwaitinfo(
     unsafe { fibre_sigtimedwait(set, info, ptr::null()) }
 }
 
-/// `sigtimedwait`: [`fibre_sigwaitinfo`], for so long at most, then -1 and `EAGAIN`; `NULL` for no limit.
+/// `sigtimedwait`: [`fibre_sigwaitinfo`], for so long at most, then -1 and `EAGAIN`; `NULL` for no
+/// limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_sigtimedwait(
     set: *const libc::sigset_t,
@@ -68,16 +76,29 @@ pub unsafe extern "C" fn fibre_sigtimedwait(
 ) -> c_int {
     if !in_fibre() {
         let_go();
+        // SAFETY: the caller's set.
+        let _waiting = unsafe { waiting(set) };
         // SAFETY: passed on.
         return unsafe { libc::sigtimedwait(set, info, timeout) };
     }
     or_leave(|| {
         // SAFETY: null, or the caller's time.
-        let timeout = unsafe { timeout.as_ref() }.map(duration).transpose()?;
+        let timeout = unsafe { fetch_any(timeout) }?;
+        let timeout = timeout.as_ref().map(duration).transpose()?;
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         // SAFETY: the caller's set, and null or room for what there is to say.
         unsafe { Wanted::new(set, info).wait(deadline) }
     })
+}
+
+/// Says that the caller waits for a set, if there is one.
+///
+/// # Safety
+///
+/// What can be read there is a set.
+unsafe fn waiting(set: *const libc::sigset_t) -> Option<Waiting> {
+    // SAFETY: the caller's promise; a set begins with these bits.
+    unsafe { fetch(set.cast::<u64>()) }.ok().map(Waiting::new)
 }
 
 /// What a fibre waits for.
@@ -103,8 +124,10 @@ impl Wanted {
     fn wait(mut self, deadline: Option<Instant>) -> Result<c_int, Failure> {
         yield_point_cancellable()?;
         // SAFETY: see `new`.
+        let _waiting = unsafe { waiting(self.set) };
+        // SAFETY: see `new`.
         if let Some(signal) = unsafe { sigmask::take(self.set) } {
-            self.describe(signal);
+            self.describe(signal)?;
             return Ok(signal);
         }
         loop {
@@ -124,7 +147,7 @@ impl Wanted {
     }
 
     /// Says of a signal that the fibre has raised it.
-    fn describe(&self, signal: c_int) {
+    fn describe(&self, signal: c_int) -> Result<(), Errno> {
         // SAFETY: all zeros are such values.
         let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
         info.si_signo = signal;
@@ -136,9 +159,11 @@ impl Wanted {
             numbers.add(5).cast::<libc::uid_t>().write(libc::getuid());
         }
         if !self.info.is_null() {
+            writable(self.info, 1)?;
             // SAFETY: see `new`.
-            unsafe { self.info.write(info) };
+            unsafe { self.info.write_unaligned(info) };
         }
+        Ok(())
     }
 
     /// Takes one that is there, or `EAGAIN`.
@@ -196,6 +221,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        fibre_close(self.0);
+        // The descriptor is open, and no other code has its number.
+        let _ = close_here(self.0);
     }
 }

@@ -1,8 +1,9 @@
-//! Sockets: what makes, connects and accepts them.
+//! Sockets: the calls that make, connect and accept them.
 //!
-//! Calls that send and receive can be told not to wait; accepting cannot. So a blocking listener is made non-blocking
-//! when it is first accepted from, unless others may have it, see `hidden`. If they may, the call is made on another thread,
-//! once there is a connection. Connecting makes the socket non-blocking for the moment of the call.
+//! Calls that send and receive can be told not to wait; accepting cannot. So the first `accept`
+//! makes a blocking listener non-blocking, unless others may have it, see `hidden`. If they may,
+//! the call is made on another thread, once there is a connection. Connecting makes the socket
+//! non-blocking for the moment of the call.
 
 use super::entry::{at_once, borrow, is_ours, nothing, or_leave, small};
 use super::hidden::{Waits, is_hidden, prepare_to_accept};
@@ -12,7 +13,8 @@ use super::system::system;
 use fibre_io::poll::Readiness;
 use fibre_io::raw::Left;
 use fibre_io::raw::{
-    Call, Direction, Failure, Known, Wish, add_known, find, known, look, made, try_again, wait,
+    Call, Direction, Failure, Known, Wish, add_known, find, is_shut_down, known, look, made,
+    try_again, wait,
 };
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
@@ -72,8 +74,8 @@ pub unsafe extern "C" fn fibre_accept(
     unsafe { fibre_accept4(fd, address, length, 0) }
 }
 
-/// `accept4`: the next connection; waits for it, unless the listener is non-blocking, as long as its time-out for receiving says. A
-/// cancellation point.
+/// `accept4`: the next connection; waits for it, unless the listener is non-blocking, as long as
+/// its time-out for receiving says. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_accept4(
     fd: c_int,
@@ -98,7 +100,8 @@ pub unsafe extern "C" fn fibre_accept4(
 fn inherited(listener: Known) -> Known {
     let own = listener.and(Known::SOCKET | Known::DRAINS | Known::TIMED) | Known::SOCKET;
     if listener.has(Known::SHARED) || !listener.has(Known::RAW) {
-        // The listener's time-outs, which it inherits, may have been set by another number, or before.
+        // The listener's time-outs, which it inherits, may have been set by another number, or
+        // before.
         own | Known::TIMED
     } else {
         own
@@ -110,7 +113,10 @@ fn accept_in_fibre(fd: c_int, as_called: Plain) -> Result<usize, Failure> {
     match prepare_to_accept(fd)? {
         Waits::AtGate => {
             let mut call = Call::new(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
-            call.run(|| Ok((as_called.here()?, Left::More)))
+            call.run(|| match as_called.here() {
+                Err(Errno::AGAIN) if comes_to_nothing(fd) => Err(Errno::INVAL),
+                done => Ok((done?, Left::More)),
+            })
         }
         Waits::ForThread => {
             let mut call = Call::new(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
@@ -120,12 +126,22 @@ fn accept_in_fibre(fd: c_int, as_called: Plain) -> Result<usize, Failure> {
     }
 }
 
+/// Whether a listener that has no client gets none: it was shut down, and the kernel would say so
+/// if it were as blocking as its program believes. Of TCP the kernel says so by itself.
+fn comes_to_nothing(fd: c_int) -> bool {
+    let known = known(borrow(fd));
+    known.has(Known::HIDDEN) && !known.has(Known::DRAINS) && is_shut_down(borrow(fd))
+}
+
 /// Accepts on a plain thread, which waits in the kernel where the listener does not.
 fn accept_on_thread(fd: c_int, as_called: Plain) -> Result<usize, Failure> {
     let mut end = None;
     loop {
         match as_called.here() {
             Err(Errno::AGAIN) if is_hidden(fd) => {
+                if comes_to_nothing(fd) {
+                    return Err(Errno::INVAL.into());
+                }
                 if end.is_none() {
                     end = end_of_wait(fd, Timeout::Recv)?;
                 }
@@ -144,7 +160,8 @@ fn end_of_wait(fd: c_int, which: Timeout) -> Result<Option<Instant>, Errno> {
     Ok(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
 }
 
-/// `connect`: to an address; waits for the peer, unless the socket is non-blocking. A cancellation point.
+/// `connect`: to an address; waits for the peer, unless the socket is non-blocking. A cancellation
+/// point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_connect(
     fd: c_int,
@@ -185,7 +202,7 @@ fn connected(fd: c_int) -> Result<(), Failure> {
             return Ok(());
         }
         if !look(borrow(fd), Readiness::WRITE)?.is_empty() {
-            // An error that somebody else has taken.
+            // Another call has taken the error.
             return Err(Errno::NOTCONN.into());
         }
     }

@@ -1,4 +1,5 @@
-//! What else waits for files and pipes: room, the way to the disk, copies inside the kernel, locks of parts.
+//! Other calls that wait for files and pipes: room, the way to the disk, copies inside the kernel,
+//! locks of parts.
 
 use super::entry::{enduring, nothing, or_leave};
 use super::library::elsewhere;
@@ -11,7 +12,8 @@ use fibre_core::in_fibre;
 use fibre_io::raw::Failure;
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 
-/// `lockf`: waits for the lock of a part of a file (`F_LOCK`) by a thread of its own. Then a cancellation point before it begins.
+/// `lockf`: waits for the lock of a part of a file (`F_LOCK`) by a thread of its own. Then a
+/// cancellation point before it begins.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_lockf(fd: c_int, operation: c_int, length: libc::off_t) -> c_int {
     if operation != libc::F_LOCK || !in_fibre() {
@@ -42,7 +44,7 @@ pub unsafe extern "C" fn fibre_preadv2(
     match (flags, offset) {
         // SAFETY: the caller's buffers.
         (0, HERE) => unsafe { fibre_readv(fd, buffers, count) },
-        // SAFETY: the same.
+        // SAFETY: the caller's buffers.
         (0, _) => unsafe { fibre_preadv(fd, buffers, count, offset) },
         _ => {
             let as_called = plain!(SYS_preadv2, fd, buffers, count, offset, 0_usize, flags);
@@ -63,7 +65,7 @@ pub unsafe extern "C" fn fibre_pwritev2(
     match (flags, offset) {
         // SAFETY: the caller's buffers.
         (0, HERE) => unsafe { fibre_writev(fd, buffers, count) },
-        // SAFETY: the same.
+        // SAFETY: the caller's buffers.
         (0, _) => unsafe { fibre_pwritev(fd, buffers, count, offset) },
         _ => {
             let as_called = plain!(SYS_pwritev2, fd, buffers, count, offset, 0_usize, flags);
@@ -159,7 +161,8 @@ pub unsafe extern "C" fn fibre_msync(start: *mut c_void, length: usize, flags: c
     enduring(|| nothing(plain!(SYS_msync, start, length, flags).await_file()))
 }
 
-/// `tee`: copies what is in a pipe into another one; waits for both by a thread of its own. A cancellation point before it begins.
+/// `tee`: copies what is in a pipe into another one; waits for both by a thread of its own. A
+/// cancellation point before it begins.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_tee(from: c_int, to: c_int, count: usize, flags: c_uint) -> isize {
     or_leave(|| plain!(SYS_tee, from, to, count, flags).await_others())

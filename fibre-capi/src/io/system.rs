@@ -1,4 +1,4 @@
-//! System calls, whose errors come in a register: after a switch, nobody's `errno` is to be read.
+//! System calls, whose errors come in a register: after a switch, no thread's `errno` may be read.
 
 use rustix::io::Errno;
 use std::arch::asm;

@@ -1,5 +1,6 @@
 //! Buffers of a call, of which some bytes may be done.
 
+use crate::memory::{fetch, readable};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
 use std::slice;
@@ -23,20 +24,18 @@ impl Vector {
     ///
     /// # Safety
     ///
-    /// There are so many, unless it is more than the kernel takes.
+    /// What can be read there are so many.
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a wrong number; `EFAULT` for null.
+    /// `EINVAL` for a wrong number; `EFAULT` if they are not there.
     #[inline]
     pub unsafe fn new(start: *const libc::iovec, count: c_int) -> Result<Self, Errno> {
         let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
         if count > MOST {
             return Err(Errno::INVAL);
         }
-        if start.is_null() && count > 0 {
-            return Err(Errno::FAULT);
-        }
+        readable(start, count)?;
         let mut vector = Self {
             start,
             count,
@@ -51,16 +50,16 @@ impl Vector {
     ///
     /// # Safety
     ///
-    /// It is null, or has so many as it says.
+    /// What can be read there is a message.
     ///
     /// # Errors
     ///
-    /// `EMSGSIZE` for a wrong number; `EFAULT` for null.
+    /// `EMSGSIZE` for a wrong number; `EFAULT` if it is not there.
     pub unsafe fn of_message(message: *const libc::msghdr) -> Result<Self, Errno> {
         // SAFETY: the caller's promise.
-        let message = unsafe { message.as_ref() }.ok_or(Errno::FAULT)?;
+        let message = unsafe { fetch(message) }?;
         let count = c_int::try_from(message.msg_iovlen).map_err(|_| Errno::MSGSIZE)?;
-        // SAFETY: the same.
+        // SAFETY: the caller's promise.
         match unsafe { Self::new(message.msg_iov, count) } {
             Err(Errno::INVAL) => Err(Errno::MSGSIZE),
             vector => vector,
@@ -187,7 +186,7 @@ mod tests {
             // SAFETY: nothing is looked at.
             assert!(unsafe { Vector::new(parts.as_ptr(), count) }.is_err());
         }
-        // SAFETY: the same.
+        // SAFETY: nothing is looked at.
         assert!(unsafe { Vector::new(std::ptr::null(), 1) }.is_err());
     }
 }

@@ -1,8 +1,9 @@
-//! Writing bytes, to whatever it is: as [`super::read`], but that a call which waits writes all it is given.
+//! Writing bytes, to whatever it is: as [`super::read`], but a call that waits writes all it is
+//! given.
 //!
-//! To a socket, nothing here raises SIGPIPE: who writes to nobody is told by `EPIPE`, and a server does not end because a
-//! client has. To a pipe, the kernel raises it; processors block it, so it is raised once more when the call is at its end
-//! ([`own_signal`]).
+//! On a socket, nothing here raises SIGPIPE: a writer without a reader gets `EPIPE`, and a server
+//! does not end because a client has. On a pipe, the kernel raises it; processors block it, so the
+//! call raises it once more at its end ([`self_signal`]).
 
 use super::entry::{borrow, is_ours, or_leave};
 use super::plain::{Plain, plain};
@@ -10,7 +11,7 @@ use super::read::{HERE, NOWAIT, is_nowhere};
 use super::send::{send_all, send_on_thread};
 use super::system::system;
 use super::vector::{Vector, buffer, of_rest};
-use crate::own_signal;
+use crate::self_signal;
 use crate::sigmask::holds;
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Call, Direction, Failure, Known, Left, Wish, is_file, known, remove_known};
@@ -18,7 +19,8 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
 
-/// `write`: all bytes, unless the descriptor is non-blocking; waits until there is room. A cancellation point.
+/// `write`: all bytes, unless the descriptor is non-blocking; waits until there is room. A
+/// cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_write(fd: c_int, bytes: *const c_void, count: usize) -> isize {
     or_leave(|| {
@@ -158,9 +160,9 @@ fn signal_if_broken(fd: c_int, failure: Failure) {
     if failure == Failure::Errno(Errno::PIPE) && is_pipe() {
         if holds(libc::SIGPIPE) {
             // The kernel has sent one to this thread.
-            own_signal::take_back(libc::SIGPIPE);
+            self_signal::take_back(libc::SIGPIPE);
         } else {
-            own_signal::raise(libc::SIGPIPE);
+            self_signal::raise(libc::SIGPIPE);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `pthread_barrier_…`.
 
-use crate::boundary::{call, contain, keep_errno, number};
-use crate::sync::object::{at, give, make, object};
+use crate::boundary::{call, contain, keep_errno, number, on_system};
+use crate::sync::object::{at, attribute, give, make, object};
 use crate::sync::shared;
-use fibre_sync::raw::{Barrier, Error, Wait};
+use crate::sync::system::barrier as system;
+use fibre_sync::raw::{Barrier, Error, Result, Wait};
 use std::ffi::{c_int, c_uint};
 
 /// A barrier: `pthread_barrier_t`.
@@ -18,45 +19,62 @@ pub struct fibre_barrier_t {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct fibre_barrierattr_t {
-    /// Ours: zero, unless destroyed.
+    /// Ours: one if processes share the barrier, else zero, unless destroyed.
     word: u32,
 }
 
 object!(fibre_barrier_t, Barrier, libc::pthread_barrier_t);
 object!(fibre_barrierattr_t, u32, libc::pthread_barrierattr_t);
 
+/// Of attributes: processes share the barrier.
+const SHARED: u32 = 1;
+
 /// `PTHREAD_BARRIER_SERIAL_THREAD`.
 const SERIAL: c_int = -1;
 
-/// `pthread_barrier_init`: one for so many parties. `EINVAL` for none, or for attributes that have been destroyed.
+/// `pthread_barrier_init`: one for so many parties. `EINVAL` for none, or for attributes that have
+/// been destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_barrier_init(
     barrier: *mut fibre_barrier_t,
     attributes: *const fibre_barrierattr_t,
     parties: c_uint,
 ) -> c_int {
-    number(contain(|| {
+    // SAFETY: the caller's.
+    let word = unsafe { attributes.as_ref() }.map_or(0, |given| given.word);
+    match word {
+        _ if parties == 0 || barrier.is_null() => libc::EINVAL,
         // SAFETY: the caller's.
-        let destroyed = unsafe { attributes.as_ref() }.is_some_and(|given| given.word != 0);
-        if destroyed || parties == 0 {
-            return Err(Error::Invalid);
-        }
+        0 => number(contain(|| unsafe { make(barrier, Barrier::new(parties)) })),
         // SAFETY: the caller's.
-        unsafe { make(barrier, Barrier::new(parties)) }
-    }))
+        SHARED => on_system(|| unsafe { system::make(barrier.cast(), parties, shared::SHARED) }),
+        _ => libc::EINVAL,
+    }
 }
 
 /// `pthread_barrier_destroy`. `EBUSY` if somebody waits, `EINVAL` if it has been destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_barrier_destroy(barrier: *mut fibre_barrier_t) -> c_int {
     // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(barrier.cast()) {
+            return on_system(|| system::destroy(barrier.cast()));
+        }
+    }
+    // SAFETY: the caller's.
     call(|| unsafe { at(barrier) }?.destroy())
 }
 
-/// `pthread_barrier_wait`: waits until all parties have come. `PTHREAD_BARRIER_SERIAL_THREAD` (-1) for one of them, zero for the
-/// others. `EINVAL` if it has been destroyed.
+/// `pthread_barrier_wait`: waits until all parties have come. `PTHREAD_BARRIER_SERIAL_THREAD` (-1)
+/// for one of them, zero for the others. `EINVAL` if it has been destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_barrier_wait(barrier: *mut fibre_barrier_t) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(barrier.cast()) {
+            return on_system(|| system::wait(barrier.cast()));
+        }
+    }
     // SAFETY: the caller's.
     match keep_errno(|| unsafe { at(barrier) }?.wait(Wait::FOREVER)) {
         Ok(true) => SERIAL,
@@ -79,21 +97,43 @@ pub unsafe extern "C" fn fibre_barrierattr_destroy(attributes: *mut fibre_barrie
     number(unsafe { give(attributes, fibre_barrierattr_t { word: u32::MAX }) })
 }
 
-/// `pthread_barrierattr_getpshared`: `PTHREAD_PROCESS_PRIVATE`.
+/// Whether attributes say that processes share the barrier.
+///
+/// # Safety
+///
+/// Null, or the caller's.
+unsafe fn is_shared(attributes: *const fibre_barrierattr_t) -> Result<bool> {
+    // SAFETY: the caller's promise.
+    match unsafe { attribute(attributes) }?.word {
+        0 => Ok(false),
+        SHARED => Ok(true),
+        _ => Err(Error::Invalid),
+    }
+}
+
+/// `pthread_barrierattr_getpshared`: whether processes share the barrier.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_barrierattr_getpshared(
     attributes: *const fibre_barrierattr_t,
     value: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(unsafe { shared::get(attributes, value) })
+    number(contain(|| unsafe {
+        give(value, is_shared(attributes)?.into())
+    }))
 }
 
-/// `pthread_barrierattr_setpshared`: `ENOTSUP` for `PTHREAD_PROCESS_SHARED`.
+/// `pthread_barrierattr_setpshared`: `PTHREAD_PROCESS_SHARED` for a barrier of the system's, which
+/// processes share; else `PTHREAD_PROCESS_PRIVATE`. Errors as for `fibre_mutexattr_setpshared`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_barrierattr_setpshared(
     attributes: *mut fibre_barrierattr_t,
     value: c_int,
 ) -> c_int {
-    shared::set(attributes, value)
+    // SAFETY: the caller's.
+    number(contain(|| unsafe {
+        is_shared(attributes)?;
+        let word = shared::wanted(value, system::is_offered())?.into();
+        give(attributes, fibre_barrierattr_t { word })
+    }))
 }

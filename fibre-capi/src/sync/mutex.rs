@@ -1,8 +1,10 @@
 //! `pthread_mutex_…`.
 
-use crate::boundary::{attempt, call, contain, number};
+use crate::boundary::{attempt, call, call_or, contain, number, on_system};
 use crate::sync::object::{at, attribute, give, make, object};
 use crate::sync::shared;
+use crate::sync::system::mutex as system;
+use crate::sync::system::object::Until;
 use crate::sync::timing::{clock, lenient, until};
 use fibre_sync::raw::{Clock, Error, Kind, Mutex, Result, Variant, Wait};
 use libc::{clockid_t, timespec};
@@ -20,7 +22,7 @@ pub struct fibre_mutex_t {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct fibre_mutexattr_t {
-    /// Ours: kind, and 16 times the variant.
+    /// Ours: kind, 16 times the variant, and flags.
     word: u32,
 }
 
@@ -29,6 +31,12 @@ object!(fibre_mutexattr_t, u32, libc::pthread_mutexattr_t);
 
 /// One variant further in an attributes object.
 const VARIANT: u32 = 16;
+/// Processes share the mutex.
+const SHARED: u32 = 1 << 16;
+/// It is robust.
+const ROBUST: u32 = 1 << 17;
+/// All flags.
+const FLAGS: u32 = SHARED | ROBUST;
 
 impl fibre_mutexattr_t {
     /// The default.
@@ -41,11 +49,29 @@ impl fibre_mutexattr_t {
 
     /// The variant.
     fn variant(self) -> Result<Variant> {
-        Variant::from_number(self.word / VARIANT).ok_or(Error::Invalid)
+        Variant::from_number((self.word & !FLAGS) / VARIANT).ok_or(Error::Invalid)
+    }
+
+    /// The same with this kind and variant.
+    fn with(self, kind: Kind, variant: Variant) -> Self {
+        let word = kind as u32 + variant as u32 * VARIANT + (self.word & FLAGS);
+        Self { word }
+    }
+
+    /// The same with this flag, or without.
+    fn flagged(self, flag: u32, is_set: bool) -> Self {
+        let word = self.word & !flag | if is_set { flag } else { 0 };
+        Self { word }
+    }
+
+    /// Whether it has this flag.
+    fn has(self, flag: u32) -> bool {
+        self.word & flag != 0
     }
 }
 
-/// `pthread_mutex_init`: a free mutex. `EINVAL` for attributes that have been destroyed.
+/// `pthread_mutex_init`: a free mutex. `EINVAL` for attributes that have been destroyed; `ENOTSUP`
+/// for a variant of one that processes share, or that is robust.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_init(
     mutex: *mut fibre_mutex_t,
@@ -54,51 +80,82 @@ pub unsafe extern "C" fn fibre_mutex_init(
     // SAFETY: the caller's.
     let attributes =
         unsafe { attributes.as_ref() }.map_or(fibre_mutexattr_t::DEFAULT, |given| *given);
-    number(contain(|| {
-        let new = Mutex::with_variant(attributes.kind()?, attributes.variant()?);
+    let (kind, variant) = match (attributes.kind(), attributes.variant()) {
+        (Ok(kind), Ok(variant)) if !mutex.is_null() => (kind, variant),
+        _ => return libc::EINVAL,
+    };
+    if !attributes.has(FLAGS) {
         // SAFETY: the caller's.
-        unsafe { make(mutex, new) }
-    }))
+        return number(contain(|| unsafe {
+            make(mutex, Mutex::with_variant(kind, variant))
+        }));
+    }
+    if variant != Variant::Hybrid {
+        return libc::ENOTSUP;
+    }
+    let robust = c_int::from(attributes.has(ROBUST));
+    // A robust one is made as if it was shared, which its tag says.
+    // SAFETY: the caller's.
+    on_system(|| unsafe { system::make(mutex.cast(), kind as c_int, shared::SHARED, robust) })
 }
 
-/// `pthread_mutex_destroy`. `EBUSY` if somebody has it or waits for a condition with it, `EINVAL` if it has been destroyed.
+/// `pthread_mutex_destroy`. `EBUSY` if somebody has it or waits for a condition with it, `EINVAL`
+/// if it has been destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_destroy(mutex: *mut fibre_mutex_t) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe { at(mutex) }?.destroy()))
+    match contain(|| unsafe { at(mutex) }?.destroy()) {
+        // SAFETY: the caller's.
+        Err(Error::Foreign) => on_system(|| unsafe { system::destroy(mutex.cast()) }),
+        result => number(result),
+    }
 }
 
-/// `pthread_mutex_lock`: waits until it is the caller's. `EDEADLK` if it is already, and the kind checks that; `EAGAIN` if it is
-/// recursive and has been locked too often; `EINVAL` if it has been destroyed.
+/// `pthread_mutex_lock`: waits until it is the caller's. `EDEADLK` if it is already, and the kind
+/// checks that; `EAGAIN` if it is recursive and has been locked too often; `EINVAL` if it has been
+/// destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_lock(mutex: *mut fibre_mutex_t) -> c_int {
     // SAFETY: the caller's.
-    call(|| unsafe { at(mutex) }?.lock(Wait::FOREVER))
+    unsafe {
+        call_or(
+            || at(mutex)?.lock(Wait::FOREVER),
+            || system::lock(mutex.cast(), Until::Forever),
+        )
+    }
 }
 
 /// `pthread_mutex_trylock`. `EBUSY` if it is not free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_trylock(mutex: *mut fibre_mutex_t) -> c_int {
     // SAFETY: the caller's.
-    number(attempt(|| unsafe { at(mutex) }?.try_lock()))
+    match attempt(|| unsafe { at(mutex) }?.try_lock()) {
+        // SAFETY: the caller's.
+        Err(Error::Foreign) => on_system(|| unsafe { system::try_lock(mutex.cast()) }),
+        result => number(result),
+    }
 }
 
-/// `pthread_mutex_timedlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time and
-/// the mutex is not free; else as [`fibre_mutex_lock`].
+/// `pthread_mutex_timedlock`: waits until the clock of real time shows `deadline`, at most.
+/// `ETIMEDOUT`; `EINVAL` if that is no time and the mutex is not free; else as
+/// [`fibre_mutex_lock`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_timedlock(
     mutex: *mut fibre_mutex_t,
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    call(|| unsafe {
-        lenient(until(Clock::Realtime, deadline), |wait| {
-            at(mutex)?.lock(wait)
-        })
-    })
+    unsafe {
+        let lock = |wait| at(mutex)?.lock(wait);
+        call_or(
+            || lenient(until(Clock::Realtime, deadline), lock),
+            || system::lock(mutex.cast(), Until::Time(deadline)),
+        )
+    }
 }
 
-/// `pthread_mutex_clocklock`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+/// `pthread_mutex_clocklock`: the same by this clock, which is `CLOCK_REALTIME` or
+/// `CLOCK_MONOTONIC`; else `EINVAL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_clocklock(
     mutex: *mut fibre_mutex_t,
@@ -106,32 +163,45 @@ pub unsafe extern "C" fn fibre_mutex_clocklock(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    call(|| unsafe {
-        let clock = clock(clock_number)?;
-        lenient(until(clock, deadline), |wait| at(mutex)?.lock(wait))
-    })
+    unsafe {
+        let lock = |wait| at(mutex)?.lock(wait);
+        call_or(
+            || lenient(until(clock(clock_number)?, deadline), lock),
+            || system::lock(mutex.cast(), Until::Clock(clock_number, deadline)),
+        )
+    }
 }
 
 /// `pthread_mutex_unlock`. `EPERM` if it is not the caller's, and the kind checks that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_unlock(mutex: *mut fibre_mutex_t) -> c_int {
     // SAFETY: the caller's.
-    let mutex = match unsafe { at(mutex) } {
-        Ok(mutex) => mutex,
+    let object = match unsafe { at(mutex) } {
+        Ok(object) => object,
         Err(error) => return error.number(),
     };
     // SAFETY: the caller's.
-    let unlock = || unsafe { mutex.unlock() };
-    match mutex.switches_on_unlock() {
-        false => number(contain(unlock)),
+    let unlock = || unsafe { object.unlock() };
+    match object.switches_on_unlock() {
+        false => match contain(unlock) {
+            // SAFETY: the caller's.
+            Err(Error::Foreign) => on_system(|| unsafe { system::unlock(mutex.cast()) }),
+            result => number(result),
+        },
         true => call(unlock),
     }
 }
 
-/// `pthread_mutex_consistent`: `EINVAL`, as no mutex is robust.
+/// `pthread_mutex_consistent`: what a robust mutex guards is in order again. `EINVAL` if it is not
+/// robust, or its owner has not died.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibre_mutex_consistent(_mutex: *mut fibre_mutex_t) -> c_int {
-    libc::EINVAL
+pub unsafe extern "C" fn fibre_mutex_consistent(mutex: *mut fibre_mutex_t) -> c_int {
+    // SAFETY: the caller's.
+    match unsafe { system::is_system(mutex.cast()) } {
+        // SAFETY: the caller's.
+        true => on_system(|| unsafe { system::consistent(mutex.cast()) }),
+        false => libc::EINVAL,
+    }
 }
 
 /// `pthread_mutex_getprioceiling`: `EINVAL`, as no mutex has one.
@@ -190,9 +260,8 @@ pub unsafe extern "C" fn fibre_mutexattr_settype(
         let kind = kind.ok_or(Error::Invalid)?;
         // SAFETY: the caller's.
         unsafe {
-            let variant = attribute(attributes)?.variant()?;
-            let word = kind as u32 + variant as u32 * VARIANT;
-            give(attributes, fibre_mutexattr_t { word })
+            let old = attribute(attributes)?;
+            give(attributes, old.with(kind, old.variant()?))
         }
     }))
 }
@@ -209,10 +278,11 @@ pub unsafe extern "C" fn fibre_mutexattr_getvariant(
     }))
 }
 
-/// Chooses the lock that a mutex is made of, by a constant of the header: `HYBRID` (default: spins for a moment, then blocks; is freed
-/// for whoever comes first, but handed to who starves), `BARGING` (blocks at once), `SPIN_THEN_BLOCK`, `BATON` (first come, first
-/// served), `EXCHANGE` (the same, and the next one runs at once in the caller's place), `SPIN` (never blocks). `EINVAL` for
-/// another number.
+/// Chooses the lock that a mutex is made of, by a constant of the header: `HYBRID` (default: spins
+/// for a moment, then blocks; is freed for whoever comes first, but handed to who starves),
+/// `BARGING` (blocks at once), `SPIN_THEN_BLOCK`, `BATON` (first come, first served), `EXCHANGE`
+/// (the same, and the next one runs at once in the caller's place), `SPIN` (never blocks). `EINVAL`
+/// for another number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutexattr_setvariant(
     attributes: *mut fibre_mutexattr_t,
@@ -223,50 +293,83 @@ pub unsafe extern "C" fn fibre_mutexattr_setvariant(
         let variant = variant.ok_or(Error::Invalid)?;
         // SAFETY: the caller's.
         unsafe {
-            let kind = attribute(attributes)?.kind()?;
-            let word = kind as u32 + variant as u32 * VARIANT;
-            give(attributes, fibre_mutexattr_t { word })
+            let old = attribute(attributes)?;
+            give(attributes, old.with(old.kind()?, variant))
         }
     }))
 }
 
-/// `pthread_mutexattr_getpshared`: `PTHREAD_PROCESS_PRIVATE`.
+/// Tells whether attributes have a flag.
+///
+/// # Safety
+///
+/// Null, or the caller's.
+unsafe fn get_flag(attributes: *const fibre_mutexattr_t, flag: u32, value: *mut c_int) -> c_int {
+    // SAFETY: the caller's.
+    number(contain(|| unsafe {
+        let own = attribute(attributes)?;
+        own.kind()?;
+        give(value, own.has(flag).into())
+    }))
+}
+
+/// Sets a flag of attributes, or takes it away. Values have the same numbers for all flags.
+///
+/// # Safety
+///
+/// Null, or the caller's.
+unsafe fn set_flag(attributes: *mut fibre_mutexattr_t, flag: u32, value: c_int) -> c_int {
+    // SAFETY: the caller's.
+    number(contain(|| unsafe {
+        let own = attribute(attributes)?;
+        own.kind()?;
+        let is_set = shared::wanted(value, system::is_offered())?;
+        give(attributes, own.flagged(flag, is_set))
+    }))
+}
+
+/// `pthread_mutexattr_getpshared`: whether processes share the mutex.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutexattr_getpshared(
     attributes: *const fibre_mutexattr_t,
     value: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(unsafe { shared::get(attributes, value) })
+    unsafe { get_flag(attributes, SHARED, value) }
 }
 
-/// `pthread_mutexattr_setpshared`: `ENOTSUP` for `PTHREAD_PROCESS_SHARED`.
+/// `pthread_mutexattr_setpshared`: `PTHREAD_PROCESS_SHARED` for a mutex of the system's, which
+/// processes share; else `PTHREAD_PROCESS_PRIVATE`. `EINVAL` for another value, `ENOTSUP` if the
+/// system's library is one that we do not know.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutexattr_setpshared(
     attributes: *mut fibre_mutexattr_t,
     value: c_int,
 ) -> c_int {
-    shared::set(attributes, value)
+    // SAFETY: the caller's.
+    unsafe { set_flag(attributes, SHARED, value) }
 }
 
-/// `pthread_mutexattr_getrobust`: `PTHREAD_MUTEX_STALLED`.
+/// `pthread_mutexattr_getrobust`: whether the mutex is robust.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutexattr_getrobust(
     attributes: *const fibre_mutexattr_t,
     value: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's. It has the same numbers.
-    number(unsafe { shared::get(attributes, value) })
+    // SAFETY: the caller's.
+    unsafe { get_flag(attributes, ROBUST, value) }
 }
 
-/// `pthread_mutexattr_setrobust`: `ENOTSUP` for `PTHREAD_MUTEX_ROBUST`.
+/// `pthread_mutexattr_setrobust`: `PTHREAD_MUTEX_ROBUST` for a mutex of the system's that tells the
+/// next owner if one has ended with it; else `PTHREAD_MUTEX_STALLED`. Errors as for
+/// `fibre_mutexattr_setpshared`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutexattr_setrobust(
     attributes: *mut fibre_mutexattr_t,
     value: c_int,
 ) -> c_int {
-    // It has the same numbers.
-    shared::set(attributes, value)
+    // SAFETY: the caller's.
+    unsafe { set_flag(attributes, ROBUST, value) }
 }
 
 /// `pthread_mutexattr_getprotocol`: `PTHREAD_PRIO_NONE`.
@@ -275,11 +378,12 @@ pub unsafe extern "C" fn fibre_mutexattr_getprotocol(
     attributes: *const fibre_mutexattr_t,
     value: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's. Its number is zero, too.
-    number(unsafe { shared::get(attributes, value) })
+    // SAFETY: the caller's.
+    number(unsafe { attribute(attributes).and_then(|_| give(value, libc::PTHREAD_PRIO_NONE)) })
 }
 
-/// `pthread_mutexattr_setprotocol`: `ENOTSUP` for `PTHREAD_PRIO_INHERIT` and `PTHREAD_PRIO_PROTECT`.
+/// `pthread_mutexattr_setprotocol`: `ENOTSUP` for `PTHREAD_PRIO_INHERIT` and
+/// `PTHREAD_PRIO_PROTECT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutexattr_setprotocol(
     attributes: *mut fibre_mutexattr_t,
@@ -287,8 +391,7 @@ pub unsafe extern "C" fn fibre_mutexattr_setprotocol(
 ) -> c_int {
     match value {
         libc::PTHREAD_PRIO_PROTECT => libc::ENOTSUP,
-        // The two others have the numbers that this one has.
-        _ => shared::set(attributes, value),
+        _ => shared::refuse(attributes, value),
     }
 }
 

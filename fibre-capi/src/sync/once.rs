@@ -17,8 +17,9 @@ pub struct fibre_once_t {
 
 object!(fibre_once_t, Once, libc::pthread_once_t);
 
-/// `pthread_once`: calls `routine`, unless that has been done, and returns when it has been done, by whomever. If the one that does it
-/// ends in it, is cancelled, or throws an exception, it has not been done, and the next one does it. `EDEADLK` if the caller is in it already.
+/// `pthread_once`: calls `routine`, unless that has been done, and returns when it has been done,
+/// by whomever. If the one that does it ends in it, is cancelled, or throws an exception, it has
+/// not been done, and the next one does it. `EDEADLK` if the caller is in it already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_once(
     once: *mut fibre_once_t,
@@ -52,8 +53,8 @@ pub unsafe extern "C-unwind" fn fibre_once(
     0
 }
 
-/// Ends what was begun, also if an exception passes. A frame that is left for ever does not drop it: then the handler has been
-/// called.
+/// Ends what was begun, also if an exception passes. A frame that is left for ever does not drop
+/// it: then the handler has been called.
 struct Finish<'a> {
     /// What was begun.
     begun: &'a Once,
@@ -65,7 +66,8 @@ struct Finish<'a> {
 
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
-        // SAFETY: pushed, and begun, by the one who has made this, who has done neither of these yet.
+        // SAFETY: the caller that made this has pushed and begun, and has neither left nor finished
+        // yet.
         unsafe {
             fibre_cleanup_leave(self.handler, 0);
             self.begun.finish(self.done);
@@ -73,11 +75,11 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// Whoever was at it has ended within it.
+/// The fibre or thread that ran the routine has ended within it.
 unsafe extern "C-unwind" fn leave_undone(once: *mut c_void) {
-    // SAFETY: pushed by the one who has begun.
+    // SAFETY: the caller that has begun pushed it.
     if let Ok(begun) = unsafe { at(once.cast::<fibre_once_t>()) } {
-        // SAFETY: as above.
+        // SAFETY: the caller that has begun pushed it, and has ended.
         unsafe { begun.finish(false) };
     }
 }

@@ -1,8 +1,10 @@
 //! `pthread_rwlock_…`.
 
-use crate::boundary::{attempt, call, contain, number};
+use crate::boundary::{attempt, call, contain, number, on_system};
 use crate::sync::object::{at, attribute, give, make, object};
 use crate::sync::shared;
+use crate::sync::system::object::Until;
+use crate::sync::system::rwlock as system;
 use crate::sync::timing::{clock, until};
 use fibre_sync::raw::{Clock, Error, Result, RwKind, RwLock, Wait};
 use libc::{clockid_t, timespec};
@@ -20,9 +22,12 @@ pub struct fibre_rwlock_t {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct fibre_rwlockattr_t {
-    /// Ours: the kind.
+    /// Ours: the kind, and a flag.
     word: u64,
 }
+
+/// Processes share the lock.
+const SHARED: u64 = 1 << 16;
 
 object!(fibre_rwlock_t, RwLock, libc::pthread_rwlock_t);
 object!(fibre_rwlockattr_t, u64, libc::pthread_rwlockattr_t);
@@ -35,9 +40,34 @@ impl fibre_rwlockattr_t {
 
     /// The kind.
     fn kind(self) -> Result<RwKind> {
-        let number = u32::try_from(self.word).ok();
+        let number = u32::try_from(self.word & !SHARED).ok();
         number.and_then(RwKind::from_number).ok_or(Error::Invalid)
     }
+
+    /// Whether processes share it.
+    fn is_shared(self) -> bool {
+        self.word & SHARED != 0
+    }
+
+    /// The same, of this kind.
+    fn with(self, kind: RwKind) -> Self {
+        let word = kind as u64 | self.word & SHARED;
+        Self { word }
+    }
+}
+
+/// Makes one of ours. Padding of ours tells it from the system's: see [`crate::sync::system`].
+///
+/// # Safety
+///
+/// Null, or the caller's place for it.
+unsafe fn make_ours(lock: *mut fibre_rwlock_t, kind: RwKind) -> Result {
+    // SAFETY: the caller's promise; word 28 is within the object, and in ours nobody's.
+    unsafe {
+        make(lock, RwLock::with_kind(kind))?;
+        lock.byte_add(system::TAG).cast::<u32>().write(0);
+    }
+    Ok(())
 }
 
 /// `pthread_rwlock_init`: a free one. `EINVAL` for attributes that have been destroyed.
@@ -49,23 +79,46 @@ pub unsafe extern "C" fn fibre_rwlock_init(
     // SAFETY: the caller's.
     let attributes =
         unsafe { attributes.as_ref() }.map_or(fibre_rwlockattr_t::DEFAULT, |given| *given);
-    // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        make(lock, RwLock::with_kind(attributes.kind()?))
-    }))
+    let kind = match attributes.kind() {
+        Ok(kind) if !lock.is_null() => kind,
+        _ => return libc::EINVAL,
+    };
+    match attributes.is_shared() {
+        // SAFETY: the caller's.
+        false => number(contain(|| unsafe { make_ours(lock, kind) })),
+        // SAFETY: the caller's. Kinds have the system's numbers.
+        true => on_system(|| unsafe { system::make(lock.cast(), kind as c_int, shared::SHARED) }),
+    }
 }
 
-/// `pthread_rwlock_destroy`. `EBUSY` if somebody has it or waits for it, `EINVAL` if it has been destroyed.
+/// `pthread_rwlock_destroy`. `EBUSY` if somebody has it or waits for it, `EINVAL` if it has been
+/// destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_destroy(lock: *mut fibre_rwlock_t) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe { at(lock) }?.destroy()))
+    let number_of_system = match unsafe { system::is_system(lock.cast()) } {
+        // SAFETY: the caller's.
+        true => on_system(|| unsafe { system::destroy(lock.cast()) }),
+        false => 0,
+    };
+    match number_of_system {
+        // One of the system's has left zeros: one of ours, that goes the same way.
+        // SAFETY: the caller's.
+        0 => number(contain(|| unsafe { at(lock) }?.destroy())),
+        failed => failed,
+    }
 }
 
-/// `pthread_rwlock_rdlock`: waits until the caller may read. `EDEADLK` if it writes, `EAGAIN` with too many readers, `EINVAL` if it has been
-/// destroyed.
+/// `pthread_rwlock_rdlock`: waits until the caller may read. `EDEADLK` if it writes, `EAGAIN` with
+/// too many readers, `EINVAL` if it has been destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_rdlock(lock: *mut fibre_rwlock_t) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(lock.cast()) {
+            return on_system(|| system::read(lock.cast(), Until::Forever));
+        }
+    }
     // SAFETY: the caller's.
     call(|| unsafe { at(lock) }?.read(Wait::FOREVER))
 }
@@ -74,21 +127,34 @@ pub unsafe extern "C" fn fibre_rwlock_rdlock(lock: *mut fibre_rwlock_t) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_tryrdlock(lock: *mut fibre_rwlock_t) -> c_int {
     // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(lock.cast()) {
+            return on_system(|| system::try_read(lock.cast()));
+        }
+    }
+    // SAFETY: the caller's.
     number(attempt(|| unsafe { at(lock) }?.try_read()))
 }
 
-/// `pthread_rwlock_timedrdlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time;
-/// else as [`fibre_rwlock_rdlock`].
+/// `pthread_rwlock_timedrdlock`: waits until the clock of real time shows `deadline`, at most.
+/// `ETIMEDOUT`; `EINVAL` if that is no time; else as [`fibre_rwlock_rdlock`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_timedrdlock(
     lock: *mut fibre_rwlock_t,
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(lock.cast()) {
+            return on_system(|| system::read(lock.cast(), Until::Time(deadline)));
+        }
+    }
+    // SAFETY: the caller's.
     call(|| unsafe { at(lock)?.read(until(Clock::Realtime, deadline)?) })
 }
 
-/// `pthread_rwlock_clockrdlock`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+/// `pthread_rwlock_clockrdlock`: the same by this clock, which is `CLOCK_REALTIME` or
+/// `CLOCK_MONOTONIC`; else `EINVAL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_clockrdlock(
     lock: *mut fibre_rwlock_t,
@@ -96,12 +162,25 @@ pub unsafe extern "C" fn fibre_rwlock_clockrdlock(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(lock.cast()) {
+            return on_system(|| system::read(lock.cast(), Until::Clock(clock_number, deadline)));
+        }
+    }
+    // SAFETY: the caller's.
     call(|| unsafe { at(lock)?.read(until(clock(clock_number)?, deadline)?) })
 }
 
-/// `pthread_rwlock_wrlock`: waits until the caller may write. `EDEADLK` if it does already, `EINVAL` if it has been destroyed.
+/// `pthread_rwlock_wrlock`: waits until the caller may write. `EDEADLK` if it does already,
+/// `EINVAL` if it has been destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_wrlock(lock: *mut fibre_rwlock_t) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(lock.cast()) {
+            return on_system(|| system::write(lock.cast(), Until::Forever));
+        }
+    }
     // SAFETY: the caller's.
     call(|| unsafe { at(lock) }?.write(Wait::FOREVER))
 }
@@ -110,21 +189,34 @@ pub unsafe extern "C" fn fibre_rwlock_wrlock(lock: *mut fibre_rwlock_t) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_trywrlock(lock: *mut fibre_rwlock_t) -> c_int {
     // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(lock.cast()) {
+            return on_system(|| system::try_write(lock.cast()));
+        }
+    }
+    // SAFETY: the caller's.
     number(attempt(|| unsafe { at(lock) }?.try_write()))
 }
 
-/// `pthread_rwlock_timedwrlock`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time;
-/// else as [`fibre_rwlock_wrlock`].
+/// `pthread_rwlock_timedwrlock`: waits until the clock of real time shows `deadline`, at most.
+/// `ETIMEDOUT`; `EINVAL` if that is no time; else as [`fibre_rwlock_wrlock`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_timedwrlock(
     lock: *mut fibre_rwlock_t,
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(lock.cast()) {
+            return on_system(|| system::write(lock.cast(), Until::Time(deadline)));
+        }
+    }
+    // SAFETY: the caller's.
     call(|| unsafe { at(lock)?.write(until(Clock::Realtime, deadline)?) })
 }
 
-/// `pthread_rwlock_clockwrlock`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+/// `pthread_rwlock_clockwrlock`: the same by this clock, which is `CLOCK_REALTIME` or
+/// `CLOCK_MONOTONIC`; else `EINVAL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_clockwrlock(
     lock: *mut fibre_rwlock_t,
@@ -132,12 +224,25 @@ pub unsafe extern "C" fn fibre_rwlock_clockwrlock(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(lock.cast()) {
+            return on_system(|| system::write(lock.cast(), Until::Clock(clock_number, deadline)));
+        }
+    }
+    // SAFETY: the caller's.
     call(|| unsafe { at(lock)?.write(until(clock(clock_number)?, deadline)?) })
 }
 
-/// `pthread_rwlock_unlock`: gives back what the caller has. `EPERM` if nobody has it, or somebody else writes.
+/// `pthread_rwlock_unlock`: gives back what the caller has. `EPERM` if nobody has it, or somebody
+/// else writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_unlock(lock: *mut fibre_rwlock_t) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(lock.cast()) {
+            return on_system(|| system::unlock(lock.cast()));
+        }
+    }
     // SAFETY: the caller's.
     number(contain(|| unsafe { at(lock)?.unlock() }))
 }
@@ -168,9 +273,10 @@ pub unsafe extern "C" fn fibre_rwlockattr_getkind(
     }))
 }
 
-/// `pthread_rwlockattr_setkind_np`: `PTHREAD_RWLOCK_PREFER_READER_NP` (default) and `PTHREAD_RWLOCK_PREFER_WRITER_NP`: readers, if others
-/// read already; `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`: who has waited longer, so that nobody starves. `EINVAL` for
-/// another number.
+/// `pthread_rwlockattr_setkind_np`: `PTHREAD_RWLOCK_PREFER_READER_NP` (default) and
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NP`: readers, if others read already;
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`: who has waited longer, so that nobody starves.
+/// `EINVAL` for another number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlockattr_setkind(
     attributes: *mut fibre_rwlockattr_t,
@@ -178,30 +284,42 @@ pub unsafe extern "C" fn fibre_rwlockattr_setkind(
 ) -> c_int {
     number(contain(|| {
         let kind = u32::try_from(kind).ok().and_then(RwKind::from_number);
-        let word = kind.ok_or(Error::Invalid)? as u64;
+        let kind = kind.ok_or(Error::Invalid)?;
         // SAFETY: the caller's.
         unsafe {
-            attribute(attributes)?.kind()?;
-            give(attributes, fibre_rwlockattr_t { word })
+            let old = attribute(attributes)?;
+            old.kind()?;
+            give(attributes, old.with(kind))
         }
     }))
 }
 
-/// `pthread_rwlockattr_getpshared`: `PTHREAD_PROCESS_PRIVATE`.
+/// `pthread_rwlockattr_getpshared`: whether processes share the lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlockattr_getpshared(
     attributes: *const fibre_rwlockattr_t,
     value: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(unsafe { shared::get(attributes, value) })
+    number(contain(|| unsafe {
+        let own = attribute(attributes)?;
+        own.kind()?;
+        give(value, own.is_shared().into())
+    }))
 }
 
-/// `pthread_rwlockattr_setpshared`: `ENOTSUP` for `PTHREAD_PROCESS_SHARED`.
+/// `pthread_rwlockattr_setpshared`: `PTHREAD_PROCESS_SHARED` for a lock of the system's, which
+/// processes share; else `PTHREAD_PROCESS_PRIVATE`. Errors as for `fibre_mutexattr_setpshared`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlockattr_setpshared(
     attributes: *mut fibre_rwlockattr_t,
     value: c_int,
 ) -> c_int {
-    shared::set(attributes, value)
+    // SAFETY: the caller's.
+    number(contain(|| unsafe {
+        let kind = attribute(attributes)?.kind()? as u64;
+        let is_shared = shared::wanted(value, system::is_offered())?;
+        let word = kind | if is_shared { SHARED } else { 0 };
+        give(attributes, fibre_rwlockattr_t { word })
+    }))
 }

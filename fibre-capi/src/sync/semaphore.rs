@@ -1,8 +1,10 @@
 //! `sem_…`. These return -1 and set `errno`.
 
-use crate::boundary::{attempt, contain, fail, number, posix_raw_or_leave};
+use crate::boundary::{attempt, contain, fail, number, on_system_or_leave, posix_raw_or_leave};
 use crate::sync::object::{at, give, make, object};
-use crate::sync::shared::PRIVATE;
+use crate::sync::shared::{self, PRIVATE};
+use crate::sync::system::object::Until;
+use crate::sync::system::semaphore as system;
 use crate::sync::timing::{clock, until};
 use fibre_sync::raw::{Clock, Error, Result, Semaphore, Wait};
 use libc::{clockid_t, timespec};
@@ -28,32 +30,69 @@ fn at_once(f: impl FnOnce() -> Result) -> c_int {
     }
 }
 
-/// `sem_init`: one with so many permits. `EINVAL` if that is more than `SEM_VALUE_MAX`; `ENOSYS` if it is to be shared between
-/// processes.
+/// `sem_init`: one with so many permits. `EINVAL` if that is more than `SEM_VALUE_MAX`; one that
+/// processes share is one of the system's: `ENOSYS` if its library is one that we do not know.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_sem_init(
     semaphore: *mut fibre_sem_t,
     shared: c_int,
     permits: c_uint,
 ) -> c_int {
-    if shared != PRIVATE {
+    if semaphore.is_null() {
+        return fail(libc::EINVAL);
+    }
+    if shared == PRIVATE {
+        // SAFETY: the caller's.
+        return at_once(|| unsafe { make(semaphore, Semaphore::new(permits)?) });
+    }
+    if !system::is_offered() {
         return fail(libc::ENOSYS);
     }
     // SAFETY: the caller's.
-    at_once(|| unsafe { make(semaphore, Semaphore::new(permits)?) })
+    unsafe { libc::sem_init(semaphore.cast(), shared::SHARED, permits) }
 }
 
 /// `sem_destroy`. `EBUSY` if somebody waits, `EINVAL` if it has been destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_sem_destroy(semaphore: *mut fibre_sem_t) -> c_int {
     // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(semaphore.cast()) {
+            // It is left as a destroyed one of ours.
+            if libc::sem_destroy(semaphore.cast()) != 0 {
+                return -1;
+            }
+            let _ = make(semaphore, Semaphore::default());
+        }
+    }
+    // SAFETY: the caller's.
     at_once(|| unsafe { at(semaphore) }?.destroy())
 }
 
-/// `sem_wait`: waits for a permit and takes it; first come, first served. `EINVAL` if it has been destroyed. A cancellation
-/// point.
+/// A wait for one of the system's.
+///
+/// # Safety
+///
+/// All is there, and no frame above has anything to drop.
+#[cold]
+unsafe fn wait_for_system(semaphore: *mut fibre_sem_t, until: Until) -> c_int {
+    // SAFETY: the caller's.
+    match on_system_or_leave(|| unsafe { system::wait(semaphore.cast(), until) }) {
+        0 => 0,
+        number => fail(number),
+    }
+}
+
+/// `sem_wait`: waits for a permit and takes it; first come, first served. `EINVAL` if it has been
+/// destroyed. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_sem_wait(semaphore: *mut fibre_sem_t) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(semaphore.cast()) {
+            return wait_for_system(semaphore, Until::Forever);
+        }
+    }
     // SAFETY: the caller's.
     posix_raw_or_leave(|| unsafe { at(semaphore) }?.wait(Wait::FOREVER.cancellable()))
 }
@@ -62,23 +101,36 @@ pub unsafe extern "C-unwind" fn fibre_sem_wait(semaphore: *mut fibre_sem_t) -> c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_sem_trywait(semaphore: *mut fibre_sem_t) -> c_int {
     // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(semaphore.cast()) {
+            return libc::sem_trywait(semaphore.cast());
+        }
+    }
+    // SAFETY: the caller's.
     at_once(|| attempt(|| unsafe { at(semaphore) }?.try_wait()))
 }
 
-/// `sem_timedwait`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`; `EINVAL` if that is no time; else as
-/// [`fibre_sem_wait`].
+/// `sem_timedwait`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`;
+/// `EINVAL` if that is no time; else as [`fibre_sem_wait`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_sem_timedwait(
     semaphore: *mut fibre_sem_t,
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(semaphore.cast()) {
+            return wait_for_system(semaphore, Until::Time(deadline));
+        }
+    }
+    // SAFETY: the caller's.
     posix_raw_or_leave(|| unsafe {
         at(semaphore)?.wait(until(Clock::Realtime, deadline)?.cancellable())
     })
 }
 
-/// `sem_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
+/// `sem_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else
+/// `EINVAL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_sem_clockwait(
     semaphore: *mut fibre_sem_t,
@@ -86,15 +138,27 @@ pub unsafe extern "C-unwind" fn fibre_sem_clockwait(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(semaphore.cast()) {
+            return wait_for_system(semaphore, Until::Clock(clock_number, deadline));
+        }
+    }
+    // SAFETY: the caller's.
     posix_raw_or_leave(|| unsafe {
         at(semaphore)?.wait(until(clock(clock_number)?, deadline)?.cancellable())
     })
 }
 
-/// `sem_post`: brings a permit. `EOVERFLOW` if there are `SEM_VALUE_MAX`, `EINVAL` if it has been destroyed. Signal handlers may call it
-/// on threads of the program.
+/// `sem_post`: brings a permit. `EOVERFLOW` if there are `SEM_VALUE_MAX`, `EINVAL` if it has been
+/// destroyed. Signal handlers may call it on threads of the program.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_sem_post(semaphore: *mut fibre_sem_t) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(semaphore.cast()) {
+            return libc::sem_post(semaphore.cast());
+        }
+    }
     // SAFETY: the caller's.
     at_once(|| unsafe { at(semaphore) }?.post())
 }
@@ -105,6 +169,12 @@ pub unsafe extern "C" fn fibre_sem_getvalue(
     semaphore: *mut fibre_sem_t,
     value: *mut c_int,
 ) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        if system::is_system(semaphore.cast()) {
+            return libc::sem_getvalue(semaphore.cast(), value);
+        }
+    }
     at_once(|| {
         // SAFETY: the caller's.
         let permits = unsafe { at(semaphore) }?.value()?;
@@ -114,23 +184,36 @@ pub unsafe extern "C" fn fibre_sem_getvalue(
     })
 }
 
-/// `sem_open`: null and `ENOSYS`. A semaphore with a name is one between processes.
+/// `sem_open`: a semaphore with a name, which is one of the system's; with `O_CREAT` it may be
+/// made, with these permissions and permits. Null and the system's error; `ENOSYS` if its library
+/// is one that we do not know.
 ///
 /// cbindgen:ignore
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibre_sem_open(_name: *const c_char, _flags: c_int) -> *mut fibre_sem_t {
-    fail(libc::ENOSYS);
-    ptr::null_mut()
+pub unsafe extern "C" fn fibre_sem_open(
+    name: *const c_char,
+    flags: c_int,
+    mode: libc::mode_t,
+    permits: c_uint,
+) -> *mut fibre_sem_t {
+    if !system::is_offered() {
+        fail(libc::ENOSYS);
+        return ptr::null_mut();
+    }
+    // SAFETY: the caller's name. What it has not passed is not looked at.
+    unsafe { libc::sem_open(name, flags, mode, permits).cast() }
 }
 
-/// `sem_close`: -1 and `ENOSYS`, as none can be opened.
+/// `sem_close`: ends the use of a semaphore with a name. `EINVAL` if it is none.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibre_sem_close(_semaphore: *mut fibre_sem_t) -> c_int {
-    fail(libc::ENOSYS)
+pub unsafe extern "C" fn fibre_sem_close(semaphore: *mut fibre_sem_t) -> c_int {
+    // SAFETY: the system looks for it among those that have been opened.
+    unsafe { libc::sem_close(semaphore.cast()) }
 }
 
-/// `sem_unlink`: -1 and `ENOSYS`, as there are no names.
+/// `sem_unlink`: takes a semaphore's name away.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fibre_sem_unlink(_name: *const c_char) -> c_int {
-    fail(libc::ENOSYS)
+pub unsafe extern "C" fn fibre_sem_unlink(name: *const c_char) -> c_int {
+    // SAFETY: the caller's name.
+    unsafe { libc::sem_unlink(name) }
 }

@@ -1,5 +1,6 @@
-//! The attribute by which objects are shared between processes. They cannot be: those who wait are fibres of one
-//! process. So the attribute has one value only.
+//! The attribute by which objects are shared between processes.
+//!
+//! Objects with it are the system's own ([`super::system`]).
 
 use fibre_sync::raw::{Error, Result};
 use std::ffi::c_int;
@@ -7,31 +8,30 @@ use std::ffi::c_int;
 /// `PTHREAD_PROCESS_PRIVATE`.
 pub const PRIVATE: c_int = 0;
 /// `PTHREAD_PROCESS_SHARED`.
-const SHARED: c_int = 1;
+pub const SHARED: c_int = 1;
 
-/// The answer to one who asks for this value of the attribute in `attributes`: an error number.
-pub fn set<T>(attributes: *const T, value: c_int) -> c_int {
-    match value {
-        _ if attributes.is_null() => libc::EINVAL,
-        PRIVATE => 0,
-        SHARED => libc::ENOTSUP,
-        _ => libc::EINVAL,
-    }
-}
-
-/// The answer to one who wants to know it.
+/// Whether objects are to be shared, for a caller that asks for this value of the attribute.
 ///
 /// # Errors
 ///
-/// [`Error::Invalid`] for null pointers.
-///
-/// # Safety
-///
-/// The place is null, or the caller's.
-pub unsafe fn get<T>(attributes: *const T, place: *mut c_int) -> Result {
-    if attributes.is_null() {
-        return Err(Error::Invalid);
+/// [`Error::Foreign`], which is `ENOTSUP`, if the system's library does not offer that as we know
+/// it; [`Error::Invalid`] for another value.
+pub fn wanted(value: c_int, is_offered: bool) -> Result<bool> {
+    match value {
+        PRIVATE => Ok(false),
+        SHARED if is_offered => Ok(true),
+        SHARED => Err(Error::Foreign),
+        _ => Err(Error::Invalid),
     }
-    // SAFETY: passed on.
-    unsafe { super::object::give(place, PRIVATE) }
+}
+
+/// The answer to a caller that asks for this value of an attribute that has one value only, which
+/// is zero: an error number.
+pub fn refuse<T>(attributes: *const T, value: c_int) -> c_int {
+    match value {
+        _ if attributes.is_null() => libc::EINVAL,
+        0 => 0,
+        1 => libc::ENOTSUP,
+        _ => libc::EINVAL,
+    }
 }

@@ -15,7 +15,8 @@ pub struct fibre_spinlock_t {
 
 object!(fibre_spinlock_t, Spin, libc::pthread_spinlock_t);
 
-/// `pthread_spin_init`: a free one. It may be shared between processes, as nobody sleeps on it.
+/// `pthread_spin_init`: a free one. Processes may share it, as nobody sleeps on it, if all of them
+/// use this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_spin_init(lock: *mut fibre_spinlock_t, _shared: c_int) -> c_int {
     // SAFETY: the caller's.
@@ -29,8 +30,8 @@ pub unsafe extern "C" fn fibre_spin_destroy(lock: *mut fibre_spinlock_t) -> c_in
     number(contain(|| unsafe { at(lock) }?.destroy()))
 }
 
-/// `pthread_spin_lock`: tries until it is the caller's; between the tries other fibres run. `EINVAL` if it has been
-/// destroyed.
+/// `pthread_spin_lock`: tries until it is the caller's; between the tries other fibres run.
+/// `EINVAL` if it has been destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_spin_lock(lock: *mut fibre_spinlock_t) -> c_int {
     // SAFETY: the caller's.

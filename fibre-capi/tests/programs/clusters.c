@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-static fibre_cluster_t *other; static int flag;
+#include <unistd.h>
+static fibre_cluster_t *other; static int flag, ends[2]; static char text[4096];
 static void *id(void *a) { return a; }
 static void *moves(void *a) { int e = fibre_migrate(other); assert(!e); assert(fibre_cluster_destroy(other) == EDEADLK); return a; }
 static void *parks(void *a) { while (!__atomic_load_n(&flag, 5)) fibre_park(); return a; }
@@ -75,6 +76,9 @@ int main(void)
     while (!fibre_dump(-1))
         fibre_yield();
     assert(errno == 7);
+    assert(!fibre_setname(t, "idler"));
+    assert(!pipe(ends) && fibre_dump(ends[1]) > 0 && read(ends[0], text, sizeof text - 1) > 0);
+    assert(strstr(text, "(\"idler\")"));
     fibre_cancel(t);
     fibre_join(t, &r);
     assert(r == FIBRE_CANCELED);

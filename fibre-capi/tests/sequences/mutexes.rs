@@ -32,8 +32,8 @@ impl Known {
         [RECURSIVE, ERRORCHECK].contains(&self.kind)
     }
 
-    /// What an attempt to lock it returns; `busy` if it fails because of another one's lock, or of one's own that is
-    /// not checked.
+    /// What an attempt to lock it returns; `busy` if it fails because of another one's lock, or of
+    /// one's own that is not checked.
     fn lock(&mut self, actor: usize, own: c_int, busy: c_int) -> c_int {
         match self.owner {
             None => {
@@ -120,8 +120,11 @@ impl Mutex {
                 assert_eq!(fibre_mutexattr_settype(place, nonsense), EINVAL);
             }
             assert_eq!(fibre_mutexattr_setvariant(place, VARIANTS), EINVAL);
-            assert_eq!(fibre_mutexattr_setpshared(place, 1), ENOTSUP);
-            assert_eq!(fibre_mutexattr_setrobust(place, 1), ENOTSUP);
+            for value in [1, 0] {
+                assert_eq!(fibre_mutexattr_setpshared(place, value), 0);
+                assert_eq!(fibre_mutexattr_setrobust(place, value), 0);
+            }
+            assert_eq!(fibre_mutexattr_setpshared(place, 2), EINVAL);
             assert_eq!(fibre_mutexattr_setprotocol(place, 2), ENOTSUP);
             assert_eq!(fibre_mutexattr_gettype(place, &raw mut seen), 0);
             assert_eq!(seen, kind);

@@ -1,21 +1,29 @@
-//! What a cluster is to be like.
+//! The settings of a cluster to come.
 
+use super::monitor;
+use super::room;
 use super::running::Running;
-use crate::policy::StealOrder;
-use crate::processor::INFORMANT;
-use crate::settings::{Moves, Settings, variable};
+use crate::config::environment;
+use crate::config::policy::StealOrder;
+use crate::config::settings::default_processors;
+use crate::config::settings::{MOST_PROCESSORS, MOST_SPARE, Moves, Settings, variable};
+use crate::processor::OVERFLOW_HOOK;
 use crate::stack::{install_overflow_report, round_size};
-use crate::topology::{CpuSet, Pinning, Places, default_processors};
-use crate::wait_times;
+use crate::topology::{CpuSet, Pinning, Places};
+use crate::wait::since;
 use std::io;
 use std::num::NonZeroUsize;
 
-/// What a cluster is to be like. See [`Cluster::builder`](super::Cluster::builder).
+/// How many spare processors a small machine's cluster may have, unless the user says otherwise: as
+/// many as programs have threads that spin for each other.
+const LEAST_SPARE: usize = 16;
+
+/// The settings of a cluster to come. See [`Cluster::builder`](super::Cluster::builder).
 #[derive(Debug, Clone)]
 pub struct ClusterBuilder {
     /// How many processors; `None` for as many as the process may use.
     processors: Option<usize>,
-    /// Where they run.
+    /// The CPUs where they run.
     pub(super) pinning: Pinning,
     /// Everything that the processors have to know.
     pub(super) settings: Settings,
@@ -26,14 +34,14 @@ impl ClusterBuilder {
     pub(super) fn from_environment() -> Self {
         Self {
             processors: None,
-            pinning: variable("FIBRE_PIN", "none, each, or sets of CPUs as in 0-3;4-7")
-                .unwrap_or_default(),
+            pinning: variable("FIBRE_PIN").unwrap_or_default(),
             settings: Settings::from_environment(),
         }
     }
 
     /// How many processors. Default: min(CPUs in the affinity mask, cgroup quota), or
-    /// the environment variable `FIBRE_PROCESSORS`. Zero counts as one.
+    /// the environment variable `FIBRE_PROCESSORS`. Zero counts as one; more than 65534 are
+    /// an error of [`build`](Self::build).
     #[must_use]
     pub fn processors(mut self, count: usize) -> Self {
         self.processors = Some(count.max(1));
@@ -42,15 +50,49 @@ impl ClusterBuilder {
 
     /// How many processors there may be once some have been added to the running cluster.
     /// Default: 64, or the environment variable `FIBRE_MAX_PROCESSORS`; and never less
-    /// than the cluster begins with. Each costs about a kilobyte.
+    /// than the cluster begins with. Each costs about two kilobytes; more than 65534 are an error
+    /// of [`build`](Self::build).
     #[must_use]
     pub fn max_processors(mut self, count: usize) -> Self {
         self.settings.max_processors = count;
         self
     }
 
-    /// The name of the processors' threads, which get a number behind it. Default:
-    /// "fibre". The kernel shows 15 bytes of it.
+    /// How many spare processors there may be: threads that are started when all processors have
+    /// been kept for some 20 ms by fibres that do not switch, while others are ready. Such fibres
+    /// spin for each other, say, or block their threads in calls that this runtime does not know. A
+    /// spare processor runs what may move: all fibres in clusters that move started ones, and
+    /// elsewhere those that have not started, which are at home there from then on. Once the others
+    /// switch again the spare ones take nothing more that others could run, and sleep when they
+    /// have nothing of their own left. Zero for none. Default: as many as
+    /// [`max_processors`](Self::max_processors) has room for, and at least 16; or the environment
+    /// variable `FIBRE_MAX_SPARE`. More than 1024 are an error of [`build`](Self::build).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let cluster = fibre::Cluster::builder().processors(1).max_spare_processors(1).build()?;
+    /// let come = Arc::new(AtomicUsize::new(0));
+    /// let meet = |come: Arc<AtomicUsize>| move || {
+    ///     come.fetch_add(1, Ordering::Relaxed);
+    ///     while come.load(Ordering::Relaxed) < 2 {
+    ///         std::hint::spin_loop(); // the other one runs on a spare processor
+    ///     }
+    /// };
+    /// let both = [0, 1].map(|_| cluster.spawn(meet(Arc::clone(&come))));
+    /// both.into_iter().for_each(|fibre| fibre.join().unwrap());
+    /// cluster.stop();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn max_spare_processors(mut self, count: usize) -> Self {
+        self.settings.max_spare = Some(count);
+        self
+    }
+
+    /// The name of the processors' threads, to which a number is appended. Default: "fibre". The
+    /// kernel shows 15 bytes of it.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = name.into();
@@ -75,8 +117,8 @@ impl ClusterBuilder {
     /// ```
     /// use std::io::ErrorKind;
     ///
-    /// let cluster = fibre_core::Cluster::builder().max_fibres(1).build()?;
-    /// let only = cluster.spawn(|| fibre_core::Builder::new().spawn(|| ()).map(drop));
+    /// let cluster = fibre::Cluster::builder().max_fibres(1).build()?;
+    /// let only = cluster.spawn(|| fibre::Builder::new().spawn(|| ()).map(drop));
     /// let refused = only.join().unwrap().unwrap_err();
     /// assert_eq!(refused.kind(), ErrorKind::WouldBlock);
     /// cluster.stop();
@@ -89,9 +131,9 @@ impl ClusterBuilder {
         self
     }
 
-    /// Whether the memory of each stack goes back to the kernel as soon as its fibre has ended,
-    /// so that no later fibre can read what it left there, keys and passwords among it. Costs a
-    /// system call and page faults for each fibre. Default: no, or the environment variable
+    /// Whether the memory of each stack goes back to the kernel as soon as its fibre has ended, so
+    /// that no later fibre can read what it left there, keys and passwords included. Costs a system
+    /// call and page faults for each fibre. Default: no, or the environment variable
     /// `FIBRE_WIPE_STACKS` (0 or 1).
     #[must_use]
     pub fn wipe_stacks(mut self, wipe: bool) -> Self {
@@ -135,30 +177,40 @@ impl ClusterBuilder {
         self
     }
 
-    /// Says that fibres block its processors for long, and that others are added to help: so even the only one keeps no fibre
-    /// for itself that may move.
+    /// Says that fibres block its processors for long, and that others are added to help: so even
+    /// an only processor keeps no fibre to itself that may move.
     #[must_use]
     pub(crate) fn blocks(mut self) -> Self {
         self.settings.blocks = true;
         self
     }
 
-    /// Changes what a layer above chooses for the cluster, which means nothing here and is
-    /// given back by [`choices_above`](crate::choices_above); zero at first. For layers above.
+    /// Changes the value that a layer above chooses for the cluster. It means nothing here and is
+    /// returned by [`io_config`](crate::internal::io_config); zero at first. For layers above.
     #[must_use]
-    pub fn choices_above(mut self, change: impl FnOnce(u32) -> u32) -> Self {
+    pub fn io_config(mut self, change: impl FnOnce(u32) -> u32) -> Self {
         self.settings.above = change(self.settings.above);
         self
     }
 
     /// Starts all processors, or none.
     pub(super) fn start(self) -> io::Result<Running> {
-        install_overflow_report(INFORMANT);
-        // Whoever waits later must not panic about it.
-        wait_times::ask();
+        room::look(self.settings.max_processors.min(MOST_PROCESSORS))?;
+        environment::check()?;
+        install_overflow_report(OVERFLOW_HOOK);
+        // A caller that waits later must not panic about it.
+        since::ask();
         let count = self.processors.unwrap_or_else(default_processors);
         let mut settings = self.settings;
         settings.max_processors = settings.max_processors.max(count);
+        refuse_too_many(settings.max_processors)?;
+        let room = settings.max_processors - count;
+        let spare = settings.max_spare.unwrap_or_else(|| default_spare(room));
+        refuse_too_many_spares(spare)?;
+        let spare = spare.min(MOST_PROCESSORS - count);
+        settings.max_spare = Some(spare);
+        settings.slots = count + spare;
+        room::look(settings.max_processors.max(settings.slots))?;
         let places = Places::new(&self.pinning, CpuSet::of_program)?;
         if settings.steal_order == StealOrder::Topology && settings.neighbours.is_none() {
             let victims = places.victims(settings.max_processors);
@@ -166,7 +218,32 @@ impl ClusterBuilder {
         }
         settings.pinned_to = places.cpus();
         let running = Running::new(settings, places);
-        running.add_processors(count)?;
+        running.crew.add_processors(count)?;
+        monitor::watch(&running.crew);
         Ok(running)
     }
+}
+
+/// Refuses a cluster that has room for more processors than there can be.
+fn refuse_too_many(processors: usize) -> io::Result<()> {
+    if processors <= MOST_PROCESSORS {
+        return Ok(());
+    }
+    let words = format!("a cluster has at most {MOST_PROCESSORS} processors, not {processors}");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, words))
+}
+
+/// Refuses a cluster that wants more spare processors than there can be.
+fn refuse_too_many_spares(spare: usize) -> io::Result<()> {
+    if spare <= MOST_SPARE {
+        return Ok(());
+    }
+    let words = format!("a cluster has at most {MOST_SPARE} spare processors, not {spare}");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, words))
+}
+
+/// How many spare processors a cluster with room for so many more may have, unless the user says
+/// otherwise: all of the room, as that is there anyway.
+fn default_spare(room: usize) -> usize {
+    room.clamp(LEAST_SPARE, MOST_SPARE)
 }

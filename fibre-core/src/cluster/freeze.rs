@@ -1,45 +1,46 @@
 //! Letting all clusters stand still while the process ends.
 //!
-//! Exit handlers and the destructors of static objects run while other threads do; a fibre that uses
-//! what has been destroyed would crash a program that has ended well. So who ends the process freezes the
-//! fibres first. It may be one of them, which goes on.
+//! Exit handlers and the destructors of static objects run while other threads do; a fibre that
+//! uses what has been destroyed would crash a program that has ended well. So the caller that ends
+//! the process freezes the fibres first. It may be one of them, which goes on.
 
 use super::handle::Cluster;
 use super::pause::Paused;
 use super::register;
-use crate::orders::Standing;
 use crate::processor::Processor;
+use crate::scheduler::control::ProcessorPhase;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long is slept between two looks.
+/// The sleep between two looks.
 const BETWEEN: Duration = Duration::from_micros(50);
 
-/// As long as this is there, no fibre runs but the caller of [`freeze`].
+/// While this exists, no fibre runs but the caller of [`freeze`].
 #[derive(Debug)]
 #[must_use = "all goes on when this is dropped"]
 pub struct Frozen {
-    /// The clusters.
+    /// The pauses of the clusters.
     _paused: Vec<Paused>,
 }
 
-/// Lets all clusters that the process has started stand still, but for the caller if it is a fibre, which must neither block nor yield
-/// meanwhile. Blocks the thread until they do, and no longer than `patience`: fibres that
-/// do not switch go on until they do.
+/// Lets all clusters that the process has started stand still. The caller goes on; if it is a
+/// fibre, it must neither block nor yield meanwhile. Blocks the thread until the clusters stand
+/// still, and no longer than `patience`: fibres that do not switch go on until they do.
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// let first = fibre_core::spawn(|| 6);
+/// let first = fibre::spawn(|| 6);
 /// assert_eq!(first.join().unwrap(), 6);
-/// let frozen = fibre_core::freeze(Duration::from_millis(100));
-/// let late = fibre_core::spawn(|| 7);
+/// let frozen = fibre_core::internal::freeze(Duration::MAX);
+/// let late = fibre::spawn(|| 7);
 /// assert!(!late.is_finished());
 /// drop(frozen);
 /// assert_eq!(late.join().unwrap(), 7);
 /// ```
 pub fn freeze(patience: Duration) -> Frozen {
-    let deadline = Instant::now() + patience;
+    // A deadline beyond the clock's range is none.
+    let deadline = Instant::now().checked_add(patience);
     let clusters = register::all();
     let wish = |running: &Arc<_>| Paused::begin(Cluster(Arc::clone(running)));
     let paused = clusters.iter().map(wish).collect();
@@ -49,18 +50,18 @@ pub fn freeze(patience: Duration) -> Frozen {
             unsafe { (*Processor::current()).index() }
         });
         let moves = || {
-            let moving = running.domain.orders.not_at(Standing::Still);
+            let moving = running.domain.orders.not_at(ProcessorPhase::Still);
             moving.into_iter().any(|processor| Some(processor) != own)
         };
-        while moves() && Instant::now() < deadline {
+        while moves() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
             std::thread::sleep(BETWEEN);
         }
     }
     Frozen { _paused: paused }
 }
 
-/// How many fibres of all clusters have been spawned and have not ended. One that has just ended may be counted for
-/// another moment.
+/// How many fibres of all clusters have been spawned and have not ended. A fibre that has just
+/// ended may be counted for another moment.
 #[must_use]
 pub fn live_fibres() -> u64 {
     let clusters = register::all();

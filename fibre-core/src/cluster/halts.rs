@@ -1,75 +1,78 @@
 //! How layers above give the processors of a cluster another way to sleep.
 
 use super::handle::Cluster;
-use crate::commons::Commons;
-use crate::domain::Domain;
-use crate::parker::Halt;
+use crate::idle::parker::Driver;
+use crate::idle::shared_queues::SharedQueues;
 use crate::processor::Processor;
+use crate::scheduler::domain::Domain;
 use std::io;
 use std::sync::{Arc, Weak};
 
-/// The processors of the caller's cluster, as far as layers above give them another way to
-/// sleep. See [`with_halts`].
+/// The processors of the caller's cluster, for layers above that give them another way to sleep.
+/// See [`with_drivers`].
 #[derive(Debug, Clone, Copy)]
-pub struct Halts<'a> {
-    /// The cluster's.
+pub struct Drivers<'a> {
+    /// The domain of the cluster.
     domain: &'a Arc<Domain>,
     /// The caller's processor.
     wanted: usize,
 }
 
-/// Wakes processors of a cluster that have nothing to do. Keeps none of it going.
+/// Wakes processors of a cluster that have nothing to run. Keeps no cluster alive.
 #[derive(Debug, Clone)]
-pub struct Bell(Weak<Commons>);
+pub struct Bell(Weak<SharedQueues>);
 
 /// Calls `f` with the halts of the caller's cluster; on a thread that is no processor, of the
 /// default cluster, with the processor chosen by `spread`.
 ///
-/// For layers above that want to hear of events: they find their own type behind the
-/// trait object by downcasting it to [`std::any::Any`].
+/// For layers above that want to hear of events: they find their own type behind the trait object
+/// by downcasting it to [`std::any::Any`].
 ///
 /// # Errors
 ///
 /// Those of `f`; and when the default cluster cannot be started.
-pub fn with_halts<R>(spread: usize, f: impl FnOnce(Halts<'_>) -> io::Result<R>) -> io::Result<R> {
+pub fn with_drivers<R>(
+    spread: usize,
+    f: impl FnOnce(Drivers<'_>) -> io::Result<R>,
+) -> io::Result<R> {
     let processor = Processor::current();
     // SAFETY: not null means that this thread is that processor.
     let (domain, wanted) = match unsafe { processor.as_ref() } {
         Some(here) => (here.domain(), here.index()),
         None => {
             let domain = &Cluster::default_cluster()?.0.domain;
-            (domain, spread % domain.processors())
+            (domain, spread % domain.regular())
         }
     };
-    f(Halts { domain, wanted })
+    f(Drivers { domain, wanted })
 }
 
-/// What a layer above chose for the caller's cluster ([`ClusterBuilder::choices_above`]); zero
+/// What a layer above chose for the caller's cluster ([`ClusterBuilder::io_config`]); zero
 /// on a thread that is no processor.
 ///
-/// [`ClusterBuilder::choices_above`]: super::ClusterBuilder::choices_above
+/// [`ClusterBuilder::io_config`]: super::ClusterBuilder::io_config
 #[inline]
 #[must_use]
-pub fn choices_above() -> u32 {
+pub fn io_config() -> u32 {
     let processor = Processor::current();
     // SAFETY: not null means that this thread is that processor.
     unsafe { processor.as_ref() }.map_or(0, |here| here.domain().settings.above)
 }
 
-impl Halts<'_> {
-    /// What a layer above chose for the cluster.
+impl Drivers<'_> {
+    /// The value that a layer above chose for the cluster.
     #[must_use]
-    pub fn choices_above(&self) -> u32 {
+    pub fn io_config(&self) -> u32 {
         self.domain.settings.above
     }
 
-    /// What its processors' threads are called, but for their numbers.
+    /// The name of its processors' threads, without their numbers.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.domain.settings.name
     }
 
-    /// What wakes its processors.
+    /// The bell that wakes its processors.
     #[must_use]
     pub fn bell(&self) -> Bell {
         Bell(Arc::downgrade(&self.domain.commons))
@@ -83,7 +86,10 @@ impl Halts<'_> {
     /// # Errors
     ///
     /// Those of `make`, if no processor got one.
-    pub fn own(&self, make: impl Fn() -> io::Result<Arc<dyn Halt>>) -> io::Result<Arc<dyn Halt>> {
+    pub fn own(
+        &self,
+        make: impl Fn() -> io::Result<Arc<dyn Driver>>,
+    ) -> io::Result<Arc<dyn Driver>> {
         let queues = self.domain.queues();
         let mut error = None;
         if queues[self.wanted].halt().is_none() {
@@ -106,15 +112,15 @@ impl Halts<'_> {
         }
     }
 
-    /// The halt that all processors have in common, by `make` when the cluster is first asked.
+    /// The halt that all processors have in common, made by `make` when the cluster is first asked.
     ///
     /// # Errors
     ///
     /// Those of `make`.
     pub fn common(
         &self,
-        make: impl FnOnce() -> io::Result<Arc<dyn Halt>>,
-    ) -> io::Result<Arc<dyn Halt>> {
+        make: impl FnOnce() -> io::Result<Arc<dyn Driver>>,
+    ) -> io::Result<Arc<dyn Driver>> {
         let queue = &self.domain.queues()[self.wanted];
         if let Some(halt) = queue.halt() {
             return Ok(Arc::clone(halt));
@@ -130,14 +136,14 @@ impl Halts<'_> {
 }
 
 impl Bell {
-    /// Wakes one of those who have nothing to do, if there are any. Any thread.
+    /// Wakes a processor that has nothing to run, if there is one. Any thread.
     pub fn ring(&self) {
         if let Some(commons) = self.0.upgrade() {
             commons.wake_next();
         }
     }
 
-    /// Whether one has nothing to do at this moment.
+    /// Whether a processor has nothing to run at this moment.
     #[must_use]
     pub fn is_any_idle(&self) -> bool {
         let commons = self.0.upgrade();

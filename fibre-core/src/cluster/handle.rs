@@ -1,13 +1,14 @@
-//! The handle that programs have.
+//! The handle that programs hold.
 
 use super::builder::ClusterBuilder;
 use super::register;
 use super::running::Running;
 use crate::fibre::Attributes;
-use crate::fork;
-use crate::join::JoinHandle;
 use crate::processor::Processor;
-use crate::spawn::{Place, launch};
+use crate::spawn::join::JoinHandle;
+use crate::spawn::task::{Place, launch};
+use crate::sys::fork;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -17,13 +18,13 @@ use std::sync::Arc;
 /// nobody waits for that. [`Cluster::stop`] does.
 ///
 /// ```
-/// let cluster = fibre_core::Cluster::builder().processors(2).build()?;
+/// let cluster = fibre::Cluster::builder().processors(2).build()?;
 /// let answer = cluster.spawn(|| 6 * 7).join().unwrap();
 /// assert_eq!(answer, 42);
 /// cluster.stop();
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Cluster(pub(super) Arc<Running>);
 
 impl Cluster {
@@ -37,8 +38,8 @@ impl Cluster {
     ///
     /// # Panics
     ///
-    /// If the cluster has been stopped by a clone of this handle, and the caller is not
-    /// one of the fibres that are left.
+    /// If the cluster has been stopped by a clone of this handle, and the caller is not one of the
+    /// fibres that are left.
     pub fn spawn<F, T>(&self, closure: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -50,7 +51,7 @@ impl Cluster {
         }
     }
 
-    /// See [`Builder::spawn_in`](crate::Builder::spawn_in).
+    /// Spawns for [`Builder::spawn_in`](crate::Builder::spawn_in).
     pub(crate) fn try_spawn<F, T>(
         &self,
         attributes: Attributes,
@@ -103,7 +104,7 @@ impl Cluster {
         })
     }
 
-    /// Whether the caller is one of its fibres.
+    /// Whether the caller is a fibre of this cluster.
     #[must_use]
     pub fn is_callers(&self) -> bool {
         self.0.is_callers()
@@ -112,16 +113,16 @@ impl Cluster {
     /// How many processors it has.
     #[must_use]
     pub fn processors(&self) -> usize {
-        self.0.domain.processors()
+        self.0.domain.regular()
     }
 
-    /// Adds processors, all of them or none; returns how many there are then. They help
-    /// at once with fibres that have not started; those that wait, or are ready, on a cluster's only processor go on there
-    /// once more, even if started ones move. Blocks the thread until their threads
-    /// have been made.
+    /// Adds processors, all of them or none; returns how many there are then. They help at once
+    /// with fibres that have not started. Fibres that wait, or are ready, on a cluster's only
+    /// processor run there once more, even if started ones move. Blocks the thread until the new
+    /// threads have been made.
     ///
     /// ```
-    /// let cluster = fibre_core::Cluster::builder().processors(1).build()?;
+    /// let cluster = fibre::Cluster::builder().processors(1).build()?;
     /// assert_eq!(cluster.add_processors(2)?, 3);
     /// cluster.stop();
     /// # Ok::<(), std::io::Error>(())
@@ -133,18 +134,18 @@ impl Cluster {
     /// [`max_processors`](ClusterBuilder::max_processors) makes; when a thread cannot be
     /// started; when the cluster has been stopped.
     pub fn add_processors(&self, more: usize) -> io::Result<usize> {
-        self.0.add_processors(more)?;
+        self.0.crew.add_processors(more)?;
         Ok(self.processors())
     }
 
-    /// What the cluster is called.
+    /// The name of the cluster.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.domain.settings.name
     }
 
     /// The kernel's numbers of the processors' threads (as `gettid` gives them), by
-    /// processor. Blocks the thread for a moment if some of them have only just been made.
+    /// processor.
     #[must_use]
     pub fn thread_ids(&self) -> Vec<i32> {
         self.0.thread_ids()
@@ -163,10 +164,22 @@ impl ClusterBuilder {
     ///
     /// # Errors
     ///
-    /// When a thread cannot be started.
+    /// When a thread cannot be started; [`InvalidInput`](io::ErrorKind::InvalidInput) for more
+    /// processors than there can be, and if an environment variable of the runtime has a value that
+    /// it cannot have: the error names it, its value, and what it may be.
     pub fn build(self) -> io::Result<Cluster> {
         let running = Arc::new(self.start()?);
         register::add(&running);
         Ok(Cluster(running))
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("name", &self.name())
+            .field("processors", &self.processors())
+            .field("fibres", &self.live())
+            .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,8 @@
 
 use super::builder::ClusterBuilder;
 use super::handle::Cluster;
-use crate::fork;
+use super::room;
+use crate::sys::fork;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::OnceLock;
@@ -11,12 +12,12 @@ use std::sync::atomic::Ordering;
 /// A cluster that is started when first needed, and never stopped.
 pub(crate) struct LazyCluster {
     cluster: OnceLock<Cluster>,
-    /// Held by whoever starts it.
+    /// Held by the caller that starts it.
     starting: Mutex<()>,
 }
 
 impl LazyCluster {
-    /// Not started.
+    /// A cluster that has not been started.
     pub(crate) const fn new() -> Self {
         Self {
             cluster: OnceLock::new(),
@@ -24,7 +25,7 @@ impl LazyCluster {
         }
     }
 
-    /// The cluster; the first successful `start` is the last.
+    /// Returns the cluster; the first successful `start` is the last.
     pub(crate) fn get(&self, start: impl FnOnce() -> io::Result<Cluster>) -> io::Result<&Cluster> {
         if let Some(cluster) = self.cluster.get() {
             return Ok(cluster);
@@ -44,15 +45,16 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// When its threads cannot be started; the next call tries again.
+    /// When its threads cannot be started, or the environment says nonsense (see
+    /// [`build`](ClusterBuilder::build)); the next call tries again.
     pub fn default_cluster() -> io::Result<&'static Self> {
         Self::default_cluster_or(Self::builder)
     }
 
-    /// The default cluster; if nobody has asked for it so far, it is started as `choose` says.
+    /// The default cluster; if it has not been started so far, it is started as `choose` says.
     ///
     /// ```
-    /// use fibre_core::Cluster;
+    /// use fibre::Cluster;
     ///
     /// let cluster = Cluster::default_cluster_or(|| Cluster::builder().name("worker"))?;
     /// assert_eq!(cluster.name(), "worker");
@@ -61,12 +63,17 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// When its threads cannot be started; the next call tries again.
+    /// When its threads cannot be started, or the environment says nonsense (see
+    /// [`build`](ClusterBuilder::build)); the next call tries again.
     pub fn default_cluster_or(
         choose: impl FnOnce() -> ClusterBuilder,
     ) -> io::Result<&'static Self> {
         static DEFAULT: LazyCluster = LazyCluster::new();
         fork::refuse_if_forked()?;
-        DEFAULT.get(|| choose().build())
+        DEFAULT.get(|| {
+            // Before anything is allocated: `build` looks too, but a builder takes memory already.
+            room::look(0)?;
+            choose().build()
+        })
     }
 }

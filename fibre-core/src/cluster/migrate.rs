@@ -1,19 +1,19 @@
 //! Moving the calling fibre to another cluster.
 //!
-//! The fibre is counted into its new cluster while it still runs in the old one, so neither
-//! can end in between; it leaves its stack, and only then the old processor puts it into the
-//! new cluster's staging queue. Whoever takes it out makes it at home there.
+//! The fibre is counted into its new cluster while it still runs in the old one, so neither can end
+//! in between. It leaves its stack, and only then the old processor puts it into the new cluster's
+//! staging queue. The processor that takes it out makes it at home there.
 //!
-//! A *visit* is a move whose way back is certain: the fibre's own cluster goes on counting it, so that it
-//! does not end meanwhile, and takes it back even when it is closed to others.
+//! A *visit* is a move whose way back is certain: the fibre's own cluster goes on counting it, so
+//! that the cluster does not end meanwhile, and takes it back even when it is closed to others.
 
 use super::handle::Cluster;
-use crate::context::Action;
-use crate::domain::Domain;
 use crate::fibre::FibreRef;
 use crate::park;
 use crate::processor::Processor;
-use crate::spawn::SpawnError;
+use crate::scheduler::domain::Domain;
+use crate::spawn::task::SpawnError;
+use crate::stack::context::Action;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use std::time::Duration;
 /// ```
 /// // SAFETY: the fibre below keeps nothing that belongs to a kernel thread.
 /// let [here, there] = [0, 1].map(|_| unsafe {
-///     fibre_core::Cluster::builder().processors(1).move_started_fibres().build().unwrap()
+///     fibre::Cluster::builder().processors(1).move_started_fibres().build().unwrap()
 /// });
 /// let destination = there.clone();
-/// let fibre = here.spawn(move || fibre_core::migrate_to(&destination).is_ok());
+/// let fibre = here.spawn(move || fibre::migrate_to(&destination).is_ok());
 /// assert!(fibre.join().unwrap());
 /// here.stop();
 /// there.stop();
@@ -55,8 +55,9 @@ pub fn migrate_to(cluster: &Cluster) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes the calling fibre to `cluster`, unless it is there already, calls `f` there, and takes it back, whatever has
-/// become of its own cluster, which goes on counting it. `arriving` is called before it leaves, when it has been counted there.
+/// Takes the calling fibre to `cluster`, unless it is there already, calls `f` there, and takes it
+/// back, whatever has become of its own cluster, which goes on counting it. `arriving` is called
+/// before it leaves, when it has been counted there.
 ///
 /// # Errors
 ///
@@ -77,13 +78,13 @@ pub(crate) fn visit<R>(
     travel(fibre, here, target, true);
     let result = catch_unwind(AssertUnwindSafe(f));
     while !has_returned(&home) {
-        // Somebody else unwinds on this thread: it is asked on another one, or later.
+        // Another fibre unwinds on this thread: the caller asks on another thread, or later.
         park::sleep(Duration::from_micros(50));
     }
     result.or_else(|payload| resume_unwind(payload))
 }
 
-/// The end of a visit, unless the fibre must not leave this processor now.
+/// Ends a visit, unless the fibre must not leave this processor now.
 fn has_returned(home: &Arc<Domain>) -> bool {
     let Ok((fibre, here)) = traveller() else {
         unreachable!("only a fibre can make a visit")
@@ -109,14 +110,14 @@ fn may_travel(fibre: FibreRef, here: &Processor, target: &Domain) -> io::Result<
         return Err(refused("both clusters must move started fibres"));
     }
     // SAFETY: the running fibre's own block.
-    if !unsafe { fibre.as_ref() }.link().may_move() || crate::current::panicking() {
+    if !unsafe { fibre.as_ref() }.link().may_move() || crate::sys::current::panicking() {
         return Err(refused("the fibre must stay on its processor"));
     }
     Ok(())
 }
 
 /// Sends the running fibre to another cluster, which counts it, and which it may leave for.
-/// `stays_counted`: so does this one, as it will come back.
+/// `stays_counted`: its own cluster goes on counting it, as it will come back.
 fn travel(fibre: FibreRef, here: &Processor, target: &Arc<Domain>, stays_counted: bool) {
     here.set_destination(Arc::clone(target), stays_counted);
     // SAFETY: the running fibre's own block.
@@ -128,7 +129,7 @@ fn admit(target: &Domain) -> io::Result<()> {
     if let Some(limit) = &target.limit {
         limit.admit().map_err(SpawnError::TooManyFibres)?;
     }
-    if target.register_foreign().is_some() {
+    if target.count_foreign() {
         return Ok(());
     }
     if let Some(limit) = &target.limit {

@@ -6,30 +6,55 @@
 //!                                                └► cancelled ─┴─► abandoned ───┘
 //! ```
 //!
-//! A draining cluster finishes what it has; only its own fibres can spawn more. Then
-//! the processors end. If that takes too long, all fibres are cancelled, and in the end
-//! those that are left are abandoned: they, and all that may be touched by who wakes them,
-//! stay where they are for ever.
+//! A draining cluster finishes what it has; only its own fibres can spawn more. Then the processors
+//! end. If that takes too long, all fibres are cancelled. In the end those that are left are
+//! abandoned: they, and all that their wakers may touch, stay where they are for ever.
+//!
+//! Files:
+//!
+//! * `builder`: the settings of a cluster to come;
+//! * `policies`: the scheduler's choices, as methods of the builder;
+//! * `room`: whether there is memory for a cluster, asked before it is begun;
+//! * `running`: what the handles of a cluster share;
+//! * `handle`: the handle that programs hold;
+//! * `crew`: the kernel threads of a cluster, as one value;
+//! * `thread`: the kernel thread of one processor;
+//! * `register`: all clusters of the process;
+//! * `place`: where a fibre goes whose spawner names no cluster;
+//! * `lazy`: clusters that start when first needed;
+//! * `nodes`: clusters pinned to CPUs, and one for each NUMA node;
+//! * `halts`: how a layer above replaces the way processors sleep;
+//! * `migrate`: moving the calling fibre to another cluster;
+//! * `pause`: stopping the world of one cluster;
+//! * `stop`: ending a cluster, at its own pace or within limits;
+//! * `freeze`: holding all clusters still while the process ends;
+//! * `waits`: what all fibres wait for, seen from outside;
+//! * `monitor`: the thread that notices stuck processors;
+//! * `spares`: spare processors: what starts and ends them.
 
 mod builder;
+mod crew;
 mod freeze;
 mod halts;
 mod handle;
 mod lazy;
 mod migrate;
+mod monitor;
 mod nodes;
 mod pause;
 mod place;
 mod policies;
 mod register;
+mod room;
 mod running;
+mod spares;
 mod stop;
 mod thread;
 mod waits;
 
 pub use builder::ClusterBuilder;
 pub use freeze::{Frozen, freeze, live_fibres};
-pub use halts::{Bell, Halts, choices_above, with_halts};
+pub use halts::{Bell, Drivers, io_config, with_drivers};
 pub use handle::Cluster;
 pub(crate) use lazy::LazyCluster;
 pub use migrate::migrate_to;

@@ -2,13 +2,14 @@
 
 use super::builder::ClusterBuilder;
 use super::handle::Cluster;
-use crate::topology::{CpuSet, Node, Pinning, Topology, default_processors};
+use crate::config::settings::default_processors;
+use crate::topology::{CpuSet, Node, Pinning, Topology};
 use std::io;
 
 impl ClusterBuilder {
-    /// On which CPUs the processors run; a [`CpuSet`] is for all of them. Default:
-    /// [`Pinning::None`], or what the environment variable `FIBRE_PIN` says. CPUs that the
-    /// kernel refuses make [`build`](Self::build) fail.
+    /// The CPUs on which the processors run; a [`CpuSet`] is for all of them. Default:
+    /// [`Pinning::None`], or what the environment variable `FIBRE_PIN` says. CPUs that the kernel
+    /// refuses make [`build`](Self::build) fail.
     #[must_use]
     pub fn pin(mut self, pinning: impl Into<Pinning>) -> Self {
         self.pinning = pinning.into();
@@ -17,17 +18,17 @@ impl ClusterBuilder {
 }
 
 impl Cluster {
-    /// Starts one cluster per NUMA node: on the CPUs of the node that this process may use,
-    /// with as many processors as the node has of these, or fewer where the control
-    /// group's quota or `FIBRE_PROCESSORS` allows fewer in all. `configure` may change
-    /// each, being told of its node.
+    /// Starts one cluster per NUMA node, on the CPUs of the node that this process may use. It has
+    /// as many processors as the node has of these, or fewer where the control group's quota or
+    /// `FIBRE_PROCESSORS` allows fewer in all. `configure` gets each builder and its node, and may
+    /// change the builder.
     ///
-    /// What a cluster's fibres touch first, their stacks included, the kernel places in the
-    /// node's memory, unless the program has set another policy. A fibre stays in its
-    /// cluster, hence next to its memory. A machine that is one node has one cluster.
+    /// The kernel places what a cluster's fibres touch first, their stacks included, in the node's
+    /// memory, unless the program has set another policy. A fibre stays in its cluster, hence next
+    /// to its memory. A machine that is one node has one cluster.
     ///
     /// ```
-    /// use fibre_core::Cluster;
+    /// use fibre::Cluster;
     ///
     /// let clusters = Cluster::per_node(|builder, node| {
     ///     builder.name(format!("worker{}", node.number))

@@ -1,13 +1,13 @@
 //! Stopping the world of one cluster for a while.
 
 use super::handle::Cluster;
-use crate::orders::Standing;
+use crate::scheduler::control::ProcessorPhase;
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::time::Instant;
 
-/// As long as this is there, no fibre of the cluster runs. See [`Cluster::pause`].
+/// While this exists, no fibre of the cluster runs. See [`Cluster::pause`].
 #[derive(Debug)]
 #[must_use = "the cluster goes on when this is dropped"]
 pub struct Paused {
@@ -15,7 +15,7 @@ pub struct Paused {
     cluster: Cluster,
 }
 
-/// Why a cluster could not be paused. It goes on.
+/// Why a cluster could not be paused. The cluster goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PauseError {
     /// The caller is one of its own fibres, which would wait for itself.
@@ -51,18 +51,17 @@ impl From<PauseError> for io::Error {
 }
 
 impl Cluster {
-    /// Stops all processors, each between two fibres; returns when all of them stand.
-    /// Until the result is dropped nothing of this cluster runs: what is woken, and
-    /// what events are for, waits. Several pauses may overlap; the last to end counts.
-    /// Blocks the fibre (of another cluster), or the thread if the caller is not a fibre.
+    /// Stops all processors, each between two fibres; returns when all of them stand still. Until
+    /// the result is dropped nothing of this cluster runs: woken fibres wait, and so do those that
+    /// events are for. Several pauses may overlap; the last to end counts. Blocks the fibre (of
+    /// another cluster), or the thread if the caller is not a fibre.
     ///
-    /// A processor sees the wish when its fibre switches, a few hundred microseconds
-    /// later at most. One whose fibre computes without ever blocking or yielding cannot
-    /// be stopped: see [`pause_until`](Self::pause_until). Clusters whose fibres pause
-    /// each other's wait for ever.
+    /// A processor sees the wish when its fibre switches, a few hundred microseconds later at most.
+    /// A processor whose fibre computes without ever blocking or yielding cannot be stopped: see
+    /// [`pause_until`](Self::pause_until). Clusters whose fibres pause each other's wait for ever.
     ///
     /// ```
-    /// let cluster = fibre_core::Cluster::builder().processors(2).build()?;
+    /// let cluster = fibre::Cluster::builder().processors(2).build()?;
     /// let paused = cluster.pause()?;
     /// let fibre = cluster.spawn(|| ()); // has to wait
     /// assert!(!fibre.is_finished());
@@ -79,7 +78,7 @@ impl Cluster {
         self.pause_before(None)
     }
 
-    /// [`pause`](Self::pause) that gives up at `deadline`, and lets all go on.
+    /// [`pause`](Self::pause) that gives up at `deadline`, and then lets all processors go on.
     ///
     /// # Errors
     ///
@@ -88,7 +87,7 @@ impl Cluster {
         self.pause_before(Some(deadline))
     }
 
-    /// See [`pause_until`](Self::pause_until).
+    /// [`pause_until`](Self::pause_until), if there is a deadline.
     fn pause_before(&self, deadline: Option<Instant>) -> Result<Paused, PauseError> {
         if self.0.is_callers() {
             return Err(PauseError::Inside);
@@ -96,12 +95,12 @@ impl Cluster {
         let domain = &self.0.domain;
         // Takes the wish back when dropped, also in case of an error.
         let paused = Paused::begin(self.clone());
-        if self.0.wait_for(Standing::Still, deadline) {
+        if self.0.wait_for(ProcessorPhase::Still, deadline) {
             return Ok(paused);
         }
-        let processors = domain.orders.not_at(Standing::Still);
+        let processors = domain.orders.not_at(ProcessorPhase::Still);
         if processors.is_empty() {
-            // The last one was stopped by the deadline, so to speak.
+            // The last processor stood still just as the deadline passed.
             return Ok(paused);
         }
         Err(PauseError::TimedOut { processors })
@@ -109,7 +108,7 @@ impl Cluster {
 }
 
 impl Paused {
-    /// The wish for a standstill. It does not wait for it.
+    /// Wishes for a standstill, without waiting for it.
     pub(super) fn begin(cluster: Cluster) -> Self {
         cluster.0.domain.orders.want_pause();
         cluster.0.domain.unpark_all();

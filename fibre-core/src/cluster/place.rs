@@ -1,8 +1,9 @@
 //! Where a fibre goes whose spawner names no cluster.
 
 use super::handle::Cluster;
+use crate::config::environment;
 use crate::processor::Processor;
-use crate::spawn::Place;
+use crate::spawn::task::Place;
 use std::io;
 
 /// Runs `f` with the caller's cluster, if the caller is a fibre, or else with the
@@ -10,11 +11,14 @@ use std::io;
 pub(crate) fn caller_place<R>(f: impl FnOnce(&Place<'_>) -> R) -> R {
     match try_caller_place(f) {
         Ok(value) => value,
-        Err(error) => panic!("cannot start the default cluster: {error}"),
+        Err(error) => {
+            environment::end_on_nonsense(&error);
+            panic!("cannot start the default cluster: {error}")
+        }
     }
 }
 
-/// The same, for those who can report an error.
+/// [`caller_place`] for callers that can report an error.
 #[inline]
 pub(crate) fn try_caller_place<R>(f: impl FnOnce(&Place<'_>) -> R) -> io::Result<R> {
     let processor = Processor::current();

@@ -1,12 +1,12 @@
-//! The scheduler's choices of a cluster.
+//! The scheduler's choices for a cluster.
 
 use super::builder::ClusterBuilder;
-use crate::policy::{Placement, StealOrder, Stealing};
+use crate::config::policy::{Placement, StealOrder, Stealing};
 use crate::queue::QueueKind;
 use std::time::Duration;
 
 impl ClusterBuilder {
-    /// What its queues are made of. Default: [`QueueKind::Nemesis`], or the environment
+    /// The mechanism of its queues. Default: [`QueueKind::Nemesis`], or the environment
     /// variable `FIBRE_QUEUE`.
     #[must_use]
     pub fn queue(mut self, kind: QueueKind) -> Self {
@@ -22,18 +22,18 @@ impl ClusterBuilder {
         self
     }
 
-    /// Work sharing: all fibres that may move between processors go through one queue, from
-    /// which processors without work of their own help themselves. Those are the ones that
-    /// have not started, and where started fibres move, these, too. Default: off, or the
-    /// environment variable `FIBRE_SHARING` (`0` or `1`).
+    /// Work sharing: all fibres that may move between processors go through one queue, from which
+    /// processors without work take. Those are the fibres that have not started, and where started
+    /// fibres move, these, too. Default: off, or the environment variable `FIBRE_SHARING` (`0` or
+    /// `1`).
     #[must_use]
     pub fn sharing(mut self, sharing: bool) -> Self {
         self.settings.sharing = sharing;
         self
     }
 
-    /// Whom a processor without work helps first. Default: [`StealOrder::LongestBusy`], or
-    /// the environment variable `FIBRE_STEAL_ORDER`.
+    /// Which processor one without work helps first. Default: [`StealOrder::LongestBusy`], or the
+    /// environment variable `FIBRE_STEAL_ORDER`.
     #[must_use]
     pub fn steal_order(mut self, order: StealOrder) -> Self {
         self.settings.steal_order = order;
@@ -57,17 +57,17 @@ impl ClusterBuilder {
         self
     }
 
-    /// How long a fibre that never blocks runs before it lets the others of its processor run,
-    /// at the next call that could block ([`yield_point`](crate::yield_point)). The clock is read
-    /// every few of these calls, so it may be some microseconds longer. A server whose fibres
-    /// answer batches of requests does better with slices that hold a batch: a fibre which is
-    /// cut off in the middle may have a lock that the others need. Default: 20 µs, or the
-    /// environment variable `FIBRE_SLICE`, in microseconds.
+    /// How long a fibre that never blocks runs before it lets the others of its processor run, at
+    /// the next call that could block ([`yield_point`](crate::internal::yield_point)). The clock is
+    /// read every few of these calls, so it may be some microseconds longer. A server whose fibres
+    /// answer batches of requests does better with slices that hold a batch: a fibre that is cut
+    /// off in the middle may have a lock that the others need. Default: 20 µs, or the environment
+    /// variable `FIBRE_SLICE`, in microseconds.
     ///
     /// ```
     /// use std::time::Duration;
     ///
-    /// let batches = fibre_core::Cluster::builder().slice(Duration::from_millis(1));
+    /// let batches = fibre::Cluster::builder().slice(Duration::from_millis(1));
     /// let cluster = batches.build()?;
     /// assert_eq!(cluster.spawn(|| 4).join().unwrap(), 4);
     /// cluster.stop();
@@ -79,8 +79,8 @@ impl ClusterBuilder {
         self
     }
 
-    /// What the scheduler's random choices follow from. Default: something that differs each
-    /// time, or the environment variable `FIBRE_SEED`.
+    /// The seed of the scheduler's random choices. Default: one that differs each time, or the
+    /// environment variable `FIBRE_SEED`.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = Some(seed);

@@ -1,10 +1,10 @@
-//! The clusters of the process, for those who want to look at all of them.
+//! The clusters of the process, for callers that look at all of them.
 
 use super::running::Running;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 
-/// All clusters that have been started, and perhaps some that are no more.
+/// All clusters that have been started, and perhaps some that are gone.
 static CLUSTERS: Mutex<Vec<Weak<Running>>> = Mutex::new(Vec::new());
 
 /// Adds a cluster.
@@ -14,7 +14,7 @@ pub fn add(running: &Arc<Running>) {
     clusters.push(Arc::downgrade(running));
 }
 
-/// Those that are there.
+/// The clusters that exist.
 pub fn all() -> Vec<Arc<Running>> {
     let clusters = CLUSTERS.lock();
     clusters.iter().filter_map(Weak::upgrade).collect()

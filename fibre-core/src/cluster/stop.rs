@@ -1,13 +1,14 @@
 //! The end of a cluster: at its own pace, or within limits.
 
 use super::handle::Cluster;
+use super::monitor;
 use super::running::Running;
-use crate::domain::LeftFibre;
 use crate::fibre::{ControlBlock, FibreRef};
-use crate::fork;
-use crate::orders::Standing;
 use crate::park::sleep;
-use crate::report;
+use crate::scheduler::control::ProcessorPhase;
+use crate::scheduler::domain::LeftFibre;
+use crate::sys::fork;
+use crate::sys::stderr;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -15,31 +16,30 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How long processors have to leave their loops once all limits have passed: much longer
-/// than it takes one whose fibre switches now and then, also where its thread has to wait for a CPU.
+/// How long processors have to leave their loops once all limits have passed: much longer than a
+/// processor takes whose fibre switches now and then, also where its thread has to wait for a CPU.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long is waited for fibres that somebody is half-way through queueing, at most.
+/// The longest wait for fibres that another thread is half-way through queueing.
 const HALFWAY: Duration = Duration::from_millis(50);
 
 /// How many fibres a report names.
 const NAMED: usize = 16;
 
-/// What a cluster has left behind that was stopped within limits. See
-/// [`Cluster::stop_within`].
+/// What a cluster that was stopped within limits has left behind. See [`Cluster::stop_within`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StopError {
     /// Fibres that will never run again.
     pub left: Vec<LeftFibre>,
-    /// Further fibres that were not found: those of stuck processors, and those that were
-    /// spawned too late.
+    /// Further fibres that were not found: those of stuck processors, and those that were spawned
+    /// too late.
     pub unseen: usize,
-    /// Processors whose fibres do not switch, and go on.
+    /// Processors whose fibres do not switch, and still run.
     pub stuck: Vec<StuckProcessor>,
 }
 
-/// A processor that could not be stopped.
+/// A processor whose fibre does not switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StuckProcessor {
@@ -47,6 +47,12 @@ pub struct StuckProcessor {
     pub index: usize,
     /// The kernel's number of its thread.
     pub thread: i32,
+}
+
+impl fmt::Display for StuckProcessor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "processor {} (thread {})", self.index, self.thread)
+    }
 }
 
 impl fmt::Display for StopError {
@@ -67,8 +73,8 @@ impl fmt::Display for StopError {
         if count > self.left.len().min(NAMED) && before == ", " {
             f.write_str(" and others")?;
         }
-        for StuckProcessor { index, thread } in &self.stuck {
-            write!(f, "; processor {index} (thread {thread}) does not stop")?;
+        for processor in &self.stuck {
+            write!(f, "; {processor} does not stop")?;
         }
         Ok(())
     }
@@ -89,36 +95,37 @@ impl Cluster {
     ///
     /// # Panics
     ///
-    /// If called by a fibre of this cluster: it would wait for itself. And if this is the
-    /// default cluster, on which others rely.
+    /// If called by a fibre of this cluster: it would wait for itself. And if this is the default
+    /// cluster, on which others rely.
     pub fn stop(self) {
         self.0.refuse_to_stop();
         self.0.close();
-        self.0.wait_for(Standing::Gone, None);
-        self.0.join_threads();
+        self.0.wait_for(ProcessorPhase::Gone, None);
+        self.0.end();
     }
 
-    /// Stops the cluster in two steps and a third, come what may: *drains* it for a while,
-    /// as [`stop`](Self::stop) does; then *cancels* all fibres, also those that begin
-    /// later, and waits for another while; then *abandons* what is left. Blocks the fibre
-    /// (of another cluster), or the thread if the caller is not a fibre, for little more than a
-    /// second longer than the two at most.
+    /// Stops the cluster in two steps and a third, come what may. It *drains* the cluster for a
+    /// while, as [`stop`](Self::stop) does; then it *cancels* all fibres, also those that begin
+    /// later, and waits for another while; then it *abandons* what is left. Blocks the fibre (of
+    /// another cluster), or the thread if the caller is not a fibre, for little more than a second
+    /// longer than the two at most.
     ///
-    /// Cancelled fibres are expected to end by themselves: see
-    /// [`CancelToken`](crate::CancelToken). What is abandoned never runs again; it is not
-    /// dropped and not unwound, keeps its memory, its descriptors and the locks that it
-    /// has, and is told of here and on standard error. Waking it is legal and has no
-    /// effect. So if it stands in a line with fibres of other clusters, what it is given there is
-    /// lost to them: a permit, a signal, a value, or its turn at a lock. That happens only in calls that
-    /// notice no cancellation; for what is shared with others use the forms with a deadline
-    /// or `…_cancellable`, which have left the line by then. A join returns [`Abandoned`](crate::Abandoned), unless it is a scope's. A
-    /// processor whose fibre never switches keeps running it.
+    /// Cancelled fibres are expected to end by themselves: see [`CancelToken`](crate::CancelToken).
+    /// An abandoned fibre never runs again. It is not dropped and not unwound, keeps its memory,
+    /// its descriptors and its locks, and is reported here and on standard error. The kernel thread
+    /// of its processor stays, too, and sleeps: the fibre may have lent a thread-local value of it.
+    /// Waking the fibre is legal and has no effect. So if it stands in a line with fibres of other
+    /// clusters, what it is given there is lost to them: a permit, a signal, a value, or its turn
+    /// at a lock. That happens only in calls that notice no cancellation; for what is shared with
+    /// others use the forms with a deadline or `…_cancellable`, which have left the line by then. A
+    /// join returns [`Abandoned`](crate::Abandoned), unless it is a scope's. A processor whose
+    /// fibre never switches keeps running it.
     ///
     /// ```
     /// use std::time::Duration;
     ///
-    /// let cluster = fibre_core::Cluster::builder().processors(1).build()?;
-    /// let waiting = cluster.spawn(|| fibre_core::sleep_cancellable(Duration::from_secs(3600)));
+    /// let cluster = fibre::Cluster::builder().processors(1).build()?;
+    /// let waiting = cluster.spawn(|| fibre::sleep_cancellable(Duration::from_secs(3600)));
     /// cluster.stop_within(Duration::from_millis(1), Duration::from_secs(60))?;
     /// assert!(waiting.join().unwrap().is_err());
     /// # Ok::<(), std::io::Error>(())
@@ -126,7 +133,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// What was left behind.
+    /// [`StopError`], with what was left behind.
     ///
     /// # Panics
     ///
@@ -140,16 +147,15 @@ impl Cluster {
             domain.orders.cancel();
             domain.unpark_all();
             if !running.ends_within(cancel) {
-                domain.orders.abandon();
-                domain.unpark_all();
+                running.abandon();
                 let _ = running.ends_within(GRACE);
             }
         }
-        running.join_threads();
+        running.end();
         match running.left() {
             None => Ok(()),
             Some(error) => {
-                report::say(format_args!(
+                stderr::warn(format_args!(
                     "cluster {:?}: {error}",
                     running.domain.settings.name
                 ));
@@ -173,21 +179,28 @@ impl Running {
         fork::die_if_forked("stopping a cluster");
     }
 
-    /// Waits until all processors have ended, for so long. Blocks the fibre (or thread).
+    /// Takes the last step: the monitor forgets the cluster, and the threads of processors that
+    /// have ended end. Blocks the fibre (or thread).
+    fn end(&self) {
+        monitor::forget(&self.crew);
+        self.crew.join_threads();
+    }
+
+    /// Waits until all processors have ended, for `limit` at most. Blocks the fibre (or thread).
     fn ends_within(&self, limit: Duration) -> bool {
         // A limit beyond the clock's range is none.
-        self.wait_for(Standing::Gone, Instant::now().checked_add(limit))
+        self.wait_for(ProcessorPhase::Gone, Instant::now().checked_add(limit))
     }
 
     /// What was left behind, if anything was.
     fn left(&self) -> Option<StopError> {
         let domain = &self.domain;
-        let stuck = domain.orders.not_at(Standing::Gone);
+        let stuck = domain.orders.not_at(ProcessorPhase::Gone);
         let live = self.domain.live();
         if live == 0 && stuck.is_empty() {
             return None;
         }
-        // Stuck processors may still use what nobody told them to leave.
+        // Stuck processors may still use what they were not told to leave.
         std::mem::forget(Arc::clone(domain));
         let live = usize::try_from(live).unwrap_or(usize::MAX);
         let patience = Instant::now() + HALFWAY;
@@ -215,14 +228,14 @@ impl Running {
         })
     }
 
-    /// Notes the started fibres that may move, which the processors leave to us; with
-    /// `for_good` nobody is there any more who could run them, and who waits is told.
+    /// Notes the started fibres that may move, which the processors leave to us. With `for_good`,
+    /// no processor is left that could run them, and those that wait for them are told.
     fn leave_started(&self, for_good: bool) -> Vec<LeftFibre> {
         let mut left = Vec::new();
         if let Some(roster) = &self.domain.roster {
             let roster = roster.lock();
             if for_good {
-                // Who is still on the way here is told by whoever sends it.
+                // The sender of a fibre that is still on its way here abandons it.
                 roster.leave();
             }
             roster.for_each(|hook| {
@@ -233,7 +246,7 @@ impl Running {
                 let block = unsafe { fibre.as_ref() };
                 left.push(LeftFibre::new(block, true));
                 if for_good {
-                    // SAFETY: nobody is there who could run it.
+                    // SAFETY: no processor is left that could run it.
                     unsafe { (block.body().abandon)(fibre) };
                 }
             });
@@ -241,17 +254,17 @@ impl Running {
         left
     }
 
-    /// Notes the fibres that have not begun and that no processor has found: what was being
-    /// stolen or queued when it left, or has been queued since.
+    /// Notes the fibres that have not begun and that no processor has found: those that were being
+    /// stolen or queued when it left, or have been queued since.
     fn leave_unstarted(&self, stuck: &[usize]) {
         let domain = &self.domain;
         // Held meanwhile: one at a time looks.
         let mut told = domain.left.lock();
         let gone = (0..domain.processors()).filter(|index| !stuck.contains(index));
-        // SAFETY: these have ended, as the orders have said.
+        // SAFETY: these processors have ended, as the orders have said.
         let found = gone.flat_map(|index| unsafe { domain.take_unstarted(index) });
         let found: Vec<_> = found.collect();
-        // SAFETY: alive for ever, as nobody will run it and give up its reference.
+        // SAFETY: alive for ever, as no processor will run it and give up its reference.
         let describe = |fibre: &FibreRef| LeftFibre::new(unsafe { fibre.as_ref() }, false);
         told.extend(found.iter().map(describe));
         drop(told);

@@ -1,15 +1,15 @@
 //! The kernel threads of processors.
 
-use crate::awaited::Awaited;
-use crate::completion::Completion;
-use crate::domain::Domain;
 use crate::fibre::ControlBlock;
-use crate::own_thread;
 use crate::park::park;
-use crate::processor::Processor;
-use crate::report;
+use crate::processor::os_thread;
+use crate::processor::{Processor, Remains};
+use crate::scheduler::domain::Domain;
 use crate::stack::AlternateStack;
+use crate::sys::stderr;
 use crate::topology::CpuSet;
+use crate::wait::completion::Completion;
+use crate::wait::wait_object::WaitObject;
 use parking_lot::{Condvar, Mutex};
 use rustix::thread::gettid;
 use std::io;
@@ -17,42 +17,61 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-/// Starts one processor's thread, on these CPUs, which waits at the gate.
+/// Starts one processor's thread, on these CPUs. The thread waits at the gate, and keeps a value
+/// until its processor ends.
 pub fn start(
     domain: &Arc<Domain>,
     index: usize,
     epoch: Instant,
     cpus: Option<&CpuSet>,
     gate: &Arc<Gate>,
+    kept: impl Send + 'static,
 ) -> io::Result<thread::JoinHandle<()>> {
     let name = &domain.settings.name;
     let domain = Arc::clone(domain);
     let gate = Arc::clone(gate);
-    own_thread::start(format!("{name}/{index}"), cpus, move || {
+    os_thread::start(format!("{name}/{index}"), cpus, move || {
         domain
             .tally(index)
             .set_thread(gettid().as_raw_nonzero().get());
-        if gate.pass() {
-            run(&domain, index, epoch);
-            domain.orders.leave(index);
+        if !gate.pass() {
+            return;
         }
+        let stays = run(&domain, index, epoch) == Remains::Started;
+        if stays {
+            domain.tally(index).set_stays();
+        }
+        domain.orders.leave(index);
+        if stays {
+            stay();
+        }
+        drop(kept);
     })
 }
 
-/// What a processor's thread does.
-fn run(domain: &Arc<Domain>, index: usize, epoch: Instant) {
-    // Without it an overflow is still caught by the guard, only not reported.
+/// Blocks the thread until the process ends: see [`Remains::Started`].
+fn stay() -> ! {
+    loop {
+        thread::park();
+    }
+}
+
+/// Runs a processor on its thread; returns what the processor has left behind.
+fn run(domain: &Arc<Domain>, index: usize, epoch: Instant) -> Remains {
+    // Without it the guard still catches an overflow, but nothing reports it.
     let alternate_stack = AlternateStack::install();
-    // Timers are to be as exact as the clock, not as the default slack of 50 µs.
+    // Timers are to be as exact as the clock, and not to have the default slack of 50 µs.
     // SAFETY: plain numbers.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     let processor = Box::new(Processor::new(Arc::clone(domain), index, epoch));
     let alive = AbortOnUnwind;
-    if !processor.run() {
+    let remains = processor.run();
+    if remains != Remains::Nothing {
         Box::leak(processor);
     }
     std::mem::forget(alive);
     drop(alternate_stack);
+    remains
 }
 
 /// Starts a thread of the runtime that is no processor: without signals, on the CPUs of the
@@ -65,18 +84,18 @@ pub fn start_helper(
     name: String,
     f: impl FnOnce() + Send + 'static,
 ) -> io::Result<thread::JoinHandle<()>> {
-    own_thread::start(name, None, move || {
+    os_thread::start(name, None, move || {
         let alive = AbortOnUnwind;
         f();
         std::mem::forget(alive);
     })
 }
 
-/// Calls `f` on a thread of its own and waits for it, for `awaited` as others see it. Blocks the
-/// fibre, but not its processor. `None`: no thread can be started.
+/// Calls `f` on a thread of its own and waits for it; reports show that the caller waits for
+/// `awaited`. Blocks the fibre, but not its processor. `None`: no thread can be started.
 pub fn aside<R: Send + 'static>(
     name: &str,
-    awaited: Awaited,
+    awaited: WaitObject,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> Option<R> {
     let shared = Arc::new((Mutex::new(None), Completion::new()));
@@ -93,36 +112,58 @@ pub fn aside<R: Send + 'static>(
     result.take()
 }
 
-/// Where threads wait until all of those have been started that are to begin together.
+/// A gate at which threads wait until all those have been started that are to begin together.
+///
+/// Their starter waits here, too: a thread that has come has what std and the C library take for
+/// it, and these end the process if they get nothing. So a program may use up its memory as soon as
+/// it has its cluster.
 #[derive(Debug)]
 pub struct Gate {
-    /// Whether they are to begin, once that is known.
-    decision: Mutex<Option<bool>>,
-    decided: Condvar,
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+/// The state of a gate.
+#[derive(Debug, Default)]
+struct GateState {
+    /// How many threads have come.
+    come: usize,
+    /// Whether the threads are to begin, once that is decided.
+    decision: Option<bool>,
 }
 
 impl Gate {
-    /// Shut.
+    /// A shut gate.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
-            decision: Mutex::new(None),
-            decided: Condvar::new(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
         })
+    }
+
+    /// Waits until so many threads have come. Blocks the thread.
+    pub fn wait_for(&self, threads: usize) {
+        let mut state = self.state.lock();
+        while state.come < threads {
+            self.changed.wait(&mut state);
+        }
     }
 
     /// Lets all threads begin, or else end.
     pub fn decide(&self, begin: bool) {
-        *self.decision.lock() = Some(begin);
-        self.decided.notify_all();
+        self.state.lock().decision = Some(begin);
+        self.changed.notify_all();
     }
 
-    /// Waits for the decision. Blocks the thread.
-    fn pass(&self) -> bool {
-        let mut decision = self.decision.lock();
+    /// Comes to the gate, and waits for the decision. Blocks the thread.
+    pub fn pass(&self) -> bool {
+        let mut state = self.state.lock();
+        state.come += 1;
+        self.changed.notify_all();
         loop {
-            match *decision {
+            match state.decision {
                 Some(begin) => return begin,
-                None => self.decided.wait(&mut decision),
+                None => self.changed.wait(&mut state),
             }
         }
     }
@@ -133,8 +174,8 @@ struct AbortOnUnwind;
 
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
-        report::die(format_args!(
-            "a processor or a poller has panicked; this is a bug in fibre or in a `Halt`"
+        stderr::abort_with(format_args!(
+            "a processor or a poller has panicked; this is a bug in fibre or in a `Driver`"
         ));
     }
 }

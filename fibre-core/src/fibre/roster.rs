@@ -1,25 +1,24 @@
 //! The fibres that have started, and not ended, in an intrusive list.
 //!
-//! It is how a processor finds its fibres that wait somewhere: to cancel them, and to tell
-//! which are left. A fibre is added when it gets its stack and taken out when it gives that
-//! back, by the processor that runs it; so where started fibres stay with their processor,
-//! each has a roster that nobody else touches. Where they move, the cluster has
-//! one, behind a lock.
+//! A processor finds its waiting fibres by it: to cancel them, and to report which are left. The
+//! processor that runs a fibre adds it when the fibre gets its stack, and takes it out when the
+//! fibre gives that back. So where started fibres stay with their processor, each processor has a
+//! roster that nobody else touches. Where they move, the cluster has one, behind a lock.
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
-/// The hook of a fibre in a roster. Belongs to whoever the roster belongs to.
+/// The hook of a fibre in a roster. Belongs to the roster's owner.
 #[derive(Debug)]
 pub struct Hook {
-    /// The one that was added before; null at the end.
+    /// The hook that was added before; null at the end.
     next: Cell<*const Self>,
-    /// The one that was added after; null at the front.
+    /// The hook that was added after; null at the front.
     previous: Cell<*const Self>,
 }
 
 impl Hook {
-    /// In no roster.
+    /// A hook that is in no roster.
     pub const fn new() -> Self {
         Self {
             next: Cell::new(ptr::null()),
@@ -28,20 +27,20 @@ impl Hook {
     }
 }
 
-/// See the module text.
+/// The list. See the module text.
 #[derive(Debug)]
 pub struct Roster {
-    /// The one that was added last.
+    /// The hook that was added last.
     first: Cell<*const Hook>,
-    /// Whether nobody is there any more to run who is in it, or comes.
+    /// Whether no processor is left to run the fibres that are in it, or come.
     left: Cell<bool>,
 }
 
-// SAFETY: a plain list, whose owner may change; hooks are touched by its owner only.
+// SAFETY: a plain list, whose owner may change; hooks are touched by the list's owner only.
 unsafe impl Send for Roster {}
 
 impl Roster {
-    /// Nobody.
+    /// An empty roster.
     pub const fn new() -> Self {
         Self {
             first: Cell::new(ptr::null()),
@@ -49,7 +48,7 @@ impl Roster {
         }
     }
 
-    /// Notes that nobody is there any more to run who is in it, or comes.
+    /// Notes that no processor is left to run the fibres that are in it, or come.
     pub fn leave(&self) {
         self.left.set(true);
     }
@@ -59,12 +58,12 @@ impl Roster {
         self.left.get()
     }
 
-    /// Whether nobody is in it.
+    /// Whether the roster is empty.
     pub fn is_empty(&self) -> bool {
         self.first.get().is_null()
     }
 
-    /// Adds somebody.
+    /// Adds a fibre.
     ///
     /// # Safety
     ///
@@ -82,7 +81,7 @@ impl Roster {
         }
     }
 
-    /// Takes somebody out.
+    /// Takes a fibre out.
     ///
     /// # Safety
     ///
@@ -102,7 +101,7 @@ impl Roster {
         }
     }
 
-    /// Calls `f` for everybody, which must not change the roster.
+    /// Calls `f` for each fibre; `f` must not change the roster.
     pub fn for_each(&self, mut f: impl FnMut(NonNull<Hook>)) {
         let mut at = self.first.get();
         while let Some(hook) = NonNull::new(at.cast_mut()) {
@@ -113,35 +112,11 @@ impl Roster {
     }
 }
 
-/// A roster in its processor's frame, for those who know that this is alive and stands still.
-#[derive(Debug)]
-pub struct RosterRef(NonNull<Roster>);
-
-// SAFETY: what it is used for is argued by those who use it.
-unsafe impl Send for RosterRef {}
-
-impl RosterRef {
-    /// For this one.
-    pub fn new(roster: &Roster) -> Self {
-        Self(NonNull::from(roster))
-    }
-
-    /// The roster.
-    ///
-    /// # Safety
-    ///
-    /// It is alive, and nobody changes it meanwhile.
-    pub unsafe fn get(&self) -> &Roster {
-        // SAFETY: passed on.
-        unsafe { self.0.as_ref() }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The addresses of those in a roster, the last one first.
+    /// The hooks in a roster, the last one first.
     fn members(roster: &Roster) -> Vec<NonNull<Hook>> {
         let mut members = Vec::new();
         roster.for_each(|hook| members.push(hook));

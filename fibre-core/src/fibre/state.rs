@@ -14,10 +14,10 @@
 //! * **Woken**: the wake-up has happened, and the fibre, still on its stack, is about to
 //!   find out.
 //!
-//! A fibre parks, is woken once, and runs; the waiter's outcome (see [`crate::waiter`])
-//! makes sure that nobody wakes a second time. So each wait takes two additions, `left`
-//! and `wake`, in either order, whose sum is a whole turn of the state: whoever comes
-//! second queues the fibre, and nobody has to set the state back.
+//! A fibre parks, is woken once, and runs; the waiter's outcome (see [`crate::wait::waiter`])
+//! makes sure that nobody wakes it a second time. So each wait takes two additions, `left` and
+//! `wake`, in either order, whose sum is a whole turn of the state: whoever comes second queues the
+//! fibre, and nobody has to set the state back.
 //!
 //! # Cancellation
 //!
@@ -26,8 +26,8 @@
 //! waiter, which lies in the fibre's frame, stays where it is. The canceller tries to
 //! claim the waiter, as any waker does, and gives up `HELD`:
 //!
-//! * it has won: nobody else will wake the fibre, so it does, and queues it;
-//! * a waker has won, and has been here: that one has left the queueing to the canceller;
+//! * the canceller has won: nobody else will wake the fibre, so the canceller does, and queues it;
+//! * a waker has won, and has been here: it has left the queueing to the canceller;
 //! * a waker has won, and is still to come: it will queue the fibre.
 //!
 //! If the fibre is not parked, the canceller leaves it at the bit: `left` sees it in the
@@ -36,31 +36,43 @@
 //!
 //! # Waits at home
 //!
-//! A wait at home (see [`crate::waiter`]) leaves the state alone: it is Running all the time. If the wait has
-//! a limit, the fibre says so in `wait`, by the bit `AT_HOME` of the waiter's address, and strikes that out when it goes on. A canceller
-//! that finds the fibre Running sets `VISITED`, has every running thread execute a memory barrier, and then looks
-//! there. So either it sees the waiter, or the fibre, which looks for the bit `CANCELLED` after it has said that it waits, sees that. And if it
-//! sees the waiter, the fibre, which looks for `VISITED` before its frame ends, stays until the canceller is done. The fibre pays for
-//! plain accesses, and who cancels for a system call.
+//! A wait at home (see [`crate::wait::waiter`]) leaves the state alone: it is Running all the time.
+//! If the wait has a limit, the fibre says so in `wait`, by the bit `AT_HOME` of the waiter's
+//! address, and clears the bit when it goes on. A canceller that finds the fibre Running sets
+//! `VISITED`, has every running thread execute a memory barrier, and then looks at `wait`. Either
+//! it sees the waiter there; or the fibre, which looks for the bit `CANCELLED` after it has said
+//! that it waits, sees that bit. If the canceller sees the waiter, the fibre stays until the
+//! canceller is done: it looks for `VISITED` before its frame ends. The fibre pays for plain
+//! accesses, and the canceller for a system call.
+//!
+//! # Waits in the panic hook
+//!
+//! A fibre that waits in the panic hook does not leave its stack for good (see
+//! `processor/hold.rs`). So it is Running until its waker makes it Woken, which the fibre looks for
+//! by `stay()`. A canceller only sets the bit; the fibre sees that, too, and claims its waiter
+//! itself.
 //!
 //! Invariants:
 //!
-//! 1. `HELD` has one owner: only the one that sets `CANCELLED` sets it, or `left` does,
-//!    which needs a running fibre, and a held one does not run. `VISITED` is set and cleared by the one that sets `CANCELLED`.
-//! 2. `wait` is written by the running fibre, and read by the owner of `HELD`; with `AT_HOME`, by that of `VISITED`.
+//! 1. `HELD` has one owner. It is set by the canceller that sets `CANCELLED`, or by `left`, which
+//!    needs a running fibre, and a held fibre does not run. `VISITED` is set and cleared by the
+//!    canceller that sets `CANCELLED`.
+//! 2. `wait` is written by the running fibre, and read by the owner of `HELD`; with `AT_HOME`, by
+//!    the owner of `VISITED`.
 //!
 //! # Memory ordering
 //!
-//! At home, `wait` and the bits of the word are Dekker's: each side writes one and then reads the other, with a
-//! [`light_barrier`] here and a heavy one there between. The canceller leaves by a release, which the fibre acquires.
+//! At home, `wait` and the bits of the word are Dekker's: the fibre and the canceller each write
+//! one and then read the other, the fibre with a [`light_barrier`] in between, the canceller with a
+//! heavy one. The canceller leaves by a release, which the fibre acquires.
 //!
 //! The word is changed by acquire-release read-modify-writes only: `left` releases the
 //! fibre's stack, with `wait`, to whoever wakes or cancels it; `wake` releases what the
 //! waker did before (the outcome, the data handed over) to the fibre; and giving up
 //! `HELD` releases the canceller's use of the frame to the waker.
 
-use crate::sync::{AtomicPtr, AtomicU32, Ordering, Patience, light_barrier, planted};
-use crate::waiter::{Waiter, Wakeable};
+use crate::sync::{AtomicPtr, AtomicU32, Backoff, Ordering, light_barrier, planted};
+use crate::wait::waiter::{Waiter, Wakeable};
 use std::ptr;
 
 /// The fibre has been cancelled. Never cleared.
@@ -79,20 +91,20 @@ const STATE: u32 = 3 << 3;
 /// The state of a fibre that may run.
 const RUNNING: u32 = 0;
 
-/// In a waiter's address: the fibre waits by it, at home.
+/// A bit of a waiter's address: the fibre waits by it, at home.
 const AT_HOME: usize = 1;
 
-/// What the one that wakes or cancels a fibre has to do.
+/// What the waker or the canceller of a fibre has to do.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// Put the fibre into a ready queue: its stack is free.
     Enqueue,
-    /// Nothing: the fibre, or whoever holds it, will notice.
+    /// Nothing: the fibre, or the holder of the fibre, will notice.
     Noticed,
 }
 
-/// What the one that cancels a fibre has to do.
+/// What the canceller of a fibre has to do.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancel {
@@ -104,14 +116,14 @@ pub enum Cancel {
     Visit,
 }
 
-/// What the one that sets the bit finds.
+/// What the canceller that sets the bit finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// The bit is set.
     Cancelled,
     /// The fibre is parked, and now held by the caller.
     Parked,
-    /// It is not, and is now visited by the caller.
+    /// The fibre is not parked, and is now visited by the caller.
     Running,
 }
 
@@ -119,29 +131,29 @@ enum Found {
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// Forget it: a waker will queue it.
+    /// Forget the fibre: a waker will queue it.
     Parked,
-    /// Queue it: the wake-up came before the stack was left, or the wait was cancelled.
+    /// Queue the fibre: the wake-up came before the stack was left, or the wait was cancelled.
     WokenEarly,
 }
 
-/// What the word says when a stack has been left.
+/// What the word says about a stack that has been left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Parking {
-    /// A waker will queue it.
+    /// A waker will queue the fibre.
     Parked,
     /// The wake-up came first.
     WokenEarly,
-    /// It has been cancelled, and is now held by the caller.
+    /// The fibre has been cancelled, and is now held by the caller.
     Held,
 }
 
 /// The state of one fibre, and the wait that may be cancelled. See the module text.
 #[derive(Debug)]
 pub struct RunState<F> {
-    /// Nobody else touches its bits.
+    /// The state word; its bits are touched by its own methods only.
     word: Word,
-    /// Since when it waits, if that is noted; see `wait_times`.
+    /// The time since which it waits, if that is noted; see `wait_times`.
     since: AtomicU32,
     /// The waiter of the wait it is parked in; null if that cannot be cancelled.
     wait: AtomicPtr<Waiter<F>>,
@@ -176,8 +188,9 @@ impl<F: Wakeable> RunState<F> {
         self.wait.store(waiter.cast_mut(), Ordering::Relaxed);
     }
 
-    /// Called by the fibre before it leaves its stack in order to wait at home, by a waiter that can be
-    /// cancelled. `true`: it has been, and whoever did that may not come.
+    /// Called by the fibre before it leaves its stack in order to wait at home, by a waiter that
+    /// can be cancelled. `true`: the fibre has been cancelled already, and its canceller may not
+    /// come.
     ///
     /// # Safety
     ///
@@ -192,8 +205,8 @@ impl<F: Wakeable> RunState<F> {
         self.is_cancelled()
     }
 
-    /// Called by the fibre that goes on after a wait at home. Afterwards no canceller touches the waiter. Blocks the thread
-    /// for the few instructions that one does.
+    /// Called by the fibre that goes on after a wait at home. Afterwards no canceller touches the
+    /// waiter. Blocks the thread for the few instructions of a canceller that does.
     #[inline]
     pub fn end_wait_at_home(&self, waiter: &Waiter<F>) {
         self.wait
@@ -206,29 +219,28 @@ impl<F: Wakeable> RunState<F> {
         }
     }
 
-    /// See [`end_wait_at_home`](Self::end_wait_at_home).
+    /// Waits until the canceller has left; see [`end_wait_at_home`](Self::end_wait_at_home).
     #[cold]
     fn wait_for_visitor(&self) {
-        let mut patience = Patience::new();
+        let mut patience = Backoff::new();
         while self.word.0.load(Ordering::Acquire) & VISITED != 0 {
             patience.wait();
         }
     }
 
-    /// Where in the fibre's stack its last wait that could be cancelled was. Nothing need be there
-    /// any more.
+    /// The address of the waiter of its last wait that could be cancelled. The waiter may be gone.
     #[inline]
     pub fn last_wait(&self) -> *const Waiter<F> {
         let wait = self.wait.load(Ordering::Relaxed).cast_const();
         wait.map_addr(|address| address & !AT_HOME)
     }
 
-    /// Notes since when the fibre waits. The fibre itself.
+    /// Notes the time since which the fibre waits. Called by the fibre itself.
     pub fn set_since(&self, since: u32) {
         self.since.store(since, Ordering::Relaxed);
     }
 
-    /// Since when the fibre waits, if it does and that is noted.
+    /// The time since which the fibre waits, if it does and that is noted.
     pub fn since(&self) -> u32 {
         self.since.load(Ordering::Relaxed)
     }
@@ -254,6 +266,24 @@ impl<F: Wakeable> RunState<F> {
         self.word.stay()
     }
 
+    /// Called by the fibre, still on its stack, in a wait that has begun: cancels the wait if the
+    /// fibre has been cancelled and nobody has ended the wait. `true`: the wait is over, and nobody
+    /// will wake the fibre.
+    #[must_use]
+    pub fn give_up(&self) -> bool {
+        if !self.is_cancelled() {
+            return false;
+        }
+        let waiter = self.wait.load(Ordering::Relaxed);
+        // SAFETY: the waiter of a wait that has begun lies in a frame of the calling fibre. The
+        // fibre is not at home, so the address has no mark. Any other claimant does so by the same
+        // word.
+        unsafe { waiter.as_ref() }.is_some_and(|waiter| {
+            waiter.cancel().is_some()
+                || planted("state: a held fibre gives up a wait that its waker has won")
+        })
+    }
+
     /// Called by the winner of the fibre's waiter, on any thread.
     #[inline]
     pub fn wake(&self) -> Wake {
@@ -273,8 +303,8 @@ impl<F: Wakeable> RunState<F> {
         }
     }
 
-    /// The second step of a [`cancel`](Self::cancel): cancels the wait at home that the fibre is in, if it is. `true`: the caller
-    /// has to queue the fibre at its home.
+    /// The second step of a [`cancel`](Self::cancel): cancels the wait at home that the fibre is
+    /// in, if it is. `true`: the caller has to queue the fibre at its home.
     pub fn visit(&self) -> bool {
         let wait = self.wait.load(Ordering::Acquire);
         let at_home = wait.addr() & AT_HOME != 0;
@@ -297,7 +327,7 @@ impl<F: Wakeable> RunState<F> {
         self.word.0.load(Ordering::Relaxed) & CANCELLED != 0
     }
 
-    /// Cancels the wait of a fibre that the caller holds, if it can be, and lets go.
+    /// Cancels the wait of a fibre that the caller holds, if that can be cancelled, and lets go.
     #[cold]
     fn end_wait(&self) -> Wake {
         let waiter = self.wait.load(Ordering::Relaxed);
@@ -322,7 +352,7 @@ impl<F: Wakeable> RunState<F> {
 struct Word(AtomicU32);
 
 impl Word {
-    /// See [`RunState::wake`].
+    /// Adds the wake-up; see [`RunState::wake`].
     #[inline]
     fn wake(&self) -> Wake {
         let before = self.0.fetch_add(WOKEN, Ordering::AcqRel);
@@ -337,7 +367,7 @@ impl Word {
         }
     }
 
-    /// See [`RunState::left`]; holds a fibre that has been cancelled.
+    /// Adds that the stack is left, see [`RunState::left`]; holds a fibre that has been cancelled.
     #[inline]
     fn left(&self) -> Parking {
         let word = self.0.load(Ordering::Relaxed);
@@ -353,7 +383,7 @@ impl Word {
         self.left_late()
     }
 
-    /// The part of [`left`](Self::left) for those who have been woken or cancelled.
+    /// The part of [`left`](Self::left) for fibres that have been woken or cancelled.
     #[cold]
     fn left_late(&self) -> Parking {
         let mut word = self.0.load(Ordering::Relaxed);
@@ -374,7 +404,7 @@ impl Word {
         }
     }
 
-    /// See [`RunState::stay`].
+    /// Consumes an early wake-up; see [`RunState::stay`].
     #[inline]
     fn stay(&self) -> bool {
         let woken = self.0.load(Ordering::Relaxed) & STATE == WOKEN;
@@ -406,13 +436,13 @@ impl Word {
         }
     }
 
-    /// Lets a held fibre go that the caller has won, and that nobody else will wake.
+    /// Lets a held fibre go whose waiter the caller has claimed: nobody else will wake it.
     fn wake_held(&self) {
         self.0.fetch_add(WOKEN - HELD, Ordering::AcqRel);
     }
 
-    /// Lets a held fibre go whose waiter belongs to a waker. That one has been here:
-    /// the caller queues the fibre.
+    /// Lets a held fibre go whose waiter a waker has claimed. If that waker has been here, the
+    /// caller queues the fibre.
     fn let_go(&self) -> Wake {
         let before = self.0.fetch_sub(HELD, Ordering::AcqRel);
         if before & STATE == PARKED {
@@ -420,5 +450,132 @@ impl Word {
         } else {
             Wake::Enqueue
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::wait::waiter::Outcome;
+    use std::ptr::NonNull;
+
+    /// Something that waits, and that nobody resumes.
+    struct Sleeper;
+
+    impl Wakeable for Sleeper {
+        unsafe fn resume(_: NonNull<Self>) {
+            unreachable!("what wakes it says that it is to be queued");
+        }
+
+        unsafe fn resume_at_home(_: NonNull<Self>) {
+            unreachable!("the same");
+        }
+    }
+
+    /// Makes a wait of the sleeper.
+    fn waiter(sleeper: &mut Sleeper) -> Waiter<Sleeper> {
+        // SAFETY: it outlives the test, and nobody resumes it.
+        unsafe { Waiter::for_fibre(NonNull::from(sleeper)) }
+    }
+
+    /// Parks a fibre in a wait that cannot be cancelled.
+    fn park(state: &RunState<Sleeper>) -> Left {
+        // SAFETY: there is no waiter.
+        unsafe { state.begin_wait(None) };
+        state.left()
+    }
+
+    #[test]
+    fn a_fibre_parks_and_is_woken() {
+        let state = RunState::<Sleeper>::new();
+        assert!(!state.is_parked() && !state.is_cancelled() && !state.stay());
+        for _ in 0..3 {
+            assert_eq!(park(&state), Left::Parked);
+            assert!(state.is_parked());
+            assert_eq!(state.wake(), Wake::Enqueue);
+            assert!(!state.is_parked());
+            // The wake-up comes before the stack is left, which is found there, or at once.
+            assert_eq!(state.wake(), Wake::Noticed);
+            assert_eq!(park(&state), Left::WokenEarly);
+            assert!(!state.is_parked());
+            assert_eq!(state.wake(), Wake::Noticed);
+            assert!(state.stay());
+            assert!(!state.stay() && !state.is_parked());
+        }
+    }
+
+    #[test]
+    fn a_cancelled_wait_ends_and_lets_go() {
+        let mut sleeper = Sleeper;
+        let waiter = waiter(&mut sleeper);
+        let state = RunState::new();
+        // SAFETY: the waiter stays where it is.
+        unsafe { state.begin_wait(Some(&waiter)) };
+        assert!(!state.give_up());
+        assert_eq!(state.left(), Left::Parked);
+        assert_eq!(state.cancel(), Cancel::Enqueue);
+        assert_eq!(waiter.outcome(), Outcome::Cancelled);
+        assert!(state.is_cancelled() && !state.is_parked());
+        assert_eq!(state.cancel(), Cancel::Done);
+        // Nobody holds it any more: the next waits are as ever.
+        assert_eq!(park(&state), Left::Parked);
+        assert!(state.is_parked());
+        assert_eq!(state.wake(), Wake::Enqueue);
+        assert!(!state.is_parked());
+    }
+
+    #[test]
+    fn one_that_was_cancelled_before_gives_up() {
+        let mut sleeper = Sleeper;
+        let [held, left, home] = [(); 3].map(|()| waiter(&mut sleeper));
+        let state = RunState::new();
+        state.cancel_later();
+        assert!(state.is_cancelled());
+        assert_eq!(state.cancel(), Cancel::Done);
+        // SAFETY: the waiters stay where they are.
+        unsafe { state.begin_wait(Some(&held)) };
+        assert!(state.give_up());
+        assert_eq!(held.outcome(), Outcome::Cancelled);
+        assert!(!state.give_up());
+        // SAFETY: the same.
+        unsafe { state.begin_wait(Some(&left)) };
+        assert_eq!(state.left(), Left::WokenEarly);
+        assert_eq!(left.outcome(), Outcome::Cancelled);
+        // SAFETY: the same.
+        assert!(unsafe { state.begin_wait_at_home(&home) });
+        state.end_wait_at_home(&home);
+    }
+
+    #[test]
+    fn the_last_wait_is_told_wherever_it_was() {
+        let mut sleeper = Sleeper;
+        let [parked, home] = [(); 2].map(|()| waiter(&mut sleeper));
+        let state = RunState::new();
+        // SAFETY: the waiters stay where they are.
+        unsafe { state.begin_wait(Some(&parked)) };
+        assert!(ptr::eq(state.last_wait(), &parked));
+        // SAFETY: the same.
+        assert!(!unsafe { state.begin_wait_at_home(&home) });
+        assert!(ptr::eq(state.last_wait(), &home));
+        state.end_wait_at_home(&home);
+        assert!(ptr::eq(state.last_wait(), &home));
+        assert_eq!(state.since(), 0);
+        state.set_since(7);
+        assert_eq!(state.since(), 7);
+    }
+
+    #[test]
+    fn who_visits_ends_a_wait_at_home_and_nothing_else() {
+        let mut sleeper = Sleeper;
+        let home = waiter(&mut sleeper);
+        let state = RunState::new();
+        // SAFETY: the waiter stays where it is.
+        assert!(!unsafe { state.begin_wait_at_home(&home) });
+        assert_eq!(state.cancel(), Cancel::Visit);
+        assert!(state.visit());
+        assert_eq!(home.outcome(), Outcome::Cancelled);
+        state.end_wait_at_home(&home);
+        // It has left: the visit has ended, and the next one finds nothing.
+        assert!(!state.visit());
     }
 }

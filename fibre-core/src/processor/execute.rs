@@ -1,45 +1,50 @@
 //! Running one fibre until it leaves its stack, and what follows.
 
-use super::{Pocket, Processor};
-use crate::context::{Action, Context, Suspender};
-use crate::fibre::{ControlBlock, FibreRef, Left};
-use crate::stack::{Stack, StackError, class_of};
+use super::{Processor, ProcessorLocal};
+use crate::fibre::{ControlBlock, FibreRef, Left, Reserved, Roster};
+use crate::stack::context::{Action, Context, Suspender};
+use crate::stack::{MIN_STACK_SIZE, Stack, StackError, class_of};
+use crate::sync::{Ordering, light_barrier};
 use std::ptr;
+use std::time::Duration;
 
 impl Processor {
     /// Resumes a fibre that this processor has taken from a queue.
     #[inline(always)]
     pub(super) fn execute(&self, fibre: FibreRef) {
-        // SAFETY: whoever took it from a queue owns it, and the runtime's reference
+        // SAFETY: the processor took it from a queue, hence owns it, and the runtime's reference
         // keeps it alive.
         let block = unsafe { fibre.as_ref() };
         // SAFETY: the owner has the context to itself.
         let context = unsafe { &mut *block.context.get() };
         if context.is_none()
             && let Err(error) = self.bind(fibre, context)
-            && let Err(error) = self.bind_to_refuse(fibre, context, error)
+            && !self.bind_otherwise(fibre, context, error)
         {
-            return self.refuse(fibre, error);
+            return;
         }
         let Some(context) = context else { return };
         if self.adopts {
             block.set_home(std::sync::Arc::as_ptr(self.ready()));
         }
-        self.running.set(Some(fibre));
+        // Others may look from here on, see `OwnerGate`.
+        let node = ControlBlock::node(fibre).as_ptr();
+        self.running.store(node, Ordering::Release);
         self.slice.restart();
         let action = context.resume(ptr::from_ref(self).cast());
-        self.running.set(None);
+        self.running.store(ptr::null_mut(), Ordering::Relaxed);
+        light_barrier();
         self.act(fibre, action);
     }
 
-    /// Does what the fibre wants done now that its stack has been left.
+    /// Does what the fibre asked for when it left its stack.
     #[inline(always)]
     fn act(&self, fibre: FibreRef, action: Action) {
         // SAFETY: as in `execute`; a parked fibre is not touched after `left`.
         let block = unsafe { fibre.as_ref() };
         let queue_it = match action {
             Action::Yield => true,
-            // Whoever wakes it queues it, here and nowhere else.
+            // Its waker queues it, here and nowhere else.
             Action::ParkAtHome => false,
             Action::Park => block.state.left() == Left::WokenEarly,
             rarer => return self.act_rarely(fibre, rarer),
@@ -51,32 +56,44 @@ impl Processor {
         }
     }
 
-    /// The part of [`act`](Self::act) that no yield and no wait comes by.
+    /// The part of [`act`](Self::act) for everything but yields and waits.
     #[inline(never)]
     fn act_rarely(&self, fibre: FibreRef, action: Action) {
         match action {
             Action::Exit => self.bury(fibre),
             Action::MakeWay => self.put_next(fibre),
             Action::Migrate => self.send_off(fibre),
+            Action::Hold => self.hold(fibre),
             Action::Yield | Action::Park | Action::ParkAtHome => unreachable!("done by the caller"),
         }
     }
 
-    /// A stack of this class. On this processor's thread.
+    /// Takes a stack of this class. On this processor's thread.
     #[inline]
     pub fn take_stack(&self, class: usize) -> Result<Stack, StackError> {
         self.stacks.take(class, &self.domain().stacks)
     }
 
-    /// Takes a stack back that nobody is on any more. On this processor's thread.
+    /// Promises a stack of this class to a new fibre. On this processor's thread.
+    #[inline]
+    pub fn promise_stack(&self, class: usize) -> Result<(), StackError> {
+        self.stacks.promise(class, &self.domain().stacks)
+    }
+
+    /// Takes a promise back: there is no fibre. On this processor's thread.
+    pub fn unpromise_stack(&self, class: usize) {
+        self.stacks.unpromise(class);
+    }
+
+    /// Takes back a stack that is not in use any more. On this processor's thread.
     #[inline]
     pub fn put_stack(&self, stack: Stack) {
         stack.set_owner(ptr::null());
         self.stacks.put(stack, &self.domain().stacks);
     }
 
-    /// Queues a fibre in the cluster it moves to, which has counted it already. That one may
-    /// have been told to cancel, or to leave, its fibres since.
+    /// Queues a fibre in the cluster to which it moves, which has counted it already. That cluster
+    /// may have been told since to cancel its fibres, or to leave them.
     #[cold]
     fn send_off(&self, fibre: FibreRef) {
         let Some((destination, stays_counted)) = self.destination.take() else {
@@ -90,14 +107,14 @@ impl Processor {
                 let roster = shared.lock();
                 roster.add(ControlBlock::hook(fibre));
                 if roster.is_left() {
-                    // Under the lock: who has stopped the cluster may look again, and a fibre
-                    // that has been told of is told of once.
+                    // Under the lock: the stopper of the cluster may look again, and a fibre is
+                    // reported once.
                     (fibre.as_ref().body().abandon)(fibre);
                 }
                 roster.is_left()
             });
             if destination.orders.are_to_cancel() {
-                // Those who cancel the roster may have done so: as in `bind`.
+                // The canceller of the roster may have come before: as in `bind`.
                 fibre.as_ref().state.cancel_later();
             }
             if !left_behind {
@@ -118,6 +135,7 @@ impl Processor {
     }
 
     /// Queues a fibre that has made way for another one.
+    #[inline(never)]
     fn put_next(&self, fibre: FibreRef) {
         // SAFETY: as in `act`.
         unsafe { self.ready().push_next(ControlBlock::node(fibre)) };
@@ -136,9 +154,13 @@ impl Processor {
         let default = self.domain().settings.stack_size;
         let class = block.attributes.stack_class(default);
         // SAFETY: as in `execute`.
-        let stack = match unsafe { block.errand.take_stack() } {
-            Some(reserved) => reserved,
-            None => self.take_stack(class)?,
+        let stack = match unsafe { block.errand.take_reserved() } {
+            Reserved::Nothing => self.take_stack(class)?,
+            Reserved::Stack(stack) => stack,
+            Reserved::Promise => {
+                let stack = self.stacks.redeem(class, &self.domain().stacks);
+                stack.inspect_err(|_| block.errand.reserve(Reserved::Promise))?
+            }
         };
         let owner = fibre.as_ptr().cast_const().cast();
         stack.set_owner(owner);
@@ -148,8 +170,32 @@ impl Processor {
         Ok(())
     }
 
-    /// Gives a fibre that cannot have the stack it wants the smallest one, to drop its
-    /// closure on: destructors may block, which only fibres can.
+    /// Deals with a fibre that did not get its stack. `true`: it has got another one, and runs.
+    #[cold]
+    fn bind_otherwise(
+        &self,
+        fibre: FibreRef,
+        place: &mut Option<Context>,
+        error: StackError,
+    ) -> bool {
+        /// How long the kernel, which had no memory, is left alone.
+        const PAUSE: Duration = Duration::from_micros(100);
+        // SAFETY: as in `execute`.
+        if unsafe { fibre.as_ref() }.errand.is_promised() {
+            // All that could be refused was reserved when the fibre was spawned. What is missing is
+            // memory for page tables, and such a shortage passes; others may run, and end,
+            // meanwhile.
+            std::thread::sleep(PAUSE);
+            // SAFETY: the fibre is as good as new.
+            unsafe { self.place(fibre) };
+            return false;
+        }
+        let bound = self.bind_to_refuse(fibre, place, error);
+        bound.map_err(|error| self.refuse(fibre, error)).is_ok()
+    }
+
+    /// Gives a fibre that cannot have the stack it wants the smallest one, to drop its closure on:
+    /// destructors may block, which only fibres can.
     #[cold]
     fn bind_to_refuse(
         &self,
@@ -157,8 +203,7 @@ impl Processor {
         place: &mut Option<Context>,
         error: StackError,
     ) -> Result<(), StackError> {
-        let class = class_of(self.domain().settings.stack_size);
-        let stack = self.take_stack(class)?;
+        let stack = self.take_stack(class_of(MIN_STACK_SIZE))?;
         self.refusal.set(Some(error));
         let block = fibre.as_ptr().cast_const().cast();
         stack.set_owner(block);
@@ -168,7 +213,7 @@ impl Processor {
         Ok(())
     }
 
-    /// Makes a fibre that is about to start at home here, as one that has started.
+    /// Makes a fibre that is about to start at home here, and lists it as started.
     #[inline]
     fn settle(&self, fibre: FibreRef) {
         // SAFETY: as in `execute`.
@@ -178,25 +223,38 @@ impl Processor {
         self.domain().tally(self.index()).count_started();
         let hook = ControlBlock::hook(fibre);
         // SAFETY: the fibre has only now got its stack, and is taken out with it.
-        unsafe {
-            match &self.domain().roster {
-                None => self.roster.add(hook),
-                Some(shared) => shared.lock().add(hook),
-            }
+        self.change_roster(|roster| unsafe { roster.add(hook) });
+    }
+
+    /// Changes the roster of its fibres, between two of them.
+    #[inline(always)]
+    fn change_roster(&self, change: impl FnOnce(&Roster)) {
+        if self.glances.may_change() {
+            change(&self.roster);
+        } else {
+            self.change_roster_slowly(change);
         }
     }
 
-    /// Takes a fibre out of those that have started.
+    /// [`change_roster`](Self::change_roster) where fibres share one roster, or somebody looks at
+    /// it.
+    #[inline(never)]
+    fn change_roster_slowly(&self, change: impl FnOnce(&Roster)) {
+        if let Some(shared) = &self.domain().roster {
+            change(&shared.lock());
+        } else {
+            // Another thread looks at it, and could not know that the fibre before would switch.
+            self.glances.await_change();
+            change(&self.roster);
+        }
+    }
+
+    /// Takes a fibre out of the roster of started ones.
     #[inline]
     fn delist(&self, fibre: FibreRef) {
         let hook = ControlBlock::hook(fibre);
         // SAFETY: added when it got its stack, here, unless fibres move and share a roster.
-        unsafe {
-            match &self.domain().roster {
-                None => self.roster.remove(hook),
-                Some(shared) => shared.lock().remove(hook),
-            }
-        }
+        self.change_roster(|roster| unsafe { roster.remove(hook) });
     }
 
     /// Ends a fibre that has run to its end.
@@ -216,7 +274,7 @@ impl Processor {
     }
 
     /// Ends a fibre that cannot get any stack, with the reason as its result. Its closure is
-    /// dropped here, on the processor's own stack: a destructor that blocks, blocks all.
+    /// dropped here, on the processor's own stack: a destructor that blocks, blocks all its fibres.
     #[cold]
     fn refuse(&self, fibre: FibreRef, error: StackError) {
         // SAFETY: the fibre has not started, and is ours.
@@ -263,10 +321,18 @@ pub fn in_fibre() -> bool {
     unsafe { Processor::current().as_ref() }.is_some_and(|here| here.running().is_some())
 }
 
-/// Calls `f` with the pocket of the processor that this thread is; `None` for a plain thread. `f` neither blocks nor
-/// yields, and keeps no reference.
+/// Calls `f` with the pocket of the processor that this thread is; `None` for a plain thread.
+///
+/// # Safety
+///
+/// `f` neither blocks nor yields. There is one layer above that uses pockets, and what `f` leaves
+/// in one is what that layer, and the function that it has set for the end, expect there.
+///
+/// ```compile_fail,E0133
+/// fibre_core::internal::with_processor_local(|pocket| pocket.is_none());
+/// ```
 #[inline]
-pub fn with_pocket<R>(f: impl FnOnce(Option<&Pocket>) -> R) -> R {
+pub unsafe fn with_processor_local<R>(f: impl FnOnce(Option<&ProcessorLocal>) -> R) -> R {
     // SAFETY: not null means that this thread is that processor.
     f(unsafe { Processor::current().as_ref() }.map(|here| &here.pocket))
 }

@@ -9,85 +9,120 @@
 //! ```
 //!
 //! Every [`SERVICE_INTERVAL`] switches at most, and more often when fibres run for
-//! long, it also looks at its orders, its timers, the events of its [`Halt`] and the
+//! long, it also looks at its orders, its timers, the events of its [`Driver`] and the
 //! queues of others, so that fibres which keep it busy starve none of them.
 //!
-//! [`Halt`]: crate::parker::Halt
+//! Files:
+//!
+//! * `execute`: resumes one fibre, and does what follows once it has left its stack;
+//! * `control`: carries out what the cluster's handles ask for;
+//! * `poll`: when a busy processor asks for events;
+//! * `time_slice`: when a fibre that never blocks has run for long enough;
+//! * `idle`: what a processor without work does;
+//! * `spin`: whether it spins before it sleeps;
+//! * `watch`: how an idle processor looks after those that one fibre keeps;
+//! * `spare`: how a spare processor that is not needed stands aside;
+//! * `hold`: holds a fibre that waits in the panic hook;
+//! * `held`: how long a fibre has been held;
+//! * `prefetch`: has the CPU fetch what a fibre needs before it runs;
+//! * `local`: what a layer above keeps with a processor, so that it needs no lock;
+//! * `overflow_hook`: what the overflow report learns about fibres;
+//! * `os_thread`: kernel threads that the runtime starts, and what they must not inherit;
+//! * `exit`: a call of `exit` on a processor's thread;
+//! * `remains`: what stays of a processor's thread and memory at its end.
+//!
+//! [`Driver`]: crate::idle::parker::Driver
 
+mod control;
 mod execute;
-mod foresight;
-mod informant;
-mod obey;
-mod pocket;
-mod polling;
-mod rest;
-mod slice;
+pub mod exit;
+mod held;
+mod hold;
+mod idle;
+mod local;
+pub mod os_thread;
+mod overflow_hook;
+mod poll;
+mod prefetch;
+mod remains;
+mod spare;
 mod spin;
-mod watching;
+mod time_slice;
+mod watch;
 
-pub use execute::{in_fibre, with_pocket};
-pub use foresight::{Traces, fetch_all};
-pub use informant::INFORMANT;
-pub use pocket::Pocket;
+pub use execute::{in_fibre, with_processor_local};
+pub use hold::Reason;
+pub use local::ProcessorLocal;
+pub use overflow_hook::OVERFLOW_HOOK;
+pub use prefetch::{WakeHints, fetch_all};
+pub use remains::Remains;
 pub use spin::Spin;
 
-use crate::context::Action;
-use crate::current;
-use crate::domain::Domain;
-use crate::fibre::memory::BlockCache;
+use crate::fibre::block_cache::BlockCache;
 use crate::fibre::{ControlBlock, FibreRef, Roster};
-use crate::queue::Popped;
+use crate::idle::monitor_call::MONITOR;
+use crate::queue::{Link, Popped};
 use crate::ready::ReadyQueue;
+use crate::scheduler::domain::Domain;
+use crate::scheduler::steal::{Mood, Thief};
+use crate::stack::context::Action;
 use crate::stack::{StackCache, StackError};
-use crate::steal::{Mood, Thief};
-use crate::sync::heavy_barrier;
-use crate::timer::{BATCH, Timers};
+use crate::sync::glances::Glances;
+use crate::sync::{AtomicPtr, Ordering, heavy_barrier};
+use crate::sys::current;
+use crate::wait::timer::{BATCH, Timers};
 use crossbeam_utils::CachePadded;
-use polling::Polling;
-use slice::Slice;
+use held::Held;
+use poll::Polling;
 use std::cell::Cell;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use watching::Watcher;
+use time_slice::Slice;
+use watch::Watcher;
 
-/// Switches between two looks at timers and events, at most.
+/// The most switches between two looks at timers and events.
 const SERVICE_INTERVAL: u32 = 256;
 
-/// And at least, however long fibres run: a look costs a system call.
+/// The fewest, however long fibres run: a look costs a system call.
 const SHORTEST_INTERVAL: u32 = 4;
 
-/// The time between two such looks that the number of switches is adapted to.
+/// The intended time between two such looks, to which the number of switches is adapted.
 const SERVICE_PERIOD: Duration = Duration::from_micros(200);
 
 /// Staged fibres that a busy processor takes at each service.
 const STAGED_AT_ONCE: usize = 8;
 
-/// See the module text. Only its own thread has one; others see its ready queue
-/// and its tally, by way of the domain.
+/// One processor. See the module text. Only its own thread has one; others see its ready queue and
+/// its tally, by way of the domain.
 pub struct Processor {
-    /// Its place in the domain.
+    /// The processor's place in the domain.
     index: usize,
-    /// What it shares with the others of its cluster.
+    /// The state that it shares with the others of its cluster.
     domain: Arc<Domain>,
     /// Its ready queue, the one of `domain.queues()`.
     ready: Arc<ReadyQueue>,
-    /// The fibre whose stack this thread is on.
-    running: Cell<Option<FibreRef>>,
+    /// The fibre whose stack this thread is on; null between two fibres. Written by this thread
+    /// only; others may look while the domain has it ([`Domain::runs`]).
+    running: AtomicPtr<Link>,
+    /// Whether it has taken part in the work since it last stood aside.
+    took_part: Cell<bool>,
     /// The fibre to run next, whatever is in the queue.
     successor: Cell<Option<FibreRef>>,
-    /// Whether the running fibre is about to wait, and others may wake it already. Kept in builds with
-    /// debug assertions only.
+    /// Whether the running fibre is about to wait, and wakers may reach it already. Kept in builds
+    /// with debug assertions only.
     publishing: Cell<bool>,
-    /// Where the fibre goes that is about to leave the cluster, and whether it is still counted here.
+    /// The domain to which a fibre goes that is about to leave the cluster, and whether it is still
+    /// counted here.
     destination: Cell<Option<(Arc<Domain>, bool)>>,
-    /// Whether all that it runs is at home here from then on (forced migration).
+    /// Whether every fibre that it runs is at home here from then on (forced migration).
     adopts: bool,
     /// Whether fibres that have started here stay.
     keeps: bool,
-    /// Whether they do as long as it is the only processor.
+    /// Whether they stay as long as this is the only processor.
     keeps_alone: bool,
-    /// Whether waits with a limit may end at home, too: cancellers can have all see what they do.
+    /// Whether waits with a limit may end at home, too: cancellers can have all threads see what
+    /// they do.
     limits_at_home: bool,
     /// Deadlines of fibres that wait here, those of `domain.timers(…)`.
     timers: Arc<CachePadded<Timers<ControlBlock>>>,
@@ -96,14 +131,16 @@ pub struct Processor {
     /// Memory of ended fibres.
     blocks: BlockCache,
     /// What a layer above keeps here.
-    pocket: Pocket,
-    /// Fibres that have started here, unless the domain has them all.
+    pocket: ProcessorLocal,
+    /// Fibres that have started here, unless the domain's roster has them all.
     roster: Roster,
-    /// Where the next fibre spawned here goes.
+    /// Looks at the roster while a fibre runs.
+    glances: Glances,
+    /// The processor to which the next fibre spawned here goes.
     turn: Cell<usize>,
     /// Switches left until the next service.
     until_service: Cell<u32>,
-    /// How many that were when they were set, less those that have been cut off since.
+    /// The value to which `until_service` was set, less the switches that have been cut off since.
     planned: Cell<u32>,
     /// Switches from one service to the next.
     service_interval: Cell<u32>,
@@ -115,15 +152,17 @@ pub struct Processor {
     slice: Slice,
     /// How long fibres have made way for others without letting all of them run.
     stretch: Slice,
-    /// Whether it is time to ask for events.
+    /// When it is time to ask for events.
     polling: Polling,
     /// Whether the next rest begins with a spin.
     spin: Spin,
-    /// How it steals.
+    /// How long it has held a fibre that waits in the panic hook.
+    held: Held,
+    /// The means by which it steals.
     thief: Thief,
-    /// What it knows of those that it looks after while it sleeps.
+    /// What it knows of the processors that it looks after while it sleeps.
     watcher: Watcher,
-    /// Times in a row that the queue was not empty and gave nothing.
+    /// How often in a row the queue was not empty and yet gave nothing.
     refusals: Cell<u32>,
     /// Whether it has cancelled its fibres.
     cancelled: Cell<bool>,
@@ -140,7 +179,8 @@ impl Processor {
         Self {
             index,
             ready: Arc::clone(&domain.queues()[index]),
-            running: Cell::new(None),
+            running: AtomicPtr::new(ptr::null_mut()),
+            took_part: Cell::new(false),
             successor: Cell::new(None),
             publishing: Cell::new(false),
             destination: Cell::new(None),
@@ -151,9 +191,12 @@ impl Processor {
             timers: Arc::clone(domain.timers(index)),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
             blocks: BlockCache::new(),
-            pocket: Pocket::default(),
+            pocket: ProcessorLocal::default(),
             roster: Roster::new(),
-            turn: Cell::new(index),
+            glances: Glances::new(domain.roster.is_some()),
+            // A spare processor, which is not among those that it goes round, begins with the
+            // first.
+            turn: Cell::new(if index < domain.regular() { index } else { 0 }),
             // There may be orders already.
             until_service: Cell::new(0),
             planned: Cell::new(0),
@@ -164,6 +207,7 @@ impl Processor {
             stretch: Slice::new(epoch, domain.settings.slice),
             polling: Polling::default(),
             spin: Spin::new(domain.settings.spin),
+            held: Held::default(),
             thief: Thief::new(index, &domain.settings),
             watcher: Watcher::new(index),
             refusals: Cell::new(0),
@@ -182,14 +226,14 @@ impl Processor {
         current::processor().cast()
     }
 
-    /// Runs fibres until the domain is over. Blocks the thread. `false`: it has left fibres
-    /// where they are, and must stay where it is itself.
-    #[must_use]
-    pub fn run(&self) -> bool {
+    /// Runs fibres until the domain is over, and returns what it leaves behind. Blocks the thread.
+    pub fn run(&self) -> Remains {
         current::set(Arc::as_ptr(&self.ready).cast(), ptr::from_ref(self).cast());
         let now = Instant::now();
         self.last_service.set(now);
         self.note_busy(now);
+        self.domain.show_running(self.index, &self.running);
+        MONITOR.call();
         self.show_roster();
         let mut next = self.next();
         // One call, into which the whole of a switch is inlined.
@@ -198,13 +242,19 @@ impl Processor {
             next = self.take_successor().or_else(|| self.next());
         }
         current::set(ptr::null(), ptr::null());
+        self.domain.hide_running(self.index);
         self.hide_roster();
-        let clean = !self.leaving.get() || self.leave_fibres();
+        let remains = if self.leaving.get() {
+            self.leave_fibres()
+        } else {
+            Remains::Nothing
+        };
         self.retire_halt();
-        clean
+        remains
     }
 
-    /// Says that the processor will not sleep again; the last one does if they sleep in one.
+    /// Says that the processor will not sleep again in its halt. If the processors share one halt,
+    /// the last of them says it.
     fn retire_halt(&self) {
         let last = self.domain.count_ended();
         let one = self.domain.commons.has_one_halt();
@@ -213,15 +263,17 @@ impl Processor {
         }
     }
 
-    /// The fibre for which another one has made way.
+    /// Takes the fibre for which another one has made way.
     #[inline]
     fn take_successor(&self) -> Option<FibreRef> {
         let successor = self.successor.get()?;
         self.successor.set(None);
+        // A rescuer knows only of the fibre before.
+        self.ready.pass_gate();
         if self.count_switch() {
             return Some(successor);
         }
-        // The processor is to end, and leaves this one with the others.
+        // The processor is to end, and leaves this fibre with the others.
         // SAFETY: the fibre is new, and in no queue.
         unsafe { self.ready.push_next(ControlBlock::node(successor)) };
         None
@@ -230,17 +282,24 @@ impl Processor {
     /// The next fibre to run; sleeps until there is one. `None`: it is all over.
     #[inline]
     fn next(&self) -> Option<FibreRef> {
-        loop {
-            if let Some(fibre) = self.find_work() {
-                return Some(fibre);
-            }
-            if self.rest() {
-                return None;
-            }
-        }
+        self.find_work().or_else(|| self.rest_until_work())
     }
 
-    /// Own queue, then others'. `None`: there is nothing, or it is to end.
+    /// [`next`](Self::next) for a processor that has found nothing. It may be noted as woken for
+    /// nothing while a fibre comes at any moment; so the state in which it leaves counts.
+    #[inline(never)]
+    fn rest_until_work(&self) -> Option<FibreRef> {
+        while !self.rest() {
+            if let Some(fibre) = self.find_work() {
+                self.note_work();
+                return Some(fibre);
+            }
+        }
+        None
+    }
+
+    /// Looks in its own queue, then in others'. `None`: there is nothing, or the processor is to
+    /// end.
     #[inline]
     fn find_work(&self) -> Option<FibreRef> {
         if !self.count_switch() {
@@ -257,16 +316,16 @@ impl Processor {
         found
     }
 
-    /// What others have: the staging queue, other processors, the background (thesis,
+    /// Looks at what others have: the staging queue, other processors, the background (thesis,
     /// section 3.2.2).
     #[inline(never)]
     fn find_elsewhere(&self) -> Option<FibreRef> {
-        let found = self
-            .take_staged()
+        if self.ready.is_aside() {
+            return self.take_own_background();
+        }
+        self.take_staged()
             .or_else(|| self.thief.steal(&self.domain, self.mood()))
-            .or_else(|| self.take_background());
-        self.note_work(|| found.is_some());
-        found
+            .or_else(|| self.take_background())
     }
 
     /// Takes a fibre from the staging queue.
@@ -274,15 +333,20 @@ impl Processor {
         self.adopt(self.domain.commons.pop_staged())
     }
 
-    /// Takes a fibre of the background, of which those that have started here come first.
+    /// Takes a fibre of the background; those that have started here come first.
     fn take_background(&self) -> Option<FibreRef> {
-        let own = self.ready.pop_background();
-        // SAFETY: ready queues hold fibres only.
-        own.map(|node| unsafe { ControlBlock::from_node(node) })
+        self.take_own_background()
             .or_else(|| self.take_common_background())
     }
 
-    /// Takes a fibre of the background that has started nowhere, or may move.
+    /// Takes a fibre of the background that has started here.
+    fn take_own_background(&self) -> Option<FibreRef> {
+        let own = self.ready.pop_background();
+        // SAFETY: ready queues hold fibres only.
+        own.map(|node| unsafe { ControlBlock::from_node(node) })
+    }
+
+    /// Takes a fibre of the background that has not started, or may move.
     fn take_common_background(&self) -> Option<FibreRef> {
         self.adopt(self.domain.commons.pop_background())
     }
@@ -319,6 +383,7 @@ impl Processor {
         if self.domain.orders.is_any() && !self.obey() {
             return false;
         }
+        self.ready.pass_gate();
         let now = Instant::now();
         let switches = self.planned.get() + 1;
         let turns = self.turns_since_service(switches);
@@ -330,13 +395,17 @@ impl Processor {
         self.fire_timers(now, turns);
         self.stacks.decay(now, &self.domain.stacks);
         self.domain.tally(self.index).count_service();
-        self.help_others();
+        if self.ready.is_aside() {
+            self.stand_aside();
+        } else {
+            self.help_others();
+        }
         true
     }
 
-    /// Takes some of what others have behind what is here, so that nothing starves though all
-    /// processors are busy with their own. Others may still take it from here: the next fibre
-    /// may run for long.
+    /// Takes some of the fibres that others have behind those that are here, so that nothing
+    /// starves though all processors are busy with their own. Others may still take them from here:
+    /// the next fibre may run for long.
     fn help_others(&self) {
         if let Some(node) = self.ready.pop_background() {
             // SAFETY: just taken out.
@@ -347,7 +416,7 @@ impl Processor {
             unsafe { self.ready.push_shared(ControlBlock::node(fibre)) };
         }
         if self.domain.commons.idle.is_any() {
-            // Who is idle comes for what is there for all.
+            // Idle processors come for what is there for all.
             return;
         }
         let staged = std::iter::from_fn(|| self.take_staged()).take(STAGED_AT_ONCE);
@@ -357,8 +426,9 @@ impl Processor {
         }
     }
 
-    /// How many of those who wait in the queue of started fibres have had their turn in so many switches,
-    /// since the last service; all switches count if nobody is there, who would have to wait for others.
+    /// How many of the fibres in the queue of started fibres have had their turn in so many
+    /// switches, since the last service. If that queue is empty, all switches count, as nobody
+    /// would have to wait.
     fn turns_since_service(&self, switches: u32) -> u32 {
         let others = self.ready.take_shared_turns();
         if self.ready.has_started() {
@@ -368,14 +438,14 @@ impl Processor {
         }
     }
 
-    /// Decides on the next service.
+    /// Sets the switches until the next service.
     fn plan_service(&self, switches: u32) {
         self.planned.set(switches);
         self.until_service.set(switches);
     }
 
-    /// Wakes those whose time is up, a batch of them at most, and no more than have had their
-    /// `turns` since the last ones: the queue does not grow. The next batch comes soon.
+    /// Wakes fibres whose deadlines have passed: a batch at most, and no more than have had their
+    /// `turns` since the last time, so that the queue does not grow. The next batch comes soon.
     fn fire_timers(&self, now: Instant, turns: u32) {
         if self.timers.fire(now, turns.min(BATCH)) {
             self.plan_service(self.until_service.get().min(BATCH));
@@ -390,14 +460,14 @@ impl Processor {
         }
     }
 
-    /// Counts a point at which the running fibre could let others go first. `true`: it
-    /// has run for so long that it should.
+    /// Counts a point at which the running fibre could let others go first. `true`: it has run for
+    /// so long that it should.
     #[inline]
     pub fn slice_is_over(&self) -> bool {
         self.slice.count() && self.end_slice()
     }
 
-    /// The part of [`slice_is_over`](Self::slice_is_over) that reads the clock. Who never
+    /// The part of [`slice_is_over`](Self::slice_is_over) that reads the clock. A fibre that never
     /// switches otherwise has the processor serviced here.
     #[cold]
     fn end_slice(&self) -> bool {
@@ -406,18 +476,19 @@ impl Processor {
             let left = self.until_service.replace(0);
             self.planned.set(self.planned.get() - left);
         }
-        // Who was to run next has waited for long enough to be worth a wake-up.
-        self.ready.offer_lone();
+        // The fibre that was to run next has waited long enough to be worth a wake-up.
+        self.ready.offer_next();
         self.slice.is_over_at(now)
     }
 
-    /// Notes that the running fibre has begun to publish its wait, or is done with that.
+    /// Notes that the running fibre has begun to publish its wait, or has finished that.
     pub fn set_publishing(&self, publishing: bool) {
         self.publishing.set(publishing);
     }
 
-    /// In builds with debug assertions, a panic if the running fibre publishes a wait: whoever finds
-    /// the waiter may have queued the fibre, which then must not be queued, or wait, a second time.
+    /// In builds with debug assertions, panics if the running fibre publishes a wait: a waker that
+    /// finds the waiter may have queued the fibre, which then must not be queued, or wait, a second
+    /// time.
     #[inline(always)]
     pub fn assert_may_leave(&self) {
         debug_assert!(
@@ -426,14 +497,14 @@ impl Processor {
         );
     }
 
-    /// Notes where the running fibre goes, which leaves the cluster next; and whether it will come back,
-    /// and is counted here until then.
+    /// Notes the domain to which the running fibre goes, which leaves the cluster next; and whether
+    /// the fibre will come back, and is counted here until then.
     pub fn set_destination(&self, destination: Arc<Domain>, stays_counted: bool) {
         self.destination.set(Some((destination, stays_counted)));
     }
 
-    /// Has `successor`, which is in no queue, run next, and says how the running fibre makes
-    /// way: it goes behind the others once fibres have done so for long.
+    /// Has `successor`, which is in no queue, run next, and says how the running fibre makes way:
+    /// it goes behind the others once fibres have done so for long.
     #[inline]
     pub fn change_places(&self, successor: FibreRef) -> Action {
         self.successor.set(Some(successor));
@@ -444,15 +515,15 @@ impl Processor {
         Action::MakeWay
     }
 
-    /// Whether a fibre that waits at home does so here.
+    /// Whether a fibre that waits at home has its home here.
     #[inline]
     pub fn is_home_of(&self, fibre: FibreRef) -> bool {
-        // SAFETY: who asks is about to wake it, so it waits and is alive.
+        // SAFETY: the caller is about to wake the fibre, so it waits and is alive.
         ptr::eq(unsafe { fibre.as_ref() }.home(), Arc::as_ptr(&self.ready))
     }
 
-    /// Whether this thread does best to spin for what another processor is about to do:
-    /// it has nothing else to do, and the other one can run meanwhile.
+    /// Whether this thread had better spin for what another processor is about to do: it has
+    /// nothing else to run, and the other one can run meanwhile.
     #[inline]
     pub fn may_spin(&self) -> bool {
         self.domain.spins() && self.ready.is_empty()
@@ -473,17 +544,17 @@ impl Processor {
         self.plan_service(next);
     }
 
-    /// What the processor shares with the others of its cluster.
+    /// The state that the processor shares with the others of its cluster.
     pub fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
 
-    /// Its place in the domain.
+    /// The processor's place in the domain.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Its ready queue.
+    /// The processor's ready queue.
     pub fn ready(&self) -> &Arc<ReadyQueue> {
         &self.ready
     }
@@ -503,8 +574,10 @@ impl Processor {
             if !(ordinary && self.domain.settings.pushes()) {
                 self.domain.place(fibre, Some(self.index), self.next_turn());
             } else if self.domain.processors() == 1 {
-                // Nobody is there to steal it, so it need not be where thieves look.
-                self.ready.push_local(node);
+                // There is nobody to steal it, so it need not be where thieves look.
+                if !self.ready.push_if_single_level(node) {
+                    self.ready.push_local(node);
+                }
             } else {
                 self.domain
                     .push_out(node, Some(self.index), self.next_turn());
@@ -512,11 +585,11 @@ impl Processor {
         }
     }
 
-    /// The round-robin of fibres spawned here.
+    /// Steps the round-robin of fibres spawned here.
     fn next_turn(&self) -> usize {
         let turn = self.turn.get();
         let next = turn + 1;
-        self.turn.set(if next == self.domain.processors() {
+        self.turn.set(if next == self.domain.regular() {
             0
         } else {
             next
@@ -538,18 +611,21 @@ impl Processor {
     /// The fibre whose stack this thread is on.
     #[inline]
     pub fn running(&self) -> Option<FibreRef> {
-        self.running.get()
+        let running = NonNull::new(self.running.load(Ordering::Relaxed))?;
+        // SAFETY: the node of a fibre.
+        Some(unsafe { ControlBlock::from_node(running) })
     }
 
-    /// Whether another processor of the cluster has nothing to do.
+    /// Whether another processor of the cluster has nothing to run.
     pub fn others_rest(&self) -> bool {
-        // This one does not rest.
+        // The caller's own processor does not rest.
         let queues = self.domain.queues();
         queues.iter().any(|queue| queue.is_resting())
     }
 
-    /// Whether a fibre that runs here and leaves its stack runs nowhere else before it has been here again: no
-    /// other processor takes any, or there is none. One that is added may, which minds those who wait at home.
+    /// Whether a fibre that leaves its stack here runs nowhere else before it has run here again:
+    /// no other processor takes any, or there is none. A processor that is added later may take
+    /// some, but spares those that wait at home.
     #[inline]
     pub fn keeps_fibres(&self) -> bool {
         self.keeps || (self.keeps_alone && self.domain.processors() == 1)
@@ -580,4 +656,11 @@ impl std::fmt::Debug for Processor {
             .field("index", &self.index)
             .finish_non_exhaustive()
     }
+}
+
+/// The calling fibre.
+#[inline]
+pub fn running() -> Option<FibreRef> {
+    // SAFETY: not null means that this thread is that processor.
+    unsafe { Processor::current().as_ref() }.and_then(Processor::running)
 }

@@ -1,13 +1,14 @@
 //! Whether a processor spins before it goes to sleep.
 //!
-//! Being woken costs the waker a system call and the sleeper some microseconds, so two
-//! fibres on two processors that wake each other in turn would do little else. A
-//! processor spins if its last sleep was ended by a push or an event, and so soon that
-//! spinning would have been cheaper; meanwhile it asks for events, too. In vain it does so
-//! once; then it lets ever more such sleeps go by before it tries again. The kernel may have
-//! put both threads on one CPU, and whoever spins there keeps off the very thread it waits
-//! for. A spin that an event ends was in vain, too: who asks all the time gets events one by
-//! one, who sleeps gets them by the dozen.
+//! Being woken costs the waker a system call and the sleeper some microseconds, so two fibres on
+//! two processors that wake each other in turn would do little else. A processor spins if its last
+//! sleep was ended by a push or an event, and so soon that spinning would have been cheaper.
+//! Meanwhile it asks for events, too. After a spin in vain it lets ever more such sleeps go by
+//! before it tries again: the kernel may have put both threads on one CPU, and a thread that spins
+//! there keeps off the very thread it waits for. However long a spin may be, it ends as soon as
+//! there is something to do for which nobody pushes anything: a deadline, an order, work at another
+//! processor. A spin that an event ends was in vain, too: a processor that asks all the time gets
+//! events one by one, and one that sleeps gets them by the dozen.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -22,16 +23,16 @@ const LOOKS: u32 = 32;
 /// Short sleeps between two spins in vain, at most.
 const LONGEST_PENALTY: u32 = 255;
 
-/// See the module text.
+/// Decides about spinning. See the module text.
 #[derive(Debug)]
 pub struct Spin {
     /// The longest spin.
     longest: Duration,
     /// Whether the last sleep calls for a spin.
     wanted: Cell<bool>,
-    /// Short sleeps to let go by before the next one.
+    /// How many short sleeps to let go by before the next spin.
     wait: Cell<u32>,
-    /// How many that were after the last spin in vain.
+    /// How many those were after the last spin in vain.
     penalty: Cell<u32>,
 }
 
@@ -46,14 +47,24 @@ impl Spin {
         }
     }
 
-    /// Looks for a moment whether `found`, if the last sleep says so; `poll` delivers events, which
-    /// are worth no spin.
-    pub fn until(&self, found: impl Fn() -> bool, poll: impl Fn()) -> bool {
+    /// Looks for a moment whether `found`, if the last sleep says so. `limit` returns a moment at
+    /// which there is something else to do. `look` gets the time, delivers events, which are worth
+    /// no spin, and says whether to go on.
+    pub fn until(
+        &self,
+        found: impl Fn() -> bool,
+        limit: impl FnOnce(Instant) -> Option<Instant>,
+        look: impl Fn(Instant) -> bool,
+    ) -> bool {
         if !self.wanted.get() {
             return false;
         }
         let began = Instant::now();
-        while began.elapsed() < self.longest {
+        let longest = began.checked_add(self.longest);
+        let end = limit(began).into_iter().chain(longest).min();
+        let mut now = began;
+        let mut goes_on = true;
+        while goes_on && end.is_none_or(|end| now < end) {
             for _ in 0..LOOKS {
                 if found() {
                     self.penalty.set(0);
@@ -61,7 +72,8 @@ impl Spin {
                 }
                 std::hint::spin_loop();
             }
-            poll();
+            now = Instant::now();
+            goes_on = look(now);
             if found() {
                 self.give_up();
                 return true;
@@ -71,7 +83,7 @@ impl Spin {
         false
     }
 
-    /// A spin has been in vain: lets ever more short sleeps go by before the next one.
+    /// Notes a spin in vain: ever more short sleeps go by before the next one.
     fn give_up(&self) {
         self.wanted.set(false);
         let penalty = (2 * self.penalty.get() + 1).min(LONGEST_PENALTY);
@@ -79,9 +91,9 @@ impl Spin {
         self.wait.set(penalty);
     }
 
-    /// Learns from a sleep: how long it was, and whether a push or an event has ended it.
+    /// Learns from a sleep: its length, and whether a push or an event has ended it.
     pub fn slept(&self, duration: Duration, by_others: bool) {
-        let short = by_others && duration < self.longest * SHORT;
+        let short = by_others && duration < self.longest.saturating_mul(SHORT);
         let wait = self.wait.get();
         self.wanted.set(short && wait == 0);
         if short {
@@ -96,7 +108,7 @@ mod tests {
 
     const LONGEST: Duration = Duration::from_micros(20);
 
-    /// How often it looks before it gives up.
+    /// How often the spin looks before it gives up.
     fn looks(spin: &Spin) -> u32 {
         let looks = Cell::new(0);
         let found = spin.until(
@@ -104,7 +116,8 @@ mod tests {
                 looks.set(looks.get() + 1);
                 false
             },
-            || (),
+            |_| None,
+            |_| true,
         );
         assert!(!found);
         looks.get()
@@ -141,7 +154,7 @@ mod tests {
         // After 1, 3, 7, … sleeps more: 1 + 2 + 4 + … + 128 are 255.
         assert_eq!(spins.count(), 8);
         (0..256).for_each(|_| spin.slept(LONGEST / 2, true));
-        assert!(spin.until(|| true, || ()));
+        assert!(spin.until(|| true, |_| None, |_| true));
         assert!(looks(&spin) > 0);
         spin.slept(LONGEST / 2, true);
         spin.slept(LONGEST / 2, true);
@@ -153,7 +166,14 @@ mod tests {
         let spin = Spin::new(LONGEST);
         let found = Cell::new(false);
         spin.slept(LONGEST / 2, true);
-        assert!(spin.until(|| found.get(), || found.set(true)));
+        assert!(spin.until(
+            || found.get(),
+            |_| None,
+            |_| {
+                found.set(true);
+                true
+            }
+        ));
         spin.slept(LONGEST / 2, true);
         assert_eq!(looks(&spin), 0);
     }
@@ -162,9 +182,31 @@ mod tests {
     fn it_spins_in_vain_once_and_with_success_again() {
         let spin = Spin::new(LONGEST);
         spin.slept(LONGEST / 2, true);
-        assert!(spin.until(|| true, || ()));
-        assert!(spin.until(|| true, || ()));
+        assert!(spin.until(|| true, |_| None, |_| true));
+        assert!(spin.until(|| true, |_| None, |_| true));
         assert!(looks(&spin) > 0);
         assert_eq!(looks(&spin), 0);
+    }
+
+    /// A spin of any length ends for a deadline, and when a look says so; and it may be learnt
+    /// from.
+    #[test]
+    fn a_spin_without_end_looks_at_other_things() {
+        for longest in [
+            Duration::MAX,
+            Duration::from_secs(u64::MAX),
+            Duration::from_secs(3600),
+        ] {
+            let spin = Spin::new(longest);
+            spin.slept(Duration::from_secs(1), true);
+            let soon = |began: Instant| Some(began + Duration::from_micros(10));
+            assert!(!spin.until(|| false, soon, |_| true), "{longest:?}");
+            spin.slept(Duration::from_secs(1), true);
+            spin.slept(Duration::from_secs(1), true);
+            let looks = Cell::new(0);
+            let some = |_| looks.replace(looks.get() + 1) < 3;
+            assert!(!spin.until(|| false, |_| None, some), "{longest:?}");
+            assert_eq!(looks.get(), 4);
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! * `PRIVATE`: the owner goes in and out by plain stores to `inside`. No thief may
 //!   consume.
 //! * `REVOKED`: a thief wants to, but it is not known that the owner has noticed.
-//! * `SHARED`: everybody takes the lock `taken` by a read-modify-write.
+//! * `SHARED`: every consumer takes the lock `taken` by a read-modify-write.
 //!
 //! A thief always takes `taken` first. In the private mode it then revokes: it writes
 //! `REVOKED`, has every running thread of the process execute a memory barrier
@@ -18,19 +18,19 @@
 //! always shared; should it be refused once it was there, the mode stays `REVOKED` until
 //! the owner comes by the lock, which proves that it has noticed.
 //!
-//! Nobody waits: whoever is refused has better things to do than to spin on a holder
-//! that may have lost its CPU.
+//! No consumer waits: one that is refused has better things to do than to spin on a holder that may
+//! have lost its CPU.
 //!
 //! Source: Dice, Moir, Scherer, "Quickly reacquirable locks" (2003); Dice, Huang, Yang,
 //! "Asymmetric Dekker synchronization" (2001).
 //!
 //! # Memory ordering
 //!
-//! `inside` and `mode` are Dekker's: each side writes one and then reads the other. The
-//! owner's [`light_barrier`] and the thief's [`HeavyBarrier`] stand between; as a pair they
-//! order as two sequentially consistent fences would, which is what the model runs. `taken`
-//! is taken with acquire and given with release; `inside` is given with release and
-//! looked at with acquire: so consumers see each other's work.
+//! `inside` and `mode` are Dekker's: owner and thief each write one and then read the other. The
+//! owner's [`light_barrier`] and the thief's [`HeavyBarrier`] stand between; as a pair they order
+//! as two sequentially consistent fences would, which is what the model runs. `taken` is taken with
+//! acquire and given back with release; `inside` is cleared with release and read with acquire: so
+//! consumers see each other's work.
 
 use crate::sync::{
     AtomicBool, AtomicU8, AtomicU32, HeavyBarrier, Ordering, SPIN_LIMIT, light_barrier, spin_hint,
@@ -40,7 +40,7 @@ use crate::sync::{
 const PRIVATE: u8 = 0;
 /// The owner may not have noticed that it has to take the lock.
 const REVOKED: u8 = 1;
-/// Everybody takes the lock.
+/// Every consumer takes the lock.
 const SHARED: u8 = 2;
 
 /// Turns of the owner without a thief, after which the mode is private again: by then the
@@ -58,11 +58,11 @@ pub struct ConsumerLock {
     inside: AtomicBool,
     /// `PRIVATE`, `REVOKED` or `SHARED`. Written by the holder of `taken`.
     mode: AtomicU8,
-    /// Whether somebody holds the lock.
+    /// Whether a consumer holds the lock.
     taken: AtomicBool,
     /// The owner's turns since a thief came. Written by the holder of `taken`.
     calm: AtomicU32,
-    /// How thieves revoke, if they can.
+    /// The barrier by which thieves revoke, if there is one.
     barrier: Option<HeavyBarrier>,
 }
 
@@ -79,7 +79,7 @@ impl ConsumerLock {
         }
     }
 
-    /// Does `consume` as the owner, unless a thief is at it.
+    /// Does `consume` as the owner, unless a thief consumes.
     ///
     /// # Safety
     ///
@@ -114,7 +114,7 @@ impl ConsumerLock {
         done.flatten()
     }
 
-    /// Does `consume` as a thief, unless somebody else is at it.
+    /// Does `consume` as a thief, unless another consumer does.
     pub fn steal<R>(&self, consume: impl Fn() -> R) -> Option<R> {
         let done = self.take_turn(|| {
             self.calm.store(0, Ordering::Relaxed);

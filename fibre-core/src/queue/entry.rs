@@ -62,7 +62,7 @@ impl Entry {
 
     /// Says that the consumer is about to sleep. `false`: the queue is not empty.
     ///
-    /// Acquires what producers released, so that a caller who is refused pops.
+    /// Acquires what producers released, so that a caller that is refused pops.
     pub fn arm(&self) -> bool {
         self.word
             .compare_exchange(
@@ -110,7 +110,7 @@ impl Entry {
             .is_ok()
     }
 
-    /// The node in the word, for one who keeps all others from changing it.
+    /// The node in the word, for a caller that keeps all others from changing it.
     pub fn node(&self) -> Option<NonNull<Link>> {
         node_in(self.word.load(Ordering::Relaxed))
     }

@@ -8,12 +8,13 @@ use super::link::Link;
 use crate::sync::Ordering;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicPtr;
 
 /// An intrusive FIFO that only its owner thread touches.
 #[derive(Debug, Default)]
 pub struct Fifo {
-    /// The oldest node.
-    head: Cell<Option<NonNull<Link>>>,
+    /// The oldest node, or null: others may look whether there is one.
+    head: AtomicPtr<Link>,
     /// The youngest node; meaningful while `head` is not `None`.
     tail: Cell<Option<NonNull<Link>>>,
 }
@@ -23,21 +24,21 @@ impl Fifo {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            head: Cell::new(None),
+            head: AtomicPtr::new(ptr::null_mut()),
             tail: Cell::new(None),
         }
     }
 
-    /// Whether nothing is in the list.
+    /// Whether nothing is in the list. Any thread, for which it is a hint.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.head.get().is_none()
+        self.head.load(Ordering::Relaxed).is_null()
     }
 
     /// The oldest node, which stays in the list.
     #[inline]
     pub fn first(&self) -> Option<NonNull<Link>> {
-        self.head.get()
+        NonNull::new(self.head.load(Ordering::Relaxed))
     }
 
     /// Appends `node`.
@@ -55,7 +56,7 @@ impl Fifo {
                 let last = unsafe { last.as_ref() };
                 last.set_next(node.as_ptr(), Ordering::Relaxed);
             }
-            _ => self.head.set(Some(node)),
+            _ => self.head.store(node.as_ptr(), Ordering::Relaxed),
         }
     }
 
@@ -66,7 +67,8 @@ impl Fifo {
     /// As for [`push`](Self::push).
     #[inline]
     pub unsafe fn push_front(&self, node: NonNull<Link>) {
-        let first = self.head.replace(Some(node));
+        let first = self.first();
+        self.head.store(node.as_ptr(), Ordering::Relaxed);
         if first.is_none() {
             self.tail.set(Some(node));
         }
@@ -78,10 +80,11 @@ impl Fifo {
     /// Takes the oldest node out.
     #[inline]
     pub fn pop(&self) -> Option<NonNull<Link>> {
-        let node = self.head.get()?;
+        let node = self.first()?;
         // SAFETY: nodes in the list are valid by the contract of `push`.
-        self.head
-            .set(unsafe { node.as_ref() }.next(Ordering::Relaxed));
+        let next = unsafe { node.as_ref() }.next(Ordering::Relaxed);
+        let next = next.map_or(ptr::null_mut(), NonNull::as_ptr);
+        self.head.store(next, Ordering::Relaxed);
         Some(node)
     }
 }

@@ -9,12 +9,12 @@ use std::str::FromStr;
 /// source is section 3.5 of the thesis, which compares them in figure 4.14.
 ///
 /// ```
-/// use fibre_core::QueueKind;
+/// use fibre::QueueKind;
 ///
 /// let kind: QueueKind = "stub".parse()?;
 /// assert_eq!(kind, QueueKind::Stub);
 /// assert_eq!(QueueKind::default().to_string(), "nemesis");
-/// # Ok::<(), fibre_core::UnknownQueueKind>(())
+/// # Ok::<(), fibre::UnknownQueueKind>(())
 /// ```
 #[non_exhaustive]
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ pub enum QueueKind {
     /// Lock-free: a stub node stays behind in an empty queue (Vyukov, "Intrusive MPSC
     /// node-based queue").
     Stub,
-    /// A list under a lock. A push waits for whoever holds the lock: it blocks the thread.
+    /// A list under a lock. A push waits for the holder of the lock: it blocks the thread.
     Locked,
 }
 
@@ -34,7 +34,7 @@ impl QueueKind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Nemesis, Self::Stub, Self::Locked];
 
-    /// The name, as in the environment.
+    /// The kind's name, as in the environment.
     const fn name(self) -> &'static str {
         match self {
             Self::Nemesis => "nemesis",
@@ -61,10 +61,10 @@ impl FromStr for QueueKind {
     }
 }
 
-/// A text names no [`QueueKind`].
+/// The error of a text that names no [`QueueKind`].
 ///
 /// ```
-/// let error = "heap".parse::<fibre_core::QueueKind>().unwrap_err();
+/// let error = "heap".parse::<fibre::QueueKind>().unwrap_err();
 /// assert_eq!(error.to_string(), "a queue is nemesis, stub or locked");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

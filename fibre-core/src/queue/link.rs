@@ -3,19 +3,19 @@
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::ptr::{self, NonNull};
 
-/// Which of the basic queues of a logical one a node goes to. The order is that in which
-/// they are looked at.
+/// The basic queue of a logical one to which a node goes. The order is that in which they are
+/// looked at.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
     /// Before the others.
     High,
-    /// What nodes are unless told otherwise.
+    /// The level of a node that was given none.
     #[default]
     Normal,
     /// After the others.
     Low,
-    /// Only if nothing else is found anywhere in the cluster.
+    /// Only if no other fibre is found anywhere in the cluster.
     Background,
 }
 
@@ -41,15 +41,15 @@ const AFFINE: u8 = 1;
 /// The node must stay on its kernel thread for the time being.
 const UNWINDING: u8 = 2;
 
-/// The hook. All but `next` belongs to whoever owns the node: who took it from a queue, or
-/// the fibre while it runs; so `bonds` needs no ordering of its own.
+/// The hook. All but `next` belongs to the owner of the node: the consumer that took it from a
+/// queue, or the fibre while it runs; so `bonds` needs no ordering of its own.
 #[derive(Debug)]
 pub struct Link {
     /// The node behind this one; null at the end or while a push is in flight.
     next: AtomicPtr<Link>,
-    /// Its priority.
+    /// The node's priority.
     level: Level,
-    /// What keeps it from being moved between processors: a set of the bits above.
+    /// The bonds that keep it from being moved between processors: a set of the bits above.
     bonds: AtomicU8,
     /// Whether it goes before the others once it arrives where it runs.
     hurried: AtomicBool,
@@ -73,13 +73,13 @@ impl Link {
         }
     }
 
-    /// Its priority.
+    /// The node's priority.
     #[inline]
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// Whether it has nothing that placement has to mind.
+    /// Whether placement need not treat it specially.
     #[inline]
     pub fn is_ordinary(&self) -> bool {
         self.level == Level::Normal && self.may_move()
@@ -113,7 +113,7 @@ impl Link {
         self.hurried.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it goes before the others; this once.
+    /// Whether it goes before the others, this once.
     #[inline]
     pub fn take_hurry(&self) -> bool {
         let hurried = self.hurried.load(Ordering::Relaxed);
@@ -137,5 +137,52 @@ impl Link {
 impl Default for Link {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_level_leads_now_and_then() {
+        use Level::{High, Low, Normal};
+        for round in [0, 64, 6400] {
+            assert_eq!(Level::in_turn(round), [Low, Normal, High]);
+            assert_eq!(Level::in_turn(round + 32), [Normal, Low, High]);
+            for turn in (1..32).chain(33..64) {
+                assert_eq!(Level::in_turn(round + turn), [High, Normal, Low]);
+            }
+        }
+    }
+
+    #[test]
+    fn bonds_are_independent() {
+        for (level, affine) in [
+            (Level::Normal, false),
+            (Level::Normal, true),
+            (Level::Low, false),
+            (Level::High, true),
+        ] {
+            let link = Link::with(level, affine);
+            assert_eq!(link.level(), level);
+            // Each twice: setting is no toggling.
+            for unwinding in [false, false, true, true, false] {
+                link.set_unwinding(unwinding);
+                assert_eq!(link.is_affine(), affine);
+                assert_eq!(link.may_move(), !affine && !unwinding);
+                let ordinary = level == Level::Normal && link.may_move();
+                assert_eq!(link.is_ordinary(), ordinary);
+            }
+        }
+        assert!(Link::new().is_ordinary());
+    }
+
+    #[test]
+    fn a_hurry_is_taken_once() {
+        let link = Link::new();
+        assert!(!link.take_hurry());
+        link.hurry();
+        assert!(link.take_hurry() && !link.take_hurry());
     }
 }

@@ -99,7 +99,7 @@ impl Locked {
         Popped::Node(node)
     }
 
-    /// The lock, if it comes free within a short spin.
+    /// Takes the lock, if it comes free within a short spin.
     fn try_lock(&self) -> Option<MutexGuard<'_, Youngest>> {
         (0..SPIN_LIMIT).find_map(|_| {
             let guard = self.youngest.try_lock();

@@ -1,15 +1,29 @@
 //! Queues of fibres, all intrusive: a fibre carries its own [`Link`], so that
 //! queueing never allocates and never fails.
 //!
-//! * [`Fifo`]: one thread only, no atomics. What a processor's own fibres use
-//!   when they yield or wake each other.
-//! * [`BasicQueue`]: many producers, one consumer, by one of the mechanisms that
-//!   [`QueueKind`] names. What other threads push into.
-//! * [`StealQueue`](steal_queue::StealQueue): a [`BasicQueue`] whose consumers take turns by a lock, so that
-//!   idle processors can help themselves.
+//! * [`Fifo`]: one thread only, no atomics. A processor's own fibres go through it when they yield
+//!   or wake each other.
+//! * [`BasicQueue`]: many producers, one consumer, by one of the mechanisms that [`QueueKind`]
+//!   names. Other threads push into it.
+//! * [`StealQueue`](steal::StealQueue): a [`BasicQueue`] whose consumers take turns by a lock, so
+//!   that idle processors can take from it.
 //! * [`LogicalQueue`]: a `StealQueue` for each [`Level`] of priority.
 //!
-//! A fibre is in at most one queue at any time; whoever takes it out owns it.
+//! A fibre is in at most one queue at any time; the consumer that takes it out owns it.
+//!
+//! Files:
+//!
+//! * `link`: the hook by which a fibre hangs in a queue;
+//! * `fifo`: a list for one thread;
+//! * `entry`: the word that says whether a queue is empty and whether its consumer sleeps;
+//! * `nemesis`: the Nemesis queue: many producers, one consumer;
+//! * `stub`: a queue with a stub node: many producers, one consumer;
+//! * `locked`: a list under a lock;
+//! * `kind`: the choice among these three, as a value;
+//! * `mpsc`: one queue over all kinds;
+//! * `consumer`: whose turn it is to consume: the owner's, cheaply, or a thief's;
+//! * `steal`: an `mpsc` queue whose consumers take turns;
+//! * `by_priority`: a `steal` queue for each level of priority.
 //!
 //! # The contract of every kind
 //!
@@ -18,43 +32,43 @@
 //! 3. The consumer goes to sleep in the queue: between an `arm` that returned `true`
 //!    and the next `disarm`, exactly one push is told [`Pushed::WakeConsumer`], the
 //!    first one.
-//! 4. `is_empty` is in one order with the pushes and with other sequentially consistent
-//!    operations: who announces itself by a read-modify-write and then finds a queue
-//!    empty is seen by every producer that pushes later.
+//! 4. `is_empty` is in one order with the pushes and with other sequentially consistent operations:
+//!    a thread that announces itself by a read-modify-write and then finds a queue empty is seen by
+//!    every producer that pushes later.
 //! 5. A pop waits for no thread: what cannot be had after a short spin is
 //!    [`Popped::InFlight`].
 
-mod basic;
+mod by_priority;
 mod consumer;
 mod entry;
 mod fifo;
 mod kind;
 mod link;
 mod locked;
-mod logical;
+mod mpsc;
 mod nemesis;
-mod steal_queue;
+mod steal;
 #[cfg(all(test, not(loom)))]
 mod stress;
 mod stub;
 
-pub use basic::BasicQueue;
+pub use by_priority::LogicalQueue;
 #[cfg(loom)]
 pub use consumer::ConsumerLock;
 pub use fifo::Fifo;
 pub use kind::{QueueKind, UnknownQueueKind};
 pub use link::{LEVELS, Level, Link};
-pub use logical::LogicalQueue;
+pub use mpsc::BasicQueue;
 #[cfg(loom)]
-pub use steal_queue::StealQueue;
+pub use steal::StealQueue;
 
 use std::ptr::NonNull;
 
-/// What a push tells its caller to do.
+/// What the caller of a push has to do.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
-    /// Nothing: the consumer is awake, or somebody else wakes it.
+    /// Nothing: the consumer is awake, or another producer wakes it.
     Quiet,
     /// The consumer went to sleep on the empty queue: wake it.
     WakeConsumer,
@@ -66,8 +80,8 @@ pub enum Pushed {
 pub enum Popped {
     /// The oldest node, now the caller's.
     Node(NonNull<Link>),
-    /// Nothing.
+    /// The queue is empty.
     Empty,
-    /// Something, but it cannot be had now: a producer or another consumer is half-way.
+    /// There is a node, but it cannot be had now: a producer or another consumer is half-way.
     InFlight,
 }

@@ -96,7 +96,7 @@ impl Nemesis {
         if self.entry.clear(node) {
             return Popped::Node(node);
         }
-        // Somebody is between its swap and its link.
+        // A producer is between its swap and its link.
         for _ in 0..SPIN_LIMIT {
             if let Some(next) = link.next(Ordering::Acquire) {
                 self.head.store(next.as_ptr(), Ordering::Relaxed);
@@ -106,5 +106,32 @@ impl Nemesis {
         }
         self.head.store(node.as_ptr(), Ordering::Relaxed);
         Popped::InFlight
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A push whose second step is still to come is told from an empty queue, in which a consumer
+    /// would sleep.
+    #[test]
+    fn a_push_in_flight_is_told_from_emptiness() {
+        let (queue, [first, second]) = (Nemesis::new(), [(); 2].map(|()| Link::new()));
+        // SAFETY: there is one consumer, and the links stay where they are.
+        unsafe {
+            assert_eq!(queue.pop(), Popped::Empty);
+            let (before, pushed) = queue.entry.swap(NonNull::from(&first));
+            assert_eq!((before, pushed), (None, Pushed::Quiet));
+            assert_eq!(queue.pop(), Popped::InFlight);
+            queue
+                .head
+                .store((&raw const first).cast_mut(), Ordering::Release);
+            let _ = queue.push(NonNull::from(&second));
+            for link in [&first, &second] {
+                assert_eq!(queue.pop(), Popped::Node(NonNull::from(link)));
+            }
+            assert_eq!(queue.pop(), Popped::Empty);
+        }
     }
 }

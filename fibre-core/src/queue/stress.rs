@@ -11,7 +11,7 @@
 mod random;
 
 use super::link::Link;
-use super::steal_queue::StealQueue;
+use super::steal::StealQueue;
 use super::{Popped, Pushed, QueueKind};
 use random::Random;
 use std::ptr::NonNull;

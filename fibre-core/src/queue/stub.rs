@@ -97,7 +97,7 @@ impl Stub {
         self.pop_last(node, link)
     }
 
-    /// The node behind the stub, which is thereby out of the way; or why there is none.
+    /// Takes the stub out of the way and returns the node behind it, or why there is none.
     #[inline]
     fn pass_stub(&self) -> Result<NonNull<Link>, Popped> {
         match self.stub.next(Ordering::Acquire) {
@@ -117,7 +117,7 @@ impl Stub {
             self.head.store(ptr::null_mut(), Ordering::Relaxed);
             return Popped::Node(node);
         }
-        // Somebody is between its swap and its link.
+        // A producer is between its swap and its link.
         for _ in 0..SPIN_LIMIT {
             if let Some(next) = link.next(Ordering::Acquire) {
                 self.head.store(next.as_ptr(), Ordering::Relaxed);
@@ -127,5 +127,32 @@ impl Stub {
         }
         self.head.store(node.as_ptr(), Ordering::Relaxed);
         Popped::InFlight
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A push whose second step is still to come is told from an empty queue, in which a consumer
+    /// would sleep.
+    #[test]
+    fn a_push_in_flight_is_told_from_emptiness() {
+        let (queue, [first, second]) = (Stub::new(), [(); 2].map(|()| Link::new()));
+        // SAFETY: there is one consumer, and the links stay where they are.
+        unsafe {
+            assert_eq!(queue.pop(), Popped::Empty);
+            let (before, pushed) = queue.entry.swap(NonNull::from(&first));
+            assert_eq!((before, pushed), (None, Pushed::Quiet));
+            assert_eq!(queue.pop(), Popped::InFlight);
+            queue
+                .stub
+                .set_next((&raw const first).cast_mut(), Ordering::Release);
+            let _ = queue.push(NonNull::from(&second));
+            for link in [&first, &second] {
+                assert_eq!(queue.pop(), Popped::Node(NonNull::from(link)));
+            }
+            assert_eq!(queue.pop(), Popped::Empty);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The stack on which a processor's thread handles signals: the one it runs on may be used up.
+//! The stack on which a processor's thread handles signals: the stack it runs on may be used up.
 
 use super::size::PAGE;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// A thread's signal stack; taken away again on drop, on the same thread.
 #[derive(Debug)]
 pub struct AlternateStack {
-    /// The memory.
+    /// The memory of the stack.
     start: *mut libc::c_void,
 }
 
@@ -46,8 +46,8 @@ impl Drop for AlternateStack {
             ss_flags: libc::SS_DISABLE,
             ss_size: Self::SIZE,
         };
-        // SAFETY: the thread that installed it, on its ordinary stack; after the
-        // first call nobody uses the memory.
+        // SAFETY: on the thread that installed it, on its ordinary stack; after the first call the
+        // memory is not in use.
         unsafe {
             libc::sigaltstack(&raw const none, std::ptr::null_mut());
             let _ = rustix::mm::munmap(self.start, Self::SIZE);

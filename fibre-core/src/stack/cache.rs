@@ -19,39 +19,46 @@ const MOST_BYTES: usize = 64 << 20;
 /// The most stacks of one class.
 const MOST: usize = 256;
 
-/// Stacks of a class that stay however long nobody needs them, without their deep pages.
+/// The most stacks of a class that stay, without their deep pages, though they are not needed.
 const KEPT: usize = 16;
 
 /// The most that are taken from below at once.
 const BATCH: usize = 64;
 
-/// See the module text. For one thread only.
+/// The most promises of stacks of one class that are kept for fibres to come.
+const PROMISES: usize = 64;
+
+/// The stacks of one processor. See the module text. For one thread only.
 #[derive(Debug)]
 pub struct StackCache {
-    /// By class; the largest classes have none.
+    /// The shelves, by class; the largest classes have none.
     shelves: UnsafeCell<[Shelf; COMMON]>,
     /// Whether stacks lose what ended fibres left on them.
     wipes: bool,
-    /// When was last looked for what nobody needs.
+    /// When the cache was last looked through for stacks that are not needed.
     looked: Cell<Instant>,
-    /// Whether there may be something that nobody needs: stacks have come since, there are
-    /// many, or the look found some.
+    /// Whether there may be stacks that are not needed: stacks have come since, there are many, or
+    /// the look found some.
     unsettled: Cell<bool>,
 }
 
 /// The stacks of one class.
 #[derive(Debug, Default)]
 struct Shelf {
-    /// The youngest last.
+    /// The stacks, the youngest last.
     stacks: Vec<Stack>,
-    /// The fewest since the last look.
+    /// The fewest stacks since the last look.
     fewest: usize,
-    /// How many, of the oldest, had no deep pages after the last look.
+    /// How many of the oldest had no deep pages after the last look.
     shallow: usize,
-    /// The most before something is to be done: [`KEPT`], or the capacity.
+    /// The number of stacks beyond which something is to be done: [`KEPT`], or the capacity.
     limit: usize,
-    /// How many to take next time that there are none.
+    /// How many stacks to take the next time that there are none.
     batch: usize,
+    /// Promises that no fibre has: see [`StackCache::promise`].
+    promises: usize,
+    /// How many promises to get the next time that there are none.
+    promise_batch: usize,
 }
 
 impl StackCache {
@@ -95,19 +102,71 @@ impl StackCache {
         self.take_from_below(class, depot)
     }
 
-    /// Gets a batch, and takes one of it.
+    /// Promises a stack of this class to a fibre, which [`redeem`](Self::redeem)s it, here or at
+    /// another processor. Costs addresses, and no memory. Promises come from the system in batches,
+    /// and those that were not needed, as a stack was here already, serve the next fibres.
+    ///
+    /// # Errors
+    ///
+    /// [`StackError`], when no more stacks can be made.
+    #[inline]
+    pub fn promise(&self, class: usize, depot: &Depot) -> Result<(), StackError> {
+        if let Some(shelf) = self.shelves().get_mut(class)
+            && shelf.promises > 0
+        {
+            shelf.promises -= 1;
+            return Ok(());
+        }
+        self.promise_from_below(class, depot)
+    }
+
+    /// Gets a batch of promises, and gives one of them.
     #[cold]
-    fn take_from_below(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+    fn promise_from_below(&self, class: usize, depot: &Depot) -> Result<(), StackError> {
         let Some(shelf) = self.shelves().get_mut(class) else {
-            return pool::take_one(class);
+            return pool::promise(class, 1).map(drop);
         };
-        let wanted = shelf.batch.clamp(1, BATCH.min(capacity(class) / 2));
-        shelf.batch = wanted * 2;
-        shelf.fewest = 0;
+        let wanted = shelf.promise_batch.clamp(1, PROMISES / 2);
+        shelf.promise_batch = wanted * 2;
         self.unsettled.set(true);
+        let more = pool::promise(class, wanted).or_else(|_| {
+            // Unused stacks here would do instead.
+            pool::put(class, shelf.stacks.drain(..));
+            shelf.fewest = 0;
+            depot.surrender(class);
+            pool::promise(class, 1)
+        })?;
+        shelf.promises += more - 1;
+        Ok(())
+    }
+
+    /// Takes the stack that a fibre has been promised.
+    ///
+    /// # Errors
+    ///
+    /// [`StackError`], when the kernel has no memory for its guard; the promise stands.
+    #[inline]
+    pub fn redeem(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+        let Some(shelf) = self.shelves().get_mut(class) else {
+            return pool::redeem_one(class);
+        };
+        if let Some(stack) = shelf.stacks.pop() {
+            shelf.fewest = shelf.fewest.min(shelf.stacks.len());
+            shelf.keep_promises(class, 1);
+            return Ok(stack);
+        }
+        self.redeem_from_below(class, depot)
+    }
+
+    /// The part of [`redeem`](Self::redeem) for a processor without a stack.
+    #[cold]
+    fn redeem_from_below(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+        let (shelf, wanted) = self.next_batch(class);
         depot.take(class, wanted, &mut shelf.stacks);
         if shelf.stacks.is_empty() {
-            pool::take(class, wanted, &mut shelf.stacks)?;
+            pool::take(class, wanted, true, &mut shelf.stacks)?;
+        } else {
+            shelf.keep_promises(class, 1);
         }
         match shelf.stacks.pop() {
             Some(stack) => Ok(stack),
@@ -115,7 +174,42 @@ impl StackCache {
         }
     }
 
-    /// Gives a stack back that nobody runs on.
+    /// Takes a promise back: its fibre will not be made.
+    pub fn unpromise(&self, class: usize) {
+        match self.shelves().get_mut(class) {
+            Some(shelf) => shelf.keep_promises(class, 1),
+            None => pool::forgive(class, 1),
+        }
+    }
+
+    /// A shelf of a common class without stacks, and how many it should take.
+    fn next_batch(&self, class: usize) -> (&mut Shelf, usize) {
+        let shelf = &mut self.shelves()[class];
+        let wanted = shelf.batch.clamp(1, BATCH.min(capacity(class) / 2));
+        shelf.batch = wanted * 2;
+        shelf.fewest = 0;
+        self.unsettled.set(true);
+        (shelf, wanted)
+    }
+
+    /// Gets a batch, and takes one stack of it.
+    #[cold]
+    fn take_from_below(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+        if class >= COMMON {
+            return pool::take_one(class);
+        }
+        let (shelf, wanted) = self.next_batch(class);
+        depot.take(class, wanted, &mut shelf.stacks);
+        if shelf.stacks.is_empty() {
+            pool::take(class, wanted, false, &mut shelf.stacks)?;
+        }
+        match shelf.stacks.pop() {
+            Some(stack) => Ok(stack),
+            None => unreachable!("the pool gave no stack and no error"),
+        }
+    }
+
+    /// Takes back a stack that is not in use.
     #[inline]
     pub fn put(&self, stack: Stack, depot: &Depot) {
         let class = stack.class();
@@ -130,7 +224,7 @@ impl StackCache {
         }
     }
 
-    /// When to look for what nobody needs, if there may be something.
+    /// When to look for stacks that are not needed, if there may be some.
     #[inline]
     #[must_use]
     pub fn decay_due(&self, depot: &Depot) -> Option<Instant> {
@@ -138,7 +232,7 @@ impl StackCache {
         unsettled.then(|| self.looked.get() + decay::INTERVAL)
     }
 
-    /// Sends on what nobody has needed since the last look, if that was long enough ago.
+    /// Sends on the stacks that were not needed since the last look, if that was long enough ago.
     pub fn decay(&self, now: Instant, depot: &Depot) {
         if now < self.looked.get() + decay::INTERVAL {
             return;
@@ -154,8 +248,8 @@ impl StackCache {
 }
 
 impl Shelf {
-    /// There are more than usual; from now on as many as may be. Or more than that: gives the
-    /// older half to the cluster.
+    /// Deals with more stacks than the limit: the limit grows to the capacity; beyond that, the
+    /// older half goes to the cluster.
     #[cold]
     fn grow_or_spill(&mut self, class: usize, depot: &Depot) {
         let capacity = capacity(class);
@@ -170,9 +264,26 @@ impl Shelf {
         self.shallow = 0;
     }
 
-    /// Sends stale stacks to the system, and has the deep pages of the idle ones that stay.
-    /// `true`: it should be looked at again.
+    /// Keeps promises for the next fibres, unless there are many, or others ask for stacks in vain.
+    #[inline]
+    fn keep_promises(&mut self, class: usize, more: usize) {
+        self.promises += more;
+        if self.promises > PROMISES || pool::is_scarce(class) {
+            self.forgive(class);
+        }
+    }
+
+    /// Gives all promises back.
+    #[cold]
+    fn forgive(&mut self, class: usize) {
+        pool::forgive(class, std::mem::take(&mut self.promises));
+    }
+
+    /// Sends stale stacks to the system, and the deep pages of the idle ones that stay. `true`: the
+    /// shelf should be looked at again.
     fn decay(&mut self, class: usize) -> bool {
+        self.forgive(class);
+        self.promise_batch /= 2;
         let stale = if pool::is_scarce(class) {
             // Others have asked in vain.
             self.stacks.len()
@@ -205,6 +316,7 @@ impl Drop for StackCache {
     fn drop(&mut self) {
         for (class, shelf) in self.shelves.get_mut().iter_mut().enumerate() {
             pool::put(class, shelf.stacks.drain(..));
+            shelf.forgive(class);
         }
     }
 }

@@ -1,20 +1,20 @@
-//! When memory of a burst goes back.
+//! When the memory of a burst goes back to the kernel.
 //!
-//! Each level counts the fewest stacks it has had since it last looked: so many were needed by
-//! nobody in that time. A part of these goes on to the next level, the more the more there
-//! are, so that a burst's memory is gone after seconds while a pause of a tenth of a second costs
-//! little. Processors look when they are serviced, and wake up from a rest for it as long as
-//! there is something to look at.
+//! Each level counts the fewest stacks it has had since it last looked: so many were not needed in
+//! that time. A part of these goes on to the next level, the more the more there are, so that a
+//! burst's memory is gone after seconds while a pause of a tenth of a second costs little.
+//! Processors look when they are serviced, and wake up from a rest for it as long as there is
+//! something to look at.
 
 use std::time::Duration;
 
 /// The time between two looks.
 pub(super) const INTERVAL: Duration = Duration::from_millis(100);
 
-/// The most that go at one look: about half a millisecond's work.
+/// The most stacks that go at one look: about half a millisecond's work.
 const MOST: usize = 1024;
 
-/// The fewest, unless there are fewer.
+/// The fewest stacks that go, unless there are fewer.
 const FEWEST: usize = 64;
 
 /// How many stacks should go, when so many have not been needed.

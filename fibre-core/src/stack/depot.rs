@@ -1,8 +1,8 @@
 //! The cluster level: warm stacks that the cluster's processors exchange.
 //!
-//! A processor takes and brings batches. What comes here has given back its deep pages and
-//! keeps its top ones, so that fibres which come and go by the thousand fault in nothing; what
-//! has not been needed for a while goes on to the system level ([`super::pool`]).
+//! A processor takes and brings batches. A stack that comes here has given back its deep pages and
+//! keeps its top ones, so that fibres which come and go by the thousand fault in nothing. A stack
+//! that has not been needed for a while goes on to the system level ([`super::pool`]).
 
 use super::error::StackError;
 use super::size::COMMON;
@@ -16,30 +16,30 @@ use std::time::Instant;
 /// The most stacks of one class: as many may keep 4 to 8 KiB each.
 const CAPACITY: usize = 32 * 1024;
 
-/// See the module text.
+/// The warm stacks of one cluster. See the module text.
 #[derive(Debug, Default)]
 pub struct Depot {
-    /// By class.
+    /// The shelves, by class.
     shelves: [Mutex<Shelf>; COMMON],
     /// How many stacks are here: changed under a lock, and read as a hint.
     count: AtomicUsize,
-    /// When was last looked for what nobody needs. `None`: not yet.
+    /// When the depot was last looked through for stacks that are not needed. `None`: not yet.
     looked: Mutex<Option<Instant>>,
 }
 
 /// The stacks of one class.
 #[derive(Debug, Default)]
 struct Shelf {
-    /// Warm; the youngest last.
+    /// The warm stacks, the youngest last.
     stacks: Vec<Stack>,
-    /// The fewest since the last look.
+    /// The fewest stacks since the last look.
     fewest: usize,
 }
 
 impl Depot {
     /// Takes at most `wanted` stacks of a class, which are appended to `stacks`.
     pub(super) fn take(&self, class: usize, wanted: usize, stacks: &mut Vec<Stack>) {
-        if self.is_empty() {
+        if self.is_empty() || stacks.try_reserve(wanted).is_err() {
             return;
         }
         let mut shelf = self.shelves[class].lock();
@@ -50,8 +50,8 @@ impl Depot {
         shelf.fewest = shelf.fewest.min(left);
     }
 
-    /// Takes one stack of a class, for somebody who is none of the processors; from the system if
-    /// there is none here.
+    /// Takes one stack of a class, for a caller that is no processor of the cluster; from the
+    /// system if there is none here.
     ///
     /// # Errors
     ///
@@ -64,7 +64,39 @@ impl Depot {
         stacks.pop().map_or_else(|| pool::take_one(class), Ok)
     }
 
-    /// Takes what a processor has too much of, without deep pages.
+    /// Promises a stack of a class, for a caller that is no processor of the cluster.
+    ///
+    /// # Errors
+    ///
+    /// [`StackError`], when no more stacks can be made.
+    pub fn promise_one(&self, class: usize) -> Result<(), StackError> {
+        let more = pool::promise(class, 1).or_else(|_| {
+            self.surrender(class);
+            pool::promise(class, 1)
+        });
+        more.map(drop)
+    }
+
+    /// Takes back a promise of [`promise_one`](Self::promise_one).
+    pub fn unpromise_one(class: usize) {
+        pool::forgive(class, 1);
+    }
+
+    /// Sends all stacks of a class to the system, where they can be promised.
+    #[cold]
+    pub(super) fn surrender(&self, class: usize) {
+        if class >= COMMON || self.is_empty() {
+            return;
+        }
+        let mut shelf = self.shelves[class].lock();
+        let stacks = std::mem::take(&mut shelf.stacks);
+        shelf.fewest = 0;
+        self.count.fetch_sub(stacks.len(), Ordering::Relaxed);
+        drop(shelf);
+        pool::put(class, stacks.into_iter());
+    }
+
+    /// Takes the stacks that a processor has too many of, without deep pages.
     pub(super) fn put(&self, class: usize, mut stacks: impl ExactSizeIterator<Item = Stack>) {
         let mut shelf = self.shelves[class].lock();
         let room = CAPACITY.saturating_sub(shelf.stacks.len());
@@ -76,17 +108,17 @@ impl Depot {
         pool::put(class, stacks);
     }
 
-    /// Whether nothing is here. A hint.
+    /// Whether there are no stacks here. A hint.
     pub(super) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Sends on what nobody has needed since the last look, if that was long enough ago.
+    /// Sends on the stacks that were not needed since the last look, if that was long enough ago.
     pub(super) fn decay(&self, now: Instant) {
         if self.is_empty() {
             return;
         }
-        // Whoever holds it does what is to be done.
+        // The thread that holds it does what is to be done.
         let Some(mut looked) = self.looked.try_lock() else {
             return;
         };
@@ -97,7 +129,7 @@ impl Depot {
         for (class, shelf) in self.shelves.iter().enumerate() {
             let mut shelf = shelf.lock();
             let stale = decay::stale(shelf.fewest);
-            // The oldest.
+            // The oldest stacks.
             let stacks: Vec<Stack> = shelf.stacks.drain(..stale).collect();
             shelf.fewest = shelf.stacks.len();
             self.count.fetch_sub(stale, Ordering::Relaxed);

@@ -1,10 +1,9 @@
 //! Making memory below stacks untouchable.
 //!
-//! `MADV_GUARD_INSTALL` (Linux 6.13) marks page-table entries and needs no
-//! mapping of its own, so a million guards fit into one process. Older kernels
-//! get `mprotect`, which splits the mapping; those are counted, and refused well
-//! before the process runs out of mappings, because at the limit it is other
-//! people's allocations that fail. A guard is never silently left out.
+//! `MADV_GUARD_INSTALL` (Linux 6.13) marks page-table entries and needs no mapping of its own, so a
+//! million guards fit into one process. Older kernels get `mprotect`, which splits the mapping.
+//! Those guards are counted, and refused well before the process runs out of mappings, because at
+//! the limit allocations elsewhere in the program fail. A guard is never silently left out.
 //!
 //! Memory that a process has locked (`mlockall`) takes no markers, and would give no pages
 //! back: a slab that turns out to be locked is unlocked as a whole, which costs no mappings.
@@ -16,22 +15,26 @@ use rustix::io::Errno;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Mappings that guards by `mprotect` leave to everybody else.
+/// How many mappings guards by `mprotect` leave to the rest of the program.
 const MAPPINGS_FOR_OTHERS: usize = 8192;
 
 /// Whether the kernel has been found to lack `MADV_GUARD_INSTALL`.
 static NO_MARKERS: AtomicBool = AtomicBool::new(false);
+
+/// Whether markers have been made.
+static MARKED: AtomicBool = AtomicBool::new(false);
 
 /// Guards made by `mprotect`.
 static PROTECTED: AtomicUsize = AtomicUsize::new(0);
 
 const _: () = assert!(STACKS_PER_SLAB <= PIECES);
 
-/// Guards stacks of a slab, `count` of them from `first`; returns how many it were, at least one.
+/// Guards stacks of a slab, `count` of them from `first`; returns how many were guarded, at least
+/// one.
 ///
 /// # Safety
 ///
-/// The slab is the caller's, and nobody uses these stacks.
+/// The slab is the caller's, and these stacks are not in use.
 pub(super) unsafe fn install(slab: &Slab, first: usize, count: usize) -> Result<usize, StackError> {
     let mut guards = [Piece {
         start: 0,
@@ -43,6 +46,7 @@ pub(super) unsafe fn install(slab: &Slab, first: usize, count: usize) -> Result<
     }
     // SAFETY: passed on.
     if markers_wanted() && unsafe { mark(slab, guards) } {
+        MARKED.store(true, Ordering::Relaxed);
         return Ok(count);
     }
     let mut done = 0;
@@ -64,6 +68,17 @@ pub(super) fn uninstalled(slab: &Slab) {
     PROTECTED.fetch_sub(protected, Ordering::Relaxed);
 }
 
+/// Whether guards may be refused, and not for want of memory only: guards by `mprotect` are
+/// mappings, and the number of a process' mappings is limited.
+pub(super) fn may_be_refused() -> bool {
+    !markers_wanted()
+}
+
+/// Whether it is known how stacks are guarded: some have been.
+pub(super) fn is_known() -> bool {
+    !markers_wanted() || MARKED.load(Ordering::Relaxed)
+}
+
 /// Whether page-table markers should be tried (not with `FIBRE_GUARD=mprotect`).
 fn markers_wanted() -> bool {
     static ENVIRONMENT: OnceLock<bool> = OnceLock::new();
@@ -78,14 +93,14 @@ fn markers_wanted() -> bool {
 ///
 /// As for [`install`].
 unsafe fn mark(slab: &Slab, guards: &[Piece]) -> bool {
-    // SAFETY: guards of stacks that nobody uses.
+    // SAFETY: guards of stacks that are not in use.
     match unsafe { system::advise_each(guards, Advice::Guard) } {
         Ok(()) => return true,
         Err(Errno::INVAL) => {}
         Err(_) => return false,
     }
     // The kernel does not know them, or the memory is locked.
-    // SAFETY: our slab; who is on its stacks does not notice.
+    // SAFETY: our slab; fibres on its stacks do not notice.
     let unlocked = unsafe { system::unlock(slab.whole()) };
     // SAFETY: as above.
     match unsafe { system::advise_each(guards, Advice::Guard) } {
@@ -96,7 +111,7 @@ unsafe fn mark(slab: &Slab, guards: &[Piece]) -> bool {
     false
 }
 
-/// A guard by `mprotect`, within the limit.
+/// Makes a guard by `mprotect`, within the limit.
 ///
 /// # Safety
 ///
@@ -127,4 +142,16 @@ fn max_map_count() -> usize {
             .and_then(|text| text.trim().parse().ok())
             .unwrap_or(DEFAULT)
     })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::{NO_MARKERS, Ordering};
+
+    /// Runs `f` as if the kernel had no markers.
+    pub(in super::super) fn without_markers(f: impl FnOnce()) {
+        let before = NO_MARKERS.swap(true, Ordering::Relaxed);
+        f();
+        NO_MARKERS.store(before, Ordering::Relaxed);
+    }
 }

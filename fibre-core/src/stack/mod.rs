@@ -8,12 +8,13 @@
 //!    limit                     base
 //! ```
 //!
-//! * A fibre gets its stack when it first runs and gives it back when it ends, to its
+//! * A fibre gets its stack when it first runs; if its spawner can report an error, it has the
+//!   promise of one when it is made ([`pool`]). It gives the stack back when it ends, to its
 //!   processor's [`StackCache`], which is last-in first-out: short fibres share one hot stack.
 //! * Sizes are powers of two: *classes*. Free stacks of a class lie at three levels: processor
 //!   (hot: with all pages), cluster ([`Depot`]; warm: with the top pages) and system ([`pool`];
-//!   cold: without pages). They move in batches: down when wanted, up when there are too many
-//!   or nobody has needed them for a while ([`decay`]).
+//!   cold: without pages). They move in batches: down when wanted, up when there are too many or
+//!   they have not been needed for a while ([`decay`]).
 //! * Below each stack lie 64 KiB that cannot be touched (see [`guard`]): code built
 //!   without stack probes may step over a single page.
 //! * The base is lowered by a small multiple of 64 bytes, another one for
@@ -21,9 +22,24 @@
 //!   same few cache sets.
 //! * Above the base is the *nameplate*: the address of the fibre that is on the stack. With the
 //!   list of slabs ([`slab`]) it tells whose guard has been touched ([`overflow`]).
+//! * Colour, nameplate and the runtime's own frames lie in a page that comes on top of the size
+//!   that was asked for: all of that size belongs to the fibre's own function.
+//!
+//! Files:
+//!
+//! * `context`: a computation on a stack of its own, which can be left and resumed;
+//! * `size`: how large stacks are, and their classes;
+//! * `error`: why there is no stack;
+//! * `system`: the system calls that stacks are made with;
+//! * `pages`: the memory under stacks: populated, looked at, given back;
+//! * `depot`: the cluster level: warm stacks that processors exchange;
+//! * `cache`: the processor level: the stacks of its next fibres, hot first;
+//! * `statistics`: how many stacks there are, and how deep they have been used;
+//! * `alternate`: the stack on which a processor's thread handles signals.
 
 mod alternate;
 mod cache;
+pub mod context;
 mod decay;
 mod depot;
 mod error;
@@ -40,8 +56,8 @@ pub use alternate::AlternateStack;
 pub use cache::StackCache;
 pub use depot::Depot;
 pub use error::StackError;
-pub use overflow::{Fibre, Informant, install as install_overflow_report};
-pub use pool::{is_any_scarce, is_scarce, put_cold, take_one};
+pub use overflow::{Fibre, OverflowHook, install as install_overflow_report};
+pub use pool::{put_cold, take_one};
 pub use size::{DEFAULT_STACK_SIZE, GUARD_SIZE, MIN_STACK_SIZE, class_of, round_size};
 pub use slab::Stack;
 pub use statistics::{StackClass, bounds_at, depth_at, stack_statistics};

@@ -1,54 +1,59 @@
 //! Says which fibre has overflowed its stack before the process ends.
 //!
-//! A SIGSEGV whose address lies in the guard of any fibre's stack is reported and aborts: nearly
-//! always the stack is that of the fibre which runs on this thread; else the report names both,
-//! the one that ran and the one whose stack it came below. Any other fault goes to
-//! whoever handled the signal before us (std's own report for threads, a crash handler of the
-//! program).
+//! A SIGSEGV whose address lies in the guard of any fibre's stack is reported and aborts. Nearly
+//! always the stack is that of the fibre which runs on this thread; else the report names both, the
+//! fibre that ran and the fibre below whose stack it came. Any other fault goes to the handler that
+//! was there before (std's own report for threads, a crash handler of the program).
 //!
-//! The handler runs on an [`AlternateStack`](super::alternate::AlternateStack), which each processor
-//! installs, and does only what a signal handler may: it reads plain memory and writes to
-//! file descriptor 2. The owner of somebody else's stack may end meanwhile; so what is said about
-//! it comes last.
+//! The handler runs on an [`AlternateStack`](super::alternate::AlternateStack), which each
+//! processor installs, and does only what a signal handler may: it reads plain memory and writes to
+//! file descriptor 2. The owner of another fibre's stack may end meanwhile; so its part of the
+//! report comes last.
 
-use super::size::{DEFAULT_STACK_SIZE, GUARD_SIZE};
+use super::size::GUARD_SIZE;
 use super::slab;
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::sync::{Once, OnceLock};
 
-/// What is said about a fibre.
+/// What a report says of a fibre.
 #[derive(Debug)]
 pub struct Fibre<'a> {
     /// Its number.
     pub id: u64,
+    /// What its makers call it: a fibre, a thread.
+    pub noun: &'a str,
     /// Its name, if it has one.
     pub name: Option<&'a str>,
+    /// How its program gives such fibres larger stacks.
+    pub remedy: &'a str,
+    /// Bytes of the stacks of fibres that ask for no size.
+    pub default: usize,
 }
 
-/// Hands what is said about the owner of a nameplate to the second argument.
+/// Hands the description of the owner that a nameplate names to the second argument.
 type Describe = unsafe fn(*const (), &mut dyn FnMut(Fibre<'_>));
 
-/// How the handler asks. Async-signal-safe.
+/// The functions by which the handler learns about fibres. Async-signal-safe.
 #[derive(Debug)]
-pub struct Informant {
+pub struct OverflowHook {
     /// The fibre that runs on this thread, as its stack's nameplate has it; null if none does.
     pub who_runs: fn() -> *const (),
-    /// Tells about a fibre that a nameplate names.
+    /// Describes a fibre that a nameplate names.
     pub describe: Describe,
 }
 
-/// Set before the handler is.
-static INFORMANT: OnceLock<Informant> = OnceLock::new();
+/// The hook; set before the handler is.
+static OVERFLOW_HOOK: OnceLock<OverflowHook> = OnceLock::new();
 
-/// Who handled SIGSEGV before.
+/// The handler of SIGSEGV before ours.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Installs the handler, once per process.
-pub fn install(informant: Informant) {
+pub fn install(informant: OverflowHook) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let _ = INFORMANT.set(informant);
+        let _ = OVERFLOW_HOOK.set(informant);
         // SAFETY: the handler is async-signal-safe, see the module text; reading
         // the previous action first means that it is there when it is needed.
         unsafe {
@@ -64,13 +69,13 @@ pub fn install(informant: Informant) {
     });
 }
 
-/// The handler.
+/// Handles a SIGSEGV.
 extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo to an SA_SIGINFO handler.
     let address = unsafe { (*info).si_addr() }.addr();
     if let Some((slab, index)) = slab::find(address)
         && address < slab.guard(index).start + GUARD_SIZE
-        && let Some(informant) = INFORMANT.get()
+        && let Some(informant) = OVERFLOW_HOOK.get()
     {
         report(informant, slab.owner(index), slab.stack_size());
         // SAFETY: aborting is allowed in a signal handler.
@@ -80,54 +85,54 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
 }
 
 /// Writes the report: `owner`'s stack of so many bytes has been overrun.
-fn report(informant: &Informant, owner: *const (), size: usize) {
+fn report(informant: &OverflowHook, owner: *const (), size: usize) {
     let culprit = (informant.who_runs)();
     if !culprit.is_null() && culprit == owner {
-        // SAFETY: it runs on this thread, hence is there.
+        // SAFETY: the fibre runs on this thread, hence exists.
         unsafe {
             (informant.describe)(owner, &mut |fibre| {
                 let (name, id) = (fibre.name.unwrap_or("unnamed"), fibre.id);
-                say(format_args!(
-                    "fibre: stack overflow in fibre '{name}' (id {id}): its stack of {size} bytes \
+                let (noun, remedy, default) = (fibre.noun, fibre.remedy, fibre.default);
+                warn(format_args!(
+                    "fibre: stack overflow in {noun} '{name}' (id {id}): its stack of {size} bytes \
                      is used up\n\
-                     fibre: give it a larger one (Builder::stack_size; the default is \
-                     {DEFAULT_STACK_SIZE})\n"
+                     fibre: give it a larger one ({remedy}; the default is {default})\n"
                 ));
             });
         }
         return;
     }
     if culprit.is_null() && owner.is_null() {
-        return say(format_args!(
+        return warn(format_args!(
             "fibre: stack overflow in a thread that runs no fibre: its stack of {size} bytes is \
              used up\n"
         ));
     }
-    say(format_args!("fibre: stack overflow: "));
+    warn(format_args!("fibre: stack overflow: "));
     name(informant, culprit, "a thread that runs no fibre");
-    say(format_args!(
+    warn(format_args!(
         " touched the guard below a stack of {size} bytes, that of "
     ));
     name(informant, owner, "no fibre");
-    say(format_args!("\n"));
+    warn(format_args!("\n"));
 }
 
-/// Writes who it is.
-fn name(informant: &Informant, fibre: *const (), nobody: &str) {
+/// Writes the fibre's description.
+fn name(informant: &OverflowHook, fibre: *const (), nobody: &str) {
     if fibre.is_null() {
-        return say(format_args!("{nobody}"));
+        return warn(format_args!("{nobody}"));
     }
-    // SAFETY: it runs here, or was on that stack a moment ago; see the module text.
+    // SAFETY: the fibre runs here, or was on that stack a moment ago; see the module text.
     unsafe {
         (informant.describe)(fibre, &mut |fibre| {
             let (name, id) = (fibre.name.unwrap_or("unnamed"), fibre.id);
-            say(format_args!("fibre '{name}' (id {id})"));
+            warn(format_args!("{} '{name}' (id {id})", fibre.noun));
         });
     }
 }
 
 /// Writes without allocating.
-fn say(words: std::fmt::Arguments<'_>) {
+fn warn(words: std::fmt::Arguments<'_>) {
     let mut text = [0_u8; 512];
     let mut rest = &mut text[..];
     let _ = rest.write_fmt(words);

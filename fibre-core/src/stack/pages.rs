@@ -15,6 +15,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Bytes at the top of a warm stack that keep their pages: what nearly every fibre touches.
 const KEPT: usize = 2 * PAGE;
 
+/// Pages in a row that are not in memory, below which nothing is looked for: more than a frame has,
+/// and what is looked at in one call.
+const GAP: usize = 256;
+
 /// The deepest use seen, by class.
 static DEEPEST: [AtomicUsize; CLASSES] = [const { AtomicUsize::new(0) }; CLASSES];
 
@@ -22,7 +26,7 @@ static DEEPEST: [AtomicUsize; CLASSES] = [const { AtomicUsize::new(0) }; CLASSES
 pub(super) fn release_deep(stacks: &[Stack]) {
     each(stacks, Advice::Release, |stack| Piece {
         start: stack.guard().end,
-        length: stack.size() - KEPT,
+        length: stack.length() - KEPT,
     });
 }
 
@@ -30,14 +34,14 @@ pub(super) fn release_deep(stacks: &[Stack]) {
 pub(super) fn release_all(stacks: &[Stack]) {
     each(stacks, Advice::Release, |stack| Piece {
         start: stack.guard().end,
-        length: stack.size(),
+        length: stack.length(),
     });
 }
 
 /// Fetches the top pages of cold stacks, which costs less than one fault for each.
 pub(super) fn warm(stacks: &[Stack]) {
     each(stacks, Advice::Populate, |stack| Piece {
-        start: stack.guard().end + stack.size() - PAGE,
+        start: stack.guard().end + stack.length() - PAGE,
         length: PAGE,
     });
 }
@@ -56,8 +60,8 @@ fn each(stacks: &[Stack], advice: Advice, part: impl Fn(&Stack) -> Piece) {
         for (piece, stack) in pieces.iter_mut().zip(stacks) {
             *piece = part(stack);
         }
-        // SAFETY: whoever has a stack has it for himself, and nobody runs on it; nothing on it
-        // is read again before it is written, but the owner's address, which is null.
+        // SAFETY: the caller owns the stacks, and nobody runs on them; nothing on them is read
+        // again before it is written, but the owner's address, which is null.
         let done = unsafe { system::advise_each(&pieces[..stacks.len()], advice) };
         if done.is_err() && advice == Advice::Release {
             stacks
@@ -69,10 +73,10 @@ fn each(stacks: &[Stack], advice: Advice, part: impl Fn(&Stack) -> Piece) {
 }
 
 /// Gives a part of a stack back that the process may have locked since its slab was made. Locked
-/// pages do not go, and what is on them would stay; so the slab is unlocked.
+/// pages do not go, and their content would stay; so the slab is unlocked.
 #[cold]
 fn release_locked(stack: &Stack, piece: Piece) {
-    // SAFETY: as in `each`; who is on the slab's other stacks does not notice.
+    // SAFETY: as in `each`; fibres on the slab's other stacks do not notice.
     unsafe {
         if system::advise(piece, Advice::Release) == Err(Errno::INVAL)
             && system::unlock(stack.slab.whole()).is_ok()
@@ -100,27 +104,97 @@ pub(super) fn deepest(class: usize) -> usize {
     DEEPEST[class].load(Ordering::Relaxed)
 }
 
-/// How many bytes below `base` lie above the lowest page in memory, and how many bytes are in
-/// memory, of a stack whose lowest byte is at `bottom`.
+/// For a stack whose lowest byte is at `bottom`: how many bytes below `base` lie above the lowest
+/// page in memory, and how many bytes are in memory. The search goes down from the top, and stops
+/// at [`GAP`] pages in a row that are not in memory: that takes as long as the stack has been used
+/// deep, however much is reserved for it.
 pub(super) fn depth_and_residence(bottom: usize, base: usize) -> (usize, usize) {
-    /// Pages looked at in one call.
-    const WINDOW: usize = 1024;
-    let mut window = [0_u8; WINDOW];
-    let (mut lowest, mut resident) = (None, 0);
-    let mut start = bottom;
-    while start < base {
-        let length = (base - start).next_multiple_of(PAGE).min(WINDOW * PAGE);
-        let pages = &mut window[..length / PAGE];
-        if system::residence(Piece { start, length }, pages).is_ok() {
-            let there = |page: &&u8| **page & 1 != 0;
-            resident += pages.iter().filter(there).count() * PAGE;
-            let first = pages.iter().position(|page| page & 1 != 0);
-            lowest = lowest.or(first.map(|page| start + page * PAGE));
+    look_down(bottom, base, system::residence)
+}
+
+/// The search of [`depth_and_residence`]; `residence` reports which pages are in memory.
+fn look_down(
+    bottom: usize,
+    base: usize,
+    mut residence: impl FnMut(Piece, &mut [u8]) -> Result<(), Errno>,
+) -> (usize, usize) {
+    let mut window = [0_u8; GAP];
+    let (mut lowest, mut resident, mut absent) = (base, 0, 0);
+    let mut end = base.next_multiple_of(PAGE);
+    while end > bottom && absent < GAP {
+        let pages = &mut window[..GAP.min((end - bottom) / PAGE)];
+        let length = pages.len() * PAGE;
+        end -= length;
+        let looked = residence(Piece { start: end, length }, pages);
+        let is_there = |page: &u8| looked.is_ok() && page & 1 != 0;
+        match pages.iter().position(is_there) {
+            Some(first) => (lowest, absent) = (end + first * PAGE, first),
+            None => absent += pages.len(),
         }
-        start += length;
+        resident += pages.iter().filter(|page| is_there(page)).count() * PAGE;
     }
-    (
-        lowest.map_or(0, |lowest| base.saturating_sub(lowest)),
-        resident,
-    )
+    (base.saturating_sub(lowest), resident)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks at a stack of `size` bytes of which the pages `there` are in memory, counted from the
+    /// top; returns what was found, and how many pages were asked about.
+    fn look(size: usize, there: &[usize]) -> ((usize, usize), usize) {
+        let bottom = 1 << 46;
+        let base = bottom + size - 16;
+        let mut asked = 0;
+        let found = look_down(bottom, base, |piece, pages| {
+            assert_eq!(piece.length, pages.len() * PAGE);
+            assert!(piece.start >= bottom && piece.start + piece.length <= bottom + size);
+            asked += pages.len();
+            for (index, page) in pages.iter_mut().enumerate() {
+                let from_top = (bottom + size - piece.start) / PAGE - 1 - index;
+                *page = u8::from(there.contains(&from_top));
+            }
+            Ok(())
+        });
+        (found, asked)
+    }
+
+    #[test]
+    fn what_has_been_touched_is_found() {
+        let page = |count: usize| count * PAGE;
+        for size in [8, 64, 65, 1000, 1 << 24].map(page) {
+            assert_eq!(look(size, &[]).0, (0, 0));
+            assert_eq!(look(size, &[0]).0, (page(1) - 16, page(1)));
+            assert_eq!(look(size, &[0, 1, 2]).0, (page(3) - 16, page(3)));
+            // A frame with a large array of which only the far end has been used.
+            assert_eq!(look(size, &[0, 7]).0, (page(8) - 16, page(2)));
+        }
+        let deep: Vec<usize> = (0..900).step_by(3).collect();
+        assert_eq!(look(page(1000), &deep).0, (page(898) - 16, page(300)));
+    }
+
+    /// However much is reserved, only a little more is looked at than has been used.
+    #[test]
+    fn what_is_only_reserved_is_not_looked_at() {
+        for bits in [20, 36, 44] {
+            for used in [0, 1, 10, 1000, 5000] {
+                let pages: Vec<usize> = (0..used.min((1 << bits) / PAGE)).collect();
+                let ((depth, _), asked) = look(1 << bits, &pages);
+                assert_eq!(depth.next_multiple_of(PAGE), pages.len() * PAGE);
+                assert!(asked <= pages.len() + 2 * GAP, "2^{bits}, {used}: {asked}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_tell_is_not_asked_for_ever() {
+        let mut asked = 0;
+        let found = look_down(0, 1 << 44, |_, pages| {
+            // What a failed call leaves there means nothing.
+            pages.fill(1);
+            asked += 1;
+            Err(Errno::NOSYS)
+        });
+        assert_eq!((found, asked), ((0, 0), 1));
+    }
 }

@@ -1,9 +1,14 @@
 //! The system level: all stacks of the process that no cluster has, cold.
 //!
-//! One pool per class, each under a lock of its own. Stacks come here without pages and get
-//! their top page when many are taken at once. A pool keeps address space and guards for
-//! [`KEPT_SLABS`] slabs that nobody uses; beyond that, whole mappings are given up, and the
-//! page tables under them.
+//! One pool per class, each under a lock of its own. Stacks come here without pages and get their
+//! top page when many are taken at once. A pool keeps address space and guards for [`KEPT_SLABS`]
+//! unused slabs; beyond that, whole mappings are given up, and the page tables under them.
+//!
+//! A fibre that waits to be run may have the *promise* of a stack instead of one. A promise is a
+//! number: the pool has mapped, ahead of time, as many untaken stacks as it has promised, and hands
+//! these out only to fibres that redeem promises. So what can be refused is refused when a fibre is
+//! made, and neither pages nor page tables are spent before it runs. Guards by `mprotect` can be
+//! refused, too: where these are needed, a promised stack has its guard already.
 
 use super::error::StackError;
 use super::size::CLASSES;
@@ -17,43 +22,56 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Unused slabs that a class keeps: 65,536 stacks of the default size.
 const KEPT_SLABS: usize = 1024;
 
-/// Taking at least so many at once has their top pages fetched: it is a burst.
+/// How many stacks taken at once are a burst, for which top pages are fetched.
 const WORTH_WARMING: usize = 8;
 
 /// The pools, by class.
 static POOLS: [Mutex<Pool>; CLASSES] = [const { Mutex::new(Pool::new()) }; CLASSES];
 
-/// A bit for each class of which a stack has been refused, and none has come since.
+/// A bit for each class of which a stack has been refused, and none has come back since.
 static SCARCE: AtomicU64 = AtomicU64::new(0);
 
 /// The stacks of one class.
 pub(super) struct Pool {
-    /// Slabs of which some stacks are here.
+    /// The slabs that have some of their stacks here.
     partial: Vec<&'static Slab>,
-    /// How many of those are here as a whole.
+    /// How many of those have all of their stacks here.
     unused: usize,
-    /// The slab that is not yet used up.
-    newest: Option<&'static Slab>,
-    /// Records without mappings.
+    /// How many stacks that have been made are here.
+    free: usize,
+    /// Slabs that are not yet used up; the next stacks are made in the last one.
+    fresh: Vec<&'static Slab>,
+    /// How many more stacks can be made in these.
+    unmade: usize,
+    /// How many promises have been given, and neither redeemed nor taken back.
+    promised: usize,
+    /// How many slabs are mapped.
+    slabs: usize,
+    /// Records of slabs without mappings.
     spare: Vec<&'static Slab>,
     /// Stacks mapped so far, for the colours.
     mapped: usize,
 }
 
-/// Takes stacks of a class, at least one and at most `wanted`, which are appended to `stacks`.
+/// Takes stacks of a class, at least one and at most `wanted`, which are appended to `stacks`. With
+/// `redeemed`, one of them redeems a promise.
 ///
 /// # Errors
 ///
-/// [`StackError`], when the kernel gives no memory or no guard for a single one.
-pub(super) fn take(class: usize, wanted: usize, stacks: &mut Vec<Stack>) -> Result<(), StackError> {
+/// [`StackError`], when the kernel gives no memory or no guard for a single one; the promise
+/// stands.
+pub(super) fn take(
+    class: usize,
+    wanted: usize,
+    redeemed: bool,
+    stacks: &mut Vec<Stack>,
+) -> Result<(), StackError> {
     let before = stacks.len();
-    let taken = POOLS[class].lock().take(class, wanted, stacks);
-    let bit = 1 << class;
-    match taken {
-        Err(_) => SCARCE.fetch_or(bit, Ordering::Relaxed),
-        Ok(()) if is_scarce(class) => SCARCE.fetch_and(!bit, Ordering::Relaxed),
-        Ok(()) => 0,
-    };
+    // From here on nothing is lost for want of a place to keep it.
+    let room = stacks.try_reserve(wanted).map_err(|_| NO_MEMORY);
+    let taken = with_all_addresses(class, || {
+        room.and_then(|()| POOLS[class].lock().take(class, wanted, redeemed, stacks))
+    });
     let new = &stacks[before..];
     if new.len() >= WORTH_WARMING {
         pages::warm(new);
@@ -61,21 +79,55 @@ pub(super) fn take(class: usize, wanted: usize, stacks: &mut Vec<Stack>) -> Resu
     taken
 }
 
+/// Promises stacks of a class, at least one and at most `wanted`; returns how many.
+///
+/// # Errors
+///
+/// [`StackError`], as for [`take`].
+pub(super) fn promise(class: usize, wanted: usize) -> Result<usize, StackError> {
+    with_all_addresses(class, || POOLS[class].lock().promise(class, wanted))
+}
+
+/// Takes back promises that will not be redeemed.
+pub(super) fn forgive(class: usize, promises: usize) {
+    if promises > 0 {
+        POOLS[class].lock().forgive(promises);
+    }
+}
+
+/// Runs `f`. If it fails, runs it again once no class keeps addresses that are not in use. Notes
+/// whether stacks of this class are scarce.
+fn with_all_addresses<R>(
+    class: usize,
+    mut f: impl FnMut() -> Result<R, StackError>,
+) -> Result<R, StackError> {
+    /// More than any process has.
+    const ABSURD: usize = 1 << 47;
+    let mut result = f();
+    if result.is_err() && slab_length(class).is_some_and(|length| length < ABSURD) {
+        POOLS
+            .iter()
+            .for_each(|pool| pool.lock().give_up_mappings(0));
+        result = f();
+    }
+    let bit = 1 << class;
+    match result {
+        Err(_) => SCARCE.fetch_or(bit, Ordering::Relaxed),
+        Ok(_) if is_scarce(class) => SCARCE.fetch_and(!bit, Ordering::Relaxed),
+        Ok(_) => 0,
+    };
+    result
+}
+
 /// Whether the last attempt to have a stack of this class has failed.
 #[inline]
-pub fn is_scarce(class: usize) -> bool {
+pub(super) fn is_scarce(class: usize) -> bool {
     SCARCE.load(Ordering::Relaxed) >> class & 1 != 0
 }
 
-/// Whether that is so of any class.
-#[inline]
-pub fn is_any_scarce() -> bool {
-    SCARCE.load(Ordering::Relaxed) != 0
-}
-
-/// Takes back stacks of one class that nobody runs on, and gives their memory to the kernel.
+/// Takes back stacks of one class that are not in use, and gives their memory to the kernel.
 pub(super) fn put(class: usize, stacks: impl ExactSizeIterator<Item = Stack>) {
-    /// At a time: the lock is not held for long.
+    /// How many at a time: the lock is not held for long.
     const BATCH: usize = STACKS_PER_SLAB;
     let mut batch = Vec::with_capacity(stacks.len().min(BATCH));
     let mut stacks = stacks;
@@ -92,10 +144,23 @@ pub(super) fn put(class: usize, stacks: impl ExactSizeIterator<Item = Stack>) {
     }
 }
 
-/// A stack straight from the system.
+/// The error when the allocator has no memory for the records of stacks.
+const NO_MEMORY: StackError = StackError::NoMemory(Errno::NOMEM);
+
+/// Takes a stack straight from the system.
 pub fn take_one(class: usize) -> Result<Stack, StackError> {
-    let mut stacks = Vec::with_capacity(1);
-    take(class, 1, &mut stacks)?;
+    let mut stacks = Vec::new();
+    take(class, 1, false, &mut stacks)?;
+    match stacks.pop() {
+        Some(stack) => Ok(stack),
+        None => unreachable!("the pool gave no stack and no error"),
+    }
+}
+
+/// Redeems a promise straight from the system.
+pub(super) fn redeem_one(class: usize) -> Result<Stack, StackError> {
+    let mut stacks = Vec::new();
+    take(class, 1, true, &mut stacks)?;
     match stacks.pop() {
         Some(stack) => Ok(stack),
         None => unreachable!("the pool gave no stack and no error"),
@@ -120,25 +185,42 @@ impl Pool {
         Self {
             partial: Vec::new(),
             unused: 0,
-            newest: None,
+            free: 0,
+            fresh: Vec::new(),
+            unmade: 0,
+            promised: 0,
+            slabs: 0,
             spare: Vec::new(),
             mapped: 0,
         }
     }
 
-    /// See [`take`].
+    /// How many stacks can be had without fail, beyond those that have been promised.
+    fn unpromised(&self) -> usize {
+        let unmade = if guard::may_be_refused() {
+            0
+        } else {
+            self.unmade
+        };
+        (self.free + unmade).saturating_sub(self.promised)
+    }
+
+    /// Takes stacks, see the function [`take`].
     fn take(
         &mut self,
         class: usize,
         wanted: usize,
+        redeemed: bool,
         stacks: &mut Vec<Stack>,
     ) -> Result<(), StackError> {
         let before = stacks.len();
-        while stacks.len() < before + wanted
+        let mut allowed = self.unpromised() + usize::from(redeemed);
+        while stacks.len() < before + wanted.min(allowed)
             && let Some(slab) = self.partial.last().copied()
         {
             let free = slab.free.load(Ordering::Relaxed);
             self.unused -= usize::from(is_unused(slab));
+            self.free -= 1;
             let left = free & (free - 1);
             slab.free.store(left, Ordering::Relaxed);
             if left == 0 {
@@ -146,10 +228,52 @@ impl Pool {
             }
             stacks.push(slab.stack(free.trailing_zeros() as usize));
         }
-        if stacks.len() > before {
-            return Ok(());
+        if stacks.len() == before {
+            if guard::may_be_refused() {
+                // All promised stacks have been made.
+                allowed = wanted;
+            } else if allowed == 0 {
+                self.map(class)?;
+                allowed = self.unpromised();
+            }
+            self.make(class, wanted.min(allowed), stacks)?;
         }
-        self.make(class, wanted, stacks)
+        self.promised -= usize::from(redeemed);
+        Ok(())
+    }
+
+    /// Promises stacks, see the function [`promise`].
+    fn promise(&mut self, class: usize, wanted: usize) -> Result<usize, StackError> {
+        if !guard::is_known() {
+            self.stock(class, 1)?;
+        }
+        if self.unpromised() == 0 {
+            if guard::may_be_refused() {
+                self.stock(class, wanted)?;
+            } else {
+                self.map(class)?;
+            }
+        }
+        let count = self.unpromised().min(wanted);
+        self.promised += count;
+        Ok(count)
+    }
+
+    /// Takes promises back, see the function [`forgive`].
+    fn forgive(&mut self, promises: usize) {
+        self.promised -= promises;
+        if self.fresh.len() > KEPT_SLABS {
+            self.give_up_mappings(KEPT_SLABS / 2);
+        }
+    }
+
+    /// Makes stacks ahead of time, at most `wanted`.
+    fn stock(&mut self, class: usize, wanted: usize) -> Result<(), StackError> {
+        let mut stacks = Vec::new();
+        stacks.try_reserve(wanted).map_err(|_| NO_MEMORY)?;
+        self.make(class, wanted, &mut stacks)?;
+        self.put(stacks.into_iter());
+        Ok(())
     }
 
     /// Makes new stacks: what the newest slab has left, at most `wanted`.
@@ -159,9 +283,11 @@ impl Pool {
         wanted: usize,
         stacks: &mut Vec<Stack>,
     ) -> Result<(), StackError> {
-        let slab = match self.newest {
-            Some(slab) => slab,
-            None => self.map(class)?,
+        if self.fresh.is_empty() {
+            self.map(class)?;
+        }
+        let Some(slab) = self.fresh.last().copied() else {
+            unreachable!("one has been mapped")
         };
         let first = slab.made.load(Ordering::Relaxed);
         let count = wanted.min(slab.capacity() - first);
@@ -169,31 +295,57 @@ impl Pool {
         let count = unsafe { guard::install(slab, first, count)? };
         let made = first + count;
         slab.made.store(made, Ordering::Relaxed);
+        self.unmade -= count;
         if made == slab.capacity() {
-            self.newest = None;
+            self.fresh.pop();
         }
         stacks.extend((first..made).map(|index| slab.stack(index)));
         Ok(())
     }
 
-    /// Maps a new slab.
-    fn map(&mut self, class: usize) -> Result<&'static Slab, StackError> {
-        let length = slab_length(class).ok_or(StackError::NoMemory(Errno::NOMEM))?;
+    /// Maps a new slab, which becomes the one that stacks are made in.
+    fn map(&mut self, class: usize) -> Result<(), StackError> {
+        let length = slab_length(class).ok_or(NO_MEMORY)?;
+        // Before there is a mapping, which would have to be given up again.
+        self.make_room()?;
+        if self.spare.is_empty() {
+            let slab = Slab::register(class, self.mapped % COLOURS).ok_or(NO_MEMORY)?;
+            self.spare.push(slab);
+        }
         let start = system::map(length).map_err(StackError::NoMemory)?;
-        let colour = self.mapped % COLOURS;
-        let spare = self.spare.pop();
-        let slab = spare.unwrap_or_else(|| Slab::register(class, colour));
+        let Some(slab) = self.spare.pop() else {
+            unreachable!("there is one")
+        };
         slab.set_start(start);
         // Huge pages would commit 2 MiB for a stack that uses 4 KiB. Kernels built
         // without them answer EINVAL, which is as good.
         // SAFETY: our mapping.
         let _ = unsafe { system::advise(slab.whole(), Advice::NoHugePages) };
         self.mapped += slab.capacity();
-        self.newest = Some(slab);
-        Ok(slab)
+        self.unmade += slab.capacity();
+        self.slabs += 1;
+        self.fresh.push(slab);
+        Ok(())
     }
 
-    /// See [`put`].
+    /// Makes room in each list for all slabs and one more, so that none grows when a stack comes
+    /// back.
+    fn make_room(&mut self) -> Result<(), StackError> {
+        let Self {
+            partial,
+            fresh,
+            spare,
+            slabs,
+            ..
+        } = self;
+        let all = *slabs + spare.len() + 1;
+        [partial, fresh, spare]
+            .into_iter()
+            .try_for_each(|list| list.try_reserve(all - list.len()))
+            .map_err(|_| NO_MEMORY)
+    }
+
+    /// Takes stacks back, see the function [`put`].
     fn put(&mut self, stacks: impl Iterator<Item = Stack>) {
         for stack in stacks {
             let slab = stack.slab;
@@ -204,35 +356,55 @@ impl Pool {
             if free == 0 {
                 self.partial.push(slab);
             }
+            self.free += 1;
             self.unused += usize::from(is_unused(slab));
         }
         if self.unused > KEPT_SLABS {
-            self.give_up_mappings();
+            self.give_up_mappings(KEPT_SLABS / 2);
         }
     }
 
-    /// Gives up half of the slabs that nobody uses.
-    fn give_up_mappings(&mut self) {
-        let Self {
-            partial,
-            unused,
-            spare,
-            ..
-        } = self;
-        partial.retain(|slab| {
-            if *unused <= KEPT_SLABS / 2 || !is_unused(slab) {
-                return true;
-            }
-            // SAFETY: all of its stacks are here, so nobody uses the mapping.
-            let unmapped = unsafe { system::unmap(slab.whole()) }.is_ok();
-            if unmapped {
-                slab.set_start(0);
-                guard::uninstalled(slab);
-                spare.push(slab);
-                *unused -= 1;
-            }
-            !unmapped
+    /// Gives up slabs that are not in use and whose stacks have not been promised, but for so many
+    /// that have been used, and so many that have not.
+    #[cold]
+    fn give_up_mappings(&mut self, kept: usize) {
+        let mut unpromised = self.unpromised();
+        let lists = [
+            std::mem::take(&mut self.partial),
+            std::mem::take(&mut self.fresh),
+        ];
+        let [partial, fresh] = lists.map(|mut list| {
+            let is_idle = |slab: &Slab| is_unused(slab) || slab.made.load(Ordering::Relaxed) == 0;
+            let mut idle = list.iter().filter(|slab| is_idle(slab)).count();
+            list.retain(|slab| {
+                let goes = idle > kept && is_idle(slab) && unpromised >= slab.capacity();
+                let unmapped = goes && self.unmap(slab);
+                idle -= usize::from(unmapped);
+                unpromised -= if unmapped { slab.capacity() } else { 0 };
+                !unmapped
+            });
+            list
         });
+        (self.partial, self.fresh) = (partial, fresh);
+    }
+
+    /// Gives up the mapping of a slab that is not in use, and which has been taken off its list.
+    fn unmap(&mut self, slab: &'static Slab) -> bool {
+        // SAFETY: all of its stacks are here, so nobody uses the mapping.
+        let unmapped = unsafe { system::unmap(slab.whole()) }.is_ok();
+        if unmapped {
+            if is_unused(slab) {
+                self.free -= slab.capacity();
+                self.unused -= 1;
+            } else {
+                self.unmade -= slab.capacity();
+            }
+            slab.set_start(0);
+            guard::uninstalled(slab);
+            self.spare.push(slab);
+            self.slabs -= 1;
+        }
+        unmapped
     }
 }
 
@@ -242,93 +414,5 @@ fn is_unused(slab: &Slab) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-mod tests {
-    use super::super::size::{GUARD_SIZE, PAGE, class_of};
-    use super::super::slab;
-    use super::super::system::{Call, faults};
-    use super::*;
-    use corosensei::stack::Stack as _;
-
-    fn take_all(class: usize, count: usize) -> Vec<Stack> {
-        let mut stacks = Vec::new();
-        while stacks.len() < count {
-            take(class, count - stacks.len(), &mut stacks).unwrap();
-        }
-        stacks
-    }
-
-    #[test]
-    fn stacks_are_apart_coloured_and_reused() {
-        let _turn = faults::turn();
-        let class = class_of(48 * 1024);
-        let stacks = take_all(class, 70);
-        let mut bases: Vec<usize> = stacks.iter().map(|stack| stack.base().get()).collect();
-        let colours: std::collections::HashSet<usize> =
-            bases.iter().map(|base| base % PAGE).collect();
-        assert!(colours.len() >= COLOURS, "only {} colours", colours.len());
-        bases.sort_unstable();
-        assert!(bases.windows(2).all(|pair| pair[1] - pair[0] >= GUARD_SIZE));
-        put(class, stacks.into_iter());
-        let mut again: Vec<usize> = take_all(class, 70)
-            .iter()
-            .map(|stack| stack.base().get())
-            .collect();
-        again.sort_unstable();
-        assert_eq!(again, bases);
-    }
-
-    #[test]
-    fn unused_mappings_are_given_up() {
-        let _turn = faults::turn();
-        let class = class_of(64 << 20);
-        let stacks = take_all(class, KEPT_SLABS + 1);
-        let slab = stacks[0].slab;
-        assert_eq!(slab.capacity(), 1);
-        let mapped = || slab::all().filter(|slab| slab.class == class);
-        let mapped = || mapped().filter(|slab| slab.whole().start != 0).count();
-        assert_eq!(mapped(), KEPT_SLABS + 1);
-        put(class, stacks.into_iter());
-        assert_eq!(mapped(), KEPT_SLABS / 2);
-        let stacks = take_all(class, KEPT_SLABS + 1);
-        assert_eq!(mapped(), KEPT_SLABS + 1);
-        put(class, stacks.into_iter());
-    }
-
-    #[test]
-    fn refusals_are_errors_and_pass() {
-        let turn = faults::turn();
-        let class = class_of(16 << 20);
-        let mut stacks = Vec::new();
-        let refused = turn.with(Call::Map, Errno::NOMEM, || take(class, 1, &mut stacks));
-        assert_eq!(refused, Err(StackError::NoMemory(Errno::NOMEM)));
-        assert!(is_scarce(class) && stacks.is_empty());
-        take(class, 1, &mut stacks).unwrap();
-        assert!(!is_scarce(class));
-        put(class, stacks.into_iter());
-    }
-
-    #[test]
-    fn guards_are_protected_or_refused_never_left_out() {
-        let turn = faults::turn();
-        let class = class_of(8 << 20);
-        let mut stacks = Vec::new();
-        // Without markers: by `mprotect`.
-        turn.with(Call::Advise, Errno::NOMEM, || {
-            take(class, 1, &mut stacks).unwrap()
-        });
-        let guarded = stacks[0].slab;
-        assert_eq!(guarded.protected.load(Ordering::Relaxed), 1);
-        // Without that: not at all, and the slab's next stack is the one that was refused.
-        turn.with(Call::Advise, Errno::NOMEM, || {
-            turn.with(Call::Protect, Errno::NOMEM, || {
-                let refused = take(class, 1, &mut stacks);
-                assert_eq!(refused, Err(StackError::NoMemory(Errno::NOMEM)));
-            });
-        });
-        assert_eq!(stacks.len(), 1);
-        take(class, 1, &mut stacks).unwrap();
-        assert!(std::ptr::eq(stacks[1].slab, guarded));
-        put(class, stacks.into_iter());
-    }
-}
+#[path = "pool_tests.rs"]
+mod tests;

@@ -1,4 +1,4 @@
-//! How large stacks are, and their classes.
+//! The sizes of stacks, and their classes.
 
 /// Bytes below each stack that fault.
 pub const GUARD_SIZE: usize = 64 * 1024;
@@ -20,7 +20,7 @@ pub(super) const COMMON: usize = 8;
 #[must_use]
 pub fn round_size(wish: usize) -> usize {
     let size = wish.max(MIN_STACK_SIZE).checked_next_power_of_two();
-    // Beyond all powers of two there is nothing to be had, which the pool will say.
+    // Beyond all powers of two no stack can be had; the pool will say so.
     size.unwrap_or(1 << (usize::BITS - 1))
 }
 
@@ -29,7 +29,7 @@ pub fn round_size(wish: usize) -> usize {
 #[must_use]
 pub fn class_of(wish: usize) -> usize {
     let bits = usize::BITS - (wish.max(MIN_STACK_SIZE) - 1).leading_zeros();
-    // Beyond all powers of two it is the last one, as in `round_size`.
+    // A size beyond all powers of two has the last class, as in `round_size`.
     ((bits - MIN_STACK_SIZE.trailing_zeros()) as usize).min(CLASSES - 1)
 }
 
@@ -39,8 +39,8 @@ pub(super) fn class_size(class: usize) -> usize {
     MIN_STACK_SIZE << class
 }
 
-/// The page size. Kernels with pages of more than 32 KiB are not supported: sizes
-/// and guards are multiples of that.
+/// The page size, the only one that x86-64 has. Sizes, guards and the room above stacks are
+/// multiples of it.
 pub(super) const PAGE: usize = 4096;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Stacks, the slabs where those of one class lie, and whose address is whose.
+//! Stacks, the slabs in which those of one class lie, and which address belongs to which stack.
 //!
 //! A [`Slab`] is the record of one mapping. Records are never freed: a mapping that is given up
 //! leaves its record to the next one of its class. So they form a list that only grows at its
@@ -6,15 +6,16 @@
 //!
 //! # Memory ordering
 //!
-//! `HEAD` is released by whoever hangs a record in front, and acquired by walkers: they see the
-//! record's constants. `start` is stored with release after the mapping exists and loaded with
-//! acquire; a walker that meets a mapping on its way out reads an address nobody uses.
+//! `HEAD` is released by the thread that hangs a record in front, and acquired by walkers: they see
+//! the record's constants. `start` is stored with release after the mapping exists and loaded with
+//! acquire; a walker that meets a mapping on its way out reads an address that is not in use.
 //! Everything else of a record is changed under its class' lock ([`super::pool`]) and needs no
 //! order of its own.
 
-use super::size::{GUARD_SIZE, class_size};
+use super::size::{GUARD_SIZE, PAGE, class_size};
 use super::system::Piece;
 use corosensei::stack::StackPointer;
+use std::alloc::{Layout, alloc};
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -22,8 +23,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 /// The most stacks that one slab holds: as many as a word has bits.
 pub(super) const STACKS_PER_SLAB: usize = 64;
 
-/// Bytes that a slab does not exceed, unless a single stack does.
+/// The most bytes that a slab has, unless a single stack has more.
 const SLAB_LENGTH: usize = 32 << 20;
+
+const _: () = assert!(align_of::<Slab>() >= STACKS_PER_SLAB);
 
 /// Distinct colours; the last one still leaves half of the top page.
 pub(super) const COLOURS: usize = 32;
@@ -31,13 +34,25 @@ pub(super) const COLOURS: usize = 32;
 /// Bytes above a stack's base, where its owner's address lies.
 const NAMEPLATE: usize = 16;
 
-/// All records there are.
+/// Bytes at the top of each stack that come on top of the size that was asked for: nameplate,
+/// colour, and the runtime's frames below the base, for which at least [`ENTRY`] are left.
+const HEADROOM: usize = PAGE;
+
+/// Bytes for the frames between a stack's base and the function that the fibre is to run.
+pub(super) const ENTRY: usize = HEADROOM - COLOURS * 64 - NAMEPLATE;
+
+// Builds that optimise nothing use 930 for a fibre of the C library.
+const _: () = assert!(ENTRY >= 2000);
+
+/// The head of the list of all records.
 static HEAD: AtomicPtr<Slab> = AtomicPtr::new(ptr::null_mut());
 
-/// See the module text.
+/// The record of one mapping. See the module text. Aligned so that a stack's number fits below its
+/// address.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct Slab {
-    /// Where the mapping begins; zero while there is none.
+    /// The address at which the mapping begins; zero while there is none.
     start: AtomicUsize,
     /// The size class of its stacks.
     pub(super) class: usize,
@@ -45,11 +60,11 @@ pub struct Slab {
     colour: usize,
     /// How many stacks have a guard by now: the first ones.
     pub(super) made: AtomicUsize,
-    /// A bit for each that the pool has.
+    /// A bit for each stack that the pool has.
     pub(super) free: AtomicU64,
-    /// How many guards are `mprotect`'s.
+    /// How many guards were made by `mprotect`.
     pub(super) protected: AtomicUsize,
-    /// The record hung in before.
+    /// The record that was hung in before.
     next: *mut Self,
 }
 
@@ -59,42 +74,48 @@ unsafe impl Sync for Slab {}
 unsafe impl Send for Slab {}
 
 impl Slab {
-    /// A record without a mapping, in the list.
-    pub(super) fn register(class: usize, colour: usize) -> &'static Self {
-        let slab = Box::leak(Box::new(Self {
-            start: AtomicUsize::new(0),
-            class,
-            colour,
-            made: AtomicUsize::new(0),
-            free: AtomicU64::new(0),
-            protected: AtomicUsize::new(0),
-            next: ptr::null_mut(),
-        }));
+    /// Makes a record without a mapping, in the list. `None`: the allocator has no memory for it.
+    pub(super) fn register(class: usize, colour: usize) -> Option<&'static Self> {
+        // SAFETY: the layout is not empty.
+        let memory = NonNull::new(unsafe { alloc(Layout::new::<Self>()) })?.cast::<Self>();
+        // SAFETY: fresh memory, written before it is referred to, and never freed.
+        let slab = unsafe {
+            memory.write(Self {
+                start: AtomicUsize::new(0),
+                class,
+                colour,
+                made: AtomicUsize::new(0),
+                free: AtomicU64::new(0),
+                protected: AtomicUsize::new(0),
+                next: ptr::null_mut(),
+            });
+            &mut *memory.as_ptr()
+        };
         let mut head = HEAD.load(Ordering::Relaxed);
         loop {
             slab.next = head;
             match HEAD.compare_exchange(head, slab, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return slab,
+                Ok(_) => return Some(slab),
                 Err(now) => head = now,
             }
         }
     }
 
-    /// Notes where the mapping is; zero: there is none any more.
+    /// Notes the address of the mapping; zero: there is none any more.
     pub(super) fn set_start(&self, start: usize) {
         self.made.store(0, Ordering::Relaxed);
         self.free.store(0, Ordering::Relaxed);
         self.start.store(start, Ordering::Release);
     }
 
-    /// Usable bytes of each stack.
+    /// Bytes of each stack that a fibre may count on.
     pub(super) fn stack_size(&self) -> usize {
         class_size(self.class)
     }
 
     /// Bytes from one stack to the next.
     fn stride(&self) -> usize {
-        self.stack_size() + GUARD_SIZE
+        GUARD_SIZE + self.stack_size() + HEADROOM
     }
 
     /// How many stacks it has room for.
@@ -118,7 +139,7 @@ impl Slab {
         }
     }
 
-    /// A stack. Whoever asks has seen to it that it is nobody else's.
+    /// The stack at an index. The caller has seen to it that it has no other owner.
     pub(super) fn stack(&'static self, index: usize) -> Stack {
         Stack {
             base: NonZeroUsize::new(self.base(index)).unwrap_or(NonZeroUsize::MIN),
@@ -132,29 +153,30 @@ impl Slab {
         self.guard(index).start + self.stride() - colour - NAMEPLATE
     }
 
-    /// Which of its stacks, or the guard below it, an address belongs to.
+    /// The index of the stack to which an address belongs, or to the guard below which it does.
     pub(super) fn index_of(&self, address: usize) -> usize {
         (address - self.start.load(Ordering::Acquire)) / self.stride()
     }
 
-    /// Who is on a stack; null for nobody. A hint, unless the caller knows that the stack stays
-    /// as it is. Touches the stack's top page.
+    /// The fibre that is on a stack; null for none. A hint, unless the caller knows that the stack
+    /// stays as it is. Touches the stack's top page.
     pub(super) fn owner(&self, index: usize) -> *const () {
         let base = self.base(index);
-        // SAFETY: the word above the base lies in the slab and is an atomic for all who use it;
+        // SAFETY: the word above the base lies in the slab and is an atomic for all its users;
         // slabs are given up only under the class' lock, or by nobody who can be asked.
         unsafe { (*ptr::with_exposed_provenance::<AtomicPtr<()>>(base)).load(Ordering::Relaxed) }
     }
 }
 
-/// How many stacks a slab of this class holds; as many bytes as one needs may not exist.
+/// How many stacks a slab of this class holds, even if as many bytes as one needs do not exist.
 fn capacity(class: usize) -> usize {
-    (SLAB_LENGTH / class_size(class).saturating_add(GUARD_SIZE)).clamp(1, STACKS_PER_SLAB)
+    let stride = class_size(class).saturating_add(GUARD_SIZE + HEADROOM);
+    (SLAB_LENGTH / stride).clamp(1, STACKS_PER_SLAB)
 }
 
 /// Bytes of a slab of this class; `None`: more than there are addresses.
 pub(super) fn slab_length(class: usize) -> Option<usize> {
-    let stride = class_size(class).checked_add(GUARD_SIZE)?;
+    let stride = class_size(class).checked_add(GUARD_SIZE + HEADROOM)?;
     stride.checked_mul(capacity(class))
 }
 
@@ -191,18 +213,40 @@ pub(super) fn find(address: usize) -> Option<(&'static Slab, usize)> {
 pub struct Stack {
     /// One past the highest usable byte; 16-byte aligned.
     base: NonZeroUsize,
-    /// Where it lies.
+    /// The slab in which it lies.
     pub(super) slab: &'static Slab,
 }
 
 impl Stack {
-    /// Usable bytes reserved, nameplate and colour included.
+    /// The bytes between its guard and what lies above it.
     #[must_use]
-    pub fn size(&self) -> usize {
-        self.slab.stack_size()
+    pub fn length(&self) -> usize {
+        self.slab.stack_size() + HEADROOM
     }
 
-    /// Its size class.
+    /// The stack as a word, which is more than [`STACKS_PER_SLAB`].
+    pub fn into_word(self) -> u64 {
+        let index = self.slab.index_of(self.base.get() - 1);
+        (ptr::from_ref(self.slab).expose_provenance() | index) as u64
+    }
+
+    /// The stack that became this word.
+    ///
+    /// # Safety
+    ///
+    /// It came from [`into_word`](Self::into_word), and becomes a stack once.
+    pub unsafe fn from_word(word: u64) -> Self {
+        let (record, index) = (
+            word as usize & !(STACKS_PER_SLAB - 1),
+            word as usize % STACKS_PER_SLAB,
+        );
+        // SAFETY: the address of a record, which is never freed and aligned to as many bytes as a
+        // slab may have stacks.
+        let slab: &'static Slab = unsafe { &*ptr::with_exposed_provenance(record) };
+        slab.stack(index)
+    }
+
+    /// The stack's size class.
     #[inline]
     pub(super) fn class(&self) -> usize {
         self.slab.class
@@ -215,7 +259,7 @@ impl Stack {
         guard.start..guard.start + guard.length
     }
 
-    /// Notes who is on it, for overflow reports; null for nobody.
+    /// Notes the fibre that is on it, for overflow reports; null for none.
     #[inline]
     pub fn set_owner(&self, owner: *const ()) {
         // SAFETY: the word above the base is the nameplate, which lives as long as we do.

@@ -1,7 +1,7 @@
 //! How many stacks there are, and how deep they have been used.
 //!
-//! Nothing is counted while fibres run: who asks has every slab looked at. Whether a stack is in
-//! use its nameplate says, and what is in memory the kernel says.
+//! Nothing is counted while fibres run: the caller that asks has every slab looked at. A stack's
+//! nameplate says whether it is in use, and the kernel says what is in memory.
 
 use super::size::{CLASSES, class_size};
 use super::slab::{self, Slab, Stack};
@@ -18,25 +18,26 @@ pub struct StackClass {
     pub size: usize,
     /// How many there are.
     pub existing: usize,
-    /// How many fibres are on.
+    /// How many have a fibre on them.
     pub in_use: usize,
-    /// How many nobody is on that keep pages, for the next fibres.
+    /// How many have no fibre on them and keep pages, for the next fibres.
     pub cached: usize,
-    /// Bytes of all of them that are in memory.
+    /// Bytes of all of them that are in memory; what lies below a megabyte that has not been
+    /// touched is not seen.
     pub resident: usize,
-    /// Bytes of the most deeply used one that was looked at: all that are in memory now, and a
+    /// The deepest use, in bytes, of those that were looked at: all that are in memory now, and a
     /// sample of those whose memory went back to the kernel. In steps of 4 KiB.
     pub deepest: usize,
 }
 
-/// How many stacks there are of each size, how many are in use, what they occupy and how
-/// deep they have been used; only of sizes that there are. Helps to choose a stack size, with
-/// [`stack_used`](crate::stack_used). Takes about half a microsecond per stack, in which no new ones
-/// are made.
+/// How many stacks there are of each size, how many are in use, what they occupy and how deep they
+/// have been used; only for sizes that exist. Helps to choose a stack size, with
+/// [`stack_used`](crate::stack_used). Takes about half a microsecond per stack, in which no new
+/// ones are made.
 ///
 /// ```
-/// fibre_core::spawn(|| {
-///     let class = fibre_core::stack_statistics()[0];
+/// fibre::spawn(|| {
+///     let class = fibre::stack_statistics()[0];
 ///     assert!(class.in_use >= 1 && class.in_use <= class.existing);
 ///     assert!(class.deepest <= class.size);
 /// })
@@ -76,7 +77,7 @@ fn look_at(class: usize) -> StackClass {
 impl StackClass {
     /// Counts a stack that the pool does not have.
     fn add(&mut self, slab: &'static Slab, index: usize) {
-        // Only to know where it lies.
+        // The value serves only to find where the stack lies.
         let stack: Stack = slab.stack(index);
         let (depth, resident) = pages::depth_and_residence(stack.guard().end, stack.base().get());
         self.resident += resident;
@@ -89,14 +90,14 @@ impl StackClass {
     }
 }
 
-/// The usable bytes of the stack that this address lies on; `None`: of none of ours.
+/// The usable bytes of the stack that this address lies on; `None`: on none of ours.
 pub fn bounds_at(address: usize) -> Option<Range<usize>> {
     let (slab, index) = slab::find(address)?;
     let stack: Stack = slab.stack(index);
     Some(stack.guard().end..stack.base().get())
 }
 
-/// How deep the stack has been used that this address lies on; `None`: on none of ours.
+/// How deep the stack that this address lies on has been used; `None`: on none of ours.
 pub fn depth_at(address: usize) -> Option<usize> {
     let (slab, index) = slab::find(address)?;
     let stack: Stack = slab.stack(index);

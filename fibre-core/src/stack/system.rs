@@ -1,10 +1,10 @@
 //! The system calls that stacks are made with, and nothing else of the kernel.
 //!
-//! Made by instruction and not through the C library: their errors come back in a register, so
-//! that a fibre may make them which has changed its kernel thread ([hazard: `errno`'s address is
-//! kept in registers]). Here is also where tests make calls fail.
+//! They are made by instruction and not through the C library. Their errors come back in a
+//! register, so that a fibre that has changed its kernel thread may make them ([hazard: `errno`'s
+//! address is kept in registers]). Here is also where tests make calls fail.
 //!
-//! [hazard: `errno`'s address is kept in registers]: crate::current
+//! [hazard: `errno`'s address is kept in registers]: crate::sys::current
 
 use rustix::io::Errno;
 use std::arch::asm;
@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct Piece {
     /// Its first byte.
     pub(super) start: usize,
-    /// How many there are.
+    /// The number of its bytes.
     pub(super) length: usize,
 }
 
-/// What is said about memory.
+/// Advice to the kernel about memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Advice {
@@ -28,9 +28,9 @@ pub(super) enum Advice {
     Release = 4,
     /// No huge pages here.
     NoHugePages = 15,
-    /// Have pages that can be written.
+    /// Populate the pages, writable.
     Populate = 23,
-    /// Make it fault, by page-table markers (Linux 6.13). `libc` does not name it yet.
+    /// Make the memory fault, by page-table markers (Linux 6.13). `libc` does not name it yet.
     Guard = 102,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn map(length: usize) -> Result<usize, Errno> {
     let arguments = [0, length, access as usize, kind as usize, usize::MAX, 0];
     // SAFETY: a new mapping, at an address of the kernel's choice.
     let start = unsafe { call(Call::Map, libc::SYS_mmap, arguments) }?;
-    // Others' pointers into the mapping are made of this number.
+    // Pointers into the mapping are made of this number elsewhere.
     Ok(std::ptr::with_exposed_provenance::<u8>(start).expose_provenance())
 }
 
@@ -52,7 +52,7 @@ pub(super) fn map(length: usize) -> Result<usize, Errno> {
 ///
 /// # Safety
 ///
-/// The memory is the caller's, and nobody uses it.
+/// The memory is the caller's, and is not in use.
 pub(super) unsafe fn unmap(piece: Piece) -> Result<(), Errno> {
     // SAFETY: passed on.
     unsafe { on_piece(Call::Unmap, libc::SYS_munmap, piece, 0) }
@@ -68,7 +68,7 @@ pub(super) unsafe fn protect(piece: Piece) -> Result<(), Errno> {
     unsafe { on_piece(Call::Protect, libc::SYS_mprotect, piece, 0) }
 }
 
-/// Lets memory be paged again that `mlockall` has pinned.
+/// Lets the kernel page memory again that `mlockall` has pinned.
 ///
 /// # Safety
 ///
@@ -78,30 +78,30 @@ pub(super) unsafe fn unlock(piece: Piece) -> Result<(), Errno> {
     unsafe { on_piece(Call::Unlock, libc::SYS_munlock, piece, 0) }
 }
 
-/// Says something about memory.
+/// Advises the kernel about memory.
 ///
 /// # Safety
 ///
-/// The memory is the caller's, and nobody minds what the advice does to it.
+/// The memory is the caller's, and nothing relies on what the advice changes.
 pub(super) unsafe fn advise(piece: Piece, advice: Advice) -> Result<(), Errno> {
     // SAFETY: passed on.
     unsafe { on_piece(Call::Advise, libc::SYS_madvise, piece, advice as usize) }
 }
 
-/// The same about at most [`PIECES`] pieces. One call where the kernel lets a process advise
-/// itself like that, which saves not only calls: page tables are flushed once.
+/// Advises the kernel about at most [`PIECES`] pieces. One call where the kernel lets a process
+/// advise itself like that, which saves not only calls: page tables are flushed once.
 ///
 /// # Errors
 ///
-/// That of the first piece that failed; what comes behind it is as it was.
+/// The error of the first piece that failed; the pieces behind it are as they were.
 ///
 /// # Safety
 ///
 /// As for [`advise`], for all pieces.
 pub(super) unsafe fn advise_each(pieces: &[Piece], advice: Advice) -> Result<(), Errno> {
-    /// Whether the kernel has been found not to do that.
+    /// Whether the kernel has been found to lack that call.
     static ONE_BY_ONE: AtomicBool = AtomicBool::new(false);
-    /// "This process", for calls that want a descriptor of one.
+    /// "This process", for calls that want a descriptor of a process.
     const MYSELF: usize = -10_001_isize as usize;
     if pieces.len() > 1 && !ONE_BY_ONE.load(Ordering::Relaxed) {
         let all: usize = pieces.iter().map(|piece| piece.length).sum();
@@ -110,7 +110,7 @@ pub(super) unsafe fn advise_each(pieces: &[Piece], advice: Advice) -> Result<(),
         // SAFETY: passed on; the pieces are laid out as the kernel wants them.
         match unsafe { call(Call::Advise, libc::SYS_process_madvise, arguments) } {
             Ok(done) if done == all => return Ok(()),
-            // Some; the rest will say what is wrong.
+            // Some pieces were advised; the call for the rest will return the error.
             Ok(_) | Err(Errno::NOMEM) => {}
             Err(_) => ONE_BY_ONE.store(true, Ordering::Relaxed),
         }
@@ -121,7 +121,7 @@ pub(super) unsafe fn advise_each(pieces: &[Piece], advice: Advice) -> Result<(),
         .try_for_each(|piece| unsafe { advise(*piece, advice) })
 }
 
-/// Tells of each page of `piece` whether it is in memory (bit 0). `pages` has a byte for each.
+/// Reports for each page of `piece` whether it is in memory (bit 0). `pages` has a byte for each.
 pub(super) fn residence(piece: Piece, pages: &mut [u8]) -> Result<(), Errno> {
     debug_assert!(pages.len() * super::size::PAGE >= piece.length);
     let place = pages.as_mut_ptr().expose_provenance();
@@ -130,18 +130,18 @@ pub(super) fn residence(piece: Piece, pages: &mut [u8]) -> Result<(), Errno> {
     unsafe { call(Call::Look, libc::SYS_mincore, arguments) }.map(drop)
 }
 
-/// A call about one piece of memory, with one more argument.
+/// Makes a call about one piece of memory, with one more argument.
 ///
 /// # Safety
 ///
-/// That of the call.
+/// The call's own contract.
 unsafe fn on_piece(what: Call, number: i64, piece: Piece, third: usize) -> Result<(), Errno> {
     let arguments = [piece.start, piece.length, third, 0, 0, 0];
     // SAFETY: passed on.
     unsafe { call(what, number, arguments) }.map(drop)
 }
 
-/// What tests can make fail.
+/// The calls that tests can make fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(test), allow(dead_code, reason = "told apart by tests only"))]
 pub(crate) enum Call {
@@ -157,12 +157,12 @@ pub(crate) enum Call {
 ///
 /// # Safety
 ///
-/// That of the call.
+/// The call's own contract.
 unsafe fn call(what: Call, number: i64, arguments: [usize; 6]) -> Result<usize, Errno> {
     faults::strike(what)?;
     let result: isize;
     let [a, b, c, d, e, f] = arguments;
-    // SAFETY: the kernel's calling convention; what it does is the caller's promise.
+    // SAFETY: the kernel's calling convention; the caller has promised the rest.
     unsafe {
         asm!(
             "syscall",
@@ -178,7 +178,7 @@ unsafe fn call(what: Call, number: i64, arguments: [usize; 6]) -> Result<usize, 
     }
 }
 
-/// No faults but the kernel's.
+/// Faults outside of tests: none but the kernel's.
 #[cfg(not(test))]
 mod faults {
     use super::{Call, Errno};
@@ -197,16 +197,22 @@ pub(crate) mod faults {
     use super::{Call, Errno};
     use parking_lot::{Mutex, MutexGuard};
 
-    /// The calls that fail from now on, and how.
-    static FAULTS: Mutex<Vec<(Call, Errno)>> = Mutex::new(Vec::new());
+    /// The calls that fail from now on, how many of them still succeed first, and how they fail.
+    static FAULTS: Mutex<Vec<(Call, usize, Errno)>> = Mutex::new(Vec::new());
     /// One test at a time has faults, or must have none.
     static TURN: Mutex<()> = Mutex::new(());
 
     /// Fails if a test wants it.
     pub(super) fn strike(call: Call) -> Result<(), Errno> {
-        let faults = FAULTS.lock();
-        let fault = faults.iter().find(|(struck, _)| *struck == call);
-        fault.map_or(Ok(()), |(_, errno)| Err(*errno))
+        let mut faults = FAULTS.lock();
+        match faults.iter_mut().find(|(struck, ..)| *struck == call) {
+            None => Ok(()),
+            Some((_, 0, errno)) => Err(*errno),
+            Some((_, spared, _)) => {
+                *spared -= 1;
+                Ok(())
+            }
+        }
     }
 
     /// The right to have faults, or to have none.
@@ -220,7 +226,18 @@ pub(crate) mod faults {
     impl Turn {
         /// Runs `f` while all calls of this kind fail.
         pub(crate) fn with<R>(&self, call: Call, errno: Errno, f: impl FnOnce() -> R) -> R {
-            FAULTS.lock().push((call, errno));
+            self.with_after(call, 0, errno, f)
+        }
+
+        /// Runs `f` while all calls of this kind fail, but for the first `spared` ones.
+        pub(crate) fn with_after<R>(
+            &self,
+            call: Call,
+            spared: usize,
+            errno: Errno,
+            f: impl FnOnce() -> R,
+        ) -> R {
+            FAULTS.lock().push((call, spared, errno));
             let result = f();
             FAULTS.lock().pop();
             result

@@ -1,7 +1,7 @@
 //! Sets of CPUs, in the notation that the kernel's files use: `0-3,8`.
 
-use crate::current;
-use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
+use crate::sys::current;
+use rustix::thread::{CpuSet as Mask, Pid, sched_getaffinity, sched_setaffinity};
 use std::fmt::{self, Display};
 use std::io;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ const LIMIT: usize = 1 << 16;
 /// A set of CPUs, by the numbers that the kernel gives them.
 ///
 /// ```
-/// use fibre_core::CpuSet;
+/// use fibre::topology::CpuSet;
 ///
 /// let cpus: CpuSet = "0-3,8".parse().unwrap();
 /// assert_eq!(cpus.iter().collect::<Vec<_>>(), [0, 1, 2, 3, 8]);
@@ -39,14 +39,14 @@ impl CpuSet {
     ///
     /// # Errors
     ///
-    /// The kernel's; also if it knows more CPUs than the mask of 1024 has room for.
+    /// The kernel's; also if it knows more CPUs than the 1024 that the mask has room for.
     pub fn of_thread() -> io::Result<Self> {
         let mask = sched_getaffinity(None)?;
         Ok((0..Mask::MAX_CPU).filter(|&cpu| mask.is_set(cpu)).collect())
     }
 
-    /// The CPUs that the program may run on: the caller's affinity mask or, as a processor
-    /// may be pinned, for a fibre that of the first thread that has asked.
+    /// The CPUs that the program may run on: the caller's affinity mask. A processor may be pinned,
+    /// so for a fibre it is the mask of the first thread that has asked.
     ///
     /// # Errors
     ///
@@ -70,6 +70,21 @@ impl CpuSet {
     /// The kernel's, if none of them is online and allowed; a CPU whose number is 1024 or
     /// larger is invalid input.
     pub(crate) fn confine_thread(&self) -> io::Result<()> {
+        self.confine_to(None)
+    }
+
+    /// Keeps the thread of this number to these CPUs.
+    ///
+    /// # Errors
+    ///
+    /// As [`confine_thread`](Self::confine_thread).
+    pub(crate) fn confine(&self, thread: i32) -> io::Result<()> {
+        self.confine_to(Pid::from_raw(thread))
+    }
+
+    /// Confines a thread, see [`confine_thread`](Self::confine_thread); `None` is the calling
+    /// thread.
+    fn confine_to(&self, thread: Option<Pid>) -> io::Result<()> {
         let mut mask = Mask::new();
         for cpu in self {
             if cpu >= Mask::MAX_CPU {
@@ -78,10 +93,10 @@ impl CpuSet {
             }
             mask.set(cpu);
         }
-        Ok(sched_setaffinity(None, &mask)?)
+        Ok(sched_setaffinity(thread, &mask)?)
     }
 
-    /// Whether the CPU is in it.
+    /// Whether the CPU is in the set.
     #[must_use]
     pub fn contains(&self, cpu: usize) -> bool {
         self.numbers.binary_search(&cpu).is_ok()
@@ -93,13 +108,13 @@ impl CpuSet {
         self.numbers.len()
     }
 
-    /// Whether there is none in it.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// The smallest number in it.
+    /// The smallest number in the set.
     #[must_use]
     pub fn first(&self) -> Option<usize> {
         self.numbers.first().copied()
@@ -135,7 +150,7 @@ impl FromIterator<usize> for CpuSet {
     }
 }
 
-/// What is no list of CPUs. See [`CpuSet`].
+/// The error of a text that is no list of CPUs. See [`CpuSet`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseCpuSetError {
     /// The part that is wrong.

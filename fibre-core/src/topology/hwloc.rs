@@ -17,7 +17,7 @@ impl Topology {
     /// thread for some milliseconds.
     ///
     /// ```
-    /// let machine = fibre_core::Topology::from_hwloc().unwrap();
+    /// let machine = fibre::topology::Topology::from_hwloc().unwrap();
     /// assert!(!machine.cpus().is_empty());
     /// ```
     ///
@@ -25,7 +25,7 @@ impl Topology {
     ///
     /// When hwloc finds no CPU, or fails.
     pub fn from_hwloc() -> io::Result<Self> {
-        // Also those CPUs that the control group does not allow: as the kernel's files do.
+        // Also CPUs that the control group does not allow: as the kernel's files do.
         let builder = Hwloc::builder().with_flags(BuildFlags::INCLUDE_DISALLOWED);
         let hwloc = builder.map_err(io::Error::other)?.build();
         let hwloc = hwloc.map_err(io::Error::other)?;
@@ -65,7 +65,7 @@ fn cpu(unit: &TopologyObject) -> Option<Cpu> {
     })
 }
 
-/// The NUMA nodes, and the distances that the system tells.
+/// The NUMA nodes, and the distances that the system reports.
 fn nodes(hwloc: &Hwloc) -> io::Result<Vec<Node>> {
     let kind = Some(DistancesKind::FROM_OS | DistancesKind::MEANS_LATENCY);
     let told = hwloc.distances_with_type(kind, ObjectType::NUMANode);

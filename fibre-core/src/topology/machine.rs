@@ -1,9 +1,9 @@
 //! CPUs, what they share, and how near they are to each other.
 //!
-//! Whatever it was read from, a [`Topology`] names each group of CPUs (a core, those
-//! behind one cache, a package) by the smallest CPU number in it, so that two readers
-//! which agree give equal values. Groups nest: a cache that a machine does not have, or
-//! does not tell of, is as large as the next smaller group.
+//! Whatever it was read from, a [`Topology`] names each group of CPUs (a core, the CPUs behind one
+//! cache, a package) by the smallest CPU number in it, so that two readers which agree give equal
+//! values. Groups nest: a cache that a machine does not have, or does not report, is as large as
+//! the next smaller group.
 
 use super::cpu_set::CpuSet;
 
@@ -17,9 +17,9 @@ pub struct Cpu {
     pub number: usize,
     /// The core, whose threads share its execution units (SMT siblings).
     pub core: usize,
-    /// Those it shares the second-level cache with.
+    /// The CPUs with which it shares the second-level cache.
     pub l2: usize,
-    /// Those it shares the third-level cache with.
+    /// The CPUs with which it shares the third-level cache.
     pub l3: usize,
     /// The package: what is put into one socket.
     pub package: usize,
@@ -57,13 +57,13 @@ pub struct Node {
 /// The distance to itself that a node has, by definition.
 const LOCAL: u32 = 10;
 
-/// What is assumed about other nodes where nothing is told.
+/// The distance of other nodes that is assumed where none is reported.
 const REMOTE: u32 = 20;
 
 /// How near two CPUs are, the nearest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Proximity {
-    /// They are the same one.
+    /// They are the same CPU.
     SameCpu,
     /// They are threads of one core.
     SameCore,
@@ -80,7 +80,7 @@ pub enum Proximity {
 /// The machine: its online CPUs, and the memory next to them.
 ///
 /// ```
-/// use fibre_core::{Proximity, Topology};
+/// use fibre::topology::{Proximity, Topology};
 ///
 /// let machine: Topology = "2 nodes x 2 cores x 2 threads".parse().unwrap();
 /// assert_eq!(machine.distance(0, 1), Proximity::SameCore);
@@ -88,9 +88,9 @@ pub enum Proximity {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
-    /// By ascending number; at least one.
+    /// The CPUs, by ascending number; at least one.
     cpus: Vec<Cpu>,
-    /// By ascending number; at least one.
+    /// The nodes, by ascending number; at least one.
     nodes: Vec<Node>,
 }
 
@@ -128,7 +128,7 @@ impl Topology {
         Self::new(cpus.iter().map(Cpu::alone).collect(), Vec::new())
     }
 
-    /// The machine with these CPUs, too; nothing is known about those that it does not have.
+    /// The machine with these CPUs added; nothing is known about those that it did not have.
     pub(super) fn with(mut self, cpus: &CpuSet) -> Self {
         let unknown = cpus.iter().filter(|&cpu| self.cpu(cpu).is_none());
         let unknown: Vec<Cpu> = unknown.map(Cpu::alone).collect();
@@ -149,8 +149,8 @@ impl Topology {
         self.cpus.iter().map(|cpu| cpu.number).collect()
     }
 
-    /// The NUMA nodes, by ascending number. At least one; a machine that is none of
-    /// several nodes is one.
+    /// The NUMA nodes, by ascending number. At least one: a machine without several nodes is one
+    /// node.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -163,8 +163,8 @@ impl Topology {
         found.ok().map(|index| &self.cpus[index])
     }
 
-    /// How near two CPUs are, given by number. One that is not online is as far from all
-    /// others as can be.
+    /// How near two CPUs are, given by number. A CPU that is not online is as far from all others
+    /// as can be.
     #[must_use]
     pub fn distance(&self, one: usize, other: usize) -> Proximity {
         if one == other {

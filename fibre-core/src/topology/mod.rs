@@ -2,9 +2,9 @@
 //!
 //! * `cpu_set`: sets of CPUs, the kernel's notation for them, the affinity mask;
 //! * `machine`: the value [`Topology`], and how near two CPUs are to each other;
-//! * `sys`, `text` and, with the feature `hwloc`, `hwloc`: what it is read from;
+//! * `sys`, `text` and, with the feature `hwloc`, `hwloc`: the sources it is read from;
 //! * `victims`: in which order idle processors help others;
-//! * `pinning`, `shares`: which processors run where;
+//! * `pinning`, `shares`: which processors run on which CPUs;
 //! * `quota`: how many processors to have.
 
 mod cpu_set;
@@ -21,6 +21,6 @@ mod victims;
 pub use cpu_set::{CpuSet, ParseCpuSetError};
 pub use machine::{Cpu, Node, Proximity, Topology};
 pub use pinning::{Pinning, Places};
-pub use quota::{available, default_processors};
+pub use quota::available;
 pub use shares::Share;
 pub use text::ParseTopologyError;

@@ -11,7 +11,8 @@ use std::str::FromStr;
 /// semicolons, as in `0-3;4-7`.
 ///
 /// ```
-/// use fibre_core::{Cluster, CpuSet, Pinning};
+/// use fibre::Cluster;
+/// use fibre::topology::{CpuSet, Pinning};
 ///
 /// let cpus = CpuSet::of_thread()?;
 /// let cluster = Cluster::builder().pin(Pinning::Sets(vec![cpus.clone()])).build()?;
@@ -24,11 +25,11 @@ pub enum Pinning {
     /// Where the kernel likes, within the affinity mask.
     #[default]
     None,
-    /// Each on a CPU of its own, all cores before the second threads of any, and near to
-    /// each other. If there are more processors than CPUs, it begins again.
+    /// Each on a CPU of its own, all cores before the second threads of any, and near to each
+    /// other. If there are more processors than CPUs, the order begins again.
     Each,
-    /// The first one on the first set, and so on; after the last set the first again. So
-    /// one set is for all.
+    /// The first processor on the first set, and so on; after the last set the first again. So one
+    /// set is for all.
     Sets(Vec<CpuSet>),
 }
 
@@ -55,15 +56,16 @@ impl FromStr for Pinning {
     }
 }
 
-/// What a [`Pinning`] means on a machine: the CPUs of each processor.
+/// The CPUs of each processor, as a [`Pinning`] gives them on a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
-    /// For one processor after the other, round and round; none if nobody is pinned.
+    /// The sets for one processor after the other, round and round; empty if no processor is
+    /// pinned.
     sets: Vec<CpuSet>,
 }
 
 impl Places {
-    /// The places that `pinning` means within the CPUs that are `allowed`.
+    /// The places that `pinning` gives within the CPUs that are `allowed`.
     ///
     /// # Errors
     ///
@@ -89,13 +91,18 @@ impl Places {
         self.sets.get(processor.checked_rem(self.sets.len())?)
     }
 
-    /// How many CPUs there are for all processors; `None` if they are not pinned.
-    pub fn cpus(&self) -> Option<usize> {
+    /// The CPUs of all processors; `None` if they are not pinned.
+    pub fn all(&self) -> Option<CpuSet> {
         let all: CpuSet = self.sets.iter().flatten().collect();
-        (!all.is_empty()).then(|| all.len())
+        (!all.is_empty()).then_some(all)
     }
 
-    /// The victims of each of so many processors, if they are pinned.
+    /// How many CPUs these are.
+    pub fn cpus(&self) -> Option<usize> {
+        self.all().map(|all| all.len())
+    }
+
+    /// The victims of each of `processors` processors, if they are pinned.
     pub fn victims(&self, processors: usize) -> Option<Box<[Box<[usize]>]>> {
         let places: Option<Vec<CpuSet>> = (0..processors).map(|i| self.of(i).cloned()).collect();
         places.map(|places| Topology::of_machine().victims(&places))
@@ -103,8 +110,8 @@ impl Places {
 }
 
 impl Topology {
-    /// A set for each allowed CPU: all cores before the second threads of any, and those
-    /// that are near to each other one after the other.
+    /// A set for each allowed CPU: all cores before the second threads of any, and CPUs that are
+    /// near to each other one after the other.
     fn one_by_one(&self, allowed: &CpuSet) -> Vec<CpuSet> {
         let place = |cpu: &Cpu| {
             let siblings = self.cpus().iter().filter(|other| other.core == cpu.core);
@@ -128,7 +135,7 @@ impl Topology {
 mod tests {
     use super::*;
 
-    /// What the sets look like.
+    /// The sets in words.
     fn shown(sets: &[CpuSet]) -> Vec<String> {
         sets.iter().map(ToString::to_string).collect()
     }
@@ -138,7 +145,7 @@ mod tests {
         let machine: Topology = "2 nodes x 2 cores x 2 threads".parse().unwrap();
         let all = machine.one_by_one(&machine.cpu_set());
         assert_eq!(shown(&all), ["0", "2", "4", "6", "1", "3", "5", "7"]);
-        // A core of which one thread is allowed is a core.
+        // A core of which one thread is allowed still counts as a core.
         let allowed = machine.one_by_one(&"1,2,3,7".parse().unwrap());
         assert_eq!(shown(&allowed), ["1", "2", "7", "3"]);
     }

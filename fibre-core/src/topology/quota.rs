@@ -4,21 +4,9 @@
 //! the control group and all its ancestors, rounded up. At least one.
 
 use super::cpu_set::CpuSet;
-use crate::settings::variable;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-
-/// The default number of processors: min(affinity, cgroup quota), or what
-/// `FIBRE_PROCESSORS` says.
-///
-/// # Panics
-///
-/// If `FIBRE_PROCESSORS` is set to something that is not a positive number.
-#[must_use]
-pub fn default_processors() -> usize {
-    variable("FIBRE_PROCESSORS", "a positive number").map_or_else(available, NonZeroUsize::get)
-}
 
 /// CPUs that this process may use at once: min(affinity, cgroup quota), at least one.
 pub fn available() -> usize {
@@ -30,7 +18,7 @@ fn affinity() -> usize {
     CpuSet::of_program().map_or_else(|_| online(), |cpus| cpus.len())
 }
 
-/// CPUs that the kernel runs, where the mask of the affinity is too small for it.
+/// The CPUs that the kernel runs, for a machine that the affinity mask is too small for.
 fn online() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
@@ -75,7 +63,7 @@ fn quota_v2(group: &Path) -> Option<usize> {
     cpus(quota, period)
 }
 
-/// The same from the files of the older version.
+/// The quota of one group, from the files of the older version.
 fn quota_v1(group: &Path) -> Option<usize> {
     let quota = fs::read_to_string(group.join("cpu.cfs_quota_us")).ok()?;
     let period = fs::read_to_string(group.join("cpu.cfs_period_us")).ok()?;
@@ -136,6 +124,6 @@ mod tests {
 
     #[test]
     fn at_least_one() {
-        assert!(default_processors() >= 1);
+        assert!(available() >= 1);
     }
 }

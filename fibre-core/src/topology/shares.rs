@@ -8,16 +8,16 @@ use super::machine::{Node, Topology};
 pub struct Share {
     /// The node.
     pub node: Node,
-    /// Its CPUs that are allowed.
+    /// The node's allowed CPUs.
     pub cpus: CpuSet,
     /// How many processors run on them; at least one.
     pub processors: usize,
 }
 
 impl Topology {
-    /// Shares `processors` out among the nodes that have `allowed` CPUs, in proportion to
-    /// their numbers of these; what is left over goes to the largest remainders. Nodes that
-    /// get none, as there are fewer processors than nodes, are left out.
+    /// Shares `processors` out among the nodes that have `allowed` CPUs, in proportion to how many
+    /// of these each has; what is left over goes to the largest remainders. Nodes that get none, as
+    /// there are fewer processors than nodes, are left out.
     pub fn shares(&self, allowed: &CpuSet, processors: usize) -> Vec<Share> {
         let mut shares: Vec<Share> = self
             .nodes()
@@ -36,7 +36,7 @@ impl Topology {
             left -= share.processors;
         }
         let mut order: Vec<usize> = (0..shares.len()).collect();
-        // Stable: of equal remainders the first nodes'.
+        // Stable: of equal remainders those of the first nodes win.
         order.sort_by_key(|&i| std::cmp::Reverse(processors * shares[i].cpus.len() % total));
         order
             .into_iter()

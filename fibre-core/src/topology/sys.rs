@@ -1,11 +1,11 @@
 //! Reads the topology from the kernel's files, `/sys/devices/system/{cpu,node}`.
 //!
-//! Containers hide some of these files, kernels differ in which they have, and virtual
-//! machines put odd things into them. So each piece of information has a fallback of its
-//! own, and none is an error: a file that is missing or makes no sense says nothing, a
-//! list that leaves out the CPU it belongs to is not believed. Only online CPUs count, and those
-//! of the caller's affinity mask: containers that number their CPUs anew in these files do not in
-//! the mask. Nothing is known about CPUs that only the mask has.
+//! Containers hide some of these files, kernels differ in which they have, and virtual machines put
+//! odd things into them. So each piece of information has a fallback of its own, and none is an
+//! error: a file that is missing or makes no sense is ignored, and so is a list that leaves out the
+//! CPU it belongs to. Only online CPUs count, and those of the caller's affinity mask, as
+//! containers that renumber their CPUs in these files do not renumber them in the mask. Nothing is
+//! known about CPUs that only the mask has.
 //!
 //! | what | file | else |
 //! |---|---|---|
@@ -21,7 +21,7 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Where the kernel tells of its machine.
+/// The folder in which the kernel describes the machine.
 const ROOT: &str = "/sys/devices/system";
 
 impl Topology {
@@ -29,7 +29,7 @@ impl Topology {
     /// thread while it reads some files per CPU.
     ///
     /// ```
-    /// let machine = fibre_core::Topology::of_machine();
+    /// let machine = fibre::topology::Topology::of_machine();
     /// assert!(!machine.cpus().is_empty());
     /// ```
     #[must_use]
@@ -42,11 +42,11 @@ impl Topology {
         }
     }
 
-    /// The same from a copy of that folder; `None` if no CPU is found in it.
+    /// The machine that a copy of that folder describes; `None` if no CPU is found in it.
     ///
     /// ```
     /// let folder = std::path::Path::new("/sys/devices/system");
-    /// if let Some(machine) = fibre_core::Topology::from_sys(folder) {
+    /// if let Some(machine) = fibre::topology::Topology::from_sys(folder) {
     ///     assert!(machine.nodes().len() >= 1);
     /// }
     /// ```
@@ -62,7 +62,7 @@ impl Topology {
     }
 }
 
-/// What a file says, if it says anything.
+/// The content of a file, if there is any.
 fn value<T: FromStr>(file: &Path) -> Option<T> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
@@ -82,7 +82,7 @@ fn numbered(folder: &Path, prefix: &str) -> CpuSet {
         .collect()
 }
 
-/// The CPUs that can run something.
+/// The CPUs that are online.
 fn online(folder: &Path) -> CpuSet {
     if let Some(online) = value::<CpuSet>(&folder.join("online")).filter(|set| !set.is_empty()) {
         return online;
@@ -133,7 +133,7 @@ fn cache(folder: &Path, level: u32, member: usize, online: &CpuSet) -> Option<us
     })
 }
 
-/// The NUMA nodes that are there; their CPUs may include some that are not online.
+/// The NUMA nodes that exist; their CPUs may include some that are not online.
 fn nodes(folder: &Path) -> Vec<Node> {
     let numbers = match value::<CpuSet>(&folder.join("online")) {
         Some(online) => online.intersection(&numbered(folder, "node")),

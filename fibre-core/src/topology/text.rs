@@ -14,7 +14,7 @@ const UNITS: [&str; 6] = ["package", "node", "l3", "l2", "core", "thread"];
 /// Machines with more CPUs than this are refused as typing errors.
 const LIMIT: usize = 1 << 16;
 
-/// What describes no machine. See the example at [`Topology`].
+/// The error of a text that describes no machine. See the example at [`Topology`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseTopologyError {
     /// The part that is wrong.
@@ -38,11 +38,11 @@ impl std::error::Error for ParseTopologyError {}
 impl FromStr for Topology {
     type Err = ParseTopologyError;
 
-    /// Reads numbers of packages, nodes, l3, l2, cores and threads, from the outside in;
-    /// what is left out is one, and a second-level cache that is left out is the core's.
+    /// Reads numbers of packages, nodes, l3, l2, cores and threads, from the outside in. A unit
+    /// that is left out counts one, and a second-level cache that is left out is the core's.
     fn from_str(text: &str) -> Result<Self, ParseTopologyError> {
         let counts = counts(text)?;
-        // How many CPUs a unit has: all that is inside it.
+        // How many CPUs a unit has: the product of all units inside it.
         let size = |unit: usize| counts[unit + 1..].iter().product::<usize>();
         let [package, node, l3, l2, core, _] = std::array::from_fn(size);
         // Most cores have a second-level cache of their own.

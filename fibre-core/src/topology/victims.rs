@@ -1,23 +1,22 @@
 //! In which order idle processors help others: the nearest first.
 //!
-//! A fibre that is taken from a neighbour finds what it needs in a cache that both share;
-//! one that comes from another node leaves its memory behind (locality-aware stealing, as
-//! in Mely, section IV).
+//! A fibre that is taken from a neighbour finds what it needs in a cache that both share; a fibre
+//! from another node leaves its memory behind (locality-aware stealing, as in Mely, section IV).
 
 use super::cpu_set::CpuSet;
 use super::machine::{Proximity, Topology};
 use std::collections::BTreeMap;
 
 impl Topology {
-    /// For each processor of a cluster, all others, the nearest first. `places` says on
-    /// which CPUs each processor may run.
+    /// For each processor of a cluster, all others, the nearest first. `places` has the CPUs on
+    /// which each processor may run.
     ///
-    /// Those equally near come in the order of a ring that begins behind the processor, so
-    /// that not all thieves meet at the same victim. Where processors are not pinned all
-    /// are equally near.
+    /// Equally near processors come in the order of a ring that begins behind the processor, so
+    /// that not all thieves meet at the same victim. Where processors are not pinned all are
+    /// equally near.
     ///
     /// ```
-    /// let machine: fibre_core::Topology = "2 nodes x 2 cores".parse().unwrap();
+    /// let machine: fibre::topology::Topology = "2 nodes x 2 cores".parse().unwrap();
     /// let places = [0, 2, 1, 3].map(|cpu| [cpu].into_iter().collect());
     /// let victims = machine.victims(&places);
     /// assert_eq!(*victims[0], [2, 1, 3]);

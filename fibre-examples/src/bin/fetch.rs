@@ -1,9 +1,10 @@
-//! Gets many addresses at the same time by ureq, a blocking HTTP(S) client: one agent with one pool of
-//! connections for all fibres, and a fibre for each address.
+//! Gets many addresses at the same time by ureq, a blocking HTTP(S) client: one agent with one pool
+//! of connections for all fibres, and a fibre for each address.
 //!
 //! ```sh
 //! cargo run --release -p fibre-examples --bin fetch -- https://example.org/
-//! cargo run --release -p fibre-examples --bin fetch -- --repeat 1000 --jobs 50 http://127.0.0.1:8080/
+//! cargo run --release -p fibre-examples --bin fetch -- \
+//!     --repeat 1000 --jobs 50 http://127.0.0.1:8080/
 //! ```
 //!
 //! It prints a line for each address that failed, and at the end how many did not. How ureq comes

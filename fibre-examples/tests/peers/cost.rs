@@ -5,7 +5,7 @@ use std::process::Command;
 #[test]
 fn fibres_and_threads_are_compared() {
     let told = Command::new(env!("CARGO_BIN_EXE_tls-cost"))
-        .args(["--seconds", "0.1", "--rounds", "1", "--connections", "3"])
+        .args(["--seconds", "0.5", "--rounds", "1", "--connections", "3"])
         .output()
         .unwrap();
     assert!(told.status.success(), "{told:?}");

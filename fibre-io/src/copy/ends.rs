@@ -1,7 +1,7 @@
 //! What bytes can be copied from and to inside the kernel.
 
-use crate::patience::Patience;
 use crate::source::Source;
+use crate::timeout::Timeout;
 use fibre_core::blocking;
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,7 +23,7 @@ pub trait CopyFrom {
 pub trait CopyTo {
     /// Where the bytes go, and how long to wait for room.
     #[doc(hidden)]
-    fn destination(&self) -> (&Source, Patience<'_>);
+    fn destination(&self) -> (&Source, Timeout<'_>);
 
     /// Writes, as `Write` does.
     #[doc(hidden)]
@@ -41,7 +41,7 @@ pub trait Duplex: CopyFrom + CopyTo {
 #[derive(Debug)]
 pub enum Origin<'a> {
     /// In something that makes one wait for them, for so long.
-    Stream(&'a Source, Patience<'a>),
+    Stream(&'a Source, Timeout<'a>),
     /// In a file, from its position on.
     File(BorrowedFd<'a>),
 }
@@ -67,7 +67,7 @@ impl<T: CopyFrom + ?Sized> CopyFrom for &T {
 }
 
 impl<T: CopyTo + ?Sized> CopyTo for &T {
-    fn destination(&self) -> (&Source, Patience<'_>) {
+    fn destination(&self) -> (&Source, Timeout<'_>) {
         (**self).destination()
     }
 

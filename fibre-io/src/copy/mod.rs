@@ -1,22 +1,24 @@
-//! Copying without passing all bytes through this program: `splice` between streams and pipes, `sendfile`
-//! from files.
+//! Copying without passing all bytes through this program: `splice` between streams and pipes,
+//! `sendfile` from files.
 //!
-//! `splice` needs a pipe on one side, and when it would block does not say which side makes it. So bytes
-//! go through a pipe of the call's own, which is empty before it is filled and not empty before it
-//! is drained: what makes one wait is the other side, whose gate one waits at. A pipe costs
-//! three system calls, so it is made when a read has filled a buffer, and little is copied by
-//! the buffer alone. So is all that the kernel cannot splice, or send: files of `/proc`, some of FUSE,
-//! what was opened like a file and is none.
+//! `splice` needs a pipe on one side, and when it would block does not say which side makes it. So
+//! bytes go through a pipe of the call's own, which is empty before it is filled and not empty
+//! before it is drained: what makes one wait is the other side, whose gate one waits at. A pipe
+//! costs three system calls, so it is made when a read has filled a buffer, and little is copied by
+//! the buffer alone. So is all that the kernel cannot splice, or send: files of `/proc`, some of
+//! FUSE, what was opened like a file and is none.
 //!
-//! Reading a file may wait for a disk, so `sendfile` is called on a thread that may block, but for a piece
-//! that fits a buffer and is cached.
+//! Reading a file may wait for a disk, so `sendfile` is called on a thread that may block, but for
+//! a piece that fits a buffer and is cached.
+//!
+//! `ends` lists what can be copied from and to.
 
 mod ends;
 
 pub use ends::{CopyFrom, CopyTo, Duplex, Origin};
 
-use crate::patience::Patience;
 use crate::source::{Direction, Left, Source};
+use crate::timeout::Timeout;
 use fibre_core::{blocking, in_fibre, scope};
 use rustix::fs::{SeekFrom, seek, tell};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, retry_on_intr};
@@ -35,19 +37,20 @@ const PIPE: usize = 64 << 10;
 /// The most that is sent from a file at once.
 const PIECE: usize = 1 << 20;
 
-/// Copies all bytes from one to the other until the end of the first; says how many. Blocks the fibre, or
-/// the thread if the caller is not a fibre; time-outs of the ends count. The second is not ended.
+/// Copies all bytes from one to the other until the end of the first; says how many. Blocks the
+/// fibre, or the thread if the caller is not a fibre; time-outs of the ends count. The second is
+/// not ended.
 ///
-/// The kernel copies between sockets and pipes, and from files, if it is much. For all that reads and
-/// writes otherwise there is [`std::io::copy`], which does with these, too.
+/// The kernel copies between sockets and pipes, and from files, if it is much. For all that reads
+/// and writes otherwise there is [`std::io::copy`], which does with these, too.
 ///
 /// ```
-/// use fibre_io::copy::copy;
-/// use fibre_io::pipe::pipe;
+/// use fibre::io::copy;
+/// use fibre::io::pipe;
 /// use std::io::{Read, Write};
 ///
 /// let ((from, mut sender), (mut receiver, to)) = (pipe()?, pipe()?);
-/// let proxy = fibre_core::spawn(move || copy(&from, &to));
+/// let proxy = fibre::spawn(move || copy(&from, &to));
 /// sender.write_all(b"passed on")?;
 /// drop(sender);
 /// let mut text = String::new();
@@ -85,8 +88,8 @@ pub fn copy<R: CopyFrom + ?Sized, W: CopyTo + ?Sized>(from: &R, to: &W) -> io::R
 }
 
 /// Copies both ways until both ends have ended; says how many bytes there and back. The end of one
-/// direction is passed on, while the other goes on: half-closed connections stay so. If one direction
-/// fails, both are ended. Blocks the fibre, or the thread if the caller is not a fibre.
+/// direction is passed on, while the other goes on: half-closed connections stay so. If one
+/// direction fails, both are ended. Blocks the fibre, or the thread if the caller is not a fibre.
 ///
 /// # Errors
 ///
@@ -108,7 +111,7 @@ where
 /// One direction of [`copy_bidirectional`].
 fn pass_on<A: Duplex + ?Sized, B: Duplex + ?Sized>(from: &A, to: &B) -> io::Result<u64> {
     let copied = copy(from, to);
-    // Who is gone need not be told.
+    // A receiver that is gone need not be told.
     if copied.is_ok() {
         let _ = to.end(Shutdown::Write);
     } else {
@@ -118,12 +121,13 @@ fn pass_on<A: Duplex + ?Sized, B: Duplex + ?Sized>(from: &A, to: &B) -> io::Resu
     copied
 }
 
-/// Sends a part of a file, `count` bytes from `offset` on, or less if the file ends before; says how many.
-/// The file's position is not used. Blocks the fibre, or the thread if the caller is not a fibre.
+/// Sends a part of a file, `count` bytes from `offset` on, or less if the file ends before; says
+/// how many. The file's position is not used. Blocks the fibre, or the thread if the caller is not
+/// a fibre.
 ///
 /// ```
-/// use fibre_io::copy::sendfile;
-/// use fibre_io::net::unix::UnixStream;
+/// use fibre::io::sendfile;
+/// use fibre::os::unix::net::UnixStream;
 /// use std::io::Read;
 ///
 /// let (sender, mut receiver) = UnixStream::pair()?;
@@ -138,7 +142,8 @@ fn pass_on<A: Duplex + ?Sized, B: Duplex + ?Sized>(from: &A, to: &B) -> io::Resu
 ///
 /// # Errors
 ///
-/// As for [`copy`], and those of reading the file. `InvalidInput` for an offset beyond [`i64::MAX`].
+/// As for [`copy`], and those of reading the file. `InvalidInput` for an offset beyond
+/// [`i64::MAX`].
 pub fn sendfile<W: CopyTo + ?Sized>(
     to: &W,
     file: impl AsFd,
@@ -271,7 +276,7 @@ enum Way {
 fn splice_what_is_there<W: CopyTo + ?Sized>(
     way: Way,
     source: &Source,
-    patience: Patience<'_>,
+    patience: Timeout<'_>,
     to: &W,
     total: &mut u64,
 ) -> io::Result<Way> {
@@ -333,8 +338,8 @@ fn splice_some(from: BorrowedFd<'_>, to: impl AsFd, most: usize) -> Result<usize
 fn allowed(moved: Result<usize, Errno>) -> Result<(Option<usize>, Left), Errno> {
     match moved {
         Ok(count) => Ok((Some(count), Left::More)),
-        // These ends cannot; or a sandbox forbids the call; or what was opened as a file has no places
-        // to read from.
+        // These ends cannot; or a sandbox forbids the call; or what was opened as a file has no
+        // places to read from.
         Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::SPIPE) => {
             Ok((None, Left::More))
         }

@@ -12,24 +12,26 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// An open file. See [`std::fs::File`]; `&File` reads, writes and seeks, too. Unless said otherwise, calls block the
-/// fibre, or the thread if the caller is no fibre.
+/// An open file. See [`std::fs::File`]; `&File` reads, writes and seeks, too. Unless said
+/// otherwise, calls block the fibre, or the thread if the caller is no fibre.
 ///
-/// A call costs some ten microseconds, as it is made on another thread; a read of cached
-/// pages less than one. Where only a part is cached, [`read`](Read::read) returns that, as `Read` lets it: what it returns
-/// lies together in the file, whoever else reads by this handle. For small pieces use [`std::io::BufReader`] and [`std::io::BufWriter`].
+/// A call costs some ten microseconds, as it is made on another thread; a read of cached pages less
+/// than one. Where only a part is cached, [`read`](Read::read) returns that, as `Read` lets it:
+/// what it returns lies together in the file, whoever else reads by this handle. For small pieces
+/// use [`std::io::BufReader`] and [`std::io::BufWriter`].
 ///
 /// ```
 /// use std::io::{Read, Seek, Write};
 ///
 /// let path = std::env::temp_dir().join(format!("fibre-file-{}", std::process::id()));
-/// let mut file = fibre_io::fs::OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+/// let mut options = fibre::fs::OpenOptions::new();
+/// let mut file = options.read(true).write(true).create_new(true).open(&path)?;
 /// file.write_all(b"to be read again")?;
 /// file.rewind()?;
 /// let mut text = String::new();
 /// file.read_to_string(&mut text)?;
 /// assert_eq!(text, "to be read again");
-/// fibre_io::fs::remove_file(&path)?;
+/// fibre::fs::remove_file(&path)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
@@ -54,8 +56,8 @@ macro_rules! elsewhere {
 }
 
 impl File {
-    /// Opens a file for reading. A named pipe is opened when somebody opens it for writing; meanwhile a
-    /// thread waits, too: one that is not counted among those of [`blocking`].
+    /// Opens a file for reading. A named pipe is opened when another opens it for writing;
+    /// meanwhile a thread waits, too: one that is not counted among those of [`blocking`].
     ///
     /// # Errors
     ///
@@ -94,22 +96,23 @@ impl File {
         set_len(bytes: u64) -> io::Result<()>;
         /// What is known of the file.
         metadata() -> io::Result<Metadata>;
-        /// Changes who may do what with it.
+        /// Changes the file's permissions.
         set_permissions(permissions: Permissions) -> io::Result<()>;
         /// Changes when it is said to have been used.
         set_times(times: FileTimes) -> io::Result<()>;
         /// Changes when it is said to have been changed.
         set_modified(time: SystemTime) -> io::Result<()>;
-        /// Locks the file unless somebody has.
+        /// Locks the file unless it is locked.
         try_lock() -> Result<(), TryLockError>;
-        /// Locks the file together with others unless somebody has it for himself alone.
+        /// Takes a shared lock of the file unless it is locked exclusively.
         try_lock_shared() -> Result<(), TryLockError>;
         /// Ends the lock.
         unlock() -> io::Result<()>;
     }
 
-    /// Waits until nobody else has locked the file, and locks it. Meanwhile a thread waits, too: one that
-    /// is not counted among those of [`blocking`], so that who has the lock finds a thread to end it.
+    /// Waits until the file is not locked, and locks it. Meanwhile a thread waits, too: one that is
+    /// not counted among those of [`blocking`], so that the holder of the lock finds a thread to
+    /// end it.
     ///
     /// # Errors
     ///
@@ -122,8 +125,8 @@ impl File {
         }
     }
 
-    /// Waits until nobody has locked the file for himself alone, and locks it together with others.
-    /// A thread waits, too, as in [`lock`](Self::lock).
+    /// Waits until the file is not locked exclusively, and takes a shared lock. A thread waits,
+    /// too, as in [`lock`](Self::lock).
     ///
     /// # Errors
     ///
@@ -345,7 +348,8 @@ mod tests {
     use std::os::fd::FromRawFd;
     use std::thread;
 
-    /// Who asked again would wait for the calls that are under way, and keep all others of its processor waiting.
+    /// A caller that asked again would wait for the calls that are under way, and keep all others
+    /// of its processor waiting.
     #[test]
     fn what_a_file_is_is_asked_once() {
         let looks = || {

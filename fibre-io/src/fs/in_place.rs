@@ -1,18 +1,19 @@
 //! Reads that need not wait, made where the fibre is.
 //!
-//! What a server reads of files is mostly in the kernel's page cache, where reading a page takes less
-//! than a microsecond, and sending the call to another thread many. `RWF_NOWAIT` says which is the case: the
-//! kernel reads what is cached, and refuses where it would have to wait. File systems that do not know
-//! the flag are asked once per file. (ext4, XFS and btrfs know it for reading. ext4 does not for
-//! writing, so writes are sent away.)
+//! What a server reads of files is mostly in the kernel's page cache, where reading a page takes
+//! less than a microsecond, and sending the call to another thread many. `RWF_NOWAIT` says which is
+//! the case: the kernel reads what is cached, and refuses where it would have to wait. File systems
+//! that do not know the flag are asked once per file. (ext4, XFS and btrfs know it for reading.
+//! ext4 does not for writing, so writes are sent away.)
 //!
-//! A call that uses the file's position holds a lock of the kernel's while it waits for the disk, and
-//! others would wait for that lock whatever their flags. So while such a call of the same handle is
-//! away, all others with a position are sent away, too. Handles made by `try_clone` have one position and do not
-//! know of each other.
+//! A call that uses the file's position holds a lock of the kernel's while it waits for the disk,
+//! and others would wait for that lock whatever their flags. So while such a call of the same
+//! handle is away, all others with a position are sent away, too. Handles made by `try_clone` have
+//! one position and do not know of each other.
 
 use crate::transfer::total;
-use fibre_core::{in_fibre, yield_point};
+use fibre_core::in_fibre;
+use fibre_core::internal::yield_point;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::io::{self, IoSliceMut};
 use std::os::fd::BorrowedFd;
@@ -37,7 +38,8 @@ pub struct InPlace {
 pub struct Away<'a>(&'a AtomicUsize);
 
 impl InPlace {
-    /// Reads what is cached, at `offset` or at the file's position. `None`: it must be read elsewhere.
+    /// Reads what is cached, at `offset` or at the file's position. `None`: it must be read
+    /// elsewhere.
     pub fn read(
         &self,
         fd: BorrowedFd<'_>,
@@ -67,7 +69,7 @@ impl InPlace {
         None
     }
 
-    /// Whether nobody who uses the file's position may wait for a disk now.
+    /// Whether no user of the file's position may wait for a disk now.
     pub fn may_use_position(&self) -> bool {
         self.away.load(Ordering::Relaxed) == 0
     }

@@ -1,14 +1,21 @@
-//! Files, after `std::fs`: the same names, the same meanings, but what blocks is the fibre.
+//! Files, after `std::fs`: the same names and meanings, but calls block the fibre.
 //!
 //! The kernel cannot say when a file is ready, and every call may wait for a disk or a server. So
-//! calls are made on the threads of [`fibre_core::blocking`], with buffers and paths borrowed from the
-//! fibre, which waits. On a thread that is no fibre they are just std's. Reads of cached pages are first
+//! calls are made on the threads of [`blocking`], with buffers and paths borrowed from the fibre,
+//! which waits. On a thread that is no fibre they are just std's. Reads of cached pages are first
 //! tried in place, by a call that the kernel refuses if it would have to wait (see `in_place`).
 //!
-//! What is not std's: a fibre that has been cancelled does not notice here, so that files can be
-//! cleaned up; and closing a file, which happens where it is dropped, is not sent away. Where
-//! that may take long (the last name of a huge file is gone, the file lies on a server), drop it in
-//! [`fibre_core::blocking`].
+//! Two things differ from std. A fibre that has been cancelled does not notice here, so that files
+//! can be cleaned up. And closing a file happens where it is dropped, on the processor. Where that
+//! may take long (the last name of a huge file is gone, the file lies on a server), drop it in
+//! [`blocking`].
+//!
+//! Files:
+//!
+//! * `file`: an open file;
+//! * `options`: how files are opened and directories are made;
+//! * `read_dir`: directories, entry by entry;
+//! * `patient`: calls that wait for other programs: locks of files, the other end of a named pipe.
 
 mod file;
 mod in_place;
@@ -31,10 +38,10 @@ use std::path::{Path, PathBuf};
 ///
 /// ```
 /// let dir = std::env::temp_dir().join(format!("fibre-read-{}", std::process::id()));
-/// fibre_io::fs::create_dir_all(&dir)?;
-/// fibre_io::fs::write(dir.join("greeting"), "hello")?;
-/// assert_eq!(fibre_io::fs::read(dir.join("greeting"))?, b"hello");
-/// fibre_io::fs::remove_dir_all(&dir)?;
+/// fibre::fs::create_dir_all(&dir)?;
+/// fibre::fs::write(dir.join("greeting"), "hello")?;
+/// assert_eq!(fibre::fs::read(dir.join("greeting"))?, b"hello");
+/// fibre::fs::remove_dir_all(&dir)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
@@ -49,7 +56,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// Reads a whole file of text. See [`std::fs::read_to_string`]. Blocks the fibre (or thread).
 ///
 /// ```
-/// assert!(fibre_io::fs::read_to_string("/proc/self/status")?.starts_with("Name:"));
+/// assert!(fibre::fs::read_to_string("/proc/self/status")?.starts_with("Name:"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
@@ -72,11 +79,11 @@ pub fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Result<(
     patient::at(path, || fs::write(path, contents))
 }
 
-/// Copies a file's contents and permissions; returns the number of bytes. See [`std::fs::copy`]. Blocks
-/// the fibre (or thread).
+/// Copies a file's contents and permissions; returns the number of bytes. See [`std::fs::copy`].
+/// Blocks the fibre (or thread).
 ///
 /// ```
-/// assert!(fibre_io::fs::copy("/no/such/path", "/nor/this").is_err());
+/// assert!(fibre::fs::copy("/no/such/path", "/nor/this").is_err());
 /// ```
 ///
 /// # Errors
@@ -138,7 +145,7 @@ macro_rules! two_paths {
         /// Blocks the fibre (or thread).
         ///
         /// ```
-        #[doc = concat!("let tried = fibre_io::fs::", stringify!($name), "(\"/no/such/path\", \"/nor/this\");")]
+        #[doc = concat!("let tried = fibre::fs::", stringify!($name), "(\"/no/such/path\", \"/nor/this\");")]
         /// assert!(tried.is_err());
         /// ```
         ///
@@ -162,11 +169,12 @@ two_paths! {
     symlink: std::os::unix::fs::symlink => ();
 }
 
-/// Changes who may do what with a file. See [`std::fs::set_permissions`]. Blocks the fibre (or thread).
+/// Changes the permissions of a file. See [`std::fs::set_permissions`]. Blocks the fibre (or
+/// thread).
 ///
 /// ```
-/// let like_root = fibre_io::fs::metadata("/")?.permissions();
-/// assert!(fibre_io::fs::set_permissions("/no/such/path", like_root).is_err());
+/// let like_root = fibre::fs::metadata("/")?.permissions();
+/// assert!(fibre::fs::set_permissions("/no/such/path", like_root).is_err());
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///

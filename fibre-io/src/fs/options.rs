@@ -10,13 +10,13 @@ use std::path::Path;
 /// How a file is opened. See [`std::fs::OpenOptions`].
 ///
 /// ```
-/// use fibre_io::fs::OpenOptions;
+/// use fibre::fs::OpenOptions;
 /// use std::io::Write;
 ///
 /// let path = std::env::temp_dir().join(format!("fibre-options-{}", std::process::id()));
 /// let mut log = OpenOptions::new().create(true).append(true).open(&path)?;
 /// log.write_all(b"one more line\n")?;
-/// fibre_io::fs::remove_file(&path)?;
+/// fibre::fs::remove_file(&path)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -101,7 +101,7 @@ impl From<fs::OpenOptions> for OpenOptions {
 /// How directories are made. See [`std::fs::DirBuilder`].
 ///
 /// ```
-/// fibre_io::fs::DirBuilder::new().recursive(true).create("/")?;
+/// fibre::fs::DirBuilder::new().recursive(true).create("/")?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]

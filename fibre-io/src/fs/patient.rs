@@ -1,8 +1,8 @@
-//! Calls that wait for somebody who may have to make another such call before: for the end of a file's lock, for
-//! the other end of a named pipe, or what comes through it.
+//! Calls that wait for another caller, which may first have to make such a call itself: for the end
+//! of a file's lock, for the other end of a named pipe, or what comes through it.
 //!
-//! If they had the threads of [`blocking`], as many of them as there are threads would keep those from
-//! working whom they wait for. So they have threads of their own, as many as there are calls.
+//! On the threads of [`blocking`], as many such calls as there are threads would block the very
+//! calls that they wait for. So they have threads of their own, as many as there are calls.
 
 use fibre_core::{BlockingPool, blocking, in_fibre};
 use rustix::fs::tell;
@@ -18,8 +18,8 @@ pub static PATIENT: LazyLock<BlockingPool> = LazyLock::new(|| {
     builder.name("fibre-wait").build()
 });
 
-/// Makes a call on another thread that opens what is at a path. A named pipe is opened when its other
-/// end is.
+/// Makes a call on another thread that opens what is at a path. A named pipe is opened when its
+/// other end is.
 pub fn at<R: Send>(path: &Path, call: impl Fn() -> R + Sync) -> R {
     if !in_fibre() {
         return call();
@@ -31,12 +31,14 @@ pub fn at<R: Send>(path: &Path, call: impl Fn() -> R + Sync) -> R {
 
 /// What calls that use an open file's position may wait for.
 ///
-/// The kernel is asked once, before there are such calls: it answers under the lock that they hold while they wait.
+/// The kernel is asked once, before there are such calls: it answers under the lock that they hold
+/// while they wait.
 #[derive(Debug, Default, Clone)]
 pub struct Kind(OnceLock<bool>);
 
 impl Kind {
-    /// Whether they may wait for what somebody else writes or reads: what has no position is a pipe or a terminal.
+    /// Whether they may wait for what somebody else writes or reads: what has no position is a pipe
+    /// or a terminal.
     pub fn has_others(&self, file: &File) -> bool {
         *self.0.get_or_init(|| tell(file) == Err(Errno::SPIPE))
     }

@@ -15,7 +15,7 @@ const BATCH: usize = 256;
 /// What is in a directory. See [`std::fs::read_dir`]. Blocks the fibre (or thread).
 ///
 /// ```
-/// let names: Result<Vec<_>, _> = fibre_io::fs::read_dir("/proc/self")?
+/// let names: Result<Vec<_>, _> = fibre::fs::read_dir("/proc/self")?
 ///     .map(|entry| entry.map(|entry| entry.file_name()))
 ///     .collect();
 /// assert!(names?.contains(&"status".into()));
@@ -37,8 +37,8 @@ pub fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
     })
 }
 
-/// The entries of a directory, in the order that the file system has them. `next` blocks the fibre (or
-/// thread) now and then, to fetch some hundred entries at once.
+/// The entries of a directory, in the order that the file system has them. `next` blocks the fibre
+/// (or thread) now and then, to fetch some hundred entries at once.
 #[derive(Debug)]
 pub struct ReadDir {
     /// What has not been fetched; `None`: nothing.

@@ -1,14 +1,18 @@
-//! A listening socket of any family, and what accepting does besides the system call.
+//! A listening socket of any family, and the work of accepting besides the system call.
 
 use crate::backoff::Backoff;
-use crate::patience::Patience;
-use crate::source::{Direction, Left, Source, number_of};
+use crate::shut_down::is_shut_down;
+use crate::source::{Direction, Left, Source, closed, number_of};
+use crate::timeout::Timeout;
 use rustix::io::Errno;
-use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with, sockopt};
+use rustix::net::{AddressFamily, Shutdown, SocketAddrAny, SocketFlags};
+use rustix::net::{acceptfrom_with, shutdown, sockopt};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Connections that the kernel queues before they are accepted; it cuts this at
+/// How many connections the kernel queues before they are accepted; it cuts this at
 /// `net.core.somaxconn`.
 pub const BACKLOG: u32 = 4096;
 
@@ -17,20 +21,31 @@ pub const BACKLOG: u32 = 4096;
 pub struct Acceptor {
     /// The listening socket.
     pub source: Source,
-    /// What it does when the process is out of descriptors.
+    /// The pauses that accepting makes when the process is out of descriptors.
     backoff: Backoff,
+    /// Whether [`stop`](Self::stop) has stopped the socket, on this handle or a clone of it. It is
+    /// set before the kernel is told, so a call that the kernel refuses for that reason sees it.
+    stopped: Arc<AtomicBool>,
+    /// Whether it is a Unix socket, whose shutdown the kernel does not report.
+    is_unix: bool,
 }
 
+/// The flags of accepted sockets.
+const ACCEPTED: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
+
 impl Acceptor {
-    /// On a listening socket.
+    /// An acceptor on a listening socket.
     pub fn new(source: Source) -> Self {
+        let domain = sockopt::socket_domain(&source);
         Self {
+            is_unix: domain.is_ok_and(|domain| domain == AddressFamily::UNIX),
             source,
             backoff: Backoff::default(),
+            stopped: Arc::default(),
         }
     }
 
-    /// On a listening socket of somebody else, which is made non-blocking.
+    /// An acceptor on a foreign listening socket, which is made non-blocking.
     ///
     /// # Errors
     ///
@@ -39,7 +54,7 @@ impl Acceptor {
         Ok(Self::new(Source::new(fd)?))
     }
 
-    /// On a listening socket that is known to be non-blocking.
+    /// An acceptor on a listening socket that is known to be non-blocking.
     ///
     /// # Errors
     ///
@@ -54,28 +69,43 @@ impl Acceptor {
     ///
     /// When there is no descriptor left.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self::new(self.source.try_clone()?))
+        Ok(Self {
+            source: self.source.try_clone()?,
+            backoff: Backoff::default(),
+            stopped: Arc::clone(&self.stopped),
+            is_unix: self.is_unix,
+        })
     }
 
     /// Waits for a connection, and makes `T` of its non-blocking socket and the peer's address.
     pub fn accept<T>(
         &self,
-        patience: Patience<'_>,
+        patience: Timeout<'_>,
         make: impl FnOnce(Source, Option<SocketAddrAny>) -> io::Result<T>,
     ) -> io::Result<T> {
         self.backoff.pause(number_of(&self.source), patience);
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accepted = self.source.io(Direction::Read, patience, |fd| {
+            if self.is_stopped() {
+                return Err(Errno::INVAL);
+            }
             loop {
-                match acceptfrom_with(fd, flags) {
-                    // It was gone before we got to it; the next one may be there.
+                match acceptfrom_with(fd, ACCEPTED) {
+                    // The connection was gone before it was accepted; the next one may be there.
                     Err(Errno::CONNABORTED | Errno::PROTO) => {}
+                    Err(Errno::AGAIN) if self.is_unix && is_shut_down(fd) => {
+                        return Err(Errno::INVAL);
+                    }
                     Err(errno) => return Err(errno),
                     Ok(accepted) => return Ok((accepted, Left::More)),
                 }
             }
         });
         match &accepted {
+            Err(error)
+                if Errno::from_io_error(error) == Some(Errno::INVAL) && self.is_stopped() =>
+            {
+                return Err(closed());
+            }
             Ok(_) => self.backoff.fed(),
             Err(error) if is_starvation(error) => self.backoff.starved(),
             Err(_) => {}
@@ -84,7 +114,35 @@ impl Acceptor {
         make(Source::from_nonblocking(fd)?, address)
     }
 
-    /// Takes the error that the socket has noted.
+    /// Ends accepting on the socket, for all handles, and dismisses the clients in its queue.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        // It fails if the socket does not listen, or no longer does; then there is nothing to stop.
+        let _ = shutdown(&self.source, Shutdown::Both);
+        self.source.close();
+        // TCP has already reset the clients in its queue.
+        if self.is_unix {
+            self.dismiss();
+        }
+    }
+
+    /// Closes the connections in the queue of a socket that gets no more of them.
+    fn dismiss(&self) {
+        loop {
+            match acceptfrom_with(&self.source, ACCEPTED) {
+                Ok(_) | Err(Errno::INTR | Errno::CONNABORTED) => {}
+                // The queue is empty, or there is no descriptor to accept into.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// See [`stopped`](Self::stopped).
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Takes the error that the socket has recorded.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(sockopt::socket_error(&self.source)?.err().map(Into::into))
     }
@@ -96,8 +154,8 @@ impl AsFd for Acceptor {
     }
 }
 
-/// Whether an error says nothing about the next call: the process or the system is out of something,
-/// or the network told of a connection that came to nothing.
+/// Whether an error says nothing about the next call: the process or the system is out of some
+/// resource, or the network reported a connection that failed.
 pub fn is_transient(error: &io::Error) -> bool {
     let of_the_network = matches!(
         Errno::from_io_error(error),
@@ -114,7 +172,7 @@ pub fn is_transient(error: &io::Error) -> bool {
     of_the_network || is_starvation(error)
 }
 
-/// Whether an error says that the process or the system is out of something.
+/// Whether an error says that the process or the system is out of some resource.
 fn is_starvation(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(

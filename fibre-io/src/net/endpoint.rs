@@ -1,14 +1,14 @@
-//! What all sockets that carry bytes or messages have in common: a descriptor, and how long
-//! calls in either direction may wait.
+//! The common part of all sockets that carry bytes or messages: a descriptor, and how long calls in
+//! either direction may wait.
 //!
-//! Two things differ between kinds of sockets and are told by the caller. *Drained*: a short read
-//! of a stream says that nothing is left, while a message says nothing about the next one.
-//! *Flags*: everything is sent without SIGPIPE, and without blocking the thread, even if a
-//! duplicate of the socket was made blocking.
+//! Two things differ between kinds of sockets; the caller says which apply. *Drained*: a short read
+//! of a stream says that nothing is left, while a message says nothing about the next one. *Flags*:
+//! everything is sent without SIGPIPE, and without blocking the thread, even if a duplicate of the
+//! socket was made blocking.
 
 use super::Shutdown;
-use crate::patience::{Patience, TimeLimit};
 use crate::source::{Direction, Left, PassOn, Source};
+use crate::timeout::{TimeLimit, Timeout};
 use crate::transfer::{left, total, useful};
 use rustix::io::Errno;
 use rustix::net::{
@@ -20,10 +20,10 @@ use std::mem::forget;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-/// How everything is sent.
+/// The flags of every send.
 pub const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
-/// How everything is received.
+/// The flags of every receive.
 pub const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
 
 /// See the module text.
@@ -31,14 +31,14 @@ pub const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
 pub struct Endpoint {
     /// The socket.
     pub source: Source,
-    /// How long calls wait that receive.
+    /// How long receiving calls wait.
     pub reading: TimeLimit,
-    /// How long calls wait that send.
+    /// How long sending calls wait.
     pub writing: TimeLimit,
 }
 
 impl Endpoint {
-    /// On a socket that waits without limit.
+    /// An endpoint on a socket, without limits.
     pub fn new(source: Source) -> Self {
         Self {
             source,
@@ -47,7 +47,7 @@ impl Endpoint {
         }
     }
 
-    /// On a socket of somebody else, which is made non-blocking.
+    /// An endpoint on a foreign socket, which is made non-blocking.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Endpoint {
         Ok(Self::new(Source::new(fd)?))
     }
 
-    /// On a socket that is known to be non-blocking.
+    /// An endpoint on a socket that is known to be non-blocking.
     ///
     /// # Errors
     ///
@@ -86,19 +86,19 @@ impl Endpoint {
         }
     }
 
-    /// Sets until when calls in a direction wait, those that do so already, too.
+    /// Sets until when calls in a direction wait, also for those that wait already.
     pub fn set_deadline(&self, direction: Direction, deadline: Option<Instant>) {
         self.limit(direction).set_deadline(deadline);
         self.source.nudge(direction);
     }
 
-    /// Takes the error that the socket has noted.
+    /// Takes the error that the socket has recorded.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(sockopt::socket_error(&self.source)?.err().map(Into::into))
     }
 
-    /// Ends one direction or both, and lets those who wait there see it. (The kernel tells them of
-    /// most ends, but not of the sending end of a Unix stream without room.)
+    /// Ends one direction or both, and makes its waiters try again. (The kernel reports most ends,
+    /// but not that of the sending direction of a full Unix stream.)
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let how = match how {
             Shutdown::Read => rustix::net::Shutdown::Read,
@@ -112,23 +112,23 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The funnel, for what receives.
+    /// The funnel for receiving calls.
     #[inline]
     pub fn receiving<T>(
         &self,
         operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
-        let patience = Patience::Set(&self.reading);
+        let patience = Timeout::Set(&self.reading);
         self.source.io(Direction::Read, patience, operation)
     }
 
-    /// The funnel, for what sends.
+    /// The funnel for sending calls.
     #[inline]
     pub fn sending<T>(
         &self,
         operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
-        let patience = Patience::Set(&self.writing);
+        let patience = Timeout::Set(&self.writing);
         self.source.io(Direction::Write, patience, operation)
     }
 
@@ -168,8 +168,8 @@ impl Endpoint {
         self.read_vectored(&mut [IoSliceMut::new(buffer)])
     }
 
-    /// Reads from a stream into several buffers. If descriptors came with the bytes, which
-    /// are closed unseen, the read ended behind these, and a short one says nothing.
+    /// Reads from a stream into several buffers. If descriptors came with the bytes, they are
+    /// closed unseen. The read ended behind these bytes, and a short read then proves nothing.
     pub fn read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let Some(window) = useful(buffers) else {
             return Ok(0);
@@ -210,7 +210,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// [`write_all`](Self::write_all) of what there was no room for at first.
+    /// [`write_all`](Self::write_all) for the bytes that found no room at first.
     #[cold]
     fn write_rest(&self, mut rest: &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
@@ -236,8 +236,8 @@ impl Endpoint {
         })
     }
 
-    /// Receives a message, or what comes next in a stream without taking it, depending on the
-    /// flags. What was seen may still be there, and other messages.
+    /// Receives a message, or looks at a stream's next bytes without taking them, depending on the
+    /// flags. Afterwards there may be more: the same bytes, or other messages.
     pub fn receive(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
         self.receiving(|fd| {
             let (count, _) = recv(fd, &mut *buffer, flags | RECEIVE)?;

@@ -1,9 +1,9 @@
 //! Several listeners on one port, one for each processor.
 //!
 //! The kernel gives each connection to one of the listeners, by a hash of its addresses and ports
-//! (`SO_REUSEPORT`), so that they share no queue, no lock, and wake nobody who finds nothing. An acceptor
-//! stays on its processor, and so does what serves its connections: nothing of a connection is ever
-//! touched by two processors.
+//! (`SO_REUSEPORT`). So the listeners share no queue and no lock, and wake no acceptor in vain. An
+//! acceptor stays on its processor, and so do the fibres that serve its connections: no two
+//! processors ever touch the same connection.
 
 use super::acceptor::is_transient;
 use super::{SocketAddr, TcpListener, TcpListenerBuilder, TcpStream, ToSocketAddrs};
@@ -15,23 +15,23 @@ use std::sync::Arc;
 /// Several listeners on one port. See [`TcpListener::group`].
 #[derive(Debug, Clone)]
 pub struct AcceptGroup {
-    /// One or more.
+    /// The listeners: one or more.
     listeners: Arc<[TcpListener]>,
 }
 
 impl TcpListener {
-    /// So many listeners on the first address that can be bound, among which the kernel spreads the
-    /// connections (`SO_REUSEPORT`). One for each processor is right for servers that accept very
-    /// often; others do as well with one listener, from which several fibres accept.
+    /// Opens so many listeners on the first address that can be bound; the kernel spreads the
+    /// connections among them (`SO_REUSEPORT`). One for each processor is right for servers that
+    /// accept very often. Others do as well with one listener, on which several fibres accept.
     ///
     /// ```
-    /// use fibre_io::net::{TcpListener, TcpStream};
+    /// use fibre::net::{TcpListener, TcpStream};
     /// use std::io::{Read, Write};
     ///
-    /// let group = TcpListener::group("127.0.0.1:0", fibre_core::default_processors())?;
+    /// let group = TcpListener::group("127.0.0.1:0", fibre::default_processors())?;
     /// let address = group.local_addr()?;
     /// let serving = group.clone();
-    /// let server = fibre_core::spawn(move || {
+    /// let server = fibre::spawn(move || {
     ///     serving.serve(|mut stream, _| drop(stream.write_all(b"hello")))
     /// });
     /// let mut text = String::new();
@@ -44,7 +44,7 @@ impl TcpListener {
     ///
     /// # Errors
     ///
-    /// As for [`bind`](Self::bind); `InvalidInput` for none.
+    /// As for [`bind`](Self::bind); `InvalidInput` for zero listeners.
     pub fn group(addresses: impl ToSocketAddrs, listeners: usize) -> io::Result<AcceptGroup> {
         AcceptGroup::bind(&Self::builder(), addresses, listeners)
     }
@@ -55,7 +55,7 @@ impl AcceptGroup {
     ///
     /// # Errors
     ///
-    /// As for that.
+    /// As for [`TcpListener::group`].
     pub fn bind(
         builder: &TcpListenerBuilder,
         addresses: impl ToSocketAddrs,
@@ -92,27 +92,28 @@ impl AcceptGroup {
         self.listeners[0].local_addr()
     }
 
-    /// Ends [`serve`](Self::serve), and all other calls on the listeners. Connections that nobody has
-    /// accepted yet are reset when the group is dropped. Blocks nothing.
+    /// Ends [`serve`](Self::serve), and all other calls on the listeners. The kernel refuses new
+    /// clients, and resets connections that have not been accepted yet. Blocks nothing.
     pub fn close(&self) {
         self.listeners.iter().for_each(TcpListener::close);
     }
 
-    /// Serves the connections of all listeners, each in a fibre of its own, until [`close`](Self::close)
-    /// is called. Blocks the fibre, or the thread if the caller is not a fibre.
+    /// Serves the connections of all listeners, each in a fibre of its own, until
+    /// [`close`](Self::close) is called. Blocks the fibre, or the thread if the caller is not a
+    /// fibre.
     ///
-    /// The connections of the listener number *i* are accepted and served by processor *i* of the
-    /// caller's cluster, or by any if there are not so many. One for which there can be no fibre
-    /// is dropped.
+    /// Processor *i* of the caller's cluster accepts and serves the connections of listener number
+    /// *i*, or any processor if there are not so many. A connection for which no fibre can be
+    /// spawned is dropped.
     ///
     /// # Errors
     ///
-    /// Those of accepting that do not pass, from the first listener that has one; then the others are
-    /// closed. When the fibres that accept cannot be spawned.
+    /// The first error of accepting that is not transient, from any listener; then the others are
+    /// closed. When the accepting fibres cannot be spawned.
     ///
     /// # Panics
     ///
-    /// With the panic of a fibre that accepts. (That of `serve` is its fibre's.)
+    /// With the panic of an accepting fibre. (A panic of `serve` ends only its own fibre.)
     pub fn serve<F>(&self, serve: F) -> io::Result<()>
     where
         F: Fn(TcpStream, SocketAddr) + Send + Sync + 'static,
@@ -127,7 +128,7 @@ impl AcceptGroup {
             })
             .collect();
         if acceptors.iter().any(Result::is_err) {
-            // Nobody would accept what the kernel gives to that listener.
+            // No fibre would accept the connections that the kernel gives to that listener.
             self.close();
         }
         let mut result = Ok(());
@@ -168,9 +169,9 @@ impl AcceptGroup {
     }
 }
 
-/// Spawns a fibre on a processor, or anywhere if there is none of this number, and tells it how to spawn
-/// others there. It has a stack at once: an acceptor that found none when it first ran would be missed by
-/// nobody while the others serve.
+/// Spawns a fibre on a processor, or anywhere if there is none of this number, and tells it how to
+/// spawn others there. It has a stack at once: an acceptor that found none when it first ran would
+/// be missed by nobody while the others serve.
 fn spawn_on<F>(processor: usize, body: F) -> io::Result<JoinHandle<io::Result<()>>>
 where
     F: FnOnce(Builder) -> io::Result<()> + Clone + Send + 'static,

@@ -1,7 +1,7 @@
-//! What is the same in every kind of socket, as macros: closing, limits of time, conversions,
+//! The methods that every kind of socket has, as macros: closing, limits of time, conversions,
 //! reading and writing. The types have a field `end` that does the work.
 
-/// Closing, duplicating, and the way from and to std.
+/// Duplicating, and the way from and to std.
 macro_rules! handle {
     ($socket:ident, $std:ty, $end:ident, $expect:ident) => {
         impl $socket {
@@ -16,13 +16,7 @@ macro_rules! handle {
                 Ok(Self { end })
             }
 
-            /// Makes all calls that wait, and all later ones, fail with `ConnectionAborted`.
-            /// Clones go on. The descriptor is closed when this is dropped. Blocks nothing.
-            pub fn close(&self) {
-                self.end.source.close();
-            }
-
-            /// Takes the error that the socket has noted, if any. Blocks nothing.
+            /// Takes the error that the socket has recorded, if any. Blocks nothing.
             ///
             /// # Errors
             ///
@@ -54,8 +48,8 @@ macro_rules! handle {
         impl TryFrom<OwnedFd> for $socket {
             type Error = io::Error;
 
-            /// Takes a socket over and makes it non-blocking, for all who share it. One of another
-            /// kind, where that would matter, is `InvalidInput`:
+            /// Takes a socket over and makes it non-blocking, for all who share it. A socket of
+            /// another kind, where that would matter, is `InvalidInput`:
             /// [`Pollable`](crate::pollable::Pollable) takes any.
             fn try_from(fd: OwnedFd) -> io::Result<Self> {
                 $expect(&fd)?;
@@ -85,9 +79,51 @@ macro_rules! handle {
         }
 
         impl IntoRawFd for $socket {
-            /// Gives the descriptor up, as non-blocking as it is.
+            /// Gives the descriptor up; it stays non-blocking.
             fn into_raw_fd(self) -> RawFd {
                 OwnedFd::from(self).into_raw_fd()
+            }
+        }
+    };
+}
+
+/// Closing sockets that are connected, or need no connection.
+macro_rules! close {
+    ($socket:ident) => {
+        impl $socket {
+            /// Makes all waiting and all later calls fail with `ConnectionAborted`. Clones go on.
+            /// The descriptor is closed when this is dropped. Blocks nothing.
+            pub fn close(&self) {
+                self.end.source.close();
+            }
+        }
+    };
+}
+
+/// Closing listeners.
+macro_rules! close_listener {
+    ($listener:ident) => {
+        impl $listener {
+            /// Stops the socket, at once and for all who have it. The kernel refuses new clients,
+            /// and clients that have not been accepted yet see the end of their connection. All
+            /// waiting and all later calls fail with `ConnectionAborted`, also those on clones. The
+            /// descriptor is closed when this is dropped. Blocks nothing.
+            ///
+            /// A socket that other *processes* accept on (an older or newer server, systemd) stops
+            /// for them, too: use [`leave`](Self::leave) there.
+            ///
+            /// If the process has no descriptor to spare, the clients in a Unix socket's queue see
+            /// the end only when its last descriptor is closed.
+            pub fn close(&self) {
+                self.end.stop();
+            }
+
+            /// Makes all waiting and all later calls on this handle fail with `ConnectionAborted`,
+            /// and leaves the socket to others that accept on it: clones, and other processes that
+            /// have it. Clients go on being queued until the last descriptor is closed. Blocks
+            /// nothing.
+            pub fn leave(&self) {
+                self.end.source.close();
             }
         }
     };
@@ -115,9 +151,9 @@ macro_rules! limits {
                 Ok(self.end.writing.timeout())
             }
 
-            /// Sets the longest that a call waits to receive before it fails with `TimedOut`.
-            /// Calls that wait already keep theirs. What comes later is received by later
-            /// calls. Blocks nothing.
+            /// Sets the longest that a call waits to receive before it fails with `TimedOut`. Calls
+            /// that wait already keep their time-out. Later calls receive what comes after a call
+            /// has failed. Blocks nothing.
             ///
             /// # Errors
             ///
@@ -127,7 +163,7 @@ macro_rules! limits {
             }
 
             /// Sets the longest that a call waits to send before it fails with `TimedOut`. Calls
-            /// that wait already keep theirs. Blocks nothing.
+            /// that wait already keep their time-out. Blocks nothing.
             ///
             /// # Errors
             ///
@@ -148,21 +184,21 @@ macro_rules! limits {
                 self.end.writing.deadline()
             }
 
-            /// Sets the moment at which calls that wait to receive fail with `TimedOut`: all
-            /// later calls, and those that wait already. If there is a time-out, too, the earlier
-            /// end counts. After the moment a call receives what is there and waits for nothing.
-            /// Blocks nothing.
+            /// Sets the moment at which calls that wait to receive fail with `TimedOut`: all later
+            /// calls, and those that wait already. If there is a time-out, too, the earlier end
+            /// counts. After that moment a call receives what is there and does not wait. Blocks
+            /// nothing.
             ///
-            /// A request that must be there within ten seconds, in how many pieces it may come,
-            /// takes one deadline, where a time-out would begin anew with each piece. This is
-            /// what Go's `SetReadDeadline` does.
+            /// A request that must arrive within ten seconds, in any number of pieces, takes one
+            /// deadline, where a time-out would begin anew with each piece. This is what Go's
+            /// `SetReadDeadline` does.
             pub fn set_read_deadline(&self, deadline: Option<Instant>) {
                 self.end.set_deadline(Direction::Read, deadline);
             }
 
             /// Sets the moment at which calls that wait to send fail with `TimedOut`: all later
             /// calls, and those that wait already. If there is a time-out, too, the earlier end
-            /// counts. After the moment a call sends what there is room for. Blocks nothing.
+            /// counts. After that moment a call sends what there is room for. Blocks nothing.
             pub fn set_write_deadline(&self, deadline: Option<Instant>) {
                 self.end.set_deadline(Direction::Write, deadline);
             }
@@ -174,8 +210,8 @@ macro_rules! limits {
 macro_rules! stream {
     ($stream:ident, $read:ident) => {
         impl $stream {
-            /// Ends one direction or both. Who waits in it is woken: readers with the end,
-            /// writers with `BrokenPipe`. Blocks nothing.
+            /// Ends one direction or both, and wakes the fibres that wait there: readers get the
+            /// end, writers `BrokenPipe`. Blocks nothing.
             ///
             /// # Errors
             ///
@@ -184,7 +220,7 @@ macro_rules! stream {
                 self.end.shutdown(how)
             }
 
-            /// Reads without taking: the next read sees the same bytes. Blocks as a read.
+            /// Reads without taking the bytes: the next read sees them again. Blocks like a read.
             ///
             /// # Errors
             ///
@@ -193,14 +229,14 @@ macro_rules! stream {
                 self.end.receive(buffer, RecvFlags::PEEK)
             }
 
-            /// Both directions, for two fibres of one scope. `&self` reads and writes, too; the
-            /// halves do one thing each. Dropping them does nothing.
+            /// Both directions, for two fibres of one scope. `&self` reads and writes, too; each
+            /// half does only one of the two. Dropping them does nothing.
             pub fn split(&self) -> (ReadHalf<'_, Self>, WriteHalf<'_, Self>) {
                 split::borrow(self)
             }
 
             /// Both directions as values, for two fibres. Dropping the writing half ends its
-            /// direction, so that the peer reads the end. Without allocating a second descriptor.
+            /// direction, so that the peer reads the end. Takes no second descriptor.
             #[must_use]
             pub fn into_split(self) -> (OwnedReadHalf<Self>, OwnedWriteHalf<Self>) {
                 split::own(self)
@@ -209,7 +245,7 @@ macro_rules! stream {
 
         impl CopyFrom for $stream {
             fn origin(&self) -> Origin<'_> {
-                Origin::Stream(&self.end.source, Patience::Set(&self.end.reading))
+                Origin::Stream(&self.end.source, Timeout::Set(&self.end.reading))
             }
 
             fn read_some(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -218,8 +254,8 @@ macro_rules! stream {
         }
 
         impl CopyTo for $stream {
-            fn destination(&self) -> (&Source, Patience<'_>) {
-                (&self.end.source, Patience::Set(&self.end.writing))
+            fn destination(&self) -> (&Source, Timeout<'_>) {
+                (&self.end.source, Timeout::Set(&self.end.writing))
             }
 
             fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
@@ -235,7 +271,7 @@ macro_rules! stream {
 
         impl split::Stream for $stream {
             fn end_writing(&self) {
-                // It fails if the connection is broken, and the peer knows.
+                // It fails if the connection is broken, and then the peer knows.
                 let _ = self.end.shutdown(Shutdown::Write);
             }
         }
@@ -305,4 +341,4 @@ macro_rules! stream {
     };
 }
 
-pub(super) use {handle, limits, stream};
+pub(super) use {close, close_listener, handle, limits, stream};

@@ -1,15 +1,15 @@
-//! What kind of socket a descriptor of somebody else is.
+//! Checks of which kind a foreign socket is.
 //!
-//! A stream's short read says that nothing is left until the next event, and no call is spent on finding that
-//! out. Of sockets that keep messages apart this is not true, of none of TCP where a peer can send descriptors
-//! along neither: who took it for true would wait for ever beside what is there. So a descriptor that is
-//! not of the kind that its new type stands for is refused.
+//! A TCP stream's short read proves that nothing is left until the next event, and saves the call
+//! that would find that out. This does not hold for sockets that keep messages apart, nor for other
+//! streams where a peer can send descriptors along. A reader that relied on it there would wait for
+//! ever beside unread data. So a descriptor whose kind is not that of its new type is refused.
 
 use rustix::net::{AddressFamily, SocketType, ipproto, sockopt};
 use std::io;
 use std::os::fd::AsFd;
 
-/// Of TCP, also over several paths.
+/// Expects a TCP socket, also over several paths (MPTCP).
 ///
 /// # Errors
 ///
@@ -19,7 +19,7 @@ pub fn expect_tcp(fd: impl AsFd) -> io::Result<()> {
     expect(matches!(protocol, Some(ipproto::TCP | ipproto::MPTCP)))
 }
 
-/// A Unix stream.
+/// Expects a Unix stream.
 ///
 /// # Errors
 ///
@@ -30,7 +30,7 @@ pub fn expect_unix_stream(fd: impl AsFd) -> io::Result<()> {
     expect(is_stream && sockopt::socket_domain(fd)? == AddressFamily::UNIX)
 }
 
-/// Anything: nothing is concluded from what it does.
+/// Accepts any socket: nothing is concluded from its short reads.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub fn expect_any(_: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-/// An error unless it is so.
+/// The error of the checks, unless `is_so`.
 fn expect(is_so: bool) -> io::Result<()> {
     if is_so {
         return Ok(());

@@ -1,5 +1,5 @@
-//! TCP and UDP, after `std::net`, and in [`unix`] what `std::os::unix::net` has: the same names,
-//! the same meanings, but what blocks is the fibre.
+//! TCP and UDP after `std::net`, and in [`unix`] Unix sockets after `std::os::unix::net`: the same
+//! names and meanings, but calls block the fibre.
 //!
 //! | what std has and this has not | because |
 //! |---|---|
@@ -18,9 +18,21 @@
 //! | `TcpListener::group` | listeners on one port, one for each processor |
 //! | `split`, `into_split` | the directions as values; an owned writing half ends its direction |
 //!
-//! All calls can be made by any number of fibres and threads at the same time. Those that wait in
-//! one direction of one socket are woken one for each event, the one that has waited longest
-//! first. A fibre that has been cancelled gets `ECANCELED`.
+//! Any number of fibres and threads can make all calls at the same time. Each event of a direction
+//! of a socket wakes one of its waiters, the one that has waited longest. A fibre that has been
+//! cancelled gets `ECANCELED` ([`is_cancelled_error`](fibre_core::is_cancelled_error)).
+//!
+//! Files:
+//!
+//! * `tcp_listener`: a TCP socket that accepts connections;
+//! * `tcp_stream`: a TCP connection;
+//! * `udp`: UDP sockets;
+//! * `group`: several listeners on one port, one for each processor;
+//! * `resolve`: from names to addresses;
+//! * `acceptor`: a listening socket of any family;
+//! * `endpoint`: a descriptor, and how long calls in either direction may wait;
+//! * `handles`: what every kind of socket offers, as macros;
+//! * `kinds`: checks of which kind a foreign socket is.
 
 mod acceptor;
 mod endpoint;
@@ -58,7 +70,7 @@ fn internet_socket(address: &SocketAddr, kind: SocketType) -> io::Result<OwnedFd
     Ok(socket_with(family, kind, flags, None)?)
 }
 
-/// Tries `f` on each address until one succeeds; the last error otherwise.
+/// Tries `f` on each address until one succeeds; returns the last error if none does.
 fn each_address<T>(
     addresses: impl ToSocketAddrs,
     mut f: impl FnMut(SocketAddr) -> io::Result<T>,

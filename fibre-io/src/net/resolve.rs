@@ -1,9 +1,9 @@
-//! From what programs write to addresses.
+//! Turning names and text into addresses.
 //!
-//! Looking up a name asks files and servers, and blocks a thread for as long as that takes. So names are
-//! looked up by [`fibre_core::blocking`]; addresses, also as text, are understood in place, without
-//! allocating anything. `std::net::ToSocketAddrs` does both in one call and tells nobody which, hence a trait
-//! of our own, with the same name, shape and implementations.
+//! Looking up a name asks files and servers, and blocks a thread for as long as that takes. So
+//! names are looked up by [`blocking`]. Addresses, also as text, are parsed in place, without
+//! allocating anything. `std::net::ToSocketAddrs` does both in one call and does not say which.
+//! Hence this trait of the same name, shape and implementations.
 
 use fibre_core::{Builder, JoinHandle, blocking, cancellation_point};
 use std::io;
@@ -16,15 +16,15 @@ use std::slice;
 use std::time::{Duration, Instant};
 use std::vec;
 
-/// What can be turned into addresses. See [`std::net::ToSocketAddrs`]; the lookup of a name blocks the
-/// fibre, or the thread if the caller is no fibre.
+/// Values that can be turned into addresses. See [`std::net::ToSocketAddrs`]; the lookup of a name
+/// blocks the fibre, or the thread if the caller is no fibre.
 ///
 /// Types of other crates that only have std's trait can be given as
-/// `&addresses.to_socket_addrs()?.collect::<Vec<_>>()[..]`, inside [`fibre_core::blocking`] if
-/// they look up names.
+/// `&addresses.to_socket_addrs()?.collect::<Vec<_>>()[..]`, inside
+/// [`blocking`] if they look up names.
 ///
 /// ```
-/// use fibre_io::net::ToSocketAddrs;
+/// use fibre::net::ToSocketAddrs;
 ///
 /// let literal = "127.0.0.1:80".to_socket_addrs()?.next();
 /// assert_eq!(literal, Some(([127, 0, 0, 1], 80).into()));
@@ -40,7 +40,7 @@ pub trait ToSocketAddrs {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if it is not understood, and those of the lookup.
+    /// `InvalidInput` if the text cannot be parsed, and those of the lookup.
     fn to_socket_addrs(&self) -> io::Result<Self::Iter>;
 }
 
@@ -51,9 +51,9 @@ pub struct Resolved(Found);
 /// See [`Resolved`].
 #[derive(Debug, Clone)]
 enum Found {
-    /// It was an address.
+    /// The address that was given as text.
     Literal(option::IntoIter<SocketAddr>),
-    /// It was a name.
+    /// The addresses of a name.
     Named(vec::IntoIter<SocketAddr>),
 }
 
@@ -81,10 +81,10 @@ impl Iterator for Resolved {
     }
 }
 
-/// A lookup that goes on as a fibre.
+/// A lookup that runs as a fibre.
 type Lookup = JoinHandle<io::Result<Resolved>>;
 
-/// What has become of it.
+/// The outcome of joining a lookup.
 type Joined = fibre_core::Result<io::Result<Resolved>>;
 
 /// Splits `host:port`.
@@ -96,7 +96,7 @@ fn split(text: &str) -> io::Result<(&str, u16)> {
     Ok((host, port))
 }
 
-/// The error of text that is not understood.
+/// The error of text that cannot be parsed.
 fn refused(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
@@ -178,11 +178,11 @@ one_address!(
     (Ipv6Addr, u16)
 );
 
-/// Looks up a name, given as `host:port` or in any other way that [`ToSocketAddrs`] knows. Blocks the fibre
-/// (or thread) if it is a name.
+/// Looks up a name, given as `host:port` or in any other way that [`ToSocketAddrs`] knows. Blocks
+/// the fibre (or thread) if it is a name.
 ///
 /// ```
-/// let mut addresses = fibre_io::net::lookup_host("localhost:80")?;
+/// let mut addresses = fibre::net::lookup_host("localhost:80")?;
 /// assert!(addresses.all(|address| address.ip().is_loopback()));
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -194,14 +194,14 @@ pub fn lookup_host<A: ToSocketAddrs>(host: A) -> io::Result<A::Iter> {
     host.to_socket_addrs()
 }
 
-/// [`lookup_host`] that gives up at `deadline`, and when the fibre is cancelled. Blocks the fibre (or thread).
-/// The lookup itself, which nothing can end, goes on as a fibre of the caller's cluster.
+/// [`lookup_host`] that gives up at `deadline`, and when the fibre is cancelled. Blocks the fibre
+/// (or thread). Nothing can end the lookup itself: it goes on as a fibre of the caller's cluster.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
 ///
 /// let soon = Instant::now() + Duration::from_secs(5);
-/// assert!(fibre_io::net::lookup_host_until("localhost:80", soon)?.next().is_some());
+/// assert!(fibre::net::lookup_host_until("localhost:80", soon)?.next().is_some());
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
@@ -237,7 +237,7 @@ fn look_up(
 ///
 /// ```
 /// let minute = std::time::Duration::from_secs(60);
-/// assert!(fibre_io::net::lookup_host_timeout("localhost:80", minute)?.next().is_some());
+/// assert!(fibre::net::lookup_host_timeout("localhost:80", minute)?.next().is_some());
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///

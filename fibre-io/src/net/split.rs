@@ -1,8 +1,9 @@
 //! The two directions of a stream as two values.
 //!
-//! `&TcpStream` reads and writes, so one connection serves two fibres without any of this. Halves
-//! say in their types who does what, and an owned half ends its direction when it is dropped, as
-//! tokio's does: the peer reads the end, and the connection lives until both halves are gone.
+//! `&TcpStream` reads and writes, so two fibres can share one connection without any of this. The
+//! types of the halves say which fibre reads and which writes. Dropping an owned writing half ends
+//! its direction, as tokio's does: the peer reads the end, and the connection lives until both
+//! halves are gone.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -11,33 +12,32 @@ use std::sync::Arc;
 
 /// A stream that can be split.
 pub trait Stream {
-    /// Ends the direction that is written to; there is nobody to tell of a failure.
+    /// Ends the writing direction; a failure has no receiver.
     fn end_writing(&self);
 }
 
-/// The direction that is read from, borrowed. See [`TcpStream::split`](super::TcpStream::split).
+/// The reading direction, borrowed. See [`TcpStream::split`](super::TcpStream::split).
 #[derive(Debug)]
 pub struct ReadHalf<'a, S>(&'a S);
 
-/// The direction that is written to, borrowed. See
-/// [`TcpStream::split`](super::TcpStream::split).
+/// The writing direction, borrowed. See [`TcpStream::split`](super::TcpStream::split).
 #[derive(Debug)]
 pub struct WriteHalf<'a, S>(&'a S);
 
-/// The direction that is read from. See [`TcpStream::into_split`](super::TcpStream::into_split).
+/// The reading direction, owned. See [`TcpStream::into_split`](super::TcpStream::into_split).
 ///
 /// Dropping it ends nothing: the peer can go on writing, until the other half is dropped, too.
 #[derive(Debug)]
 pub struct OwnedReadHalf<S>(Arc<S>);
 
-/// The direction that is written to. See [`TcpStream::into_split`](super::TcpStream::into_split).
+/// The writing direction, owned. See [`TcpStream::into_split`](super::TcpStream::into_split).
 ///
 /// Dropping it ends the direction, as `shutdown(Shutdown::Write)` does; see
 /// [`forget`](Self::forget).
 #[derive(Debug)]
 pub struct OwnedWriteHalf<S: Stream>(Arc<S>);
 
-/// Two halves that belong to different streams.
+/// The error of two halves that belong to different streams; it holds both.
 #[derive(Debug)]
 pub struct ReuniteError<S: Stream>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);
 

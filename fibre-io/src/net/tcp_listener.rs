@@ -1,10 +1,10 @@
 //! A TCP socket that accepts connections.
 
 use super::acceptor::{Acceptor, BACKLOG};
-use super::handles::handle;
+use super::handles::{close_listener, handle};
 use super::kinds::expect_tcp;
 use super::{SocketAddr, TcpStream, ToSocketAddrs, each_address, internet_socket, to_std};
-use crate::patience::Patience;
+use crate::timeout::Timeout;
 use rustix::net::{SocketAddrAny, SocketType, sockopt};
 use std::io;
 use std::net as std_net;
@@ -16,24 +16,25 @@ use std::time::{Duration, Instant};
 /// ```
 /// use std::io::{Read, Write};
 ///
-/// let listener = fibre_io::net::TcpListener::bind("127.0.0.1:0")?;
+/// let listener = fibre::net::TcpListener::bind("127.0.0.1:0")?;
 /// let address = listener.local_addr()?;
-/// let server = fibre_core::spawn(move || listener.accept()?.0.write_all(b"hello"));
+/// let server = fibre::spawn(move || listener.accept()?.0.write_all(b"hello"));
 /// let mut text = String::new();
-/// fibre_io::net::TcpStream::connect(address)?.read_to_string(&mut text)?;
+/// fibre::net::TcpStream::connect(address)?.read_to_string(&mut text)?;
 /// server.join().unwrap()?;
 /// assert_eq!(text, "hello");
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct TcpListener {
-    /// The socket and what accepting needs.
+    /// The acceptor on the socket.
     end: Acceptor,
 }
 
 handle!(TcpListener, std_net::TcpListener, Acceptor, expect_tcp);
+close_listener!(TcpListener);
 
-/// A listener that is not there yet. See [`TcpListener::builder`].
+/// The options of a listener before it is bound. See [`TcpListener::builder`].
 #[derive(Debug, Clone)]
 #[must_use = "it does nothing until it is bound"]
 pub struct TcpListenerBuilder {
@@ -69,8 +70,8 @@ impl TcpListenerBuilder {
         self
     }
 
-    /// Whether a listener on IPv6 leaves IPv4 alone (`IPV6_V6ONLY`): as the system has it, by
-    /// default. It means nothing for IPv4.
+    /// Whether an IPv6 listener leaves IPv4 alone (`IPV6_V6ONLY`). Default: the system's setting.
+    /// It means nothing for IPv4.
     pub fn only_v6(mut self, only: bool) -> Self {
         self.only_v6 = Some(only);
         self
@@ -115,10 +116,10 @@ impl TcpListener {
         Self::builder().bind(addresses)
     }
 
-    /// For a listener with options that have to be set before it is bound.
+    /// A builder, for options that have to be set before the listener is bound.
     ///
     /// ```
-    /// use fibre_io::net::TcpListener;
+    /// use fibre::net::TcpListener;
     ///
     /// let shared = TcpListener::builder().reuse_port(true);
     /// let first = shared.bind("127.0.0.1:0")?;
@@ -140,13 +141,12 @@ impl TcpListener {
     ///
     /// # Errors
     ///
-    /// Those of `accept`, except for connections that ended before they were accepted.
-    /// When the process is out of descriptors or memory, the error is returned at once,
-    /// and the next call waits for one to be freed, or a little, before it tries: a
-    /// loop that ignores errors does not spin. `ConnectionAborted` after
-    /// [`close`](Self::close).
+    /// Those of `accept`, except for connections that ended before they were accepted. When the
+    /// process is out of descriptors or memory, the call fails at once. The next call first waits
+    /// until a descriptor is freed, or for a short time, so a loop that ignores errors does not
+    /// spin. `ConnectionAborted` after [`close`](Self::close).
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        self.end.accept(Patience::Endless, accepted)
+        self.end.accept(Timeout::Endless, accepted)
     }
 
     /// Waits for a connection for `timeout` at most; a connection that is there already is
@@ -156,7 +156,7 @@ impl TcpListener {
     ///
     /// As [`accept`](Self::accept); `TimedOut`.
     pub fn accept_timeout(&self, timeout: Duration) -> io::Result<(TcpStream, SocketAddr)> {
-        self.end.accept(Patience::within(timeout), accepted)
+        self.end.accept(Timeout::within(timeout), accepted)
     }
 
     /// Waits for a connection until `deadline` at most; a connection that is there already is
@@ -166,7 +166,7 @@ impl TcpListener {
     /// use std::io::ErrorKind;
     /// use std::time::Instant;
     ///
-    /// let listener = fibre_io::net::TcpListener::bind("127.0.0.1:0")?;
+    /// let listener = fibre::net::TcpListener::bind("127.0.0.1:0")?;
     /// let error = listener.accept_until(Instant::now()).unwrap_err();
     /// assert_eq!(error.kind(), ErrorKind::TimedOut);
     /// # Ok::<(), std::io::Error>(())
@@ -176,7 +176,7 @@ impl TcpListener {
     ///
     /// As [`accept`](Self::accept); `TimedOut`.
     pub fn accept_until(&self, deadline: Instant) -> io::Result<(TcpStream, SocketAddr)> {
-        self.end.accept(Patience::Until(deadline), accepted)
+        self.end.accept(Timeout::Until(deadline), accepted)
     }
 
     /// The connections, one after the other, without end.
@@ -184,7 +184,7 @@ impl TcpListener {
         Incoming(self)
     }
 
-    /// The address it listens on.
+    /// The address that the socket listens on.
     ///
     /// # Errors
     ///
@@ -212,7 +212,7 @@ impl TcpListener {
     }
 }
 
-/// A stream of what was accepted, and its peer's address.
+/// Makes a stream of an accepted socket, with its peer's address.
 fn accepted(
     source: crate::Source,
     address: Option<SocketAddrAny>,

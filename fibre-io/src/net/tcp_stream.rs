@@ -1,14 +1,14 @@
 //! A TCP connection.
 
 use super::endpoint::Endpoint;
-use super::handles::{handle, limits, stream};
+use super::handles::{close, handle, limits, stream};
 use super::kinds::expect_tcp;
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::{Shutdown, SocketAddr, ToSocketAddrs, each_address, internet_socket, to_std};
 use crate::copy::{CopyFrom, CopyTo, Duplex, Origin};
-use crate::gate_word::Snapshot;
-use crate::patience::{Patience, not_zero};
+use crate::gate::word::Snapshot;
 use crate::source::{Direction, Source};
+use crate::timeout::{Timeout, not_zero};
 use fibre_core::cancellation_point;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketType, sockopt};
@@ -20,16 +20,15 @@ use std::time::{Duration, Instant};
 /// A TCP connection. See [`std::net::TcpStream`]; `&TcpStream` reads and writes, too, so
 /// one fibre may read while another writes.
 ///
-/// Writing to a connection whose peer is gone is an error and never a SIGPIPE. Several fibres
-/// that read, or write, take turns; each call's bytes are in one piece as far as one system call
-/// takes them.
+/// Writing to a connection whose peer is gone is an error and never a SIGPIPE. Several fibres that
+/// read, or write, take turns. The bytes that one system call takes stay together.
 ///
 /// ```
 /// use std::io::{Read, Write};
 /// use std::time::{Duration, Instant};
 ///
-/// let listener = fibre_io::net::TcpListener::bind("127.0.0.1:0")?;
-/// let mut client = fibre_io::net::TcpStream::connect(listener.local_addr()?)?;
+/// let listener = fibre::net::TcpListener::bind("127.0.0.1:0")?;
+/// let mut client = fibre::net::TcpStream::connect(listener.local_addr()?)?;
 /// let (mut server, _) = listener.accept()?;
 /// client.write_all(b"GET /")?;
 ///
@@ -48,8 +47,8 @@ use std::time::{Duration, Instant};
 /// use socket2::{SockRef, TcpKeepalive};
 /// use std::time::Duration;
 ///
-/// # let listener = fibre_io::net::TcpListener::bind("127.0.0.1:0")?;
-/// # let stream = fibre_io::net::TcpStream::connect(listener.local_addr()?)?;
+/// # let listener = fibre::net::TcpListener::bind("127.0.0.1:0")?;
+/// # let stream = fibre::net::TcpStream::connect(listener.local_addr()?)?;
 /// let socket = SockRef::from(&stream);
 /// socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(Duration::from_secs(30)))?;
 /// socket.set_recv_buffer_size(1 << 20)?;
@@ -62,6 +61,7 @@ pub struct TcpStream {
 }
 
 handle!(TcpStream, std_net::TcpStream, Endpoint, expect_tcp);
+close!(TcpStream);
 limits!(TcpStream);
 stream!(TcpStream, read);
 
@@ -94,8 +94,8 @@ impl TcpStream {
         Self::connect_within(address, end)
     }
 
-    /// Connects, waiting until `deadline` at most; one that is past leaves the time that
-    /// connecting takes without waiting. Blocks the fibre (or thread).
+    /// Connects, waiting until `deadline` at most. With a past deadline, only a connection that is
+    /// made without waiting succeeds. Blocks the fibre (or thread).
     ///
     /// # Errors
     ///
@@ -111,17 +111,17 @@ impl TcpStream {
     /// use socket2::{Domain, Socket, Type};
     /// use std::net::{Ipv4Addr, SocketAddr};
     ///
-    /// let listener = fibre_io::net::TcpListener::bind("127.0.0.1:0")?;
+    /// let listener = fibre::net::TcpListener::bind("127.0.0.1:0")?;
     /// let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     /// socket.bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), 0)).into())?;
-    /// let stream = fibre_io::net::TcpStream::connect_with(socket, &listener.local_addr()?)?;
+    /// let stream = fibre::net::TcpStream::connect_with(socket, &listener.local_addr()?)?;
     /// assert_eq!(listener.accept()?.1, stream.local_addr()?);
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// Those of the system calls; `InvalidInput` if it is no socket of TCP.
+    /// Those of the system calls; `InvalidInput` if it is not a TCP socket.
     pub fn connect_with(socket: impl Into<OwnedFd>, address: &SocketAddr) -> io::Result<Self> {
         cancellation_point()?;
         let socket = socket.into();
@@ -151,9 +151,9 @@ impl TcpStream {
         Ok(Self::from_source(source))
     }
 
-    /// Waits for the handshake and asks how it went. An event is a hint only, so a socket
-    /// without error and without peer is still on its way. Who waited in vain asks, too: the
-    /// event may not have been looked at.
+    /// Waits for the handshake and asks how it went. An event is only a hint, so a socket without
+    /// error and without peer is still connecting. A caller whose wait timed out asks, too: the
+    /// event may not have been delivered yet.
     fn finish_connect(source: &Source, mut seen: Snapshot, end: Option<Instant>) -> io::Result<()> {
         loop {
             let waited = source.wait_ready(Direction::Write, seen, end);
@@ -184,14 +184,14 @@ impl TcpStream {
         to_std(&rustix::net::getsockname(&self.end)?)
     }
 
-    /// Reads into a buffer that `take` yields when there may be something to read, and which is
-    /// dropped before the call waits, so that a connection which is idle has none. Returns
-    /// the buffer, and how many bytes of it were read; zero at the end of the stream. Blocks as a
-    /// read. `take` blocks nothing.
+    /// Reads into a buffer that `take` yields when there may be something to read. The buffer is
+    /// dropped before the call waits, so that an idle connection has none. Returns the buffer, and
+    /// how many bytes were read into it; zero at the end of the stream. Blocks like a read. `take`
+    /// must not block.
     ///
     /// ```
-    /// use fibre_io::BufferPool;
-    /// use fibre_io::net::{TcpListener, TcpStream};
+    /// use fibre::BufferPool;
+    /// use fibre::net::{TcpListener, TcpStream};
     /// use std::io::Write;
     ///
     /// static POOL: BufferPool = BufferPool::new(4096, 64);
@@ -222,7 +222,7 @@ impl TcpStream {
         Ok(sockopt::tcp_nodelay(&self.end)?)
     }
 
-    /// Sets whether small writes are sent at once (`TCP_NODELAY`). They are not, by default.
+    /// Sets whether small writes are sent at once (`TCP_NODELAY`). Default: no.
     ///
     /// # Errors
     ///

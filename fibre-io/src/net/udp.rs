@@ -1,7 +1,7 @@
-//! UDP.
+//! UDP sockets.
 
 use super::endpoint::{Endpoint, RECEIVE, SEND};
-use super::handles::{handle, limits};
+use super::handles::{close, handle, limits};
 use super::kinds::expect_any;
 use super::{
     Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, each_address, internet_socket, peer_of, to_std,
@@ -15,15 +15,15 @@ use std::time::{Duration, Instant};
 
 /// A UDP socket. See [`std::net::UdpSocket`].
 ///
-/// Several fibres may receive from one socket, and send: they take turns, and each call is about
+/// Several fibres may receive from one socket, and send on it: they take turns, and each call moves
 /// one datagram.
 ///
 /// ```
-/// use fibre_io::net::UdpSocket;
+/// use fibre::net::UdpSocket;
 ///
 /// let server = UdpSocket::bind("127.0.0.1:0")?;
 /// let address = server.local_addr()?;
-/// let echo = fibre_core::spawn(move || {
+/// let echo = fibre::spawn(move || {
 ///     let mut buffer = [0; 1500];
 ///     let (length, from) = server.recv_from(&mut buffer)?;
 ///     server.send_to(&buffer[..length], from)
@@ -43,10 +43,12 @@ pub struct UdpSocket {
 }
 
 handle!(UdpSocket, std_net::UdpSocket, Endpoint, expect_any);
+close!(UdpSocket);
 limits!(UdpSocket);
 
 impl UdpSocket {
-    /// Binds to the first address that can be bound. Looking up a host *name* blocks the fibre (or thread).
+    /// Binds to the first address that can be bound. Looking up a host *name* blocks the fibre (or
+    /// thread).
     ///
     /// # Errors
     ///
@@ -60,8 +62,9 @@ impl UdpSocket {
         })
     }
 
-    /// Sets whom [`send`](Self::send) sends to: the first address that works. Only what comes
-    /// from there is received from now on. Looking up a host *name* blocks the fibre (or thread).
+    /// Sets the address that [`send`](Self::send) sends to: the first one that works. From now on
+    /// the socket receives only datagrams from there. Looking up a host *name* blocks the fibre (or
+    /// thread).
     ///
     /// # Errors
     ///
@@ -72,7 +75,7 @@ impl UdpSocket {
         })
     }
 
-    /// Waits for a datagram. What does not fit is lost. Blocks the fibre, or the thread if the
+    /// Waits for a datagram. Bytes that do not fit are lost. Blocks the fibre, or the thread if the
     /// caller is not a fibre.
     ///
     /// # Errors
@@ -92,7 +95,7 @@ impl UdpSocket {
         self.receive_from(buffer, RECEIVE | RecvFlags::PEEK)
     }
 
-    /// The common part.
+    /// The common part of [`recv_from`](Self::recv_from) and [`peek_from`](Self::peek_from).
     fn receive_from(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<(usize, SocketAddr)> {
         let (length, from) = self.end.receiving(|fd| {
             let (length, _, from) = recvfrom(fd, &mut *buffer, flags)?;
@@ -117,19 +120,19 @@ impl UdpSocket {
             .sending(|fd| Ok((sendto(fd, buffer, SEND, &address)?, Left::More)))
     }
 
-    /// Waits for a datagram from the one it is connected to. What does not fit is lost. Blocks the
+    /// Waits for a datagram from the connected address. Bytes that do not fit are lost. Blocks the
     /// fibre (or thread).
     ///
     /// # Errors
     ///
-    /// Those of `recv`: among them `ConnectionRefused`, if an earlier datagram found nobody;
+    /// Those of `recv`: among them `ConnectionRefused`, if an earlier datagram found no receiver;
     /// `TimedOut`; `ConnectionAborted` after [`close`](Self::close).
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.end.receive(buffer, RecvFlags::empty())
     }
 
-    /// Waits for a datagram from the one it is connected to and leaves it there. Blocks the fibre
-    /// (or thread).
+    /// Waits for a datagram from the connected address and leaves it there. Blocks the fibre (or
+    /// thread).
     ///
     /// # Errors
     ///
@@ -138,8 +141,8 @@ impl UdpSocket {
         self.end.receive(buffer, RecvFlags::PEEK)
     }
 
-    /// Sends a datagram to the one it is connected to. Blocks the fibre (or thread) while there is
-    /// no room in the socket's buffer.
+    /// Sends a datagram to the connected address. Blocks the fibre (or thread) while there is no
+    /// room in the socket's buffer.
     ///
     /// # Errors
     ///
@@ -148,7 +151,7 @@ impl UdpSocket {
         self.end.send(buffer)
     }
 
-    /// The address it is connected to.
+    /// The address that the socket is connected to.
     ///
     /// # Errors
     ///
@@ -157,7 +160,7 @@ impl UdpSocket {
         peer_of(&self.end)
     }
 
-    /// The address it is bound to.
+    /// The address that the socket is bound to.
     ///
     /// # Errors
     ///
@@ -179,7 +182,7 @@ macro_rules! option {
             Ok(sockopt::$kernel_get(&self.end)?)
         }
 
-        /// Sets the same.
+        /// Sets this option.
         ///
         /// # Errors
         ///

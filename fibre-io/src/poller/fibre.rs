@@ -1,18 +1,18 @@
 //! The poller `fibre`: a fibre in the background of the cluster, under a master thread.
 //!
-//! It polls without waiting, on a processor that has nothing else to do, or at a service of
-//! one that has ([`Shift`]). When there is nothing, it leaves the instance to the master thread of the
-//! process, which waits for all clusters of this kind, in an epoll instance of their epoll
+//! The fibre polls without waiting, on a processor that has nothing else to do, or at a service of
+//! a busy one ([`Shift`]). When there are no events, it leaves the instance to the master thread of
+//! the process. The master waits for all clusters of this kind, in an epoll instance of their epoll
 //! instances (thesis, section 3.4.3).
 //!
-//! It needs no stack, because it never waits, and no place in a queue, because there is one
-//! of it: being due is its place. So it can run on each processor, other than a fibre that
-//! has started somewhere and has to stay.
+//! The fibre needs no stack, because it never waits. It needs no place in a queue, because there is
+//! only one: it is due or not. So any processor can run it, unlike a started fibre, which has to
+//! stay with its processor.
 
 use super::instance::Instance;
 use super::master::{self, Called};
-use crate::shift::Shift;
-use fibre_core::{Bell, Halt};
+use crate::poll_words::poll_turn::Shift;
+use fibre_core::internal::{Bell, Driver};
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -23,14 +23,14 @@ pub struct FibrePoller {
     instance: Instance,
     /// Whose shift it is.
     shift: Shift,
-    /// What wakes a processor for it.
+    /// Wakes a processor when the poller is due.
     bell: Bell,
-    /// Its place with the master.
+    /// The instance's place with the master.
     place: OnceLock<master::Place>,
 }
 
 impl FibrePoller {
-    /// The poller of a cluster, known to the master.
+    /// Makes the poller of a cluster, and puts its instance under the master's watch.
     ///
     /// # Errors
     ///
@@ -61,19 +61,17 @@ impl Called for FibrePoller {
     }
 }
 
-impl Halt for FibrePoller {
+impl Driver for FibrePoller {
     fn poll(&self) {
         if !self.shift.begin() {
             return;
         }
-        if self.instance.poll() {
-            self.shift.again();
-        } else {
-            self.shift.done();
+        let found = self.instance.poll();
+        self.shift.end(found, || {
             if let Some(place) = self.place.get() {
                 place.watch_again();
             }
-        }
+        });
     }
 
     fn is_due(&self) -> bool {

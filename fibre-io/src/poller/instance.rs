@@ -1,10 +1,11 @@
-//! An epoll instance with what ends a sleep in it, and the delivery of its events.
+//! An epoll instance with its interrupt descriptor, and the delivery of its events.
 
+use crate::descriptor::table::{self, Slot};
 use crate::epoll::{Epoll, Event, Step};
-use crate::gate_word::News;
-use crate::table::{self, Slot};
+use crate::gate::word::News;
+use fibre_core::internal::{abort_with, fetch_all, wake_after};
+use fibre_core::is_forked_child;
 use fibre_core::sync::time_left;
-use fibre_core::{die, fetch_all, is_forked_child, wake_after};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -17,14 +18,14 @@ use std::time::Instant;
 /// See the module text.
 #[derive(Debug)]
 pub struct Instance {
-    /// The instance, which registered descriptors keep, too.
+    /// The kernel's instance, which the slots of registered descriptors share.
     epoll: Arc<Epoll>,
-    /// Written to end a sleep. Edge-triggered, so it need not be read: it counts up
-    /// and would take centuries to overflow.
+    /// An event counter, written to end a sleep. It is edge-triggered, so it need not be read: it
+    /// would take centuries to overflow.
     interrupt: OwnedFd,
     /// Whether fibres are queued before processors are woken for them.
     batched: bool,
-    /// Events that were taken the last time; a hint.
+    /// How many events the last poll or wait took; a hint.
     delivered: AtomicU32,
 }
 
@@ -37,7 +38,7 @@ impl Instance {
     pub fn new(batched: bool) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        // Generation zero is nobody's: the event finds no one who waits.
+        // Generation zero has no owner: the event finds no waiter.
         epoll.add(interrupt.as_fd(), 0)?;
         Ok(Self {
             epoll: Arc::new(epoll),
@@ -52,7 +53,7 @@ impl Instance {
         &self.epoll
     }
 
-    /// Delivers the events that are there, one system call's worth; `false`: there were none.
+    /// Delivers the events of one system call. Returns `false` if there were none.
     pub fn poll(&self) -> bool {
         self.take_events(Some(&Timespec {
             tv_sec: 0,
@@ -67,21 +68,21 @@ impl Instance {
         self.take_events(timeout.as_ref());
     }
 
-    /// Takes events from the kernel and delivers them; `false`: there were none.
+    /// Takes events from the kernel and delivers them. Returns `false` if there were none.
     fn take_events(&self, timeout: Option<&Timespec>) -> bool {
         let taken = if self.batched {
             // SAFETY: neither `epoll_wait` nor a delivery leaves the stack of this thread.
-            unsafe { wake_after(|| self.epoll.wait(timeout, deliver, foresee)) }
+            unsafe { wake_after(|| self.epoll.wait(timeout, deliver, prefetch_next)) }
         } else {
-            self.epoll.wait(timeout, deliver, foresee)
+            self.epoll.wait(timeout, deliver, prefetch_next)
         };
         let count = match taken {
             Ok(count) => count,
-            // After a signal one sleeps again, if there is nothing to do.
+            // After a signal the caller sleeps again, if there is nothing to do.
             Err(Errno::INTR) => 0,
             Err(errno) => give_up(errno),
         };
-        // No more than are taken at once.
+        // Fits: no more than a batch is taken at once.
         self.delivered.store(count as u32, Ordering::Relaxed);
         count > 0
     }
@@ -91,35 +92,36 @@ impl Instance {
         self.delivered.load(Ordering::Relaxed)
     }
 
-    /// Ends a wait, or the next one if none is going on. Any thread.
+    /// Ends the present wait, or the next one if none is going on. Any thread may call it.
     pub fn interrupt(&self) {
         if is_forked_child() {
-            // It would end a sleep of the parent's.
+            // A write would end a sleep of the parent's.
             return;
         }
         let one = 1_u64.to_ne_bytes();
         if rustix::io::write(&self.interrupt, &one) == Err(Errno::AGAIN) {
-            // It is full, by centuries or by somebody else, and a write that fails is no event.
+            // The counter is full, after centuries or by a foreign write, and a failed write is no
+            // event.
             let _ = rustix::io::read(&self.interrupt, &mut [0; 8]);
             let _ = rustix::io::write(&self.interrupt, &one);
         }
     }
 
-    /// Called when nobody will poll any more: lets those who wait try elsewhere.
+    /// Called when the instance will not be polled any more: its waiters try elsewhere.
     pub fn abandon(&self) {
         table::abandon(&self.epoll);
     }
 }
 
-/// Has the CPU fetch what the delivery of an event of this descriptor will need: of many connections, nothing
-/// is in the caches any more.
-fn foresee(step: Step, fd: RawFd) {
+/// Prefetches the memory that delivering an event of this descriptor will touch: with many
+/// connections, none of it is in the caches any more.
+fn prefetch_next(step: Step, fd: RawFd) {
     let Some(slot) = Slot::of(fd) else {
         return;
     };
     match step {
         Step::Slot => fetch_all(slot),
-        Step::Waiter => slot.read.foresee(),
+        Step::Waiter => slot.read.prefetch_next(),
     }
 }
 
@@ -142,11 +144,11 @@ pub fn deliver(event: Event) {
     }
 }
 
-/// The instance is unusable, which nothing in this process should bring about; a
-/// runtime that no longer hears of events would only hang.
+/// Ends the process: the instance is unusable, which nothing in this process should bring about. A
+/// runtime that gets no more events would only hang.
 #[cold]
 pub fn give_up(errno: Errno) -> ! {
-    die(format_args!(
+    abort_with(format_args!(
         "epoll_wait failed: {errno}; was its descriptor closed by somebody else?"
     ))
 }

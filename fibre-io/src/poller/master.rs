@@ -1,13 +1,13 @@
 //! The master poller: one thread that waits for the epoll instances of many clusters.
 //!
-//! An epoll instance is itself a descriptor that is readable when it has events, so the master
-//! has the clusters' instances in one of its own. Each tells once, and then not before it is
-//! asked to again. The thread begins with the first cluster that needs it, and ends with the last
+//! An epoll instance is itself a descriptor that is readable when it has events. So the master
+//! registers the clusters' instances with one of its own. Each reports once, and then not before it
+//! is watched again. The thread begins with the first cluster that needs it, and ends with the last
 //! one.
 
 use super::instance::give_up;
 use crate::epoll::Epoll;
-use fibre_core::start_helper;
+use fibre_core::internal::start_helper;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
-/// Somebody whom the master calls when its instance has events.
+/// A poller that the master calls when its instance has events.
 pub trait Called: Send + Sync {
-    /// Called once for each time that the instance was put under watch.
+    /// Called at most once each time that the instance was put under watch.
     fn call(&self);
 }
 
@@ -28,7 +28,7 @@ pub trait Called: Send + Sync {
 #[derive(Debug)]
 pub struct Place {
     master: Arc<Master>,
-    /// What tells it from the others.
+    /// The key that tells this instance from the others.
     key: u32,
     epoll: Arc<Epoll>,
 }
@@ -37,17 +37,17 @@ pub struct Place {
 struct Master {
     /// The clusters' instances.
     instances: Epoll,
-    /// Written when it is all over.
+    /// An event counter, written when the master ends.
     interrupt: OwnedFd,
-    /// Who is called, by key.
+    /// The pollers to call, by key.
     called: Mutex<HashMap<u32, Weak<dyn Called>>>,
-    /// Whether it is all over.
+    /// Whether the master has ended.
     over: AtomicBool,
-    /// Its thread, until somebody joins it.
+    /// The master's thread, until it has been joined.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// The master, while a cluster needs it. Held by who comes and goes.
+/// The master, while a cluster needs it. A cluster that comes or goes holds the lock.
 static MASTER: Mutex<Option<Arc<Master>>> = Mutex::new(None);
 
 /// The key of the event that ends the master.
@@ -85,20 +85,22 @@ impl Place {
         begun.map(|()| place)
     }
 
-    /// Has the master call once more, when there are events; at once, if there are some.
+    /// Makes the master call once more when there are events: at once, if there are some already.
     pub fn watch_again(&self) {
-        // Nothing but a descriptor that was closed behind our back can go wrong.
-        if let Err(errno) = self
+        let watched = self
             .master
             .instances
-            .watch_again(self.epoll.as_fd(), self.key)
-        {
-            give_up(errno);
+            .watch_again(self.epoll.as_fd(), self.key);
+        match watched {
+            // The last processor may have left while the monitor polled in its place.
+            Ok(()) | Err(Errno::NOENT) => {}
+            // Only if foreign code has closed the descriptor.
+            Err(errno) => give_up(errno),
         }
     }
 
-    /// Takes the instance away from the master, whose thread ends with the last one. Blocks
-    /// the thread until it has.
+    /// Takes the instance away from the master, whose thread ends with the last instance. Blocks
+    /// the thread until that has ended.
     pub fn leave(&self) {
         let mut current = MASTER.lock();
         self.master.instances.remove(self.epoll.as_fd());
@@ -131,7 +133,7 @@ impl Master {
         Ok(master)
     }
 
-    /// What the thread does.
+    /// The thread's loop.
     fn run(&self) {
         while !self.over.load(Ordering::Acquire) {
             let call = |key| {
@@ -150,10 +152,10 @@ impl Master {
         }
     }
 
-    /// Ends the thread, and waits for that.
+    /// Ends the thread, and waits until it has ended.
     fn end(&self) {
         self.over.store(true, Ordering::Release);
-        // It is readable from now on, so the thread does not sleep again.
+        // The counter is readable from now on, so the thread does not sleep again.
         let _ = rustix::io::write(&self.interrupt, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.lock().take() {
             // A panic there has ended the process.
@@ -165,5 +167,27 @@ impl Master {
 impl std::fmt::Debug for Master {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Master").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that is never called.
+    struct Deaf;
+
+    impl Called for Deaf {
+        fn call(&self) {}
+    }
+
+    #[test]
+    fn an_instance_that_has_left_may_be_watched_again() {
+        let epoll = Arc::new(Epoll::new().unwrap());
+        let called: Arc<dyn Called> = Arc::new(Deaf);
+        let place = Place::take(&epoll, Arc::downgrade(&called)).unwrap();
+        place.leave();
+        // This ended the process.
+        place.watch_again();
     }
 }

@@ -1,12 +1,12 @@
 //! The poller `processors`: each processor sleeps in an epoll instance of its own.
 //!
-//! A descriptor is registered with the instance of the processor on which a fibre first had to
-//! wait for it, and started fibres stay with their processor; so the processor that has to
-//! run the fibre is the one that hears of the event, without waking another thread. Busy
-//! processors look in now and then. See docs/decisions/0003.
+//! A descriptor is registered with the instance of the processor on which a fibre first had to wait
+//! for it, and started fibres stay with their processor. So the processor that has to run the fibre
+//! gets the event itself, and wakes no other thread. Busy processors poll now and then. See
+//! docs/decisions/0003.
 
 use super::instance::Instance;
-use fibre_core::Halt;
+use fibre_core::internal::Driver;
 use std::time::Instant;
 
 /// See the module text.
@@ -25,7 +25,7 @@ impl Processors {
     }
 }
 
-impl Halt for Processors {
+impl Driver for Processors {
     fn poll(&self) {
         self.0.poll();
     }

@@ -1,19 +1,20 @@
 //! The poller `shared`: one epoll instance per cluster, in which the first idle processor sleeps.
 //!
-//! Who has the duty ([`Duty`]) gives it back as soon as there are events, and wakes nobody to
-//! take over: it will come back when it is idle again, meanwhile it polls at each service like
-//! all who are busy, and should one fibre keep it for long, an idle processor that watches polls.
+//! The processor that has the duty ([`Duty`]) gives it back as soon as there are events, and wakes
+//! no other processor to take over. It takes the duty again when it goes idle, and meanwhile it
+//! polls at each service like all busy processors. Should one fibre keep it for long, an idle
+//! processor that watches polls instead.
 
 use super::instance::Instance;
-use crate::duty::Duty;
-use fibre_core::Halt;
+use crate::poll_words::poll_lock::Duty;
+use fibre_core::internal::Driver;
 use std::time::Instant;
 
 /// See the module text.
 #[derive(Debug)]
 pub struct Shared {
     instance: Instance,
-    /// Who polls.
+    /// The right to sleep in the instance.
     duty: Duty,
 }
 
@@ -32,7 +33,7 @@ impl Shared {
     }
 }
 
-impl Halt for Shared {
+impl Driver for Shared {
     fn poll(&self) {
         if self.duty.take() {
             self.instance.poll();
@@ -53,7 +54,7 @@ impl Halt for Shared {
     }
 
     fn interrupt(&self) {
-        // Should another one sleep there by now, it wakes up in vain.
+        // Should another processor sleep there by now, it wakes up in vain.
         self.instance.interrupt();
     }
 

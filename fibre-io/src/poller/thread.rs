@@ -5,13 +5,13 @@
 //! in between; only while a processor has nothing to do; or then and after a millisecond at the
 //! latest. Processors sleep on their futexes.
 //!
-//! A processor that goes to sleep calls the thread ([`Calls`]) where that may be waiting for it.
-//! Busy ones do, too, once they have been serviced [`PATIENCE`] times without a poll, since fibres
-//! that yield in a loop must not keep events from the others for ever.
+//! Where the thread waits for idle processors, a processor that goes to sleep calls it ([`Calls`]).
+//! Busy processors call it, too, after [`PATIENCE`] services without a poll, since fibres that
+//! yield in a loop must not keep events from the others for ever.
 
 use super::instance::Instance;
-use crate::calls::Calls;
-use fibre_core::{Bell, Halt, start_helper};
+use crate::poll_words::poll_request::Calls;
+use fibre_core::internal::{Bell, Driver, start_helper};
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
@@ -22,24 +22,25 @@ use std::time::{Duration, Instant};
 /// How long `thread-sleep` sleeps, and how long `thread-timeout` waits for a processor.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Services of busy processors without a poll, until one calls: about ten milliseconds of one's.
+/// Services of busy processors without a poll until one of them calls: about ten milliseconds of
+/// one processor's.
 const PATIENCE: u32 = 50;
 
 /// When the thread polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// Always.
+    /// In an endless loop.
     Loop,
-    /// Always, but for a sleep after each poll.
+    /// In an endless loop, with a sleep after each poll.
     Sleep,
     /// While a processor is idle.
     Opportunistic,
-    /// While a processor is idle, or after a time.
+    /// While a processor is idle, or after `PAUSE` at the latest.
     Timeout,
 }
 
 impl Manner {
-    /// Whether it waits for processors.
+    /// Whether the thread waits for idle processors.
     fn waits(self) -> bool {
         matches!(self, Self::Opportunistic | Self::Timeout)
     }
@@ -50,15 +51,15 @@ impl Manner {
 pub struct ThreadPoller {
     instance: Instance,
     manner: Manner,
-    /// Calls of processors.
+    /// The calls of processors.
     calls: Calls,
-    /// Which tells whether one is idle.
+    /// Tells whether a processor is idle.
     bell: Bell,
     /// Services since the last poll.
     services: AtomicU32,
-    /// Whether it is all over.
+    /// Whether the poller has ended.
     over: AtomicBool,
-    /// The thread, until somebody joins it.
+    /// The thread, until it has been joined.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -94,7 +95,7 @@ impl ThreadPoller {
         &self.instance
     }
 
-    /// What the thread does.
+    /// The thread's loop.
     fn run(&self) {
         loop {
             if self.manner.waits() {
@@ -111,7 +112,7 @@ impl ThreadPoller {
         }
     }
 
-    /// Waits until a processor has nothing to do, or calls all the same.
+    /// Waits until a processor is idle, or a busy one calls.
     fn wait_for_idle(&self) {
         self.calls.forget();
         if self.bell.is_any_idle() || self.over.load(Ordering::Acquire) {
@@ -122,11 +123,11 @@ impl ThreadPoller {
     }
 }
 
-impl Halt for ThreadPoller {
+impl Driver for ThreadPoller {
     fn poll(&self) {
         if self.manner.waits() {
             let services = self.services.fetch_add(1, Ordering::Relaxed);
-            // Again and again, as one call may come just before the thread forgets calls.
+            // At every multiple, as one call may come just before the thread forgets calls.
             if services % PATIENCE == PATIENCE - 1 {
                 self.calls.call();
             }

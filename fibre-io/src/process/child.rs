@@ -1,10 +1,10 @@
 //! A child process.
 
-use crate::patience::{Patience, none_if_late};
 use crate::pipe::{PipeReader, PipeWriter};
 use crate::poll::{PollFd, Readiness, poll};
 use crate::signal::{SIGKILL, Signal};
 use crate::source::{Direction, Left, Source};
+use crate::timeout::{Timeout, none_if_late};
 use fibre_core::{Builder, sleep_cancellable};
 use rustix::io::Errno;
 use rustix::process::{
@@ -21,11 +21,11 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// A child process. See [`std::process::Child`].
 ///
-/// One that is dropped runs on, unless [`kill_on_drop`](super::Command::kill_on_drop) says otherwise;
-/// when it ends, it stays a zombie until this process ends.
+/// One that is dropped runs on, unless [`kill_on_drop`](super::Command::kill_on_drop) says
+/// otherwise; when it ends, it stays a zombie until this process ends.
 ///
 /// ```
-/// use fibre_io::process::{Command, Stdio};
+/// use fibre::process::{Command, Stdio};
 /// use std::io::Write;
 ///
 /// let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -110,7 +110,7 @@ impl Child {
     /// `ECANCELED` if the fibre has been cancelled, or is while it waits; `ECHILD` if the process
     /// ignores SIGCHLD, so that nobody can tell.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.wait_within(Patience::Endless)
+        self.wait_within(Timeout::Endless)
     }
 
     /// [`wait`](Self::wait) for `timeout` at most: then `None`.
@@ -119,7 +119,7 @@ impl Child {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_timeout(&mut self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
-        none_if_late(self.wait_within(Patience::within(timeout)))
+        none_if_late(self.wait_within(Timeout::within(timeout)))
     }
 
     /// [`wait`](Self::wait) until `deadline` at most: then `None`. A past one looks once.
@@ -128,7 +128,7 @@ impl Child {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_until(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
-        none_if_late(self.wait_within(Patience::Until(deadline)))
+        none_if_late(self.wait_within(Timeout::Until(deadline)))
     }
 
     /// How it has ended, if it has. Blocks nothing.
@@ -143,8 +143,8 @@ impl Child {
         Ok(self.ended)
     }
 
-    /// Waits for its end and for all that it writes, into pipes that are still here. Blocks the fibre
-    /// (or thread).
+    /// Waits for its end and for all that it writes, into pipes that are still here. Blocks the
+    /// fibre (or thread).
     ///
     /// # Errors
     ///
@@ -181,8 +181,8 @@ impl Child {
         self.process.signal(signal)
     }
 
-    /// The common part.
-    fn wait_within(&mut self, patience: Patience<'_>) -> io::Result<ExitStatus> {
+    /// The part that all waits share.
+    fn wait_within(&mut self, patience: Timeout<'_>) -> io::Result<ExitStatus> {
         self.stdin = None;
         if let Some(ended) = self.ended {
             return Ok(ended);
@@ -200,7 +200,7 @@ impl Drop for Child {
         }
         let pid = self.process.pid;
         let pidfd = self.process.pidfd.take();
-        let reap = move || Process { pid, pidfd }.wait(Patience::Endless);
+        let reap = move || Process { pid, pidfd }.wait(Timeout::Endless);
         // If there can be no such fibre, it stays a zombie.
         let _ = Builder::new().name("reaper").spawn(reap);
     }
@@ -214,7 +214,7 @@ impl Process {
     }
 
     /// Waits for its end.
-    fn wait(&self, patience: Patience<'_>) -> io::Result<ExitStatus> {
+    fn wait(&self, patience: Timeout<'_>) -> io::Result<ExitStatus> {
         let Some(pidfd) = &self.pidfd else {
             return self.ask_now_and_then(patience);
         };
@@ -225,7 +225,7 @@ impl Process {
     }
 
     /// [`wait`](Self::wait) without a descriptor.
-    fn ask_now_and_then(&self, patience: Patience<'_>) -> io::Result<ExitStatus> {
+    fn ask_now_and_then(&self, patience: Timeout<'_>) -> io::Result<ExitStatus> {
         let mut pause = Duration::from_millis(1);
         loop {
             if let Some(ended) = self.status()? {
@@ -254,8 +254,8 @@ impl Process {
 }
 
 /// As much of a pause as there is time for; `None` if there is none.
-fn allowed_pause(pause: Duration, patience: Patience<'_>) -> Option<Duration> {
-    let Patience::Until(deadline) = patience else {
+fn allowed_pause(pause: Duration, patience: Timeout<'_>) -> Option<Duration> {
+    let Timeout::Until(deadline) = patience else {
         return Some(pause);
     };
     let left = deadline.saturating_duration_since(Instant::now());
@@ -310,11 +310,11 @@ mod tests {
         let mut child = command.spawn().unwrap();
         let pid = Pid::from_raw(child.id().cast_signed()).unwrap();
         let process = Process { pid, pidfd: None };
-        let soon = Patience::Until(Instant::now() + Duration::from_millis(2));
+        let soon = Timeout::Until(Instant::now() + Duration::from_millis(2));
         let late = process.wait(soon).unwrap_err();
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
         drop(child.stdin.take());
-        assert_eq!(process.wait(Patience::Endless).unwrap().code(), Some(3));
+        assert_eq!(process.wait(Timeout::Endless).unwrap().code(), Some(3));
         let gone = process.signal(SIGKILL);
         assert!(gone.is_ok(), "{gone:?}");
     }
@@ -323,11 +323,11 @@ mod tests {
     #[test]
     fn pauses_end_with_the_deadline() {
         let soon = Instant::now() + Duration::from_millis(1);
-        let pause = allowed_pause(LONGEST_PAUSE, Patience::Until(soon));
+        let pause = allowed_pause(LONGEST_PAUSE, Timeout::Until(soon));
         assert!(pause.is_none_or(|pause| pause <= Duration::from_millis(1)));
-        let over = Patience::Until(Instant::now());
+        let over = Timeout::Until(Instant::now());
         assert_eq!(allowed_pause(LONGEST_PAUSE, over), None);
-        let endless = allowed_pause(LONGEST_PAUSE, Patience::Endless);
+        let endless = allowed_pause(LONGEST_PAUSE, Timeout::Endless);
         assert_eq!(endless, Some(LONGEST_PAUSE));
     }
 }

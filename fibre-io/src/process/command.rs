@@ -1,19 +1,20 @@
 //! A program to be started.
 
 use super::child::Child;
-use fibre_core::{blocking, blocks_signals, unblock_signals};
+use fibre_core::internal::blocks_signals;
+use fibre_core::{blocking, unblock_signals};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Output, Stdio};
 
-/// A program to be started. See [`std::process::Command`], which it is made of: what has no method here
-/// is set there, and converted.
+/// A program to be started. See [`std::process::Command`], which it is made of: what has no method
+/// here is set there, and converted.
 ///
 /// ```
-/// use fibre_io::process::Command;
+/// use fibre::process::Command;
 ///
-/// let fibre = fibre_core::spawn(|| Command::new("echo").arg("hello").output());
+/// let fibre = fibre::spawn(|| Command::new("echo").arg("hello").output());
 /// let output = fibre.join().unwrap()?;
 /// assert!(output.status.success());
 /// assert_eq!(output.stdout, b"hello\n");
@@ -103,8 +104,8 @@ impl Command {
         self
     }
 
-    /// Whether a [`Child`] that is dropped without having been waited for is killed, and waited for by
-    /// somebody else. Default: no, it runs on.
+    /// Whether a [`Child`] that is dropped without having been waited for is killed, and waited for
+    /// by a fibre of its own. Default: no, it runs on.
     pub fn kill_on_drop(&mut self, kill: bool) -> &mut Self {
         self.kill_on_drop = kill;
         self

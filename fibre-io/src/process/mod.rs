@@ -1,8 +1,13 @@
-//! Child processes, after `std::process`: the same names, the same meanings, but what blocks is the
-//! fibre.
+//! Child processes, after `std::process`: the same names and meanings, but calls block the fibre.
 //!
-//! A child is waited for by a descriptor (`pidfd`), and its pipes are the runtime's. It is started on
-//! a thread that may block, and hears of signals as this program does, though processors block them.
+//! A fibre waits for a child by a descriptor (`pidfd`), and the child's pipes are the runtime's.
+//! The child is started on a thread that may block. It gets signals as this program does, though
+//! processors block them.
+//!
+//! Files:
+//!
+//! * `command`: a program to be started;
+//! * `child`: a child process.
 
 mod child;
 mod command;

@@ -1,56 +1,59 @@
 //! The funnel for raw numbers: a call that does not wait, made to wait.
 //!
-//! As [`Source::io`](crate::Source::io), which it follows step by step, but for what a number has and an object has not:
+//! It follows [`Source::io`](crate::Source::io) step by step, except for what only a number has:
 //!
-//! * Whether it waits is the descriptor's (`O_NONBLOCK`), which is asked when there would be a wait, as others may
-//!   change it at any time; and so are its time-outs, if it has any.
-//! * Its descriptor may be closed while it waits. Then it must not try again.
+//! * The descriptor decides whether a call waits (`O_NONBLOCK`), and how long, if it has time-outs.
+//!   The kernel is asked for both when the call would have to wait, as other code may change them
+//!   at any time.
+//! * The descriptor may be closed while the call waits. Then the call must not try again.
 
 use super::failure::Failure;
 use super::number::Number;
 use super::one;
+use crate::descriptor::flags::Known;
 use crate::fs::PATIENT;
-use crate::gate::{Gate, Turn};
-use crate::known::Known;
-use crate::patience::Patience;
+use crate::gate::single::{Gate, Turn};
 use crate::readiness::Readiness;
 use crate::retry::Retry;
 use crate::source::{Direction, Left, make_way};
-use fibre_core::{Cancelled, foresee, yield_point_cancellable};
+use crate::timeout::Timeout;
+use fibre_core::Cancelled;
+use fibre_core::internal::{prefetch_next, yield_point_cancellable};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use rustix::net::sockopt::{Timeout, socket_timeout};
+use rustix::net::sockopt::{Timeout as SocketTimeout, socket_timeout};
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::time::Instant;
 
-/// The first number that a duplicate of ours may have: programs close lower ones to get them for what they open next.
+/// The lowest number for this runtime's duplicates: programs close lower ones to get them for what
+/// they open next.
 const FIRST_OF_OURS: RawFd = 3;
 
 /// Whether a call is to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
-    /// If its descriptor is blocking, and as long as its time-outs say.
+    /// If its descriptor is blocking, and for as long as the descriptor's time-outs say.
     AsDescriptor,
     /// No: it fails with `EAGAIN` instead.
     Never,
 }
 
-/// One call of a program's, which may take several system calls, and waits in between.
+/// One call of the program, which may take several system calls, and waits between them.
 #[derive(Debug)]
 pub struct Call<'fd> {
-    /// What it is made on.
+    /// The number that the call is made on.
     number: Number<'fd>,
-    /// What it waits for.
+    /// The direction that the call waits for.
     direction: Direction,
-    /// Whether it waits, if that is known already.
+    /// Whether the call waits, if that is known already.
     waits: Option<bool>,
-    /// How long it waits.
+    /// How long the call waits.
     turn: Turn<'static>,
-    /// Whether others have run since it began.
+    /// Whether the call has let others run since it began.
     rested: bool,
-    /// Whether it has waited.
+    /// Whether the call has waited.
     has_waited: bool,
-    /// Whether it has seen to it that events come.
+    /// Whether the call has made sure that events come.
     confirmed: bool,
 }
 
@@ -66,29 +69,29 @@ impl<'fd> Call<'fd> {
             number: Number::of(fd)?,
             direction,
             waits: (wish == Wish::Never).then_some(false),
-            turn: Turn::new(Patience::Endless),
+            turn: Turn::new(Timeout::Endless),
             rested: false,
             has_waited: false,
             confirmed: false,
         })
     }
 
-    /// The same, which waits until `deadline` at most, whatever its descriptor says.
+    /// The call with a limit: it waits until `deadline` at most, whatever its descriptor says.
     #[must_use]
     pub fn until(mut self, deadline: Instant) -> Self {
         self.waits = Some(true);
-        self.turn = Turn::new(Patience::Until(deadline));
+        self.turn = Turn::new(Timeout::Until(deadline));
         self
     }
 
-    /// What is known of its descriptor.
+    /// The flags of the call's descriptor.
     #[inline]
     #[must_use]
     pub fn known(&self) -> Known {
         self.number.known()
     }
 
-    /// Whether it waits where it has to: if not, it fails with `EAGAIN` there.
+    /// Whether the call waits where it would block. If not, it fails with `EAGAIN` there.
     ///
     /// # Errors
     ///
@@ -101,32 +104,34 @@ impl<'fd> Call<'fd> {
         let waits =
             known.has(Known::HIDDEN) || !fcntl_getfl(self.number)?.contains(OFlags::NONBLOCK);
         self.waits = Some(waits);
-        // Time-outs are the socket's: they may have been set by another of its numbers.
+        // Time-outs belong to the socket: another of its numbers may have set them.
         let may_be_timed = known.and(Known::TIMED | Known::SHARED) != Known::NOTHING;
         if waits && may_be_timed && known.has(Known::SOCKET) {
             let which = match self.direction {
-                Direction::Read => Timeout::Recv,
-                Direction::Write => Timeout::Send,
+                Direction::Read => SocketTimeout::Recv,
+                Direction::Write => SocketTimeout::Send,
             };
             if let Some(timeout) = socket_timeout(self.number, which)? {
-                self.turn = Turn::new(Patience::within(timeout));
+                self.turn = Turn::new(Timeout::within(timeout));
             }
         }
         Ok(waits)
     }
 
-    /// Calls `operation`, which does not wait, until it neither would have to nor was interrupted, and waits in
-    /// between, if it is a call that waits. Blocks the fibre, or the thread if the caller is no fibre.
+    /// Calls the non-blocking `operation` until it neither would block nor was interrupted. Between
+    /// two tries it waits, if it is a call that waits. Blocks the fibre, or the thread if the
+    /// caller is no fibre.
     ///
-    /// `operation` also says whether it left something ([`Left`]), as for [`Source::io`](crate::Source::io).
+    /// `operation` also says whether it left something ([`Left`]), as for
+    /// [`Source::io`](crate::Source::io).
     ///
     /// ```
-    /// use fibre_io::raw::{Call, Direction, Left, Wish};
+    /// use fibre::io::raw::{Call, Direction, Left, Wish};
     /// use rustix::net::{RecvFlags, SendFlags, recv, send};
     /// use std::os::fd::AsFd;
     ///
     /// let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
-    /// let reader = fibre_core::spawn(move || {
+    /// let reader = fibre::spawn(move || {
     ///     let mut byte = [0];
     ///     let mut call = Call::new(ours.as_fd(), Direction::Read, Wish::AsDescriptor)?;
     ///     call.run(|| Ok((recv(&ours, &mut byte, RecvFlags::DONTWAIT)?.0, Left::More)))
@@ -138,9 +143,9 @@ impl<'fd> Call<'fd> {
     ///
     /// # Errors
     ///
-    /// `operation`'s own; `EAGAIN` if it does not wait, or no longer; `EBADF` if the descriptor has been closed
-    /// meanwhile; `EPERM` if it would have to wait for what cannot be waited for; that the fibre has been
-    /// cancelled.
+    /// Those of `operation`; `EAGAIN` if the call does not wait, or its time is over; `EBADF` if
+    /// the descriptor has been closed meanwhile; `EPERM` if the call would have to wait for a
+    /// descriptor that cannot be waited for; `Cancelled` if the fibre has been cancelled.
     pub fn run<T>(
         &mut self,
         mut operation: impl FnMut() -> Result<(T, Left), Errno>,
@@ -165,8 +170,8 @@ impl<'fd> Call<'fd> {
             }
             let inside = self.has_waited.then(|| self.number.enter()).transpose()?;
             if self.direction == Direction::Read {
-                // Who writes has done so when it read.
-                foresee();
+                // Not before a write: a fibre that writes has prefetched when it read.
+                prefetch_next();
             }
             let done = operation();
             drop(inside);
@@ -187,7 +192,7 @@ impl<'fd> Call<'fd> {
                     }
                     self.confirm()?;
                     if !self.number.is_registered() {
-                        // It was found, and has been asked about just now.
+                        // The descriptor was found, and its registration has just been confirmed.
                         self.wait(gate)?;
                     }
                 }
@@ -211,8 +216,8 @@ impl<'fd> Call<'fd> {
         }
     }
 
-    /// Sees to it that events come. What was found, and is registered once more, has one for what is the case now, which the
-    /// operation need not be content with: so that is done once.
+    /// Makes sure that events come. Registering a found descriptor once more brings an event for
+    /// the present state, with which the operation may still have to wait; so that is done once.
     fn confirm(&mut self) -> Result<(), Failure> {
         if !self.confirmed || !self.number.has_instance() {
             self.number.register()?;
@@ -221,8 +226,9 @@ impl<'fd> Call<'fd> {
         Ok(())
     }
 
-    /// [`run`](Self::run) for what no event may tell of: it tries again after pauses of up to 5 ms, and what it finds says nothing
-    /// about the gate. Blocks the fibre, or the thread if the caller is no fibre.
+    /// [`run`](Self::run) for operations that no event may report. It tries again after pauses of
+    /// up to 5 ms, and leaves the gate as it is. Blocks the fibre, or the thread if the caller is
+    /// no fibre.
     ///
     /// # Errors
     ///
@@ -240,7 +246,7 @@ impl<'fd> Call<'fd> {
             match done {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) if self.waits()? => {
-                    let end = self.turn.end().map_or(Patience::Endless, Patience::Until);
+                    let end = self.turn.end().map_or(Timeout::Endless, Timeout::Until);
                     if !retry.get_or_insert_with(|| Retry::new(end)).wait_once()? {
                         return Err(Errno::AGAIN.into());
                     }
@@ -250,7 +256,7 @@ impl<'fd> Call<'fd> {
         }
     }
 
-    /// Waits until something of `interest` is the case with the descriptor, for a call that is then made
+    /// Waits until a condition of `interest` holds for the descriptor, for a call that is then made
     /// [elsewhere](Self::elsewhere). Blocks the fibre, or the thread if the caller is no fibre.
     ///
     /// # Errors
@@ -264,10 +270,11 @@ impl<'fd> Call<'fd> {
         Ok(())
     }
 
-    /// Makes a system call that may block its thread for as long as it likes, on a thread of its own. It is given a duplicate of the
-    /// descriptor: so it stays with this one when the number is closed and another one gets it, as a system call does that has
-    /// begun. If there are no more descriptors, it is given the number. Blocks the fibre, whose cancellation does not end it; on a
-    /// thread that is no fibre, just makes the call.
+    /// Makes a system call that may block its thread without limit, on a thread of its own. The
+    /// call gets a duplicate of the descriptor. So it keeps its descriptor when the number is
+    /// closed and reused, as a system call does that has begun. If there are no descriptors left,
+    /// it gets the number itself. Blocks the fibre, whose cancellation does not end it; outside a
+    /// fibre, just makes the call.
     ///
     /// # Errors
     ///
@@ -298,7 +305,7 @@ impl<'fd> Call<'fd> {
             || number.is_current(),
         )?;
         if !number.is_current() {
-            // The event was the new owner's.
+            // The event belonged to the new owner.
             gate.pass_on();
             return Err(Errno::BADF.into());
         }

@@ -4,8 +4,8 @@ use fibre_core::Cancelled;
 use rustix::io::Errno;
 use std::io;
 
-/// Why a call has failed. That its fibre has been cancelled is told apart from all error numbers, `ECANCELED`
-/// included, which timers fail with.
+/// Why a call has failed. Cancellation of the fibre is distinct from all error numbers, also from
+/// `ECANCELED`, with which timers fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// The kernel's error, or one that it would give.
@@ -26,7 +26,8 @@ impl From<Cancelled> for Failure {
     }
 }
 
-/// Of errors that have a number; those without one are of a runtime that cannot start, `EAGAIN`.
+/// For errors that have a number. Those without one come from a runtime that cannot start, and
+/// become `EAGAIN`.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Errno(Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))

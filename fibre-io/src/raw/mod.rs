@@ -1,10 +1,11 @@
-//! Descriptors by their numbers, as C programs have them: without an object that owns them, opened and closed by
-//! anybody, blocking or not as their program wants.
+//! Descriptors by their numbers, as C programs have them: no object owns them, any code opens and
+//! closes them, and their program decides whether they block.
 //!
-//! A number gets a slot of the table, like an object's descriptor: when a call of ours *makes* the descriptor
-//! ([`made`]), or when a call first uses one that it *finds*. What was made is trusted until it is
-//! [closed](close()) here. What was found may be closed by others unseen, and another descriptor have the number;
-//! so the kernel is asked, each time before somebody waits, whether it is registered still, which costs a system call.
+//! A number gets a slot of the table, like an object's descriptor: when a call of this runtime
+//! *makes* the descriptor ([`made`]), or when a call first uses one that it *finds*. A descriptor
+//! that was made is trusted until it is [closed](close()) here. One that was found may be closed
+//! unseen by other code, and another descriptor may get the number. So before each wait the kernel
+//! is asked whether it is still registered, which costs a system call.
 //!
 //! | | |
 //! |---|---|
@@ -14,12 +15,22 @@
 //! | [`made`], [`close`], [`renewed`] | what becomes of numbers |
 //! | [`patiently`] | a call that may block its thread for as long as it likes |
 //!
-//! Nothing here changes how others see a descriptor, but for [`Known::HIDDEN`], which the caller answers for.
+//! Nothing here changes how other code sees a descriptor, except [`Known::HIDDEN`], for which the
+//! caller is responsible.
 //!
-//! Calls know of the same gates as objects do. So they wait only if it is known that they have to; and after a
-//! stream's short read that is known without asking ([`Known::DRAINS`]). Readiness stays noted until a call of ours
-//! has found that there is none. If the program reads by calls of its own, nobody notes what they find, and a
-//! wait asks the kernel first (`poll(2)`): so it tells what is the case, however descriptors are used.
+//! Calls use the same gates as objects do. So they wait only if the gate knows that they have to,
+//! and after a stream's short read it knows without asking ([`Known::DRAINS`]). Readiness stays
+//! recorded until a call of this runtime finds that there is none. If the program reads by calls of
+//! its own, their outcome is not recorded, and a wait asks the kernel first (`poll(2)`). So a wait
+//! reports the present state, however descriptors are used.
+//!
+//! Files:
+//!
+//! * `number`: a number and its slot;
+//! * `call`: the funnel: a call that does not wait, made to wait;
+//! * `one`: waiting for one descriptor;
+//! * `several`: waiting for several, of which some may be closed meanwhile;
+//! * `failure`: why a call has failed.
 
 use crate::fs::PATIENT;
 
@@ -29,7 +40,8 @@ mod number;
 mod one;
 mod several;
 
-pub use crate::known::Known;
+pub use crate::descriptor::flags::Known;
+pub use crate::shut_down::is_shut_down;
 pub use crate::source::{Direction, Left};
 pub use call::{Call, Wish};
 pub use failure::Failure;
@@ -39,11 +51,11 @@ pub use number::{
 pub use one::{look, wait};
 pub use several::poll;
 
-/// Makes a call that waits for what others do, as long as that takes, on a thread of its own. Blocks the fibre, whose cancellation
-/// does not end it; on a thread that is no fibre, just makes the call.
+/// Makes a call that may wait for other programs for as long as it takes, on a thread of its own.
+/// Blocks the fibre, whose cancellation does not end it; outside a fibre, just makes the call.
 ///
 /// ```
-/// let fibre = fibre_core::spawn(|| fibre_io::raw::patiently(|| 7));
+/// let fibre = fibre::spawn(|| fibre::io::raw::patiently(|| 7));
 /// assert_eq!(fibre.join().unwrap(), 7);
 /// ```
 ///

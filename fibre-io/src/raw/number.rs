@@ -1,12 +1,12 @@
-//! A number and its slot, and what becomes of it.
+//! A descriptor's number with its slot: made, found, used and closed.
 
 use super::failure::Failure;
 use crate::backoff::descriptor_freed;
-use crate::gate::Gate;
-use crate::known::Known;
+use crate::descriptor::flags::Known;
+use crate::descriptor::table::Slot;
+use crate::descriptor::use_count::InUse;
+use crate::gate::single::Gate;
 use crate::source::{Direction, register};
-use crate::table::Slot;
-use crate::users::InUse;
 use fibre_core::is_forked_child;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -20,12 +20,12 @@ pub struct Number<'fd> {
     fd: BorrowedFd<'fd>,
     /// The slot of its number.
     slot: &'static Slot,
-    /// Which of all owners of the number had it when the call began.
+    /// The generation of the owner that had the number when the call began.
     generation: u32,
 }
 
 impl<'fd> Number<'fd> {
-    /// The number of this descriptor. If nobody has it, it has been found.
+    /// The number of this descriptor. If the number has no owner, the descriptor counts as found.
     ///
     /// # Errors
     ///
@@ -58,28 +58,28 @@ impl<'fd> Number<'fd> {
         self.slot.known.get()
     }
 
-    /// Whether the number has the owner that it had.
+    /// Whether the number still has the owner it had when the call began.
     #[inline]
     pub fn is_current(&self) -> bool {
         self.slot.has_owner(self.generation)
     }
 
-    /// Whether events are sure to come, without asking.
+    /// Whether events are sure to come, without asking the kernel.
     #[inline]
     pub fn is_registered(&self) -> bool {
         self.slot.is_registered() && !self.known().has(Known::FOUND)
     }
 
-    /// Whether events came when that was last asked.
+    /// Whether the descriptor was registered when that was last checked.
     pub fn has_instance(&self) -> bool {
         self.slot.is_registered()
     }
 
-    /// Sees to it that events come.
+    /// Makes sure that events come: registers the descriptor, or confirms its registration.
     ///
     /// # Errors
     ///
-    /// Those of `epoll_ctl`; `EPERM` for what cannot be waited for.
+    /// Those of `epoll_ctl`; `EPERM` for a descriptor that cannot be waited for.
     pub fn register(&self) -> Result<(), Failure> {
         Ok(register(self.fd, self.slot)?)
     }
@@ -105,22 +105,22 @@ impl AsFd for Number<'_> {
     }
 }
 
-/// Finds a descriptor that nobody has told of. Returns its generation.
+/// Adopts a descriptor that has no owner yet, as found. Returns its generation.
 #[cold]
 fn adopt(fd: BorrowedFd<'_>, slot: &'static Slot) -> Result<u32, Errno> {
     let kind = kind_of(fd)?;
     loop {
-        // Of two who find it at once, one is the first.
+        // Of two calls that find it at once, one is the first.
         let _ = slot.adopt(kind | Known::RAW | Known::FOUND | Known::SHARED | Known::TIMED);
         if let Some(generation) = slot.owner() {
             return Ok(generation);
         }
-        // It is being closed, or made.
+        // Another thread is closing or making the descriptor.
         std::thread::yield_now();
     }
 }
 
-/// What a descriptor is.
+/// What kind of descriptor this is, as flags.
 fn kind_of(fd: BorrowedFd<'_>) -> Result<Known, Errno> {
     Ok(match FileType::from_raw_mode(fstat(fd)?.st_mode) {
         FileType::Socket if is_tcp(fd) => Known::SOCKET | Known::DRAINS,
@@ -130,41 +130,43 @@ fn kind_of(fd: BorrowedFd<'_>) -> Result<Known, Errno> {
     })
 }
 
-/// Whether a socket is of TCP, also over several paths: a short read drains it, as a peer can send nothing but bytes.
+/// Whether a socket is a TCP socket, also over several paths (MPTCP). A short read drains it, as a
+/// peer can send nothing but bytes.
 fn is_tcp(fd: BorrowedFd<'_>) -> bool {
     let protocol = sockopt::socket_protocol(fd);
     matches!(protocol, Ok(Some(ipproto::TCP | ipproto::MPTCP)))
 }
 
-/// What is known of a descriptor; nothing, if nobody has used it.
+/// The flags of a descriptor; none, if no call has used it.
 #[inline]
 #[must_use]
 pub fn known(fd: BorrowedFd<'_>) -> Known {
     Slot::existing(fd.as_raw_fd()).map_or(Known::NOTHING, |slot| slot.known.get())
 }
 
-/// Notes something more about a descriptor that has been made here or found.
+/// Sets further flags of a descriptor that has been made here or found.
 pub fn add_known(fd: BorrowedFd<'_>, known: Known) {
     if let Some(slot) = raw_slot(fd) {
         slot.known.add(known);
     }
 }
 
-/// Notes that something is so no more.
+/// Clears flags of a descriptor.
 pub fn remove_known(fd: BorrowedFd<'_>, known: Known) {
     if let Some(slot) = raw_slot(fd) {
         slot.known.remove(known);
     }
 }
 
-/// The numbers of descriptors of which this is known. It looks at all.
+/// The numbers of all descriptors with these flags. Looks at all slots.
 #[cold]
 pub fn known_as(known: Known) -> impl Iterator<Item = RawFd> {
     Slot::all().filter_map(move |(fd, slot)| slot.known.get().has(known).then_some(fd))
 }
 
-/// Whether a descriptor is a file, a directory or a disk ([`Known::FILE`]). If that is known of one that was found, it is asked
-/// again, as another one may have got the number unseen; then it is noted what that is. Blocks nothing.
+/// Whether a descriptor is a file, a directory or a disk ([`Known::FILE`]). If that flag is set for
+/// a descriptor that was found, the kernel is asked again, as another descriptor may have got the
+/// number unseen; then its flags are set anew. Blocks nothing.
 ///
 /// # Errors
 ///
@@ -190,11 +192,11 @@ fn raw_slot(fd: BorrowedFd<'_>) -> Option<&'static Slot> {
     Slot::existing(fd.as_raw_fd()).filter(|slot| slot.known.get().has(Known::RAW))
 }
 
-/// Notes that a system call of the caller's has just made this descriptor, of which this is known. From now on it
-/// is to be closed by [`close()`]. Blocks nothing.
+/// Records that a system call of the caller's has just made this descriptor, with these flags. From
+/// now on it must be closed by [`close()`]. Blocks nothing.
 ///
 /// ```
-/// use fibre_io::raw::{self, Known};
+/// use fibre::io::raw::{self, Known};
 /// use std::os::fd::AsFd;
 ///
 /// let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
@@ -208,15 +210,16 @@ pub fn made(fd: BorrowedFd<'_>, known: Known) {
         return;
     };
     if is_forked_child() {
-        // Who waits for an earlier one is in the parent.
+        // Waiters for an earlier descriptor of the number are in the parent.
         slot.known.set(known | Known::RAW);
     } else {
         slot.make(known | Known::RAW);
     }
 }
 
-/// Notes that a system call of the caller's has just made this descriptor, of which nothing is known: who waits for
-/// an earlier one of its number is told, and what it is will be found out when it is used. Blocks nothing.
+/// Records that a system call of the caller's has just made this descriptor, of which nothing is
+/// known. Waiters for an earlier descriptor of its number are told, and its kind will be found out
+/// when it is used. Blocks nothing.
 pub fn renewed(fd: BorrowedFd<'_>) {
     let Some(slot) = Slot::existing(fd.as_raw_fd()) else {
         return;
@@ -228,12 +231,12 @@ pub fn renewed(fd: BorrowedFd<'_>) {
     }
 }
 
-/// Closes a descriptor by `call`, a system call that closes it, or puts another one into its place, like `dup3`. Calls that wait
-/// for it fail with `EBADF`; those that go on, and later ones, touch nothing that gets the number then. Blocks nothing but what
-/// `call` does.
+/// Closes a descriptor by `call`: a system call that closes it, or puts another one into its place,
+/// like `dup3`. Calls that wait for the descriptor fail with `EBADF`. No call that was made on it
+/// touches a descriptor that gets the number afterwards. Blocks only as far as `call` does.
 ///
 /// ```
-/// use fibre_io::raw;
+/// use fibre::io::raw;
 /// use std::os::fd::IntoRawFd;
 ///
 /// let number = std::fs::File::open("/")?.into_raw_fd();
@@ -246,7 +249,7 @@ pub fn renewed(fd: BorrowedFd<'_>) {
 ///
 /// # Safety
 ///
-/// Nobody owns the descriptor who will close it, too, or use it as if it were open still.
+/// No owner of the descriptor will close it, too, or use it as if it were still open.
 ///
 /// # Errors
 ///
@@ -258,7 +261,8 @@ pub unsafe fn close<T>(fd: RawFd, call: impl FnOnce() -> Result<T, Errno>) -> Re
     done
 }
 
-/// Lets all calls that wait for a direction try again: the caller knows of something that the kernel does not tell.
+/// Makes all calls that wait for a direction try again. For a caller that knows of a change which
+/// the kernel does not report.
 pub fn try_again(fd: BorrowedFd<'_>, direction: Direction) {
     if let Some(slot) = Slot::existing(fd.as_raw_fd()) {
         match direction {
@@ -268,7 +272,7 @@ pub fn try_again(fd: BorrowedFd<'_>, direction: Direction) {
     }
 }
 
-/// What is known of a descriptor, which is found out if nobody has used it.
+/// The flags of a descriptor, which are found out if no call has used it yet.
 ///
 /// # Errors
 ///
@@ -277,12 +281,12 @@ pub fn find(fd: BorrowedFd<'_>) -> Result<Known, Errno> {
     Ok(Number::of(fd)?.known())
 }
 
-/// Takes a number that is about to be closed from its owner.
+/// Evicts the owner of a number that is about to be closed.
 fn forget(fd: RawFd) {
     if fd < 0 {
         return;
     }
-    // SAFETY: whoever closes it has it open; if nobody has, the kernel says so.
+    // SAFETY: the caller that closes it has it open; if it is not open, the kernel says so.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     if let Some(slot) = Slot::existing(fd) {
         slot.evict(|epoll| epoll.remove(borrowed));
@@ -293,11 +297,11 @@ fn forget(fd: RawFd) {
 mod tests {
     use super::*;
 
-    /// A signal's handler may ask about numbers that nobody has used, in the midst of an allocation.
+    /// A signal handler may ask about numbers that no call has used, in the midst of an allocation.
     #[test]
     fn asking_about_a_number_makes_no_slots() {
         let number = 3 << 20;
-        // SAFETY: it is not open, which the kernel says to whoever uses it.
+        // SAFETY: the number is not open, and the kernel tells every user of it so.
         let fd = unsafe { BorrowedFd::borrow_raw(number) };
         assert_eq!(known(fd), Known::NOTHING);
         add_known(fd, Known::SOCKET);

@@ -1,43 +1,46 @@
-//! Waiting for one descriptor that is read and written by whoever likes.
+//! Waiting for one descriptor that any code may read and write.
 //!
-//! It tells what is the case (level semantics), and asks the kernel by `poll(2)` only if it has to:
+//! A wait reports the present state (level semantics), and asks the kernel by `poll(2)` only if it
+//! has to:
 //!
-//! * Nothing is known of the direction, or there was an event that no call of ours has used up: it asks. If there
-//!   is nothing, the event is used up by that.
-//! * It is known to be drained, by a call of ours that took less than it could have, or by asking: it waits at the
-//!   gate, without a system call.
-//! * The event that ends such a wait came after that, so the direction is ready, and nobody needs to ask, unless the
-//!   event tells of errors or ends, too.
+//! * Nothing is known of the direction, or there was an event that no call of this runtime has used
+//!   up: it asks. If there is nothing, asking has used the event up.
+//! * The direction is known to be drained, by a call of this runtime that took less than it could
+//!   have, or by asking: it waits at the gate, without a system call.
+//! * The event that ends such a wait came after that, so the direction is ready. No question is
+//!   needed, unless the event also reports an error or an end.
 //!
-//! So a program that waits, reads what there is by our calls, answers, and waits again, makes no system call for its waits;
-//! one that reads by calls of its own makes one for each.
+//! So a program that waits, reads what there is by calls of this runtime, answers, and waits again,
+//! makes no system call for its waits. A program that reads by calls of its own makes one for each
+//! wait.
 
 use super::failure::Failure;
 use super::number::Number;
 use super::several::poll;
-use crate::gate::{Gate, Turn};
-use crate::patience::Patience;
+use crate::gate::single::{Gate, Turn};
 use crate::poll::PollFd;
 use crate::readiness::Readiness;
 use crate::source::{Direction, number_of};
-use fibre_core::yield_point_cancellable;
+use crate::timeout::Timeout;
+use fibre_core::internal::yield_point_cancellable;
 use rustix::event::PollFlags;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::time::Timespec;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-/// Waits until something of `interest` is the case with a descriptor, or there is an error; says what. Nothing, if the
-/// deadline came first; a past one looks once. Blocks the fibre, or the thread if the caller is no fibre.
+/// Waits until a condition of `interest` holds for a descriptor, or there is an error; returns the
+/// conditions that hold. Returns none if the deadline came first; a past deadline looks once.
+/// Blocks the fibre, or the thread if the caller is no fibre.
 ///
 /// ```
-/// use fibre_io::poll::Readiness;
-/// use fibre_io::raw::wait;
+/// use fibre::io::Readiness;
+/// use fibre::io::raw::wait;
 /// use std::io::Write;
 /// use std::os::fd::AsFd;
 ///
 /// let (reader, mut writer) = std::io::pipe()?;
-/// let fibre = fibre_core::spawn(move || wait(reader.as_fd(), Readiness::READ, None));
+/// let fibre = fibre::spawn(move || wait(reader.as_fd(), Readiness::READ, None));
 /// writer.write_all(b"now")?;
 /// assert_eq!(fibre.join().unwrap(), Ok(Readiness::READ));
 /// # Ok::<(), std::io::Error>(())
@@ -45,8 +48,8 @@ use std::time::Instant;
 ///
 /// # Errors
 ///
-/// `EBADF` if there is no such descriptor, or it has been closed ([`close`](super::close)) meanwhile; that the fibre
-/// has been cancelled; when descriptors or memory run out.
+/// `EBADF` if there is no such descriptor, or it has been closed ([`close`](super::close))
+/// meanwhile; that the fibre has been cancelled; when descriptors or memory run out.
 pub fn wait(
     fd: BorrowedFd<'_>,
     interest: Readiness,
@@ -58,7 +61,7 @@ pub fn wait(
     };
     let number = Number::of(fd)?;
     let gate = number.gate(direction);
-    let mut turn = Turn::new(deadline.map_or(Patience::Endless, Patience::Until));
+    let mut turn = Turn::new(deadline.map_or(Timeout::Endless, Timeout::Until));
     let mut confirmed = false;
     loop {
         let seen = gate.snapshot();
@@ -77,10 +80,11 @@ pub fn wait(
             }
             gate.drained(seen, true);
             if !is_sure {
-                // What is registered once more has an event for what is the case now: so this is done once.
+                // Registering once more brings an event for the present state, so this is done
+                // once.
                 confirmed = true;
                 match number.register() {
-                    // Nothing will ever be the case that is not so now.
+                    // The descriptor cannot be waited for: its state will never change.
                     Err(Failure::Errno(Errno::PERM)) => {}
                     done => done?,
                 }
@@ -97,13 +101,13 @@ pub fn wait(
     }
 }
 
-/// Whether an event has come of which nothing needs to be asked. One of a number that was found may be of an earlier
-/// descriptor's.
+/// Whether an event has come that makes asking unnecessary. The event of a number that was found
+/// may be of an earlier descriptor.
 fn has_come(number: &Number<'_>, gate: &Gate) -> bool {
     number.is_registered() && gate.snapshot().is_plainly_ready() && number.is_current()
 }
 
-/// The direction that all of what is asked is about.
+/// The direction that all conditions of `interest` are about, if it is one.
 fn only_direction(interest: Readiness) -> Option<Direction> {
     if interest == Readiness::WRITE {
         return Some(Direction::Write);
@@ -112,7 +116,7 @@ fn only_direction(interest: Readiness) -> Option<Direction> {
     reads.then_some(Direction::Read)
 }
 
-/// Waits at several gates.
+/// Waits at both gates.
 #[cold]
 fn wait_for_both(
     fd: BorrowedFd<'_>,
@@ -127,11 +131,11 @@ fn wait_for_both(
     }
 }
 
-/// What of `interest` is the case with a descriptor now, as the kernel says. Blocks nothing.
+/// The conditions of `interest` that hold for a descriptor now, as the kernel says. Blocks nothing.
 ///
 /// ```
-/// use fibre_io::poll::Readiness;
-/// use fibre_io::raw::look;
+/// use fibre::io::Readiness;
+/// use fibre::io::raw::look;
 /// use std::os::fd::AsFd;
 ///
 /// let (reader, writer) = std::io::pipe()?;

@@ -1,20 +1,21 @@
-//! The handler of all signals that somebody waits for.
+//! The handler of all signals that have waiters.
 //!
-//! It counts, and writes to an eventfd: both may be done in a handler, at any moment, on any
-//! stack, and both are done with statics that never go away, so there is nobody whose end it
-//! could race. Those who wait each remember the counts that they have seen, and have a
-//! duplicate of the eventfd, which is never read and tells of each write to all of them.
+//! The handler counts, and writes to an eventfd. Both may be done in a handler, at any moment, on
+//! any stack. Both use statics that never go away, so the handler cannot race with the end of any
+//! object. Each waiter remembers the counts that it has seen, and has a duplicate of the eventfd,
+//! which is never read and reports each write to all of them.
 //!
-//! The handler that was there before is called, too. When nobody waits for a signal any more, it
-//! is put back, unless somebody has put another one over ours since, who may call ours.
+//! The handler that was there before is called, too. When a signal has no waiters left, the earlier
+//! handler is put back, unless other code has installed another one over this one since, which may
+//! call this one.
 //!
 //! # Memory ordering
 //!
-//! The count is incremented with release before the write; who was woken by the write acquires it.
-//! An earlier handler is published by release before ours is installed.
+//! The count is incremented with release before the write; a waiter that the write has woken
+//! acquires it. An earlier handler is published by release before this one is installed.
 
 use super::number::{SIGNALS, Signal};
-use crate::seen::Seen;
+use crate::seen::SequenceCursor;
 use fibre_core::is_forked_child;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
@@ -49,7 +50,7 @@ pub struct Watched {
     /// The signal.
     pub signal: Signal,
     /// The count that its owner has seen.
-    seen: Seen,
+    seen: SequenceCursor,
 }
 
 impl Watched {
@@ -73,7 +74,7 @@ impl Watched {
             install(signal)?;
         }
         *count = Some(count.unwrap_or(0) + 1);
-        let seen = Seen::up_to(COUNTS[signal.index()].load(Ordering::Acquire));
+        let seen = SequenceCursor::up_to(COUNTS[signal.index()].load(Ordering::Acquire));
         Ok(Self { signal, seen })
     }
 
@@ -134,7 +135,7 @@ fn is_fault(signal: Signal) -> bool {
 /// Installs the handler.
 fn install(signal: Signal) -> io::Result<()> {
     let before = action(signal, None)?;
-    // Somebody may have put ours back, who had saved it: then it must not call itself.
+    // Other code may have put this handler back, having saved it: then it must not call itself.
     if before.sa_sigaction != handler_address() {
         let before = ptr::from_ref(kept(before)).cast_mut();
         BEFORE[signal.index()].store(before, Ordering::Release);
@@ -181,7 +182,7 @@ fn is_unhandled(signal: Signal) -> io::Result<bool> {
     Ok(now == libc::SIG_DFL || now == libc::SIG_IGN)
 }
 
-/// Puts the action back that was there before; `false`: somebody has changed it since.
+/// Puts the earlier action back. Returns `false` if other code has changed the action since.
 fn restore(signal: Signal) -> bool {
     let before = BEFORE[signal.index()].load(Ordering::Acquire);
     let is_ours = action(signal, None).is_ok_and(|now| now.sa_sigaction == handler_address());
@@ -249,7 +250,7 @@ mod tests {
     use super::super::number::SIGURG;
     use super::*;
 
-    /// Who comes and goes leaves one record behind, and not one each time.
+    /// A waiter that comes and goes leaves one record behind, and not one each time.
     #[test]
     fn records_are_used_again() {
         let record = || {

@@ -1,17 +1,17 @@
 //! Signals as values: a fibre waits for them like for anything else.
 //!
-//! Other than `signalfd`, which hears only of signals that *every* thread of the process blocks, and
-//! whose block all children inherit, this has a handler (`handler`), which any thread may run that does
-//! not block the signal. Processors block all signals that are not faults, so the handler interrupts no fibre:
-//! usually it is the main thread that runs it.
+//! `signalfd` gets only signals that *every* thread of the process blocks, and all children inherit
+//! that block. So this module uses a handler instead (`handler`), which any thread may run that
+//! does not block the signal. Processors block all signals that are not faults, so the handler
+//! interrupts no fibre: usually the main thread runs it. `number` has signals by number and name.
 
 mod handler;
 mod number;
 
 pub use number::*;
 
-use crate::patience::{Patience, none_if_late};
 use crate::source::{Direction, Left, Source};
+use crate::timeout::{Timeout, none_if_late};
 use handler::{Watched, news};
 use rustix::io::Errno;
 use std::io;
@@ -20,19 +20,19 @@ use std::time::{Duration, Instant};
 /// Signals that come from now on, one after the other.
 ///
 /// While it lives, these signals do not do what they do by default. Several arrivals of one signal
-/// that nobody has taken are one, as with the kernel. Several of these objects hear of the same
-/// signal each; several fibres that wait in one share what comes.
+/// that have not been taken count as one, as with the kernel. Each of several objects gets the same
+/// signal; several fibres that wait in one object share what comes.
 ///
-/// When the last one for a signal is dropped, what the signal did before is put back, unless another
-/// library has installed a handler since; then a signal that is still on its way does that. A handler
-/// that was there before is called all the same.
+/// When the last one for a signal is dropped, what the signal did before is put back, unless
+/// another library has installed a handler since; then a signal that is still on its way does that.
+/// A handler that was there before is called all the same.
 ///
 /// ```
-/// use fibre_io::signal::{SIGUSR1, SIGUSR2, Signals};
+/// use fibre::signal::{SIGUSR1, SIGUSR2, Signals};
 ///
 /// let signals = Signals::new([SIGUSR1, SIGUSR2])?;
 /// rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::USR2)?;
-/// let fibre = fibre_core::spawn(move || signals.wait());
+/// let fibre = fibre::spawn(move || signals.wait());
 /// assert_eq!(fibre.join().unwrap()?, SIGUSR2);
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -65,7 +65,7 @@ impl Signals {
     /// `ECANCELED` if the fibre has been cancelled, or is while it waits; `ConnectionAborted`
     /// after [`close`](Self::close).
     pub fn wait(&self) -> io::Result<Signal> {
-        self.take_within(Patience::Endless)
+        self.take_within(Timeout::Endless)
     }
 
     /// [`wait`](Self::wait) for `timeout` at most: then `None`.
@@ -74,7 +74,7 @@ impl Signals {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_timeout(&self, timeout: Duration) -> io::Result<Option<Signal>> {
-        none_if_late(self.take_within(Patience::within(timeout)))
+        none_if_late(self.take_within(Timeout::within(timeout)))
     }
 
     /// [`wait`](Self::wait) until `deadline` at most: then `None`. A past one looks once.
@@ -83,7 +83,7 @@ impl Signals {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_until(&self, deadline: Instant) -> io::Result<Option<Signal>> {
-        none_if_late(self.take_within(Patience::Until(deadline)))
+        none_if_late(self.take_within(Timeout::Until(deadline)))
     }
 
     /// One of the signals, if one has come. Blocks nothing.
@@ -99,13 +99,14 @@ impl Signals {
         Forever(self)
     }
 
-    /// Makes all calls that wait, and all later ones, fail with `ConnectionAborted`. Blocks nothing.
+    /// Makes all calls that wait, and all later ones, fail with `ConnectionAborted`. Blocks
+    /// nothing.
     pub fn close(&self) {
         self.source.close();
     }
 
     /// The common part. The eventfd is never read: each write to it is an event.
-    fn take_within(&self, patience: Patience<'_>) -> io::Result<Signal> {
+    fn take_within(&self, patience: Timeout<'_>) -> io::Result<Signal> {
         self.source.io(Direction::Read, patience, |_| {
             let taken = self.try_wait().ok_or(Errno::AGAIN)?;
             Ok((taken, Left::More))
@@ -134,12 +135,12 @@ impl<'a> IntoIterator for &'a Signals {
     }
 }
 
-/// Waits for Ctrl-C (SIGINT), which does not end the process meanwhile; afterwards it does so again.
-/// Blocks the fibre, or the thread if the caller is not a fibre. A program that wants to hear of the
-/// second one, too, keeps [`Signals`].
+/// Waits for Ctrl-C (SIGINT), which does not end the process meanwhile; afterwards it does so
+/// again. Blocks the fibre, or the thread if the caller is not a fibre. A program that wants to
+/// hear of the second one, too, keeps [`Signals`].
 ///
 /// ```no_run
-/// fibre_io::signal::ctrl_c()?;
+/// fibre::signal::ctrl_c()?;
 /// println!("good-bye");
 /// # Ok::<(), std::io::Error>(())
 /// ```

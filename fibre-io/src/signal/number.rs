@@ -5,7 +5,7 @@ use std::fmt;
 /// A signal.
 ///
 /// ```
-/// use fibre_io::signal::{SIGTERM, Signal};
+/// use fibre::signal::{SIGTERM, Signal};
 ///
 /// assert_eq!(SIGTERM.as_raw(), 15);
 /// assert_eq!(Signal::from_raw(15), Some(SIGTERM));

@@ -56,7 +56,7 @@ pub fn write(
             &svg.with_context(|| figure.name)?,
         )?;
     }
-    write("results.json", &serde_json::to_string_pretty(results)?)?;
+    write("results.json", &serde_json::to_string(results)?)?;
     write("report.md", &markdown(results, grid, figures))
 }
 

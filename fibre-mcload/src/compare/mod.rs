@@ -1,8 +1,9 @@
 //! Servers side by side: each is started, loaded and ended at every point, in turn.
 //!
-//! The server has its cores and the load has the others. Repetitions are interleaved: at each point all servers take
-//! turns, and whoever began last time begins last, so that what changes on the machine falls on all alike. Each
-//! run is a fresh server and a load in a process of its own. After every repetition what there is so far is written.
+//! The server has its cores and the load has the others. Repetitions are interleaved: at each point
+//! all servers take turns, and whoever began last time begins last, so that what changes on the
+//! machine falls on all alike. Each run is a fresh server and a load in a process of its own. After
+//! every repetition what there is so far is written.
 
 mod contestant;
 mod document;
@@ -37,7 +38,9 @@ const IDLE: f64 = 3.0;
 /// What to compare.
 #[derive(Args)]
 pub struct Compare {
-    /// A server: a name for tables, and how it is started: words, the first of which may be `VARIABLE=VALUE`. Without `{port}` in it, the usual options are added. The first one is who the others are compared with
+    /// A server: a name for tables, and how it is started: words, the first of which may be
+    /// `VARIABLE=VALUE`. Without `{port}` in it, the usual options are added. The first one is who
+    /// the others are compared with
     #[arg(
         long = "server",
         value_name = "NAME=COMMAND",
@@ -53,7 +56,8 @@ pub struct Compare {
     /// Where tables, plots and JSON go
     #[arg(long, default_value = "target/memcached-results")]
     output: PathBuf,
-    /// Measure nothing: write again what an earlier run with the same options has kept in its `results.json`
+    /// Measure nothing: write again what an earlier run with the same options has kept in its
+    /// `results.json`
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Numbers of connections
@@ -187,7 +191,8 @@ impl Compare {
             pipelines: self.pipelines.clone(),
             updates: vec![0.1, 0.5],
             all_updates: vec![0.0, 0.1, 0.25, 0.5],
-            // The load needs as many as the server; where there are only two, they share one in the end.
+            // The load needs as many as the server; where there are only two, they share one in the
+            // end.
             cores: (1..=(cores.count() / 2).max(2).min(cores.count())).collect(),
             variants,
         }
@@ -208,8 +213,8 @@ impl Compare {
         }
     }
 
-    /// What a run takes beside the load, in seconds: the server's start and end, and storing all keys. Tries each server
-    /// once, so that one who cannot be measured at all is known at once.
+    /// What a run takes beside the load, in seconds: the server's start and end, and storing all
+    /// keys. Tries each server once, so that one who cannot be measured at all is known at once.
     fn beside(&self, grid: &[Point], cores: &Cores) -> anyhow::Result<f64> {
         let point = *grid.first().context("there is no point to measure at")?;
         let mut sum = 0.0;
@@ -233,7 +238,8 @@ impl Compare {
         Ok(sum / self.servers.len() as f64)
     }
 
-    /// How long a run may be, if a repetition has so many, each of which takes so many seconds beside.
+    /// How long a run may be, if a repetition has so many, each of which takes so many seconds
+    /// beside.
     fn length(
         &self,
         runs: usize,

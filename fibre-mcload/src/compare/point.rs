@@ -263,8 +263,9 @@ impl Point {
         words
     }
 
-    /// Which share of the questions has to find a value: all where the server has room for everything. The sizes of ETC
-    /// are so uneven that a few values may have to make room for others of their size.
+    /// Which share of the questions has to find a value: all where the server has room for
+    /// everything. The sizes of ETC are so uneven that a few values may have to make room for
+    /// others of their size.
     pub fn least_hits(&self) -> f64 {
         if self.etc { 0.95 } else { 1.0 }
     }

@@ -32,8 +32,8 @@ pub struct Tiny {
     pub requests: u64,
 }
 
-/// The readings at a point with a server: one of each in every repetition, not a number where it failed, so that
-/// what is paired was read in the same one.
+/// The readings at a point with a server: one of each in every repetition, not a number where it
+/// failed, so that what is paired was read in the same one.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Readings {
     /// Requests per second.
@@ -185,7 +185,8 @@ fn list(cores: &[usize]) -> String {
     words.join(",")
 }
 
-/// Runs this program as a load, and reads what it prints: one line of JSON, whether or not it is content.
+/// Runs this program as a load, and reads what it prints: one line of JSON, whether or not it is
+/// content.
 fn load<T: serde::de::DeserializeOwned>(words: &str) -> anyhow::Result<T> {
     let program = std::env::current_exe().context("finding this program")?;
     let output = Command::new(program).args(words.split(' ')).output()?;

@@ -157,7 +157,8 @@ impl Results {
 }
 
 impl Row {
-    /// How the requests per second of a server stand; nothing in an open loop, where they are given.
+    /// How the requests per second of a server stand; nothing in an open loop, where they are
+    /// given.
     pub fn throughput(&self, index: usize) -> Option<Comparison> {
         if self.point.share.is_some() {
             return None;

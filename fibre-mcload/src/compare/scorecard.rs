@@ -1,4 +1,5 @@
-//! How servers stand against the first one, in one table for all and one for each that has to be as good.
+//! How servers stand against the first one, in one table for all and one for each that has to be as
+//! good.
 
 use std::iter;
 

@@ -1,5 +1,5 @@
-//! Tables with a row for each point and a column for each server, one for each thing that was read; of variants, a table
-//! for each point and a row for each server.
+//! Tables with a row for each point and a column for each server, one for each thing that was read;
+//! of variants, a table for each point and a row for each server.
 
 use std::iter;
 

@@ -78,7 +78,8 @@ fn what_could_not_be_sent_is_not_left_out() -> Result<()> {
 
 #[test]
 fn what_is_answered_after_the_measured_time_takes_time_but_is_no_throughput() -> Result<()> {
-    // 50 keys are stored before; of the others, 250 at most are answered before the stall, which outlasts the rest.
+    // 50 keys are stored before; of the others, 250 at most are answered before the stall, which
+    // outlasts the rest.
     let server = Server::start(Fault::Stall(300, Duration::from_millis(1500)))?;
     let report = Plan {
         pipeline: 1000,
@@ -101,14 +102,23 @@ fn what_is_answered_after_the_measured_time_takes_time_but_is_no_throughput() ->
 
 #[test]
 fn what_comes_before_the_measured_time_does_not_count() -> Result<()> {
-    let server = Server::start(Fault::Stall(300, STALL))?;
-    let report = Plan {
-        requests: None,
-        warm_up: Duration::from_secs(1),
-        seconds: Duration::from_millis(200),
-        ..plan(&server)
+    let measure = || {
+        let server = Server::start(Fault::Stall(300, STALL))?;
+        let plan = Plan {
+            requests: None,
+            warm_up: Duration::from_secs(1),
+            seconds: Duration::from_millis(200),
+            ..plan(&server)
+        };
+        plan.run()
+    };
+    let mut report = measure()?;
+    for _ in 0..20 {
+        // Others may have had the CPUs for all of so short a time.
+        if report.counts.requests() == 0 {
+            report = measure()?;
+        }
     }
-    .run()?;
     let latency = report.latency_us.get("all").context("no latencies")?;
     assert!(report.is_clean() && latency.p50 < 400_000.0, "{report}");
     assert!((report.seconds - 0.2).abs() < 1e-9);

@@ -31,9 +31,11 @@ pub enum Shape {
 impl Plot {
     /// Draws it.
     pub fn to_svg(&self) -> anyhow::Result<String> {
-        match &self.shape {
+        let svg = match &self.shape {
             Shape::Lines(panels) => lines::draw(&self.title, panels),
             Shape::Dots(dots) => dots::draw(&self.title, dots),
-        }
+        };
+        // A picture is data: its thousands of lines are of use to nobody who reads the tree.
+        svg.map(|svg| svg.replace('\n', "") + "\n")
     }
 }

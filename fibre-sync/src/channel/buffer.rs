@@ -1,29 +1,39 @@
 //! The values in a channel, first in, first out.
 //!
-//! A chain of rings, at first without any. Values are taken from the first ring and put into
-//! the last one. A bounded channel has one ring with room for all it may hold. In an
-//! unbounded one, when the last ring is full, another one, twice as large, is put behind it,
-//! and rings are let go of as they run empty. So a channel that has been busy for a while
-//! has one ring which is large enough, and allocates no more. Nothing is ever copied from
-//! ring to ring.
+//! The buffer is a chain of rings, empty at first. Values are taken from the first ring and put
+//! into the last ring that has values. A bounded channel has one ring with room for all its values.
+//! In an unbounded channel, when the last ring is full, a ring twice as large is put behind it, and
+//! rings that run empty are freed. So a channel that has been busy for a while has one large enough
+//! ring, and allocates no more. Values are never copied from ring to ring.
+//!
+//! A bounded channel of more than [`LARGEST`] values grows by rings of [`PIECE`], as it may never
+//! be full. Rings that run empty become spare rings at the end of its chain. A channel that has
+//! been full must never need memory again, since a receiver moves a waiting sender's value into the
+//! room it has made, under the lock. So while there are fewer rings than one more than the values
+//! fill, no value is put in without a spare ring. As many consecutive values are never on more
+//! rings than that. And if a value is taken before another one is put in, the first ring is left
+//! when the last one is full.
 //!
 //! The buffer is used under a lock that is held for a few instructions only. So it neither
-//! allocates nor frees memory by itself: its user does, outside of the lock.
+//! allocates nor frees memory: its user does, outside of the lock.
 
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
-/// Values in the first ring of an unbounded channel.
+/// The room of the first ring of an unbounded channel, in values.
 const SMALLEST: usize = 16;
 
-/// Values in a ring of an unbounded channel, at most.
+/// The largest room of a ring of an unbounded channel.
 const LARGEST: usize = 1 << 14;
+
+/// The room of each ring of a bounded channel with more room than that.
+const PIECE: usize = 1 << 10;
 
 /// A block of memory with room for some values, used in a circle.
 pub(crate) struct Ring<T> {
     slots: Box<[MaybeUninit<T>]>,
-    /// Where the oldest value is, if there is one.
+    /// The index of the oldest value, if there is one.
     head: usize,
     /// How many values there are.
     length: usize,
@@ -32,7 +42,7 @@ pub(crate) struct Ring<T> {
 }
 
 impl<T> Ring<T> {
-    /// An empty one. Allocates.
+    /// An empty ring. Allocates.
     pub(crate) fn new(room: usize) -> Box<Self> {
         Box::new(Self {
             slots: Box::new_uninit_slice(room),
@@ -42,7 +52,7 @@ impl<T> Ring<T> {
         })
     }
 
-    /// Whether no value fits in.
+    /// Whether the ring is full.
     fn is_full(&self) -> bool {
         self.length == self.slots.len()
     }
@@ -59,7 +69,7 @@ impl<T> Ring<T> {
     /// Takes the oldest value.
     fn pop(&mut self) -> Option<T> {
         self.length = self.length.checked_sub(1)?;
-        // SAFETY: the first of the values, which nobody takes again.
+        // SAFETY: the first of the values, which is never taken again.
         let value = unsafe { self.slots[self.head].assume_init_read() };
         self.head += 1;
         if self.head == self.slots.len() {
@@ -71,24 +81,45 @@ impl<T> Ring<T> {
 
 /// The buffer. See the module text.
 pub(crate) struct Buffer<T> {
-    /// Where values are taken from. The chain from here on is the buffer's own.
+    /// The ring that values are taken from. The buffer owns the chain from here on.
     first: Option<NonNull<Ring<T>>>,
-    /// Where values are put: the end of the chain.
+    /// The ring that values are put into.
     last: Option<NonNull<Ring<T>>>,
+    /// The end of the chain: behind `last` come spare rings.
+    end: Option<NonNull<Ring<T>>>,
     /// How many values there are in all.
     length: usize,
+    /// The room of a ring of a bounded channel.
+    piece: usize,
+    /// How many rings there are.
+    rings: usize,
+    /// How many rings are kept; none in an unbounded channel.
+    kept: usize,
 }
 
-// SAFETY: the rings are the buffer's own.
+// SAFETY: the buffer owns the rings.
 unsafe impl<T: Send> Send for Buffer<T> {}
 
 impl<T> Buffer<T> {
-    /// An empty one without memory.
-    pub(crate) const fn new() -> Self {
+    /// An empty buffer without memory, for at most `capacity` values; `usize::MAX` is any number.
+    pub(crate) const fn new(capacity: usize) -> Self {
+        match capacity {
+            usize::MAX => Self::of(0, 0),
+            0..=LARGEST => Self::of(capacity, 1),
+            _ => Self::of(PIECE, capacity.div_ceil(PIECE) + 1),
+        }
+    }
+
+    /// An empty buffer with rings of this room, of which it keeps so many.
+    const fn of(piece: usize, kept: usize) -> Self {
         Self {
             first: None,
             last: None,
+            end: None,
             length: 0,
+            piece,
+            rings: 0,
+            kept,
         }
     }
 
@@ -97,9 +128,14 @@ impl<T> Buffer<T> {
         self.length
     }
 
-    /// Whether a value can be put in. If not, a ring is to be [added](Self::add).
-    pub(crate) fn has_room(&self) -> bool {
-        ring(self.last).is_some_and(|last| !last.is_full())
+    /// Whether a ring must be [added](Self::add) before a value is put in.
+    pub(crate) fn needs_ring(&self) -> bool {
+        // The ring that the value would go into.
+        let place = match ring(self.last) {
+            Some(last) if last.is_full() => ring(last.next),
+            last => last,
+        };
+        place.is_none_or(|place| place.next.is_none() && self.rings < self.kept)
     }
 
     /// Puts a value in.
@@ -108,7 +144,11 @@ impl<T> Buffer<T> {
     ///
     /// If there is no room.
     pub(crate) fn push(&mut self, value: T) {
-        let Some(last) = ring(self.last).filter(|last| !last.is_full()) else {
+        let full = ring(self.last).is_none_or(|last| last.is_full());
+        if full {
+            self.last = ring(self.last).and_then(|last| last.next);
+        }
+        let Some(last) = ring(self.last) else {
             unreachable!("the caller has looked for room")
         };
         last.push(value);
@@ -117,40 +157,56 @@ impl<T> Buffer<T> {
 
     /// How many values the next ring should have room for.
     pub(crate) fn next_room(&self) -> usize {
+        if self.kept > 0 {
+            return self.piece;
+        }
         let last = ring(self.last).map(|last| last.slots.len());
         last.map_or(SMALLEST, |room| (2 * room).min(LARGEST))
     }
 
-    /// Puts a ring behind the others, if the last one is full; else it comes back.
+    /// Puts a ring behind the others, if one is needed; gives it back if not.
     pub(crate) fn add(&mut self, added: Box<Ring<T>>) -> Option<Box<Ring<T>>> {
-        let last = ring(self.last);
-        if last.as_ref().is_some_and(|last| !last.is_full()) {
+        if !self.needs_ring() {
             return Some(added);
         }
-        let added = Some(NonNull::from(Box::leak(added)));
-        match last {
-            Some(last) => last.next = added,
-            None => self.first = added,
-        }
-        self.last = added;
+        self.append(added);
         None
     }
 
-    /// Takes the oldest value, and perhaps a ring that is used no more: to be dropped, without
-    /// the lock.
+    /// Puts an empty ring at the end of the chain.
+    fn append(&mut self, added: Box<Ring<T>>) {
+        let added = Some(NonNull::from(Box::leak(added)));
+        match ring(self.end) {
+            Some(end) => end.next = added,
+            None => (self.first, self.last) = (added, added),
+        }
+        self.end = added;
+        self.rings += 1;
+    }
+
+    /// Takes the oldest value, and perhaps a ring that is no longer used. Drop the ring without the
+    /// lock.
     pub(crate) fn pop(&mut self) -> Option<(T, Option<Box<Ring<T>>>)> {
         let first = ring(self.first)?;
         let value = first.pop()?;
         self.length -= 1;
-        if first.length > 0 || first.next.is_none() {
+        if first.length > 0 || self.first == self.last {
             return Some((value, None));
         }
-        let used_up = std::mem::replace(&mut self.first, first.next);
-        Some((value, own(used_up)))
+        let used_up = own(std::mem::replace(&mut self.first, first.next.take()));
+        self.rings -= 1;
+        if self.rings < self.kept
+            && let Some(mut used_up) = used_up
+        {
+            used_up.head = 0;
+            self.append(used_up);
+            return Some((value, None));
+        }
+        Some((value, used_up))
     }
 }
 
-/// A ring of the chain, which only the buffer uses.
+/// A ring of the chain, for the buffer only.
 fn ring<'a, T>(link: Option<NonNull<Ring<T>>>) -> Option<&'a mut Ring<T>> {
     // SAFETY: it is in the chain, hence alive, and callers have one reference at a time.
     link.map(|mut ring| unsafe { ring.as_mut() })
@@ -158,7 +214,7 @@ fn ring<'a, T>(link: Option<NonNull<Ring<T>>>) -> Option<&'a mut Ring<T>> {
 
 /// A ring that has been taken out of the chain.
 fn own<T>(link: Option<NonNull<Ring<T>>>) -> Option<Box<Ring<T>>> {
-    // SAFETY: it was a box that was leaked into the chain, and nothing leads to it any more.
+    // SAFETY: it was a box that was leaked into the chain, and no link leads to it any more.
     link.map(|ring| unsafe { Box::from_raw(ring.as_ptr()) })
 }
 
@@ -171,12 +227,14 @@ impl<T> Drop for Buffer<T> {
                 if panic.is_none() {
                     panic = Some(payload);
                 } else {
-                    // Its destructor is not trusted either.
+                    // The destructor of the payload is not trusted either.
                     std::mem::forget(payload);
                 }
             }
         }
-        drop(own(self.first));
+        while let Some(mut ring) = own(self.first) {
+            self.first = ring.next.take();
+        }
         if let Some(payload) = panic
             && !std::thread::panicking()
         {
@@ -192,7 +250,7 @@ mod tests {
 
     /// Puts a value in, as a channel does.
     fn push<T>(buffer: &mut Buffer<T>, value: T) {
-        if !buffer.has_room() {
+        while buffer.needs_ring() {
             assert!(buffer.add(Ring::new(buffer.next_room())).is_none());
         }
         buffer.push(value);
@@ -205,14 +263,14 @@ mod tests {
 
     #[test]
     fn a_ring_of_fixed_size_goes_round() {
-        let mut buffer = Buffer::new();
-        assert!(!buffer.has_room());
+        let mut buffer = Buffer::new(3);
+        assert!(buffer.needs_ring());
         buffer.add(Ring::new(3));
         for round in 0..10 {
             for i in 0..3 {
                 buffer.push(3 * round + i);
             }
-            assert_eq!((buffer.has_room(), buffer.len()), (false, 3));
+            assert_eq!((buffer.needs_ring(), buffer.len()), (true, 3));
             for i in 0..3 {
                 assert_eq!(pop(&mut buffer), Some(3 * round + i));
             }
@@ -222,7 +280,7 @@ mod tests {
 
     #[test]
     fn it_grows_and_keeps_the_order() {
-        let mut buffer = Buffer::new();
+        let mut buffer = Buffer::new(usize::MAX);
         let (mut put, mut taken) = (0, 0);
         for round in 0..200 {
             for _ in 0..round {
@@ -244,14 +302,71 @@ mod tests {
 
     #[test]
     fn a_ring_comes_back_if_there_is_room_by_now() {
-        let mut buffer = Buffer::new();
+        let mut buffer = Buffer::new(usize::MAX);
         assert!(buffer.add(Ring::<u8>::new(1)).is_none());
         assert!(buffer.add(Ring::new(1)).is_some());
     }
 
+    /// Once the chain has been full, it needs no memory again, in any order of puts and takes.
+    #[test]
+    fn a_chain_that_was_full_has_room_for_ever() {
+        let mut random = 1_u64;
+        for (capacity, piece) in [
+            (1, 1),
+            (2, 1),
+            (5, 2),
+            (6, 2),
+            (7, 3),
+            (16, 4),
+            (17, 4),
+            (50, 7),
+        ] {
+            let mut buffer = Buffer::of(piece, usize::div_ceil(capacity, piece) + 1);
+            let (mut put, mut taken, mut was_full) = (0, 0, false);
+            for _ in 0..20_000 {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                // For a while mostly puts, for a while mostly takes, and pairs of both when it is
+                // full.
+                let wants_in = (random >> 33) % 8 < if put / 100 % 2 == 0 { 7 } else { 3 };
+                if wants_in && buffer.len() == capacity {
+                    was_full = true;
+                    assert_eq!(pop(&mut buffer), Some(taken));
+                    taken += 1;
+                }
+                if wants_in {
+                    assert!(
+                        !was_full || !buffer.needs_ring(),
+                        "{capacity} {piece} {put} {taken}"
+                    );
+                    push(&mut buffer, put);
+                    put += 1;
+                } else if taken < put {
+                    assert_eq!(pop(&mut buffer), Some(taken));
+                    taken += 1;
+                }
+                assert_eq!(buffer.len(), put - taken);
+            }
+            assert!(
+                was_full && buffer.rings == buffer.kept,
+                "{capacity} {piece}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_large_capacity_takes_no_memory_in_advance() {
+        for capacity in [LARGEST + 1, 1 << 40, usize::MAX - 1] {
+            let mut buffer = Buffer::<u64>::new(capacity);
+            (0..3).for_each(|i| push(&mut buffer, i));
+            assert_eq!(buffer.rings, 2, "{capacity}");
+        }
+    }
+
     #[test]
     fn it_settles_on_one_ring() {
-        let mut buffer = Buffer::new();
+        let mut buffer = Buffer::new(usize::MAX);
         (0..100).for_each(|i| push(&mut buffer, i));
         (0..100).for_each(|_| drop(buffer.pop()));
         for i in 0..10_000 {
@@ -275,7 +390,7 @@ mod tests {
     #[test]
     fn a_value_whose_drop_panics_takes_no_other_along() {
         let count = Cell::new(0);
-        let mut buffer = Buffer::new();
+        let mut buffer = Buffer::new(usize::MAX);
         (0..50).for_each(|_| push(&mut buffer, Counted(&count)));
         let panicked = catch_unwind(AssertUnwindSafe(|| drop(buffer)));
         assert!(panicked.is_err());

@@ -1,11 +1,11 @@
-//! What both ends of a channel can tell of it, written once.
+//! The methods that both ends of a channel share, written once.
 
 /// The methods of a handle that only look at its channel, or close it.
 macro_rules! what_both_ends_tell {
     ($end:ident) => {
         impl<T> $end<T> {
-            /// How many values are in the channel at this moment. Those that blocked senders
-            /// hold are not counted.
+            /// How many values are in the channel at this moment. The values of blocked senders are
+            /// not counted.
             #[must_use]
             pub fn len(&self) -> usize {
                 self.channel.len()
@@ -25,25 +25,24 @@ macro_rules! what_both_ends_tell {
                 self.len() == self.channel.capacity()
             }
 
-            /// How many values the channel has room for; `None`: any number.
+            /// How many values the channel has room for; `None` for any number.
             #[must_use]
             pub fn capacity(&self) -> Option<usize> {
                 Some(self.channel.capacity()).filter(|&capacity| capacity != usize::MAX)
             }
 
-            /// Whether the channel is closed: nobody can send any more. There may still be
-            /// values to be received.
+            /// Whether the channel is closed: sending fails. There may still be values to receive.
             #[must_use]
             pub fn is_closed(&self) -> bool {
                 self.channel.is_closed()
             }
 
-            /// Closes the channel for all: no more values can be sent, and what is in it can
-            /// still be received. Who is blocked in sending gets its value back. `false`: it
-            /// was closed already. Blocks nothing.
+            /// Closes the channel for all: no more values can be sent, and the values in it can
+            /// still be received. Blocked senders get their values back. Returns `false` if it was
+            /// closed already. Blocks nothing.
             ///
             /// ```
-            /// let (sender, receiver) = fibre_sync::channel::bounded(2);
+            /// let (sender, receiver) = fibre::channel::bounded(2);
             /// sender.send("last").unwrap();
             /// assert!(receiver.close());
             /// assert!(sender.send("too late").is_err());

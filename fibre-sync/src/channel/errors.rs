@@ -1,17 +1,17 @@
-//! Why a value could not be sent or received. Whoever could not send gets the value back.
+//! Why a value could not be sent or received. A failed sender gets its value back.
 
 use fibre_core::Cancelled;
 use std::error::Error;
 use std::fmt;
 
-/// The channel is closed: nobody will receive this value.
+/// The channel is closed: this value has no receiver.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
 /// Why [`try_send`](super::Sender::try_send) gives the value back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
-    /// There is no room now; in a rendezvous channel, nobody who waits to receive.
+    /// There is no room now; in a rendezvous channel, no receiver waits.
     Full(T),
     /// The channel is closed.
     Closed(T),
@@ -44,7 +44,7 @@ pub struct RecvError;
 /// Why [`try_recv`](super::Receiver::try_recv) has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// There is none now.
+    /// The channel is empty now.
     Empty,
     /// The channel is closed and empty.
     Closed,
@@ -74,7 +74,7 @@ pub enum RecvCancellableError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrySelectError;
 
-/// Why a [selection](super::Select) with a deadline has carried nothing out.
+/// Why a [selection](super::Select) with a deadline has carried out no operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SelectTimeoutError {
     /// The deadline came first.
@@ -90,7 +90,7 @@ impl<T> SendError<T> {
     }
 }
 
-/// What all errors with a value in each of their cases have.
+/// The methods of all errors with a value in each variant.
 macro_rules! error_with_value {
     ($name:ident { $($case:ident),+ }) => {
         impl<T> $name<T> {
@@ -147,7 +147,7 @@ impl Error for RecvCancellableError {}
 impl Error for TrySelectError {}
 impl Error for SelectTimeoutError {}
 
-/// What both sides say of a closed channel.
+/// The error texts of a closed channel.
 const SEND_CLOSED: &str = "sending into a closed channel";
 const RECV_CLOSED: &str = "receiving from a closed and empty channel";
 

@@ -1,18 +1,18 @@
 //! Channels: values go from senders to receivers, any number of both.
 //!
-//! * [`bounded`]: room for so many values; who sends into a full one waits.
+//! * [`bounded`]: room for so many values; a sender into a full channel waits.
 //! * [`unbounded`]: room for any number; sending never waits.
-//! * [`rendezvous`]: no room; a value goes from hand to hand, when both have come.
+//! * [`rendezvous`]: no room; a value goes from the sender to the receiver when both have come.
 //! * [`oneshot()`]: for one value.
 //!
-//! Each value is received once, in the order in which they were sent, and those who wait are
-//! served in the order in which they came. Values go directly from hand to hand when somebody
-//! waits. To wait for several channels at once, there are the macro [`select!`](crate::select),
-//! and [`Select`] for a number of them that is not known before.
+//! Values are received in the order in which they were sent, each once, and waiters are served in
+//! the order in which they came. If a receiver or sender waits, a value goes directly from hand to
+//! hand. To wait for several channels at once, use the macro [`select!`](crate::select), or
+//! [`Select`] if their number is known only at run time.
 //!
 //! ```
-//! let (sender, receiver) = fibre_sync::channel::bounded(10);
-//! fibre_core::spawn(move || {
+//! let (sender, receiver) = fibre::channel::bounded(10);
+//! fibre::spawn(move || {
 //!     for i in 0..100 {
 //!         sender.send(i).unwrap();
 //!     }
@@ -22,6 +22,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
+//! | `select` | waiting for one of several operations |
 //! | `buffer` | the values on their way |
 //! | `state` | what the lock protects, and each step under it |
 //! | `shared` | the channel: blocking, closing |
@@ -48,7 +49,7 @@ pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use select::{Select, SelectedOperation};
 pub use sender::Sender;
 
-/// What the macro [`select!`](crate::select) is made of.
+/// The parts of the macro [`select!`](crate::select).
 #[doc(hidden)]
 pub mod arms {
     pub use super::select::{
@@ -59,12 +60,13 @@ pub mod arms {
 use shared::Channel;
 use std::sync::Arc;
 
-/// A channel with room for `capacity` values, for which it allocates memory with the first one
-/// that stays in it. Without room it is a [`rendezvous`] channel.
+/// A channel with room for `capacity` values. It allocates the memory with the first value that
+/// stays in it; for more than 16384 values piece by piece, as they come. It keeps that memory.
+/// `usize::MAX` is any number, as in [`unbounded`]. With zero it is a [`rendezvous`] channel.
 ///
 /// ```
-/// let (sender, receiver) = fibre_sync::channel::bounded(1);
-/// fibre_core::scope(|scope| {
+/// let (sender, receiver) = fibre::channel::bounded(1);
+/// fibre::scope(|scope| {
 ///     scope.spawn(move || (0..10).for_each(|i| sender.send(i).unwrap()));
 ///     assert!(receiver.iter().eq(0..10));
 /// });
@@ -75,11 +77,11 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (Sender::new(Arc::clone(&channel)), Receiver::new(channel))
 }
 
-/// A channel with room for any number of values. Memory it once took for them it keeps for
-/// those to come.
+/// A channel with room for any number of values. It keeps the memory it has allocated, for later
+/// values.
 ///
 /// ```
-/// let (sender, receiver) = fibre_sync::channel::unbounded();
+/// let (sender, receiver) = fibre::channel::unbounded();
 /// (0..1000).for_each(|i| sender.send(i).unwrap());
 /// assert_eq!(receiver.try_iter().count(), 1000);
 /// ```
@@ -88,13 +90,13 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     bounded(usize::MAX)
 }
 
-/// A channel without room: who sends waits until somebody receives the value, and the other way
-/// round.
+/// A channel without room: a sender waits until a receiver takes the value, and a receiver waits
+/// for a sender.
 ///
 /// ```
-/// let (sender, receiver) = fibre_sync::channel::rendezvous();
+/// let (sender, receiver) = fibre::channel::rendezvous();
 /// assert!(sender.try_send(1).is_err()); // nobody waits for it
-/// let other = fibre_core::spawn(move || sender.send(2).is_ok());
+/// let other = fibre::spawn(move || sender.send(2).is_ok());
 /// assert_eq!(receiver.recv(), Ok(2));
 /// assert!(other.join().unwrap());
 /// ```
@@ -106,8 +108,8 @@ pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
 /// A channel for one value. Sending it never blocks.
 ///
 /// ```
-/// let (sender, receiver) = fibre_sync::channel::oneshot();
-/// fibre_core::spawn(move || sender.send("done"));
+/// let (sender, receiver) = fibre::channel::oneshot();
+/// fibre::spawn(move || sender.send("done"));
 /// assert_eq!(receiver.recv(), Ok("done"));
 /// ```
 #[must_use]

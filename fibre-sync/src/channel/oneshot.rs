@@ -1,7 +1,6 @@
 //! A channel for one value: an answer, say.
 //!
-//! It is a channel with room for one value whose sending end is used up by sending, so that
-//! it never blocks.
+//! It is a channel with room for one value. Sending consumes the sending end, so it never blocks.
 
 use super::errors::{RecvCancellableError, RecvError, RecvTimeoutError, SendError, TryRecvError};
 use super::receiver::Receiver;
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 /// The sending end of a channel for one value. Dropping it closes the channel.
 ///
 /// ```
-/// let (sender, receiver) = fibre_sync::channel::oneshot::<u32>();
+/// let (sender, receiver) = fibre::channel::oneshot::<u32>();
 /// drop(sender);
 /// assert!(receiver.recv().is_err());
 /// ```
@@ -24,7 +23,7 @@ pub struct OneshotSender<T>(Sender<T>);
 /// ```
 /// use std::time::Duration;
 ///
-/// let (sender, receiver) = fibre_sync::channel::oneshot();
+/// let (sender, receiver) = fibre::channel::oneshot();
 /// assert!(receiver.recv_timeout(Duration::ZERO).is_err());
 /// sender.send(42).unwrap();
 /// assert_eq!(receiver.recv_timeout(Duration::ZERO), Ok(42));
@@ -33,7 +32,7 @@ pub struct OneshotSender<T>(Sender<T>);
 pub struct OneshotReceiver<T>(Receiver<T>);
 
 impl<T> OneshotSender<T> {
-    /// One end.
+    /// Wraps one end of a new channel.
     pub(super) fn new(sender: Sender<T>) -> Self {
         Self(sender)
     }
@@ -42,14 +41,14 @@ impl<T> OneshotSender<T> {
     ///
     /// # Errors
     ///
-    /// [`SendError`], with the value, if nobody can receive it any more.
+    /// [`SendError`], with the value, if the receiving end is gone.
     pub fn send(self, value: T) -> Result<(), SendError<T>> {
         // There is room for it.
         let sent = self.0.try_send(value);
         sent.map_err(|error| SendError(error.into_inner()))
     }
 
-    /// Whether nobody can receive the value any more.
+    /// Whether the value can no longer be received.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()
@@ -57,7 +56,7 @@ impl<T> OneshotSender<T> {
 }
 
 impl<T> OneshotReceiver<T> {
-    /// One end.
+    /// Wraps one end of a new channel.
     pub(super) fn new(receiver: Receiver<T>) -> Self {
         Self(receiver)
     }
@@ -110,7 +109,7 @@ impl<T> OneshotReceiver<T> {
         self.0.recv_cancellable()
     }
 
-    /// Refuses the value: who sends gets it back, unless it has been sent already.
+    /// Refuses the value: the sender gets it back, unless it has been sent already.
     pub fn close(&self) {
         self.0.close();
     }

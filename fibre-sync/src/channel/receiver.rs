@@ -3,24 +3,25 @@
 use super::errors::{RecvCancellableError, RecvError, RecvTimeoutError, TryRecvError};
 use super::shared::{Channel, Failed};
 use super::state::Taken;
+use fibre_core::cancellation_point;
+use fibre_core::internal::Limit;
 use fibre_core::sync::Ordering;
-use fibre_core::{Limit, cancellation_point};
 use std::fmt;
 use std::iter::FusedIterator;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The receiving end of a channel; clones receive from the same one, and each value goes to
-/// one of them. When the last of them is dropped, the channel closes: senders get their
-/// values back, and those that are in it are dropped.
+/// The receiving end of a channel; clones receive from the same channel, and each value goes to one
+/// of them. When the last of them is dropped, the channel closes: blocked senders get their values
+/// back, and the values in the channel are dropped.
 ///
 /// ```
-/// let (sender, receiver) = fibre_sync::channel::unbounded();
+/// let (sender, receiver) = fibre::channel::unbounded();
 /// let workers: Vec<_> = (0..3)
 ///     .map(|_| {
 ///         let receiver = receiver.clone();
-///         fibre_core::spawn(move || receiver.iter().sum::<u32>())
+///         fibre::spawn(move || receiver.iter().sum::<u32>())
 ///     })
 ///     .collect();
 /// (1..=10).for_each(|i| sender.send(i).unwrap());
@@ -47,7 +48,7 @@ impl<T> Receiver<T> {
     /// if the caller is not a fibre, while there is none.
     ///
     /// Other fibres of the processor may run before it returns even if there is a value (see
-    /// [`fibre_core::yield_point`]).
+    /// [`yield_point`](fibre_core::internal::yield_point)).
     ///
     /// # Errors
     ///
@@ -62,7 +63,7 @@ impl<T> Receiver<T> {
     /// Blocks nothing.
     ///
     /// ```
-    /// use fibre_sync::channel::{TryRecvError, unbounded};
+    /// use fibre::channel::{TryRecvError, unbounded};
     ///
     /// let (sender, receiver) = unbounded();
     /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
@@ -123,7 +124,7 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// The common part of those with a deadline.
+    /// The form that all with a deadline share.
     fn recv_within(&self, limit: Limit) -> Result<T, RecvTimeoutError> {
         self.channel.recv(limit).map_err(|failed| match failed {
             Failed::TimedOut => RecvTimeoutError::TimedOut,
@@ -139,7 +140,7 @@ impl<T> Receiver<T> {
         Iter { receiver: self }
     }
 
-    /// The values that are there; ends when there is none at that moment. Blocks nothing.
+    /// The values that are there; ends when the channel is empty at that moment. Blocks nothing.
     #[must_use]
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter { receiver: self }
@@ -190,7 +191,7 @@ pub struct TryIter<'a, T> {
     receiver: &'a Receiver<T>,
 }
 
-/// The values as they come, by an iterator that has the receiving end.
+/// The values as they come, by an iterator that owns the receiving end.
 #[derive(Debug)]
 pub struct IntoIter<T> {
     receiver: Receiver<T>,

@@ -3,21 +3,22 @@
 use super::errors::{SendCancellableError, SendError, SendTimeoutError, TrySendError};
 use super::shared::{Channel, Failed};
 use super::state::Offered;
+use fibre_core::cancellation_point;
+use fibre_core::internal::Limit;
 use fibre_core::sync::Ordering;
-use fibre_core::{Limit, cancellation_point};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The sending end of a channel; clones send into the same one. When the last of them is
-/// dropped, the channel closes: receivers get what is in it, and then an error.
+/// The sending end of a channel; clones send into the same channel. When the last of them is
+/// dropped, the channel closes: receivers get the values in it, and then an error.
 ///
 /// ```
-/// let (sender, receiver) = fibre_sync::channel::bounded(2);
+/// let (sender, receiver) = fibre::channel::bounded(2);
 /// for i in 0..3 {
 ///     let sender = sender.clone();
-///     fibre_core::spawn(move || sender.send(i).unwrap());
+///     fibre::spawn(move || sender.send(i).unwrap());
 /// }
 /// drop(sender);
 /// assert_eq!(receiver.iter().sum::<i32>(), 3);
@@ -38,11 +39,11 @@ impl<T> Sender<T> {
     }
 
     /// Sends a value. Blocks the fibre, or the thread if the caller is not a fibre, while the
-    /// channel is full; a rendezvous channel is full until somebody receives. Into an
-    /// unbounded channel it never blocks.
+    /// channel is full; a rendezvous channel is full until a receiver comes. Into an unbounded
+    /// channel it never blocks.
     ///
     /// Other fibres of the processor may run before it returns even if there is room (see
-    /// [`fibre_core::yield_point`]).
+    /// [`yield_point`](fibre_core::internal::yield_point)).
     ///
     /// # Errors
     ///
@@ -54,10 +55,10 @@ impl<T> Sender<T> {
         sent.map_err(|(value, _closed)| SendError(value))
     }
 
-    /// Sends a value if there is room, or somebody who waits for one. Blocks nothing.
+    /// Sends a value if there is room, or a waiting receiver. Blocks nothing.
     ///
     /// ```
-    /// use fibre_sync::channel::{TrySendError, bounded};
+    /// use fibre::channel::{TrySendError, bounded};
     ///
     /// let (sender, receiver) = bounded(1);
     /// assert!(sender.try_send(1).is_ok());
@@ -116,7 +117,7 @@ impl<T> Sender<T> {
         })
     }
 
-    /// The common part of those with a deadline.
+    /// The form that all with a deadline share.
     fn send_within(&self, value: T, limit: Limit) -> Result<(), SendTimeoutError<T>> {
         let sent = self.channel.send(value, limit);
         sent.map_err(|(value, failed)| match failed {

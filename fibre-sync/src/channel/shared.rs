@@ -1,28 +1,28 @@
-//! A channel, as both of its ends share it: the calls that block, and how it closes.
+//! A channel, as both of its ends share it: blocking calls, and closing.
 //!
-//! Who cannot go on puts a [`Place`] into its frame and into one of the channel's two lists,
-//! under the lock under which it has seen that it cannot. All else is told in
-//! [`state`](super::state); why there is a lock at all, in docs/decisions/0017.
+//! A caller that cannot go on puts a [`Place`] into its frame and into one of the channel's two
+//! lists. It does so under the same lock under which it has seen that it cannot go on. The rest is
+//! explained in [`state`](super::state); why there is a lock at all, in docs/decisions/0017.
 //!
-//! The channel closes when the last handle of one of its ends is dropped, or by a call. Its
-//! memory belongs to the handles of both ends, so whoever is in a call has it; that is why
-//! those who wait may be woken one by one, with the lock taken again in between.
+//! The channel closes when the last handle of one of its ends is dropped, or by a call. The handles
+//! of both ends own its memory, so a caller in a call keeps it alive. That is why waiters may be
+//! woken one by one, with the lock taken again in between.
 
 use super::buffer::Ring;
 use super::state::{Offered, Place, State, Taken};
 use crate::wait_list::{Locked, WaitList};
-use fibre_core::sync::{AtomicUsize, Framed, Ordering, planted, spin_hint};
-use fibre_core::{
-    Awaited, Limit, Outcome, Resume, ShortGuard, WaitKind, Waiter, may_spin, park_until,
-    yield_point,
+use fibre_core::internal::{
+    Limit, Outcome, Resume, ShortGuard, Waiter, may_spin, park_until, yield_point,
 };
+use fibre_core::sync::{AtomicUsize, Framed, Ordering, planted, spin_hint};
+use fibre_core::{WaitKind, WaitObject};
 use std::fmt;
 
 /// Looks at an empty or full channel before blocking, if the processor has nothing else to
 /// do. About as long as blocking and being woken take.
 const LOOKS: u32 = 64;
 
-/// How an attempt to send or receive has ended in vain.
+/// Why an attempt to send or receive has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failed {
     /// The deadline came first.
@@ -35,11 +35,11 @@ pub(crate) enum Failed {
 
 /// See the module text.
 pub(crate) struct Channel<T> {
-    /// What the lock protects.
+    /// The state that the lock protects.
     state: Locked<State<T>>,
-    /// How many values are in the buffer. Written under the lock, read by anybody.
+    /// How many values are in the buffer. Written under the lock, read by any caller.
     length: AtomicUsize,
-    /// How many there may be.
+    /// How many values may be in the buffer.
     capacity: usize,
     /// How many handles the sending end has.
     pub(crate) senders: AtomicUsize,
@@ -47,7 +47,7 @@ pub(crate) struct Channel<T> {
     pub(crate) receivers: AtomicUsize,
 }
 
-/// The state, while one has the lock.
+/// The state, with the lock held.
 pub(crate) type Held<'a, T> = ShortGuard<'a, State<T>>;
 
 impl<T> Channel<T> {
@@ -68,7 +68,7 @@ impl<T> Channel<T> {
         self.state.lock()
     }
 
-    /// The state, for one who has the lock by another guard.
+    /// The state, for a caller that has the lock by another guard.
     pub(crate) fn state(&self) -> *mut State<T> {
         self.state.as_ptr()
     }
@@ -87,7 +87,7 @@ impl<T> Channel<T> {
         self.length.load(Ordering::Relaxed)
     }
 
-    /// How many there may be.
+    /// How many values may be in the buffer.
     #[inline]
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
@@ -98,7 +98,7 @@ impl<T> Channel<T> {
         self.lock().is_closed()
     }
 
-    /// [`State::offer`], with memory if it takes any, and the receiver resumed.
+    /// [`State::offer`], which also allocates a ring if one is needed, and resumes the receiver.
     #[inline]
     pub(crate) fn offer(&self, value: &mut Option<T>) -> Offered {
         loop {
@@ -129,7 +129,7 @@ impl<T> Channel<T> {
         let room = state.next_room();
         drop(state);
         let ring = Ring::new(room);
-        // If others were faster, this one is dropped after the lock has been given back.
+        // If another caller was faster, this ring is dropped after the lock has been given back.
         let _superfluous = self.lock().add(ring);
     }
 
@@ -163,8 +163,8 @@ impl<T> Channel<T> {
         }
     }
 
-    /// The part of [`send`](Self::send) for a channel that is full. If the value stays, that
-    /// is for the reason returned.
+    /// The part of [`send`](Self::send) for a full channel. If the value stays in `value`, the
+    /// returned reason says why.
     fn wait_to_send(&self, value: &mut Option<T>, limit: Limit) -> Failed {
         self.spin_while(self.capacity);
         let place = Framed::new(Place::new());
@@ -213,11 +213,11 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Looks for a moment whether the number of values changes from `length`, at which one
-    /// cannot go on, if there is nothing else to do.
+    /// If the processor has nothing else to do, looks for a moment whether the number of values
+    /// changes from `length`, at which the caller cannot go on.
     #[inline]
     fn spin_while(&self, length: usize) {
-        // In a rendezvous channel it never does.
+        // In a rendezvous channel the number never changes.
         if self.len() == length && self.capacity > 0 {
             let mut looks = LOOKS;
             while looks > 0 && self.len() == length && may_spin() {
@@ -227,7 +227,8 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Waits at the end of a line, unless `enter` says, under the lock, that there is no need.
+    /// Waits at the end of a line, unless `enter`, called under the lock, says that there is no
+    /// need.
     #[inline]
     fn wait(
         &self,
@@ -237,25 +238,27 @@ impl<T> Channel<T> {
         enter: impl FnOnce(&mut State<T>) -> bool,
     ) -> Outcome {
         if limit == Limit::None {
-            // SAFETY: so it is.
+            // SAFETY: this is the place's only line, and the wait has no limit.
             unsafe { place.set_alone() };
         }
         let publish = |waiter: &Waiter| {
             let mut state = self.lock();
             let wait = enter(&mut state);
             if wait {
-                place.enter(line(&mut state), waiter, 0);
+                // SAFETY: both are in frames that do not end before `withdraw` or a waker's claim.
+                unsafe { place.enter(line(&mut state), waiter, 0) };
             }
             wait
         };
-        let withdraw = |_: &Waiter| place.leave(line(&mut self.lock()));
-        let awaited = Awaited::new(WaitKind::Channel, self);
-        // SAFETY: the waiter is reached by its place only, under the lock; a waker takes the
-        // place out before it claims, and `withdraw` takes it out if nobody has claimed.
+        // SAFETY: this is the line that it has entered.
+        let withdraw = |_: &Waiter| unsafe { place.leave(line(&mut self.lock())) };
+        let awaited = WaitObject::new(WaitKind::Channel, self);
+        // SAFETY: wakers reach the waiter by its place only, under the lock. A waker takes the
+        // place out before it claims, and `withdraw` takes it out if no waker has claimed.
         unsafe { park_until(awaited, limit, publish, withdraw) }
     }
 
-    /// Closes the channel, and lets all go on that wait. `false`: it was closed already.
+    /// Closes the channel, and resumes all waiters. Returns `false` if it was closed already.
     pub(crate) fn close(&self) -> bool {
         let first = self.lock().close();
         while let Some(refused) = self.next_refused() {
@@ -267,12 +270,12 @@ impl<T> Channel<T> {
         first
     }
 
-    /// One of those who wait in a closed channel.
+    /// Claims a waiter of a closed channel.
     fn next_refused(&self) -> Option<Resume> {
         self.lock().next_refused()
     }
 
-    /// Closes the channel, and drops the values in it, which nobody will receive.
+    /// Closes the channel, and drops the values in it, as no receiver is left.
     pub(crate) fn abandon(&self) {
         self.close();
         let values = self.lock().abandon();
@@ -282,8 +285,8 @@ impl<T> Channel<T> {
 }
 
 impl Failed {
-    /// Why a wait that has ended like this has been in vain: if not for its limit, the channel
-    /// has been closed.
+    /// Why a wait with this outcome has failed: if its limit did not end it, the channel was
+    /// closed.
     fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::TimedOut => Self::TimedOut,

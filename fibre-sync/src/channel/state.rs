@@ -1,44 +1,43 @@
-//! What a channel's lock protects, and the steps under it.
+//! The state that a channel's lock protects, and the steps under it.
 //!
-//! A value goes one of three ways: into the buffer; out of the sender's hands into those of a
-//! receiver that waits; or, when a sender waits, out of its hands by a receiver, which puts
-//! it into the room it has made, or in a rendezvous channel takes it at once. In the two
-//! latter cases the one who waits has nothing left to do when it goes on, and takes no lock
-//! again.
+//! A value goes one of three ways. A sender puts it into the buffer. Or a sender puts it into the
+//! slot of a waiting receiver. Or a receiver takes it out of the slot of a waiting sender, and puts
+//! it into the room it has made, or in a rendezvous channel takes it at once. In the two latter
+//! cases the waiter has nothing left to do when it goes on, and takes no lock again.
 //!
-//! Who waits shows a [`Slot`], which lies in its frame: empty, to be filled; or full, to be
-//! emptied. Whoever claims its waiter owns the slot until it resumes it. So a wait that has
-//! ended says by its slot how: an emptied one has been sent, a filled one received; one that
-//! is as it was has ended by the channel's closing.
+//! A waiter shows a [`Slot`], which lies in its frame: empty, to be filled; or full, to be emptied.
+//! The waker that claims the waiter owns the slot until it resumes the waiter. So the slot says how
+//! a wait has ended: if it was emptied, the value was sent; if it was filled, a value was received;
+//! if it is unchanged, the channel was closed.
 //!
 //! Invariants:
 //!
 //! 1. While receivers wait, the buffer is empty. While senders wait, it is full.
-//! 2. In a closed channel nobody waits, except those who are about to be woken; their slots
-//!    are not touched.
-//! 3. No value is dropped under the lock, no memory allocated or freed, and nobody resumed:
-//!    each step returns what is to be done after it.
+//! 2. In a closed channel the only waiters are those about to be woken; their slots are not
+//!    touched.
+//! 3. Under the lock no value is dropped, no memory is allocated or freed, and no waiter is
+//!    resumed: each step returns what is to be done after it.
 //!
 //! # Memory ordering
 //!
-//! The slot is written before the waiter is published, under the lock, and by the winner
-//! of its claim before it resumes, as with all that goes with a wait.
+//! The waiter writes the slot before it is published, under the lock. The winner of its claim
+//! writes it before it resumes the waiter. So the slot is ordered like all data of a wait.
 
 use super::buffer::{Buffer, Ring};
 use crate::wait_list::{Node, Place as End, WaitList};
+use fibre_core::internal::{Resume, Waiter};
 use fibre_core::sync::{Cell, planted};
-use fibre_core::{Resume, Waiter};
 
-/// The hands of one who waits. See the module text.
+/// The value that a waiter sends or receives. See the module text.
 pub(crate) struct Slot<T> {
-    /// What the waiter is woken with: which one of several waits has come true.
+    /// The token that the waiter is woken with: it says which one of several waits has succeeded.
     token: Cell<u32>,
     /// The value.
     value: Cell<Option<T>>,
 }
 
 impl<T> Slot<T> {
-    /// Empty hands.
+    /// An empty slot.
     fn new() -> Self {
         Self {
             token: Cell::new(0),
@@ -47,12 +46,12 @@ impl<T> Slot<T> {
     }
 }
 
-/// What becomes of a value that is to be sent. In the three latter cases it stays where it is.
+/// The outcome of offering a value. In the three latter cases the value stays with the caller.
 #[must_use]
 pub(crate) enum Offered {
-    /// It is in the buffer.
+    /// The value is in the buffer.
     Stored,
-    /// It is a receiver's, which is to be resumed.
+    /// A waiting receiver has the value, and is to be resumed.
     Handed(Resume),
     /// There is no room.
     Full,
@@ -62,28 +61,28 @@ pub(crate) enum Offered {
     Closed,
 }
 
-/// What there is to be received.
+/// The outcome of taking a value.
 #[must_use]
 pub(crate) enum Taken<T> {
     /// A value, and what is to be done without the lock.
     Value(T, Afterwards<T>),
-    /// Nothing now.
+    /// There is no value now.
     Empty,
-    /// Nothing any more.
+    /// The channel is closed and empty.
     Closed,
 }
 
-/// What a receiver does after it has given the lock back.
+/// The work of a receiver after it has given the lock back.
 #[must_use]
 pub(crate) struct Afterwards<T> {
-    /// A sender that has been waiting and has its value sent.
+    /// A waiting sender whose value has been sent, to be resumed.
     sender: Option<Resume>,
-    /// Memory that is used no more.
+    /// Memory that is no longer used, to be freed.
     _ring: Option<Box<Ring<T>>>,
 }
 
 impl<T> Afterwards<T> {
-    /// Does it.
+    /// Does this work.
     #[inline]
     pub(crate) fn carry_out(self) {
         if let Some(sender) = self.sender {
@@ -94,15 +93,15 @@ impl<T> Afterwards<T> {
 
 /// See the module text.
 pub(crate) struct State<T> {
-    /// Values that have been sent, and nobody has received.
+    /// Values that have been sent and not yet received.
     buffer: Buffer<T>,
     /// How many values may be in the buffer.
     capacity: usize,
     /// Whether no more values are sent.
     closed: bool,
-    /// Those who wait to send.
+    /// The senders that wait.
     pub(crate) sending: WaitList,
-    /// Those who wait to receive.
+    /// The receivers that wait.
     pub(crate) receiving: WaitList,
 }
 
@@ -110,7 +109,7 @@ impl<T> State<T> {
     /// An open channel without values.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
-            buffer: Buffer::new(),
+            buffer: Buffer::new(capacity),
             capacity,
             closed: false,
             sending: WaitList::new(),
@@ -128,16 +127,13 @@ impl<T> State<T> {
         self.closed
     }
 
-    /// How large the ring is to be that a value [needs](Offered::NeedsRing): a bounded channel
-    /// gets all of its memory with the first value that stays in it.
+    /// The room of the ring that a value [needs](Offered::NeedsRing). A bounded channel gets all of
+    /// its memory with the first value that stays in it, unless that is very much.
     pub(crate) fn next_room(&self) -> usize {
-        match self.capacity {
-            usize::MAX => self.buffer.next_room(),
-            capacity => capacity,
-        }
+        self.buffer.next_room()
     }
 
-    /// Adds a ring, or gives it back if it is not needed any more.
+    /// Adds a ring, or gives it back if it is no longer needed.
     pub(crate) fn add(&mut self, ring: Box<Ring<T>>) -> Option<Box<Ring<T>>> {
         self.buffer.add(ring)
     }
@@ -152,14 +148,15 @@ impl<T> State<T> {
             && !planted("channel: a value is stored while somebody waits for it")
             && let Some((receiver, slot)) = claim::<T>(&mut self.receiving)
         {
-            // SAFETY: a slot of this channel's receivers; ours until we resume.
+            // SAFETY: a slot of this channel's receivers; it belongs to this caller until the
+            // resume.
             unsafe { (*slot).value.set(value.take()) };
             return Offered::Handed(receiver);
         }
         if self.buffer.len() == self.capacity {
             return Offered::Full;
         }
-        if !self.buffer.has_room() {
+        if self.buffer.needs_ring() {
             return Offered::NeedsRing;
         }
         if let Some(value) = value.take() {
@@ -208,50 +205,50 @@ impl<T> State<T> {
         Some(sender)
     }
 
-    /// Takes the value out of the hands of the sender that has waited longest.
+    /// Takes the value out of the slot of the sender that has waited longest.
     fn take_from_sender(&mut self) -> Option<(T, Resume)> {
         let (sender, slot) = claim(&mut self.sending)?;
-        // SAFETY: a slot of this channel's senders; ours until we resume.
+        // SAFETY: a slot of this channel's senders; it belongs to this caller until the resume.
         let value = unsafe { (*slot).value.replace(None) };
         value.map(|value| (value, sender))
     }
 
-    /// Closes the channel. Those who wait are to be [woken](Self::next_refused) now. `false`: it
-    /// was closed already.
+    /// Closes the channel. The caller must [wake](Self::next_refused) the waiters then. Returns
+    /// `false` if it was closed already.
     pub(crate) fn close(&mut self) -> bool {
         !std::mem::replace(&mut self.closed, true)
     }
 
-    /// One of those who still wait in a closed channel, to be resumed empty-handed.
+    /// Claims a waiter of a closed channel, to be resumed with its slot unchanged.
     pub(crate) fn next_refused(&mut self) -> Option<Resume> {
         let (refused, _slot) =
             claim::<T>(&mut self.sending).or_else(|| claim(&mut self.receiving))?;
         Some(refused)
     }
 
-    /// Takes all values, which nobody will receive: to be dropped without the lock.
+    /// Takes all values, as no receiver is left. Drop them without the lock.
     pub(crate) fn abandon(&mut self) -> Buffer<T> {
-        std::mem::replace(&mut self.buffer, Buffer::new())
+        std::mem::replace(&mut self.buffer, Buffer::new(0))
     }
 }
 
-/// Claims the one that has waited longest, and gets at its slot.
+/// Claims the waiter that has waited longest, and returns its slot, too.
 fn claim<T>(list: &mut WaitList) -> Option<(Resume, *const Slot<T>)> {
-    // SAFETY: those who wait in a channel's lists show a slot, which is in its place until they
-    // are resumed.
+    // SAFETY: waiters in a channel's lists show a slot, which stays in its place until they are
+    // resumed.
     let token = |shown: *const ()| unsafe { (*shown.cast::<Slot<T>>()).token.get() };
     let (resume, shown) = list.claim_first_showing(token)?;
     Some((resume, shown.cast()))
 }
 
-/// One who waits in a channel: its place in the line, and its hands.
+/// A waiter of a channel: its place in the line, and its slot.
 pub(crate) struct Place<T> {
     node: Node,
     slot: Slot<T>,
 }
 
 impl<T> Place<T> {
-    /// In no line.
+    /// A place in no line.
     pub(crate) fn new() -> Self {
         Self {
             node: Node::new(),
@@ -259,34 +256,45 @@ impl<T> Place<T> {
         }
     }
 
-    /// Enters a line, under its lock. A place stays where it is until it has left. The waiter
-    /// will be woken with this token.
-    #[inline]
-    pub(crate) fn enter(&self, line: &mut WaitList, waiter: &Waiter, token: u32) {
-        self.slot.token.set(token);
-        self.node.show(&raw const self.slot);
-        line.insert(&self.node, waiter, End::Last);
-    }
-
-    /// Says that this is the only line, and the wait has no limit: see [`Node::set_alone`].
+    /// Enters a line, under its lock. The waiter will be woken with this token.
     ///
     /// # Safety
     ///
-    /// It is so.
+    /// The place is in no line. The place and the waiter stay where they are until the place has
+    /// left.
+    #[inline]
+    pub(crate) unsafe fn enter(&self, line: &mut WaitList, waiter: &Waiter, token: u32) {
+        self.slot.token.set(token);
+        self.node.show(&raw const self.slot);
+        // SAFETY: passed on; a line is used under its channel's lock only.
+        unsafe { line.insert(&self.node, waiter, End::Last) };
+    }
+
+    /// Declares that this is the only line, and that the wait has no limit: see
+    /// [`Node::set_alone`].
+    ///
+    /// # Safety
+    ///
+    /// This is the only line, and the wait has no limit.
     pub(crate) unsafe fn set_alone(&self) {
         // SAFETY: passed on.
         unsafe { self.node.set_alone(true) };
     }
 
     /// Leaves the line unless a waker has taken the place out, under its lock.
-    pub(crate) fn leave(&self, line: &mut WaitList) {
+    ///
+    /// # Safety
+    ///
+    /// If the place has entered a line, it was this one.
+    pub(crate) unsafe fn leave(&self, line: &mut WaitList) {
         if self.node.is_linked() {
-            line.unlink(&self.node);
+            // SAFETY: it is in a line, hence in this one.
+            unsafe { line.unlink(&self.node) };
         }
     }
 
-    /// Puts a value or none into the hands, and returns what was there. They are one's own while
-    /// one does not wait.
+    /// Replaces the slot's value, and returns the old one. While the owner does not wait, the slot
+    /// is its own.
     pub(crate) fn replace(&self, value: Option<T>) -> Option<T> {
         self.slot.value.replace(value)
     }

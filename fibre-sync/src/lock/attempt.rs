@@ -1,41 +1,44 @@
-//! Trying for a moment, before one blocks.
+//! Trying for a moment before blocking.
 //!
-//! To block and be woken costs some hundred nanoseconds, and more if a processor goes to sleep; so
-//! who finds a lock taken tries for about as long: it looks again after pauses that get longer, since each
-//! look takes the lock's cache line from the holder. Whose processor has other fibres to run lets those go
-//! first, instead of trying for long: a fibre that yields stays ready and needs nobody to wake it.
+//! To block and be woken costs some hundred nanoseconds, and more if a processor goes to sleep. So
+//! a caller that finds a lock taken tries for about as long. It looks again after pauses that get
+//! longer, since each look takes the lock's cache line from the holder. If its processor has other
+//! fibres to run, the caller lets those go first instead of trying for long: a fibre that yields
+//! stays ready and needs no waker.
 //!
-//! A hot lock ([`heat`](super::heat)) is let alone for as long as a slice, if the processor has nothing else to
-//! do; otherwise the fibre blocks.
+//! A caller leaves a hot lock ([`heat`](super::heat)) alone for as long as a slice, if its
+//! processor has nothing else to do; otherwise it blocks.
 
 use super::word::LockWord;
-use fibre_core::{Limit, in_fibre, may_spin, may_spin_briefly, yield_now};
+use fibre_core::internal::{Limit, may_spin, may_spin_briefly};
+use fibre_core::{in_fibre, yield_now};
 use std::time::{Duration, Instant};
 
-/// The last of the pauses between two looks, each twice the one before, in `spin_loop` hints.
+/// The last and longest pause between two looks, in `spin_loop` hints. Each pause is twice the one
+/// before.
 const LONGEST_PAUSE: u32 = 8;
 
-/// The same for one whose processor has nothing else to do, and would go to sleep.
+/// The longest pause for a fibre whose processor has nothing else to do, and would go to sleep.
 const LONGEST_IDLE_PAUSE: u32 = 64;
 
-/// The longest pause after which a spin was short: the lock's turns are.
+/// The longest pause after which a spin counts as short: the lock's turns are short, too.
 const LONGEST_SHORT_PAUSE: u32 = 4;
 
-/// How often one lets others run before one blocks.
+/// How often a fibre yields before it blocks.
 const YIELDS: u32 = 2;
 
-/// How long one stays away from a hot lock. About as long as the slice of a fibre that holds it again and
-/// again.
+/// How long a caller stays away from a hot lock. About as long as the slice of a fibre that takes
+/// it again and again.
 const AWAY: Duration = Duration::from_micros(20);
 
-/// Hints between two looks for something else to do.
+/// How many hints lie between two looks for other work.
 const GLANCE: u32 = 16;
 
-/// How often one comes back to a hot lock before one blocks.
+/// How often a caller comes back to a hot lock before it blocks.
 const RETURNS: u32 = 4;
 
-/// Waits for a moment until `take` succeeds in taking the lock, which is tried when it is free. Who has
-/// a limit does not yield, and comes back once only.
+/// Waits for a moment until `take` succeeds in taking the lock; `take` is called when the lock is
+/// free. A caller with a limit does not yield, and comes back only once.
 pub fn attempt(word: &LockWord, limit: Limit, take: impl Fn() -> bool) -> bool {
     if !may_spin_briefly() {
         return false;
@@ -56,7 +59,8 @@ pub fn attempt(word: &LockWord, limit: Limit, take: impl Fn() -> bool) -> bool {
     success.is_some()
 }
 
-/// Tries for a moment, and again after each of so many yields. Whether it was short, if it succeeded.
+/// Tries for a moment, and again after each of so many yields. Returns whether the spin was short,
+/// if it succeeded.
 fn try_and_yield(yields: u32, taken: impl Fn() -> bool) -> Option<bool> {
     for _ in 0..yields {
         let success = spin(&taken);
@@ -68,7 +72,7 @@ fn try_and_yield(yields: u32, taken: impl Fn() -> bool) -> Option<bool> {
     spin(taken)
 }
 
-/// Looks again and again for a moment. Whether that was short, if it succeeded.
+/// Looks again and again for a moment. Returns whether that was short, if it succeeded.
 fn spin(taken: impl Fn() -> bool) -> Option<bool> {
     let mut pause = 1;
     while pause <= LONGEST_PAUSE || pause <= LONGEST_IDLE_PAUSE && may_spin() {
@@ -81,7 +85,7 @@ fn spin(taken: impl Fn() -> bool) -> Option<bool> {
     None
 }
 
-/// Lets a hot lock alone; `false`: there is something else to do.
+/// Leaves a hot lock alone. Returns `false` if the processor has other work.
 fn stay_away() -> bool {
     let since = Instant::now();
     while since.elapsed() < AWAY {
@@ -93,7 +97,7 @@ fn stay_away() -> bool {
     true
 }
 
-/// Does nothing for so many hints.
+/// Pauses for so many hints.
 fn rest(hints: u32) {
     (0..hints).for_each(|_| std::hint::spin_loop());
 }

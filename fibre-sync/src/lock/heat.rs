@@ -1,13 +1,14 @@
 //! How hot a lock is: whether it does better with one processor for a while.
 //!
-//! A lock whose holder takes it again as soon as it has given it back gains nothing from a second
-//! processor: the two pass the lock's cache line, and those of what it guards, to and fro at each turn, which
-//! takes longer than if one of them did all the turns. So a lock notes when it was last taken by one who had
-//! to spin for it. If that happens again and again within [`OFTEN`], and the spins are short, as its turns must be then, it is
-//! *hot*, until nobody has had to spin for [`LASTING`]. Who comes to a hot lock stays away from it for longer than
-//! a turn takes (see [`attempt`](super::attempt)), and who unlocks it wakes those of its own processor
-//! first. So a hot lock stays with one processor for some ten microseconds, and then with another
-//! one. (Lock cohorting, Dice, Marathe and Shavit, 2012, does the same with explicit local locks.)
+//! If a holder takes its lock again as soon as it has given it back, a second processor gains
+//! nothing. The two pass the cache lines of the lock and its data to and fro at each turn, which
+//! takes longer than if one processor did all the turns. So a lock records when it was last taken
+//! after a spin. If that happens again and again within [`OFTEN`], and the spins are short, as its
+//! turns must be then, the lock is *hot*, until no caller has spun for it for [`LASTING`]. A caller
+//! that comes to a hot lock stays away from it for longer than a turn takes (see
+//! [`attempt`](super::attempt)). Its unlocker wakes waiters of its own processor first. So a hot
+//! lock stays with one processor for some ten microseconds, and then with another one. (Lock
+//! cohorting, Dice, Marathe and Shavit, 2012, does the same with explicit local locks.)
 //!
 //! # Memory ordering
 //!
@@ -17,32 +18,32 @@ use fibre_core::sync::{AtomicU32, Ordering};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// It is taken often after a spin if the time in between is shorter.
+/// The longest time between two spins that counts as often.
 const OFTEN: Duration = Duration::from_micros(3);
-/// How long it stays hot when nobody spins for it.
+/// How long a lock stays hot when no caller spins for it.
 const LASTING: Duration = Duration::from_micros(50);
-/// A lock is hot that was taken often so many times in a row.
+/// How many times in a row a lock must be taken often to be hot.
 const HOT: u32 = 4;
 
-/// See the module text: how many times in a row it has been taken often, in the lowest bits; above them, when it
-/// was last taken after a spin, in [`ticks`]. All zeros at first.
+/// See the module text. The lowest bits count how many times in a row the lock was taken often; the
+/// others say when it was last taken after a spin, in [`ticks`]. All zeros at first.
 #[derive(Debug, Default)]
 pub struct Heat(AtomicU32);
 
-/// The bits of the times in a row, of which [`HOT`] are the most.
+/// The bits of the count, which goes up to [`HOT`].
 const TIMES: u32 = 0x07;
 
 /// The time since some moment, in units of 64 ns; it comes round after half a minute.
 fn ticks() -> u32 {
     static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
-    // What does not fit is cut off.
+    // The higher bits are cut off.
     (BEGINNING.elapsed().as_nanos() >> 6) as u32 & TICKS
 }
 
 /// The bits of what [`ticks`] returns.
 const TICKS: u32 = u32::MAX / (TIMES + 1);
 
-/// A length of time in these units.
+/// A duration in these units.
 const fn in_ticks(time: Duration) -> u32 {
     (time.as_nanos() >> 6) as u32
 }
@@ -55,13 +56,13 @@ impl fibre_core::sync::EndOfFrame for Heat {
 }
 
 impl Heat {
-    /// A cold lock's.
+    /// The heat of a cold lock.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// A cold lock's.
+    /// The heat of a cold lock.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self::default()
@@ -73,7 +74,7 @@ impl Heat {
         noted & TIMES >= HOT && age(noted, ticks()) < in_ticks(LASTING)
     }
 
-    /// It has just been taken after a spin, which was short or not, by the caller.
+    /// Records that the caller has just taken the lock after a spin, which was `short` or not.
     pub fn note(&self, short: bool) {
         self.note_at(ticks(), short);
     }
@@ -91,7 +92,7 @@ impl Heat {
     }
 }
 
-/// The time from what was noted until now.
+/// The time from a record until now.
 fn age(noted: u32, now: u32) -> u32 {
     now.wrapping_sub(noted / (TIMES + 1)) & TICKS
 }
@@ -100,7 +101,7 @@ fn age(noted: u32, now: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// A lock that is taken after spins, which are so far apart, so many times.
+    /// Whether a lock is hot after so many spins that are so far apart.
     fn is_hot_after(spins: u32, apart: Duration, short: bool) -> bool {
         let heat = Heat::new();
         let now = ticks();

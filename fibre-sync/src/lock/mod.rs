@@ -1,19 +1,28 @@
 //! Locks without a value: the barging spectrum behind one contract.
 //!
-//! *Barging* is to take a lock that was freed while others wait for it (thesis section 3.3).
-//! It keeps a lock busy, since a running fibre need not wait until a sleeping one has been woken, and
-//! it starves those who sleep. From the most barging to none:
+//! **Barging* is to take a lock that was freed while others wait for it (thesis section 3.3). It
+//! keeps a lock busy, since a running fibre need not wait until a sleeping one has been woken. It
+//! starves the sleeping ones. From the most barging to none:
 //!
-//! | lock | who finds it taken | who unlocks |
+//! | lock | a caller that finds it taken | the unlocker |
 //! |---|---|---|
 //! | [`Spinning`] | tries again and again | frees it |
 //! | [`SpinThenBlock`] | tries for a moment, then blocks | frees it, and wakes one |
 //! | [`Barging`] | blocks | frees it, and wakes one |
 //! | [`Hybrid`] | tries for a moment, then blocks; asks for the baton 1 ms after it was woken in vain | frees it and wakes one, or hands it over if asked to |
-//! | [`Baton`] | blocks | hands it over to the one that has waited longest |
-//! | [`Exchange`] | blocks | hands it over, and lets that one run at once in its place |
+//! | [`Baton`] | blocks | hands it over to the waiter that has waited longest |
+//! | [`Exchange`] | blocks | hands it over, and lets that waiter run at once in its place |
 //!
-//! What is made of a lock (mutex, guard, condition variable) is written once, over [`RawLock`].
+//! Mutex, guard and condition variable are written once, over [`RawLock`].
+//!
+//! Files:
+//!
+//! * `raw_lock`: the contract of all locks without a value;
+//! * `word`: the one word of a lock that keeps a list of waiters;
+//! * `attempt`: trying for a moment before blocking;
+//! * `heat`: whether a lock does better with one processor for a while;
+//! * `queued`: locks whose waiters block in a list;
+//! * `spinning`: a lock whose waiters never block.
 
 mod attempt;
 mod heat;
@@ -22,7 +31,7 @@ mod raw_lock;
 mod spinning;
 mod word;
 
-pub use queued::{Barging, Baton, Exchange, Hybrid, Manner, Queued, SpinThenBlock};
+pub use queued::{Barging, Baton, Exchange, Hybrid, LockPolicy, Queued, SpinThenBlock};
 pub use raw_lock::RawLock;
 pub use spinning::{Spinning, spin_for};
 pub use word::{ListGuard, LockWord};

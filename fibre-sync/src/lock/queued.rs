@@ -1,25 +1,26 @@
 //! Locks whose waiters block, in a list.
 //!
-//! Who unlocks frees the word and wakes the one that has waited longest, who competes with whoever
-//! comes by (*blocking with barging*, thesis section 3.3): a running fibre that needs the lock need not
-//! wait for a sleeping one to wake up. Who was woken in vain waits in front of the others, and
-//! in the [`Hybrid`] it asks for the baton [`PATIENCE`] later: the next unlock does
-//! not free the word but hands it over (as Go's mutex does, whose patience begins with the wait; then a lock
-//! that a thousand wait for is a baton, because all of them have waited for long). A round of those behind it
-//! get it in the same way. A [`Baton`] is always handed over.
+//! The unlocker frees the word and wakes the waiter that has waited longest, which competes with
+//! newcomers (*blocking with barging*, thesis section 3.3): a running fibre that needs the lock
+//! need not wait until a sleeping one has woken up. A waiter that was woken in vain waits in front
+//! of the others, and in the [`Hybrid`] it asks for the baton [`PATIENCE`] later. Then the next
+//! unlock does not free the word but hands it over. (Go's mutex does the same, but its patience
+//! begins with the wait; so a lock with a thousand waiters is a baton, because all of them have
+//! waited for long.) A round of the waiters behind it get the lock in the same way. A [`Baton`] is
+//! always handed over.
 //!
-//! Who waits marks the word before it sleeps; a woken one that finds the lock taken marks it again.
-//! So the holder of a lock that somebody waits for always finds the mark, except while a woken one is on
-//! its way, who then is the one to mark it.
+//! A waiter marks the word before it sleeps, and a woken one that finds the lock taken marks it
+//! again. So the holder of a lock with waiters always finds the mark, except while a woken waiter
+//! is on its way; then that waiter will mark it.
 //!
-//! An unlock wakes one, so that a busy lock has one who competes for it and not a herd; but two if it was a woken one
-//! that found the lock free, so that all who wait are soon awake when there is no need to wait. (With one
-//! at a time, few run for long and many wait for long.) If a processor has nothing to do, one of *its*
-//! fibres is woken, if it is among the first few; and one of the caller's processor if the lock is hot
-//! ([`heat`](super::heat)).
+//! An unlock wakes one waiter, so that a busy lock has one competitor and not a herd. It wakes two
+//! if the holder was woken and found the lock free, so that all waiters are soon awake when there
+//! is no need to wait. (With one at a time, few run for long and many wait for long.) If a
+//! processor has nothing to do, the unlocker wakes one of *its* fibres, if one is among the first
+//! few. If the lock is hot ([`heat`](super::heat)), it wakes one of its own processor's.
 //!
-//! A fibre that finds what it locks free would never leave its processor, and those it woke there would
-//! starve; so locking is a point at which it lets them run from time to time
+//! A fibre that finds every lock free would never leave its processor, and the fibres it woke there
+//! would starve. So locking is a point at which it lets them run from time to time
 //! ([`yield_point`]).
 
 use super::attempt::attempt;
@@ -27,11 +28,11 @@ use super::raw_lock::RawLock;
 use super::word::{ListGuard, LockWord};
 use crate::contention::{Contended, Ending};
 use crate::wait_list::{Place, Spot, wait_under};
-use fibre_core::sync::{has_passed, planted};
-use fibre_core::{
-    Awaited, Limit, Outcome, WaitKind, others_rest, resume_first, resume_in_place, waits_at_rest,
-    waits_here, yield_point,
+use fibre_core::internal::{
+    Limit, Outcome, others_rest, switch_to, waits_at_rest, waits_here, wake_next, yield_point,
 };
+use fibre_core::sync::{has_passed, planted};
+use fibre_core::{WaitKind, WaitObject};
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
@@ -39,52 +40,54 @@ use std::time::{Duration, Instant};
 /// How long a waiter of a [`Hybrid`] lets others go first once it has been woken in vain.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// How many are handed the lock in a row once one of them has run out of patience: those behind it
-/// have waited for as long, and each would otherwise be woken in vain for a millisecond of its own.
+/// How many waiters are handed the lock in a row once one has run out of patience. The ones behind
+/// it have waited for as long, and each would otherwise be woken in vain for a millisecond of its
+/// own.
 const ROUND: u32 = 64;
 
-/// For how many one counts whom another processor has to take over: nobody has the lock meanwhile.
+/// How much of a round one waiter of another processor uses up: the lock is unused while that
+/// processor takes over.
 const FAR: u32 = 4;
 
-/// How many of those who have waited longest are looked at for one that is best woken.
+/// How many of the first waiters are considered for the best one to wake.
 const DEPTH: usize = 8;
 
-/// What a waiter is woken with: the word is free, come and get it.
+/// Wake value: the word is free, and the waiter competes for it.
 const FREED: u32 = 0;
-/// What a waiter is woken with: the word is yours.
+/// Wake value: the word has been handed to the waiter.
 const HANDED: u32 = 1;
 
-/// What becomes of a lock that somebody waits for.
+/// What an unlock does with a lock that has waiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandOver {
-    /// It is freed.
+    /// It frees the lock.
     Never,
-    /// It is freed, unless the first one has waited for long.
+    /// It frees the lock, unless the first waiter has waited for long.
     Late,
-    /// It is handed over.
+    /// It hands the lock over.
     Always,
-    /// It is handed over, and the processor goes with it.
+    /// It hands the lock over, and the processor with it.
     InPlace,
 }
 
 /// A place in the spectrum. See the table in [`lock`](crate::lock).
-pub trait Manner: Send + Sync + 'static {
-    /// What it is called in benchmarks.
+pub trait LockPolicy: Send + Sync + 'static {
+    /// The policy's name in benchmarks.
     const NAME: &'static str;
-    /// Whether who finds the lock taken tries for a moment before it blocks.
+    /// Whether a caller that finds the lock taken tries for a moment before it blocks.
     const SPINS: bool;
-    /// What becomes of a lock that somebody waits for.
+    /// What an unlock does with a lock that has waiters.
     const HAND_OVER: HandOver;
 }
 
-/// Declares a manner and its lock.
+/// Declares a policy and its lock.
 macro_rules! manner {
     ($(#[$doc:meta])* $lock:ident, $manner:ident, $name:literal, $spins:literal, $hand_over:ident) => {
         #[doc = concat!("The manner of a [`", stringify!($lock), "`] lock.")]
         #[derive(Debug, Clone, Copy)]
         pub enum $manner {}
 
-        impl Manner for $manner {
+        impl LockPolicy for $manner {
             const NAME: &'static str = $name;
             const SPINS: bool = $spins;
             const HAND_OVER: HandOver = HandOver::$hand_over;
@@ -96,7 +99,8 @@ macro_rules! manner {
 }
 
 manner!(
-    /// Blocking with barging: who finds it taken blocks, and an unlock frees it and wakes one.
+    /// Blocking with barging: a caller that finds the lock taken blocks; an unlock frees the lock
+    /// and wakes one waiter.
     Barging,
     BargingManner,
     "barging",
@@ -104,7 +108,7 @@ manner!(
     Never
 );
 manner!(
-    /// As [`Barging`], but tries for a moment before it blocks.
+    /// [`Barging`], but a caller tries for a moment before it blocks.
     SpinThenBlock,
     SpinThenBlockManner,
     "spin-block",
@@ -112,7 +116,7 @@ manner!(
     Never
 );
 manner!(
-    /// As [`SpinThenBlock`], but who was woken in vain a millisecond ago is handed the lock.
+    /// [`SpinThenBlock`], but a waiter that was woken in vain a millisecond ago is handed the lock.
     Hybrid,
     HybridManner,
     "hybrid",
@@ -120,8 +124,8 @@ manner!(
     Late
 );
 manner!(
-    /// Baton passing: an unlock hands it to the one that has waited longest. Fair, and slow when
-    /// contended: nobody has the lock while the next one wakes up.
+    /// Baton passing: an unlock hands the lock to the waiter that has waited longest. Fair, and
+    /// slow when contended: the lock is unused while that waiter wakes up.
     Baton,
     BatonManner,
     "baton",
@@ -129,9 +133,9 @@ manner!(
     Always
 );
 manner!(
-    /// Combine and exchange: an unlock hands the lock over, and lets the next one run at once on this processor, if
-    /// it may; whoever unlocked is queued. So the lock's data stay in one processor's caches, and
-    /// an unlock is a yield.
+    /// Combine and exchange: an unlock hands the lock over, and lets the next holder run at once on
+    /// this processor, if it may; the unlocker is queued. So the lock's data stay in one
+    /// processor's caches, and an unlock is a yield.
     Exchange,
     ExchangeManner,
     "exchange",
@@ -139,14 +143,14 @@ manner!(
     InPlace
 );
 
-/// A lock with a list of waiters, in some manner. All zeros when free.
+/// A lock with a list of waiters, used by a policy. All zeros when free.
 #[repr(transparent)]
-pub struct Queued<M: Manner> {
+pub struct Queued<M: LockPolicy> {
     word: LockWord,
     _manner: PhantomData<M>,
 }
 
-impl<M: Manner> Default for Queued<M> {
+impl<M: LockPolicy> Default for Queued<M> {
     fn default() -> Self {
         Self {
             word: LockWord::new(),
@@ -155,21 +159,21 @@ impl<M: Manner> Default for Queued<M> {
     }
 }
 
-impl<M: Manner> fmt::Debug for Queued<M> {
+impl<M: LockPolicy> fmt::Debug for Queued<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple(M::NAME).field(&self.word).finish()
     }
 }
 
 #[cfg(loom)]
-impl<M: Manner> fibre_core::sync::EndOfFrame for Queued<M> {
+impl<M: LockPolicy> fibre_core::sync::EndOfFrame for Queued<M> {
     fn end_of_frame(&mut self) {
         self.word.end_of_frame();
     }
 }
 
-// SAFETY: `LockWord` gives `HELD` to one at a time; see there for the last touch.
-unsafe impl<M: Manner> RawLock for Queued<M> {
+// SAFETY: `LockWord` gives `HELD` to one holder at a time; see there for the last touch.
+unsafe impl<M: LockPolicy> RawLock for Queued<M> {
     #[cfg(not(loom))]
     const FREE: Self = Self {
         word: LockWord::new(),
@@ -184,12 +188,12 @@ unsafe impl<M: Manner> RawLock for Queued<M> {
     #[inline]
     #[track_caller]
     fn lock_within(&self, limit: Limit) -> bool {
-        self.lock_for(|| Awaited::new(WaitKind::Mutex, self), limit)
+        self.lock_for(|| WaitObject::new(WaitKind::Mutex, self), limit)
     }
 
     #[inline]
     #[track_caller]
-    fn lock_for(&self, awaited: impl FnOnce() -> Awaited, limit: Limit) -> bool {
+    fn lock_for(&self, awaited: impl FnOnce() -> WaitObject, limit: Limit) -> bool {
         yield_point();
         self.word.try_lock() || self.lock_contended(awaited(), limit)
     }
@@ -214,20 +218,20 @@ unsafe impl<M: Manner> RawLock for Queued<M> {
     }
 }
 
-impl<M: Manner> Queued<M> {
-    /// The same lock, used in another manner. All manners keep to one protocol, so each call may choose
-    /// its own.
+impl<M: LockPolicy> Queued<M> {
+    /// The same lock, used by another policy. All policies keep to one protocol, so each call may
+    /// choose its own.
     #[inline]
     #[must_use]
-    pub fn in_manner<N: Manner>(&self) -> &Queued<N> {
+    pub fn in_manner<N: LockPolicy>(&self) -> &Queued<N> {
         // SAFETY: both are a `LockWord` and nothing else.
         unsafe { &*std::ptr::from_ref(self).cast() }
     }
 
-    /// Waits for the lock, and counts it where waits are watched.
+    /// Waits for the lock, and counts the wait where contention is recorded.
     #[cold]
     #[track_caller]
-    fn lock_contended(&self, awaited: Awaited, limit: Limit) -> bool {
+    fn lock_contended(&self, awaited: WaitObject, limit: Limit) -> bool {
         let contended = Contended::begin();
         let ending = self.await_lock(awaited, limit);
         contended.end(ending);
@@ -236,7 +240,7 @@ impl<M: Manner> Queued<M> {
 
     /// Waits for the lock.
     #[inline]
-    fn await_lock(&self, awaited: Awaited, limit: Limit) -> Ending {
+    fn await_lock(&self, awaited: WaitObject, limit: Limit) -> Ending {
         if M::SPINS && attempt(&self.word, limit, || self.word.try_lock()) {
             return Ending::Taken;
         }
@@ -272,8 +276,8 @@ impl<M: Manner> Queued<M> {
         }
     }
 
-    /// Frees the word, or hands it over, and lets the one go on that has waited longest: `in_place` of
-    /// the caller, or later.
+    /// Frees the word, or hands it over, and resumes the first waiter: `in_place` of the caller, or
+    /// later.
     #[cold]
     fn unlock_contended(&self, in_place: bool) {
         let mut list = self.word.list();
@@ -303,9 +307,9 @@ impl<M: Manner> Queued<M> {
             list.hand_over(round);
         }
         match M::HAND_OVER {
-            HandOver::InPlace if in_place => resume_in_place(first),
-            // It has the lock, and should not wait behind those that want it.
-            HandOver::Late => resume_first(first),
+            HandOver::InPlace if in_place => switch_to(first),
+            // The new holder should not queue behind fibres that want the lock.
+            HandOver::Late => wake_next(first),
             HandOver::Never | HandOver::Always | HandOver::InPlace => first.resume(),
         }
         if planted("mutex: an unlock looks back") {
@@ -313,7 +317,7 @@ impl<M: Manner> Queued<M> {
         }
     }
 
-    /// Frees the word, and wakes one or two.
+    /// Frees the word, and wakes one waiter or two.
     fn free(&self, mut list: ListGuard<'_>) {
         let waiting = list.waiting();
         let first = if M::SPINS && self.word.heat().is_hot() {
@@ -323,7 +327,7 @@ impl<M: Manner> Queued<M> {
         } else {
             waiting.claim_first(FREED)
         };
-        let second = if list.is_keen() {
+        let second = if list.wakes_two() {
             list.waiting().claim_first(FREED)
         } else {
             None
@@ -335,5 +339,59 @@ impl<M: Manner> Queued<M> {
         if planted("mutex: an unlock looks back") {
             let _ = self.is_locked();
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// Checks a lock of this policy, between two threads.
+    fn is_a_lock<M: LockPolicy>() {
+        let lock = Queued::<M>::default();
+        assert!(lock.try_lock() && !lock.try_lock() && lock.is_locked());
+        let said = format!("{lock:?}");
+        assert!(
+            said.contains(M::NAME) && said.contains("held: true"),
+            "{said}"
+        );
+        assert!(std::ptr::eq(
+            lock.in_manner::<BatonManner>().word.heat(),
+            lock.word.heat()
+        ));
+        let end = Instant::now() + Duration::from_millis(2);
+        assert!(!lock.lock_within(Limit::Deadline(end)) && Instant::now() >= end);
+        for waits in [false, true] {
+            thread::scope(|scope| {
+                let other = scope.spawn(|| lock.lock_within(Limit::None));
+                while !format!("{lock:?}").contains("waiting: true") {
+                    thread::yield_now();
+                }
+                assert!(!other.is_finished());
+                // SAFETY: this thread has it.
+                unsafe {
+                    if waits {
+                        lock.unlock_to_wait();
+                    } else {
+                        lock.unlock();
+                    }
+                }
+                assert!(other.join().is_ok_and(|taken| taken));
+            });
+            assert!(lock.is_locked() && !lock.try_lock(), "the other one has it");
+        }
+        // SAFETY: the other thread has left it taken.
+        unsafe { lock.unlock() };
+        assert!(!lock.is_locked());
+    }
+
+    #[test]
+    fn each_manner_is_a_lock() {
+        is_a_lock::<BargingManner>();
+        is_a_lock::<SpinThenBlockManner>();
+        is_a_lock::<HybridManner>();
+        is_a_lock::<BatonManner>();
+        is_a_lock::<ExchangeManner>();
     }
 }

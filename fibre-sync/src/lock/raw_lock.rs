@@ -1,13 +1,14 @@
-//! What all locks without a value have in common.
+//! The contract of all locks without a value.
 
-use fibre_core::{Awaited, Limit};
+use fibre_core::WaitObject;
+use fibre_core::internal::Limit;
 
 /// A lock without a value, for fibres and threads.
 ///
 /// # Safety
 ///
-/// From an acquisition that succeeded until `unlock`, no other one succeeds; the unlock
-/// happens before the next acquisition; and it touches nothing of the lock once another one can
+/// From a successful acquisition until `unlock`, no other acquisition succeeds. The unlock happens
+/// before the next acquisition. The unlock touches nothing of the lock once another acquisition can
 /// have succeeded.
 pub unsafe trait RawLock: Default + Send + Sync {
     /// A free lock, all zeros.
@@ -17,16 +18,17 @@ pub unsafe trait RawLock: Default + Send + Sync {
     /// Takes the lock if it is free. Blocks nothing.
     fn try_lock(&self) -> bool;
 
-    /// Takes the lock; `false`: the limit came first, and the lock is not the caller's. It tries
-    /// once in any case. Blocks the fibre, or the thread if the caller is not a fibre.
+    /// Takes the lock. Returns `false` if the limit came first; then the lock is not the caller's.
+    /// It tries once in any case. Blocks the fibre, or the thread if the caller is not a fibre.
     #[track_caller]
     fn lock_within(&self, limit: Limit) -> bool;
 
-    /// The same for one who is seen to wait for `awaited`, of which the lock is a part. A lock that does not
-    /// provide this is waited for as [`lock_within`](Self::lock_within) does.
+    /// [`lock_within`](Self::lock_within) for a caller that is shown to wait for `awaited`, of
+    /// which the lock is a part. A lock that does not provide this waits as
+    /// [`lock_within`](Self::lock_within) does.
     #[inline]
     #[track_caller]
-    fn lock_for(&self, awaited: impl FnOnce() -> Awaited, limit: Limit) -> bool {
+    fn lock_for(&self, awaited: impl FnOnce() -> WaitObject, limit: Limit) -> bool {
         let _ = awaited;
         self.lock_within(limit)
     }
@@ -38,8 +40,8 @@ pub unsafe trait RawLock: Default + Send + Sync {
     /// The lock is the caller's.
     unsafe fn unlock(&self);
 
-    /// Gives the lock back for one who is about to wait and can be woken already: it leaves its
-    /// stack to wait, and not before.
+    /// Gives the lock back for a fibre that is about to wait and can be woken already: the unlock
+    /// must not leave the stack before that wait does.
     ///
     /// # Safety
     ///
@@ -49,6 +51,6 @@ pub unsafe trait RawLock: Default + Send + Sync {
         unsafe { self.unlock() };
     }
 
-    /// Whether somebody has the lock at this moment.
+    /// Whether the lock is held at this moment.
     fn is_locked(&self) -> bool;
 }

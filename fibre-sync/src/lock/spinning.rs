@@ -1,14 +1,16 @@
 //! A lock whose waiters never block.
 //!
-//! Test and test-and-set: who finds it taken looks until it is free. A fibre lets the others of its
-//! processor run after each short spin, as the holder may be one of them; a thread
-//! gives its CPU away. Nothing is fair here, and who waits for long burns CPU time all the while: it is the
-//! end of the spectrum, for comparison and for sections of a few instructions among few.
+//! Test and test-and-set: a caller that finds the lock taken looks until it is free. After each
+//! short spin a fibre lets the others of its processor run, as the holder may be one of them; a
+//! thread gives its CPU away. The lock is not fair, and a long wait burns CPU time throughout. It
+//! is the end of the spectrum, for comparison and for sections of a few instructions with few
+//! callers.
 
 use super::raw_lock::RawLock;
 use crate::contention::{Contended, Ending};
+use fibre_core::internal::{Limit, yield_point};
 use fibre_core::sync::{AtomicBool, Ordering, SPIN_LIMIT, spin_hint};
-use fibre_core::{Limit, is_cancelled, yield_now, yield_point};
+use fibre_core::{is_cancelled, yield_now};
 
 /// See the module text.
 #[derive(Debug, Default)]
@@ -34,8 +36,8 @@ fn spin(lock: &impl RawLock) -> bool {
     false
 }
 
-/// Takes a lock of any kind without ever blocking: tries until it succeeds or the limit comes, and counts it
-/// where waits are watched.
+/// Takes a lock of any kind without ever blocking: tries until it succeeds or the limit comes.
+/// Counts the wait where contention is recorded.
 #[cold]
 #[track_caller]
 pub fn spin_for(lock: &impl RawLock, limit: Limit) -> bool {
@@ -52,7 +54,7 @@ pub fn spin_for(lock: &impl RawLock, limit: Limit) -> bool {
     ending == Ending::Taken
 }
 
-/// Whether the limit has come.
+/// Whether the limit has been reached.
 fn is_over(limit: Limit) -> bool {
     match limit {
         Limit::None => false,
@@ -91,5 +93,28 @@ unsafe impl RawLock for Spinning {
     #[inline]
     fn is_locked(&self) -> bool {
         self.held.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn who_may_not_wait_for_long_gives_up() {
+        let lock = Spinning::default();
+        assert!(!lock.is_locked() && lock.lock_within(Limit::None));
+        assert!(lock.is_locked() && !lock.try_lock());
+        let deadline = Instant::now() + Duration::from_millis(5);
+        assert!(!lock.lock_within(Limit::Deadline(deadline)));
+        assert!(Instant::now() >= deadline && lock.is_locked());
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| lock.lock_within(Limit::None));
+            // SAFETY: it has been taken above.
+            unsafe { lock.unlock() };
+            assert!(waits.join().is_ok_and(|taken| taken));
+        });
+        assert!(lock.is_locked());
     }
 }

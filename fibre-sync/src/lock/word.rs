@@ -1,30 +1,31 @@
-//! The one word of a lock that keeps a list of those who wait for it.
+//! The one word of a lock that keeps a list of waiters.
 //!
 //! ```text
 //!   bits 5..   bit 4   bit 3    bit 2   bit 1     bit 0
 //!   ROUND      KEEN    URGENT   LIST    WAITING   HELD
 //! ```
 //!
-//! * **HELD**: somebody has the lock.
-//! * **WAITING**: somebody is in the list, or was. Who unlocks has to look.
-//! * **LIST**: somebody has the list, which is a lock of its own, held for a few instructions.
-//! * **URGENT**: the first one in the list wants the lock handed over.
-//! * **ROUND**: how many more of those who wait are handed the lock, one after the other.
-//! * **KEEN**: who has the lock was woken for it and found it free, so more of those who wait should be awake.
+//! * ***HELD**: the lock is held.
+//! * ***WAITING**: a waiter is in the list, or was. The unlocker has to look.
+//! * ***LIST**: the list is held. This bit is a lock of its own, held for a few instructions.
+//! * ***URGENT**: the first waiter in the list wants the lock handed over.
+//! * ***ROUND**: how many more waiters are handed the lock, one after the other.
+//! * ***KEEN**: the holder was woken for the lock and found it free, so more of the waiters should
+//!   be awake.
 //!
-//! The holder of `HELD` and `LIST` is alone with the word: others set `WAITING` with `LIST` only,
-//! and take the lock only if it is free. So an unlock ends by one store, which gives back lock and list
-//! together, and after which it touches nothing of them.
+//! The holder of `HELD` and `LIST` is alone with the word: others set `WAITING` only with `LIST`,
+//! and take the lock only if it is free. So an unlock ends with one store, which gives back lock
+//! and list together. After it the unlocker touches nothing of them.
 //!
 //! # Memory ordering
 //!
-//! `HELD` and `LIST` are taken with acquire and given back with release. Whatever changes the word
-//! otherwise is a read-modify-write, and so carries on the release of the last unlock.
+//! `HELD` and `LIST` are taken with acquire and given back with release. All other changes of the
+//! word are read-modify-writes, and so carry on the release of the last unlock.
 
 use super::heat::Heat;
-use crate::turn::{Turn, Turned};
+use crate::turn::{ModelLock, Turn};
 use crate::wait_list::WaitList;
-use fibre_core::sync::{AtomicU32, Ordering, Patience, planted};
+use fibre_core::sync::{AtomicU32, Backoff, Ordering, planted};
 use std::cell::UnsafeCell;
 use std::fmt;
 
@@ -34,14 +35,14 @@ const WAITING: u32 = 1 << 1;
 const LIST: u32 = 1 << 2;
 const URGENT: u32 = 1 << 3;
 const KEEN: u32 = 1 << 4;
-/// One of a round.
+/// The unit of the count of a round.
 const ROUND: u32 = 1 << 5;
 
-/// The word and the list. See the module text. Free and with nobody waiting, it is all zeros.
+/// The word and the list. See the module text. A free word without waiters is all zeros.
 #[repr(C)]
 pub struct LockWord {
     word: AtomicU32,
-    /// Noted only by those that spin. Here, since it fits in between.
+    /// How hot the lock is. Only callers that spin write it. It lies here because there is room.
     heat: Heat,
     /// Touched by the holder of `LIST`.
     list: UnsafeCell<WaitList>,
@@ -81,7 +82,7 @@ impl fibre_core::sync::EndOfFrame for LockWord {
 }
 
 impl LockWord {
-    /// Free.
+    /// A free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -93,7 +94,7 @@ impl LockWord {
         }
     }
 
-    /// Free.
+    /// A free lock.
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {
@@ -111,14 +112,13 @@ impl LockWord {
         self.try_lock_as(HELD)
     }
 
-    /// [`try_lock`](Self::try_lock) for one who has been woken, and who may have left others
-    /// in the list.
+    /// [`try_lock`](Self::try_lock) for a woken waiter, which may have left others in the list.
     #[inline]
     pub fn try_lock_woken(&self) -> bool {
         self.try_lock_as(HELD | WAITING)
     }
 
-    /// The common part. It begins with the usual case.
+    /// Takes the lock with these bits, if it is free. Begins with the usual case.
     #[inline]
     fn try_lock_as(&self, bits: u32) -> bool {
         match self.exchange(0, bits, Ordering::Acquire) {
@@ -127,7 +127,7 @@ impl LockWord {
         }
     }
 
-    /// The same for a word in which more is said.
+    /// [`try_lock_as`](Self::try_lock_as) for a word with other bits set.
     #[cold]
     fn try_lock_marked(&self, mut word: u32, bits: u32) -> bool {
         while word & HELD == 0 {
@@ -139,7 +139,8 @@ impl LockWord {
         false
     }
 
-    /// Gives the lock back if nobody is in the list. `false`: it is the caller's still.
+    /// Gives the lock back if the list is empty. Returns `false` if it is not: the lock is still
+    /// the caller's.
     #[inline]
     pub fn unlock_alone(&self) -> bool {
         match self.exchange(HELD, 0, Ordering::Release) {
@@ -148,7 +149,7 @@ impl LockWord {
         }
     }
 
-    /// The same while somebody is about to enter the list.
+    /// [`unlock_alone`](Self::unlock_alone) while another caller may hold the list.
     #[cold]
     fn unlock_marked(&self, mut word: u32) -> bool {
         while word & WAITING == 0 {
@@ -160,7 +161,7 @@ impl LockWord {
         false
     }
 
-    /// Whether somebody has the lock.
+    /// Whether the lock is held.
     #[inline]
     #[must_use]
     pub fn is_held(&self) -> bool {
@@ -174,11 +175,11 @@ impl LockWord {
         &self.heat
     }
 
-    /// Takes the list. Blocks the thread for the few instructions that others have it.
+    /// Takes the list. Blocks the thread for the few instructions that another holder has it.
     #[inline]
     pub fn list(&self) -> ListGuard<'_> {
         let turn = self.turn.take();
-        let mut patience = Patience::new();
+        let mut patience = Backoff::new();
         loop {
             let word = self.word.load(Ordering::Relaxed);
             if word & LIST == 0 && self.exchange(word, word | LIST, Ordering::Acquire).is_ok() {
@@ -200,27 +201,27 @@ impl LockWord {
     }
 }
 
-/// The right to the list of those who wait; given back when dropped.
+/// The right to the list of waiters; given back when dropped.
 #[derive(Debug)]
 #[must_use = "the list is given back at once"]
 pub struct ListGuard<'a> {
     lock: &'a LockWord,
-    /// What becomes of the word if the caller has the lock, too, and gives both back.
+    /// The word to store if the caller has the lock, too, and gives both back.
     last: Option<u32>,
     /// Given up after the list.
-    _turn: Turned,
+    _turn: ModelLock,
 }
 
 impl ListGuard<'_> {
     /// The list.
     #[inline]
     pub fn waiting(&mut self) -> &mut WaitList {
-        // SAFETY: it is ours.
+        // SAFETY: this guard has the list.
         unsafe { &mut *self.lock.list.get() }
     }
 
-    /// Takes the lock if it is free (`true`); else says that somebody waits for it, and urgently. `woken`: the caller
-    /// has been woken for it.
+    /// Takes the lock if it is free, and returns `true`. If not, announces the caller as a waiter,
+    /// an urgent one if `urgent`. `woken`: the caller has been woken for the lock.
     #[inline]
     pub fn lock_or_announce(&mut self, urgent: bool, woken: bool) -> bool {
         let forgets = planted("mutex: who was woken forgets those behind it");
@@ -241,15 +242,15 @@ impl ListGuard<'_> {
         }
     }
 
-    /// Whether more of those who wait should be awake.
+    /// Whether more of the waiters should be awake.
     #[inline]
     #[must_use]
-    pub fn is_keen(&self) -> bool {
+    pub fn wakes_two(&self) -> bool {
         self.lock.word.load(Ordering::Relaxed) & KEEN != 0
     }
 
-    /// How many are to be handed the lock one after the other: a whole round if the first one says that
-    /// it is urgent, else what is left of the last round.
+    /// How many waiters are to be handed the lock, one after the other: a whole round if the first
+    /// one is urgent, else what is left of the last round.
     #[inline]
     #[must_use]
     pub fn round(&self, whole: u32) -> u32 {
@@ -261,15 +262,15 @@ impl ListGuard<'_> {
         }
     }
 
-    /// Gives back the lock, which is the caller's, and the list. Those in the list stay; the next unlock
-    /// looks after them only if somebody announces himself before.
+    /// Gives back the lock, which is the caller's, and the list. The waiters in the list stay. The
+    /// next unlock looks at them only if a waiter announces itself before.
     #[inline]
     pub fn free(self) {
         self.leave(0);
     }
 
-    /// Gives back the list alone: the lock, which was the caller's, goes to somebody who has been
-    /// claimed. So many more are to be handed it after that.
+    /// Gives back the list alone: the lock, which was the caller's, goes to the waiter that has
+    /// been claimed. `round` more waiters are to be handed it after that.
     #[inline]
     pub fn hand_over(mut self, round: u32) {
         let more = if self.waiting().is_empty() {
@@ -280,7 +281,7 @@ impl ListGuard<'_> {
         self.leave(HELD | more);
     }
 
-    /// Gives back lock and list by making the word this.
+    /// Gives back lock and list by storing this word.
     #[inline]
     fn leave(mut self, word: u32) {
         self.last = Some(word);
@@ -298,5 +299,110 @@ impl Drop for ListGuard<'_> {
             Some(word) => self.lock.word.store(word, release),
             None => _ = self.lock.word.fetch_and(!LIST, release),
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::wait_list::{Node, Place};
+    use fibre_core::internal::Waiter;
+    use std::ptr::NonNull;
+
+    /// The text of a free word.
+    const FREE: &str = "LockWord { held: false, waiting: false, .. }";
+    /// The text of a held word.
+    const TAKEN: &str = "LockWord { held: true, waiting: false, .. }";
+    /// The text of a held word with waiters.
+    const WANTED: &str = "LockWord { held: true, waiting: true, .. }";
+
+    /// The text of a word.
+    fn said(word: &LockWord) -> String {
+        format!("{word:?}")
+    }
+
+    #[test]
+    fn it_is_taken_and_given_back() {
+        let word = LockWord::new();
+        for woken in [false, true, false] {
+            assert!(!word.is_held());
+            assert_eq!(said(&word), FREE);
+            // A woken caller may leave others behind, and sets `WAITING`.
+            let (taken, says) = match woken {
+                false => (word.try_lock(), TAKEN),
+                true => (word.try_lock_woken(), WANTED),
+            };
+            assert!(taken && word.is_held());
+            assert_eq!(said(&word), says);
+            assert!(!word.try_lock() && !word.try_lock_woken());
+            assert_eq!(word.unlock_alone(), !woken);
+            if woken {
+                assert!(word.is_held(), "it is the caller's still");
+                word.list().free();
+            }
+        }
+    }
+
+    /// While the list is held, the lock is taken and given back as ever.
+    #[test]
+    fn the_list_is_another_lock() {
+        let word = LockWord::new();
+        let list = word.list();
+        assert!(word.try_lock() && !word.try_lock() && !word.try_lock_woken());
+        assert!(word.unlock_alone() && !word.is_held());
+        assert!(word.try_lock_woken() && !word.try_lock() && !word.unlock_alone());
+        assert_eq!(said(&word), WANTED);
+        list.free();
+        assert_eq!(said(&word), FREE);
+        assert!(std::ptr::eq(word.heat(), &word.heat));
+    }
+
+    #[test]
+    fn who_finds_it_taken_is_found() {
+        let word = LockWord::new();
+        assert!(word.list().lock_or_announce(true, true), "it was free");
+        assert_eq!(said(&word), TAKEN);
+        assert_eq!(word.list().round(7), 0, "nobody is urgent");
+        assert!(!word.list().lock_or_announce(false, false));
+        assert_eq!(said(&word), WANTED);
+        assert_eq!(word.list().round(7), 0);
+        assert!(!word.list().lock_or_announce(true, false));
+        assert_eq!(word.list().round(7), 7);
+        assert!(!word.unlock_alone() && !word.list().wakes_two());
+        // All waiters have gone in the meantime.
+        word.list().hand_over(5);
+        assert_eq!(said(&word), TAKEN);
+        assert_eq!(word.list().round(7), 0);
+        assert!(word.unlock_alone());
+    }
+
+    #[test]
+    fn those_who_stay_in_the_list_are_not_forgotten() {
+        let word = LockWord::new();
+        let node = Node::new();
+        // SAFETY: the waiter is never resumed.
+        let waiter = unsafe { Waiter::for_fibre(NonNull::dangling()) };
+        let mut list = word.list();
+        // SAFETY: node and waiter stay where they are until the end.
+        unsafe { list.waiting().insert(&node, &waiter, Place::Last) };
+        drop(list);
+        assert_eq!(said(&word), FREE, "it has not said so");
+        for woken in [false, true] {
+            assert!(word.list().lock_or_announce(false, woken));
+            assert_eq!(said(&word), WANTED);
+            assert_eq!(word.list().wakes_two(), woken);
+            assert!(!word.unlock_alone());
+            for round in [3, 0, 63] {
+                word.list().hand_over(round);
+                assert_eq!(said(&word), WANTED);
+                assert_eq!(word.list().round(100), round);
+                assert!(!word.list().wakes_two());
+            }
+            word.list().free();
+            assert_eq!(said(&word), FREE);
+        }
+        // SAFETY: it is in this list.
+        unsafe { word.list().waiting().unlink(&node) };
+        assert!(word.list().waiting().is_empty());
     }
 }

@@ -1,23 +1,23 @@
 //! A barrier as pthreads have it.
 //!
-//! Who is let go on touches the barrier no more, so any party may destroy it. That leaves those
-//! whose deadline came just then: the last party has counted them, and they are about to look at the
-//! barrier once more. So those are counted whose wait has a limit, from before it begins until they are
-//! done with the barrier, and a destruction waits for them.
+//! A resumed party does not touch the barrier any more, so any party may destroy it. One case
+//! remains: parties whose deadline came just then. The last party has counted them, and they are
+//! about to look at the barrier once more. So parties whose wait has a limit are counted, from
+//! before the wait begins until they are done with the barrier, and a destruction waits for them.
 
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::{Wait, until};
 use fibre_core::sync::{AtomicU32, Ordering, planted};
 
-/// `pthread_barrier_t`. See [`raw`](crate::raw). All zeros is one that has not been initialised:
-/// there is no barrier for nobody.
+/// `pthread_barrier_t`. See [`raw`](crate::raw). All zeros is a barrier that has not been
+/// initialised: there is no barrier for zero parties.
 ///
 /// ```
-/// use fibre_sync::raw::{Barrier, Error, Wait};
+/// use fibre::sync::raw::{Barrier, Error, Wait};
 ///
 /// static BARRIER: Barrier = Barrier::new(2);
 ///
-/// let other = fibre_core::spawn(|| BARRIER.wait(Wait::FOREVER));
+/// let other = fibre::spawn(|| BARRIER.wait(Wait::FOREVER));
 /// let here = BARRIER.wait(Wait::FOREVER)?;
 /// assert_ne!(other.join().unwrap()?, here); // one of them is told that it is the one
 /// assert_eq!(BARRIER.destroy(), Ok(()));
@@ -27,9 +27,11 @@ use fibre_core::sync::{AtomicU32, Ordering, planted};
 #[repr(C)]
 pub struct Barrier {
     barrier: crate::Barrier,
-    /// Those whose wait has a limit. Left with release, which is their last touch.
+    /// How many parties have a wait with a limit. A party leaves with release, which is its last
+    /// touch.
     limited: AtomicU32,
-    /// For how many it is, for those who do not have its lock; zero once it is destroyed.
+    /// The number of parties, for readers without the lock; zero once the barrier is destroyed. C
+    /// libraries compare it with what stands in word 8, which in glibc's object is something else.
     parties: AtomicU32,
 }
 
@@ -75,7 +77,8 @@ impl Barrier {
     /// # Errors
     ///
     /// [`TimedOut`](Error::TimedOut) and [`Cancelled`](Error::Cancelled) as `wait` has it; then the
-    /// arrival has been taken back. [`Invalid`](Error::Invalid) if it is for nobody, or destroyed.
+    /// arrival has been taken back. [`Invalid`](Error::Invalid) if it is for zero parties, or
+    /// destroyed.
     #[inline]
     pub fn wait(&self, wait: Wait) -> Result<bool> {
         self.check()?;
@@ -88,7 +91,7 @@ impl Barrier {
         came
     }
 
-    /// The common part.
+    /// Comes to the barrier and waits, without counting the wait as limited.
     #[inline]
     fn come(&self, wait: Wait) -> Result<bool> {
         let mut is_serial = false;
@@ -105,7 +108,8 @@ impl Barrier {
     ///
     /// # Errors
     ///
-    /// [`Busy`](Error::Busy) if somebody waits, [`Invalid`](Error::Invalid) if it is for nobody, or destroyed.
+    /// [`Busy`](Error::Busy) if a party waits, [`Invalid`](Error::Invalid) if it is for zero
+    /// parties, or destroyed.
     pub fn destroy(&self) -> Result {
         self.check()?;
         until(|| match self.barrier.waiting() {

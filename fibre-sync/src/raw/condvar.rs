@@ -1,32 +1,34 @@
 //! A condition variable as pthreads have it.
 //!
-//! Who waits enters the list while it still holds the mutex. Who is claimed touches the condition
-//! variable no more, so it may be destroyed right after a broadcast. That leaves those whose
-//! deadline came just then: the broadcast has taken them out and lost the claim, and they are about to
-//! look at the list once more, to leave it. So it is counted who is *inside*: not claimed, and not
-//! gone. Nobody in the list and somebody inside is such a one, for whom the destruction waits.
+//! A waiter enters the list while it still holds the mutex. A claimed waiter does not touch the
+//! condition variable any more, so that may be destroyed right after a broadcast. One case remains:
+//! waiters whose deadline came just then. The broadcast has taken them out and lost the claim, and
+//! they are about to look at the list once more, to leave it. So the waiters *inside* are counted:
+//! not claimed, and not gone. If the list is empty and a waiter is inside, it is of that kind, and
+//! the destruction waits for it.
 //!
-//! A recursive mutex is unlocked by one level, as in glibc: locked twice, it stays locked
-//! during the wait, and nobody else gets it.
+//! A wait unlocks a recursive mutex by one level, as in glibc: if it was locked twice, it stays
+//! locked during the wait.
 
 use crate::raw::error::{Error, Result};
 use crate::raw::mutex::Mutex;
 use crate::raw::wait::{Clock, Wait, until};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
+use fibre_core::internal::{Limit, Outcome};
 use fibre_core::sync::planted;
-use fibre_core::{Awaited, Limit, Outcome, WaitKind};
+use fibre_core::{WaitKind, WaitObject};
 
 /// `pthread_cond_t`. See [`raw`](crate::raw).
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
-/// use fibre_sync::raw::{Condvar, Error, Kind, Mutex, Wait};
+/// use fibre::sync::raw::{Condvar, Error, Kind, Mutex, Wait};
 ///
 /// static MUTEX: Mutex = Mutex::new(Kind::Normal);
 /// static CHANGED: Condvar = Condvar::new();
 /// static READY: AtomicBool = AtomicBool::new(false);
 ///
-/// let waiting = fibre_core::spawn(|| {
+/// let waiting = fibre::spawn(|| {
 ///     MUTEX.lock(Wait::FOREVER)?;
 ///     while !READY.load(Ordering::Relaxed) {
 ///         // SAFETY: locked above.
@@ -47,19 +49,23 @@ use fibre_core::{Awaited, Limit, Outcome, WaitKind};
 #[repr(C)]
 pub struct Condvar {
     state: Locked<State>,
-    /// The number of the [`Clock`] by which its deadlines are told, for those who ask.
+    /// The number of the [`Clock`] of its deadlines, for callers that ask.
     clock: u32,
+    /// Zero, where glibc's object may say whether processes share it, which C libraries ask.
+    _tag: u32,
 }
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Condvar>() == 32 && align_of::<Condvar>() == 8);
+#[cfg(not(loom))]
+const _: () = assert!(std::mem::offset_of!(Condvar, _tag) == 28);
 
 /// What the lock protects.
 #[derive(Debug)]
 #[repr(C)]
 struct State {
     waiting: WaitList,
-    /// Those who have entered, and have neither been claimed nor gone.
+    /// How many waiters have entered, and have neither been claimed nor gone.
     inside: u32,
     destroyed: bool,
 }
@@ -96,6 +102,7 @@ impl Condvar {
                 destroyed: false,
             }),
             clock: clock as u32,
+            _tag: 0,
         }
     }
 
@@ -117,6 +124,7 @@ impl Condvar {
                 destroyed: false,
             }),
             clock: clock as u32,
+            _tag: 0,
         }
     }
 
@@ -129,8 +137,8 @@ impl Condvar {
         }
     }
 
-    /// Unlocks the mutex, waits for a signal, and locks the mutex again, in any case. Blocks the fibre, or the
-    /// thread if the caller is not a fibre.
+    /// Unlocks the mutex, waits for a signal, and locks the mutex again, in any case. Blocks the
+    /// fibre, or the thread if the caller is not a fibre.
     ///
     /// # Errors
     ///
@@ -173,10 +181,10 @@ impl Condvar {
         // SAFETY: the caller's; if it knows its owner, that has been checked.
         let unlock = || _ = unsafe { mutex.unlock_to_wait() };
         let leave = |state: &mut State, _| state.inside -= 1;
-        // SAFETY: the list stays in its place while somebody is inside.
+        // SAFETY: the list stays in its place while a waiter is inside.
         let outcome = unsafe {
             wait_or_leave(
-                Spot::new(Awaited::new(WaitKind::Condvar, self), Place::Last),
+                Spot::new(WaitObject::new(WaitKind::Condvar, self), Place::Last),
                 &self.state,
                 |state| &mut state.waiting,
                 limit,
@@ -188,7 +196,7 @@ impl Condvar {
         !matches!(outcome, Outcome::TimedOut | Outcome::Cancelled)
     }
 
-    /// Wakes the one that has waited longest, if any. Blocks nothing.
+    /// Wakes the waiter that has waited longest, if any. Blocks nothing.
     ///
     /// # Errors
     ///
@@ -208,7 +216,7 @@ impl Condvar {
         Ok(())
     }
 
-    /// Wakes all that wait now. Blocks nothing. The condition variable may be destroyed at once.
+    /// Wakes all present waiters. Blocks nothing. The condition variable may be destroyed at once.
     ///
     /// # Errors
     ///
@@ -228,17 +236,17 @@ impl Condvar {
         Ok(())
     }
 
-    /// Ends the use of the condition variable. Blocks the fibre (or thread) for the moment that those
-    /// need to leave whose deadlines came together with the last broadcast.
+    /// Ends the use of the condition variable. Blocks the fibre (or thread) for the moment that
+    /// those need to leave whose deadlines came together with the last broadcast.
     ///
     /// # Errors
     ///
-    /// [`Busy`](Error::Busy) if somebody waits, [`Invalid`](Error::Invalid) if destroyed.
+    /// [`Busy`](Error::Busy) if a caller waits, [`Invalid`](Error::Invalid) if destroyed.
     pub fn destroy(&self) -> Result {
         until(|| self.try_destroy())
     }
 
-    /// Destroys it, unless somebody is about to leave.
+    /// Destroys it, unless a waiter is about to leave.
     fn try_destroy(&self) -> Result<bool> {
         let mut state = self.state.lock();
         if state.destroyed {

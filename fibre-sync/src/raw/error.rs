@@ -6,7 +6,7 @@ use std::io;
 /// Why a call has failed, as POSIX has it.
 ///
 /// ```
-/// use fibre_sync::raw::{Error, Mutex};
+/// use fibre::sync::raw::{Error, Mutex};
 ///
 /// let mutex = Mutex::default();
 /// assert_eq!(mutex.try_lock(), Ok(()));
@@ -32,6 +32,8 @@ pub enum Error {
     TimedOut = libc::ETIMEDOUT,
     /// `ECANCELED`: the fibre has been cancelled.
     Cancelled = libc::ECANCELED,
+    /// `ENOTSUP`: the object is one of the system's library.
+    Foreign = libc::ENOTSUP,
 }
 
 /// What most calls return.
@@ -56,6 +58,7 @@ impl fmt::Display for Error {
             Self::Overflow => "there would be too many permits",
             Self::TimedOut => "the deadline has come",
             Self::Cancelled => "the fibre has been cancelled",
+            Self::Foreign => "the object is one of the system's library",
         })
     }
 }

@@ -1,24 +1,37 @@
-//! Raw forms, for languages without borrows: what a C library wraps, one to one.
+//! Raw forms for languages without borrows, which a C library wraps one to one.
 //!
-//! Semantics are those of POSIX, and where POSIX leaves something open, glibc's unless that is to
-//! hang. All of them
+//! Semantics are those of POSIX. Where POSIX leaves something open, they are glibc's, unless glibc
+//! hangs. All forms
 //!
 //! * are of fixed size and alignment, usable in statics (`const fn new`), and no larger than
 //!   glibc's; all zeros is the initial state, so that a C initialiser is `{0}`. A mutex and a
 //!   read-write lock have their kind where glibc's have it, so glibc's other
 //!   initialisers are valid, too;
-//! * have no guards and no lifetimes. Rust's borrows keep an object alive during a call; a C library
-//!   must promise that to each call, and that the object is not moved from its first use on;
+//! * have no guards and no lifetimes. Rust's borrows keep an object alive during a call; a C
+//!   library must promise that to each call, and that the object is not moved from its first use
+//!   on;
 //! * return an [`Error`] that maps one to one to an error number, instead of panicking;
-//! * are *destroyed* at last. That checks that nobody uses the object ([`Error::Busy`]), and leaves it such
-//!   that later calls fail with [`Error::Invalid`].
-//!   It frees nothing, so an object that is never destroyed leaks nothing.
+//! * are *destroyed* at last. That checks that the object is unused ([`Error::Busy`]), and makes
+//!   later calls fail with [`Error::Invalid`]. It frees nothing, so an object that is never
+//!   destroyed leaks nothing.
 //!
-//! Whoever gives something back (unlock, post, signal, broadcast, the last one at a barrier) touches
-//! nothing of the object once another one can have gone on and freed it.
+//! A caller that gives something back (unlock, post, signal, broadcast, the last party of a
+//! barrier) touches nothing of the object once another caller can have gone on and freed it.
 //!
-//! Calls that wait are given a [`Wait`]: until when, and whether they notice that their fibre is
-//! cancelled. Fibres and threads mix in every role.
+//! Waiting calls take a [`Wait`]: until when they wait, and whether they notice cancellation of
+//! their fibre. Fibres and threads mix in every role.
+//!
+//! Files:
+//!
+//! * `mutex`: mutexes of three kinds;
+//! * `condvar`: condition variables;
+//! * `rwlock`: read-write locks;
+//! * `barrier`: barriers;
+//! * `semaphore`: semaphores;
+//! * `once`: `pthread_once`;
+//! * `spin`: spin locks;
+//! * `wait`: how long a call waits;
+//! * `error`: what calls fail with.
 
 mod barrier;
 mod condvar;
@@ -35,7 +48,7 @@ mod wait;
 pub use barrier::Barrier;
 pub use condvar::Condvar;
 pub use error::{Error, Result};
-pub use fibre_core::{Limit, WallTime};
+pub use fibre_core::internal::{Limit, WallTime};
 pub use mutex::{Kind, Mutex, Variant};
 pub use once::{Once, OnceEntry};
 #[cfg(not(loom))]

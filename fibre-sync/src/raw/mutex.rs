@@ -1,28 +1,30 @@
 //! A mutex as pthreads have it, of three kinds.
 //!
 //! The lock is the one of [`Mutex`](crate::Mutex). A normal mutex is that and nothing else. The
-//! other kinds know who has it: by the caller's number, which fibres and threads take from one
-//! space, and which nobody has had before. The owner alone writes the number and the depth, so who finds
-//! its own number there has the lock, and whoever finds another one, or an old one, has not.
+//! other kinds know their owner by its number. Fibres and threads take numbers from one space, and
+//! no number is used twice. Only the owner writes the number and the depth. So a caller that finds
+//! its own number there has the lock, and one that finds another number, or an old one, has not.
 
 use crate::lock::{Barging, Baton, DefaultLock, Exchange, RawLock, SpinThenBlock, spin_for};
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
+use fibre_core::internal::{caller_id, yield_point};
 use fibre_core::sync::{AtomicU32, AtomicU64, Ordering};
-use fibre_core::{caller_id, yield_point};
 
-/// What a mutex does when its owner locks it again, and who may unlock it. The numbers are glibc's.
+/// What a mutex does when its owner locks it again, and which callers may unlock it. The numbers
+/// are glibc's.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// Its owner waits for ever; nobody checks who unlocks.
+    /// The owner waits for ever; the unlocker is not checked.
     #[default]
     Normal = 0,
-    /// Its owner has it once more, and has to unlock it as often; nobody else can.
+    /// The owner has it once more, and has to unlock it as often; no other caller can.
     Recursive = 1,
-    /// [`Error::Deadlock`]; who is not the owner cannot unlock ([`Error::NotOwner`]).
+    /// [`Error::Deadlock`]; a caller that is not the owner cannot unlock ([`Error::NotOwner`]).
     ErrorCheck = 2,
-    /// Like [`Normal`](Self::Normal): glibc's spins for a moment before it blocks, as our default does anyway.
+    /// Like [`Normal`](Self::Normal): glibc's spins for a moment before it blocks, as our default
+    /// does anyway.
     Adaptive = 3,
 }
 
@@ -44,7 +46,8 @@ impl Kind {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Variant {
-    /// [`Hybrid`](crate::lock::Hybrid): blocks with barging, and is handed over to who starves.
+    /// [`Hybrid`](crate::lock::Hybrid): blocks with barging, and is handed over to a starving
+    /// waiter.
     #[default]
     Hybrid = 0,
     /// [`Barging`]: blocks at once.
@@ -83,13 +86,16 @@ const VARIANT: u32 = KIND + 1;
 const DESTROYED: u32 = 0xff;
 /// Kind and variant.
 const MAKE: u32 = 0xff;
-/// One who waits for a condition.
+/// In the same place, of a mutex that the system's library has made for several processes: glibc's
+/// `PTHREAD_MUTEX_PSHARED_BIT`. No variant of ours is that high.
+const FOREIGN: u32 = 0x80;
+/// The unit of the count of waiters for a condition.
 const ONE_WAITS: u32 = MAKE + 1;
 
 /// `pthread_mutex_t`. See [`raw`](crate::raw).
 ///
 /// ```
-/// use fibre_sync::raw::{Error, Kind, Mutex, Wait};
+/// use fibre::sync::raw::{Error, Kind, Mutex, Wait};
 ///
 /// static MUTEX: Mutex = Mutex::new(Kind::ErrorCheck);
 ///
@@ -103,12 +109,12 @@ const ONE_WAITS: u32 = MAKE + 1;
 #[repr(C)]
 pub struct Mutex {
     lock: DefaultLock,
-    /// A [`Kind`] and a [`Variant`], or destroyed; and above [`MAKE`], how many wait for a condition
-    /// and will lock again, which only the one changes that has the lock.
+    /// A [`Kind`] and a [`Variant`], or destroyed; and above [`MAKE`], how many wait for a
+    /// condition and will lock again, which only the one changes that has the lock.
     make: AtomicU32,
     /// How often the owner has locked it again.
     depth: AtomicU32,
-    /// The number of the one that has it; zero if nobody has, or in a normal one.
+    /// The owner's number; zero if the mutex is free, or a normal one.
     owner: AtomicU64,
 }
 
@@ -133,7 +139,7 @@ impl fibre_core::sync::EndOfFrame for Mutex {
 struct Make(u32);
 
 impl Make {
-    /// A normal one, of the default lock.
+    /// The make of a normal mutex of the default lock.
     const PLAIN: Self = Self(0);
 
     /// What it does when its owner locks it again.
@@ -204,9 +210,9 @@ impl Mutex {
     /// # Errors
     ///
     /// [`TimedOut`](Error::TimedOut) and [`Cancelled`](Error::Cancelled) as `wait` has it;
-    /// [`Deadlock`](Error::Deadlock) if it is the caller's and checks that; [`Again`](Error::Again) if it
-    /// is recursive and has been locked 2³² times; [`Invalid`](Error::Invalid) if destroyed.
-    #[inline]
+    /// [`Deadlock`](Error::Deadlock) if it is the caller's and checks that; [`Again`](Error::Again)
+    /// if it is recursive and has been locked 2³² times; [`Invalid`](Error::Invalid) if destroyed.
+    #[inline(always)]
     pub fn lock(&self, wait: Wait) -> Result {
         match self.make()? {
             Make::PLAIN => wait.run(|limit| self.lock.lock_within(limit)),
@@ -257,7 +263,7 @@ impl Mutex {
         Ok(())
     }
 
-    /// [`unlock`](Self::unlock) for one who is about to wait and can be woken already.
+    /// [`unlock`](Self::unlock) for a caller that is about to wait and can be woken already.
     ///
     /// # Safety
     ///
@@ -293,12 +299,12 @@ impl Mutex {
 
     /// Ends the use of the mutex. Blocks nothing.
     ///
-    /// Somebody who is about to lock it, and waits or has just been woken for it, is not noticed, as by
-    /// glibc; POSIX forbids to destroy it then.
+    /// A caller that waits for the mutex, or has just been woken for it, is not noticed, as in
+    /// glibc; POSIX forbids destroying the mutex then.
     ///
     /// # Errors
     ///
-    /// [`Busy`](Error::Busy) if somebody has it, or waits for a condition with it;
+    /// [`Busy`](Error::Busy) if the mutex is held, or a caller waits for a condition with it;
     /// [`Invalid`](Error::Invalid) if destroyed.
     pub fn destroy(&self) -> Result {
         self.make()?;
@@ -309,19 +315,19 @@ impl Mutex {
         Ok(())
     }
 
-    /// Notes that the caller, who has the lock, is about to wait for a condition with it.
+    /// Records that the caller, which has the lock, is about to wait for a condition with it.
     #[inline]
     pub(crate) fn begin_wait(&self) {
         self.add_to_make(ONE_WAITS);
     }
 
-    /// Notes that the caller, who has the lock again, has waited.
+    /// Records that the caller, which has the lock again, has waited.
     #[inline]
     pub(crate) fn end_wait(&self) {
         self.add_to_make(ONE_WAITS.wrapping_neg());
     }
 
-    /// Changes the number of those who wait. Nobody else does meanwhile.
+    /// Changes the count of waiters for a condition. Only the holder of the lock does so.
     #[inline]
     fn add_to_make(&self, change: u32) {
         let make = self.make.load(Ordering::Relaxed);
@@ -339,11 +345,14 @@ impl Mutex {
         }
     }
 
-    /// What it is, unless it has been destroyed.
+    /// What it is, unless it has been destroyed, or is not one of ours.
     #[inline]
     fn make(&self) -> Result<Make> {
         match self.make.load(Ordering::Relaxed) & MAKE {
+            // First, as most are such.
+            0 => Ok(Make::PLAIN),
             DESTROYED => Err(Error::Invalid),
+            make if make & FOREIGN != 0 => Err(Error::Foreign),
             make => Ok(Make(make)),
         }
     }
@@ -385,7 +394,7 @@ impl Mutex {
                     let lock: &Exchange = self.lock.in_manner();
                     lock.unlock();
                 }
-                // Nobody waits for a spinning one.
+                // A spinning lock has no waiters in a list.
                 Variant::Barging | Variant::SpinThenBlock | Variant::Spinning => {
                     self.barging().unlock();
                 }
@@ -394,17 +403,17 @@ impl Mutex {
         Ok(())
     }
 
-    /// The lock, freed for whoever comes first.
+    /// The lock, used with barging.
     fn barging(&self) -> &Barging {
         self.lock.in_manner()
     }
 
-    /// The lock, handed over.
+    /// The lock, used with hand-over.
     fn baton(&self) -> &Baton {
         self.lock.in_manner()
     }
 
-    /// Takes a mutex that knows its owner. `own`: what it fails with if that is the caller.
+    /// Takes a mutex that knows its owner. `own` is the error if the caller is the owner.
     fn lock_as_owner(&self, own: Error, lock: impl FnOnce() -> Result) -> Result {
         let me = caller_id();
         if self.owner.load(Ordering::Relaxed) != me {

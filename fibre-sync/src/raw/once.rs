@@ -1,29 +1,31 @@
-//! What happens once, as pthreads have it.
+//! Initialisation that happens once, as pthreads have it.
 //!
-//! `pthread_once_t` has four bytes, in which no list fits. So the word says no more than how far it is, and
-//! who is at it stands in a table, by the address of the word: a few chains, each under a lock of
-//! its own that is held for a few instructions. An entry lies in the frame of the one that initialises,
-//! says who that is, and has the list of those who wait for it. Nobody stands in the table when nothing is being
-//! initialised.
+//! `pthread_once_t` has four bytes, in which no list fits. So the word holds only the progress. The
+//! initialiser stands in a table, by the address of the word: a few chains, each under a lock of
+//! its own that is held for a few instructions. An entry lies in the frame of its initialiser,
+//! holds the initialiser's number, and has the list of its waiters. The table is empty when nothing
+//! is being initialised.
 //!
-//! The word changes under the lock of its chain only, and is looked at without it: it is written with
-//! release and read with acquire. Its last change, to complete, is its last touch; the lock that is given back
-//! after that belongs to the table, which is there for ever.
+//! The word changes under the lock of its chain only, and is looked at without it: it is written
+//! with release and read with acquire. Its last change, to complete, is its last touch; the lock
+//! that is given back after that belongs to the table, which is there for ever.
 //!
-//! An initialiser can be left by unwinding, and in C by the end of its thread, which unwinds nothing. Then
-//! whoever cleans up after it says so ([`Once::finish`]), and the next one begins anew.
+//! An initialiser can be left by unwinding, and in C by the end of its thread, which unwinds
+//! nothing. Then the code that cleans up after it says so ([`Once::finish`]), and the next caller
+//! begins anew.
 
 use crate::raw::error::{Error, Result};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_under};
+use fibre_core::internal::{Limit, caller_id};
 use fibre_core::sync::{AtomicU32, Ordering, planted};
-use fibre_core::{Awaited, Limit, WaitKind, caller_id};
+use fibre_core::{WaitKind, WaitObject};
 use std::ptr;
 
-/// Nobody has begun.
+/// No initialiser has begun.
 const INCOMPLETE: u32 = 0;
-/// Somebody is at it.
+/// An initialiser is running.
 const RUNNING: u32 = 1;
-/// It has happened.
+/// The initialisation is complete.
 const COMPLETE: u32 = 2;
 
 /// How many chains the table has.
@@ -35,16 +37,16 @@ const CHAINS: usize = 64;
 pub struct OnceEntry {
     /// The word.
     once: *const Once,
-    /// The number of who is at it.
+    /// The initialiser's number.
     initialiser: u64,
-    /// Those who wait for it.
+    /// The waiters for this initialisation.
     waiting: WaitList,
-    /// The next one of the chain; or null.
+    /// The next entry of the chain; or null.
     next: *mut OnceEntry,
 }
 
 impl OnceEntry {
-    /// For an initialisation that the caller is about to begin.
+    /// An entry for an initialisation that the caller is about to begin.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -62,17 +64,18 @@ impl Default for OnceEntry {
     }
 }
 
-/// Those that are being initialised.
+/// The initialisations under way in one chain.
 #[derive(Debug)]
 struct Chain {
     first: *mut OnceEntry,
 }
 
-// SAFETY: entries are touched under the chain's lock only, and stay in their place while they are in it.
+// SAFETY: entries are touched under the chain's lock only, and stay in their place while they are
+// in it.
 unsafe impl Send for Chain {}
 
 impl Chain {
-    /// Nobody.
+    /// An empty chain.
     const fn new() -> Self {
         Self {
             first: ptr::null_mut(),
@@ -124,7 +127,7 @@ fn chain(_: *const Once) -> &'static Locked<Chain> {
 /// `pthread_once_t`. See [`raw`](crate::raw). It needs no destruction.
 ///
 /// ```
-/// use fibre_sync::raw::{Error, Once};
+/// use fibre::sync::raw::{Error, Once};
 ///
 /// static START: Once = Once::new();
 ///
@@ -137,7 +140,7 @@ fn chain(_: *const Once) -> &'static Locked<Chain> {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Once {
-    /// How far it is.
+    /// The progress of the initialisation.
     progress: AtomicU32,
 }
 
@@ -151,16 +154,16 @@ impl fibre_core::sync::EndOfFrame for Once {
     }
 }
 
-/// What one finds who wants to initialise.
+/// What a caller that wants to initialise finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// It has happened.
+    /// The initialisation is complete.
     Complete,
-    /// The caller is at it already.
+    /// The caller is within the initialiser already.
     OwnCall,
-    /// The caller is to do it now.
+    /// The caller has to initialise now.
     Turn,
-    /// Somebody else is at it.
+    /// Another initialiser is running.
     Busy,
 }
 
@@ -181,9 +184,10 @@ impl Once {
         Self::default()
     }
 
-    /// Calls `init`, unless that has been done, and returns when it has been done, by whomever.
-    /// While another one is at it, blocks the fibre, or the thread if the caller is not a fibre. It does not notice
-    /// cancellation. If `init` unwinds, it has not happened, and the next one calls its own.
+    /// Calls `init`, unless an initialiser has run, and returns when one has. While another
+    /// initialiser is running, blocks the fibre, or the thread if the caller is not a fibre. It
+    /// does not notice cancellation. If `init` unwinds, the initialisation is not complete, and the
+    /// next caller calls its own.
     ///
     /// # Errors
     ///
@@ -213,12 +217,12 @@ impl Once {
         Ok(())
     }
 
-    /// Begins, if it has not happened: for one who calls the initialiser itself, and says how that has ended
-    /// ([`finish`](Self::finish)). `false`: it has happened. While another one is at it, blocks
-    /// as [`call`](Self::call) does.
+    /// Begins an initialisation: for a caller that runs the initialiser itself, and says how that
+    /// has ended ([`finish`](Self::finish)). Returns `false` if the initialisation is complete
+    /// already. While another initialiser is running, blocks as [`call`](Self::call) does.
     ///
     /// ```
-    /// use fibre_sync::raw::{Once, OnceEntry};
+    /// use fibre::sync::raw::{Once, OnceEntry};
     ///
     /// let once = Once::new();
     /// let mut entry = OnceEntry::new();
@@ -228,7 +232,7 @@ impl Once {
     ///     once.finish(true);
     ///     assert!(!once.begin(&raw mut entry)?);
     /// }
-    /// # Ok::<(), fibre_sync::raw::Error>(())
+    /// # Ok::<(), fibre::sync::raw::Error>(())
     /// ```
     ///
     /// # Errors
@@ -237,7 +241,8 @@ impl Once {
     ///
     /// # Safety
     ///
-    /// If it returns `true`, the entry stays in its place and is used for nothing else until the caller has finished.
+    /// If it returns `true`, the entry stays in its place and is used for nothing else until the
+    /// caller has finished.
     pub unsafe fn begin(&self, entry: *mut OnceEntry) -> Result<bool> {
         if self.is_complete() {
             return Ok(false);
@@ -254,8 +259,8 @@ impl Once {
         }
     }
 
-    /// Ends an initialisation that the caller has begun: it has happened, or, if it is not `done`, the next one
-    /// begins anew. Blocks nothing.
+    /// Ends an initialisation that the caller has begun. If it is `done`, it is complete; if not,
+    /// the next caller begins anew. Blocks nothing.
     ///
     /// # Safety
     ///
@@ -267,33 +272,34 @@ impl Once {
         }
     }
 
-    /// Whether it has happened. Who sees that sees what the initialiser did. Blocks nothing.
+    /// Whether the initialisation is complete. A caller that gets `true` sees what the initialiser
+    /// did. Blocks nothing.
     #[inline]
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.progress.load(Ordering::Acquire) == COMPLETE
     }
 
-    /// Begins, with an entry that stays in its place until the end; or finds that there is no need to, after a
-    /// wait if somebody else is at it.
+    /// Begins, with an entry that stays in its place until the end; or finds that there is no need
+    /// to, after a wait if another initialiser is running.
     fn enter(&self, entry: *mut OnceEntry) -> Found {
         let mut found = Found::Busy;
         while found == Found::Busy {
             let at_it = std::cell::Cell::new(ptr::null_mut());
-            let look = |chain: &mut fibre_core::ShortGuard<'static, Chain>| {
+            let look = |chain: &mut fibre_core::internal::ShortGuard<'static, Chain>| {
                 found = self.look(chain, entry);
                 at_it.set(chain.find(self));
                 found == Found::Busy
             };
-            // SAFETY: under the lock; the entry is in the chain, as somebody is at it, and stays
-            // until all those have been claimed who wait there.
-            let list = |_: &mut fibre_core::ShortGuard<'static, Chain>| unsafe {
+            // SAFETY: under the lock. The entry is in the chain, as its initialiser is running, and
+            // stays until all waiters in it have been claimed.
+            let list = |_: &mut fibre_core::internal::ShortGuard<'static, Chain>| unsafe {
                 &raw mut (*at_it.get()).waiting
             };
-            // SAFETY: it is one list for the whole wait, see above; nobody leaves it by a limit.
+            // SAFETY: it is one list for the whole wait, see above; no waiter leaves it by a limit.
             let _ = unsafe {
                 wait_under(
-                    Spot::new(Awaited::new(WaitKind::Once, self), Place::Last),
+                    Spot::new(WaitObject::new(WaitKind::Once, self), Place::Last),
                     || chain(self).lock(),
                     list,
                     Limit::None,
@@ -328,10 +334,10 @@ impl Once {
         Found::Turn
     }
 
-    /// Ends an initialisation, and returns those who wait for that.
+    /// Ends an initialisation, and claims its waiters.
     fn end(&self, end: u32) -> Claimed {
         let mut chain = chain(self).lock();
-        // SAFETY: the caller's, who is at it: alive, and in the chain.
+        // SAFETY: the entry of the caller, which is the initialiser: alive, and in the chain.
         let waiting = unsafe { (*chain.find(self)).waiting.claim_all(0) };
         chain.remove(self);
         let release = match planted("raw once: the word is written without release") {
@@ -351,7 +357,7 @@ struct Finish<'a> {
 
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
-        // SAFETY: made by the one who has begun.
+        // SAFETY: made by the caller that has begun.
         unsafe { self.once.finish(self.done) };
     }
 }

@@ -1,32 +1,32 @@
 //! A read-write lock as pthreads have it.
 //!
-//! The lock is [`RawRwLock`]. Besides, it knows who writes, so that one who would wait for itself is
-//! told so, and that one call gives back either. Readers are counted and not known: one who reads and
-//! wants to write waits for ever, as with the C library.
+//! The lock is [`RawRwLock`]. Besides, it knows its writer. So a caller that would wait for itself
+//! gets an error, and one call gives back either kind of lock. Readers are counted and not known: a
+//! reader that wants to write waits for ever, as with the C library.
 
 use crate::RawRwLock;
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
-use fibre_core::caller_id;
+use fibre_core::internal::caller_id;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// In the place of the writer, once destroyed.
+/// The value of the writer's field once the lock has been destroyed.
 const DESTROYED: u64 = u64::MAX;
 
-/// The most readers, far below what the lock can count.
+/// The most readers there may be, far below what the lock can count.
 const MOST_READERS: usize = 1 << 28;
 
-/// Who goes first if readers come while a writer waits. The numbers are glibc's.
+/// Which side goes first if readers come while a writer waits. The numbers are glibc's.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RwKind {
-    /// Readers, if others read already: so one may read again what one reads.
-    /// Writers may starve.
+    /// Readers, if others read already: so a reader may read again. Writers may starve.
     #[default]
     PreferReader = 0,
-    /// The same, as in glibc.
+    /// As [`PreferReader`](Self::PreferReader): glibc does the same.
     PreferWriter = 1,
-    /// Who has waited longer, so that nobody starves: see [`RwLock`](crate::RwLock). Who reads again what it reads may wait for ever.
+    /// The side that has waited longer, so that neither starves: see [`RwLock`](crate::RwLock). A
+    /// reader that reads again may wait for ever.
     PreferWriterNonrecursive = 2,
 }
 
@@ -46,7 +46,7 @@ impl RwKind {
 /// `pthread_rwlock_t`. See [`raw`](crate::raw).
 ///
 /// ```
-/// use fibre_sync::raw::{Error, RwLock, Wait};
+/// use fibre::sync::raw::{Error, RwLock, Wait};
 ///
 /// static LOCK: RwLock = RwLock::new();
 ///
@@ -66,9 +66,9 @@ impl RwKind {
 #[repr(C)]
 pub struct RwLock {
     lock: RawRwLock,
-    /// The number of the one that writes; zero if nobody does. Written by that one alone.
+    /// The number of the writer; zero if there is none. Only the writer changes it.
     writer: AtomicU64,
-    /// What glibc's object has here.
+    /// Unused; glibc's object has a field here.
     _unused: u64,
     /// A [`RwKind`]: where glibc's initialisers put it.
     kind: u32,
@@ -107,8 +107,8 @@ impl RwLock {
     /// # Errors
     ///
     /// [`TimedOut`](Error::TimedOut) and [`Cancelled`](Error::Cancelled) as `wait` has it;
-    /// [`Deadlock`](Error::Deadlock) if the caller writes; [`Again`](Error::Again) with 2²⁸ readers;
-    /// [`Invalid`](Error::Invalid) if destroyed.
+    /// [`Deadlock`](Error::Deadlock) if the caller writes; [`Again`](Error::Again) with 2²⁸
+    /// readers; [`Invalid`](Error::Invalid) if destroyed.
     #[inline]
     pub fn read(&self, wait: Wait) -> Result {
         self.check(Error::Deadlock)?;
@@ -119,12 +119,13 @@ impl RwLock {
         })
     }
 
-    /// Lets the caller read, unless somebody writes or, if the kind says so, waits to write. Blocks nothing.
+    /// Lets the caller read, unless there is a writer or, if the kind says so, a waiting one.
+    /// Blocks nothing.
     ///
     /// # Errors
     ///
-    /// [`Busy`](Error::Busy); [`Again`](Error::Again) with 2²⁸ readers; [`Invalid`](Error::Invalid) if
-    /// destroyed.
+    /// [`Busy`](Error::Busy); [`Again`](Error::Again) with 2²⁸ readers; [`Invalid`](Error::Invalid)
+    /// if destroyed.
     #[inline]
     pub fn try_read(&self) -> Result {
         self.check(Error::Busy)?;
@@ -155,7 +156,7 @@ impl RwLock {
         Ok(())
     }
 
-    /// Lets the caller write, if nobody reads or writes. Blocks nothing.
+    /// Lets the caller write, if the lock is free. Blocks nothing.
     ///
     /// # Errors
     ///
@@ -170,16 +171,16 @@ impl RwLock {
         Ok(())
     }
 
-    /// Gives back whichever the caller has. Blocks nothing.
+    /// Gives the lock back, whether the caller reads or writes. Blocks nothing.
     ///
     /// # Errors
     ///
-    /// [`NotOwner`](Error::NotOwner) if somebody else writes, or nobody has it;
+    /// [`NotOwner`](Error::NotOwner) if another caller writes, or the lock is free;
     /// [`Invalid`](Error::Invalid) if destroyed.
     ///
     /// # Safety
     ///
-    /// If somebody reads, the caller does.
+    /// If the lock is held for reading, the caller is one of its readers.
     #[inline]
     pub unsafe fn unlock(&self) -> Result {
         let writer = self.writer.load(Ordering::Relaxed);
@@ -187,7 +188,7 @@ impl RwLock {
             return Err(Error::Invalid);
         }
         if writer == 0 && self.lock.readers() > 0 {
-            // SAFETY: somebody reads; the caller, as it says.
+            // SAFETY: the lock is held for reading, and by the caller, as it promises.
             unsafe { self.lock.unlock_read() };
             return Ok(());
         }
@@ -204,7 +205,8 @@ impl RwLock {
     ///
     /// # Errors
     ///
-    /// [`Busy`](Error::Busy) if somebody has it or waits for it, [`Invalid`](Error::Invalid) if destroyed.
+    /// [`Busy`](Error::Busy) if the lock is held or waited for, [`Invalid`](Error::Invalid) if
+    /// destroyed.
     pub fn destroy(&self) -> Result {
         self.check(Error::Busy)?;
         if self.lock.is_in_use() {

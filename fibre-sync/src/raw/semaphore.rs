@@ -5,33 +5,38 @@
 //!   DESTROYED   permits       QUEUED   LISTED
 //! ```
 //!
-//! * **LISTED**: somebody has the list, a lock that is held for a few instructions.
-//! * **QUEUED**: somebody is in the list. Permits go to those who wait, and who comes waits, too.
+//! * ***LISTED**: the list is held. This bit is a lock that is held for a few instructions.
+//! * ***QUEUED**: the list has waiters. Permits go to them, and newcomers wait, too.
 //!
-//! `sem_post` may be called by signal handlers, also by one that has interrupted somebody who has this very
-//! list. So a post never waits for the list: if nobody waits, or somebody has the list, it adds its permit by one exchange, and that
-//! is all; else it takes the list, with its permit in hand. Who gives the list back sees in the same exchange what has been brought
-//! meanwhile, and first takes that in hand and hands it out. (What happens beyond the semaphore, that is waking somebody up, is told in
-//! [`post`](Semaphore::post).)
+//! Signal handlers may call `sem_post`, also a handler that has interrupted the holder of this very
+//! list. So a post never waits for the list. If the list is empty or held, the post adds its permit
+//! by one exchange, and that is all. If not, it takes the list, with its permit in hand. The holder
+//! that gives the list back sees in the same exchange which permits have been added meanwhile. It
+//! takes these in hand and hands them out first. (What happens beyond the semaphore, the wake-up,
+//! is described at [`post`](Semaphore::post).)
 //!
 //! Invariants:
 //!
-//! 1. `QUEUED` is set and cleared by who gives the list back, and says whether the list is not empty whenever nobody has it.
-//! 2. While the word is `QUEUED`, only who has the list takes permits; and a word that is not `LISTED` has none then.
-//! 3. The last touch of a post is its exchange, or, if it serves, the one that gives the list back: those whom it claimed
-//!    are resumed later. Meanwhile one of them at least is inside, so nobody can have freed it.
+//! 1. The holder sets or clears `QUEUED` when it gives the list back. Whenever the list is not
+//!    held, `QUEUED` says whether it has waiters.
+//! 2. While the word is `QUEUED`, only the holder of the list takes permits. A word that is
+//!    `QUEUED` and not `LISTED` has no permits.
+//! 3. The last touch of a post is its exchange, or, if it serves waiters, the one that gives the
+//!    list back: the waiters that it claimed are resumed later. Until then at least one of them is
+//!    inside, so no caller can have freed the semaphore.
 //!
 //! # Memory ordering
 //!
-//! A post releases, and taking a permit acquires. `LISTED` is taken with acquire and given back with release. All
-//! changes are read-modify-writes, so none hides a release from those who come later.
+//! A post releases, and taking a permit acquires. `LISTED` is taken with acquire and given back
+//! with release. All changes are read-modify-writes, so none hides a release from later callers.
 
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
-use crate::turn::{Turn, Turned};
+use crate::turn::{ModelLock, Turn};
 use crate::wait_list::{Claimed, Place, Spot, WaitList, wait_under};
-use fibre_core::sync::{AtomicU64, Ordering, Patience, planted};
-use fibre_core::{Awaited, Limit, Outcome, Resume, WaitKind};
+use fibre_core::internal::{Limit, Outcome, Resume};
+use fibre_core::sync::{AtomicU64, Backoff, Ordering, planted};
+use fibre_core::{WaitKind, WaitObject};
 use std::cell::UnsafeCell;
 use std::fmt;
 
@@ -44,7 +49,7 @@ const DESTROYED: u64 = 1 << 63;
 /// `sem_t`. See [`raw`](crate::raw). First come, first served.
 ///
 /// ```
-/// use fibre_sync::raw::{Error, Semaphore};
+/// use fibre::sync::raw::{Error, Semaphore};
 ///
 /// let permits = Semaphore::new(1)?;
 /// assert_eq!(permits.try_wait(), Ok(()));
@@ -57,13 +62,17 @@ const DESTROYED: u64 = 1 << 63;
 pub struct Semaphore {
     /// See the module text.
     word: AtomicU64,
-    /// Touched by who has the list.
+    /// Zero, where glibc's object says whether processes share it, which C libraries ask.
+    _tag: u64,
+    /// The list; only its holder touches it.
     list: UnsafeCell<WaitList>,
     turn: Turn,
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Semaphore>() == 16 && align_of::<Semaphore>() == 8);
+const _: () = assert!(size_of::<Semaphore>() == 24 && align_of::<Semaphore>() == 8);
+#[cfg(not(loom))]
+const _: () = assert!(std::mem::offset_of!(Semaphore, _tag) == 8);
 
 // SAFETY: `LISTED` gives the list to one thread at a time.
 unsafe impl Sync for Semaphore {}
@@ -128,21 +137,23 @@ impl Semaphore {
         }
     }
 
-    /// The common part.
+    /// Makes a semaphore with so many permits, unchecked.
     #[cfg(not(loom))]
     const fn with_permits(permits: u32) -> Self {
         Self {
             word: AtomicU64::new(permits as u64 * PERMIT),
+            _tag: 0,
             list: UnsafeCell::new(WaitList::new()),
             turn: Turn::new(),
         }
     }
 
-    /// The common part.
+    /// Makes a semaphore with so many permits, unchecked.
     #[cfg(loom)]
     fn with_permits(permits: u32) -> Self {
         Self {
             word: AtomicU64::new(u64::from(permits) * PERMIT),
+            _tag: 0,
             list: UnsafeCell::new(WaitList::new()),
             turn: Turn::new(),
         }
@@ -181,14 +192,15 @@ impl Semaphore {
 
     /// Brings a permit. Blocks nothing; any fibre or thread.
     ///
-    /// A signal handler may call it on a thread that the runtime has not started: it waits for nobody, and
-    /// allocates nothing. To wake a thread it makes a system call; to wake a fibre it enters a queue
-    /// without a lock (unless queues are asked to be locked ones), and makes a system call if the processor sleeps.
+    /// A signal handler may call it on a thread that the runtime has not started: it waits for
+    /// nobody, and allocates nothing. To wake a thread it makes a system call; to wake a fibre it
+    /// enters a queue without a lock (unless queues are asked to be locked ones), and makes a
+    /// system call if the processor sleeps.
     ///
     /// # Errors
     ///
-    /// [`Overflow`](Error::Overflow) if there are [`MAX`](Self::MAX), [`Invalid`](Error::Invalid) if
-    /// destroyed.
+    /// [`Overflow`](Error::Overflow) if there are [`MAX`](Self::MAX), [`Invalid`](Error::Invalid)
+    /// if destroyed.
     #[inline]
     pub fn post(&self) -> Result {
         let mut now = self.word.load(Ordering::Relaxed);
@@ -212,7 +224,7 @@ impl Semaphore {
         }
     }
 
-    /// How many permits there are at this moment; zero while somebody waits.
+    /// How many permits there are at this moment; zero while a caller waits.
     ///
     /// # Errors
     ///
@@ -227,7 +239,7 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// [`Busy`](Error::Busy) if somebody waits, [`Invalid`](Error::Invalid) if destroyed.
+    /// [`Busy`](Error::Busy) if a caller waits, [`Invalid`](Error::Invalid) if destroyed.
     pub fn destroy(&self) -> Result {
         let mut now = self.word.load(Ordering::Relaxed);
         loop {
@@ -253,12 +265,16 @@ impl Semaphore {
         }
     }
 
-    /// Takes a permit that is nobody's.
+    /// Takes a free permit.
     #[inline]
     fn take(&self) -> bool {
+        let acquire = match planted("raw semaphore: a permit is taken without acquire") {
+            true => Ordering::Relaxed,
+            false => Ordering::Acquire,
+        };
         let mut now = self.word.load(Ordering::Relaxed);
         while permits(now) > 0 && now & QUEUED == 0 {
-            match self.exchange(now, now - PERMIT, Ordering::Acquire) {
+            match self.exchange(now, now - PERMIT, acquire) {
                 Ok(_) => return true,
                 Err(seen) => now = seen,
             }
@@ -269,7 +285,7 @@ impl Semaphore {
     /// Waits for a permit.
     #[inline(always)]
     fn wait_in_list(&self, limit: Limit) -> bool {
-        let awaited = Awaited::new(WaitKind::Semaphore, self);
+        let awaited = WaitObject::new(WaitKind::Semaphore, self);
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait_under(
@@ -289,7 +305,7 @@ impl Semaphore {
     #[inline]
     fn list(&self) -> ListGuard<'_> {
         let turn = self.turn.take();
-        let mut patience = Patience::new();
+        let mut patience = Backoff::new();
         loop {
             let now = self.word.load(Ordering::Relaxed);
             if now & LISTED == 0 && self.exchange(now, now | LISTED, Ordering::Acquire).is_ok() {
@@ -302,7 +318,8 @@ impl Semaphore {
         }
     }
 
-    /// Gives a permit to who has waited longest, as the one who has just taken the list by storing this word, and gives that back.
+    /// Gives a permit to the first waiter, and gives the list back. The caller has just taken the
+    /// list by storing `word`.
     #[inline]
     fn serve(&self, word: u64) {
         // SAFETY: the caller has the list.
@@ -314,7 +331,7 @@ impl Semaphore {
         }
         let queued = if list.is_empty() { 0 } else { QUEUED };
         let next = word & !(LISTED | QUEUED) | queued;
-        // Unless all have given up, or more has been brought meanwhile.
+        // Unless all waiters have given up, or permits have been added meanwhile.
         let quiet = in_hand == 0 && self.exchange(word, next, Ordering::AcqRel).is_ok();
         let others = (!quiet).then(|| self.give_back(in_hand));
         if let Some(first) = first {
@@ -323,7 +340,8 @@ impl Semaphore {
         others.into_iter().for_each(Claimed::resume);
     }
 
-    /// Gives the list back, as the one who has it with so many permits in hand, and returns those for whom there were permits.
+    /// Gives the list back, with so many permits in the caller's hand, and returns the waiters that
+    /// got permits.
     #[cold]
     fn give_back(&self, mut in_hand: u64) -> Claimed {
         // SAFETY: the caller has the list.
@@ -363,12 +381,13 @@ impl Semaphore {
     }
 }
 
-/// The right to the list; given back when dropped, and then those go on for whom there are permits.
+/// The right to the list. Dropping it gives the list back, and resumes the waiters for which there
+/// are permits.
 #[must_use = "the list is given back at once"]
 struct ListGuard<'a> {
     semaphore: &'a Semaphore,
     /// Given up after the list.
-    _turn: Turned,
+    _turn: ModelLock,
 }
 
 impl Drop for ListGuard<'_> {
@@ -376,7 +395,7 @@ impl Drop for ListGuard<'_> {
     fn drop(&mut self) {
         let semaphore = self.semaphore;
         let now = semaphore.word.load(Ordering::Relaxed);
-        // SAFETY: we have the list.
+        // SAFETY: this guard has the list.
         let waits = unsafe { !(*semaphore.list.get()).is_empty() };
         let next = now & !LISTED | QUEUED;
         if !waits || permits(now) > 0 || semaphore.exchange(now, next, Ordering::AcqRel).is_err() {

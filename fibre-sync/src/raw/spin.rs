@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// `pthread_spinlock_t`. See [`raw`](crate::raw).
 ///
 /// ```
-/// use fibre_sync::raw::{Error, Spin, Wait};
+/// use fibre::sync::raw::{Error, Spin, Wait};
 ///
 /// static SPIN: Spin = Spin::new();
 ///
@@ -87,7 +87,7 @@ impl Spin {
     ///
     /// # Errors
     ///
-    /// [`Busy`](Error::Busy) if somebody has it, [`Invalid`](Error::Invalid) if destroyed.
+    /// [`Busy`](Error::Busy) if the lock is held, [`Invalid`](Error::Invalid) if destroyed.
     pub fn destroy(&self) -> Result {
         self.check()?;
         if self.lock.is_locked() {

@@ -1,18 +1,18 @@
 //! How long a raw call waits.
 //!
-//! C gives deadlines as seconds and nanoseconds of a clock. Those of the monotonic clock are converted to moments of ours when
-//! the call begins. Those of real time stay what they are: a wait follows the clock when that is set
-//! ([`WallTime`]).
+//! C gives deadlines as seconds and nanoseconds of a clock. Those of the monotonic clock are
+//! converted to moments of ours when the call begins. Those of real time stay what they are: a wait
+//! follows the clock when that is set ([`WallTime`]).
 
 use crate::raw::error::{Error, Result};
-use fibre_core::{
-    Limit, WallTime, cancellation_point, is_cancelled, lower_shield, raise_shield, sleep,
-    yield_now, yield_point, yield_point_cancellable,
+use fibre_core::internal::{
+    Limit, WallTime, lower_shield, raise_shield, yield_point, yield_point_cancellable,
 };
+use fibre_core::{cancellation_point, is_cancelled, sleep, yield_now};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// How often a destruction yields to those who leave before it sleeps.
+/// How often a destruction yields to leaving waiters before it sleeps.
 const YIELDS: u32 = 32;
 
 /// Nanoseconds in a second.
@@ -33,7 +33,7 @@ pub enum Clock {
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use fibre_sync::raw::{Error, Semaphore, Wait};
+/// use fibre::sync::raw::{Error, Semaphore, Wait};
 ///
 /// let permits = Semaphore::new(1)?;
 /// permits.wait(Wait::FOREVER)?;
@@ -69,7 +69,7 @@ impl Wait {
     /// a time that the clock will never show is no deadline.
     ///
     /// ```
-    /// use fibre_sync::raw::{Clock, Error, Wait};
+    /// use fibre::sync::raw::{Clock, Error, Wait};
     ///
     /// assert!(Wait::at(Clock::Monotonic, -1, 0).is_ok());
     /// assert!(Wait::at(Clock::Realtime, i64::MAX, 0).is_ok());
@@ -108,7 +108,8 @@ impl Wait {
         }
     }
 
-    /// What ends it besides a waker: its deadline, if it has one, and cancellation, if it notices that.
+    /// What ends it besides a waker: its deadline, if it has one, and cancellation, if it notices
+    /// that.
     #[must_use]
     pub const fn limit(self) -> Limit {
         match self.end {
@@ -117,8 +118,8 @@ impl Wait {
         }
     }
 
-    /// What a call begins with that then tries once before it waits: lets others run from time to time, and notices
-    /// cancellation, if it is to.
+    /// What a call begins with that then tries once before it waits: lets others run from time to
+    /// time, and notices cancellation, if it is to.
     #[inline]
     pub(crate) fn begin(self) -> Result {
         if self.cancellable {
@@ -128,8 +129,8 @@ impl Wait {
         Ok(())
     }
 
-    /// Makes a call that waits until a limit, says whether it succeeded, and does not panic. What leaves the stack in it is inlined
-    /// into the caller, as there is one call.
+    /// Makes a call that waits until a limit, says whether it succeeded, and does not panic. What
+    /// leaves the stack in it is inlined into the caller, as there is one call.
     #[inline(always)]
     pub(crate) fn run(self, call: impl FnOnce(Limit) -> bool) -> Result {
         if self.cancellable {
@@ -163,8 +164,8 @@ impl Wait {
     }
 }
 
-/// Waits for those who are about to leave an object that is to be destroyed, until `gone` says that
-/// they have, or fails. Blocks the fibre, or the thread if the caller is not a fibre.
+/// Waits for callers that are about to leave an object that is to be destroyed, until `gone`
+/// returns `true` or fails. Blocks the fibre, or the thread if the caller is not a fibre.
 pub(crate) fn until(gone: impl Fn() -> Result<bool>) -> Result {
     let mut yields = 0;
     while !gone()? {
@@ -178,7 +179,8 @@ pub(crate) fn until(gone: impl Fn() -> Result<bool>) -> Result {
     Ok(())
 }
 
-/// The time between two times of a clock, of whose nanoseconds there are less than a second's; none if the second one is earlier.
+/// The time between two times of a clock, of whose nanoseconds there are less than a second's; none
+/// if the second one is earlier.
 fn distance(now: (i64, i64), then: (i64, i64)) -> Duration {
     let nanoseconds =
         |time: (i64, i64)| i128::from(time.0) * i128::from(SECOND) + i128::from(time.1);

@@ -1,15 +1,16 @@
 //! What a C program says of itself.
 //!
-//! Its folder is its *family*. The first comment is its *clause*: the functions it is about, a colon,
-//! and what is true of them. Further comments, each on a line of its own, are *directives*:
+//! Its folder is its *family*. The first comment is its *clause*: the functions it is about, a
+//! colon, and what is true of them. Further comments, each on a line of its own, are *directives*:
 //!
 //! * `/* ends: exit 7 */`, `/* ends: signal 13 */`: how it ends if the clause holds, else `exit 0`.
-//! * `/* only: ours */`, `/* only: system */`: the one library it is for. In the folder `ours` it is
-//!   ours anyway.
-//! * `/* flags: -std=c99 -O0 */`: more flags for the compiler; with several such lines it is compiled
-//!   once with each.
+//! * `/* only: ours */`, `/* only: system */`: the one library it is for. In the folder `ours` it
+//!   is ours anyway.
+//! * `/* flags: -std=c99 -O0 */`: more flags for the compiler; with several such lines it is
+//!   compiled once with each.
 //! * `/* with: FIBRE_MAIN=1 */`: set in its environment.
-//! * `/* mutant: volatile static */`: a macro by which the program must fail, see [`super::mutants`].
+//! * `/* mutant: volatile static */`: a macro by which the program must fail, see
+//!   [`super::mutants`].
 //! * `/* unmapped */`: it includes `fibre.h` by itself, so only ours can run it.
 
 use std::fs;

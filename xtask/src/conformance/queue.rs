@@ -1,8 +1,8 @@
 //! Does all programs, several at a time.
 //!
 //! A program is one job: it is compiled and run in all settings by the same worker, so that its
-//! result is complete when the worker takes the next one. Runs wait more than they compute, so there
-//! are more workers than cores.
+//! result is complete when the worker takes the next one. Runs wait more than they compute, so
+//! there are more workers than cores.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::conformance::program::{Ending, Library, Program};
+use crate::lanes::capi;
 
 /// What all programs are compiled with.
 const FLAGS: [&str; 5] = ["-O2", "-g1", "-Wall", "-Wextra", "-Werror"];
@@ -102,7 +103,7 @@ impl Bench {
         command.arg(&program.path).arg("-o").arg(&compiled);
         if library == Library::Ours {
             let lib = self.installed.join("lib");
-            command.arg("-L").arg(&lib).arg("-lfibre");
+            command.arg("-L").arg(&lib).arg(capi::LINK);
             command.arg(format!("-Wl,-rpath,{}", lib.display()));
         }
         let output = command.stdin(Stdio::null()).output();
@@ -116,7 +117,7 @@ impl Bench {
 
     /// Lets the program find our headers, and has its calls go to ours.
     fn add_ours<'c>(&self, command: &'c mut Command, mapped: bool) -> &'c mut Command {
-        let include = self.installed.join("include");
+        let include = self.installed.join(capi::INCLUDE);
         command.arg("-I").arg(&include);
         if mapped {
             command.arg("-include").arg(include.join("fibre_pthread.h"));
@@ -225,7 +226,7 @@ fn shortened(text: &str) -> String {
 
 /// Makes the folder for compiled programs; an error unless our library is there.
 pub(crate) fn prepare(installed: PathBuf, folder: PathBuf) -> Result<Bench> {
-    if !installed.join("include/fibre_pthread.h").is_file() {
+    if !installed.join(capi::INCLUDE).is_dir() {
         bail!("{} holds no library: cargo xtask capi", installed.display());
     }
     fs::create_dir_all(&folder)?;

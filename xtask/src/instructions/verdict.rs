@@ -1,7 +1,7 @@
 //! What is allowed, and what is said about it.
 //!
-//! A count may exceed what is kept by its tolerance, and by what is negligible in any case. One that
-//! fell below by more than that passes, but should be kept: else it could grow back unseen.
+//! A count may exceed what is kept by its tolerance, and by what is negligible in any case. One
+//! that fell below by more than that passes, but should be kept: else it could grow back unseen.
 
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! `bench`: the benchmarks, in two suites.
 //!
 //! The *harness* in fibre-bench measures whole programs, ours and our peers', in processes of their
-//! own. The *criterion* benchmarks in `fibre-bench/benches/primitives/` measure one primitive each beside what one would
-//! use instead, within one process.
+//! own. The *criterion* benchmarks in `fibre-bench/benches/primitives/` measure one primitive each
+//! beside what one would use instead, within one process.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};

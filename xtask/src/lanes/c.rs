@@ -1,7 +1,7 @@
 //! `c`: the C programs of the C library, with the system's threads and with ours.
 //!
-//! Each of them shows one clause of POSIX and must hold with the system's threads, and with ours on 1,
-//! 2 and 4 processors. What they are: docs/c/conformance.md.
+//! Each of them shows one clause of POSIX and must hold with the system's threads, and with ours on
+//! 1, 2 and 4 processors. What they are: docs/c/conformance.md.
 
 use std::path::Path;
 

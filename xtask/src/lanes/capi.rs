@@ -1,15 +1,22 @@
 //! `capi`: the C library as programs link it, under `target/capi`.
 //!
 //! ```text
-//! target/capi/lib/libfibre.so -> libfibre.so.0 -> libfibre.so.0.1.0
-//! target/capi/lib/libfibre.a
-//! target/capi/lib/pkgconfig/fibre.pc
-//! target/capi/include/fibre.h, fibre_pthread.h
+//! target/capi/lib/libfibre-rt.so -> libfibre-rt.so.0 -> libfibre-rt.so.0.1.0
+//! target/capi/lib/.debug/libfibre-rt.so.0.1.0.debug
+//! target/capi/lib/libfibre-rt.a
+//! target/capi/lib/pkgconfig/fibre-rt.pc
+//! target/capi/include/fibre-rt/fibre.h, fibre_pthread.h
 //! ```
 //!
-//! The libraries are built as cargo-c builds them (`fibre-capi/build.rs` says how they are linked). What is then checked in the shared
-//! one: it exports our names only, each with a version; its name; it stays when it is closed; nothing in it is both writable and
-//! executable; all relocations are done at the start and read-only from then on. And it has all that programs are mapped to.
+//! None of these names is that of the C++ library libfibre, so both can be installed beside each
+//! other.
+//!
+//! The libraries are built as cargo-c builds them (`fibre-capi/build.rs` says how they are linked).
+//! What is then checked in the shared one: it exports our names only, each with a version; its
+//! name; it stays when it is closed; nothing in it is both writable and executable; all relocations
+//! are done at the start and read-only from then on. And it has all that programs are mapped to.
+//! Neither library has symbols for debuggers ([`symbols`] puts them beside), and the static one can
+//! be linked without them, also by a compiler that optimises at link time.
 
 use std::env;
 use std::fs;
@@ -21,10 +28,23 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use crate::steps::Steps;
+use crate::symbols;
 use crate::workspace::{Workspace, cargo, read_manifest};
 
 /// The version of the interface: that of the shared library's name.
 const INTERFACE: u32 = 0;
+
+/// What the library, its headers' folder and its entry for `pkg-config` are called.
+const NAME: &str = "fibre-rt";
+
+/// What links a program to the library.
+pub(crate) const LINK: &str = "-lfibre-rt";
+
+/// The folder of the headers, below where it is installed.
+pub(crate) const INCLUDE: &str = "include/fibre-rt";
+
+/// What the static library needs to be linked.
+const PRIVATE: &str = "-lgcc_s -lpthread -ldl -lm -lc";
 
 /// A program that makes the calls that POSIX does not have.
 const PROGRAM: &str = "fibre-capi/tests/programs/clusters.c";
@@ -35,12 +55,16 @@ pub(crate) struct Options {
     /// Where the library is installed: lib and include below it. Default: target/capi
     #[arg(long)]
     prefix: Option<PathBuf>,
+    /// Leaves in both libraries what debuggers need
+    #[arg(long)]
+    unstripped: bool,
 }
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
     let default = || workspace.target_dir("capi");
-    let place = Place::new(workspace, options.prefix.clone().unwrap_or_else(default))?;
+    let prefix = options.prefix.clone().unwrap_or_else(default);
+    let place = Place::new(workspace, prefix, options.unstripped)?;
     let mut build = cargo(["rustc", "--release", "--package", "fibre-capi", "--lib"]);
     build.args([
         "--features",
@@ -54,12 +78,42 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     steps.check("capi: install", || place.fill(workspace))?;
     steps.check("capi: what it exports", || place.check_symbols())?;
     steps.check("capi: how it is linked", || place.check_segments())?;
-    steps.check("capi: what is beyond POSIX", || {
-        place.run_program(&workspace.root().join(PROGRAM))
-    })?;
+    if !options.unstripped {
+        steps.check("capi: symbols", || symbols::check_split(&place.shared()))?;
+        steps.check("capi: the static library's symbols", || {
+            symbols::check_archive(&place.archive())
+        })?;
+    }
+    let program = workspace.root().join(PROGRAM);
+    for linking in [Linking::Shared, Linking::Static, Linking::Optimised] {
+        let title = format!("capi: what is beyond POSIX, {}", linking.name());
+        steps.check(&title, || place.run_program(&program, linking))?;
+    }
     let mut mapped = cargo(["run", "--quiet", "--package", "fibre-check", "--"]);
     mapped.arg("--library").arg(place.shared());
     steps.run("capi: what programs are mapped to", mapped)
+}
+
+/// How a program gets the library.
+#[derive(Clone, Copy)]
+enum Linking {
+    /// The shared one.
+    Shared,
+    /// The static one.
+    Static,
+    /// The static one, by a compiler that optimises the program when it links it.
+    Optimised,
+}
+
+impl Linking {
+    /// How steps call it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::Static => "static",
+            Self::Optimised => "static, link-time optimised",
+        }
+    }
 }
 
 /// Where things are put.
@@ -70,19 +124,22 @@ struct Place {
     made: PathBuf,
     /// The version of the library.
     version: String,
+    /// Whether symbols stay in the libraries.
+    unstripped: bool,
 }
 
 impl Place {
     /// Makes the folders.
-    fn new(workspace: &Workspace, prefix: PathBuf) -> Result<Self> {
+    fn new(workspace: &Workspace, prefix: PathBuf, unstripped: bool) -> Result<Self> {
         let manifest = read_manifest(&workspace.root().join("Cargo.toml"))?;
         let version = manifest["workspace"]["package"]["version"]
             .as_str()
             .context("the workspace has no version")?;
         let prefix = env::current_dir()?.join(prefix);
         fs::create_dir_all(prefix.join("lib/pkgconfig"))?;
-        fs::create_dir_all(prefix.join("include"))?;
+        fs::create_dir_all(prefix.join(INCLUDE))?;
         Ok(Self {
+            unstripped,
             made: workspace.target_dir("release").join("libfibre_capi"),
             version: version.to_owned(),
             prefix,
@@ -96,12 +153,17 @@ impl Place {
 
     /// The shared library's file.
     fn shared(&self) -> PathBuf {
-        self.lib(&format!("libfibre.so.{}", self.version))
+        self.lib(&format!("lib{NAME}.so.{}", self.version))
+    }
+
+    /// The static library's file.
+    fn archive(&self) -> PathBuf {
+        self.lib(&format!("lib{NAME}.a"))
     }
 
     /// The name by which programs find the shared library.
     fn soname(&self) -> String {
-        format!("libfibre.so.{INTERFACE}")
+        format!("lib{NAME}.so.{INTERFACE}")
     }
 
     /// Puts everything where it belongs.
@@ -110,7 +172,7 @@ impl Place {
         let full = full.file_name().context("it has a name")?;
         for (link, target) in [
             (self.soname(), full.to_owned()),
-            ("libfibre.so".to_owned(), self.soname().into()),
+            (format!("lib{NAME}.so"), self.soname().into()),
         ] {
             let link = self.lib(&link);
             if link.symlink_metadata().is_ok() {
@@ -118,49 +180,66 @@ impl Place {
             }
             symlink(target, link)?;
         }
-        fs::copy(self.made.with_extension("a"), self.lib("libfibre.a"))?;
         // Programs that run with the old one keep it.
         if self.shared().exists() {
             fs::remove_file(self.shared())?;
         }
-        fs::copy(self.made.with_extension("so"), self.shared())?;
+        self.put_libraries()?;
         let headers = workspace.root().join("fibre-capi/include");
         for header in fs::read_dir(&headers)? {
             let header = header?;
             fs::copy(
                 header.path(),
-                self.prefix.join("include").join(header.file_name()),
+                self.prefix.join(INCLUDE).join(header.file_name()),
             )?;
         }
-        fs::write(self.lib("pkgconfig/fibre.pc"), self.package())?;
+        let package = self.lib(&format!("pkgconfig/{NAME}.pc"));
+        fs::write(package, self.package())?;
         Ok(self.prefix.display().to_string())
+    }
+
+    /// Puts both libraries where they belong, stripped if so asked.
+    fn put_libraries(&self) -> Result<()> {
+        let made = ["so", "a"].map(|kind| self.made.with_extension(kind));
+        if self.unstripped {
+            fs::copy(&made[0], self.shared())?;
+            fs::copy(&made[1], self.archive())?;
+            return Ok(());
+        }
+        symbols::split(&made[0], &self.shared())?;
+        symbols::strip_archive(&made[1], &self.archive())
     }
 
     /// What `pkg-config` is told.
     fn package(&self) -> String {
         format!(
             "prefix={}\nlibdir=${{prefix}}/lib\nincludedir=${{prefix}}/include\n\n\
-             Name: fibre\nDescription: M:N user-level threads with the calls of POSIX threads\n\
-             Version: {}\nLibs: -L${{libdir}} -lfibre\nLibs.private: -lgcc_s -lpthread -ldl -lm -lc\n\
-             Cflags: -I${{includedir}}\n",
+             Name: {NAME}\nDescription: M:N user-level threads with the calls of POSIX threads\n\
+             Version: {}\nLibs: -L${{libdir}} {LINK}\nLibs.private: {PRIVATE}\n\
+             Cflags: -I${{includedir}}/{NAME}\n",
             self.prefix.display(),
             self.version
         )
     }
 
     /// Compiles a C program and runs it.
-    fn run_program(&self, source: &Path) -> Result<String> {
+    fn run_program(&self, source: &Path, linking: Linking) -> Result<String> {
         let program = self.lib("program");
         let mut compile = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()));
-        compile
-            .args(["-Wall", "-Werror", "-I"])
-            .arg(self.prefix.join("include"));
-        compile
-            .arg(source)
-            .arg("-L")
-            .arg(self.lib(""))
-            .arg("-lfibre");
-        compile.arg(format!("-Wl,-rpath,{}", self.lib("").display()));
+        compile.args(["-O2", "-Wall", "-Werror", "-I"]);
+        compile.arg(self.prefix.join(INCLUDE)).arg(source);
+        if let Linking::Optimised = linking {
+            compile.arg("-flto");
+        }
+        match linking {
+            Linking::Shared => {
+                compile.arg("-L").arg(self.lib("")).arg(LINK);
+                compile.arg(format!("-Wl,-rpath,{}", self.lib("").display()));
+            }
+            Linking::Static | Linking::Optimised => {
+                compile.arg(self.archive()).args(PRIVATE.split(' '));
+            }
+        }
         ensure!(
             compile.arg("-o").arg(&program).status()?.success(),
             "it does not compile"
@@ -190,7 +269,7 @@ impl Place {
                 "`{name}` is exported"
             );
         }
-        let header = fs::read_to_string(self.prefix.join("include/fibre.h"))?;
+        let header = fs::read_to_string(self.prefix.join(INCLUDE).join("fibre.h"))?;
         for name in declared_names(&header) {
             let found = exported
                 .iter()
@@ -261,13 +340,12 @@ mod tests {
 
     #[test]
     fn exported_names_are_found() {
-        let ours =
-            "    12: 0000000000012345    12 FUNC    GLOBAL DEFAULT   13 fibre_join@@libfibre.so.0";
-        assert_eq!(exported_name(ours), Some("fibre_join@@libfibre.so.0"));
+        let ours = "    12: 0000000000012345    12 FUNC    GLOBAL DEFAULT   13 fibre_join@@libfibre-rt.so.0";
+        assert_eq!(exported_name(ours), Some("fibre_join@@libfibre-rt.so.0"));
         let used =
             "     3: 0000000000000000     0 FUNC    GLOBAL DEFAULT  UND mmap@GLIBC_2.2.5 (2)";
         assert_eq!(exported_name(used), None);
-        let version = "    40: 0000000000000000     0 OBJECT  GLOBAL DEFAULT  ABS libfibre.so.0";
+        let version = "    40: 0000000000000000     0 OBJECT  GLOBAL DEFAULT  ABS libfibre-rt.so.0";
         assert_eq!(exported_name(version), None);
     }
 

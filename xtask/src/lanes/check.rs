@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use anyhow::Result;
+use clap::Args;
 
 use crate::lanes::doc;
 use crate::steps::Steps;
@@ -23,6 +24,22 @@ pub(crate) fn lint(steps: &mut Steps) -> Result<()> {
     let mut clippy = cargo(["clippy", "--workspace", "--all-targets"]);
     clippy.args(["--", "-D", "warnings"]);
     steps.run("clippy", clippy)
+}
+
+/// What to do with the source rules.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Draw the folders of each crate and their imports into docs/rooms before
+    #[arg(long)]
+    graph: bool,
+}
+
+/// The source rules, perhaps after a new drawing.
+pub(crate) fn tidy(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
+    if options.graph {
+        tidy::draw(workspace)?;
+    }
+    source_rules(workspace, steps)
 }
 
 /// The source rules.

@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::lanes::{
-    bench, c, check, doc, header, instructions, loom, policies, pollers, sanitize, test,
+    bench, c, check, doc, header, instructions, loom, package, policies, pollers, sanitize, test,
 };
 use crate::steps::Steps;
 use crate::workspace::{Workspace, require_program};
@@ -17,8 +17,8 @@ use crate::workspace::{Workspace, require_program};
 /// Programs that only tests of the whole system need.
 const TOOLS: [&str; 4] = ["wrk", "strace", "curl", "valgrind"];
 
-/// How long all of it shall take. The build machine is not always the same, and a slow hour is no fault
-/// of the tree: more than this is noted, not refused.
+/// How long all of it shall take. The build machine is not always the same, and a slow hour is no
+/// fault of the tree: more than this is noted, not refused.
 const INTENDED: Duration = Duration::from_secs(25 * 60);
 
 /// How long all of it may take.
@@ -44,6 +44,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     doc::run(steps)?;
     check::source_rules(workspace, steps)?;
     header::check(workspace, steps)?;
+    package::run(workspace, steps)?;
     c::run(workspace, steps, &c::Options::default())?;
     policies::run(steps, &policies::Options::default())?;
     pollers::run(steps, &pollers::Options::default())?;

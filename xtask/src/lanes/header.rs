@@ -1,7 +1,8 @@
 //! `header`: `fibre.h` from the Rust sources of the C library.
 //!
-//! What stands in `fibre-capi/include/fibre.h` is made by cbindgen, with what macros have to say, which is written by
-//! hand, in `fibre-capi/header/`. `--check` fails if the file is not what would be made.
+//! What stands in `fibre-capi/include/fibre.h` is made by cbindgen, with what macros have to say,
+//! which is written by hand, in `fibre-capi/header/`. `--check` fails if the file is not what would
+//! be made.
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,9 @@
 //! `loom`: the models of lock-free words, queues and slots, over all interleavings.
 //!
 //! A model is a test file `tests/loom_*.rs` of a crate; it is empty unless built with `--cfg loom`.
-//! That flag rebuilds every dependency, hence the build directory of its own. A crate listed in
+//! That flag rebuilds every dependency, hence the build directory of its own. Models are built with
+//! optimisation, and count without wrapping all the same: a permit that is given back twice is a
+//! number below zero, which a model that looks at something else would not see. A crate listed in
 //! [`MODELLED`] without a model is an error, and so is a crate whose models hold no test.
 
 use std::fs;
@@ -15,6 +17,9 @@ use crate::workspace::{Workspace, add_rustflags, cargo};
 
 /// The crates that must have models.
 const MODELLED: [&str; 3] = ["fibre-core", "fibre-io", "fibre-sync"];
+
+/// The compiler flags of models.
+pub(crate) const FLAGS: &str = "--cfg loom -C overflow-checks=on";
 
 /// How far to search.
 #[derive(Args)]
@@ -38,7 +43,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         command.args(["--test", "loom_*", "--target-dir"]);
         command.arg(&target_dir);
         command.env("LOOM_MAX_PREEMPTIONS", options.preemptions.to_string());
-        add_rustflags(&mut command, "--cfg loom");
+        add_rustflags(&mut command, FLAGS);
         steps.run_tests(&format!("loom: {package}"), command, true)?;
     }
     Ok(())

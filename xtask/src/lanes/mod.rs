@@ -12,6 +12,8 @@ pub(crate) mod doc;
 pub(crate) mod header;
 pub(crate) mod instructions;
 pub(crate) mod loom;
+pub(crate) mod mutants;
+pub(crate) mod package;
 pub(crate) mod policies;
 pub(crate) mod pollers;
 pub(crate) mod sanitize;

@@ -31,8 +31,8 @@ const CHOICES: &[(&str, &[&str])] = &[
     ("FIBRE_TEST_PROCESSORS", &["1", "2", "4", "16"]),
 ];
 
-/// The files of tests that hold under every policy. That of I/O is run by [`super::pollers`], under some
-/// of them.
+/// The files of tests that hold under every policy. That of I/O is run by [`super::pollers`], under
+/// some of them.
 const SUITES: &[&str] = &[
     "cancel",
     "migration",
@@ -80,7 +80,7 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
             (title, suite(values, options))
         });
     build(steps)?;
-    steps.run_tests_in_pairs(chosen, options.arguments.is_empty())
+    steps.run_tests_side_by_side(chosen, options.arguments.is_empty())
 }
 
 /// Builds the suites, so that rows are only run.
@@ -92,7 +92,7 @@ fn build(steps: &mut Steps) -> Result<()> {
 
 /// The command that runs the suites.
 fn tests() -> Command {
-    let mut command = cargo(["test", "--release", "--quiet", "--package", "fibre"]);
+    let mut command = cargo(["test", "--release", "--quiet", "--package", "fibre-rt"]);
     for suite in SUITES {
         command.args(["--test", suite]);
     }

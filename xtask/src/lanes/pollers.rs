@@ -1,9 +1,9 @@
 //! `pollers`: the tests of I/O with every poller.
 //!
 //! The poller is a builder value whose default comes from the environment, so the same test
-//! binaries run once per poller. The switches of I/O take turns, each value with several pollers, and
-//! so do some policies of the scheduler.
-//! What a poller promises beyond that, `tests/io/pollers.rs` tests for each of them by itself.
+//! binaries run once per poller. The switches of I/O take turns, each value with several pollers,
+//! and so do some policies of the scheduler. What a poller promises beyond that,
+//! `tests/io/pollers.rs` tests for each of them by itself.
 
 use std::process::Command;
 
@@ -24,7 +24,8 @@ const POLLERS: [&str; 7] = [
     "thread-timeout",
 ];
 
-/// What takes turns: variables, and their values, of which the next one comes after so many pollers.
+/// What takes turns: variables, and their values, of which the next one comes after so many
+/// pollers.
 const TURNS: [(&str, usize, &[&str]); 7] = [
     ("FIBRE_BATCHED_UNBLOCKING", 1, &["1", "0"]),
     ("FIBRE_YIELD_BEFORE_READ", 2, &["1", "0"]),
@@ -53,12 +54,12 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     steps.run("pollers: build", build)?;
     let rows = POLLERS.iter().enumerate();
     let rows = rows.map(|(row, poller)| (format!("pollers: {poller}"), suite(row, options)));
-    steps.run_tests_in_pairs(rows, options.arguments.is_empty())
+    steps.run_tests_side_by_side(rows, options.arguments.is_empty())
 }
 
 /// The command that runs the suites.
 fn tests() -> Command {
-    let mut command = cargo(["test", "--release", "--quiet", "--package", "fibre"]);
+    let mut command = cargo(["test", "--release", "--quiet", "--package", "fibre-rt"]);
     for suite in SUITES {
         command.args(["--test", suite]);
     }

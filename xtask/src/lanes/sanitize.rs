@@ -49,10 +49,10 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.check("sanitize: canary", || canary(&target_dir, &host))?;
 
     // Some tests start an example; cargo does not build those for `--tests`.
-    let examples = cargo(["build", "--package", "fibre", "--examples"]);
+    let examples = cargo(["build", "--package", "fibre-rt", "--examples"]);
     let examples = instrumented(examples, &host, &target_dir);
     steps.run("sanitize: examples", examples)?;
-    let tests = cargo(["test", "--package", "fibre", "--tests"]);
+    let tests = cargo(["test", "--package", "fibre-rt", "--tests"]);
     let tests = instrumented(tests, &host, &target_dir);
     steps.run_tests("sanitize: behaviour", tests, true)?;
     let calls = cargo(["test", "--package", "fibre-capi", "--test", "sequences"]);

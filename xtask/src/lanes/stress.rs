@@ -35,7 +35,7 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(seed_from_clock);
     steps.note(format!("seed {seed}; repeat with --seed {seed}"));
     for (suite, tests) in SUITES {
-        let mut command = cargo(["test", "--release", "--package", "fibre"]);
+        let mut command = cargo(["test", "--release", "--package", "fibre-rt"]);
         command
             .args(["--test", suite, "--", "--nocapture"])
             .args(tests);

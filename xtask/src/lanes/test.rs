@@ -2,9 +2,9 @@
 //!
 //! Debug first, with everything in the workspace. Then the behaviour suite in release, and those
 //! parts of it in which fibres wait and move also with fat link-time optimisation, where the
-//! compiler keeps thread-local addresses over calls and debug builds hide it. The latter are built as
-//! two programs, `tests/together/`, and run one by one.
-//! `tests/migration.rs`, part of all three, is where every wake lands on another processor.
+//! compiler keeps thread-local addresses over calls and debug builds hide it. The latter are built
+//! as two programs, `tests/together/`, and run one by one. `tests/migration.rs`, part of all three,
+//! is where every wake lands on another processor.
 
 use anyhow::Result;
 use clap::Args;
@@ -13,10 +13,10 @@ use std::process::Command;
 use crate::steps::Steps;
 use crate::workspace::cargo;
 
-/// The suites that are also tested with link-time optimisation: those in which fibres wait, and may go
-/// on elsewhere. Of locks and channels it is `sync_stress`, which has them all, and of I/O a part. They
-/// are the modules `suite_…` of these programs, of which each keeps one CPU busy for as long as it is
-/// built.
+/// The suites that are also tested with link-time optimisation: those in which fibres wait, and may
+/// go on elsewhere. Of locks and channels it is `sync_stress`, which has them all, and of I/O a
+/// part. They are the modules `suite_…` of these programs, of which each keeps one CPU busy for as
+/// long as it is built.
 const OPTIMISED: [(&str, &[&str]); 2] = [
     (
         "running",
@@ -74,7 +74,7 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     }
     tests(
         "test: behaviour, release",
-        cargo(["test", "--release", "--package", "fibre"]),
+        cargo(["test", "--release", "--package", "fibre-rt"]),
     )?;
     optimised(steps, options)?;
     steps.run(
@@ -83,17 +83,24 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     )
 }
 
-/// Runs the suites with link-time optimisation, each in a process of its own: some count what is open
-/// or alive in all of it.
+/// Runs the suites with link-time optimisation, each in a process of its own: some count what is
+/// open or alive in all of it.
 fn optimised(steps: &mut Steps, options: &Options) -> Result<()> {
-    let mut build = cargo(["test", "--profile", "lto", "--package", "fibre", "--no-run"]);
+    let mut build = cargo([
+        "test",
+        "--profile",
+        "lto",
+        "--package",
+        "fibre-rt",
+        "--no-run",
+    ]);
     for (program, _) in OPTIMISED {
         build.args(["--test", &format!("together-{program}")]);
     }
     steps.run("test: lto, build", build)?;
     for (program, suites) in OPTIMISED {
         let command = || {
-            let mut command = cargo(["test", "--profile", "lto", "--package", "fibre"]);
+            let mut command = cargo(["test", "--profile", "lto", "--package", "fibre-rt"]);
             command.args(["--test", &format!("together-{program}")]);
             command
         };

@@ -2,6 +2,11 @@
 //!
 //! The arrows are drawn once more in [`DRAWN`]; a package that is not drawn there fails. Manifests
 //! are checked in all their dependency tables, sources for the names of crates above.
+//!
+//! One arrow points up: examples in the documentation name the facade, so the crates below it need
+//! it to test them. It must be a development dependency by path alone, which cargo leaves out of
+//! what it publishes; and no test may use it, as behaviour is tested above, and models have no
+//! facade.
 
 use std::path::Path;
 
@@ -11,18 +16,23 @@ use toml::{Table, Value};
 use crate::tidy::source::{Source, Violation};
 use crate::workspace::{Workspace, read_manifest};
 
+/// The package that users depend on.
+const FACADE: &str = "fibre-rt";
+/// The name by which programs use it.
+const FACADE_NAME: &str = "fibre";
+
 /// Every package of the workspace and those of its siblings that it may depend on.
 const DRAWN: [(&str, &[&str]); 11] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
-    ("fibre", &["fibre-core", "fibre-sync", "fibre-io"]),
+    (FACADE, &["fibre-core", "fibre-sync", "fibre-io"]),
     ("fibre-capi", &["fibre-core", "fibre-sync", "fibre-io"]),
     ("fibre-measure", &[]),
-    ("fibre-bench", &["fibre", "fibre-measure"]),
+    ("fibre-bench", &[FACADE, "fibre-measure"]),
     ("fibre-check", &[]),
-    ("fibre-mcload", &["fibre", "fibre-measure"]),
-    ("fibre-examples", &["fibre"]),
+    ("fibre-mcload", &[FACADE, "fibre-measure"]),
+    ("fibre-examples", &[FACADE]),
     ("xtask", &[]),
 ];
 
@@ -32,7 +42,8 @@ pub(crate) struct Package {
     pub(crate) name: String,
     /// Its folder relative to the root, empty for the root package.
     pub(crate) folder: String,
-    /// All packages it depends on, in whatever table.
+    /// All packages it depends on, in whatever table; the facade is left out where only examples
+    /// need it.
     dependencies: Vec<String>,
 }
 
@@ -122,19 +133,22 @@ pub(crate) fn check(packages: &[Package], sources: &[Source]) -> Vec<Violation> 
     violations
 }
 
-/// Uses of forbidden crates in a file. Names of one word are left to the manifest: they may be
-/// anything in a source.
+/// Uses of forbidden crates in a file. The facade's name may be anything in a source, such as a
+/// module, so it counts only where a path in an integration test starts with it.
 fn forbidden_names(source: &Source, forbidden: &[&str]) -> Vec<Violation> {
-    let names: Vec<String> = forbidden
-        .iter()
-        .filter(|name| name.contains('-'))
-        .map(|name| name.replace('-', "_"))
-        .collect();
-    let uses = source
-        .tokens
-        .iter()
-        .filter(|token| names.contains(&token.text));
-    uses.map(|token| {
+    let name = |package: &&str| match *package {
+        FACADE => FACADE_NAME.to_owned(),
+        package => package.replace('-', "_"),
+    };
+    let names: Vec<String> = forbidden.iter().map(name).collect();
+    let tokens = &source.tokens;
+    let uses = tokens.iter().enumerate().filter(|(index, token)| {
+        let starts_path = source.path.contains("/tests/")
+            && tokens.get(index + 1).is_some_and(|next| next.text == ":")
+            && tokens.get(index + 2).is_some_and(|next| next.text == ":");
+        names.contains(&token.text) && (token.text.contains('_') || starts_path)
+    });
+    uses.map(|(_, token)| {
         source.violation(
             token.line,
             format!("`{}` lies above this crate", token.text),
@@ -145,15 +159,24 @@ fn forbidden_names(source: &Source, forbidden: &[&str]) -> Vec<Violation> {
 
 /// The packages named in the dependency tables of a manifest or of one of its targets.
 fn dependencies(table: &Table) -> Vec<String> {
-    ["dependencies", "dev-dependencies", "build-dependencies"]
-        .iter()
-        .filter_map(|kind| table.get(*kind)?.as_table())
-        .flatten()
-        .map(|(key, value)| {
+    let mut found = Vec::new();
+    for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
+        let table = table.get(kind).and_then(Value::as_table);
+        for (key, value) in table.into_iter().flatten() {
             let renamed = value.get("package").and_then(Value::as_str);
-            renamed.unwrap_or(key).to_owned()
-        })
-        .collect()
+            let name = renamed.unwrap_or(key);
+            if !(kind == "dev-dependencies" && name == FACADE && is_path_alone(value)) {
+                found.push(name.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// Whether a dependency is given by a path and nothing else.
+fn is_path_alone(value: &Value) -> bool {
+    let table = value.as_table();
+    table.is_some_and(|table| table.len() == 1 && table.contains_key("path"))
 }
 
 /// A violation in the manifest of a package.
@@ -177,13 +200,13 @@ mod tests {
         let manifest = format!("[package]\nname = \"{name}\"\n{rest}")
             .parse()
             .unwrap();
-        let folder = if name == "fibre" { "" } else { name };
+        let folder = if name == FACADE { "" } else { name };
         Package::from_manifest(folder, &manifest).unwrap()
     }
 
     /// What the rule says of one package among its siblings.
     fn violations(name: &str, rest: &str) -> usize {
-        let others = ["fibre-core", "fibre-sync", "fibre-io", "fibre"];
+        let others = ["fibre-core", "fibre-sync", "fibre-io", FACADE];
         let others = others.iter().filter(|other| **other != name);
         let mut packages: Vec<Package> = others.map(|other| package(other, "")).collect();
         packages.push(package(name, rest));
@@ -194,7 +217,7 @@ mod tests {
     fn drawn_arrows_pass() {
         let down = "[dependencies]\nfibre-core.workspace = true\nlibc = \"0.2\"\n";
         assert_eq!(violations("fibre-sync", down), 0);
-        assert_eq!(violations("fibre", down), 0);
+        assert_eq!(violations(FACADE, down), 0);
     }
 
     #[test]
@@ -204,7 +227,7 @@ mod tests {
             1
         );
         assert_eq!(
-            violations("fibre-core", "[dev-dependencies]\nfibre = {}\n"),
+            violations("fibre-core", "[dev-dependencies]\nfibre-io = {}\n"),
             1
         );
         assert_eq!(
@@ -219,6 +242,20 @@ mod tests {
     }
 
     #[test]
+    fn only_examples_may_need_the_facade() {
+        let in_table = |table: &str, value: &str| {
+            violations("fibre-core", &format!("[{table}]\nfibre-rt = {value}\n"))
+        };
+        assert_eq!(in_table("dev-dependencies", "{ path = \"..\" }"), 0);
+        let outside_models = "target.'cfg(not(loom))'.dev-dependencies";
+        assert_eq!(in_table(outside_models, "{ path = \"..\" }"), 0);
+        let published = "{ path = \"..\", version = \"0.1.0\" }";
+        assert_eq!(in_table("dev-dependencies", published), 1);
+        assert_eq!(in_table("dev-dependencies", "{ workspace = true }"), 1);
+        assert_eq!(in_table("dependencies", "{ path = \"..\" }"), 1);
+    }
+
+    #[test]
     fn a_package_that_is_not_drawn_fails() {
         assert_eq!(violations("fibre-events", ""), 1);
     }
@@ -228,16 +265,30 @@ mod tests {
         let packages = [
             package("fibre-core", ""),
             package("fibre-io", ""),
-            package("fibre", ""),
+            package(FACADE, ""),
         ];
         let text = "//! About fibre_io.\n\nfn f() { fibre_io::poll(); }\n";
-        let above = Source::parse("fibre-core/src/idle.rs", text).unwrap();
+        let above = Source::parse("fibre-core/src/idle/set.rs", text).unwrap();
         let own = Source::parse("tests/net.rs", text).unwrap();
         let found = check(&packages, &[above, own]);
         assert_eq!(found.len(), 1);
         assert_eq!(
             (found[0].place.as_str(), found[0].line),
-            ("fibre-core/src/idle.rs", 3)
+            ("fibre-core/src/idle/set.rs", 3)
+        );
+    }
+
+    #[test]
+    fn code_below_the_facade_that_uses_it_fails() {
+        let packages = [package("fibre-core", ""), package(FACADE, "")];
+        let text = "//! D.\nuse fibre::spawn;\nfn f(fibre: u8) -> u8 { g(fibre) }\n";
+        let below = Source::parse("fibre-core/tests/turns.rs", text).unwrap();
+        let above = Source::parse("tests/spawn.rs", text).unwrap();
+        let found = check(&packages, &[below, above]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].place.as_str(), found[0].line),
+            ("fibre-core/tests/turns.rs", 2)
         );
     }
 }

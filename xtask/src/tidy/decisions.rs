@@ -1,4 +1,5 @@
-//! The index of docs/decisions lists each record once, as that calls itself, and no two records have one number.
+//! The index of docs/decisions lists each record once, as that calls itself, and no two records
+//! have one number.
 
 use std::fs;
 use std::path::Path;

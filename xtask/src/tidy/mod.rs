@@ -8,7 +8,9 @@
 //!   files only.
 //! * [`arrows`]: which crate may depend on which.
 //! * [`cycles`]: no import cycle between the modules of a crate; [`modules`] finds the imports,
-//!   [`mentions`] what one module names.
+//!   [`mentions`] what one module names. [`rooms`]: none between the folders of a crate either.
+//! * [`maps`]: the lists of modules in the stories are complete and in order.
+//! * [`pasted`]: examples in the documentation say what users can paste.
 //! * [`configuration`]: every environment variable stands in the table of docs/CONFIGURATION.md.
 //! * [`decisions`]: the index of docs/decisions lists each record once, as that calls itself.
 //! * [`faults`]: the files and tests that docs/FAULTS.md names exist, and each row has a test.
@@ -20,10 +22,13 @@ mod configuration;
 mod cycles;
 mod decisions;
 mod faults;
+mod maps;
 mod mentions;
 mod modules;
 mod page;
-mod source;
+mod pasted;
+mod rooms;
+pub(crate) mod source;
 mod vocabulary;
 
 use std::fs;
@@ -32,6 +37,7 @@ use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
 use arrows::Package;
+use rooms::Rooms;
 use source::{Source, Violation};
 
 /// Checks all rules, prints what breaks them; returns a remark, or an error if anything does.
@@ -54,6 +60,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
         &read(workspace, configuration::PATH),
     ));
     violations.extend(faults::check(&sources, &read(workspace, faults::PATH)));
+    violations.extend(pasted::check(&sources));
     let records = decisions::read_all(&workspace.root().join(decisions::FOLDER))?;
     violations.extend(decisions::check(
         &records,
@@ -61,6 +68,14 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
     ));
     violations.extend(arrows::check(&packages, &sources));
     violations.extend(import_cycles(&packages, &sources));
+    let architecture = read(workspace, page::ARCHITECTURE_PATH);
+    for (folder, most) in rooms::DRAWN {
+        let rooms = rooms_of(folder, &sources);
+        violations.extend(rooms.check(most, &sources));
+        violations.extend(rooms.check_graph(&read(workspace, &rooms.graph_path())));
+        violations.extend(maps::check(folder, &sources, &rooms));
+        violations.extend(maps::check_code_map(&architecture, folder, &rooms));
+    }
     let (subjects, commit_remark) = commits::subjects(workspace.root())?;
     violations.extend(commits::check(&subjects));
 
@@ -71,6 +86,34 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
         return Ok(format!("{} files, {commit_remark}", sources.len()));
     }
     bail!("{} violations of the source rules", violations.len())
+}
+
+/// Draws the rooms of the crates; says how many there are.
+pub(crate) fn draw(workspace: &Workspace) -> Result<()> {
+    let sources = source::read_all(workspace.root())?;
+    fs::create_dir_all(workspace.root().join(rooms::FOLDER))?;
+    for (folder, _) in rooms::DRAWN {
+        let rooms = rooms_of(folder, &sources);
+        let graph = rooms.graph();
+        println!(
+            "{}",
+            graph
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .replace("//", folder)
+        );
+        fs::write(workspace.root().join(rooms.graph_path()), graph)?;
+    }
+    Ok(())
+}
+
+/// The rooms of the library in this folder.
+fn rooms_of<'a>(folder: &'a str, sources: &'a [Source]) -> Rooms<'a> {
+    let library = modules::imports(sources, folder).into_iter();
+    // Examples and tests of the package are crates of their own.
+    let imports: Vec<_> = library.flatten().collect();
+    Rooms::new(folder, sources, &imports)
 }
 
 /// The import cycles of every package, each package by itself.

@@ -8,6 +8,8 @@ use syn::{Block, ImplItemFn, ItemFn, Signature, TraitItemFn};
 
 use crate::tidy::source::{Source, Violation};
 
+/// Columns of a comment, at most. Rows of tables cannot be wrapped, and may be longer.
+const COLUMNS: usize = 100;
 /// Lines of code in a file, at most.
 const FILE: usize = 500;
 /// Lines of code in a function, at most.
@@ -19,7 +21,13 @@ const ARCHITECTURE: usize = 200;
 
 /// Checks every file.
 pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
-    let rules = [module_docs, file_size, function_size, unfinished];
+    let rules = [
+        module_docs,
+        comment_columns,
+        file_size,
+        function_size,
+        unfinished,
+    ];
     sources
         .iter()
         .flat_map(|source| rules.iter().flat_map(move |rule| rule(source)))
@@ -47,6 +55,24 @@ fn module_docs(source: &Source) -> Vec<Violation> {
         return Vec::new();
     }
     vec![source.violation(1, "a file starts with `//!`")]
+}
+
+/// No comment is too wide to be read.
+fn comment_columns(source: &Source) -> Vec<Violation> {
+    let lines = source.text.lines().enumerate();
+    let wide = lines.filter(|(index, line)| {
+        let comment = line.trim_start().strip_prefix("//");
+        let comment = comment.map(|text| text.trim_start_matches(['/', '!', ' ']));
+        comment.is_some_and(|text| !text.starts_with('|'))
+            && line.chars().count() > COLUMNS
+            && !source.is_inside_literal(index + 1)
+    });
+    wide.map(|(index, line)| {
+        let columns = line.chars().count();
+        let text = format!("a comment of {columns} columns, at most {COLUMNS}");
+        source.violation(index + 1, text)
+    })
+    .collect()
 }
 
 /// No file is too long.
@@ -149,6 +175,18 @@ mod tests {
     #[test]
     fn a_file_without_docs_fails() {
         assert_eq!(violations("fn f() {}\n")[0].1, "a file starts with `//!`");
+    }
+
+    #[test]
+    fn a_wide_comment_fails() {
+        let page = |line: &str| format!("//! D.\n{line}\nfn f() {{}}\n");
+        let wide = |columns| format!("    // {}", "é".repeat(columns - 7));
+        assert_eq!(violations(&page(&wide(COLUMNS))), []);
+        assert_eq!(violations(&page(&wide(COLUMNS + 1)))[0].0, 2);
+        let row = format!("/// | {} |", "x".repeat(COLUMNS));
+        assert_eq!(violations(&page(&row)), []);
+        let text = format!("const C: &str = \"\n{}\";", wide(COLUMNS + 1));
+        assert_eq!(violations(&page(&text)), []);
     }
 
     #[test]

@@ -91,6 +91,12 @@ impl Source {
             .len()
     }
 
+    /// Whether the line is inside a literal that began on an earlier one.
+    pub(crate) fn is_inside_literal(&self, line: usize) -> bool {
+        let around = |token: &Token| token.line < line && line <= token.last_line;
+        self.tokens.iter().any(around)
+    }
+
     /// Whether the line belongs to an item under `#[cfg(test)]`.
     pub(crate) fn is_test_line(&self, line: usize) -> bool {
         self.test_lines.iter().any(|range| range.contains(&line))

@@ -1,8 +1,9 @@
-//! `textbook`: the two pthread programs that every textbook has, unchanged, on the system's threads and on
-//! fibres.
+//! `textbook`: the two pthread programs that every textbook has, unchanged, on the system's threads
+//! and on fibres.
 //!
-//! Producers and consumers of a bounded buffer; and an echo server with a thread for each connection,
-//! under thousands of clients. Every message is looked at when it comes back; one that does not is a fault.
+//! Producers and consumers of a bounded buffer; and an echo server with a thread for each
+//! connection, under thousands of clients. Every message is looked at when it comes back; one that
+//! does not is a fault.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -128,8 +128,8 @@ impl Connection {
         self.unread && !self.closing && !self.is_full()
     }
 
-    /// After such an event calls `recv` until it finds nothing, and has the replies wait; stops when too
-    /// many of them do.
+    /// After such an event calls `recv` until it finds nothing, and has the replies wait; stops
+    /// when too many of them do.
     pub fn receive_now(&mut self) {
         let mut buffer = mem::take(&mut self.buffer);
         while self.can_receive_now() {

@@ -20,8 +20,8 @@ pub(super) fn tasks<C: Choice>(asked: Waits) -> anyhow::Result<Sample> {
     run(&C::start(asked.crowd.processors)?, async move {
         let contest = Contest::new(asked.crowd);
         let lock = Wanted::default();
-        let guest = visit(asked.pause, Arc::clone(&contest), Arc::clone(&lock));
-        let guest = tokio::spawn(guest);
+        let (visited, theirs) = (Arc::clone(&contest), Arc::clone(&lock));
+        let guest = tokio::spawn(visit(asked.pause, visited, theirs, Visits::begin()));
         let start = |index| tokio::spawn(barge(asked, contest.contender(index), Arc::clone(&lock)));
         let joins: Vec<_> = (0..asked.crowd.threads).map(start).collect();
         let referee = contest.begin()?;
@@ -49,15 +49,16 @@ async fn barge(asked: Waits, mut contender: Contender, lock: Wanted) {
     }
 }
 
-/// The life of the guest; returns what it has seen.
-async fn visit(pause: Duration, contest: Arc<Contest>, lock: Wanted) -> Visits {
-    let mut visits = Visits::begin();
-    while contest.goes_on() {
+/// The life of the guest; returns what it has seen, at least one visit.
+async fn visit(pause: Duration, contest: Arc<Contest>, lock: Wanted, mut visits: Visits) -> Visits {
+    loop {
         time::sleep(pause).await;
         let asked = Instant::now();
         let held = lock.lock().await;
         visits.acquired(asked);
         drop(held);
+        if !contest.goes_on() {
+            return visits;
+        }
     }
-    visits
 }

@@ -62,7 +62,8 @@ pub(crate) fn blocking<B: Blocking, L: Lock>(asked: Waits) -> anyhow::Result<Sam
         let contest = Contest::new(asked.crowd);
         let lock = Arc::new(CachePadded::new(L::free()));
         let (visited, theirs) = (Arc::clone(&contest), Arc::clone(&lock));
-        let guest = B::spawn(move || visit::<B, L>(asked.pause, &visited, &theirs));
+        let visits = Visits::begin();
+        let guest = B::spawn(move || visit::<B, L>(asked.pause, &visited, &theirs, visits));
         let start = |index| {
             let (contender, lock) = (contest.contender(index), Arc::clone(&lock));
             B::spawn(move || barge::<B, L>(asked, contender, &lock))
@@ -91,22 +92,29 @@ fn barge<B: Blocking, L: Lock>(asked: Waits, mut contender: Contender, lock: &L)
     }
 }
 
-/// The life of the guest; returns what it has seen.
-fn visit<B: Blocking, L: Lock>(pause: Duration, contest: &Contest, lock: &L) -> Visits {
-    let mut visits = Visits::begin();
-    while contest.goes_on() {
+/// The life of the guest; returns what it has seen: at least one visit, because a
+/// busy machine may let it run for the first time when the contest is over.
+fn visit<B: Blocking, L: Lock>(
+    pause: Duration,
+    contest: &Contest,
+    lock: &L,
+    mut visits: Visits,
+) -> Visits {
+    loop {
         B::sleep(pause);
         let asked = Instant::now();
         lock.locked(|| visits.acquired(asked));
+        if !contest.goes_on() {
+            return visits;
+        }
     }
-    visits
 }
 
 /// What the guest has seen.
 pub(crate) struct Visits {
     /// How long it waited each time.
     waits: Vec<Duration>,
-    /// When it had the mutex last, or came.
+    /// When it had the mutex last; at first, when it was sent for.
     last: Instant,
     /// The longest time between two acquisitions.
     gap: Duration,

@@ -1,23 +1,21 @@
-/* pthread_mutexattr_setprotocol, pthread_mutexattr_setrobust, pthread_mutexattr_setpshared, sem_init: ENOTSUP for what fibres do not offer. */
+/* pthread_mutexattr_setprotocol, pthread_cond_wait: ENOTSUP for what fibres do not offer. */
 #include "../check.h"
 
 static void test(void)
 {
-    pthread_mutexattr_t mutex;
-    pthread_condattr_t cond;
-    pthread_rwlockattr_t lock;
-    pthread_barrierattr_t barrier;
-    OK(pthread_mutexattr_init(&mutex));
-    IS(pthread_mutexattr_setprotocol(&mutex, PTHREAD_PRIO_INHERIT), ENOTSUP);
-    IS(pthread_mutexattr_setprotocol(&mutex, PTHREAD_PRIO_PROTECT), ENOTSUP);
-    IS(pthread_mutexattr_setrobust(&mutex, PTHREAD_MUTEX_ROBUST), ENOTSUP);
-    IS(pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED), ENOTSUP);
-    OK(pthread_condattr_init(&cond));
-    IS(pthread_condattr_setpshared(&cond, PTHREAD_PROCESS_SHARED), ENOTSUP);
-    OK(pthread_rwlockattr_init(&lock));
-    IS(pthread_rwlockattr_setpshared(&lock, PTHREAD_PROCESS_SHARED), ENOTSUP);
-    OK(pthread_barrierattr_init(&barrier));
-    IS(pthread_barrierattr_setpshared(&barrier, PTHREAD_PROCESS_SHARED), ENOTSUP);
+    pthread_mutexattr_t attr;
+    pthread_mutex_t shared;
+    pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+    OK(pthread_mutexattr_init(&attr));
+    IS(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT), ENOTSUP);
+    IS(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_PROTECT), ENOTSUP);
+    /* A condition variable of this process with a mutex of several. */
+    OK(pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED));
+    OK(pthread_mutex_init(&shared, &attr));
+    OK(pthread_mutex_lock(&shared));
+    IS(pthread_cond_wait(&cond, &shared), ENOTSUP);
+    OK(pthread_mutex_unlock(&shared));
+    OK(pthread_mutex_destroy(&shared));
 }
 
 int main(void)

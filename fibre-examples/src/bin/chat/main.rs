@@ -1,5 +1,5 @@
-//! A WebSocket server in plain blocking style, over tungstenite: an echo under `/echo`, and under any
-//! other path a room, in which everybody hears what anybody says.
+//! A WebSocket server in plain blocking style, over tungstenite: an echo under `/echo`, and under
+//! any other path a room, in which everybody hears what anybody says.
 //!
 //! ```sh
 //! cargo run --release -p fibre-examples --bin chat
@@ -8,13 +8,13 @@
 //!
 //! A connection has two fibres. One reads: it owns tungstenite's `WebSocket`. The other writes: it
 //! owns the sending direction of the socket, and gets whole frames through a bounded channel, the
-//! connection's *outbox*, from its reader, and from the readers of all others in the room. So frames
-//! never mix, nobody waits for a lock in order to speak, and a connection that waits for its
+//! connection's *outbox*, from its reader, and from the readers of all others in the room. So
+//! frames never mix, nobody waits for a lock in order to speak, and a connection that waits for its
 //! client to read holds up nobody: who is so slow that its outbox is full is put out.
 //!
-//! Handshakes, messages, outboxes, and the time that a client has to take what is written to it are bounded. Whoever says nothing for
-//! `--idle-timeout` is pinged, and put out if that brings no answer. When the server is
-//! stopped, all clients are told so by a close frame.
+//! Handshakes, messages, outboxes, and the time that a client has to take what is written to it are
+//! bounded. Whoever says nothing for `--idle-timeout` is pinged, and put out if that brings no
+//! answer. When the server is stopped, all clients are told so by a close frame.
 //!
 //! | file | its one idea |
 //! |---|---|

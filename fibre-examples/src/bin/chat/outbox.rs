@@ -27,7 +27,8 @@ pub(crate) fn encode(frame: Frame) -> io::Result<Bytes> {
 }
 
 /// Writes what comes until nobody can send any more, and ends the direction: the writer's life. If
-/// the client does not take a piece within `timeout`, or is gone, that ends the connection at once, for the reader, too.
+/// the client does not take a piece within `timeout`, or is gone, that ends the connection at once,
+/// for the reader, too.
 pub(crate) fn write_all(mut stream: &TcpStream, outbox: Receiver<Bytes>, timeout: Duration) {
     while let Ok(frame) = outbox.recv() {
         // All of it, in however many small parts the client takes it.

@@ -1,7 +1,7 @@
 //! One client: the fibre that reads.
 //!
-//! It runs the handshake, takes messages, and answers or passes them on. The fibre that writes ends when
-//! nobody holds an end of the outbox any more that can send, which is when this one has ended
+//! It runs the handshake, takes messages, and answers or passes them on. The fibre that writes ends
+//! when nobody holds an end of the outbox any more that can send, which is when this one has ended
 //! and has left its room; so the last frame is written, and no fibre is left.
 
 use std::io::{self, Read};

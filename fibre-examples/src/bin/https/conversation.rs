@@ -1,7 +1,7 @@
 //! What is said with one client: a handshake, requests and answers, and a farewell.
 //!
-//! Nothing here knows whether a fibre or a thread runs it: the socket is whatever reads, writes, and has
-//! time-outs. Reading from the TLS stream reads from the socket, and may also write there
+//! Nothing here knows whether a fibre or a thread runs it: the socket is whatever reads, writes,
+//! and has time-outs. Reading from the TLS stream reads from the socket, and may also write there
 //! (alerts, answers to a change of keys), all of it blocking.
 
 use std::io::ErrorKind::UnexpectedEof;
@@ -165,7 +165,8 @@ impl Service {
             let mut buffer = [0; 2048];
             let room = (LONGEST_HEAD - input.len()).min(buffer.len());
             let count = match stream.read(&mut buffer[..room]) {
-                // Without close_notify; nothing was cut off by that. So it is when the server stops.
+                // Without close_notify; nothing was cut off by that. So it is when the server
+                // stops.
                 Err(error) if error.kind() == UnexpectedEof && input.is_empty() => 0,
                 count => count?,
             };

@@ -11,8 +11,8 @@
 //!
 //! It is meant to stand in the open. A handshake has a deadline for all of it, and so has a
 //! request's head; a connection that rests, or whose client does not read, has a time-out; and
-//! there are bounds for a head's size and for the number of connections. Every connection that ends well
-//! ends with TLS' close_notify, also when the server is stopped.
+//! there are bounds for a head's size and for the number of connections. Every connection that ends
+//! well ends with TLS' close_notify, also when the server is stopped.
 //!
 //! `--threads` runs the same code, by the type of the socket, with a thread per connection and
 //! std's blocking sockets, which are given the same deadlines. `tls-cost` compares the two.

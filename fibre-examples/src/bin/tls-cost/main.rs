@@ -5,11 +5,11 @@
 //! cargo run --release -p fibre-examples --bin tls-cost
 //! ```
 //!
-//! It starts `https`, which lies beside it, once with fibres and once with `--threads`, in turns, and asks
-//! it in two ways: a connection with a handshake for each request, and one connection for many
-//! requests. The clients are fibres of one processor, and the same each time. What is told is the
-//! median of the rounds; the CPU time is the server's alone, so that neither the clients' nor who
-//! else is busy on the machine counts.
+//! It starts `https`, which lies beside it, once with fibres and once with `--threads`, in turns,
+//! and asks it in two ways: a connection with a handshake for each request, and one connection for
+//! many requests. The clients are fibres of one processor, and the same each time. What is told is
+//! the median of the rounds; the CPU time is the server's alone, so that neither the clients' nor
+//! who else is busy on the machine counts.
 //!
 //! | file | its one idea |
 //! |---|---|

@@ -13,7 +13,7 @@ use std::os::unix::net::SocketAddr;
 use std::path::Path;
 use std::slice;
 
-/// How new sockets are made.
+/// The flags of new sockets.
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
 /// A new non-blocking socket.
@@ -42,9 +42,9 @@ pub fn to_kernel(address: &SocketAddr) -> io::Result<SocketAddrUnix> {
     }
 }
 
-/// An address as std has it; none is that of a socket without a name. (`rustix` takes that for an
-/// abstract one, and panics at a path of 108 bytes, which any peer may have; std has no words for
-/// such a path either, so it counts as no name.)
+/// An address as std has it; `None` is that of a socket without a name. (`rustix` takes such an
+/// address for an abstract one, and panics at a path of 108 bytes, which any peer may have. std
+/// cannot express such a path either, so it counts as no name.)
 pub fn to_std(address: Option<SocketAddrAny>) -> io::Result<SocketAddr> {
     let name = address.as_ref().map_or(&[][..], name_of);
     match name {
@@ -58,7 +58,7 @@ pub fn to_std(address: Option<SocketAddrAny>) -> io::Result<SocketAddr> {
     }
 }
 
-/// What follows the family in a Unix address.
+/// The bytes that follow the family in a Unix address.
 fn name_of(address: &SocketAddrAny) -> &[u8] {
     if address.address_family() != AddressFamily::UNIX {
         return &[];

@@ -1,21 +1,22 @@
-//! Who is at the other end of a Unix socket.
+//! The process at the other end of a Unix socket.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// The process at the other end, as it was when the connection was made. As std's type, which is
+/// The process at the other end, as it was when the connection was made. Like std's type, which is
 /// unstable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UCred {
-    /// The user.
+    /// The user's number.
     pub uid: u32,
-    /// The group.
+    /// The group's number.
     pub gid: u32,
-    /// The process; `None` if this process cannot see it, as it is in another namespace.
+    /// The process's number; `None` if this process cannot see it, as it is in another namespace.
     pub pid: Option<i32>,
 }
 
-/// Asks the kernel. (`rustix` takes zero for a process number that cannot be.)
+/// Asks the kernel for the peer's credentials. (`rustix` takes a process number of zero for
+/// impossible.)
 pub fn peer_credentials(socket: impl AsFd) -> io::Result<UCred> {
     let mut found = libc::ucred {
         pid: 0,

@@ -6,10 +6,10 @@ use super::address::{
 };
 use crate::net::Shutdown;
 use crate::net::endpoint::{Endpoint, RECEIVE, SEND};
-use crate::net::handles::{handle, limits};
+use crate::net::handles::{close, handle, limits};
 use crate::net::kinds::expect_any;
-use crate::patience::Patience;
 use crate::source::{Direction, Left};
+use crate::timeout::Timeout;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketAddrUnix, SocketType, recv, recvfrom, sendto};
@@ -22,16 +22,16 @@ use std::time::{Duration, Instant};
 
 /// A Unix socket for messages. See [`std::os::unix::net::UnixDatagram`].
 ///
-/// Messages are neither lost nor reordered: a sender waits while its receiver has as many as
-/// the system lets it have (`net.unix.max_dgram_qlen`). Connected senders are told by the kernel
-/// when there is room; those that are not, and use [`send_to`](Self::send_to), try again after
-/// pauses of up to 5 ms.
+/// Messages are neither lost nor reordered: a sender waits while its receiver has as many as the
+/// system lets it have (`net.unix.max_dgram_qlen`). The kernel tells connected senders when there
+/// is room. Unconnected ones, which use [`send_to`](Self::send_to), try again after pauses of up to
+/// 5 ms.
 ///
 /// ```
-/// use fibre_io::net::unix::UnixDatagram;
+/// use fibre::os::unix::net::UnixDatagram;
 ///
 /// let (left, right) = UnixDatagram::pair()?;
-/// let fibre = fibre_core::spawn(move || right.send(b"hello"));
+/// let fibre = fibre::spawn(move || right.send(b"hello"));
 /// let mut buffer = [0; 16];
 /// assert_eq!(left.recv(&mut buffer)?, 5);
 /// fibre.join().unwrap()?;
@@ -44,23 +44,24 @@ pub struct UnixDatagram {
 }
 
 handle!(UnixDatagram, std_net::UnixDatagram, Endpoint, expect_any);
+close!(UnixDatagram);
 limits!(UnixDatagram);
 
-/// Whether the receiving direction was ended. A blocking call would return then, but one that does
-/// not block says only that there is no message.
+/// Whether the receiving direction was ended. A blocking call would return then, but a non-blocking
+/// one says only that there is no message.
 fn has_ended(socket: BorrowedFd<'_>) -> bool {
     let mut asked = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
     let now = Timespec::default();
     poll(&mut asked, Some(&now)).is_ok() && asked[0].revents().contains(PollFlags::RDHUP)
 }
 
-/// What `take` takes; `None` if there is nothing, and nothing will come.
+/// The result of `take`; `None` if there is no message and none will come.
 fn before_the_end<T>(
     mut take: impl FnMut() -> Result<T, Errno>,
     has_ended: impl FnOnce() -> bool,
 ) -> Result<Option<T>, Errno> {
     match take() {
-        // Nothing comes after the end, but something may have come before it just now.
+        // Nothing comes after the end, but a message may have come just before it.
         Err(Errno::AGAIN) if has_ended() => match take() {
             Err(Errno::AGAIN) => Ok(None),
             taken => taken.map(Some),
@@ -98,7 +99,7 @@ impl UnixDatagram {
         Self::bind_kernel(&to_kernel(address)?)
     }
 
-    /// The common part.
+    /// The common part of both `bind` methods.
     fn bind_kernel(address: &SocketAddrUnix) -> io::Result<Self> {
         let socket = unix_socket(SocketType::DGRAM)?;
         rustix::net::bind(&socket, address)?;
@@ -120,7 +121,7 @@ impl UnixDatagram {
         Ok((Self { end: left }, Self { end: right }))
     }
 
-    /// Sets whom [`send`](Self::send) sends to. Blocks nothing.
+    /// Sets the address that [`send`](Self::send) sends to. Blocks nothing.
     ///
     /// # Errors
     ///
@@ -129,7 +130,7 @@ impl UnixDatagram {
         Ok(rustix::net::connect(&self.end, &of_path(path.as_ref())?)?)
     }
 
-    /// Sets whom [`send`](Self::send) sends to. Blocks nothing.
+    /// Sets the address that [`send`](Self::send) sends to. Blocks nothing.
     ///
     /// # Errors
     ///
@@ -138,7 +139,7 @@ impl UnixDatagram {
         Ok(rustix::net::connect(&self.end, &to_kernel(address)?)?)
     }
 
-    /// Waits for a message. What does not fit is lost. Blocks the fibre, or the thread if the
+    /// Waits for a message. Bytes that do not fit are lost. Blocks the fibre, or the thread if the
     /// caller is not a fibre.
     ///
     /// # Errors
@@ -158,7 +159,7 @@ impl UnixDatagram {
         self.receive_from(buffer, RECEIVE | RecvFlags::PEEK)
     }
 
-    /// The common part.
+    /// The common part of the forms that return the sender.
     fn receive_from(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<(usize, SocketAddr)> {
         let (length, from) = self.end.receiving(|fd| {
             let take = || recvfrom(fd, &mut *buffer, flags).map(|(length, _, from)| (length, from));
@@ -168,7 +169,7 @@ impl UnixDatagram {
         Ok((length, to_std(from)?))
     }
 
-    /// The common part of what does not ask for the sender.
+    /// The common part of the forms that do not ask for the sender.
     fn receive(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
         self.end.receiving(|fd| {
             let take = || recv(fd, &mut *buffer, flags).map(|(_, length)| length);
@@ -177,7 +178,7 @@ impl UnixDatagram {
         })
     }
 
-    /// Waits for a message. What does not fit is lost. Blocks the fibre (or thread).
+    /// Waits for a message. Bytes that do not fit are lost. Blocks the fibre (or thread).
     ///
     /// # Errors
     ///
@@ -195,8 +196,8 @@ impl UnixDatagram {
         self.receive(buffer, RECEIVE | RecvFlags::PEEK)
     }
 
-    /// Sends a message to the socket at a path. Blocks the fibre (or thread) while that has no
-    /// room; see the type.
+    /// Sends a message to the socket at a path. Blocks the fibre (or thread) while that socket has
+    /// no room; see the type.
     ///
     /// # Errors
     ///
@@ -205,8 +206,8 @@ impl UnixDatagram {
         self.send_to_kernel(buffer, &of_path(path.as_ref())?)
     }
 
-    /// Sends a message to the socket at an address. Blocks the fibre (or thread) while that has no
-    /// room; see the type.
+    /// Sends a message to the socket at an address. Blocks the fibre (or thread) while that socket
+    /// has no room; see the type.
     ///
     /// # Errors
     ///
@@ -215,16 +216,16 @@ impl UnixDatagram {
         self.send_to_kernel(buffer, &to_kernel(address)?)
     }
 
-    /// The common part. No event tells that another socket has room; and what is known of the one that this is
-    /// connected to says nothing about it.
+    /// The common part of sending to an address. No event reports that another socket has room, and
+    /// the readiness of the socket that this one is connected to says nothing about it.
     fn send_to_kernel(&self, buffer: &[u8], address: &SocketAddrUnix) -> io::Result<usize> {
-        let patience = Patience::Set(&self.end.writing);
+        let patience = Timeout::Set(&self.end.writing);
         let send = |fd: BorrowedFd<'_>| sendto(fd, buffer, SEND, address);
         self.end.source.io_untold(Direction::Write, patience, send)
     }
 
-    /// Sends a message to the socket it is connected to. Blocks the fibre (or thread) while that
-    /// has no room.
+    /// Sends a message to the socket that this one is connected to. Blocks the fibre (or thread)
+    /// while that socket has no room.
     ///
     /// # Errors
     ///
@@ -233,8 +234,8 @@ impl UnixDatagram {
         self.end.send(buffer)
     }
 
-    /// Ends one direction or both. Who waits in it is woken: receivers get messages of no bytes
-    /// from then on. Blocks nothing.
+    /// Ends one direction or both, and wakes the fibres that wait there. From then on receivers get
+    /// messages of no bytes. Blocks nothing.
     ///
     /// # Errors
     ///
@@ -243,7 +244,7 @@ impl UnixDatagram {
         self.end.shutdown(how)
     }
 
-    /// The address it is bound to.
+    /// The address that the socket is bound to.
     ///
     /// # Errors
     ///
@@ -252,7 +253,7 @@ impl UnixDatagram {
         of_this_end(&self.end)
     }
 
-    /// The address it is connected to.
+    /// The address that the socket is connected to.
     ///
     /// # Errors
     ///
@@ -266,7 +267,7 @@ impl UnixDatagram {
 mod tests {
     use super::*;
 
-    /// What comes between a try and the look whether all is over is not lost.
+    /// A message that comes between a try and the check for the end is not lost.
     #[test]
     fn the_last_message_is_received() {
         let queue = std::cell::Cell::new(None);

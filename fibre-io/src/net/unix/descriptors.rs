@@ -14,16 +14,16 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 /// The most descriptors that the kernel takes at once (`SCM_MAX_FD`).
 const MOST: usize = 253;
 
-/// Room for so many.
+/// The buffer space for that many.
 const SPACE: usize = rustix::cmsg_space!(ScmRights(MOST));
 
-/// What a call has received besides descriptors.
+/// The result of a receiving call, besides the descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Received {
-    /// So many bytes; 0 at the end.
+    /// How many bytes came; 0 at the end.
     pub bytes: usize,
-    /// Whether descriptors came that are lost, as this process may not have more.
+    /// Whether descriptors were lost, as this process may not have more.
     pub descriptors_lost: bool,
 }
 
@@ -45,9 +45,9 @@ pub fn send(end: &Endpoint, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io:
     })
 }
 
-/// Receives bytes, and descriptors, which other programs do not inherit. A read ends behind those that
-/// came with descriptors, and where the kernel tells who has sent them, before another one's: a
-/// short one says nothing.
+/// Receives bytes, and descriptors, which other programs do not inherit. A read ends behind the
+/// bytes that came with descriptors. Where the kernel names the sender, it also ends before another
+/// sender's bytes. So a short read proves nothing.
 pub fn receive(
     end: &Endpoint,
     buffer: &mut [u8],

@@ -3,10 +3,10 @@
 use super::address::{of_path, of_this_end, to_kernel, to_std, unix_socket};
 use super::{SocketAddr, UnixStream};
 use crate::net::acceptor::{Acceptor, BACKLOG};
-use crate::net::handles::handle;
+use crate::net::handles::{close_listener, handle};
 use crate::net::kinds::expect_unix_stream;
-use crate::patience::Patience;
 use crate::source::Source;
+use crate::timeout::Timeout;
 use rustix::net::{SocketAddrAny, SocketAddrUnix, SocketType};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 /// A Unix socket that accepts connections. See [`std::os::unix::net::UnixListener`].
 ///
 /// ```
-/// use fibre_io::net::unix::{UnixListener, UnixStream};
+/// use fibre::os::unix::net::{UnixListener, UnixStream};
 /// use std::io::{Read, Write};
 ///
 /// let path = std::env::temp_dir().join(format!("fibre-doc-{}.socket", std::process::id()));
 /// let listener = UnixListener::bind(&path)?;
-/// let server = fibre_core::spawn(move || listener.accept()?.0.write_all(b"hello"));
+/// let server = fibre::spawn(move || listener.accept()?.0.write_all(b"hello"));
 /// let mut text = String::new();
 /// UnixStream::connect(&path)?.read_to_string(&mut text)?;
 /// assert_eq!(text, "hello");
@@ -31,10 +31,10 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// The file at its path stays when it is dropped, as std's does.
+/// Dropping it leaves the file at its path in place, as std does.
 #[derive(Debug)]
 pub struct UnixListener {
-    /// The socket and what accepting needs.
+    /// The acceptor on the socket.
     end: Acceptor,
 }
 
@@ -44,6 +44,7 @@ handle!(
     Acceptor,
     expect_unix_stream
 );
+close_listener!(UnixListener);
 
 impl UnixListener {
     /// Makes a socket at a path, and listens. Blocks nothing.
@@ -64,7 +65,7 @@ impl UnixListener {
         Self::bind_kernel(&to_kernel(address)?)
     }
 
-    /// The common part.
+    /// The common part of both `bind` methods.
     fn bind_kernel(address: &SocketAddrUnix) -> io::Result<Self> {
         let socket = unix_socket(SocketType::STREAM)?;
         rustix::net::bind(&socket, address)?;
@@ -82,7 +83,7 @@ impl UnixListener {
     /// descriptors or memory, as of [`TcpListener::accept`](crate::net::TcpListener::accept);
     /// `ConnectionAborted` after [`close`](Self::close).
     pub fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
-        self.end.accept(Patience::Endless, accepted)
+        self.end.accept(Timeout::Endless, accepted)
     }
 
     /// Waits for a connection for `timeout` at most; a connection that is there already is
@@ -92,7 +93,7 @@ impl UnixListener {
     ///
     /// As [`accept`](Self::accept); `TimedOut`.
     pub fn accept_timeout(&self, timeout: Duration) -> io::Result<(UnixStream, SocketAddr)> {
-        self.end.accept(Patience::within(timeout), accepted)
+        self.end.accept(Timeout::within(timeout), accepted)
     }
 
     /// Waits for a connection until `deadline` at most; a connection that is there already is
@@ -102,7 +103,7 @@ impl UnixListener {
     ///
     /// As [`accept`](Self::accept); `TimedOut`.
     pub fn accept_until(&self, deadline: Instant) -> io::Result<(UnixStream, SocketAddr)> {
-        self.end.accept(Patience::Until(deadline), accepted)
+        self.end.accept(Timeout::Until(deadline), accepted)
     }
 
     /// The connections, one after the other, without end.
@@ -110,7 +111,7 @@ impl UnixListener {
         Incoming(self)
     }
 
-    /// The address it listens on.
+    /// The address that the socket listens on.
     ///
     /// # Errors
     ///
@@ -120,7 +121,7 @@ impl UnixListener {
     }
 }
 
-/// A stream of what was accepted, and its peer's address.
+/// Makes a stream of an accepted socket, with its peer's address.
 fn accepted(
     source: Source,
     address: Option<SocketAddrAny>,

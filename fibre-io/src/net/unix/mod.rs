@@ -1,10 +1,19 @@
-//! Unix sockets, after `std::os::unix::net`: the same names, the same meanings, but what blocks is
-//! the fibre. See [`net`](super) for the differences.
+//! Unix sockets after `std::os::unix::net`: the same names and meanings, but calls block the fibre.
+//! See [`net`](super) for the differences.
 //!
 //! Addresses are std's, also abstract ones ([`std::os::linux::net::SocketAddrExt`]).
 //!
-//! What no event tells of is tried again after a pause: connecting to a listener whose
-//! queue is full, and sending from an unconnected socket to one that is full.
+//! Two calls whose success no event reports are tried again after pauses: connecting to a listener
+//! whose queue is full, and sending from an unconnected socket to a full one.
+//!
+//! Files:
+//!
+//! * `stream`: a connection between processes of one machine;
+//! * `listener`: a socket that accepts these;
+//! * `datagram`: a socket for messages;
+//! * `address`: addresses, from std's form to the kernel's and back;
+//! * `credentials`: the process at the other end;
+//! * `descriptors`: descriptors that are sent along with bytes (`SCM_RIGHTS`).
 
 mod address;
 mod credentials;

@@ -7,12 +7,12 @@ use super::{SocketAddr, UCred};
 use crate::copy::{CopyFrom, CopyTo, Duplex, Origin};
 use crate::net::Shutdown;
 use crate::net::endpoint::Endpoint;
-use crate::net::handles::{handle, limits, stream};
+use crate::net::handles::{close, handle, limits, stream};
 use crate::net::kinds::expect_unix_stream;
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
-use crate::patience::Patience;
 use crate::retry::Retry;
 use crate::source::{Direction, Source};
+use crate::timeout::Timeout;
 use fibre_core::cancellation_point;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketAddrUnix, SocketType};
@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 /// A Unix stream. See [`std::os::unix::net::UnixStream`]; `&UnixStream` reads and writes, too.
 ///
 /// ```
-/// use fibre_io::net::unix::UnixStream;
+/// use fibre::os::unix::net::UnixStream;
 /// use std::io::{Read, Write};
 ///
 /// let (mut left, mut right) = UnixStream::pair()?;
-/// let fibre = fibre_core::spawn(move || right.write_all(b"hello"));
+/// let fibre = fibre::spawn(move || right.write_all(b"hello"));
 /// let mut text = String::new();
 /// left.read_to_string(&mut text)?;
 /// assert_eq!(text, "hello");
@@ -40,8 +40,8 @@ use std::time::{Duration, Instant};
 /// Descriptors that a peer sends along with its bytes are closed unseen by reads;
 /// [`recv_fds`](Self::recv_fds) takes them.
 ///
-/// The kernel tells nobody when the *peer* ends its reading direction (`shutdown(Read)`) while
-/// this end waits for room to write: the fibre then waits until the peer closes, where a blocking
+/// The kernel reports no event when the *peer* ends its reading direction (`shutdown(Read)`) while
+/// this end waits for room to write. The fibre then waits until the peer closes, where a blocking
 /// thread would get `BrokenPipe` at once.
 #[derive(Debug)]
 pub struct UnixStream {
@@ -55,6 +55,7 @@ handle!(
     Endpoint,
     expect_unix_stream
 );
+close!(UnixStream);
 limits!(UnixStream);
 stream!(UnixStream, read_with_descriptors);
 
@@ -73,14 +74,14 @@ impl UnixStream {
     ///
     /// Those of the system calls.
     pub fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
-        Self::connect_kernel(&of_path(path.as_ref())?, Patience::Endless)
+        Self::connect_kernel(&of_path(path.as_ref())?, Timeout::Endless)
     }
 
     /// Connects to the listener at an address, which may be abstract. Blocks the fibre (or thread)
     /// while the listener's queue is full.
     ///
     /// ```
-    /// use fibre_io::net::unix::{SocketAddr, UnixListener, UnixStream};
+    /// use fibre::os::unix::net::{SocketAddr, UnixListener, UnixStream};
     /// use std::os::linux::net::SocketAddrExt;
     ///
     /// let name = format!("fibre-doc-{}", std::process::id());
@@ -96,21 +97,22 @@ impl UnixStream {
     ///
     /// Those of the system calls.
     pub fn connect_addr(address: &SocketAddr) -> io::Result<Self> {
-        Self::connect_kernel(&to_kernel(address)?, Patience::Endless)
+        Self::connect_kernel(&to_kernel(address)?, Timeout::Endless)
     }
 
-    /// Connects to the listener at an address, which may be abstract, waiting until `deadline` at most;
-    /// a past one tries once. Blocks the fibre (or thread) while the listener's queue is full.
+    /// Connects to the listener at an address, which may be abstract, waiting until `deadline` at
+    /// most; a past deadline tries once. Blocks the fibre (or thread) while the listener's queue is
+    /// full.
     ///
     /// # Errors
     ///
     /// Those of the system calls; `TimedOut`.
     pub fn connect_until(address: &SocketAddr, deadline: Instant) -> io::Result<Self> {
-        Self::connect_kernel(&to_kernel(address)?, Patience::Until(deadline))
+        Self::connect_kernel(&to_kernel(address)?, Timeout::Until(deadline))
     }
 
-    /// The common part.
-    fn connect_kernel(address: &SocketAddrUnix, patience: Patience<'_>) -> io::Result<Self> {
+    /// The common part of connecting.
+    fn connect_kernel(address: &SocketAddrUnix, patience: Timeout<'_>) -> io::Result<Self> {
         cancellation_point()?;
         let socket = unix_socket(SocketType::STREAM)?;
         let mut retry = Retry::new(patience);
@@ -138,12 +140,12 @@ impl UnixStream {
         Ok((Self::from_source(left), Self::from_source(right)))
     }
 
-    /// Writes some bytes, and with the first of them sends descriptors, which the peer then has, too: 253 at
-    /// most. Blocks as a write.
+    /// Writes some bytes, and with the first of them sends at most 253 descriptors, which the peer
+    /// then has, too. Blocks like a write.
     ///
     /// ```
-    /// use fibre_io::net::unix::UnixStream;
-    /// use fibre_io::pipe::{PipeReader, pipe};
+    /// use fibre::os::unix::net::UnixStream;
+    /// use fibre::io::{PipeReader, pipe};
     /// use std::io::{Read, Write};
     /// use std::os::fd::AsFd;
     ///
@@ -161,14 +163,14 @@ impl UnixStream {
     ///
     /// # Errors
     ///
-    /// Those of writing; `InvalidInput` for more descriptors, or without a byte; `ETOOMANYREFS` for more
-    /// on their way than this process may have open.
+    /// Those of writing; `InvalidInput` for more descriptors, or without a byte; `ETOOMANYREFS` for
+    /// more descriptors on their way than this process may have open.
     pub fn send_fds(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
         descriptors::send(&self.end, bytes, descriptors)
     }
 
-    /// Reads some bytes, and appends the descriptors that came with them; programs that are started do not
-    /// inherit these. Blocks as a read.
+    /// Reads some bytes, and appends the descriptors that came with them to `descriptors`; started
+    /// programs do not inherit these. Blocks like a read.
     ///
     /// # Errors
     ///
@@ -199,11 +201,11 @@ impl UnixStream {
         of_other_end(&self.end)
     }
 
-    /// Who made the other end.
+    /// The credentials of the process that made the other end.
     ///
     /// # Errors
     ///
-    /// `Unsupported` if the descriptor is that of something else.
+    /// `Unsupported` if the descriptor is not a Unix socket.
     pub fn peer_cred(&self) -> io::Result<UCred> {
         peer_credentials(&self.end)
     }

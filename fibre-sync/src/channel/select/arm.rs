@@ -1,9 +1,9 @@
 //! One of the operations that a selection chooses from.
 //!
-//! An arm has a [`Place`] of its own, which enters its channel's line while the selection
-//! waits; all places of a selection show the same waiter to those who come by, so only one of
-//! them can be claimed. The arm's value lies in the hands of its place all the time: what is
-//! to be sent until it is, what is received from then on.
+//! An arm has a [`Place`] of its own, which enters its channel's line while the selection waits.
+//! All places of a selection have the same waiter, so wakers can claim only one of them. The arm's
+//! value always lies in its place's slot: the value to be sent until it is sent, or the received
+//! value from then on.
 
 use crate::channel::errors::{RecvError, SendError};
 use crate::channel::receiver::Receiver;
@@ -11,11 +11,11 @@ use crate::channel::sender::Sender;
 use crate::channel::shared::{Channel, Held};
 use crate::channel::state::{Afterwards, Offered, Place, State, Taken};
 use crate::wait_list::WaitList;
+use fibre_core::internal::{Resume, Waiter};
 use fibre_core::sync::Framed;
-use fibre_core::{Resume, Waiter};
 use std::cell::Cell;
 
-/// Which way the value goes.
+/// The way that the value goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Into the channel.
@@ -24,11 +24,11 @@ pub(crate) enum Way {
     Out,
 }
 
-/// What is to be done once all locks have been given back.
+/// The work that is left once all locks have been given back.
 enum Duty<T> {
     /// A receiver has got the value.
     Receiver(Resume),
-    /// What comes after a value has been taken.
+    /// A value has been taken; this is the receiver's work after it.
     Afterwards(Afterwards<T>),
 }
 
@@ -79,7 +79,7 @@ pub(crate) trait Arm {
     unsafe fn enter(&self, waiter: &Waiter, token: u32);
     /// Leaves the line, if it still stands there. Takes the lock for itself.
     fn leave(&self);
-    /// Notes that it was chosen by somebody who came by.
+    /// Records that a waker has chosen it.
     fn note_chosen(&self);
     /// Does what was left to be done after the locks have been given back.
     fn carry_out(&self);
@@ -118,6 +118,16 @@ impl<'a, T> Operation<'a, T> {
             held: Cell::new(None),
             duty: Cell::new(None),
         }
+    }
+
+    /// An arm that receives.
+    pub(crate) fn receiving(receiver: &'a Receiver<T>) -> Self {
+        Self::new(receiver.channel(), Way::Out, None)
+    }
+
+    /// An arm that sends this value.
+    pub(crate) fn sending(sender: &'a Sender<T>, value: T) -> Self {
+        Self::new(sender.channel(), Way::In, Some(value))
     }
 
     /// Takes the value: what could not be sent, or was received.
@@ -223,11 +233,13 @@ impl<T> Arm for Operation<'_, T> {
     unsafe fn enter(&self, waiter: &Waiter, token: u32) {
         // SAFETY: as in `attempt`.
         let state = unsafe { &mut *self.channel.state() };
-        self.place.enter(self.line(state), waiter, token);
+        // SAFETY: passed on.
+        unsafe { self.place.enter(self.line(state), waiter, token) };
     }
 
     fn leave(&self) {
-        self.place.leave(self.line(&mut self.channel.lock()));
+        // SAFETY: an arm has one line.
+        unsafe { self.place.leave(self.line(&mut self.channel.lock())) };
     }
 
     fn note_chosen(&self) {
@@ -247,52 +259,105 @@ impl<T> Arm for Operation<'_, T> {
 /// channel's line only once:
 ///
 /// ```compile_fail,E0499
-/// use fibre_sync::channel::{arms, unbounded};
+/// use fibre::channel::{arms, unbounded};
 ///
 /// let (_sender, receiver) = unbounded::<u8>();
 /// let mut arm = arms::RecvArm::new(&receiver);
 /// arms::select_among([arm.candidate(), arm.candidate()], arms::Patience::None);
 /// ```
+///
+/// Nor can what has come of an arm be asked for twice, as the value has gone with the first answer:
+///
+/// ```compile_fail,E0382
+/// use fibre::channel::{arms, unbounded};
+///
+/// let (sender, _receiver) = unbounded();
+/// let arm = arms::SendArm::new(&sender, 1);
+/// assert!(arm.result().is_none());
+/// assert!(arm.result().is_none());
+/// ```
 pub struct Candidate<'s>(pub(crate) &'s dyn Arm);
 
+/// The one selection that an arm may stand in: its value may be gone after that.
+#[derive(Debug, Default)]
+struct Once {
+    /// Whether it has stood in one.
+    spent: bool,
+}
+
+impl Once {
+    /// Enters the one selection.
+    ///
+    /// # Panics
+    ///
+    /// If it is the second one.
+    fn enter(&mut self) {
+        let spent = std::mem::replace(&mut self.spent, true);
+        assert!(!spent, "an arm of `select!` stands in one selection only");
+    }
+}
+
 /// An arm of `select!` that receives.
-pub struct RecvArm<'a, T>(pub(crate) Operation<'a, T>);
+pub struct RecvArm<'a, T> {
+    operation: Operation<'a, T>,
+    once: Once,
+}
 
 impl<'a, T> RecvArm<'a, T> {
     /// Receives from this channel.
     pub fn new(receiver: &'a Receiver<T>) -> Self {
-        Self(Operation::new(receiver.channel(), Way::Out, None))
+        Self {
+            operation: Operation::receiving(receiver),
+            once: Once::default(),
+        }
     }
 
     /// Itself, among others.
+    ///
+    /// # Panics
+    ///
+    /// If it has stood in a selection before.
     pub fn candidate(&mut self) -> Candidate<'_> {
-        Candidate(&self.0)
+        self.once.enter();
+        Candidate(&self.operation)
     }
 
     /// What has come of it, if it was chosen.
-    pub fn result(&self) -> Option<Result<T, RecvError>> {
-        let chosen = self.0.is_chosen();
-        chosen.then(|| self.0.take().ok_or(RecvError))
+    pub fn result(self) -> Option<Result<T, RecvError>> {
+        let chosen = self.operation.is_chosen();
+        chosen.then(|| self.operation.take().ok_or(RecvError))
     }
 }
 
 /// An arm of `select!` that sends.
-pub struct SendArm<'a, T>(pub(crate) Operation<'a, T>);
+pub struct SendArm<'a, T> {
+    operation: Operation<'a, T>,
+    once: Once,
+}
 
 impl<'a, T> SendArm<'a, T> {
     /// Sends this value into this channel.
     pub fn new(sender: &'a Sender<T>, value: T) -> Self {
-        Self(Operation::new(sender.channel(), Way::In, Some(value)))
+        Self {
+            operation: Operation::sending(sender, value),
+            once: Once::default(),
+        }
     }
 
     /// Itself, among others.
+    ///
+    /// # Panics
+    ///
+    /// If it has stood in a selection before.
     pub fn candidate(&mut self) -> Candidate<'_> {
-        Candidate(&self.0)
+        self.once.enter();
+        Candidate(&self.operation)
     }
 
     /// What has come of it, if it was chosen.
-    pub fn result(&self) -> Option<Result<(), SendError<T>>> {
-        self.0.is_chosen().then(|| match self.0.take() {
+    pub fn result(self) -> Option<Result<(), SendError<T>>> {
+        let chosen = self.operation.is_chosen();
+        chosen.then(|| match self.operation.take() {
             Some(value) => Err(SendError(value)),
             None => Ok(()),
         })

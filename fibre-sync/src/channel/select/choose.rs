@@ -9,14 +9,15 @@
 //! selections that could serve each other find each other, and none finds itself. All locks
 //! are held for a few instructions for each arm.
 //!
-//! All places show the same waiter, and whoever claims it, by one of them, has carried out
-//! that arm when the selection goes on, or has closed its channel. So a wake is never meant
-//! for another: there is nothing to be passed on. The other places leave their lines before
-//! the waiter's frame ends.
+//! All places have the same waiter. The waker that claims it by one of them has carried out that
+//! arm when the selection goes on, or has closed its channel. So a wake-up is never meant for
+//! another waiter, and need not be passed on. The other places leave their lines before the
+//! waiter's frame ends.
 
 use super::arm::Arm;
+use fibre_core::internal::{Limit, Outcome, Waiter, park_among, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Awaited, Limit, Outcome, WaitKind, Waiter, park_among, yield_point};
+use fibre_core::{WaitKind, WaitObject};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Waits until one of the arms has been carried out, and is the chosen one, or the limit comes
@@ -30,7 +31,7 @@ pub(crate) fn choose(arms: &mut [&dyn Arm], limit: Limit) -> Outcome {
     let arms = &*arms;
     let start = turn(arms.len());
     let publish = |waiter: &Waiter| publish(arms, start, waiter);
-    let awaited = Awaited::placeless(WaitKind::Select);
+    let awaited = WaitObject::placeless(WaitKind::Select);
     let stays = planted("select: an arm stays in its line");
     let withdraw = |_: &Waiter| arms.iter().skip(stays.into()).for_each(|arm| arm.leave());
     // SAFETY: the waiter is reached by the arms' places only, each under its channel's lock; if
@@ -74,10 +75,10 @@ fn publish(arms: &[&dyn Arm], start: usize, waiter: &Waiter) -> bool {
     !ready
 }
 
-/// Where to begin, below `arms`: multiples of the golden ratio, which are spread evenly also
-/// for those who take every second or third of them.
+/// Where to begin, below `arms`: multiples of the golden ratio, which are spread evenly also if a
+/// caller takes only every second or third of them.
 fn turn(arms: usize) -> usize {
-    /// How many selections there have been, more or less: nobody minds one that is lost.
+    /// How many selections there have been, more or less: a lost count does no harm.
     static COUNT: AtomicU32 = AtomicU32::new(0);
     // Whatever a model does has to repeat.
     let count = if cfg!(loom) {

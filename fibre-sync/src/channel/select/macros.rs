@@ -7,7 +7,8 @@
 
 use super::arm::Candidate;
 use super::choose::{choose, choose_now};
-use fibre_core::{Limit, cancellation_point};
+use fibre_core::cancellation_point;
+use fibre_core::internal::Limit;
 use std::time::{Duration, Instant};
 
 /// How long a selection waits.
@@ -54,9 +55,9 @@ pub fn select_among<const ARMS: usize>(arms: [Candidate<'_>; ARMS], patience: Pa
     }
 }
 
-/// Carries out one of several operations of channels, or of one: the one that can be, or becomes so, first.
-/// If several can be carried out, which one it is differs from time to time, so that none
-/// is kept from its turn by the others.
+/// Carries out one of several operations of channels, or of one: the one that can be, or becomes
+/// so, first. If several can be carried out, which one it is differs from time to time, so that
+/// none is kept from its turn by the others.
 ///
 /// * `recv(receiver) -> pattern => body`: the pattern, which fits all values, is a
 ///   [`Result<T, RecvError>`](crate::channel::RecvError): a channel that is closed and empty is
@@ -77,13 +78,13 @@ pub fn select_among<const ARMS: usize>(arms: [Candidate<'_>; ARMS], patience: Pa
 /// before there is [`Select`](crate::channel::Select).
 ///
 /// ```
-/// use fibre_sync::channel::{rendezvous, unbounded};
-/// use fibre_sync::select;
+/// use fibre::channel::{rendezvous, unbounded};
+/// use fibre::select;
 /// use std::time::Duration;
 ///
 /// let (numbers, from_numbers) = unbounded();
 /// let (words, from_words) = rendezvous();
-/// let speaker = fibre_core::spawn(move || words.send("hello").is_ok());
+/// let speaker = fibre::spawn(move || words.send("hello").is_ok());
 ///
 /// let length = select! {
 ///     recv(from_numbers) -> number => number.unwrap_or(0),

@@ -2,6 +2,12 @@
 //!
 //! [`Select`] is for a number of them that is known at run time only. Where it is known, the
 //! macro [`select!`](crate::select) reads better and allocates nothing.
+//!
+//! Files:
+//!
+//! * `arm`: one of the operations that a selection chooses from;
+//! * `choose`: how a selection chooses an arm, and waits if it must;
+//! * `macros`: `select!`, written like a `match`.
 
 mod arm;
 mod choose;
@@ -15,7 +21,8 @@ use super::receiver::Receiver;
 use super::sender::Sender;
 use arm::{Arm, Operation, Way, typed};
 use choose::{choose, choose_now};
-use fibre_core::{Cancelled, Limit, Outcome, cancellation_point};
+use fibre_core::internal::{Limit, Outcome};
+use fibre_core::{Cancelled, cancellation_point};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -29,7 +36,7 @@ use std::time::{Duration, Instant};
 /// none is left, there is nothing to wait for, and all calls panic that could.
 ///
 /// ```
-/// use fibre_sync::channel::{Select, unbounded};
+/// use fibre::channel::{Select, unbounded};
 ///
 /// let channels: Vec<_> = (0..3).map(|_| unbounded()).collect();
 /// for (i, (sender, _)) in channels.iter().enumerate() {
@@ -68,15 +75,15 @@ impl<'a> Select<'a> {
 
     /// Adds receiving from this channel. Returns the index of the operation: they count from 0.
     pub fn recv<T>(&mut self, receiver: &'a Receiver<T>) -> usize {
-        self.add(RecvArm::new(receiver).0)
+        self.add(Operation::receiving(receiver))
     }
 
     /// Adds sending this value into this channel. Returns the index of the operation.
     pub fn send<T>(&mut self, sender: &'a Sender<T>, value: T) -> usize {
-        self.add(SendArm::new(sender, value).0)
+        self.add(Operation::sending(sender, value))
     }
 
-    /// One more.
+    /// Adds an arm, and returns its index.
     fn add<T>(&mut self, arm: Operation<'a, T>) -> usize {
         self.arms.push(Box::new(arm));
         self.arms.len() - 1
@@ -86,7 +93,7 @@ impl<'a> Select<'a> {
     /// it has been sent.
     ///
     /// ```
-    /// use fibre_sync::channel::{Select, bounded, unbounded};
+    /// use fibre::channel::{Select, bounded, unbounded};
     ///
     /// let ((full, _receiver), (answers, receiver)) = (bounded(0), unbounded());
     /// answers.send(2).unwrap();
@@ -177,7 +184,7 @@ impl<'a> Select<'a> {
             .map_err(|_| Cancelled)
     }
 
-    /// The common part.
+    /// The form that all with a limit share.
     fn select_within(&mut self, limit: Limit) -> Result<SelectedOperation<'_>, SelectTimeoutError> {
         let outcome = self.choose(limit);
         self.chosen().ok_or(match outcome {

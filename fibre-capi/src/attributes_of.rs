@@ -1,0 +1,303 @@
+//! What a program may ask of a fibre that exists, and what it may change: attributes, name,
+//! scheduling.
+
+use crate::attr::{fibre_attr_t, is_priority_of, read_name};
+use crate::boundary::{contain, keep_errno, number_of};
+use crate::init;
+use crate::main_thread;
+use crate::record::{NAME, Record, Refused, fibre_t};
+use fibre_core::internal::{processors, stack_bounds};
+use fibre_core::stack_used;
+use std::ffi::{c_char, c_int, c_void};
+use std::mem;
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Runs `f` with the record behind a handle; `ESRCH` if there is none.
+fn with(thread: fibre_t, f: impl FnOnce(&Record) -> c_int) -> c_int {
+    contain(|| Record::with(thread, |record, _| f(record))).unwrap_or_else(Refused::number)
+}
+
+/// `pthread_getattr_np`: the attributes of a fibre, or of a plain thread. Where the stack lies is
+/// known of the caller and of plain threads; of other fibres it is null, with the size that stacks
+/// have. `ESRCH` if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getattr(thread: fibre_t, attr: *mut fibre_attr_t) -> c_int {
+    let own = crate::record::of_caller().handle() == thread;
+    let (of_thread, guard) = match contain(|| Record::with_thread(thread, stack_of_thread)) {
+        Err(refused) => return refused.number(),
+        Ok(None) => (None, None),
+        Ok(Some(Err(number))) => return number,
+        Ok(Some(Ok((stack, guard)))) => (Some(stack), Some(guard)),
+    };
+    with(thread, |record| {
+        let about = record.about(|about| *about);
+        let stack = match about.stack {
+            _ if of_thread.is_some() => of_thread,
+            (0, 0) if own => stack_bounds(),
+            (0, 0) => None,
+            (start, end) => Some(start..end),
+        };
+        let (policy, priority) = about.scheduling;
+        let attributes = fibre_attr_t::of_running(record.is_detached(), stack)
+            .with_guard(guard)
+            .with_scheduling(policy, priority)
+            .with_name(about.name);
+        // SAFETY: the caller's place for them.
+        unsafe { attr.write(attributes) };
+        0
+    })
+}
+
+/// Where the system says that a plain thread's stack lies, and how many bytes of guard it has; or
+/// an error number.
+fn stack_of_thread(thread: libc::pthread_t) -> Result<(Range<usize>, usize), c_int> {
+    let (mut low, mut size, mut guard) = (ptr::null_mut::<c_void>(), 0, 0);
+    // SAFETY: a thread that there is, attributes of ours that are made first, and places of ours.
+    let failed = unsafe {
+        let mut attributes = mem::zeroed::<libc::pthread_attr_t>();
+        match libc::pthread_getattr_np(thread, &raw mut attributes) {
+            0 => {
+                libc::pthread_attr_getstack(&raw const attributes, &raw mut low, &raw mut size);
+                libc::pthread_attr_getguardsize(&raw const attributes, &raw mut guard);
+                libc::pthread_attr_destroy(&raw mut attributes)
+            }
+            number => number,
+        }
+    };
+    match failed {
+        0 => Ok((low.expose_provenance()..low.addr() + size, guard)),
+        number => Err(number),
+    }
+}
+
+/// `pthread_setname_np`: up to 15 bytes. The kernel is told of the names of plain threads, and of
+/// `main`, whether it is a fibre or not: that is the process'. `ERANGE` for a longer name, `ESRCH`
+/// if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_setname(thread: fibre_t, name: *const c_char) -> c_int {
+    // SAFETY: the caller's text.
+    let Some(name) = (unsafe { read_name(name) }) else {
+        return libc::ERANGE;
+    };
+    // SAFETY: a thread that there is, and a text that ends with a zero.
+    let set = |thread| unsafe { libc::pthread_setname_np(thread, name.as_ptr()) };
+    match contain(|| Record::with_thread(thread, set)) {
+        Err(refused) => return refused.number(),
+        Ok(Some(number)) => return number,
+        Ok(None) => {}
+    }
+    if let Some(number @ 1..) = main_thread::thread_of(thread).map(set) {
+        return number;
+    }
+    with(thread, |record| {
+        record.about(|about| about.name = name);
+        0
+    })
+}
+
+/// `pthread_getname_np`: the name; `ERANGE` if there is no room for 16 bytes, however short it is.
+/// `ESRCH` if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getname(thread: fibre_t, name: *mut c_char, size: usize) -> c_int {
+    if size < NAME {
+        return libc::ERANGE;
+    }
+    // SAFETY: a thread that there is, and the caller's place.
+    let get = |thread| unsafe { libc::pthread_getname_np(thread, name, size) };
+    match contain(|| Record::with_thread(thread, get)) {
+        Err(refused) => return refused.number(),
+        Ok(Some(number)) => return number,
+        Ok(None) => {}
+    }
+    with(thread, |record| {
+        let own = record.about(|about| about.name);
+        let end = own.iter().position(|byte| *byte == 0);
+        let length = end.map_or(own.len(), |end| end + 1);
+        // SAFETY: the caller's place has `size` bytes.
+        unsafe { ptr::copy_nonoverlapping(own.as_ptr(), name, length) };
+        0
+    })
+}
+
+/// `pthread_getschedparam`: what the fibre was created with, or what has been set since. `ESRCH` if
+/// there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getschedparam(
+    thread: fibre_t,
+    policy: *mut c_int,
+    param: *mut libc::sched_param,
+) -> c_int {
+    with(thread, |record| {
+        let (own, priority) = record.about(|about| about.scheduling);
+        // SAFETY: the caller's places.
+        unsafe {
+            policy.write(own.into());
+            param.write(libc::sched_param {
+                sched_priority: priority.into(),
+            });
+        }
+        0
+    })
+}
+
+/// `pthread_setschedparam`: keeps what a fibre has; a fibre that there is cannot be given another
+/// priority: `ENOTSUP`. `EINVAL` for an unknown policy, or a priority beyond its range; `ESRCH` if
+/// there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_setschedparam(
+    thread: fibre_t,
+    policy: c_int,
+    param: *const libc::sched_param,
+) -> c_int {
+    // SAFETY: the caller's parameter.
+    let priority = unsafe { (*param).sched_priority };
+    with(thread, |record| match policy {
+        libc::SCHED_OTHER | libc::SCHED_FIFO | libc::SCHED_RR => {
+            let (own, has) = record.about(|about| about.scheduling);
+            match is_priority_of(policy, priority) {
+                false => libc::EINVAL,
+                true if (policy, priority) == (own.into(), has.into()) => 0,
+                true => libc::ENOTSUP,
+            }
+        }
+        _ => libc::EINVAL,
+    })
+}
+
+/// `pthread_setschedprio`: as `fibre_setschedparam`, with the policy that the fibre has.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_setschedprio(thread: fibre_t, priority: c_int) -> c_int {
+    with(thread, |record| {
+        let (policy, has) = record.about(|about| about.scheduling);
+        match is_priority_of(policy.into(), priority) {
+            false => libc::EINVAL,
+            true if priority == has.into() => 0,
+            true => libc::ENOTSUP,
+        }
+    })
+}
+
+/// `pthread_getaffinity_np`: the processors that the caller's cluster has, or else the default one,
+/// as bits of a set of CPUs. `EINVAL` if there is no room for them, `ESRCH` if there is no such
+/// fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getaffinity(
+    thread: fibre_t,
+    size: usize,
+    set: *mut c_void,
+) -> c_int {
+    let count = match (processors(), init::cluster()) {
+        (Some(count), _) => count,
+        (None, Ok(cluster)) => cluster.processors(),
+        (None, Err(error)) => return number_of(&error),
+    };
+    with(thread, |_| {
+        if size < count.div_ceil(8) {
+            return libc::EINVAL;
+        }
+        let bytes: *mut u8 = set.cast();
+        for index in 0..size {
+            let bits = count.saturating_sub(8 * index).min(8);
+            let byte = ((1_u32 << bits) - 1) as u8;
+            // SAFETY: the caller's set has `size` bytes.
+            unsafe { bytes.add(index).write(byte) };
+        }
+        0
+    })
+}
+
+/// `pthread_setaffinity_np`: a fibre that there is cannot be sent to other processors: `ENOTSUP`,
+/// unless the set has all of its cluster's. `EINVAL` for an empty set; `ESRCH` if there is no such
+/// fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_setaffinity(
+    thread: fibre_t,
+    size: usize,
+    set: *const c_void,
+) -> c_int {
+    let mut all = [0_u8; 128];
+    let length = size.min(all.len());
+    // SAFETY: a set of this frame.
+    let known = unsafe { fibre_getaffinity(thread, all.len(), all.as_mut_ptr().cast()) };
+    if known != 0 {
+        return known;
+    }
+    // SAFETY: the caller's set has `size` bytes.
+    let wanted = unsafe { std::slice::from_raw_parts(set.cast::<u8>(), length) };
+    let has_all = all.iter().enumerate().all(|(index, byte)| {
+        let wanted = wanted.get(index).copied().unwrap_or(0);
+        byte & !wanted == 0
+    });
+    match wanted.iter().all(|byte| *byte == 0) {
+        true => libc::EINVAL,
+        false if has_all => 0,
+        false => libc::ENOTSUP,
+    }
+}
+
+/// What `fibre_setconcurrency` has been told.
+static CONCURRENCY: AtomicI32 = AtomicI32::new(0);
+
+/// `pthread_setconcurrency`: a hint, which is kept and not followed: `fibre_cluster_add_processors`
+/// says it better. `EINVAL` below zero.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_setconcurrency(level: c_int) -> c_int {
+    if level < 0 {
+        return libc::EINVAL;
+    }
+    CONCURRENCY.store(level, Ordering::Relaxed);
+    0
+}
+
+/// `pthread_getconcurrency`: what has been set, or zero.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_getconcurrency() -> c_int {
+    CONCURRENCY.load(Ordering::Relaxed)
+}
+
+/// `pthread_getcpuclockid`: fibres have no clocks of their own: `ENOENT`, as POSIX has it; `ESRCH`
+/// if there is no such fibre.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getcpuclockid(
+    thread: fibre_t,
+    _clock: *mut libc::clockid_t,
+) -> c_int {
+    with(thread, |_| libc::ENOENT)
+}
+
+/// `pthread_getattr_default_np`: what fibres are without attributes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_getattr_default(attr: *mut fibre_attr_t) -> c_int {
+    // SAFETY: the caller's place.
+    unsafe { crate::attr::fibre_attr_init(attr) }
+}
+
+/// `pthread_setattr_default_np`: `ENOTSUP`; `fibre_init` and the environment set defaults.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fibre_setattr_default(_attr: *const fibre_attr_t) -> c_int {
+    libc::ENOTSUP
+}
+
+/// How many bytes of its stack the calling fibre has used at most; zero on a plain thread. Asks the
+/// kernel.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_stack_used() -> usize {
+    contain(|| stack_used().unwrap_or(0))
+}
+
+/// Prints all fibres that wait, and what for, to a descriptor; also those that do not switch, with
+/// their processors and the kernel's numbers of these' threads. Returns how many there are.
+#[unsafe(no_mangle)]
+pub extern "C" fn fibre_dump(descriptor: c_int) -> c_int {
+    keep_errno(|| {
+        let waits = fibre_core::waits();
+        for waiting in &waits {
+            let line = format!("{waiting}\n");
+            // SAFETY: the bytes of the line.
+            unsafe { libc::write(descriptor, line.as_ptr().cast(), line.len()) };
+        }
+        c_int::try_from(waits.len()).unwrap_or(c_int::MAX)
+    })
+}

@@ -1,0 +1,61 @@
+//! What flags, amounts and times of a call say.
+
+use fibre_io::raw::{Left, Wish};
+use rustix::io::Errno;
+use std::ffi::c_int;
+use std::time::Duration;
+
+/// What looks elsewhere than among the bytes and messages that a socket's readiness is about, and
+/// never waits.
+pub const ASIDE: c_int = libc::MSG_ERRQUEUE | libc::MSG_OOB;
+
+/// Whether a call that sends with these flags waits.
+pub fn wish_to_send(flags: c_int) -> Wish {
+    if flags & libc::MSG_DONTWAIT == 0 {
+        Wish::AsDescriptor
+    } else {
+        Wish::Never
+    }
+}
+
+/// Whether a call that receives with these flags waits.
+pub fn wish_to_receive(flags: c_int) -> Wish {
+    if flags & ASIDE == 0 {
+        wish_to_send(flags)
+    } else {
+        Wish::Never
+    }
+}
+
+/// What receiving so much of what there was room for says about the rest.
+#[inline]
+pub fn left(drains: bool, received: usize, room: usize) -> Left {
+    if drains && received > 0 && received < room {
+        Left::Nothing
+    } else {
+        Left::More
+    }
+}
+
+/// What sending so much says about the room that is left.
+#[inline]
+pub fn room(sent: usize, wanted: usize) -> Left {
+    if sent < wanted {
+        Left::Nothing
+    } else {
+        Left::More
+    }
+}
+
+/// A time that a program gives.
+///
+/// # Errors
+///
+/// `EINVAL` for what is none.
+pub fn duration(time: &libc::timespec) -> Result<Duration, Errno> {
+    let seconds = u64::try_from(time.tv_sec).map_err(|_| Errno::INVAL)?;
+    match u32::try_from(time.tv_nsec) {
+        Ok(nanoseconds @ 0..1_000_000_000) => Ok(Duration::new(seconds, nanoseconds)),
+        _ => Err(Errno::INVAL),
+    }
+}

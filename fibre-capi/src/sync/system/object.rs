@@ -1,0 +1,124 @@
+//! What calls on the system's objects have in common.
+
+use libc::{clockid_t, timespec};
+use std::ffi::{c_int, c_void};
+use std::mem::{self, MaybeUninit};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A word of an object, as other processes may change it.
+///
+/// # Safety
+///
+/// The object is there, and has such a word.
+#[inline(always)]
+pub unsafe fn word<C>(object: *const C, offset: usize) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { (*object.byte_add(offset).cast::<AtomicU32>()).load(Ordering::Relaxed) }
+}
+
+/// Until when a call of the system waits, as the program has said it.
+#[derive(Debug, Clone, Copy)]
+pub enum Until {
+    /// For ever.
+    Forever,
+    /// By the clock that the call's name implies.
+    Time(*const timespec),
+    /// By this clock.
+    Clock(clockid_t, *const timespec),
+}
+
+impl Until {
+    /// Whether there is no time where one is due, which the system does not look at.
+    pub fn is_null(self) -> bool {
+        match self {
+            Self::Forever => false,
+            Self::Time(time) | Self::Clock(_, time) => time.is_null(),
+        }
+    }
+
+    /// Whether a call would not wait: the time has come by now, or it is none, or there is no such
+    /// clock.
+    ///
+    /// # Safety
+    ///
+    /// The time is there, and by the clock of real time if the call's name implies one.
+    pub unsafe fn is_over(self) -> bool {
+        let (clock, deadline) = match self {
+            Self::Forever => return false,
+            Self::Time(deadline) => (libc::CLOCK_REALTIME, deadline),
+            Self::Clock(clock, deadline) => (clock, deadline),
+        };
+        let mut now = timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: a place of ours, and the caller's promise.
+        let (told, end) = unsafe { (libc::clock_gettime(clock, &raw mut now), *deadline) };
+        told != 0
+            || !(0..1_000_000_000).contains(&end.tv_nsec)
+            || (now.tv_sec, now.tv_nsec) >= (end.tv_sec, end.tv_nsec)
+    }
+}
+
+/// Whether the system makes objects whose words tell whether processes share them. Asked once.
+///
+/// `make` makes one at a place, shared or private; `has_tag` looks.
+pub fn has_tags<C>(
+    once: &OnceLock<bool>,
+    make: impl Fn(*mut C, c_int) -> c_int,
+    has_tag: impl Fn(*const C) -> bool,
+) -> bool {
+    *once.get_or_init(|| {
+        let is_told = |shared| {
+            let mut sample = MaybeUninit::<C>::zeroed();
+            // No code keeps it, and destroying it would free nothing.
+            let made = make(sample.as_mut_ptr(), shared) == 0;
+            made && has_tag(sample.as_ptr()) == (shared != 0)
+        };
+        is_told(1) && is_told(0)
+    })
+}
+
+/// Makes an object by attributes: initialises these, sets some, makes the object, and destroys
+/// them. The first error number.
+///
+/// # Safety
+///
+/// The functions belong together.
+pub unsafe fn by_attributes<A>(
+    init: unsafe extern "C" fn(*mut A) -> c_int,
+    set: impl FnOnce(*mut A) -> c_int,
+    make: impl FnOnce(*const A) -> c_int,
+    destroy: unsafe extern "C" fn(*mut A) -> c_int,
+) -> c_int {
+    let mut attributes = MaybeUninit::<A>::zeroed();
+    let place = attributes.as_mut_ptr();
+    // SAFETY: a place of ours for them.
+    unsafe {
+        let mut number = init(place);
+        if number == 0 {
+            number = set(place);
+            if number == 0 {
+                number = make(place);
+            }
+            destroy(place);
+        }
+        number
+    }
+}
+
+/// Leaves zeros where an object of the system's was, which it has been asked to destroy with this
+/// result.
+///
+/// # Safety
+///
+/// No caller uses the object any more.
+pub unsafe fn clear<C>(object: *mut C, number: c_int) -> c_int {
+    if number == 0 {
+        // SAFETY: the caller's memory.
+        unsafe { ptr::write_bytes(object.cast::<c_void>().cast::<u8>(), 0, mem::size_of::<C>()) };
+    }
+    number
+}

@@ -1,0 +1,330 @@
+//! Fibres whose program, result and bookkeeping lie with a layer above: the base on which another
+//! language's library builds its threads.
+//!
+//! Such a fibre is one allocation, as all are, and holds two pointers besides its control block:
+//! the *program*, two functions that all fibres of that layer share, and the *data*, one fibre's
+//! own, which the layer above finds again by [`embedded`] while the fibre runs.
+//!
+//! Unlike a [`JoinHandle`](crate::JoinHandle), an [`EmbeddedFibre`] may be shared: the layer above
+//! has rules of its own about which threads wait for a fibre, and until when others may cancel it.
+
+use crate::api::spawn::Builder;
+use crate::cluster::{Cluster, try_caller_place};
+use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, Viewer};
+use crate::park::{self, Waiter};
+use crate::processor::running;
+use crate::spawn::task::{Admitted, Place, SpawnError, free_task};
+use crate::stack::StackError;
+use crate::sys::fork;
+use crate::wait::completion::Finished;
+use crate::wait::waiter::Limit;
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::ptr;
+
+/// What all fibres of a layer above have in common.
+#[derive(Debug)]
+pub struct Program {
+    /// Runs a fibre with this data, on its stack. Returns when it ends; its fibre-local values are
+    /// ended after that.
+    pub run: unsafe fn(*const ()),
+    /// Called with the data of a fibre that ends after [`EmbeddedFibre::detach`], as the last thing
+    /// the fibre does.
+    pub ended: unsafe fn(*const ()),
+    /// Describes, with the data of a fibre whose stack has been overrun, that fibre. In a signal
+    /// handler: it must be async-signal-safe.
+    pub describe: unsafe fn(*const (), Viewer<'_>),
+}
+
+/// The allocation of an embedded fibre.
+#[repr(C)]
+struct Embedded {
+    /// Comes first: a pointer to it is a pointer to the whole.
+    block: ControlBlock,
+    /// The program that it runs.
+    program: &'static Program,
+    /// The data of the layer above.
+    data: *const (),
+    /// How the fibre ended. The fibre's until it finishes, then the handle's.
+    ending: Cell<Ending>,
+}
+
+/// How a fibre ended that was made by [`Builder::embed`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It returned by itself.
+    Returned,
+    /// It never ran: there was no stack for it.
+    NoStack(StackError),
+    /// It will never run again: its cluster has left it behind when it was stopped.
+    Abandoned,
+}
+
+/// The functions of embedded fibres.
+static BODY: Body = Body {
+    run,
+    fail,
+    abandon,
+    take_result: has_no_result,
+    drop_result: unwanted,
+    free,
+    describe,
+};
+
+/// The data of the fibre that the caller is; null if it is none, or not made by
+/// [`Builder::embed`].
+#[inline]
+#[must_use]
+pub fn embedded() -> *const () {
+    match running() {
+        // SAFETY: the running fibre's own block.
+        Some(fibre) if ptr::eq(unsafe { fibre.as_ref() }.body(), &raw const BODY) => {
+            // SAFETY: fibres with this body are of this type.
+            unsafe { fibre.cast::<Embedded>().as_ref() }.data
+        }
+        _ => ptr::null(),
+    }
+}
+
+impl Builder {
+    /// Spawns a fibre that runs a program of a layer above, in `cluster`, or else in the caller's.
+    /// `receive` gets the fibre before that can run.
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn`](Self::spawn); `receive` has not been called, and the data is the caller's.
+    ///
+    /// # Safety
+    ///
+    /// The functions of the program may be called with the data, on any thread, and do not unwind.
+    pub unsafe fn embed(
+        self,
+        cluster: Option<&Cluster>,
+        program: &'static Program,
+        data: *const (),
+        receive: impl FnOnce(EmbeddedFibre),
+    ) -> io::Result<()> {
+        let attributes = self.fallible();
+        let begin = |place: &Place<'_>| {
+            place.check(&attributes)?;
+            // SAFETY: passed on.
+            Ok(unsafe { launch(place, attributes, program, data, receive) }?)
+        };
+        match cluster {
+            None => try_caller_place(begin)?,
+            Some(cluster) => cluster.with_place(begin)?,
+        }
+    }
+}
+
+/// A fibre that runs a program of a layer above, made by [`Builder::embed`]. Dropping it changes
+/// nothing for the fibre.
+pub struct EmbeddedFibre(FibreRef);
+
+// SAFETY: it gives access to atomic words, to the fibre's number, and, after its end, to how it
+// ended.
+unsafe impl Send for EmbeddedFibre {}
+// SAFETY: the same holds for shared references.
+unsafe impl Sync for EmbeddedFibre {}
+
+impl EmbeddedFibre {
+    /// The fibre's allocation, which our reference keeps alive.
+    fn whole(&self) -> &Embedded {
+        // SAFETY: only fibres of this type have such handles.
+        unsafe { self.0.cast().as_ref() }
+    }
+
+    /// How the fibre ended; `None` if it has not.
+    #[inline]
+    #[must_use]
+    pub fn ending(&self) -> Option<Ending> {
+        let fibre = self.whole();
+        let ended = fibre.block.completion.is_done();
+        ended.then(|| fibre.ending.get())
+    }
+
+    /// Waits for the fibre's end, within a limit, and returns how it ended; `None` if it has not by
+    /// then. Blocks the fibre, or the thread if the caller is not a fibre.
+    ///
+    /// # Safety
+    ///
+    /// There is one such wait at a time, the fibre has not been detached, and the caller is another
+    /// fibre.
+    #[inline(always)]
+    pub unsafe fn wait(&self, limit: Limit) -> Option<Ending> {
+        let ended = self.ending();
+        if ended.is_some() {
+            return ended;
+        }
+        let (awaited, completion) = {
+            let block = &self.whole().block;
+            (block.awaited_end(), &block.completion)
+        };
+        if limit == Limit::None {
+            // SAFETY: a completion takes its waiter out before it claims it.
+            let _ = unsafe { park::park(awaited, |waiter| completion.publish(waiter)) };
+        } else {
+            let publish = |waiter: &Waiter| completion.publish_limited(waiter);
+            let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
+            // SAFETY: the same, or when it is withdrawn.
+            let _ = unsafe { park::park_until(awaited, limit, publish, withdraw) };
+        }
+        self.ending()
+    }
+
+    /// Says that nobody will ask for the fibre's end: its program's `ended` is called then.
+    /// `false`: the fibre has ended, and `ended` will not be called. To be called once.
+    #[must_use]
+    pub fn detach(&self) -> bool {
+        self.whole().block.completion.detach()
+    }
+
+    /// Cancels the fibre, as [`JoinHandle::cancel`](crate::JoinHandle::cancel).
+    pub fn cancel(&self) {
+        // SAFETY: we have a reference.
+        unsafe { ControlBlock::cancel(self.0) };
+    }
+
+    /// Whether the fibre has been cancelled, be it in a shield or not.
+    #[inline]
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.whole().block.state.is_cancelled()
+    }
+
+    /// The fibre's number: unique in the process, never reused.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.whole().block.id()
+    }
+
+    /// The name that it was spawned with.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.whole().block.attributes.name()
+    }
+}
+
+impl fmt::Debug for EmbeddedFibre {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmbeddedFibre")
+            .field("id", &self.id())
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for EmbeddedFibre {
+    fn drop(&mut self) {
+        // SAFETY: our reference. There is no closure and no result.
+        unsafe { ControlBlock::release(self.0) };
+    }
+}
+
+/// Makes the fibre, for [`Builder::embed`].
+unsafe fn launch(
+    place: &Place<'_>,
+    attributes: Attributes,
+    program: &'static Program,
+    data: *const (),
+    receive: impl FnOnce(EmbeddedFibre),
+) -> std::result::Result<(), SpawnError> {
+    let Admitted {
+        memory: task,
+        id,
+        reserved,
+    } = place.admit::<Embedded>(&attributes)?;
+    // SAFETY: fresh memory of this layout.
+    unsafe {
+        task.write(Embedded {
+            block: ControlBlock::new(&BODY, attributes, id),
+            program,
+            data,
+            ending: Cell::new(Ending::Returned),
+        });
+        (*task.as_ptr()).block.errand.reserve(reserved);
+    }
+    let fibre: FibreRef = task.cast();
+    // SAFETY: the fibre is new, and ends only once it has been placed; the second reference is
+    // the handle's.
+    unsafe {
+        ControlBlock::join_group(fibre);
+        receive(EmbeddedFibre(fibre));
+    }
+    place.put(fibre);
+    Ok(())
+}
+
+/// The whole of a fibre that has this body.
+///
+/// # Safety
+///
+/// `this` is such a fibre, and a reference to it exists meanwhile.
+unsafe fn whole<'a>(this: FibreRef) -> &'a Embedded {
+    // SAFETY: the caller's promise.
+    unsafe { this.cast().as_ref() }
+}
+
+/// The function of [`Body::run`].
+unsafe fn run(this: FibreRef) {
+    // SAFETY: the runtime's reference keeps it alive until its stack is left.
+    let fibre = unsafe { whole(this) };
+    // SAFETY: the promise made to `embed`.
+    unsafe { (fibre.program.run)(fibre.data) };
+    fork::die_if_forked("the end of a fibre");
+    fibre.block.locals.end();
+    fibre.finish(this);
+}
+
+/// The function of [`Body::fail`].
+unsafe fn fail(this: FibreRef, error: StackError) {
+    // SAFETY: the runtime's reference keeps it alive.
+    let fibre = unsafe { whole(this) };
+    fibre.ending.set(Ending::NoStack(error));
+    fibre.finish(this);
+}
+
+/// The function of [`Body::abandon`].
+unsafe fn abandon(this: FibreRef) {
+    // SAFETY: the runtime's reference, which is never given up.
+    let fibre = unsafe { whole(this) };
+    if !fibre.block.completion.is_done() {
+        fibre.ending.set(Ending::Abandoned);
+        // The frames of an abandoned fibre stay, and so does its data.
+        let _ = fibre.block.completion.finish::<ControlBlock>();
+    }
+}
+
+impl Embedded {
+    /// Tells the waiter, or else the layer above.
+    fn finish(&self, this: FibreRef) {
+        if self.block.completion.finish::<ControlBlock>() == Finished::Unwanted {
+            // SAFETY: it has ended, and nobody asks for its end.
+            unsafe { unwanted(this) };
+        }
+    }
+}
+
+/// The function of [`Body::drop_result`].
+unsafe fn unwanted(this: FibreRef) {
+    // SAFETY: the runtime's reference keeps it alive; the rest is the promise made to `embed`.
+    unsafe { (whole(this).program.ended)(whole(this).data) };
+}
+
+/// The function of [`Body::take_result`]: only a join handle asks, and there is none.
+unsafe fn has_no_result(_this: FibreRef, _place: *mut ()) {
+    unreachable!("no handle has been made")
+}
+
+/// The function of [`Body::describe`].
+unsafe fn describe(this: FibreRef, tell: Viewer<'_>) {
+    // SAFETY: the fibre is on its stack, hence is there; the rest is the promise made to `embed`.
+    unsafe { (whole(this).program.describe)(whole(this).data, tell) };
+}
+
+/// The function of [`Body::free`].
+unsafe fn free(this: FibreRef) {
+    // SAFETY: made in `launch` with this layout, and nobody refers to it.
+    unsafe { free_task::<Embedded>(this) };
+}

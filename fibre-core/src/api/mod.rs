@@ -1,0 +1,9 @@
+//! The functions that users call to begin fibres.
+//!
+//! * `spawn`: `spawn`, and the builder of a fibre;
+//! * `scope`: fibres that borrow;
+//! * `embed`: fibres in memory of the caller's, for the C library.
+
+pub mod embed;
+pub mod scope;
+pub mod spawn;

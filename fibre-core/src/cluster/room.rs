@@ -1,0 +1,77 @@
+//! Whether there is memory for a cluster, asked before it is begun.
+//!
+//! A cluster is a hundred allocations, some of them std's, which aborts the process where one
+//! fails. So this module asks in advance for what a cluster takes, by calls that can fail, and
+//! gives it back at once. Nothing keeps other threads from taking it meanwhile; where memory is
+//! that short the program has not long to go. What only the kernel gives, stacks of threads
+//! included, is an error of its own.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::hint::black_box;
+use std::io;
+use std::ptr::NonNull;
+
+/// The most that a processor takes, or the place for one: a few allocations, for each of which the
+/// C library may want a page of its own when its heap cannot grow.
+const EACH: usize = 12 << 10;
+
+/// The most that the rest of a cluster takes, the look at the machine and the threads' records
+/// included.
+const ALL: usize = 512 << 10;
+
+/// The size of one request: allocators keep blocks of this size, and do not return them at once to
+/// the kernel, which could give them away.
+const PIECE: Layout = Layout::new::<[usize; 4096]>();
+
+/// The most such pieces that are asked for; what is wanted beyond is asked for as a whole.
+const PIECES: usize = 32;
+
+/// Asks for the memory of a cluster with so many places for processors.
+///
+/// # Errors
+///
+/// [`OutOfMemory`](io::ErrorKind::OutOfMemory), made without an allocation.
+pub fn look(places: usize) -> io::Result<()> {
+    let wanted = places.saturating_mul(EACH).saturating_add(ALL);
+    let pieces = wanted.div_ceil(PIECE.size()).min(PIECES);
+    let rest = wanted.saturating_sub(pieces * PIECE.size()).max(1);
+    let Ok(rest) = Layout::from_size_align(rest, 1) else {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    };
+    with_block(rest, || have_pieces(pieces))
+        .filter(|all| *all)
+        .map(drop)
+        .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+/// Whether `count` pieces can be had at the same time.
+fn have_pieces(count: usize) -> bool {
+    count == 0 || with_block(PIECE, || have_pieces(count - 1)) == Some(true)
+}
+
+/// Calls `f` while a block is allocated. `None`: there is no memory for it.
+fn with_block<R>(layout: Layout, f: impl FnOnce() -> R) -> Option<R> {
+    // SAFETY: no layout here is empty.
+    let block = NonNull::new(unsafe { alloc(layout) })?;
+    // The compiler need not allocate a block that nobody looks at.
+    let result = black_box((f(), block)).0;
+    // SAFETY: allocated above with this layout, and unused.
+    unsafe { dealloc(block.as_ptr(), layout) };
+    Some(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_some_processors_and_not_for_any_number() {
+        for places in [0, 1, 64, 1000] {
+            look(places).unwrap();
+        }
+        for places in [usize::MAX, usize::MAX / EACH, 1 << 44] {
+            let error = look(places).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::OutOfMemory, "{places}");
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Spare processors: what a cluster does when fibres that do not switch keep all of its processors.
+//!
+//! Fibres that wait for each other by spinning, or block their threads in calls that the runtime
+//! does not know, keep as many processors as there are such fibres. Once they keep all, the fibres
+//! that could end their waits never run. So the process' monitor ([`super::monitor`]) looks at the
+//! processors every [`TICK`]. A processor is *stuck* if it has run one fibre, without a service,
+//! for [`LOOKS`] ticks, in which its thread has had [`ENOUGH`] of a CPU, or sleeps in the kernel
+//! now. A thread that merely waits for a CPU is not stuck, and another one would not help.
+//!
+//! For each stuck processor the monitor does what an idle watcher would do, as there may be none:
+//! it gives what may move to all (`ready/rescue.rs`), lets deadlines pass, and asks for events. If
+//! then all processors are stuck and a fibre is ready that any of them may run, one more spare
+//! processor takes part: one that stands aside, or else a new one, up to a bound. It is a processor
+//! like the others (`processor/spare.rs`).
+//!
+//! When one of the regular processors has not been stuck for [`Spares::patience`], all spare ones
+//! stand aside. If they are needed again soon, that patience doubles: each time they are called
+//! back costs some 30 ms.
+
+use super::crew::Crew;
+use crate::config::policy::StealOrder;
+use crate::fibre::ControlBlock;
+use crate::queue::Link;
+use crate::scheduler::domain::Domain;
+use crate::sync::{AtomicPtr, HeavyBarrier, Ordering};
+use crate::sys::stderr;
+use crate::wait::timer::BATCH;
+use std::fs;
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Once};
+use std::time::{Duration, Instant};
+
+/// The time between two looks.
+pub const TICK: Duration = Duration::from_millis(10);
+
+/// Looks in a row at which a stuck processor runs the same fibre, without a service in between.
+const LOOKS: u32 = 2;
+
+/// The CPU time after which a thread counts as spinning: a fibre that yields all the time is
+/// serviced every 256 times, which takes less even where a yield takes tens of microseconds.
+const ENOUGH: Duration = Duration::from_millis(10);
+
+/// How long spare processors stay when they are not needed any more: at first, and at most.
+const SHORT: Duration = Duration::from_millis(200);
+const LONG: Duration = Duration::from_secs(10);
+
+/// How long no processor is started after a start has failed.
+const REFUSED: Duration = Duration::from_secs(1);
+
+/// What the monitor has seen of one processor.
+#[derive(Debug, Default, Clone, Copy)]
+struct Seen {
+    /// The fibre that it ran, for comparison only, and how many services it had done.
+    state: (usize, u64),
+    /// How many looks in a row have found this state.
+    looks: u32,
+    /// The CPU time of its thread at the first of them.
+    cpu: Option<Duration>,
+}
+
+/// What the monitor remembers of a cluster.
+#[derive(Debug)]
+pub struct Spares {
+    /// What it has seen of each processor.
+    seen: Vec<Seen>,
+    /// The time since which some regular processor has not been stuck, while spare ones take part.
+    calm: Option<Instant>,
+    /// How long that has to last before the spare ones stand aside.
+    patience: Duration,
+    /// When the spare ones last stood aside.
+    dismissed: Option<Instant>,
+    /// When a start last failed.
+    refused: Option<Instant>,
+}
+
+impl Default for Spares {
+    fn default() -> Self {
+        Self {
+            seen: Vec::new(),
+            calm: None,
+            patience: SHORT,
+            dismissed: None,
+            refused: None,
+        }
+    }
+}
+
+impl Spares {
+    /// Looks at the processors of a cluster, and helps them. The monitor only.
+    pub fn look(&mut self, crew: &Arc<Crew>, barrier: HeavyBarrier, now: Instant) {
+        let domain = &crew.domain;
+        if domain.orders.are_to_abandon() {
+            return;
+        }
+        let stuck = self.observe(domain);
+        for index in (0..stuck.len()).filter(|index| stuck[*index]) {
+            help(domain, index, barrier, now);
+        }
+        let takes_part = |index: usize| !domain.queues()[index].is_aside();
+        let mut parts = (0..stuck.len()).filter(|index| takes_part(*index));
+        if parts.all(|index| stuck[index]) {
+            self.calm = None;
+            if is_anything_ready(domain) {
+                self.call_one(crew, &stuck, now);
+            }
+        } else {
+            self.dismiss_if_calm(crew, &stuck, now);
+        }
+    }
+
+    /// Finds out which processors are stuck.
+    fn observe(&mut self, domain: &Domain) -> Vec<bool> {
+        let count = domain.processors();
+        self.seen.resize(count, Seen::default());
+        domain.with_runs(|runs| {
+            let running = |index| runs.of(index).map_or(ptr::null_mut(), load);
+            let seen = self.seen.iter_mut().enumerate();
+            seen.map(|(index, seen)| seen.look(domain, index, running(index)))
+                .collect()
+        })
+    }
+
+    /// Has one more spare processor take part, if there is one, or may be.
+    fn call_one(&mut self, crew: &Arc<Crew>, stuck: &[bool], now: Instant) {
+        let domain = &crew.domain;
+        let waits = |index: &usize| domain.queues()[*index].is_aside() && !stuck[*index];
+        let spare = match (0..stuck.len()).find(waits) {
+            Some(spare) => spare,
+            None => match self.start_one(crew, now) {
+                Some(spare) => spare,
+                None => return,
+            },
+        };
+        if let Some(before) = self.dismissed.take() {
+            let soon = now.saturating_duration_since(before) < 8 * self.patience;
+            self.patience = if soon {
+                (2 * self.patience).min(LONG)
+            } else {
+                SHORT
+            };
+        }
+        tell(domain);
+        domain.set_aside(spare, false);
+    }
+
+    /// Starts a spare processor, which stands aside, if there may be one more.
+    fn start_one(&mut self, crew: &Arc<Crew>, now: Instant) -> Option<usize> {
+        let domain = &crew.domain;
+        // Both may grow, the former being the larger one.
+        let regular = domain.regular();
+        let all = domain.processors();
+        let bound = domain.settings.max_spare.unwrap_or(0);
+        let refused = self.refused.is_some_and(|then| now < then + REFUSED);
+        if all - regular >= bound || all >= domain.capacity() || refused {
+            return None;
+        }
+        let started = crew.add_spare();
+        self.refused = started.is_err().then_some(now);
+        started.ok()
+    }
+
+    /// Has all spare processors stand aside, if the others have switched for long enough.
+    fn dismiss_if_calm(&mut self, crew: &Crew, stuck: &[bool], now: Instant) {
+        // None of them becomes a regular one meanwhile. If a caller is about to make one regular,
+        // the next look is early enough.
+        let Some(_nobody_adds) = crew.try_growing() else {
+            return;
+        };
+        let domain = &crew.domain;
+        let spares = domain.regular()..stuck.len();
+        let mut there = spares
+            .filter(|index| !domain.queues()[*index].is_aside())
+            .peekable();
+        if there.peek().is_none() || stuck[..domain.regular()].iter().all(|stuck| *stuck) {
+            self.calm = None;
+            return;
+        }
+        let since = *self.calm.get_or_insert(now);
+        if now.saturating_duration_since(since) >= self.patience {
+            there.for_each(|index| domain.set_aside(index, true));
+            self.calm = None;
+            self.dismissed = Some(now);
+        }
+    }
+}
+
+impl Seen {
+    /// Looks at a processor, which runs this fibre. `true`: the processor is stuck.
+    fn look(&mut self, domain: &Domain, index: usize, running: *mut Link) -> bool {
+        let tally = domain.tally(index);
+        let state = (running as usize, tally.services());
+        let thread = tally.thread().filter(|_| !running.is_null());
+        let Some(thread) = thread.filter(|_| tally.works_since().is_some()) else {
+            *self = Self::default();
+            return false;
+        };
+        if self.looks == 0 || self.state != state {
+            *self = Self {
+                state,
+                looks: 1,
+                cpu: cpu_time(thread),
+            };
+            return false;
+        }
+        self.looks = self.looks.saturating_add(1);
+        if self.looks <= LOOKS {
+            return false;
+        }
+        let had_enough = || {
+            let had = cpu_time(thread).zip(self.cpu);
+            had.is_some_and(|(now, then)| now.saturating_sub(then) >= ENOUGH)
+        };
+        had_enough() || sleeps(thread)
+    }
+}
+
+/// The fibre that a processor runs.
+fn load(running: &AtomicPtr<Link>) -> *mut Link {
+    running.load(Ordering::Relaxed)
+}
+
+/// Does for a stuck processor what others can do for it.
+fn help(domain: &Domain, index: usize, barrier: HeavyBarrier, now: Instant) {
+    let queue = &domain.queues()[index];
+    domain.poll_for(index, |halt| halt.needs_watch());
+    if domain.settings.moves_started {
+        let _ = domain.timers(index).fire(now, BATCH);
+    }
+    if queue.has_own() {
+        domain.with_runs(|runs| {
+            let rescuer = runs
+                .of(index)
+                .and_then(|running| queue.rescue(running, barrier));
+            if let Some(rescuer) = rescuer {
+                rescuer.give_away(|node| may_go(domain, node));
+            }
+        });
+    }
+    if domain.settings.moves_started || domain.settings.steal_order == StealOrder::Never {
+        // Thieves leave the last fibre alone, or take nothing at all.
+        queue.give_away();
+    }
+}
+
+/// Whether a fibre that has been taken out of the queues of a stuck processor may run elsewhere.
+fn may_go(domain: &Domain, node: NonNull<Link>) -> bool {
+    // SAFETY: ready queues hold fibres only; the caller has taken it out, so it is the caller's,
+    // with its context.
+    unsafe {
+        let fibre = ControlBlock::from_node(node);
+        let block = fibre.as_ref();
+        let started = (*block.context.get()).is_some();
+        block.link().may_move() && (domain.settings.moves_started || !started)
+    }
+}
+
+/// Whether a fibre is ready that any processor may run.
+fn is_anything_ready(domain: &Domain) -> bool {
+    domain.commons.has_work() || domain.queues().iter().any(|queue| queue.has_shared())
+}
+
+/// The CPU time that a thread of this process has had.
+fn cpu_time(thread: i32) -> Option<Duration> {
+    // What `pthread_getcpuclockid` makes of a thread's number: the clock of a thread, in the
+    // scheduler's precision.
+    let clock = (!thread << 3) | 6;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: room for a time.
+    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
+    (result == 0).then(|| Duration::new(seconds, nanoseconds))
+}
+
+/// Whether a thread of this process sleeps in the kernel at this moment. Also if there is no
+/// `/proc`; but not if descriptors have run out, as another thread would be of no help.
+fn sleeps(thread: i32) -> bool {
+    let stat = match fs::read(format!("/proc/self/task/{thread}/stat")) {
+        Ok(stat) => stat,
+        Err(error) => {
+            let error = error.raw_os_error();
+            return !matches!(error, Some(libc::EMFILE | libc::ENFILE));
+        }
+    };
+    // The name, in brackets, may contain any byte.
+    let name = stat.iter().rposition(|byte| *byte == b')');
+    let state = name.and_then(|end| stat.get(end + 2));
+    state.is_none_or(|state| *state != b'R')
+}
+
+/// Reports, once, that spare processors take part.
+fn tell(domain: &Domain) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        stderr::warn(format_args!(
+            "fibres keep all {} processors of cluster {:?} without switching, while others are ready: \
+             spare processors run these (FIBRE_MAX_SPARE)",
+            domain.regular(),
+            domain.settings.name
+        ));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::crew::Crew;
+    use crate::config::settings::Settings;
+    use crate::idle::parker::Driver;
+    use crate::sync::heavy_barrier;
+    use crate::topology::Places;
+    use std::sync::atomic::AtomicU32;
+
+    /// A crew without threads, of one regular processor and a spare one that takes part.
+    fn crew() -> Crew {
+        let mut settings = Settings::from_environment();
+        settings.max_processors = 3;
+        let domain = Arc::new(Domain::new(1, settings));
+        assert!(domain.activate_spare());
+        domain.set_aside(1, false);
+        Crew::new(domain, Places::default())
+    }
+
+    /// The state of a monitor that has seen the first processor switch for so long that spare ones
+    /// are not needed any more.
+    fn calm(now: Instant) -> Spares {
+        Spares {
+            calm: Some(now),
+            patience: Duration::ZERO,
+            ..Spares::default()
+        }
+    }
+
+    /// A processor that stands aside takes nothing that others could run, and for a regular one
+    /// that would never end.
+    #[test]
+    fn who_becomes_a_regular_one_does_not_stand_aside() {
+        let (crew, now, stuck) = (crew(), Instant::now(), [false; 2]);
+        let is_aside = || crew.domain.queues()[1].is_aside();
+        let adds = crew.growing();
+        calm(now).dismiss_if_calm(&crew, &stuck, now);
+        assert!(!is_aside(), "it may be a regular one in a moment");
+        crew.domain.activate(1);
+        drop(adds);
+        calm(now).dismiss_if_calm(&crew, &stuck, now);
+        assert!(!is_aside(), "it is");
+    }
+
+    #[test]
+    fn spare_processors_that_are_not_needed_stand_aside() {
+        let (crew, now) = (crew(), Instant::now());
+        calm(now).dismiss_if_calm(&crew, &[true, false], now);
+        assert!(!crew.domain.queues()[1].is_aside());
+        calm(now).dismiss_if_calm(&crew, &[false; 2], now);
+        assert!(crew.domain.queues()[1].is_aside());
+    }
+
+    /// There may be more processors than when the stuck ones were looked for.
+    #[test]
+    fn a_cluster_may_grow_while_it_is_looked_at() {
+        let (crew, now) = (crew(), Instant::now());
+        crew.domain.activate(2);
+        calm(now).dismiss_if_calm(&crew, &[false; 2], now);
+        assert!(!crew.domain.queues().iter().any(|queue| queue.is_aside()));
+    }
+
+    /// A driver that counts its interrupts.
+    #[derive(Default)]
+    struct Counting(AtomicU32);
+
+    impl Driver for Counting {
+        fn poll(&self) {}
+
+        fn sleep(&self, _: Option<Instant>) {}
+
+        fn interrupt(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn retire(&self) {}
+    }
+
+    /// A processor that was stuck when the monitor looked goes to sleep before the monitor takes
+    /// its events, and among those may be the one that was to end that sleep.
+    #[test]
+    fn who_has_gone_to_sleep_meanwhile_is_woken() {
+        let Some(barrier) = heavy_barrier() else {
+            return;
+        };
+        let domain = Domain::new(1, Settings::from_environment());
+        let halt = Arc::new(Counting::default());
+        domain.queues()[0].install_halt(Arc::<Counting>::clone(&halt));
+        domain.tally(0).set_busy_since(0);
+        help(&domain, 0, barrier, Instant::now());
+        assert_eq!(halt.0.load(Ordering::Relaxed), 0);
+        domain.tally(0).set_resting();
+        help(&domain, 0, barrier, Instant::now());
+        assert_eq!(halt.0.load(Ordering::Relaxed), 1);
+    }
+}

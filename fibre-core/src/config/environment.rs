@@ -1,0 +1,286 @@
+//! The environment variables of the runtime: their names, and what each may be set to.
+//!
+//! [`check`] compares the whole environment with it before a cluster is started. So nonsense is an
+//! error of the builder, whatever the variable is for, and is reported at once with the variable's
+//! name, its value, and what would have been right. Readers
+//! ([`variable`](crate::internal::variable())) therefore take nonsense for "not set"; those that
+//! may come before any cluster [`complain`] first.
+//!
+//! A name that begins as ours do and is none of them is probably misspelt. That is reported once,
+//! and is no error, as programs may have such variables of their own.
+
+use crate::config::policy::{Placement, StealOrder, Stealing};
+use crate::config::settings::{Moves, ProcessorCount, SpareCount, StackBytes, ZeroOrOne};
+use crate::queue::QueueKind;
+use crate::sys::stderr;
+use crate::topology::{CpuSet, Pinning};
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::str::FromStr;
+use std::sync::Once;
+
+/// The beginning of the names of all variables.
+const PREFIX: &str = "FIBRE_";
+
+/// How the name of a test's variable goes on; tests have some that mean nothing here.
+const OF_TESTS: &str = "TEST_";
+
+/// A variable.
+struct Variable {
+    /// The variable's name.
+    name: &'static str,
+    /// Its possible values, in words.
+    wanted: &'static str,
+    /// Whether a text is a possible value.
+    accepts: fn(&str) -> bool,
+}
+
+/// A variable whose values are those of a type.
+const fn of<T: FromStr>(name: &'static str, wanted: &'static str) -> Variable {
+    Variable {
+        name,
+        wanted,
+        accepts: |text| text.parse::<T>().is_ok(),
+    }
+}
+
+/// A variable that is 0 or 1.
+const fn switch(name: &'static str) -> Variable {
+    of::<ZeroOrOne>(name, "0 or 1")
+}
+
+/// A variable that means something to tests and tools only.
+const fn foreign(name: &'static str) -> Variable {
+    Variable {
+        name,
+        wanted: "anything",
+        accepts: |_| true,
+    }
+}
+
+/// All variables, as in docs/CONFIGURATION.md.
+static VARIABLES: &[Variable] = &[
+    of::<ProcessorCount>("FIBRE_PROCESSORS", "a number from 1 to 65534"),
+    of::<ProcessorCount>("FIBRE_MAX_PROCESSORS", "a number from 1 to 65534"),
+    of::<SpareCount>("FIBRE_MAX_SPARE", "a number from 0 to 1024"),
+    Variable {
+        name: "FIBRE_PIN",
+        wanted: "none, each, or sets of CPUs as in 0-3;4-7",
+        accepts: |text| match text.parse() {
+            Ok(Pinning::Sets(sets)) => !sets.iter().any(CpuSet::is_empty),
+            parsed => parsed.is_ok(),
+        },
+    },
+    of::<StackBytes>("FIBRE_STACK_SIZE", "a number of bytes, 2^46 at most"),
+    of::<NonZeroUsize>("FIBRE_MAX_FIBRES", "a positive number"),
+    switch("FIBRE_WIPE_STACKS"),
+    of::<QueueKind>("FIBRE_QUEUE", "nemesis, stub or locked"),
+    of::<Placement>("FIBRE_PLACEMENT", "push, staging or local"),
+    switch("FIBRE_SHARING"),
+    of::<StealOrder>(
+        "FIBRE_STEAL_ORDER",
+        "longest-busy, ring, random, topology or never",
+    ),
+    of::<Stealing>(
+        "FIBRE_STEALING",
+        "transient, or sticky:N with N the shortest queue to keep fibres from",
+    ),
+    of::<Moves>("FIBRE_MOVES", "never, stolen or forced"),
+    of::<u64>("FIBRE_SPIN", "a number of microseconds"),
+    of::<u64>("FIBRE_SLICE", "a number of microseconds"),
+    of::<u64>("FIBRE_SEED", "a number"),
+    Variable {
+        name: "FIBRE_POLLER",
+        // fibre-io has a test that these are its pollers.
+        wanted: POLLERS,
+        accepts: |text| {
+            let mut names = POLLERS
+                .split([',', ' '])
+                .filter(|word| !matches!(*word, "" | "or"));
+            names.any(|name| name == text)
+        },
+    },
+    switch("FIBRE_YIELD_BEFORE_READ"),
+    switch("FIBRE_LAZY_REGISTRATION"),
+    switch("FIBRE_BATCHED_UNBLOCKING"),
+    Variable {
+        name: "FIBRE_GUARD",
+        wanted: GUARD_PROTECT,
+        accepts: |text| text == GUARD_PROTECT,
+    },
+    of::<NonZeroUsize>("FIBRE_BLOCKING_THREADS", "a positive number"),
+    of::<u64>("FIBRE_BLOCKING_IDLE", "a number of milliseconds"),
+    switch("FIBRE_MAIN"),
+    switch("FIBRE_LOCK_PROFILE"),
+    switch("FIBRE_WAIT_TIMES"),
+    switch("FIBRE_INITIALISERS"),
+    foreign("FIBRE_STRESS_SECONDS"),
+    foreign("FIBRE_SHUTDOWNS"),
+    foreign("FIBRE_CAPI"),
+];
+
+/// The names of pollers, which are a layer above.
+pub const POLLERS: &str =
+    "processors, shared, fibre, thread-loop, thread-sleep, thread-opportunistic or thread-timeout";
+
+/// The possible values of `FIBRE_GUARD`.
+const GUARD_PROTECT: &str = "mprotect";
+
+/// What is wrong with the environment, in one line.
+#[derive(Debug)]
+struct Nonsense(String);
+
+impl fmt::Display for Nonsense {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Nonsense {}
+
+/// Looks at all variables of the environment; on its first call it reports those that are probably
+/// misspelt on standard error.
+///
+/// # Errors
+///
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) if some have values that they cannot have; it
+/// names them.
+pub fn check() -> io::Result<()> {
+    let ours = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok()?;
+        name.starts_with(PREFIX).then_some((name, value))
+    });
+    let (mut wrong, mut unknown) = (Vec::new(), Vec::new());
+    for (name, value) in ours {
+        match find(&name) {
+            Some(variable) => wrong.extend(complaint(variable, &value)),
+            None if name[PREFIX.len()..].starts_with(OF_TESTS) => {}
+            None => unknown.push(name),
+        }
+    }
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for name in &unknown {
+            stderr::warn(format_args!("{}", remark(name)));
+        }
+    });
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    wrong.sort_unstable();
+    let nonsense = Nonsense(wrong.join("; "));
+    Err(io::Error::new(io::ErrorKind::InvalidInput, nonsense))
+}
+
+/// Reports what is wrong with the environment, once, for callers that cannot return an error.
+pub fn complain() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if let Err(error) = check() {
+            stderr::warn(format_args!("{error}"));
+        }
+    });
+}
+
+/// Whether an error is about nonsense in the environment.
+pub fn is_nonsense(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Nonsense>())
+}
+
+/// Ends a call that was to start the default cluster, and whose caller cannot get an error, if the
+/// error is about nonsense in the environment. That is no fault of the program, to which a
+/// backtrace would lead: one line reports it, and the panic hook is left out.
+pub fn end_on_nonsense(error: &io::Error) {
+    if is_nonsense(error) {
+        let words = format!("cannot start the default cluster: {error}");
+        stderr::warn(format_args!("{words}"));
+        resume_unwind(Box::new(words));
+    }
+}
+
+/// The entry of a variable in the table.
+fn find(name: &str) -> Option<&'static Variable> {
+    VARIABLES.iter().find(|variable| variable.name == name)
+}
+
+/// The complaint about a variable with this value, if it cannot have that.
+fn complaint(variable: &Variable, value: &OsStr) -> Option<String> {
+    let accepted = value.to_str().is_some_and(variable.accepts);
+    let Variable { name, wanted, .. } = variable;
+    (!accepted).then(|| format!("{name} must be {wanted}, not {value:?}"))
+}
+
+/// The complaint about a name that is none of ours.
+fn remark(name: &str) -> String {
+    let names = VARIABLES.iter().map(|variable| variable.name);
+    let nearest = names.min_by_key(|known| distance(name, known));
+    match nearest.filter(|known| distance(name, known) <= name.len() / 4) {
+        Some(known) => format!("{name} means nothing: is {known} meant?"),
+        None => format!("{name} means nothing: docs/CONFIGURATION.md lists the variables that do"),
+    }
+}
+
+/// How many letters must be changed, put in or left out to turn one word into the other
+/// (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    // The distances of the seen part of `one` from all beginnings of `other`.
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (seen, letter) in one.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], seen + 1);
+        for (place, wanted) in other.bytes().enumerate() {
+            let changed = diagonal + usize::from(letter != wanted);
+            diagonal = row[place + 1];
+            row[place + 1] = changed.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn what_a_value_must_be_is_said() {
+        let of = |name, value: &[u8]| complaint(find(name)?, OsStr::from_bytes(value));
+        assert_eq!(of("FIBRE_SPIN", b"20"), None);
+        assert_eq!(
+            of("FIBRE_GUARD", b"none").as_deref(),
+            Some("FIBRE_GUARD must be mprotect, not \"none\"")
+        );
+        assert!(of("FIBRE_SPIN", b"2\xff").is_some());
+    }
+
+    #[test]
+    fn the_nearest_name_is_suggested() {
+        for (typed, meant) in [
+            ("PROCESORS", Some("PROCESSORS")),
+            ("STACKSIZE", Some("STACK_SIZE")),
+            ("MAX_PROCESSOR", Some("MAX_PROCESSORS")),
+            ("BLOCKING_THREAD", Some("BLOCKING_THREADS")),
+            ("", None),
+            ("COLOUR_OF_THE_SHED", None),
+        ] {
+            let said = remark(&format!("{PREFIX}{typed}"));
+            assert_eq!(said.contains("meant?"), meant.is_some(), "{said}");
+            assert!(said.contains(meant.unwrap_or(typed)), "{said}");
+        }
+    }
+
+    #[test]
+    fn distances_are_counted_in_letters() {
+        for (one, other, letters) in [
+            ("", "", 0),
+            ("abc", "", 3),
+            ("abc", "axcd", 2),
+            ("ab", "ba", 2),
+        ] {
+            assert_eq!(distance(one, other), letters);
+            assert_eq!(distance(other, one), letters);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Groups of fibres that are cancelled together, and groups within the group.
+//!
+//! A group knows its members only as long as it has not been cancelled, and a member only as long
+//! as it has not ended: a fibre enters when it is spawned, and leaves before the runtime gives it
+//! up. The canceller takes the members out under the lock, with a reference each, and cancels them
+//! after it; so no lock is held while a fibre is queued.
+//!
+//! An inner group keeps the outer one alive, and the outer one knows the inner one weakly. So a
+//! chain of groups has no gaps, and nothing keeps a group whose owner is gone.
+
+use crate::fibre::cancel_batch::{Cancellable, Cancelling};
+use parking_lot::Mutex;
+use std::collections::HashSet;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+/// A group of fibres. See the module text.
+#[derive(Debug)]
+pub struct CancelGroup<F: Cancellable> {
+    /// Set once, under the lock of `members`.
+    cancelled: AtomicBool,
+    /// The members that are to be cancelled.
+    members: Mutex<Members<F>>,
+    /// The group that this one is within.
+    outer: Option<Arc<CancelGroup<F>>>,
+}
+
+/// The members. Empty once the group has been cancelled.
+#[derive(Debug)]
+struct Members<F: Cancellable> {
+    /// Fibres that have not ended.
+    fibres: HashSet<Member<F>>,
+    /// Groups within this one; some may be gone.
+    inner: Vec<Weak<CancelGroup<F>>>,
+    /// How many groups `inner` may have before those that are gone are swept out.
+    sweep_at: usize,
+}
+
+/// A fibre, by its address.
+#[derive(Debug)]
+struct Member<F>(NonNull<F>);
+
+// SAFETY: the address is used for calls that are made for any thread.
+unsafe impl<F> Send for Member<F> {}
+
+impl<F> PartialEq for Member<F> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<F> Eq for Member<F> {}
+
+impl<F> std::hash::Hash for Member<F> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+/// How many inner groups a new group may have before the first sweep.
+const FIRST_SWEEP: usize = 8;
+
+impl<F: Cancellable> CancelGroup<F> {
+    /// Makes a group without members, within `outer` if there is one, and cancelled if `outer` is.
+    pub fn new(outer: Option<Arc<Self>>) -> Arc<Self> {
+        let group = Arc::new(Self {
+            cancelled: AtomicBool::new(false),
+            members: Mutex::new(Members {
+                fibres: HashSet::new(),
+                inner: Vec::new(),
+                sweep_at: FIRST_SWEEP,
+            }),
+            outer,
+        });
+        if let Some(outer) = &group.outer
+            && !outer.add(&group)
+        {
+            group.cancelled.store(true, Ordering::Release);
+        }
+        group
+    }
+
+    /// Whether the group has been cancelled.
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Cancels all members, and all groups within this one.
+    pub fn cancel(&self) {
+        let mut groups = self.cancel_fibres();
+        while let Some(group) = groups.pop() {
+            if let Some(group) = group.upgrade() {
+                groups.append(&mut group.cancel_fibres());
+            }
+        }
+    }
+
+    /// Cancels the fibres and returns the inner groups.
+    fn cancel_fibres(&self) -> Vec<Weak<Self>> {
+        let mut members = self.members.lock();
+        self.cancelled.store(true, Ordering::Release);
+        let fibres = std::mem::take(&mut members.fibres);
+        let inner = std::mem::take(&mut members.inner);
+        for fibre in &fibres {
+            // SAFETY: the fibre cannot leave, and hence not be given up, while we have the lock.
+            unsafe { F::retain(fibre.0) };
+        }
+        drop(members);
+        let mut cancelling = Cancelling::new();
+        for fibre in &fibres {
+            // SAFETY: the reference is ours.
+            unsafe { cancelling.cancel(fibre.0) };
+        }
+        drop(cancelling);
+        for fibre in &fibres {
+            // SAFETY: the reference is ours, and is not used any more.
+            unsafe { F::release(fibre.0) };
+        }
+        inner
+    }
+
+    /// Takes an inner group in. `false`: this group has been cancelled.
+    fn add(&self, inner: &Arc<Self>) -> bool {
+        let mut members = self.members.lock();
+        if self.is_cancelled() {
+            return false;
+        }
+        if members.inner.len() >= members.sweep_at {
+            members.inner.retain(|inner| inner.strong_count() > 0);
+            members.sweep_at = (2 * members.inner.len()).max(FIRST_SWEEP);
+        }
+        members.inner.push(Arc::downgrade(inner));
+        true
+    }
+
+    /// Takes a new fibre in, or cancels it at once if the group has been cancelled.
+    ///
+    /// # Safety
+    ///
+    /// The fibre has not begun, and the caller has a reference until it has [left](Self::leave).
+    pub unsafe fn join(&self, fibre: NonNull<F>) {
+        let mut members = self.members.lock();
+        if self.is_cancelled() {
+            drop(members);
+            // SAFETY: the caller's promise.
+            unsafe { F::cancel_later(fibre) };
+        } else {
+            members.fibres.insert(Member(fibre));
+        }
+    }
+
+    /// Lets an ended fibre out.
+    pub fn leave(&self, fibre: NonNull<F>) {
+        self.members.lock().fibres.remove(&Member(fibre));
+    }
+}
+
+impl<F: Cancellable> Drop for CancelGroup<F> {
+    /// Drops a long chain of groups one by one, without recursion.
+    fn drop(&mut self) {
+        let mut outer = self.outer.take();
+        while let Some(mut group) = outer.and_then(Arc::into_inner) {
+            outer = group.outer.take();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    /// Counts what is done to it.
+    #[derive(Debug, Default)]
+    struct Counts {
+        references: AtomicUsize,
+        cancelled: AtomicUsize,
+    }
+
+    impl Cancellable for Counts {
+        unsafe fn retain(this: NonNull<Self>) {
+            // SAFETY: alive in these tests.
+            unsafe { this.as_ref() }
+                .references
+                .fetch_add(1, Ordering::Relaxed);
+        }
+
+        unsafe fn cancel_later(this: NonNull<Self>) {
+            // SAFETY: passed on.
+            unsafe { Self::end_cancel(this) };
+        }
+
+        unsafe fn begin_cancel(_: NonNull<Self>) -> bool {
+            true
+        }
+
+        fn membarrier_all() {}
+
+        unsafe fn end_cancel(this: NonNull<Self>) {
+            // SAFETY: alive in these tests.
+            unsafe { this.as_ref() }
+                .cancelled
+                .fetch_add(1, Ordering::Relaxed);
+        }
+
+        unsafe fn release(this: NonNull<Self>) {
+            // SAFETY: alive in these tests.
+            unsafe { this.as_ref() }
+                .references
+                .fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    impl Counts {
+        fn cancelled(&self) -> usize {
+            assert_eq!(self.references.load(Ordering::Relaxed), 0);
+            self.cancelled.load(Ordering::Relaxed)
+        }
+    }
+
+    fn join(group: &CancelGroup<Counts>, fibre: &Counts) {
+        // SAFETY: the fibres of these tests outlive the groups' use of them.
+        unsafe { group.join(NonNull::from(fibre)) };
+    }
+
+    #[test]
+    fn members_are_cancelled_once_and_those_who_left_never() {
+        let fibres: [Counts; 4] = Default::default();
+        let group = CancelGroup::new(None);
+        fibres[..3].iter().for_each(|fibre| join(&group, fibre));
+        group.leave(NonNull::from(&fibres[1]));
+        group.cancel();
+        group.cancel();
+        group.leave(NonNull::from(&fibres[0]));
+        join(&group, &fibres[3]);
+        let counts = fibres.each_ref().map(Counts::cancelled);
+        assert_eq!(counts, [1, 0, 1, 1]);
+    }
+
+    #[test]
+    fn groups_within_are_cancelled_across_a_gap_and_not_the_other_way() {
+        let fibres: [Counts; 3] = Default::default();
+        let outer = CancelGroup::new(None);
+        let middle = CancelGroup::new(Some(Arc::clone(&outer)));
+        let inner = CancelGroup::new(Some(Arc::clone(&middle)));
+        drop(middle);
+        let beside = CancelGroup::new(Some(Arc::clone(&outer)));
+        for (group, fibre) in [&outer, &inner, &beside].into_iter().zip(&fibres) {
+            join(group, fibre);
+        }
+        beside.cancel();
+        assert_eq!(fibres.each_ref().map(Counts::cancelled), [0, 0, 1]);
+        outer.cancel();
+        assert_eq!(fibres.each_ref().map(Counts::cancelled), [1, 1, 1]);
+        assert!(CancelGroup::new(Some(inner)).is_cancelled());
+    }
+
+    #[test]
+    fn groups_that_are_gone_are_forgotten() {
+        let outer = CancelGroup::<Counts>::new(None);
+        for _ in 0..10 * FIRST_SWEEP {
+            drop(CancelGroup::new(Some(Arc::clone(&outer))));
+        }
+        assert!(outer.members.lock().inner.len() <= FIRST_SWEEP);
+    }
+
+    #[test]
+    fn a_long_chain_is_dropped_on_a_small_stack() {
+        let mut group = CancelGroup::<Counts>::new(None);
+        for _ in 0..100_000 {
+            group = CancelGroup::new(Some(group));
+        }
+        let small = std::thread::Builder::new().stack_size(64 * 1024);
+        let dropped = small.spawn(move || drop(group));
+        assert!(dropped.is_ok_and(|thread| thread.join().is_ok()));
+    }
+}

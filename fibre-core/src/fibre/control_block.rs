@@ -1,0 +1,556 @@
+//! What a fibre is: its control block.
+//!
+//! One allocation holds the control block, the closure and later the result; the
+//! typed part lies behind it and is reached through a small table of functions
+//! ([`Body`]). Two references exist at first: the runtime's, given up by the
+//! processor that ran the fibre to its end, and the handle's.
+//!
+//! The owners of its fields:
+//!
+//! * `context`, the stack in `errand`, `suspender` and the closure belong to the fibre's owner:
+//!   first the one that took the fibre from a queue, then, while it runs, the fibre itself.
+//! * `state`, `completion` and `references` are atomic words of their own files.
+//! * `locals` and `shields` belong to the running fibre.
+//! * `home` is written by the owner before it runs the fibre, and read by the winner of the fibre's
+//!   waiter.
+
+use crate::config::policy::Priority;
+use crate::fibre::cancel_batch::Cancellable;
+use crate::fibre::cancel_group::CancelGroup;
+use crate::fibre::local_table::Locals;
+use crate::fibre::{Cancel, Hook, RunState, WaitSlot, Wake};
+use crate::queue::{Level, Link};
+use crate::ready::ReadyQueue;
+use crate::stack::class_of;
+use crate::stack::context::{Context, Suspender};
+use crate::sync::asymmetric;
+use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+use crate::wait::completion::Completion;
+use crate::wait::since;
+use crate::wait::wait_object::{WaitKind, WaitObject};
+use crate::wait::waiter::Wakeable;
+use std::cell::{Cell, UnsafeCell};
+use std::mem::offset_of;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+/// A pointer to a control block.
+pub type FibreRef = NonNull<ControlBlock>;
+
+/// The typed part of a fibre, as functions over its control block.
+#[derive(Debug)]
+pub struct Body {
+    /// Runs the closure to its end and publishes the result. On the fibre's stack.
+    pub run: unsafe fn(FibreRef),
+    /// Ends a fibre that could not get a stack: drops the closure and publishes
+    /// the reason. On any stack.
+    pub fail: unsafe fn(FibreRef, crate::stack::StackError),
+    /// Publishes the end of a fibre that will never run again, and leaves what it has where it is.
+    /// On any stack.
+    pub abandon: unsafe fn(FibreRef),
+    /// Moves the result to where the second argument points. After the end.
+    pub take_result: unsafe fn(FibreRef, *mut ()),
+    /// Drops the result. After the end, instead of taking it.
+    pub drop_result: unsafe fn(FibreRef),
+    /// Frees the allocation. The closure and the result are gone.
+    pub free: unsafe fn(FibreRef),
+    /// Shows the viewer what a report of the fibre's overflow says of it. Async-signal-safe.
+    pub describe: unsafe fn(FibreRef, Viewer<'_>),
+}
+
+/// A function that is shown a portrait.
+pub type Viewer<'v> = &'v mut dyn FnMut(Portrait<'_>);
+
+/// What a report of an overflow says of a fibre, besides its number.
+#[derive(Debug, Clone, Copy)]
+pub struct Portrait<'a> {
+    /// What its makers call it: a fibre, a thread.
+    pub noun: &'a str,
+    /// Its name, if it has one.
+    pub name: Option<&'a str>,
+    /// How its program gives such fibres larger stacks.
+    pub remedy: &'a str,
+}
+
+/// One fibre. See the module text. The link comes first: a queue's node is the block itself.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ControlBlock {
+    /// The hook in ready queues.
+    link: Link,
+    /// The run state: whether its stack may be resumed, and whether it has been cancelled.
+    pub state: RunState<ControlBlock>,
+    /// References to this allocation.
+    references: AtomicU32,
+    /// How many shields it has raised: while there are any, no wait of it is cancelled.
+    pub shields: Cell<u32>,
+    /// The ready queue it goes to when woken; set at each dispatch.
+    home: AtomicPtr<ReadyQueue>,
+    /// Its stack and the computation on it; `None` before the first run and after
+    /// the last.
+    pub context: UnsafeCell<Option<Context>>,
+    /// Its stack if it got one when it was spawned; later, what it waits for.
+    pub errand: WaitSlot,
+    /// The way off its stack, once on it.
+    pub suspender: Cell<Option<Suspender>>,
+    /// Its fibre-local values.
+    pub locals: Locals,
+    /// The hook in the roster of started fibres.
+    roster: Hook,
+    /// The functions of its typed part.
+    body: &'static Body,
+    /// The completion of its end.
+    pub completion: Completion,
+    /// What the user chose.
+    pub attributes: Attributes,
+    /// Its number: unique in the process, never reused.
+    id: u64,
+}
+
+/// When a fibre gets its stack.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StackTime {
+    /// When it first runs: fibres that wait for their first run need none.
+    #[default]
+    FirstRun,
+    /// When it first runs, but it is promised one when it is spawned.
+    Promised,
+    /// When it is spawned.
+    Spawn,
+}
+
+/// What a user may choose for a fibre. Every fibre carries it, and nearly all carry the
+/// defaults, so it is small: what is rarely chosen lies in an allocation of its own.
+#[derive(Debug, Clone, Default)]
+pub struct Attributes {
+    /// The attributes that few fibres have.
+    rare: Option<Box<Rare>>,
+    /// The processor that it stays on, plus one; zero for any.
+    processor: u16,
+    /// The class of its stack, plus one; zero for the cluster's.
+    class: u8,
+    /// When it gets its stack.
+    pub stack_time: StackTime,
+    /// Which of the ready fibres runs first.
+    pub priority: Priority,
+    /// Whether it runs only if no other fibre is found, whatever its priority.
+    pub background: bool,
+}
+
+/// The attributes that few fibres have.
+#[derive(Debug, Clone, Default)]
+struct Rare {
+    /// Its name in reports.
+    name: Option<Box<str>>,
+    /// The group that it is cancelled with.
+    group: Option<Arc<CancelGroup<ControlBlock>>>,
+}
+
+impl Attributes {
+    /// The rare attributes, made if this fibre has none yet.
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Its name in reports.
+    pub fn name(&self) -> Option<&str> {
+        self.rare.as_ref()?.name.as_deref()
+    }
+
+    /// Gives it a name.
+    pub fn set_name(&mut self, name: Box<str>) {
+        self.rare().name = Some(name);
+    }
+
+    /// The group that it is cancelled with.
+    #[inline]
+    pub fn group(&self) -> Option<&Arc<CancelGroup<ControlBlock>>> {
+        self.rare.as_ref()?.group.as_ref()
+    }
+
+    /// Has it cancelled with a group.
+    pub fn set_group(&mut self, group: Arc<CancelGroup<ControlBlock>>) {
+        self.rare().group = Some(group);
+    }
+
+    /// The class of its stack, in a cluster whose fibres have stacks of `default` bytes unless they
+    /// ask for others.
+    #[inline]
+    pub fn stack_class(&self, default: usize) -> usize {
+        match self.class {
+            0 => class_of(default),
+            class => usize::from(class) - 1,
+        }
+    }
+
+    /// Gives it a stack of at least `bytes` usable bytes.
+    pub fn set_stack_size(&mut self, bytes: usize) {
+        // There are fewer classes than a pointer has bits.
+        self.class = class_of(bytes) as u8 + 1;
+    }
+
+    /// The processor that it stays on; `None` for any.
+    #[inline]
+    pub fn processor(&self) -> Option<usize> {
+        usize::from(self.processor).checked_sub(1)
+    }
+
+    /// Has it stay on a processor.
+    pub fn set_processor(&mut self, processor: usize) {
+        // No cluster has so many that the last one could be meant.
+        self.processor = u16::try_from(processor.saturating_add(1)).unwrap_or(u16::MAX);
+    }
+
+    /// The level of the ready queues that the fibre belongs to.
+    #[inline]
+    pub fn level(&self) -> Level {
+        match self.priority {
+            _ if self.background => Level::Background,
+            Priority::High => Level::High,
+            Priority::Normal => Level::Normal,
+            Priority::Low => Level::Low,
+        }
+    }
+}
+
+impl ControlBlock {
+    /// The block of a fibre that has not started, with two references.
+    pub fn new(body: &'static Body, attributes: Attributes, id: u64) -> Self {
+        Self {
+            link: Link::with(attributes.level(), attributes.processor().is_some()),
+            state: RunState::new(),
+            references: AtomicU32::new(2),
+            home: AtomicPtr::new(ptr::null_mut()),
+            context: UnsafeCell::new(None),
+            errand: WaitSlot::new(),
+            suspender: Cell::new(None),
+            locals: Locals::new(),
+            shields: Cell::new(0),
+            roster: Hook::new(),
+            body,
+            completion: Completion::new(),
+            attributes,
+            id,
+        }
+    }
+
+    /// The fibre's number.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The fibre's name now: a layer above may keep a name that changes.
+    ///
+    /// # Safety
+    ///
+    /// The fibre has not ended, and does not end meanwhile.
+    pub unsafe fn current_name(&self) -> Option<String> {
+        let mut name = None;
+        let mut tell = |portrait: Portrait<'_>| name = portrait.name.map(str::to_owned);
+        // SAFETY: passed on.
+        unsafe { (self.body.describe)(NonNull::from(self), &mut tell) };
+        name
+    }
+
+    /// The fibre's end, as what a joiner waits for; its owner is the fibre itself.
+    #[inline]
+    pub fn awaited_end(&self) -> WaitObject {
+        let awaited = WaitObject::new(WaitKind::Join, self);
+        // SAFETY: a joiner has a handle, and so the block; its number never changes.
+        unsafe { awaited.owned(offset_of!(Self, id)) }
+    }
+
+    /// Notes what the fibre is about to wait for, for others to see. Called by the fibre itself.
+    #[inline(always)]
+    pub fn note(&self, awaited: WaitObject) {
+        self.errand.note(awaited);
+        if since::are_noted() {
+            self.note_since();
+        }
+    }
+
+    /// Notes the time since which it waits.
+    #[cold]
+    fn note_since(&self) {
+        self.state.set_since(since::now());
+    }
+
+    /// The functions of its typed part.
+    pub fn body(&self) -> &'static Body {
+        self.body
+    }
+
+    /// The fibre's hook in ready queues, with what these must know of it.
+    #[inline]
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// The queue node that this fibre is.
+    #[inline]
+    pub fn node(this: FibreRef) -> NonNull<Link> {
+        this.cast()
+    }
+
+    /// The fibre that this queue node is.
+    ///
+    /// # Safety
+    ///
+    /// `node` came from [`node`](Self::node).
+    #[inline]
+    pub unsafe fn from_node(node: NonNull<Link>) -> FibreRef {
+        node.cast()
+    }
+
+    /// The queue that the fibre goes to when woken; null before its first run.
+    #[inline]
+    pub fn home(&self) -> *const ReadyQueue {
+        self.home.load(Ordering::Relaxed)
+    }
+
+    /// The member of a roster that this fibre is.
+    #[inline]
+    pub fn hook(this: FibreRef) -> NonNull<Hook> {
+        // SAFETY: within the block.
+        unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).roster) }
+    }
+
+    /// The fibre that this member of a roster is.
+    ///
+    /// # Safety
+    ///
+    /// `hook` came from [`hook`](Self::hook).
+    pub unsafe fn from_hook(hook: NonNull<Hook>) -> FibreRef {
+        // SAFETY: the block that it is a part of.
+        unsafe { hook.byte_sub(offset_of!(Self, roster)) }.cast()
+    }
+
+    /// Makes `home` the queue that the fibre goes to when woken. Called by the owner only.
+    #[inline]
+    pub fn set_home(&self, home: *const ReadyQueue) {
+        self.home.store(home.cast_mut(), Ordering::Relaxed);
+    }
+
+    /// Adds a reference.
+    ///
+    /// # Safety
+    ///
+    /// A reference to the allocation exists, which is not given up meanwhile.
+    pub unsafe fn retain(this: FibreRef) {
+        // SAFETY: alive by the caller's promise.
+        unsafe { this.as_ref() }
+            .references
+            .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Cancels the fibre: ends the cancellable wait that it is in, if any, and lets it begin no
+    /// other one. Any thread; blocks nothing; does nothing for a fibre that has been cancelled.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a reference.
+    pub unsafe fn cancel(this: FibreRef) {
+        // SAFETY: passed on.
+        unsafe {
+            if Self::begin_cancel(this) {
+                asymmetric::membarrier_all();
+                Self::end_cancel(this);
+            }
+        }
+    }
+
+    /// The first step of [`cancel`](Self::cancel). `true`: the caller calls
+    /// [`end_cancel`](Self::end_cancel) soon, after [`membarrier_all`](asymmetric::membarrier_all);
+    /// the processor that the fibre waits on, if it does, needs no barrier before.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a reference.
+    pub unsafe fn begin_cancel(this: FibreRef) -> bool {
+        // SAFETY: alive by the caller's reference; queued only if the caller is the one to queue
+        // it.
+        unsafe {
+            match this.as_ref().state.cancel() {
+                Cancel::Done => false,
+                Cancel::Visit => true,
+                Cancel::Enqueue => {
+                    Self::enqueue(this);
+                    false
+                }
+            }
+        }
+    }
+
+    /// The second step of [`cancel`](Self::cancel).
+    ///
+    /// # Safety
+    ///
+    /// The first one has asked for it, and the caller still has its reference.
+    pub unsafe fn end_cancel(this: FibreRef) {
+        // SAFETY: alive by the caller's reference; queued only if the caller is the one to queue
+        // it.
+        unsafe {
+            if this.as_ref().state.visit() {
+                Self::enqueue_at_home(this);
+            }
+        }
+    }
+
+    /// Enters its cancel group, if it has one. It leaves the group before its end.
+    ///
+    /// # Safety
+    ///
+    /// The fibre is new, and [`leave_group`](Self::leave_group) will be called.
+    #[inline]
+    pub unsafe fn join_group(this: FibreRef) {
+        // SAFETY: the fibre is new, hence alive.
+        if let Some(group) = unsafe { this.as_ref() }.attributes.group() {
+            // SAFETY: passed on.
+            unsafe { group.join(this) };
+        }
+    }
+
+    /// Undoes [`join_group`](Self::join_group), while the runtime's reference is there.
+    #[inline]
+    pub fn leave_group(&self) {
+        if let Some(group) = self.attributes.group() {
+            group.leave(NonNull::from(self));
+        }
+    }
+
+    /// Puts a fibre that has just been woken into its home's ready queue.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the one to queue the fibre.
+    #[inline]
+    unsafe fn enqueue(this: FibreRef) {
+        // SAFETY: only the caller can let the fibre go on, so its block and its home are alive.
+        unsafe {
+            ReadyQueue::push_woken(this.as_ref().home(), Self::node(this));
+        }
+    }
+
+    /// Puts a fibre that waits at home, and has just been woken, into its home's ready queue, where
+    /// it stays: it may still be on its stack.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the one to queue the fibre.
+    #[inline]
+    unsafe fn enqueue_at_home(this: FibreRef) {
+        // SAFETY: as in `enqueue`.
+        unsafe {
+            ReadyQueue::push_woken_at_home(this.as_ref().home(), Self::node(this));
+        }
+    }
+
+    /// Lets a fibre that waits at home go on, before the others there.
+    ///
+    /// # Safety
+    ///
+    /// The caller has won its waiter, and does not resume it.
+    pub unsafe fn wake_next(this: FibreRef) {
+        // SAFETY: as in `enqueue`.
+        unsafe { ReadyQueue::push_woken_first(this.as_ref().home(), Self::node(this)) };
+    }
+
+    /// Gives up one reference, and the allocation with the last one.
+    ///
+    /// # Safety
+    ///
+    /// The reference was the caller's, and closure and result are gone if it
+    /// was the last.
+    pub unsafe fn release(this: FibreRef) {
+        // SAFETY: alive by the caller's reference.
+        let (references, body) = unsafe { (&this.as_ref().references, this.as_ref().body) };
+        // The last holder is alone: nobody can come by a new reference.
+        let last = references.load(Ordering::Acquire) == 1
+            || references.fetch_sub(1, Ordering::AcqRel) == 1;
+        if last {
+            // SAFETY: nobody else has a reference.
+            unsafe { (body.free)(this) };
+        }
+    }
+}
+
+impl Cancellable for ControlBlock {
+    unsafe fn retain(this: NonNull<Self>) {
+        // SAFETY: passed on.
+        unsafe { Self::retain(this) };
+    }
+
+    unsafe fn cancel_later(this: NonNull<Self>) {
+        // SAFETY: alive by the caller's reference.
+        unsafe { this.as_ref() }.state.cancel_later();
+    }
+
+    unsafe fn begin_cancel(this: NonNull<Self>) -> bool {
+        // SAFETY: passed on.
+        unsafe { Self::begin_cancel(this) }
+    }
+
+    fn membarrier_all() {
+        asymmetric::membarrier_all();
+    }
+
+    unsafe fn end_cancel(this: NonNull<Self>) {
+        // SAFETY: passed on.
+        unsafe { Self::end_cancel(this) };
+    }
+
+    unsafe fn release(this: NonNull<Self>) {
+        // SAFETY: passed on.
+        unsafe { Self::release(this) };
+    }
+}
+
+impl Wakeable for ControlBlock {
+    #[inline]
+    unsafe fn resume(this: NonNull<Self>) {
+        // SAFETY: the fibre waits for us, so its block and its home are alive.
+        unsafe {
+            if this.as_ref().state.wake() == Wake::Enqueue {
+                Self::enqueue(this);
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn resume_at_home(this: NonNull<Self>) {
+        // SAFETY: the fibre waits for us, at home.
+        unsafe { Self::enqueue_at_home(this) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fibre with a small result has to fit into three cache lines with its closure, result and
+    /// scope: a fourth one costs a batch of spawns a third.
+    #[test]
+    fn a_block_leaves_room_in_three_lines() {
+        let rest = 3 * size_of::<usize>();
+        assert!(
+            size_of::<ControlBlock>() + rest <= 192,
+            "{}",
+            size_of::<ControlBlock>()
+        );
+    }
+
+    #[test]
+    fn attributes_come_back_as_they_were_chosen() {
+        let mut attributes = Attributes::default();
+        assert_eq!((attributes.processor(), attributes.name()), (None, None));
+        assert_eq!(attributes.stack_class(1 << 18), class_of(1 << 18));
+        attributes.set_processor(0);
+        attributes.set_stack_size(1);
+        attributes.set_name("name".into());
+        assert_eq!(attributes.processor(), Some(0));
+        assert_eq!(attributes.stack_class(1 << 18), 0);
+        assert_eq!(attributes.name(), Some("name"));
+        attributes.set_processor(usize::MAX);
+        assert!(attributes.processor() > Some(60_000));
+    }
+}

@@ -1,0 +1,498 @@
+//! Values that belong to one fibre, or to one plain thread, found by keys.
+//!
+//! A [`Key`] has an index that is its own as long as it is not deleted, and a generation that tells
+//! it from earlier owners of the index. A key's generation is odd; a place without an owner has an
+//! even one. A place is retired before its generations come again. A [`Locals`] is one owner's
+//! table: a value and its destructor by index. It is a null pointer until the first value is set,
+//! which is all that a fibre without such values pays for.
+//!
+//! At its owner's end the table is emptied in rounds, as POSIX has it: a value is taken out before
+//! its destructor runs. The destructor may block, and may set values again, of its own key too;
+//! these are for the next round. What is left after [`ROUNDS`] rounds is leaked. Keys that are
+//! *last*, for values that the destructors of others may still ask for, have a round of their own
+//! after these.
+//!
+//! Only the generations are atomic: a table is used by its owner only, and no borrow of it outlives
+//! a method, since destructors come back to it.
+
+use crate::sync::segmented::SegmentedVec;
+use crate::sys::unwind_guard::quietly;
+use parking_lot::Mutex;
+use std::cell::UnsafeCell;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
+
+/// How often a table is emptied at the end: `PTHREAD_DESTRUCTOR_ITERATIONS`.
+const ROUNDS: usize = 4;
+
+/// The last generation of a place: the next odd one would be the first again.
+const LAST_GENERATION: u32 = u32::MAX;
+
+/// A function that ends a value. It may unwind; the panic ends with the value.
+pub type Destructor = unsafe extern "C-unwind" fn(*mut c_void);
+
+/// A key of values of which each fibre, and each plain thread, has its own: untyped, for C and for
+/// callers that manage what the values point to. A new key's values are null.
+///
+/// Most programs want [`fibre_local!`](crate::fibre_local).
+///
+/// ```
+/// // SAFETY: there is no destructor.
+/// let key = unsafe { fibre::Key::new(None) };
+/// // SAFETY: as above, so it takes any value.
+/// unsafe { key.set(7 as *mut _) };
+/// let other = fibre::spawn(move || key.get().is_null());
+/// assert!(other.join().unwrap());
+/// assert_eq!(key.get() as usize, 7);
+/// key.delete();
+/// assert!(key.get().is_null());
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// The place that all keys with this index have had; never freed.
+    place: &'static Place,
+    /// The place's generation while this key is its owner.
+    generation: u32,
+}
+
+/// What keys with the same index share.
+#[derive(Debug)]
+struct Place {
+    /// The index of their values in the tables.
+    index: usize,
+    /// Odd if a key owns it. Grows when one is made and when it is deleted.
+    generation: AtomicU32,
+    /// The function that ends values that are not null when their fibre or thread ends; null for
+    /// none. Written only while no key owns the place.
+    destructor: AtomicPtr<()>,
+    /// What its key is for, a [`Kind`]. Written like `destructor`.
+    kind: AtomicU8,
+}
+
+/// What a key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    /// Any code that knows its number may use it.
+    Numbered,
+    /// For values of one type, which safe code reaches: the key has no number for others.
+    Typed,
+    /// For values that are ended after those of other keys. The key has no number for others,
+    /// either.
+    Last,
+}
+
+/// All places, by their indexes.
+static PLACES: SegmentedVec<Place> = SegmentedVec::new();
+
+/// The places that no key owns, and how many buckets of them there are.
+static FREE: Mutex<Free> = parking_lot::const_mutex(Free {
+    places: Vec::new(),
+    buckets: 0,
+});
+
+/// The content of [`FREE`].
+struct Free {
+    places: Vec<&'static Place>,
+    buckets: usize,
+}
+
+impl Free {
+    /// Takes a place that no key owns.
+    fn take(&mut self) -> Option<&'static Place> {
+        if self.places.is_empty() {
+            let places = PLACES.bucket(self.buckets, Place::new)?;
+            self.buckets += 1;
+            self.places.extend(places.iter().rev());
+        }
+        self.places.pop()
+    }
+}
+
+impl Place {
+    /// Makes a place that no key owns.
+    fn new(index: usize) -> Self {
+        Self {
+            index,
+            generation: AtomicU32::new(0),
+            destructor: AtomicPtr::new(ptr::null_mut()),
+            kind: AtomicU8::new(Kind::Numbered as u8),
+        }
+    }
+}
+
+impl Key {
+    /// Makes a key. `destructor` is called for each value that is not null when its fibre or thread
+    /// ends, after the value has been set to null. It is called in the fibre, which may block
+    /// there.
+    ///
+    /// # Safety
+    ///
+    /// The destructor may be called with every value that the key is set to, on the fibre or thread
+    /// that has set it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for another key, or there are four thousand million of them.
+    #[must_use]
+    pub unsafe fn new(destructor: Option<Destructor>) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::of_kind(destructor, Kind::Numbered) }
+    }
+
+    /// [`new`](Self::new) for callers that can do without a key: `None` if there is no memory for
+    /// another one, or no number.
+    ///
+    /// # Safety
+    ///
+    /// As for `new`.
+    pub unsafe fn try_new(destructor: Option<Destructor>) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::try_of_kind(destructor, Kind::Numbered) }
+    }
+
+    /// [`new`](Self::new), for values of one type: the key is not found by its number, so nobody
+    /// else sets its values.
+    ///
+    /// # Safety
+    ///
+    /// As for `new`.
+    ///
+    /// # Panics
+    ///
+    /// As `new`.
+    #[must_use]
+    pub(crate) unsafe fn new_typed(destructor: Destructor) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::of_kind(Some(destructor), Kind::Typed) }
+    }
+
+    /// [`new`](Self::new), for values that the destructors of others may still ask for: they are
+    /// ended when all others have been. Their own destructor is called once, and sets no values.
+    /// The key is not found by its number.
+    ///
+    /// # Safety
+    ///
+    /// As for `new`.
+    ///
+    /// # Panics
+    ///
+    /// As `new`.
+    #[must_use]
+    pub unsafe fn new_last(destructor: Destructor) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::of_kind(Some(destructor), Kind::Last) }
+    }
+
+    /// The common part of the constructors that panic without a key.
+    unsafe fn of_kind(destructor: Option<Destructor>, kind: Kind) -> Self {
+        // SAFETY: the caller's promise.
+        match unsafe { Self::try_of_kind(destructor, kind) } {
+            Some(key) => key,
+            None => panic!("no memory for another key, or too many keys"),
+        }
+    }
+
+    /// The common part of all constructors.
+    unsafe fn try_of_kind(destructor: Option<Destructor>, kind: Kind) -> Option<Self> {
+        let place = FREE.lock().take()?;
+        let destructor = destructor.map_or(ptr::null_mut(), |f| f as *mut ());
+        // Release: a thread that finds this destructor finds that an earlier key has been deleted.
+        place.destructor.store(destructor, Ordering::Release);
+        place.kind.store(kind as u8, Ordering::Relaxed);
+        // Release: a thread that finds the generation finds the destructor.
+        let generation = place.generation.fetch_add(1, Ordering::AcqRel) + 1;
+        Some(Self { place, generation })
+    }
+
+    /// The key's number: no other living key has the same. A deleted key's number is given to
+    /// others.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        // There are never more places than a `u32` counts.
+        self.place.index as u32
+    }
+
+    /// The key that has this number now, if it was made by [`new`](Self::new). Keys behind
+    /// [`fibre_local!`](crate::fibre_local) are not found.
+    ///
+    /// ```
+    /// use fibre::Key;
+    ///
+    /// // SAFETY: there is no destructor, and nobody else uses the key.
+    /// unsafe {
+    ///     let key = Key::new(None);
+    ///     key.set(7 as *mut _);
+    ///     let same = Key::numbered(key.number()).unwrap();
+    ///     assert_eq!(same.get() as usize, 7);
+    ///     key.delete();
+    ///     assert!(Key::numbered(u32::MAX).is_none());
+    /// }
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// The number is of a key whose values the caller may set and delete: the key is the caller's
+    /// own, or the key's maker gave the caller its number for that.
+    ///
+    /// ```compile_fail,E0133
+    /// # use fibre::Key;
+    /// let anybodys = Key::numbered(0);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub unsafe fn numbered(number: u32) -> Option<Self> {
+        let place = PLACES.get(number as usize)?;
+        let generation = place.generation.load(Ordering::Acquire);
+        let key = Self { place, generation };
+        (generation % 2 == 1 && key.is(Kind::Numbered)).then_some(key)
+    }
+
+    /// Deletes the key: all of its values are null from now on, and no destructor is called for
+    /// them. `false`: it had been deleted.
+    #[allow(clippy::must_use_candidate, reason = "most callers know")]
+    pub fn delete(self) -> bool {
+        let mut free = FREE.lock();
+        let alive = self.is_alive();
+        if alive {
+            self.place.generation.fetch_add(1, Ordering::Release);
+            // A table may still hold values of the first generations.
+            if self.generation < LAST_GENERATION {
+                free.places.push(self.place);
+            }
+        }
+        alive
+    }
+
+    /// Whether the key has not been deleted.
+    #[must_use]
+    pub fn is_alive(self) -> bool {
+        self.place.generation.load(Ordering::Acquire) == self.generation
+    }
+
+    /// Whether the key is of this kind. Says nothing about a deleted key.
+    fn is(self, kind: Kind) -> bool {
+        self.place.kind.load(Ordering::Relaxed) == kind as u8
+    }
+}
+
+/// The values of one fibre or thread. See the module text.
+#[derive(Debug, Default)]
+pub struct Locals(UnsafeCell<Option<Box<Table>>>);
+
+/// Values by the index of their key. Boxed, so that an owner without any pays one pointer.
+#[derive(Debug, Default)]
+struct Table(Vec<Option<Value>>);
+
+/// One value that is not null.
+#[derive(Debug, Clone, Copy)]
+struct Value {
+    /// The key that it belongs to.
+    key: Key,
+    /// The value, which is never null.
+    value: *mut c_void,
+}
+
+impl Locals {
+    /// A table without values.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(UnsafeCell::new(None))
+    }
+
+    /// The value of a key; null if it has none.
+    #[inline]
+    pub fn get(&self, key: Key) -> *mut c_void {
+        // SAFETY: the owner is alone with its table, and no borrow outlives a method.
+        let table = unsafe { &*self.0.get() };
+        let slot = table
+            .as_ref()
+            .and_then(|table| table.0.get(key.place.index));
+        match slot {
+            Some(Some(slot)) if slot.key.generation == key.generation => slot.value,
+            _ => ptr::null_mut(),
+        }
+    }
+
+    /// Replaces the value of a key. The old one is not ended.
+    pub fn set(&self, key: Key, value: *mut c_void) {
+        // SAFETY: as in `get`.
+        let table = &mut unsafe { &mut *self.0.get() }.get_or_insert_default().0;
+        let index = key.place.index;
+        if table.len() <= index {
+            table.resize(index + 1, None);
+        }
+        table[index] = (!value.is_null()).then_some(Value { key, value });
+    }
+
+    /// Ends all values. Called by the owner, at its end; blocks for as long as the destructors
+    /// block.
+    #[inline]
+    pub fn end(&self) {
+        if !self.is_empty() {
+            self.end_in_rounds();
+        }
+    }
+
+    /// The part of [`end`](Self::end) for owners that have values.
+    #[cold]
+    fn end_in_rounds(&self) {
+        for _ in 0..ROUNDS {
+            let mut index = 0;
+            let mut ended = 0;
+            while let Some(value) = self.take_from(&mut index, false) {
+                value.end();
+                ended += 1;
+            }
+            if ended == 0 {
+                break;
+            }
+        }
+        let mut index = 0;
+        while let Some(value) = self.take_from(&mut index, true) {
+            value.end();
+        }
+        self.forget();
+    }
+
+    /// Whether there are no values.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        // SAFETY: as in `get`.
+        unsafe { &*self.0.get() }.is_none()
+    }
+
+    /// Forgets all values, without ending them.
+    pub fn forget(&self) {
+        // SAFETY: as in `get`.
+        drop(unsafe { (*self.0.get()).take() });
+    }
+
+    /// Takes out the first value at or behind `index` whose key is alive and of this order, and
+    /// steps behind it.
+    fn take_from(&self, index: &mut usize, last: bool) -> Option<Value> {
+        // SAFETY: as in `get`.
+        let table = &mut unsafe { &mut *self.0.get() }.as_mut()?.0;
+        while *index < table.len() {
+            let place = &mut table[*index];
+            *index += 1;
+            if place.is_some_and(|value| value.key.is_alive() && value.key.is(Kind::Last) == last) {
+                return place.take();
+            }
+        }
+        None
+    }
+}
+
+impl Value {
+    /// Calls the destructor of the value.
+    fn end(self) {
+        let destructor = self.key.place.destructor.load(Ordering::Acquire);
+        // A destructor of another owner would come with another generation.
+        if destructor.is_null() || !self.key.is_alive() {
+            return;
+        }
+        // SAFETY: `new` has put it there, as the key is still the place's owner.
+        let destructor = unsafe { std::mem::transmute::<*mut (), Destructor>(destructor) };
+        // SAFETY: the destructor was given for the values of this key.
+        quietly(|| unsafe { destructor(self.value) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::OnceLock;
+    use std::sync::atomic::AtomicUsize;
+
+    /// The sum of what destructors have been called with.
+    static ENDED: AtomicUsize = AtomicUsize::new(0);
+
+    unsafe extern "C-unwind" fn count(value: *mut c_void) {
+        ENDED.fetch_add(value.addr(), Ordering::Relaxed);
+    }
+
+    fn new(destructor: Option<Destructor>) -> Key {
+        // SAFETY: the destructor of these tests takes any value.
+        unsafe { Key::new(destructor) }
+    }
+
+    #[test]
+    fn values_are_ended_once_and_deleted_ones_never() {
+        let locals = Locals::new();
+        let keys = [(); 4].map(|()| new(Some(count)));
+        let without = new(None);
+        assert!(locals.get(keys[3]).is_null());
+        for (index, key) in keys.into_iter().enumerate() {
+            locals.set(key, ptr::without_provenance_mut(1 << (4 * index)));
+        }
+        locals.set(without, ptr::without_provenance_mut(5));
+        locals.set(keys[1], ptr::null_mut());
+        assert!(keys[2].delete() && !keys[2].delete());
+        let heir = new(Some(count));
+        assert!(locals.get(heir).is_null(), "another key's value");
+        for _ in 0..2 {
+            locals.end();
+            assert_eq!(ENDED.load(Ordering::Relaxed), 0x1001);
+        }
+        assert!(keys.iter().all(|key| locals.get(*key).is_null()));
+    }
+
+    /// A value of a key that is long gone belongs to no later key, however many the place has had
+    /// since.
+    #[test]
+    fn generations_do_not_come_again() {
+        let (key, locals) = (new(None), Locals::new());
+        locals.set(key, ptr::without_provenance_mut(7));
+        assert!(key.delete());
+        // As if the place had had all other owners.
+        let last = Key {
+            generation: LAST_GENERATION,
+            ..key
+        };
+        key.place
+            .generation
+            .store(LAST_GENERATION, Ordering::Release);
+        {
+            let places = &mut FREE.lock().places;
+            places.retain(|place| place.index != key.place.index);
+        }
+        assert!(last.is_alive() && last.delete());
+        let heirs: Vec<_> = (0..100).map(|_| new(None)).collect();
+        for heir in heirs {
+            assert_ne!(heir.number(), key.number());
+            assert!(heir.delete());
+        }
+        locals.forget();
+    }
+
+    /// What is ended last stays through all rounds of the others, whichever key is older.
+    #[test]
+    fn last_ones_are_there_until_the_others_are_gone() {
+        static LOCALS: SingleThreaded = SingleThreaded(Locals::new());
+        static KEYS: OnceLock<[Key; 2]> = OnceLock::new();
+        static SEEN: AtomicUsize = AtomicUsize::new(0);
+        struct SingleThreaded(Locals);
+        // SAFETY: this test is its only user.
+        unsafe impl Sync for SingleThreaded {}
+
+        unsafe extern "C-unwind" fn again(value: *mut c_void) {
+            let [last, key] = KEYS.get().copied().unwrap();
+            assert!(!LOCALS.0.get(last).is_null());
+            SEEN.fetch_add(1, Ordering::Relaxed);
+            LOCALS.0.set(key, value);
+        }
+        unsafe extern "C-unwind" fn end(_: *mut c_void) {
+            assert_eq!(SEEN.load(Ordering::Relaxed), ROUNDS);
+            SEEN.fetch_add(1, Ordering::Relaxed);
+        }
+        // SAFETY: these destructors take any value.
+        let last = unsafe { Key::new_last(end) };
+        let [last, key] = *KEYS.get_or_init(|| [last, new(Some(again))]);
+        LOCALS.0.set(last, ptr::without_provenance_mut(1));
+        LOCALS.0.set(key, ptr::without_provenance_mut(1));
+        LOCALS.0.end();
+        assert_eq!(SEEN.load(Ordering::Relaxed), ROUNDS + 1);
+    }
+}

@@ -1,0 +1,68 @@
+//! A processor's own roster as others see it: how to reach it, and how to look while a fibre runs.
+
+use super::{ControlBlock, FibreRef, Roster};
+use crate::queue::Link;
+use crate::sync::glances::Glances;
+use crate::sync::{AtomicPtr, Ordering};
+use std::ptr::NonNull;
+
+/// A processor's own roster, for callers that know that the processor is alive.
+#[derive(Debug)]
+pub struct RosterRef {
+    /// The roster.
+    roster: NonNull<Roster>,
+    /// The means to look at it while a fibre runs.
+    glances: NonNull<Glances>,
+    /// The node of that fibre.
+    running: NonNull<AtomicPtr<Link>>,
+}
+
+// SAFETY: each use of it is argued where it is used.
+unsafe impl Send for RosterRef {}
+
+impl RosterRef {
+    /// The reference to this roster.
+    pub fn new(roster: &Roster, glances: &Glances, running: &AtomicPtr<Link>) -> Self {
+        Self {
+            roster: NonNull::from(roster),
+            glances: NonNull::from(glances),
+            running: NonNull::from(running),
+        }
+    }
+
+    /// Returns the roster.
+    ///
+    /// # Safety
+    ///
+    /// The roster is alive, and nobody changes it meanwhile.
+    pub unsafe fn get(&self) -> &Roster {
+        // SAFETY: passed on.
+        unsafe { self.roster.as_ref() }
+    }
+
+    /// The address of the fibre that the processor ran a moment ago; null if there was none.
+    ///
+    /// # Safety
+    ///
+    /// The processor is alive.
+    pub unsafe fn last(&self) -> *const ControlBlock {
+        // SAFETY: passed on.
+        let running = unsafe { self.running.as_ref() };
+        // The block begins with its node.
+        running.load(Ordering::Relaxed).cast_const().cast()
+    }
+
+    /// [`Glances::look`] at the roster, with the fibre that the processor runs.
+    ///
+    /// # Safety
+    ///
+    /// The processor is alive.
+    pub unsafe fn look<R>(&self, look: impl FnOnce(FibreRef) -> R) -> Option<R> {
+        // SAFETY: passed on.
+        let (glances, running) = unsafe { (self.glances.as_ref(), self.running.as_ref()) };
+        glances.look(running, |node| {
+            // SAFETY: what runs is a fibre.
+            look(unsafe { ControlBlock::from_node(node) })
+        })
+    }
+}

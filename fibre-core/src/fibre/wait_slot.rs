@@ -1,0 +1,96 @@
+//! One word of a fibre with two uses: until it starts, a stack that it got when it was spawned, or
+//! the promise of one; from then on, what it waits for.
+//!
+//! A processor takes the stack out before it lists the fibre as started, and reports of what fibres
+//! wait for look at listed fibres only; so the two uses do not meet.
+//!
+//! The fibre notes what it waits for when it is about to leave its stack, and clears the note when
+//! it goes on. A reader of a fibre that does not run sees the truth, though the fibre may have been
+//! woken. A reader of a running fibre sees what was true a moment ago.
+//!
+//! # Memory ordering
+//!
+//! Relaxed. The processor that takes the stack has received the fibre from the thread that put the
+//! stack there. A reader that relies on what it sees knows from elsewhere that the fibre does not
+//! run.
+
+use crate::stack::Stack;
+use crate::wait::wait_object::WaitObject;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a fibre that has not started has of its stack.
+#[derive(Debug)]
+pub enum Reserved {
+    /// Nothing yet.
+    Nothing,
+    /// The promise of one of its class.
+    Promise,
+    /// The stack.
+    Stack(Stack),
+}
+
+/// The word of a promise, which is no stack's.
+const PROMISE: u64 = 1;
+
+/// The word. See the module text.
+#[derive(Debug)]
+pub struct WaitSlot(AtomicU64);
+
+impl WaitSlot {
+    /// No stack, and no wait.
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Keeps this for the first run. It is leaked unless it is taken.
+    #[inline]
+    pub fn reserve(&self, reserved: Reserved) {
+        match reserved {
+            Reserved::Nothing => {}
+            Reserved::Promise => self.0.store(PROMISE, Ordering::Relaxed),
+            Reserved::Stack(stack) => self.0.store(stack.into_word(), Ordering::Relaxed),
+        }
+    }
+
+    /// Takes out the reservation.
+    ///
+    /// # Safety
+    ///
+    /// The fibre has not started, and is the caller's.
+    #[inline]
+    pub unsafe fn take_reserved(&self) -> Reserved {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Reserved::Nothing,
+            word => {
+                self.end_wait();
+                if word == PROMISE {
+                    return Reserved::Promise;
+                }
+                // SAFETY: as the fibre has not started, it is the word of a stack; taken once.
+                Reserved::Stack(unsafe { Stack::from_word(word) })
+            }
+        }
+    }
+
+    /// Whether the fibre, which has not started, has the promise of a stack.
+    pub fn is_promised(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == PROMISE
+    }
+
+    /// Notes what the fibre waits for. Called by the fibre itself.
+    #[inline]
+    pub fn note(&self, awaited: WaitObject) {
+        self.0.store(awaited.bits(), Ordering::Relaxed);
+    }
+
+    /// Notes that the fibre waits for nothing. Called by the fibre itself.
+    #[inline]
+    pub fn end_wait(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// What the fibre, which has started, waits for.
+    pub fn awaited(&self) -> Option<WaitObject> {
+        WaitObject::from_bits(self.0.load(Ordering::Relaxed))
+    }
+}

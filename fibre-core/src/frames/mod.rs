@@ -1,0 +1,11 @@
+//! What the stack of a fibre says about the code that runs on it.
+//!
+//! * `initialisers`: in debug builds, a warning about initialisers of std's in which a fibre waits;
+//! * `panic_hook`: whether a fibre waits in the panic hook;
+//! * `walk`: from frame to frame;
+//! * `symbols`: the program's table of symbols.
+
+pub mod initialisers;
+pub mod panic_hook;
+mod symbols;
+mod walk;

@@ -1,0 +1,127 @@
+//! The program's table of symbols: which functions lie where.
+//!
+//! It is in the program's file, in ELF's form for 64 bits, unless it was stripped; it is not loaded
+//! with the program. A table that cannot be read, or makes no sense, counts as none. Libraries that
+//! the program has loaded are not looked at.
+
+use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+/// A section header's bytes.
+const SECTION: usize = 64;
+
+/// A symbol's bytes.
+const SYMBOL: usize = 24;
+
+/// The kind of the section that has all symbols.
+const SYMBOL_TABLE: u64 = 2;
+
+/// The kind of symbols that are functions.
+const FUNCTION: u64 = 2;
+
+/// The program's functions whose names contain one of the words, and that have a kind by `kind_of`:
+/// their addresses, in order, and their kinds.
+pub fn functions<K>(
+    words: &[&str],
+    kind_of: impl Fn(&[u8]) -> Option<K>,
+) -> Vec<(Range<usize>, K)> {
+    let mut functions = read(words, kind_of).unwrap_or_default();
+    functions.sort_by_key(|(code, _)| code.start);
+    functions
+}
+
+/// Those functions, in no order.
+fn read<K>(words: &[&str], kind_of: impl Fn(&[u8]) -> Option<K>) -> Option<Vec<(Range<usize>, K)>> {
+    let file = File::open("/proc/self/exe").ok()?;
+    let header = bytes(&file, 0, 64)?;
+    let sections = bytes(
+        &file,
+        number(&header, 0x28, 8)?,
+        number(&header, 0x3c, 2)? * SECTION as u64,
+    )?;
+    let is_table = |section: &&[u8]| number(section, 4, 4) == Some(SYMBOL_TABLE);
+    let table = sections.chunks_exact(SECTION).find(is_table)?;
+    let names = number(table, 0x28, 4)? as usize;
+    let names = sections.chunks_exact(SECTION).nth(names)?;
+    let content = |section| bytes(&file, number(section, 0x18, 8)?, number(section, 0x20, 8)?);
+    let (table, names) = (content(table)?, content(names)?);
+    let (base, wanted) = (base(), wanted(words, &names));
+    let function = |symbol: &[u8]| {
+        // Nearly all symbols are none of ours, and there may be very many: this test comes first,
+        // and is kept plain.
+        let begin = u32::from_le_bytes([symbol[0], symbol[1], symbol[2], symbol[3]]) as usize;
+        wanted.binary_search(&begin).ok()?;
+        if number(symbol, 4, 1)? & 0xf != FUNCTION {
+            return None;
+        }
+        let name = &names[begin..];
+        let name = &name[..name.iter().position(|byte| *byte == 0)?];
+        let start = base + number(symbol, 8, 8)? as usize;
+        Some((
+            start..start + number(symbol, 0x10, 8)? as usize,
+            kind_of(name)?,
+        ))
+    };
+    Some(table.chunks_exact(SYMBOL).filter_map(function).collect())
+}
+
+/// The positions of the names that contain one of the words, in order.
+fn wanted(words: &[&str], names: &[u8]) -> Vec<usize> {
+    let mut wanted = Vec::new();
+    for word in words {
+        let mut from = 0;
+        while let Some(found) = find(&names[from..], word) {
+            let inside = from + found;
+            let before = names[..inside].iter().rposition(|byte| *byte == 0);
+            wanted.push(before.map_or(0, |zero| zero + 1));
+            from = inside + word.len();
+        }
+    }
+    wanted.sort_unstable();
+    wanted
+}
+
+/// The first position of a word. The C library looks, as it is quick in every build.
+fn find(text: &[u8], word: &str) -> Option<usize> {
+    let (from, wanted) = (text.as_ptr(), word.as_ptr());
+    // SAFETY: two slices.
+    let found = unsafe { libc::memmem(from.cast(), text.len(), wanted.cast(), word.len()) };
+    (!found.is_null()).then(|| found.addr() - from.addr())
+}
+
+/// `N` bytes of a file, if there are so many.
+fn bytes(file: &File, offset: u64, count: u64) -> Option<Vec<u8>> {
+    let count = usize::try_from(count).ok()?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(count).ok()?;
+    bytes.resize(count, 0);
+    file.read_exact_at(&mut bytes, offset).ok()?;
+    Some(bytes)
+}
+
+/// A number of so many bytes, the lowest first.
+fn number(bytes: &[u8], offset: usize, count: usize) -> Option<u64> {
+    let bytes = bytes.get(offset..offset + count)?;
+    let next = |number, byte: &u8| number << 8 | u64::from(*byte);
+    Some(bytes.iter().rev().fold(0, next))
+}
+
+/// The distance of the program from the addresses that its file has.
+fn base() -> usize {
+    /// The first object is the program.
+    unsafe extern "C" fn note(
+        object: *mut libc::dl_phdr_info,
+        _size: libc::size_t,
+        base: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes valid information, and the place below.
+        unsafe { *base.cast() = (*object).dlpi_addr };
+        1
+    }
+    let mut base: libc::Elf64_Addr = 0;
+    // SAFETY: the callback fits, and its place outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut base).cast()) };
+    base as usize
+}

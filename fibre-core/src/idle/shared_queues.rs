@@ -1,0 +1,341 @@
+//! What the processors of a cluster have in common: the queues that all of them take from,
+//! and how each of them sleeps.
+//!
+//! * `staging`: new fibres for which no processor has been chosen, fibres that migrate here, and,
+//!   with work sharing, all that may move. A processor looks here after its own queue.
+//! * `background`: fibres that run only if no other fibre is found. Looked at last.
+//!
+//! (Thesis, section 3.2.2.) No processor sleeps *in* these queues. A thread that pushes here wakes
+//! one processor out of the idle set, if there is one, and a processor that enters the set looks
+//! here once more before it sleeps. Both announce first and look then, each by a sequentially
+//! consistent read-modify-write, so that one of the two sees the other. Only one processor is woken
+//! for one fibre: there is no herd.
+
+use crate::idle::parker::{Driver, Parker};
+use crate::idle::set::IdleSet;
+use crate::idle::watchers::Watch;
+use crate::queue::{Link, LogicalQueue, Popped, QueueKind};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crossbeam_utils::CachePadded;
+use std::ptr::NonNull;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// The shared queues of one cluster. See the module text.
+#[derive(Debug)]
+pub struct SharedQueues {
+    /// The processors that have nothing to run.
+    pub idle: IdleSet,
+    /// The sleepers of all processors that may ever be.
+    sleepers: Box<[CachePadded<Sleeper>]>,
+    /// The queue of fibres that any processor may take.
+    staging: LogicalQueue,
+    /// The queue of fibres that run when no other fibre is found.
+    background: LogicalQueue,
+    /// The processor that is asked first to come for the next fibre of these queues. A hint.
+    next: AtomicUsize,
+    /// The processors that watch those that do not come to look at their events.
+    pub watch: Watch,
+    /// Whether all processors share one halt.
+    one_halt: AtomicBool,
+}
+
+/// How one processor sleeps, and is woken.
+pub struct Sleeper {
+    /// The parker of its thread.
+    parker: Parker,
+    /// Its halt, once a layer above has installed one.
+    halt: OnceLock<Arc<dyn Driver>>,
+}
+
+impl SharedQueues {
+    /// Empty queues of this kind, for at most so many processors, all of them awake.
+    #[must_use]
+    pub fn new(processors: usize, kind: QueueKind) -> Self {
+        Self {
+            idle: IdleSet::new(processors),
+            sleepers: (0..processors).map(|_| CachePadded::default()).collect(),
+            staging: LogicalQueue::new(kind),
+            background: LogicalQueue::new(kind),
+            next: AtomicUsize::new(0),
+            watch: Watch::new(),
+            one_halt: AtomicBool::new(false),
+        }
+    }
+
+    /// Gives all processors that may ever be one halt in common. There is one caller at a time.
+    pub fn install_one_halt(&self, halt: &Arc<dyn Driver>) {
+        self.one_halt.store(true, Ordering::Release);
+        for sleeper in &self.sleepers {
+            sleeper.install_halt(Arc::clone(halt));
+        }
+    }
+
+    /// Whether the processors share one halt.
+    pub fn has_one_halt(&self) -> bool {
+        self.one_halt.load(Ordering::Acquire)
+    }
+
+    /// The sleeper of a processor.
+    #[inline]
+    pub fn sleeper(&self, processor: usize) -> &Sleeper {
+        &self.sleepers[processor]
+    }
+
+    /// Queues a fibre that any processor may take, and wakes an idle one for it. Any thread
+    /// that keeps `self` alive.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue and is the caller's to queue.
+    pub unsafe fn stage(&self, node: NonNull<Link>) {
+        // SAFETY: passed on. No processor sleeps in this queue.
+        let _ = unsafe { self.staging.push(node) };
+        self.wake_next();
+    }
+
+    /// Queues a fibre that runs only if no other fibre is found, and wakes an idle processor for
+    /// it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`stage`](Self::stage).
+    pub unsafe fn push_background(&self, node: NonNull<Link>) {
+        // SAFETY: passed on. No processor sleeps in this queue.
+        let _ = unsafe { self.background.push(node) };
+        self.wake_next();
+    }
+
+    /// Takes a fibre that any processor may take.
+    pub fn pop_staged(&self) -> Popped {
+        self.staging.pop()
+    }
+
+    /// Takes a fibre that is to run when no other fibre is found.
+    pub fn pop_background(&self) -> Popped {
+        self.background.pop()
+    }
+
+    /// Whether nothing is staged.
+    #[inline]
+    pub fn has_none_staged(&self) -> bool {
+        self.staging.is_empty()
+    }
+
+    /// Whether there is a fibre in these queues at this moment.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        !(self.staging.is_empty() && self.background.is_empty())
+    }
+
+    /// Wakes a processor that has nothing to run, if there is one. They take turns: where fibres
+    /// stay with the processor that starts them, all would else live on the first one.
+    pub fn wake_next(&self) {
+        if let Some(idle) = self.idle.claim(self.next.load(Ordering::Relaxed)) {
+            let next = (idle + 1) % self.sleepers.len();
+            self.next.store(next, Ordering::Relaxed);
+            self.sleeper(idle).unpark();
+        }
+    }
+
+    /// Wakes a processor that has nothing to run, if there is one: the first one from `start` on.
+    #[inline]
+    pub fn wake_one(&self, start: usize) {
+        if let Some(idle) = self.idle.claim(start) {
+            self.sleeper(idle).unpark();
+        }
+    }
+}
+
+impl Sleeper {
+    /// Blocks the owner's thread until there may be work or the deadline passes.
+    pub fn sleep(&self, deadline: Option<Instant>) {
+        self.parker.sleep(self.halt.get(), deadline);
+    }
+
+    /// Blocks the owner's thread until [`unpark`](Self::unpark) or less long, whatever happens
+    /// elsewhere.
+    pub fn stand(&self) {
+        self.parker.sleep(None, None);
+    }
+
+    /// Ends the owner's sleep, or its next one. Any thread.
+    pub fn unpark(&self) {
+        self.parker.unpark(|| self.halt.get());
+    }
+
+    /// Whether the owner's next sleep would end at once; for models.
+    #[cfg(loom)]
+    pub fn is_notified(&self) -> bool {
+        self.parker.is_notified()
+    }
+
+    /// The driver that a layer above installed.
+    #[inline]
+    pub fn halt(&self) -> Option<&Arc<dyn Driver>> {
+        self.halt.get()
+    }
+
+    /// Installs another way to sleep, unless there is one; returns what is there.
+    /// Any thread.
+    pub fn install_halt(&self, halt: Arc<dyn Driver>) -> &Arc<dyn Driver> {
+        let installed = self.halt.get_or_init(|| halt);
+        // If the owner sleeps on its futex, it has to move over.
+        self.unpark();
+        installed
+    }
+}
+
+impl Default for Sleeper {
+    fn default() -> Self {
+        Self {
+            parker: Parker::new(),
+            halt: OnceLock::new(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Sleeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sleeper")
+            .field("parker", &self.parker)
+            .field("has_halt", &self.halt.get().is_some())
+            .finish()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::sync::AtomicU32;
+    use std::sync::Mutex;
+    use std::thread;
+
+    /// A driver that counts its sleeps.
+    #[derive(Default)]
+    struct Counting {
+        /// Sleeps that have begun.
+        sleeps: AtomicU32,
+        /// Sleeps that are over.
+        left: AtomicU32,
+        /// Ends a sleep.
+        interrupted: Mutex<bool>,
+        woken: std::sync::Condvar,
+    }
+
+    impl Driver for Counting {
+        fn poll(&self) {}
+
+        fn sleep(&self, deadline: Option<Instant>) {
+            assert_eq!(deadline, None);
+            self.sleeps.fetch_add(1, Ordering::AcqRel);
+            let mut interrupted = self.interrupted.lock().unwrap();
+            while !std::mem::take(&mut *interrupted) {
+                interrupted = self.woken.wait(interrupted).unwrap();
+            }
+        }
+
+        fn leave(&self) {
+            self.left.fetch_add(1, Ordering::AcqRel);
+        }
+
+        fn interrupt(&self) {
+            *self.interrupted.lock().unwrap() = true;
+            self.woken.notify_one();
+        }
+
+        fn retire(&self) {}
+    }
+
+    /// Sleeps until [`Sleeper::unpark`] has been called.
+    fn sleep(sleeper: &Sleeper) {
+        sleeper.sleep(None);
+    }
+
+    /// Idle processors are woken in turn, one for each fibre.
+    #[test]
+    fn those_who_are_idle_take_turns() {
+        let commons = SharedQueues::new(3, QueueKind::default());
+        let enter = || (0..3).for_each(|processor| commons.idle.enter(processor));
+        enter();
+        let links = [(); 4].map(|()| Link::new());
+        assert!(commons.has_none_staged() && !commons.has_work());
+        for turn in [0, 1, 2, 0] {
+            enter();
+            // SAFETY: the links outlive the queues, and hang nowhere else.
+            unsafe { commons.stage(NonNull::from(&links[turn])) };
+            assert!(!commons.has_none_staged() && commons.has_work());
+            sleep(commons.sleeper(turn));
+            assert_eq!(
+                commons.idle.claim(turn),
+                Some((turn + 1) % 3),
+                "turn {turn}"
+            );
+            assert_eq!(
+                commons.pop_staged(),
+                Popped::Node(NonNull::from(&links[turn]))
+            );
+        }
+        enter();
+        // SAFETY: the same.
+        unsafe { commons.push_background(NonNull::from(&links[3])) };
+        assert!(commons.has_none_staged() && commons.has_work());
+        sleep(commons.sleeper(1));
+        assert_eq!(
+            commons.pop_background(),
+            Popped::Node(NonNull::from(&links[3]))
+        );
+        commons.wake_one(2);
+        sleep(commons.sleeper(2));
+        commons.wake_one(2);
+        sleep(commons.sleeper(0));
+        assert!(!commons.idle.is_any() && !commons.has_work());
+    }
+
+    /// Waits until a processor's thread is about to sleep on its futex.
+    fn await_futex(sleeper: &Sleeper) {
+        while !format!("{sleeper:?}").contains("Parker(Futex(1))") {
+            thread::yield_now();
+        }
+    }
+
+    /// A processor that sleeps on its futex moves over to the halt that it is given, and is woken
+    /// there.
+    #[test]
+    fn a_sleeper_moves_to_its_halt() {
+        let commons = SharedQueues::new(2, QueueKind::default());
+        let sleeper = commons.sleeper(1);
+        assert!(!commons.has_one_halt() && sleeper.halt().is_none());
+        let halt = Arc::new(Counting::default());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while halt.left.load(Ordering::Acquire) == 0 {
+                    sleep(sleeper);
+                }
+            });
+            await_futex(sleeper);
+            let shared: Arc<dyn Driver> = Arc::clone(&halt) as _;
+            commons.install_one_halt(&shared);
+            while halt.sleeps.load(Ordering::Acquire) == 0 {
+                thread::yield_now();
+            }
+            sleeper.unpark();
+        });
+        assert!(commons.has_one_halt());
+        assert!(commons.sleeper(0).halt().is_some() && sleeper.halt().is_some());
+        assert!(format!("{sleeper:?}").contains("has_halt: true"));
+        // A processor that stands aside sleeps on its futex, whatever it has been given.
+        let slept = halt.sleeps.load(Ordering::Acquire);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // The installation has notified it.
+                commons.sleeper(0).stand();
+                commons.sleeper(0).stand();
+            });
+            await_futex(commons.sleeper(0));
+            commons.sleeper(0).unpark();
+        });
+        assert_eq!(halt.sleeps.load(Ordering::Acquire), slept);
+    }
+}

@@ -1,0 +1,255 @@
+//! Cancellation: asking fibres to end.
+//!
+//! It is cooperative and deferred. Nothing is unwound and nothing is stopped: a cancelled fibre
+//! learns of it at its *cancellation points*, where calls that can say so fail. It then ends by
+//! itself, as it does after any error. What a waiting call does about it follows from what it can
+//! say:
+//!
+//! | calls | in a cancelled fibre |
+//! |---|---|
+//! | `…_cancellable`, [`cancellation_point`]; `accept`, `connect`, reading and writing | fail at once, and when cancelled while they wait |
+//! | those with a deadline: `join_until`, `lock_until`, `acquire_until`, `wait_until` | try once, and give up instead of waiting, as at their deadline |
+//! | those that cannot fail: `lock`, `acquire`, `wait`, `join`, `scope`, `sleep`, `blocking` | do not notice |
+//!
+//! A wait that was won by its waker before the canceller came succeeds: no permit, no
+//! signal and no byte is lost. In a [`shield`] nothing is noticed at all.
+//!
+//! How the canceller and the wakers of one wait agree is explained in `fibre/state.rs`.
+
+use crate::fibre::ControlBlock;
+use crate::fibre::cancel_group::CancelGroup;
+use crate::park::{Shield, doze, suspend, yield_now};
+use crate::processor::Processor;
+use crate::processor::running;
+use crate::stack::context::Action;
+use crate::sys::current;
+use crate::wait::cancelled::Cancelled;
+use crate::wait::waiter::{Limit, Outcome};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Cancels all fibres that were spawned with it
+/// ([`Builder::cancel_token`](crate::Builder::cancel_token)), as often as one likes. Clones are the
+/// same token.
+///
+/// Cancelling is asking: a cancelled fibre runs on. Its calls that could block and can return an
+/// error do so, including the one that it waits in, and the fibre is expected to return. The calls
+/// that cannot fail (`lock`, `join`, `sleep` …) do not notice. A fibre that is cancelled before it
+/// has begun begins all the same.
+///
+/// ```
+/// use fibre::{Builder, CancelToken, is_cancelled, yield_now};
+///
+/// let all = CancelToken::new();
+/// let some = all.child();
+/// let worker = Builder::new().cancel_token(&some).spawn(|| {
+///     while !is_cancelled() {
+///         yield_now();
+///     }
+/// })?;
+/// all.cancel();
+/// assert!(some.is_cancelled());
+/// worker.join().unwrap();
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct CancelToken(Arc<CancelGroup<ControlBlock>>);
+
+impl fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CancelToken")
+            .field("is_cancelled", &self.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for CancelToken {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CancelToken {
+    /// A token that has not been cancelled.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(CancelGroup::new(None))
+    }
+
+    /// A token that is cancelled with this one, and can be cancelled by itself.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self(CancelGroup::new(Some(Arc::clone(&self.0))))
+    }
+
+    /// Cancels all fibres that have this token or a child of it, and all that will get it. Blocks
+    /// nothing; may be called from any thread and any fibre, also one of those cancelled.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether the token has been cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// The group that a new fibre is to enter.
+    pub(crate) fn group(&self) -> Arc<CancelGroup<ControlBlock>> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// Whether the calling fibre has been cancelled, and is in no [`shield`]. `false` on a plain
+/// thread.
+#[inline]
+#[must_use]
+pub fn is_cancelled() -> bool {
+    // SAFETY: the running fibre's own block.
+    running().is_some_and(|fibre| notices(unsafe { fibre.as_ref() }))
+}
+
+/// Whether a running fibre has been cancelled, and is to notice it.
+#[inline]
+fn notices(block: &ControlBlock) -> bool {
+    block.state.is_cancelled() && block.shields.get() == 0
+}
+
+/// Fails if the calling fibre has been cancelled. It then also lets other fibres run, so that a
+/// loop which ignores its errors blocks nobody.
+///
+/// ```
+/// fn work() -> Result<(), fibre::Cancelled> {
+///     for _ in 0..10 {
+///         fibre::cancellation_point()?;
+///         // … a step of a long calculation
+///     }
+///     Ok(())
+/// }
+/// assert!(fibre::spawn(work).join().unwrap().is_ok());
+/// ```
+///
+/// # Errors
+///
+/// [`Cancelled`].
+#[inline]
+pub fn cancellation_point() -> Result<(), Cancelled> {
+    if is_cancelled() {
+        return refuse();
+    }
+    Ok(())
+}
+
+/// The part of [`cancellation_point`] for cancelled fibres.
+#[cold]
+fn refuse() -> Result<(), Cancelled> {
+    yield_now();
+    Err(Cancelled)
+}
+
+/// A cancellation point that first lets the other fibres of the processor run, if the caller has
+/// not been cancelled. Does nothing on a plain thread.
+///
+/// # Errors
+///
+/// [`Cancelled`].
+#[inline]
+pub fn yield_cancellable() -> Result<(), Cancelled> {
+    // SAFETY: not null means that this thread is that processor.
+    let Some(here) = (unsafe { Processor::current().as_ref() }) else {
+        return Ok(());
+    };
+    let Some(fibre) = here.running() else {
+        return Ok(());
+    };
+    // SAFETY: the running fibre's own block.
+    let block = unsafe { fibre.as_ref() };
+    if notices(block) {
+        return refuse();
+    }
+    if !here.yields_to_nobody() {
+        suspend(block, Action::Yield);
+    }
+    Ok(())
+}
+
+/// A [`yield_point`](crate::internal::yield_point) that is a cancellation point, too.
+///
+/// # Errors
+///
+/// [`Cancelled`].
+#[inline]
+pub fn yield_point_cancellable() -> Result<(), Cancelled> {
+    // SAFETY: not null means that this thread is that processor.
+    let Some(here) = (unsafe { Processor::current().as_ref() }) else {
+        return Ok(());
+    };
+    if let Some(fibre) = here.running() {
+        // SAFETY: the running fibre's own block.
+        let block = unsafe { fibre.as_ref() };
+        if notices(block) {
+            return refuse();
+        }
+        if here.slice_is_over() && !current::panicking() {
+            suspend(block, Action::Yield);
+        }
+    }
+    Ok(())
+}
+
+/// Runs `f`, in which the calling fibre does not notice its cancellation: for work that must be
+/// finished, and for tidying up. On a plain thread it just calls `f`.
+///
+/// ```
+/// let fibre = fibre::spawn(|| {
+///     while fibre::cancellation_point().is_ok() {
+///         fibre::yield_now();
+///     }
+///     fibre::shield(fibre::cancellation_point)
+/// });
+/// fibre.cancel();
+/// assert!(fibre.join().unwrap().is_ok());
+/// ```
+pub fn shield<R>(f: impl FnOnce() -> R) -> R {
+    let _shield = Shield::raise();
+    f()
+}
+
+/// Like [`sleep`](crate::sleep), but ends when the fibre is cancelled. Blocks the fibre (or
+/// the thread, which cannot be cancelled).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let fibre = fibre::spawn(|| fibre::sleep_cancellable(Duration::from_secs(3600)));
+/// fibre.cancel();
+/// assert_eq!(fibre.join().unwrap(), Err(fibre::Cancelled));
+/// ```
+///
+/// # Errors
+///
+/// [`Cancelled`], if the fibre is cancelled before the time has passed.
+pub fn sleep_cancellable(duration: Duration) -> Result<(), Cancelled> {
+    // A deadline beyond the clock's range is none at all: sleep until cancelled.
+    sleep_within(Limit::after(duration))
+}
+
+/// [`sleep_cancellable`] until a limit comes.
+///
+/// ```
+/// use fibre_core::internal::{Limit, WallTime, sleep_within};
+///
+/// assert!(sleep_within(Limit::Wall(WallTime::now())).is_ok());
+/// ```
+///
+/// # Errors
+///
+/// As `sleep_cancellable`.
+pub fn sleep_within(limit: Limit) -> Result<(), Cancelled> {
+    cancellation_point()?;
+    match doze(limit) {
+        Outcome::Cancelled => Err(Cancelled),
+        _ => Ok(()),
+    }
+}

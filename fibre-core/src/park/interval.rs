@@ -1,0 +1,85 @@
+//! Doing something again and again, at equal intervals.
+
+use crate::park::sleep_until;
+use std::time::{Duration, Instant};
+
+/// Ticks at equal intervals, without drift: each is due at a multiple of the period after the
+/// start, however late the one before has been noticed.
+///
+/// ```
+/// use fibre::Interval;
+/// use std::time::{Duration, Instant};
+///
+/// let start = Instant::now();
+/// let mut interval = Interval::new(Duration::from_millis(2));
+/// for count in 1..=3 {
+///     let due = interval.tick();
+///     assert!(due >= start + count * Duration::from_millis(2));
+///     assert!(Instant::now() >= due);
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Interval {
+    /// When the next tick is due; `None` if that is beyond the clock's range.
+    next: Option<Instant>,
+    /// The time from one tick to the next.
+    period: Duration,
+}
+
+impl Interval {
+    /// Ticks every `period`, first when one period is over.
+    ///
+    /// # Panics
+    ///
+    /// If the period is zero.
+    #[must_use]
+    pub fn new(period: Duration) -> Self {
+        Self::starting_at(Instant::now().checked_add(period), period)
+    }
+
+    /// Ticks every `period`, first at `start`; never without a `start`.
+    ///
+    /// # Panics
+    ///
+    /// If the period is zero.
+    #[must_use]
+    pub fn starting_at(start: Option<Instant>, period: Duration) -> Self {
+        assert!(!period.is_zero(), "an interval of no time at all");
+        Self {
+            next: start,
+            period,
+        }
+    }
+
+    /// Waits for the next tick, and returns the time at which it was due. Blocks the fibre, or the
+    /// thread if the caller is not a fibre.
+    ///
+    /// Missed ticks come at once, one per call; [`skip_missed`](Self::skip_missed) forgets them. A
+    /// tick beyond the clock's range never comes.
+    pub fn tick(&mut self) -> Instant {
+        loop {
+            sleep_until(self.next);
+            if let Some(due) = self.next {
+                self.next = due.checked_add(self.period);
+                return due;
+            }
+        }
+    }
+
+    /// Forgets overdue ticks, and returns how many there were. The next one is due when it would
+    /// have been anyway.
+    pub fn skip_missed(&mut self) -> u64 {
+        let Some(next) = self.next else { return 0 };
+        let now = Instant::now();
+        if now < next {
+            return 0;
+        }
+        let late = now.duration_since(next).as_nanos();
+        let missed = late / self.period.as_nanos() + 1;
+        let whole = u64::try_from(missed * self.period.as_nanos());
+        self.next = whole
+            .ok()
+            .and_then(|whole| next.checked_add(Duration::from_nanos(whole)));
+        u64::try_from(missed).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,28 @@
+//! The park side of a wait: all that leaves the stack of a fibre.
+//!
+//! * `suspend`: `park_until`, `yield_now`, `sleep`, `yield_point`;
+//! * `cancel`: cancellation points, tokens, shields;
+//! * `local`: fibre-local values;
+//! * `interval`: ticks without drift;
+//! * `big_stack`, `stack_use`: calls that need more stack, and how much a fibre has used;
+//! * `model`: waiting without fibres, for models.
+
+#[cfg(not(loom))]
+pub mod big_stack;
+#[cfg(not(loom))]
+pub mod cancel;
+#[cfg(not(loom))]
+pub mod interval;
+#[cfg(not(loom))]
+pub mod local;
+#[cfg(loom)]
+mod model;
+#[cfg(not(loom))]
+pub mod stack_use;
+#[cfg(not(loom))]
+mod suspend;
+
+#[cfg(loom)]
+pub use model::*;
+#[cfg(not(loom))]
+pub use suspend::*;

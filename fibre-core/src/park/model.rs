@@ -1,0 +1,218 @@
+//! The park side in models: every waiter belongs to a thread of the model.
+//!
+//! It has the names of `park` and `cancel`, as far as other crates' models need them. A wait with a
+//! limit gives up as soon as it has begun, unless it has been won by then. Since loom delays a
+//! thread for as long as it likes, that is every moment at which a deadline or a canceller can
+//! come, and an order in which the waker comes first is among them.
+//!
+//! The waiter's frame ends with the call. loom catches a thread that touches the waiter later, or a
+//! list's node that lies in a [`Framed`].
+
+use crate::sync::Framed;
+use crate::wait::cancelled::Cancelled;
+use crate::wait::wait_object::WaitObject;
+use crate::wait::waiter::{self, Limit, Outcome, ThreadParker, Wakeable};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ptr::NonNull;
+use std::time::Duration;
+
+/// There are no fibres in models.
+#[derive(Debug)]
+pub enum NoFibre {}
+
+impl Wakeable for NoFibre {
+    unsafe fn resume(_: NonNull<Self>) {
+        unreachable!("only threads wait in models");
+    }
+
+    unsafe fn resume_at_home(_: NonNull<Self>) {
+        unreachable!("only threads wait in models");
+    }
+}
+
+/// One wait of one thread.
+pub type Waiter = waiter::Waiter<NoFibre>;
+
+/// The right and the duty of a wait's winner.
+pub type Resume = waiter::Resume<NoFibre>;
+
+/// Waits until a waker claims the waiter and resumes.
+///
+/// # Safety
+///
+/// As for [`park_until`].
+pub unsafe fn park(awaited: WaitObject, publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { park_until(awaited, Limit::None, publish, |_| {}) }
+}
+
+/// [`park`] with a limit, which comes at any moment.
+///
+/// # Safety
+///
+/// As outside of models; loom checks most of it.
+pub unsafe fn park_until(
+    _awaited: WaitObject,
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    park_here(limit, publish, |waiter| {
+        if waiter.has_given_up() {
+            withdraw(waiter);
+        }
+    })
+}
+
+/// [`park_until`] for a waiter in several places: `withdraw` is called in any case.
+///
+/// # Safety
+///
+/// As outside of models; loom checks most of it.
+pub unsafe fn park_among(
+    _awaited: WaitObject,
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    park_here(limit, publish, withdraw)
+}
+
+/// The common part of both.
+fn park_here(
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    // Wakers use its futex for a moment after it has changed; the kernel copes with that.
+    let parker: &ThreadParker = Box::leak(Box::new(ThreadParker::new()));
+    // SAFETY: it is never freed.
+    let waiter = Framed::new(unsafe { Waiter::for_thread(parker) });
+    if !publish(&waiter) {
+        return Outcome::NotParked;
+    }
+    let gave_up = match limit {
+        Limit::None => None,
+        Limit::Cancellation => waiter.cancel(),
+        Limit::Deadline(_) | Limit::Wall(_) => waiter.time_out(),
+    };
+    if gave_up.is_none() {
+        parker.park();
+    }
+    withdraw(&waiter);
+    waiter.outcome()
+}
+
+/// Lets other threads of the model run.
+pub fn yield_now() {
+    loom::thread::yield_now();
+}
+
+/// Does nothing: loom switches threads by itself.
+pub fn yield_point() {}
+
+/// Does nothing: threads take no turns in models, and are not cancelled outside of waits.
+///
+/// # Errors
+///
+/// None, in models.
+pub fn yield_point_cancellable() -> Result<(), Cancelled> {
+    Ok(())
+}
+
+/// `false`: spinning in a model only repeats states.
+#[must_use]
+pub fn may_spin() -> bool {
+    false
+}
+
+/// `false`, as for [`may_spin`].
+#[must_use]
+pub fn may_spin_briefly() -> bool {
+    false
+}
+
+/// `false`, as for [`may_spin`].
+#[must_use]
+pub fn others_rest() -> bool {
+    false
+}
+
+/// `false`, as for [`may_spin`].
+#[must_use]
+pub fn waits_at_rest(_: &Waiter) -> bool {
+    false
+}
+
+/// Hints without effect: nothing is prefetched in models.
+#[derive(Debug, Default)]
+pub struct WakeHints;
+
+impl WakeHints {
+    /// Does nothing.
+    pub fn leave<T>(&self, _: &T) {}
+
+    /// Does nothing.
+    pub fn follow(&self) {}
+}
+
+/// All waiting threads of a model are at home in one place.
+#[must_use]
+pub fn waits_here(_: &Waiter) -> bool {
+    true
+}
+
+/// There are no fibres in models.
+#[must_use]
+pub fn in_fibre() -> bool {
+    false
+}
+
+/// Only resumes: threads have no queue.
+pub fn wake_next(resume: Resume) {
+    resume.resume();
+}
+
+/// Only resumes: threads have no processor to give away.
+pub fn switch_to(resume: Resume) {
+    resume.resume();
+}
+
+/// Threads are not cancelled outside of waits.
+#[must_use]
+pub fn is_cancelled() -> bool {
+    false
+}
+
+/// Returns at once: time flies in models.
+pub fn sleep(_: Duration) {
+    yield_now();
+}
+
+/// Only calls `f`: threads notice no cancellation anyway.
+pub fn shield<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
+/// See [`shield`].
+pub fn raise_shield() {}
+
+/// See [`shield`].
+pub fn lower_shield() {}
+
+/// Returns a number of the calling thread.
+#[must_use]
+pub fn caller_id() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    loom::thread::current().id().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Succeeds: threads are not cancelled before they wait.
+///
+/// # Errors
+///
+/// None, in models.
+pub fn cancellation_point() -> Result<(), Cancelled> {
+    Ok(())
+}

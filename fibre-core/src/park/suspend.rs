@@ -1,0 +1,635 @@
+//! The park side of suspension, and everything else that leaves a fibre's stack.
+//!
+//! [`park_until`] is the one primitive: it makes a [`Waiter`], lets the caller hang
+//! it somewhere, and suspends until the waiter's winner resumes. From a fibre it
+//! blocks the fibre; from any other thread, the thread. This is the only place
+//! that knows the difference, so everything above works from everywhere.
+//!
+//! Each function that leaves the stack is inlined into its caller, as far as it goes: a function
+//! that returns after a switch returns to where the CPU does not expect it, which costs more than
+//! the switch.
+//!
+//! A fibre that waits in a destructor during unwinding switches like any other, but is never moved
+//! to another kernel thread meanwhile, because std counts panics per thread (see
+//! docs/decisions/0004). A fibre in the panic hook does not switch, as the next panic of the thread
+//! would abort: its processor runs nobody else meanwhile, but sees to events and timers.
+
+use crate::config::settings::default_processors;
+use crate::fibre::{ControlBlock, FibreRef};
+use crate::frames::initialisers;
+use crate::frames::panic_hook;
+use crate::processor::{Processor, Reason, running};
+use crate::ready::ReadyQueue;
+use crate::stack::context::Action;
+use crate::sys::current;
+use crate::sys::fork;
+use crate::sys::stderr;
+use crate::wait::timer::Entry;
+use crate::wait::wait_object::{WaitKind, WaitObject};
+use crate::wait::waiter::{self, Limit, Outcome, ThreadParker};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+/// One wait of one fibre or thread.
+pub type Waiter = waiter::Waiter<ControlBlock>;
+
+/// The right and the duty of a wait's winner.
+pub type Resume = waiter::Resume<ControlBlock>;
+
+/// Waits until a waker claims the waiter and resumes. Blocks the fibre, or the thread if the caller
+/// is not a fibre. Reports show that it waits for `awaited` (see [`waits`](crate::waits())).
+///
+/// `publish` hangs the waiter where a waker finds it; if it returns `false`, there is no wait
+/// ([`Outcome::NotParked`]). It must not panic: the process would abort.
+///
+/// # Safety
+///
+/// As for [`park_until`].
+#[inline(always)]
+pub unsafe fn park(awaited: WaitObject, publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
+    // SAFETY: passed on.
+    unsafe { park_until(awaited, Limit::None, publish, |_| {}) }
+}
+
+/// [`park`] with a limit: a deadline, or the fibre's cancellation.
+///
+/// `withdraw` is called if the limit wins: it takes the waiter out of where it was published, under
+/// the lock that wakers claim it under. Neither closure may panic, block the fibre or let others
+/// run. Builds with debug assertions check this of `publish`, and abort.
+///
+/// A fibre that has been cancelled publishes all the same: a call that need not wait succeeds.
+/// Instead of waiting, the fibre lets the others of its processor run once, so that a loop which
+/// tries again and again blocks nobody.
+///
+/// # Safety
+///
+/// The waiter lies in this call's frame. If `publish` returns `false`, nobody has claimed it and
+/// nobody can reach it. If it returns `true`, a waker reaches it under a lock (or by a word of
+/// equal power) under which it is taken out before, or by, its claim or by `withdraw`; and the
+/// waker that claims it resumes it.
+#[inline(always)]
+pub unsafe fn park_until(
+    awaited: WaitObject,
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    park_here::<false>(awaited, limit, publish, withdraw)
+}
+
+/// [`park_until`] for a waiter that is published in several places: `withdraw` is called however
+/// the wait ends, since a waker takes the waiter out of only one of them.
+///
+/// # Safety
+///
+/// As for [`park_until`]; `withdraw` takes the waiter out of all places where it may still be.
+#[inline(always)]
+pub unsafe fn park_among(
+    awaited: WaitObject,
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    park_here::<true>(awaited, limit, publish, withdraw)
+}
+
+/// The common part of both; with `AMONG`, the waiter is in several places.
+#[inline(always)]
+fn park_here<const AMONG: bool>(
+    awaited: WaitObject,
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    // SAFETY: not null means that this thread is that processor.
+    let here = unsafe { Processor::current().as_ref() };
+    let publish = |waiter: &Waiter| publish_in_place(publish, waiter);
+    match here.and_then(|here| Some((here, here.running()?))) {
+        Some((here, fibre))
+            if here.keeps_fibres()
+                && (limit == Limit::None || here.limits_at_home())
+                && !current::panicking() =>
+        {
+            debug_assert!(here.is_home_of(fibre), "a fibre waits at home elsewhere");
+            park_at_home::<AMONG>(fibre, awaited, limit, publish, withdraw)
+        }
+        Some((_, fibre)) => park_fibre::<AMONG>(fibre, awaited, limit, publish, withdraw),
+        None => park_thread::<AMONG>(limit, publish, withdraw),
+    }
+}
+
+/// Publishes a wait. A fibre that leaves its stack meanwhile could be queued twice, so builds with
+/// debug assertions look for that.
+#[inline(always)]
+fn publish_in_place(publish: impl FnOnce(&Waiter) -> bool, waiter: &Waiter) -> bool {
+    if !cfg!(debug_assertions) {
+        return publish(waiter);
+    }
+    // SAFETY: not null means that this thread is that processor.
+    let here = unsafe { Processor::current().as_ref() };
+    let Some(here) = here.filter(|here| here.running().is_some()) else {
+        return publish(waiter);
+    };
+    here.assert_may_leave();
+    here.set_publishing(true);
+    let published = publish(waiter);
+    here.set_publishing(false);
+    published
+}
+
+/// [`park_here`] for a fibre that stays on its processor and does not panic. Its waker queues it,
+/// which a processor that holds the fibre could not tell.
+#[inline(always)]
+fn park_at_home<const AMONG: bool>(
+    fibre: FibreRef,
+    awaited: WaitObject,
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    // SAFETY: the running fibre's own block.
+    let block = unsafe { fibre.as_ref() };
+    // SAFETY: the running fibre, whose processor keeps it.
+    let waiter = unsafe { Waiter::at_home(fibre) };
+    let waiter = std::hint::black_box(&waiter);
+    let unwound = AbortOnUnwind;
+    block.note(awaited);
+    let outcome = if publish(waiter) {
+        leave_at_home(block, waiter, limit);
+        let outcome = waiter.outcome();
+        let given_up = || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled);
+        if AMONG || (limit != Limit::None && given_up()) {
+            withdraw(waiter);
+        }
+        outcome
+    } else {
+        Outcome::NotParked
+    };
+    block.errand.end_wait();
+    std::mem::forget(unwound);
+    outcome
+}
+
+/// Leaves the stack at home until the waiter's winner resumes, or the limit comes.
+#[inline(always)]
+fn leave_at_home(block: &ControlBlock, waiter: &Waiter, limit: Limit) {
+    // A branch of its own, as the shortest path is the most used one.
+    if limit == Limit::None {
+        return suspend_untied(block, Action::ParkAtHome);
+    }
+    let cancellable = block.shields.get() == 0;
+    // SAFETY: the waiter stays in its frame until the end of this function at least.
+    let cancelled = cancellable && unsafe { block.state.begin_wait_at_home(waiter) };
+    // If it wins its own waiter, nobody else queues it.
+    let given_up = cancelled && waiter.cancel().is_some();
+    let action = if given_up {
+        Action::Yield
+    } else {
+        Action::ParkAtHome
+    };
+    leave_armed(limit, waiter, || suspend_untied(block, action));
+    if cancellable {
+        block.state.end_wait_at_home(waiter);
+    }
+}
+
+/// [`park_here`] for a fibre that does not wait at home.
+#[inline(always)]
+fn park_fibre<const AMONG: bool>(
+    fibre: FibreRef,
+    awaited: WaitObject,
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    // SAFETY: the running fibre's own block.
+    let block = unsafe { fibre.as_ref() };
+    // SAFETY: the running fibre.
+    let waiter = unsafe { Waiter::for_fibre(fibre) };
+    let waiter = std::hint::black_box(&waiter);
+    let unwound = AbortOnUnwind;
+    block.note(awaited);
+    if !publish(waiter) {
+        block.errand.end_wait();
+        std::mem::forget(unwound);
+        return Outcome::NotParked;
+    }
+    let cancellable = limit != Limit::None && block.shields.get() == 0;
+    // SAFETY: the waiter stays in this frame.
+    unsafe { block.state.begin_wait(cancellable.then_some(waiter)) };
+    leave_armed(limit, waiter, || leave(block));
+    block.errand.end_wait();
+    let outcome = waiter.outcome();
+    if AMONG || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled) {
+        withdraw(waiter);
+    }
+    std::mem::forget(unwound);
+    outcome
+}
+
+/// Leaves the stack with the limit's deadline armed, if it is one.
+#[inline(always)]
+fn leave_armed(limit: Limit, waiter: &Waiter, leave: impl FnOnce()) {
+    let entry = match limit {
+        Limit::None | Limit::Cancellation => None,
+        Limit::Deadline(deadline) => Some(Entry::new(deadline, waiter)),
+        Limit::Wall(moment) => Some(Entry::by_wall_clock(moment, waiter)),
+    };
+    let armed = entry.as_ref().map(|entry| {
+        // The reference stays good after a switch, whatever thread we are on then: a
+        // processor outlives the fibres of its cluster, and its timers are locked.
+        // SAFETY: this thread is a processor, since a fibre runs on it.
+        let timers = unsafe { (*Processor::current()).timers() };
+        // SAFETY: entry and waiter stay in these frames until `remove`.
+        unsafe { timers.insert(entry) };
+        (timers, entry)
+    });
+    leave();
+    if let Some((timers, entry)) = armed {
+        timers.remove(entry);
+    }
+}
+
+/// Leaves the stack until the waiter's winner resumes.
+#[inline(always)]
+fn leave(block: &ControlBlock) {
+    if block.state.stay() {
+        return;
+    }
+    suspend(block, Action::Park);
+}
+
+/// Switches to the processor.
+#[inline(always)]
+pub fn suspend(block: &ControlBlock, action: Action) {
+    // Also true while another fibre of this thread unwinds; staying here is harmless.
+    if current::panicking() {
+        suspend_panicking(block, action);
+    } else {
+        suspend_untied(block, action);
+    }
+}
+
+/// [`suspend`] for a fibre that is known not to panic.
+#[inline(always)]
+fn suspend_untied(block: &ControlBlock, action: Action) {
+    look(block);
+    switch(block, action);
+}
+
+/// The check of builds with debug assertions before a stack is left.
+#[inline(always)]
+fn look(block: &ControlBlock) {
+    assert_may_leave();
+    if cfg!(debug_assertions) {
+        initialisers::look(block);
+    }
+}
+
+/// Asserts that the running fibre may leave its stack; see [`Processor::assert_may_leave`].
+#[inline(always)]
+fn assert_may_leave() {
+    if cfg!(debug_assertions) {
+        // SAFETY: not null means that this thread is that processor.
+        let here = unsafe { Processor::current().as_ref() };
+        here.into_iter().for_each(Processor::assert_may_leave);
+    }
+}
+
+/// [`suspend`] for a fibre that unwinds, or waits in the panic hook. In the hook the fibre does not
+/// leave its stack for good: its processor holds it, and runs nobody else or as seldom as can be. A
+/// waker finds the fibre running, and does not queue it.
+#[cold]
+fn suspend_panicking(block: &ControlBlock, action: Action) {
+    look(block);
+    // SAFETY: this thread is a processor, since a fibre runs on it. The fibre goes on nowhere else
+    // before it returns.
+    let here = unsafe { &*Processor::current() };
+    let may_hold = matches!(action, Action::Park | Action::Yield);
+    let reason = here.reason_to_hold(panic_hook::whereabouts(block));
+    let Some(reason) = reason.filter(|_| may_hold) else {
+        return suspend_tied(here, block, action);
+    };
+    here.begin_to_hold(block, reason);
+    loop {
+        if !here.has_held_for_long(reason) {
+            switch(block, Action::Hold);
+        } else if reason == Reason::Suspicion {
+            return suspend_tied(here, block, action);
+        } else {
+            suspend_tied(here, block, Action::Yield);
+        }
+        if action == Action::Yield || block.state.stay() || block.state.give_up() {
+            return;
+        }
+    }
+}
+
+/// Leaves the stack of a fibre that stays on this kernel thread meanwhile.
+fn suspend_tied(here: &Processor, block: &ControlBlock, action: Action) {
+    block.link().set_unwinding(true);
+    block.set_home(Arc::as_ptr(here.ready()));
+    here.count_tied(|tied| tied + 1);
+    switch(block, action);
+    here.count_tied(|tied| tied - 1);
+    block.link().set_unwinding(false);
+}
+
+/// Leaves the stack.
+#[inline(always)]
+fn switch(block: &ControlBlock, action: Action) {
+    if let Some(suspender) = block.suspender.get() {
+        // SAFETY: the running fibre's own suspender.
+        unsafe { suspender.suspend(action) };
+    }
+}
+
+/// [`park_here`] for a plain thread.
+fn park_thread<const AMONG: bool>(
+    limit: Limit,
+    publish: impl FnOnce(&Waiter) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    if !limit.is_timed() {
+        fork::die_if_forked("a wait that nobody could end");
+    }
+    let parker = ThreadParker::new();
+    // SAFETY: both are in this frame, which a resume is waited for in.
+    let waiter = unsafe { Waiter::for_thread(&parker) };
+    let unwound = AbortOnUnwind;
+    let published = publish(&waiter);
+    // We claim the waiter; or a winner has, and is about to resume us.
+    if published && !parker.park_within(limit) && waiter.time_out().is_none() {
+        parker.park();
+    }
+    let outcome = if published {
+        waiter.outcome()
+    } else {
+        Outcome::NotParked
+    };
+    if published && (AMONG || outcome == Outcome::TimedOut) {
+        withdraw(&waiter);
+    }
+    std::mem::forget(unwound);
+    outcome
+}
+
+/// Aborts if dropped: a published waiter must not be unwound over.
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        stderr::abort_with(format_args!(
+            "a panic would free a waiter that others can reach"
+        ));
+    }
+}
+
+/// Lets other fibres of this processor run. On a plain thread, lets other threads run.
+///
+/// Returns at once when nothing else is ready here.
+///
+/// ```
+/// fibre::spawn(|| {
+///     for _ in 0..3 {
+///         fibre::yield_now();
+///     }
+/// })
+/// .join()
+/// .unwrap();
+/// ```
+#[inline(always)]
+pub fn yield_now() {
+    let processor = Processor::current();
+    if processor.is_null() {
+        return std::thread::yield_now();
+    }
+    // SAFETY: this thread is that processor.
+    let processor = unsafe { &*processor };
+    let Some(fibre) = processor.running() else {
+        return;
+    };
+    processor.assert_may_leave();
+    if processor.yields_to_nobody() {
+        return;
+    }
+    // SAFETY: the running fibre's own block.
+    suspend(unsafe { fibre.as_ref() }, Action::Yield);
+}
+
+/// Leaves the stack of the calling fibre, which runs on `processor`, to `successor`, which is new.
+/// If the caller unwinds, or runs the panic hook, the successor is queued instead.
+pub fn make_way(processor: &Processor, successor: FibreRef) {
+    let Some(fibre) = processor.running() else {
+        unreachable!("only a fibre can make way")
+    };
+    if current::panicking() {
+        // SAFETY: the fibre is new, and this thread is the processor.
+        return unsafe { processor.place(successor) };
+    }
+    let action = processor.change_places(successor);
+    // SAFETY: the running fibre's own block.
+    suspend_untied(unsafe { fibre.as_ref() }, action);
+}
+
+/// Lets the other fibres of this processor run, once the caller has run for about 20 µs
+/// ([`ClusterBuilder::slice`](crate::ClusterBuilder::slice)). For fibres that never block, and for
+/// calls that could block and did not have to. It does nothing while the fibre unwinds, nor on a
+/// plain thread, of which the kernel takes care.
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// let cluster = fibre::Cluster::builder().processors(1).build().unwrap();
+/// let stop = std::sync::Arc::new(AtomicBool::new(false));
+/// let told = std::sync::Arc::clone(&stop);
+/// let busy = cluster.spawn(move || {
+///     while !told.load(Ordering::Relaxed) {
+///         fibre_core::internal::yield_point(); // without it the other fibre would never run
+///     }
+/// });
+/// cluster.spawn(move || stop.store(true, Ordering::Relaxed));
+/// busy.join().unwrap();
+/// cluster.stop();
+/// ```
+#[inline]
+pub fn yield_point() {
+    assert_may_leave();
+    // SAFETY: not null means that this thread is that processor.
+    if let Some(processor) = unsafe { Processor::current().as_ref() }
+        && processor.slice_is_over()
+        && !current::panicking()
+        && let Some(fibre) = processor.running()
+    {
+        // SAFETY: the running fibre's own block.
+        suspend(unsafe { fibre.as_ref() }, Action::Yield);
+    }
+}
+
+/// Has the CPU prefetch what the next fibre of this processor needs. For a caller that is about to
+/// make a system call, during which that can arrive. A hint: it blocks nothing, and does nothing on
+/// a plain thread.
+#[inline]
+pub fn prefetch_next() {
+    // SAFETY: not null means that this thread is that processor.
+    if let Some(processor) = unsafe { Processor::current().as_ref() } {
+        processor.prefetch_next();
+    }
+}
+
+/// Whether the caller had better spin for a moment, for something that another processor is about
+/// to do: the caller's processor has nothing else to run, and the other one has a CPU of its own.
+/// `false` on a plain thread, which had better block.
+#[inline]
+#[must_use]
+pub fn may_spin() -> bool {
+    // SAFETY: not null means that this thread is that processor.
+    unsafe { Processor::current().as_ref() }.is_some_and(Processor::may_spin)
+}
+
+/// Whether it can pay to spin for less time than blocking takes, though others could run meanwhile.
+#[inline]
+#[must_use]
+pub fn may_spin_briefly() -> bool {
+    // SAFETY: not null means that this thread is that processor.
+    match unsafe { Processor::current().as_ref() } {
+        Some(here) => here.domain().spins(),
+        None => *SEVERAL,
+    }
+}
+
+/// Whether this process has several CPUs.
+static SEVERAL: LazyLock<bool> = LazyLock::new(|| default_processors() > 1);
+
+/// Whether another processor of the caller's cluster has nothing to do.
+#[inline]
+#[must_use]
+pub fn others_rest() -> bool {
+    // SAFETY: not null means that this thread is that processor.
+    unsafe { Processor::current().as_ref() }.is_some_and(Processor::others_rest)
+}
+
+/// Whether the processor sleeps on which the waiting fibre would go on. Called under the lock that
+/// gives access to the waiter.
+#[inline]
+#[must_use]
+pub fn waits_at_rest(waiter: &Waiter) -> bool {
+    waiter.fibre().is_some_and(|fibre| {
+        // SAFETY: the fibre waits, as its waiter is in a list: so it is alive, and so is its home.
+        unsafe { fibre.as_ref().home().as_ref() }.is_some_and(ReadyQueue::is_resting)
+    })
+}
+
+/// Whether the waiting fibre would go on here.
+#[inline]
+#[must_use]
+pub fn waits_here(waiter: &Waiter) -> bool {
+    // SAFETY: not null means that this thread is that processor.
+    let here = unsafe { Processor::current().as_ref() };
+    here.is_some_and(|here| waiter.fibre().is_some_and(|fibre| here.is_home_of(fibre)))
+}
+
+/// Lets the fibre of `resume` run next on this processor, and queues the caller before the others.
+/// If that fibre may not run here, or the caller may not leave its stack without harm, the fibre is
+/// merely resumed. Blocks nothing; but it leaves the stack, so a fibre whose waiter is published
+/// must not call it.
+pub fn switch_to(resume: Resume) {
+    // SAFETY: not null means that this thread is that processor.
+    let here = unsafe { Processor::current().as_ref() };
+    let Some((here, fibre)) = here.and_then(|here| Some((here, here.running()?))) else {
+        return resume.resume();
+    };
+    if current::panicking() {
+        return resume.resume();
+    }
+    match resume.successor(|successor| here.is_home_of(successor)) {
+        Err(resume) => resume.resume(),
+        Ok(successor) => {
+            let action = here.change_places(successor);
+            // SAFETY: the running fibre's own block.
+            suspend_untied(unsafe { fibre.as_ref() }, action);
+        }
+    }
+}
+
+/// Resumes a fibre that should not be kept waiting, because others wait for it: if it waits at
+/// home, it goes before the others there. To be used seldom: a fibre that goes first again and
+/// again starves others.
+pub fn wake_next(resume: Resume) {
+    match resume.successor(|_| true) {
+        // SAFETY: the claim is ours, and used up.
+        Ok(fibre) => unsafe { ControlBlock::wake_next(fibre) },
+        Err(resume) => resume.resume(),
+    }
+}
+
+/// Blocks the fibre (or the thread, if the caller is not a fibre) for at least
+/// `duration`. A zero duration only yields. It sleeps to the end even if the fibre is
+/// cancelled.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// let before = Instant::now();
+/// fibre::sleep(Duration::from_millis(2));
+/// assert!(before.elapsed() >= Duration::from_millis(2));
+/// ```
+pub fn sleep(duration: Duration) {
+    if duration.is_zero() {
+        return yield_now();
+    }
+    // A deadline beyond the clock's range is none at all: sleep for ever.
+    sleep_until(Instant::now().checked_add(duration));
+}
+
+/// Blocks the fibre (or thread) until `deadline`; for ever if there is none. It sleeps to
+/// the end even if the fibre is cancelled.
+pub fn sleep_until(deadline: Option<Instant>) {
+    let _shield = Shield::raise();
+    let _ = doze(Limit::of(deadline));
+}
+
+/// Waits for the limit only.
+pub fn doze(limit: Limit) -> Outcome {
+    let awaited = WaitObject::placeless(WaitKind::Sleep);
+    // SAFETY: only the timer and a canceller reach the waiter.
+    unsafe { park_until(awaited, limit, |_| true, |_| {}) }
+}
+
+/// While it lives, its fibre notices no cancellation.
+#[derive(Debug)]
+pub struct Shield(());
+
+impl Shield {
+    /// Raises a shield.
+    pub fn raise() -> Self {
+        change_shields(1);
+        Self(())
+    }
+}
+
+impl Drop for Shield {
+    fn drop(&mut self) {
+        change_shields(-1);
+    }
+}
+
+/// Shields the calling fibre: it notices no cancellation until [`lower_shield`] has been called as
+/// often. For callers that have no scope to say it with: see [`shield`](crate::shield).
+pub fn raise_shield() {
+    change_shields(1);
+}
+
+/// Undoes one [`raise_shield`] of the same fibre.
+pub fn lower_shield() {
+    change_shields(-1);
+}
+
+/// Adds to the number of shields of the calling fibre, if it is one.
+fn change_shields(by: i32) {
+    if let Some(fibre) = running() {
+        // SAFETY: the running fibre's own block.
+        let shields = unsafe { &fibre.as_ref().shields };
+        shields.set(shields.get().wrapping_add_signed(by));
+    }
+}

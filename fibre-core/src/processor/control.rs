@@ -1,0 +1,127 @@
+//! What a processor does about the orders of its cluster's handles, between two fibres.
+//!
+//! A processor that has to end with fibres left leaves everything that these, or their wakers, may
+//! still touch: their blocks and stacks, its own timers, its ready queue with the domain. No fibre
+//! is ever dropped or unwound from outside.
+
+use super::{Processor, Remains};
+use crate::fibre::cancel_batch::Cancelling;
+use crate::fibre::{ControlBlock, Roster, RosterRef};
+use crate::scheduler::domain::LeftFibre;
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Processor {
+    /// Obeys the orders, and stands still for as long as they say so. `false`: the processor is to
+    /// end.
+    #[cold]
+    pub(super) fn obey(&self) -> bool {
+        let orders = &self.domain.orders;
+        if orders.stand_still(self.index) {
+            self.stand();
+        }
+        if orders.are_to_cancel() && !self.cancelled.replace(true) {
+            self.cancel_all();
+        }
+        self.leaving.set(orders.are_to_abandon());
+        !self.leaving.get()
+    }
+
+    /// Stands still, as others see, too, until it may move on.
+    fn stand(&self) {
+        let orders = &self.domain.orders;
+        let tally = self.domain.tally(self.index);
+        let worked = tally.works_since().is_some();
+        tally.set_resting();
+        while !orders.may_move(self.index) && !orders.are_to_abandon() {
+            self.ready.stand();
+        }
+        let now = Instant::now();
+        self.last_service.set(now);
+        if worked {
+            self.become_busy(now);
+        } else {
+            tally.set_looking();
+        }
+    }
+
+    /// Cancels the fibres of its roster.
+    fn cancel_all(&self) {
+        if let Some(shared) = &self.domain.roster {
+            let roster = shared.lock();
+            let mut cancelling = Cancelling::new();
+            roster.for_each(|hook| {
+                // SAFETY: fibres in the roster have their runtime's reference, and leave it under
+                // the lock.
+                unsafe { cancelling.cancel(ControlBlock::from_hook(hook)) };
+            });
+            // Its second step is done before the lock is given back.
+            drop(cancelling);
+        } else {
+            self.roster.for_each(|hook| {
+                // SAFETY: as above; and the fibres that wait, wait here, so no other thread has to
+                // be made to see anything.
+                unsafe {
+                    let fibre = ControlBlock::from_hook(hook);
+                    if ControlBlock::begin_cancel(fibre) {
+                        ControlBlock::end_cancel(fibre);
+                    }
+                }
+            });
+        }
+    }
+
+    /// Lets others look at the fibres that have started here, and at the one that runs.
+    pub(super) fn show_roster(&self) {
+        let roster = RosterRef::new(&self.roster, &self.glances, &self.running);
+        self.domain.rosters.lock().push((self.index, roster));
+    }
+
+    /// Undoes [`show_roster`](Self::show_roster), before it ends.
+    pub(super) fn hide_roster(&self) {
+        let mut rosters = self.domain.rosters.lock();
+        rosters.retain(|(processor, _)| *processor != self.index);
+    }
+
+    /// Looks at the fibres that have started: here, or anywhere if they may move.
+    fn with_roster<R>(&self, f: impl FnOnce(&Roster) -> R) -> R {
+        match &self.domain.roster {
+            None => f(&self.roster),
+            Some(shared) => f(&shared.lock()),
+        }
+    }
+
+    /// Leaves all fibres where they are, wakes those that wait for their ends, and notes which they
+    /// are. They never run again.
+    #[cold]
+    pub(super) fn leave_fibres(&self) -> Remains {
+        // SAFETY: this thread is the processor; it is about to end, and so are the others.
+        let unstarted = unsafe { self.domain.take_unstarted(self.index) };
+        let mut left: Vec<_> = unstarted.into_iter().map(|it| (it, false)).collect();
+        // Fibres that move are not ours to report; the stopper of the cluster does.
+        if self.domain.roster.is_none() {
+            self.roster.for_each(|hook| {
+                // SAFETY: the hook of a fibre.
+                left.push((unsafe { ControlBlock::from_hook(hook) }, true));
+            });
+        }
+        let remains = if !self.with_roster(Roster::is_empty) {
+            Remains::Started
+        } else if left.is_empty() {
+            Remains::Nothing
+        } else {
+            Remains::Unstarted
+        };
+        if remains != Remains::Nothing {
+            std::mem::forget(Arc::clone(&self.domain));
+        }
+        for (fibre, started) in left {
+            // SAFETY: alive for ever, as no processor will run it and give up its reference.
+            let block = unsafe { fibre.as_ref() };
+            self.domain.left.lock().push(LeftFibre::new(block, started));
+            // SAFETY: it never runs again.
+            unsafe { (block.body().abandon)(fibre) };
+        }
+        remains
+    }
+}

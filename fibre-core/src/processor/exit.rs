@@ -1,0 +1,119 @@
+//! Calls of `exit` on a processor's thread.
+//!
+//! The C library's `exit` ends the thread-local values of the calling thread, before anything else.
+//! On a processor's thread these belong to all fibres that have started there. One of them may be
+//! in the middle of using such a value, or have lent one to another thread; and a destructor that
+//! waits would let the fibres go on. No handler comes before these destructors, so the call itself
+//! has to be caught: this module has an `exit` of its own.
+//!
+//! On a foreign thread it goes on to the C library's. On a processor's thread it has a fresh
+//! thread, which has no values, call that one, and blocks the processor: none of its fibres runs
+//! again, and its thread does not end. Others go on until the process has ended, as threads do.
+//!
+//! The symbol is weak and hidden: it serves only the program or library that this crate is linked
+//! into (std's `process::exit` among the rest), and it gives way to another definition. A static C
+//! library has one, so there is none here then. Two cases are left: a call from a shared library,
+//! of C code in a fibre, and what a static C library does; see docs/decisions/0035.
+
+#![cfg_attr(
+    target_feature = "crt-static",
+    allow(dead_code, reason = "there is no exit of ours")
+)]
+
+use crate::processor::Processor;
+use crate::processor::os_thread;
+use crate::sys::current;
+use crate::sys::fork;
+use crate::sys::stderr;
+use std::ffi::{c_int, c_void};
+use std::mem;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The type of the C library's `exit`.
+type Exit = unsafe extern "C" fn(c_int) -> !;
+
+/// Whether exits happen where they are asked for, whatever runs there.
+static IN_PLACE: AtomicBool = AtomicBool::new(false);
+
+#[cfg(not(target_feature = "crt-static"))]
+std::arch::global_asm!(
+    ".pushsection .text.fibre_core_exit,\"ax\",@progbits",
+    ".balign 16",
+    ".weak exit",
+    ".hidden exit",
+    ".type exit, @function",
+    "exit:",
+    "jmp {exit}",
+    ".size exit, . - exit",
+    ".popsection",
+    exit = sym exit,
+);
+
+/// Has every exit happen on the calling thread, as the C library does by itself: for a layer above
+/// whose programs rely on that.
+pub fn exit_in_place() {
+    IN_PLACE.store(true, Ordering::Relaxed);
+}
+
+/// Ends the process. See the module text.
+extern "C" fn exit(code: c_int) -> ! {
+    let real = real_exit();
+    if Processor::current().is_null() || IN_PLACE.load(Ordering::Relaxed) {
+        // SAFETY: the caller has asked to end the process.
+        unsafe { real(code) }
+    }
+    if fork::is_forked_child() {
+        // It has no other thread. No fibre runs in it again, also if a destructor waits: the thread
+        // is a plain one from here on.
+        current::set(ptr::null(), ptr::null());
+        // SAFETY: the caller has asked to end the process.
+        unsafe { real(code) }
+    }
+    // SAFETY: as above.
+    let started = os_thread::start("fibre-exit".to_owned(), None, move || unsafe { real(code) });
+    if let Err(error) = started {
+        stderr::warn(format_args!(
+            "exit: no thread can be started for it ({error}), so thread-local values are not ended"
+        ));
+        // SAFETY: the caller has asked to end the process; the handlers of this process may be run
+        // once, on any thread.
+        unsafe { exit_without_values(code) }
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+/// The rest of an exit, after the thread's values have been ended.
+///
+/// # Safety
+///
+/// The process may end.
+unsafe extern "C" fn exit_without_values(code: c_int) -> ! {
+    unsafe extern "C" {
+        /// Calls the exit handlers: with null, those of the whole process.
+        fn __cxa_finalize(of: *mut c_void);
+    }
+    // SAFETY: the caller's promise. All streams are flushed by null.
+    unsafe {
+        __cxa_finalize(ptr::null_mut());
+        libc::fflush(ptr::null_mut());
+        libc::_exit(code)
+    }
+}
+
+/// Finds the C library's `exit`.
+fn real_exit() -> Exit {
+    static REAL: OnceLock<Exit> = OnceLock::new();
+    *REAL.get_or_init(|| {
+        // SAFETY: a name that ends with zero.
+        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"exit".as_ptr()) };
+        if next.is_null() {
+            return exit_without_values;
+        }
+        // SAFETY: this is the function's type in all versions of the C library.
+        unsafe { mem::transmute::<*mut c_void, Exit>(next) }
+    })
+}

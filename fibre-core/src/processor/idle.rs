@@ -1,0 +1,232 @@
+//! What a processor without work does.
+//!
+//! The order matters, and is what `tests/loom_idle.rs` checks:
+//!
+//! 1. announce: enter the idle set, so that new work is sent here;
+//! 2. arm the own queues: from now on a push wakes us;
+//! 3. look once more: at the others' queues, and whether it is all over;
+//! 4. sleep: until a push, an event, or the next deadline;
+//! 5. take it all back.
+//!
+//! The processor also wakes up to give back the memory of stacks that are not needed, while there
+//! is any.
+//!
+//! Before all that it may spin for a moment ([`spin`](super::spin)), as waking a sleeping processor
+//! costs the pushers.
+//!
+//! A push before 2 makes arming fail; a push after it wakes the processor. Work that appears at
+//! another processor before 1 is seen in 3, and its producer sees 1 if the work comes later.
+
+use super::Processor;
+use crate::idle::monitor_call::MONITOR;
+use crate::scheduler::steal::Mood;
+use crate::wait::timer::BATCH;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// Refusals after which the thread gives its CPU to the producer it waits for.
+const PATIENCE: u32 = 4;
+
+/// Refusals after which the thread even sleeps for a moment.
+const LONG_PATIENCE: u32 = 64;
+
+/// The number of those sleeps, about a millisecond, after which it takes what others are being
+/// woken for. What it takes stays with it, so it had better be late than lose the balance for good.
+const LONGER: u32 = 10;
+
+/// How often a processor that spins for long looks at what the others have.
+const TICK: Duration = Duration::from_millis(1);
+
+impl Processor {
+    /// Sleeps until there may be work. `true`: it is all over.
+    pub(super) fn rest(&self) -> bool {
+        if self.leaving.get() {
+            return true;
+        }
+        if self.ready.is_aside() {
+            self.stand_aside();
+        }
+        if self.poll_if_due() {
+            return false;
+        }
+        self.ready.set_resting(true);
+        let over = self.rest_until_woken();
+        self.ready.set_resting(false);
+        over
+    }
+
+    /// The part of [`rest`](Self::rest) up to the wake-up.
+    fn rest_until_woken(&self) -> bool {
+        // What it finds may be a push in flight: then the next rest does without.
+        if self.refusals.get() == 0 && self.spin_until_needed() {
+            self.refusals.set(1);
+            return false;
+        }
+        let aside = self.ready.is_aside();
+        if !aside {
+            self.took_part.set(true);
+            self.domain.commons.idle.enter(self.index);
+        }
+        let over = if self.ready.arm() {
+            self.sleep_unless_needed(aside)
+        } else {
+            self.wait_for_producer();
+            false
+        };
+        self.ready.disarm();
+        self.domain.commons.idle.leave(self.index);
+        over
+    }
+
+    /// Spins, if that is worth while. `true`: something may have been pushed. Whatever else would
+    /// end a sleep ends the spin, and the steps of the rest that follow find it.
+    fn spin_until_needed(&self) -> bool {
+        let next_tick = Cell::new(None);
+        let begin = |now| {
+            next_tick.set(Some(now + TICK));
+            let decay = self.stacks.decay_due(&self.domain.stacks);
+            self.timers.next().into_iter().chain(decay).min()
+        };
+        let look = |now| {
+            self.poll_events();
+            if self.domain.orders.is_any() || self.domain.is_over() {
+                return false;
+            }
+            if next_tick.get().is_some_and(|tick| now < tick) {
+                return true;
+            }
+            next_tick.set(Some(now + TICK));
+            !self.is_needed_by_others()
+        };
+        self.spin.until(|| !self.ready.is_empty(), begin, look)
+    }
+
+    /// Whether others have work of which they tell only processors in the idle set, or should be
+    /// watched.
+    fn is_needed_by_others(&self) -> bool {
+        self.domain.commons.has_work()
+            || self.thief.has_victim(&self.domain)
+            || self.thief.next_look(&self.domain).is_some()
+            || self.watcher.is_needed(&self.domain)
+    }
+
+    /// Steps 3 and 4, with the queues armed. A processor that stands aside sleeps until there is
+    /// something of its own to do. `true`: it is all over.
+    fn sleep_unless_needed(&self, aside: bool) -> bool {
+        if self.domain.is_over() {
+            // The others may have looked before our last fibre was counted.
+            self.domain.unpark_all();
+            return true;
+        }
+        if !aside && (self.domain.commons.has_work() || self.thief.has_victim(&self.domain)) {
+            // The work there may be in flight, or in another thief's hands.
+            self.wait_for_producer();
+            return false;
+        }
+        self.refusals.set(0);
+        if self.poll_if_due() {
+            return false;
+        }
+        let before = Instant::now();
+        let watch = self.for_others(aside, || self.watcher.begin(&self.domain, before));
+        let decay = self.stacks.decay_due(&self.domain.stacks);
+        let look = self.for_others(aside, || self.thief.next_look(&self.domain));
+        let deadline = self
+            .timers
+            .next()
+            .into_iter()
+            .chain(decay)
+            .chain(look)
+            .chain(watch)
+            .min();
+        self.domain.tally(self.index).set_resting();
+        self.ready.sleep(deadline);
+        let halt = self.ready.halt();
+        self.polling.begin(halt.map_or(0, |halt| halt.delivered()));
+        self.wake_up(before, deadline, watch);
+        false
+    }
+
+    /// When to wake up for others; never for a processor that stands aside.
+    fn for_others(&self, aside: bool, when: impl FnOnce() -> Option<Instant>) -> Option<Instant> {
+        if aside { None } else { when() }
+    }
+
+    /// Delivers events before the processor sleeps, if that is its turn. `true`: it was.
+    fn poll_if_due(&self) -> bool {
+        let due = self.ready.halt().filter(|halt| halt.is_due());
+        due.inspect(|halt| halt.poll()).is_some()
+    }
+
+    /// Notes when the processor became busy again, and fires what is due.
+    fn wake_up(&self, before: Instant, deadline: Option<Instant>, watch: Option<Instant>) {
+        let now = Instant::now();
+        self.watcher.end(&self.domain, watch, now);
+        if self.domain.spins() {
+            // A push, or an event; a deadline has not fired yet.
+            let by_others = !self.ready.is_empty();
+            self.spin.slept(now - before, by_others);
+        }
+        self.last_service.set(now);
+        // A handle that gives an order wakes us for it.
+        let obeys = self.domain.orders.is_any() || self.ready.is_aside();
+        let interval = self.service_interval.get();
+        self.plan_service(if obeys { 0 } else { interval });
+        // Nothing else can be due: it was the earliest.
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            self.fire_timers(now, BATCH);
+            self.stacks.decay(now, &self.domain.stacks);
+        }
+        if self.ready.is_empty() {
+            self.domain.tally(self.index).set_looking();
+        } else {
+            self.become_busy(now);
+        }
+    }
+
+    /// Notes that the processor, which may have woken up for nothing, has work after all.
+    pub(super) fn note_work(&self) {
+        if self.domain.tally(self.index).works_since().is_none() {
+            self.become_busy(Instant::now());
+        }
+    }
+
+    /// Says that the processor has work, and sees to it that another one watches it.
+    pub(super) fn become_busy(&self, now: Instant) {
+        self.note_busy(now);
+        self.domain.tally(self.index).count_service();
+        self.watcher.call(&self.domain);
+        MONITOR.call();
+    }
+
+    /// Tells thieves since when the processor has been busy.
+    pub(super) fn note_busy(&self, now: Instant) {
+        let age = now.duration_since(self.epoch).as_nanos();
+        self.domain
+            .tally(self.index)
+            .set_busy_since(u64::try_from(age).unwrap_or(u64::MAX / 2));
+    }
+
+    /// How far the processor goes to find work: further once what should have come long ago has
+    /// not.
+    pub(super) fn mood(&self) -> Mood {
+        if self.refusals.get() > LONG_PATIENCE + LONGER {
+            Mood::Impatient
+        } else {
+            Mood::Patient
+        }
+    }
+
+    /// Waits when the queue is not empty, yet gave nothing: a producer is half-way, or a thief
+    /// holds the queue, or another processor has not yet woken up for its work. The other thread
+    /// may have lost its CPU, so this does not spin for long.
+    fn wait_for_producer(&self) {
+        let refusals = self.refusals.get().saturating_add(1);
+        self.refusals.set(refusals);
+        if refusals > LONG_PATIENCE {
+            std::thread::sleep(Duration::from_micros(50));
+        } else if refusals > PATIENCE {
+            std::thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Kernel threads that the runtime starts, and what they must not inherit.
+//!
+//! A new thread inherits the CPUs and the blocked signals of its creator. The runtime's threads run
+//! where they are told, or else where the program may, and get no asynchronous signal: a handler
+//! must not run on a fibre's stack.
+
+use crate::processor::in_fibre;
+use crate::sys::signal_mask::SignalMask;
+use crate::topology::CpuSet;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::process::{Resource, getrlimit};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::hint::black_box;
+use std::io;
+use std::ptr;
+use std::thread;
+
+/// The addresses that a thread takes: for its stack, and for the one on which it handles signals.
+const NEEDED: usize = 3 << 20;
+
+/// Several times the addresses that a thread takes.
+const AMPLE: usize = 16 << 20;
+
+/// Starts a thread that runs on these CPUs, or else where the program may. Blocks the caller's
+/// thread meanwhile.
+///
+/// # Errors
+///
+/// The kernel's; `InvalidInput` for a name that no thread can have, as it contains a zero byte.
+pub fn start(
+    name: String,
+    cpus: Option<&CpuSet>,
+    body: impl FnOnce() + Send + 'static,
+) -> io::Result<thread::JoinHandle<()>> {
+    if name.contains('\0') {
+        // std would panic, and the caller may not be able to bear that.
+        let kind = io::ErrorKind::InvalidInput;
+        return Err(io::Error::new(kind, "a thread's name contains a zero byte"));
+    }
+    if !has_memory() {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    if !is_free(NEEDED) {
+        // The C library's error when it finds no memory for the stack.
+        return Err(io::Error::from_raw_os_error(libc::EAGAIN));
+    }
+    let _here = Confined::new(cpus)?;
+    let _quiet = SignalMask::asynchronous();
+    thread::Builder::new().name(name).spawn(body)
+}
+
+/// Whether the C library's allocator has what a thread takes. It is asked directly, whatever the
+/// program's global allocator is: std takes a thread's record from it, and the C library the record
+/// of a thread-local's destructor, and both end the process if they get none.
+fn has_memory() -> bool {
+    let layout = Layout::new::<[usize; 8192]>();
+    // SAFETY: the layout is not empty, and the block is given back as it came.
+    unsafe {
+        // The compiler need not allocate a block that nobody looks at.
+        let block = black_box(System.alloc(layout));
+        System.dealloc(block, layout);
+        !block.is_null()
+    }
+}
+
+/// Whether there are ample addresses for a thread, for what it allocates first, and for what others
+/// take meanwhile. For threads that the program can do without: the C library ends a process whose
+/// new thread finds no memory.
+pub fn has_addresses() -> bool {
+    is_free(AMPLE)
+}
+
+/// Whether the process may run out of addresses. Then threads had better be started one after the
+/// other: what is free for each of them is free for one only, and a thread that gets none when it
+/// begins ends the process.
+pub fn are_addresses_limited() -> bool {
+    getrlimit(Resource::As).current.is_some()
+}
+
+/// Whether `size` bytes of addresses are free.
+fn is_free(size: usize) -> bool {
+    let (access, kind) = (ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE);
+    // SAFETY: a new mapping, at an address of the kernel's choice, which nobody uses.
+    unsafe {
+        let mapped = mmap_anonymous(ptr::null_mut(), size, access, kind);
+        mapped.and_then(|start| munmap(start, size)).is_ok()
+    }
+}
+
+/// Keeps the caller's thread to the CPUs of threads that it starts meanwhile, which inherit this:
+/// so even what the C library writes for them lies in the right node.
+struct Confined {
+    /// The CPUs to set back.
+    before: Option<CpuSet>,
+}
+
+impl Confined {
+    /// Confines the thread to these CPUs. Without any, a thread goes where the program may, also if
+    /// it is started by a pinned processor.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses.
+    fn new(cpus: Option<&CpuSet>) -> io::Result<Self> {
+        let (before, program);
+        let cpus = match cpus {
+            Some(cpus) => cpus,
+            None if in_fibre() => {
+                program = CpuSet::of_program()?;
+                &program
+            }
+            None => return Ok(Self { before: None }),
+        };
+        before = CpuSet::of_thread()?;
+        let pinned = cpus.confine_thread();
+        pinned.map_err(|error| {
+            let words = format!("processors cannot run on the CPUs {cpus}: {error}");
+            io::Error::new(error.kind(), words)
+        })?;
+        Ok(Self {
+            before: Some(before),
+        })
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // It was possible before; if it no longer is, the kernel has moved us itself.
+            let _ = before.confine_thread();
+        }
+    }
+}

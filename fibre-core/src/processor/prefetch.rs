@@ -1,0 +1,134 @@
+//! Bringing in what a fibre will need before it runs.
+//!
+//! With a thousand connections, what a fibre left behind has fallen out of the caches when it goes
+//! on: its control block, both ends of its stack in use, and the translations of their addresses.
+//! Fetching them one after the other takes as long as all the rest of what the runtime does for a
+//! request. So a fibre that is about to make a system call asks for those of the next fibre first
+//! ([`prefetch_next`](crate::internal::prefetch_next)), and a waker that is about to wake many asks
+//! for those of the ones after next ([`WakeHints`]). These are hints to the CPU: nothing waits, and
+//! the addresses need not be valid.
+
+use super::Processor;
+use crate::fibre::{ControlBlock, FibreRef};
+use crate::queue::Link;
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Lines below its wait of a stack that was left.
+const BELOW: usize = 2;
+
+/// Lines of a stack that a waiting fibre uses there.
+const FRAMES: usize = 10;
+
+/// Lines of a stack that are used where it begins.
+const ROOT: usize = 6;
+
+/// Lines of a wait that its waker touches.
+const NODE: usize = 4;
+
+/// Lines of a control block.
+const BLOCK: usize = size_of::<ControlBlock>().div_ceil(LINE);
+
+impl Processor {
+    /// Asks for what the next fibre needs.
+    #[inline]
+    pub fn prefetch_next(&self) {
+        self.ready().look_at_first(prefetch_next);
+    }
+}
+
+/// Asks for what this fibre needs, which is in the queue of its processor and stays there
+/// meanwhile.
+#[inline]
+fn prefetch_next(next: NonNull<Link>) {
+    // SAFETY: in the queue, hence alive.
+    if let Some(after) = unsafe { next.as_ref() }.next(Ordering::Relaxed) {
+        fetch::<BLOCK>(after.as_ptr().cast_const().cast(), 0);
+    }
+    // SAFETY: as above; ready queues hold fibres only.
+    let block = unsafe { ControlBlock::from_node(next) };
+    // SAFETY: in the queue, hence alive.
+    let block = unsafe { block.as_ref() };
+    let last_wait = block.state.last_wait();
+    if let Some(root) = block.suspender.get()
+        && !last_wait.is_null()
+    {
+        fetch::<FRAMES>(last_wait.cast(), BELOW);
+        fetch::<ROOT>(root.address().cast(), ROOT - 1);
+    }
+}
+
+/// The addresses of what is needed to wake a fibre. All zeros at first.
+#[derive(Debug, Default)]
+pub struct WakeHints {
+    /// Its wait, on its stack.
+    wait: AtomicPtr<()>,
+    /// Its control block.
+    block: AtomicPtr<()>,
+}
+
+impl WakeHints {
+    /// Leaves the hints of a fibre that is about to wait in a frame near this address.
+    #[inline]
+    pub fn leave<T>(&self, near: &T) {
+        let block = crate::processor::running().map_or(ptr::null_mut(), FibreRef::as_ptr);
+        self.block.store(block.cast(), Ordering::Relaxed);
+        self.wait
+            .store(ptr::from_ref(near).cast_mut().cast(), Ordering::Relaxed);
+    }
+
+    /// Asks for what is needed to wake the fibre.
+    #[inline]
+    pub fn follow(&self) {
+        let wait = self.wait.load(Ordering::Relaxed);
+        let block = self.block.load(Ordering::Relaxed);
+        fetch::<NODE>(wait.cast_const().cast(), NODE / 2);
+        fetch::<BLOCK>(block.cast_const().cast(), 0);
+    }
+}
+
+/// Asks for an object that will be used soon.
+#[inline]
+pub fn fetch_all<T>(what: &T) {
+    let begin = ptr::from_ref(what).cast::<u8>();
+    for line in 0..const { size_of::<T>().div_ceil(LINE) } {
+        fetch::<1>(begin.wrapping_add(line * LINE), 0);
+    }
+}
+
+/// Asks for `LINES` lines around an address, of which `below` lie below it.
+#[inline]
+fn fetch<const LINES: usize>(around: *const u8, below: usize) {
+    let begin = around.wrapping_sub(below * LINE);
+    for line in 0..LINES {
+        // SAFETY: every such CPU has the instruction, and it does nothing where there is nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(begin.wrapping_add(line * LINE).cast()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any address may be asked for.
+    #[test]
+    fn nothing_need_be_there() {
+        let traces = WakeHints::default();
+        traces.follow();
+        let gone = {
+            let near = 0;
+            traces.leave(&near);
+            ptr::from_ref(&near)
+        };
+        traces.follow();
+        assert_eq!(
+            traces.wait.load(Ordering::Relaxed).cast_const().cast(),
+            gone
+        );
+        fetch::<3>(ptr::null(), 1);
+    }
+}

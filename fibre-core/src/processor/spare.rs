@@ -1,0 +1,34 @@
+//! A spare processor that is not needed stands aside.
+//!
+//! It is a processor like the others, started when all of these were kept by fibres that did not
+//! switch (`cluster/spares.rs`). Once they switch again it takes nothing more that others could
+//! run: it is not in the idle set, it steals nothing, and it gives what may run elsewhere to all.
+//! It stays there for what is its own: fibres that have started here and stay, the deadlines of
+//! those that wait here, the events of descriptors that were first waited for here. Without any of
+//! these it sleeps until it is needed again.
+//!
+//! A spare processor that was called for some work, and stands aside before it has done it, calls
+//! another one in its place.
+
+use super::Processor;
+
+impl Processor {
+    /// Gives to all the fibres that they may run. Called as long as it stands aside, before it
+    /// sleeps and at each service, which then comes before each fibre.
+    #[cold]
+    pub(super) fn stand_aside(&self) {
+        let given = self.ready.give_away();
+        if self.took_part.replace(false) || given {
+            self.call_another();
+        }
+        self.plan_service(0);
+    }
+
+    /// Calls another processor, as this one may have been called for work that it does not take any
+    /// more.
+    fn call_another(&self) {
+        if self.domain.commons.has_work() || self.thief.has_victim(&self.domain) {
+            self.domain.commons.wake_next();
+        }
+    }
+}

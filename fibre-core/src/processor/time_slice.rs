@@ -1,0 +1,189 @@
+//! The slice: how long a fibre that never blocks runs before others do.
+//!
+//! A fibre that only takes free locks keeps its processor for ever: the others starve, and so do
+//! timers and descriptors. So calls that could block count (`yield_point`), and every so many of
+//! them the clock is read. How many is adapted to their pace, since reading the clock costs more
+//! than a free lock. Each run learns anew, beginning with few: a fibre with a slow pace must not
+//! inherit a fast one's interval. How long it may run is a setting of its cluster.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// How often the clock should be read.
+const CHECK_PERIOD: Duration = Duration::from_micros(5);
+
+/// The points up to the first reading of a run: a fibre that blocks more often reads no clock.
+/// After a run whose points were far apart it is the first point, as reading is cheap then.
+const FIRST: u32 = 3;
+
+/// How much longer an interval may be than the one before, and how long at most: bounds
+/// how late a change of pace is noticed.
+const GROWTH: u32 = 4;
+const LONGEST: u32 = 64;
+
+/// The slice of the running fibre. See the module text.
+#[derive(Debug)]
+pub struct Slice {
+    /// How long a fibre may go on.
+    length: Duration,
+    /// Points left until the clock is read.
+    left: Cell<u32>,
+    /// Points between the last two readings of this run; none before the first.
+    interval: Cell<u32>,
+    /// Points up to the first reading of the next run.
+    first: Cell<u32>,
+    /// The time of the first reading of the clock, and of the last, in this run.
+    began: Cell<Instant>,
+    checked: Cell<Instant>,
+}
+
+impl Slice {
+    /// The slice of a fibre that begins to run, and may go on for `length`.
+    pub fn new(now: Instant, length: Duration) -> Self {
+        Self {
+            length,
+            left: Cell::new(FIRST - 1),
+            interval: Cell::new(0),
+            first: Cell::new(FIRST),
+            began: Cell::new(now),
+            checked: Cell::new(now),
+        }
+    }
+
+    /// Notes that another fibre begins to run. Reads no clock: its slice counts from the first
+    /// reading.
+    #[inline]
+    pub fn restart(&self) {
+        self.left.set(self.first.get() - 1);
+        self.interval.set(0);
+    }
+
+    /// Counts a point. `true`: it is time to read the clock.
+    #[inline]
+    pub fn count(&self) -> bool {
+        let left = self.left.get();
+        self.left.set(left.wrapping_sub(1));
+        left == 0
+    }
+
+    /// Whether the slice is over now that the clock has been read.
+    pub fn is_over_at(&self, now: Instant) -> bool {
+        let interval = self.interval.get();
+        let next = if interval == 0 {
+            self.began.set(now);
+            1
+        } else {
+            let next = next_interval(interval, now - self.checked.get());
+            self.first.set(if next == 1 { 1 } else { FIRST });
+            next
+        };
+        self.checked.set(now);
+        self.interval.set(next);
+        self.left.set(next - 1);
+        now - self.began.get() >= self.length
+    }
+}
+
+/// How many points to let go by until the next reading, when `points` points `took` so long.
+fn next_interval(points: u32, took: Duration) -> u32 {
+    let wanted = CHECK_PERIOD.as_nanos() * u128::from(points) / took.as_nanos().max(1);
+    let most = LONGEST.min(points * GROWTH);
+    u32::try_from(wanted).map_or(most, |wanted| wanted.clamp(1, most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The default slice.
+    const SLICE: Duration = Duration::from_micros(20);
+
+    /// A fibre that reaches a point at each step of the clock, and begins anew when its slice is
+    /// over.
+    struct Run {
+        now: Instant,
+        slice: Slice,
+    }
+
+    impl Run {
+        fn new() -> Self {
+            Self::of(SLICE)
+        }
+
+        /// A run with slices of this length.
+        fn of(length: Duration) -> Self {
+            let now = Instant::now();
+            let slice = Slice::new(now, length);
+            Self { now, slice }
+        }
+
+        /// Passes so many points, so far apart; returns how often the clock was read meanwhile, and
+        /// how many slices ended.
+        fn go(&mut self, points: u32, pace: Duration) -> (u32, u32) {
+            let (mut readings, mut ends) = (0, 0);
+            for _ in 0..points {
+                self.now += pace;
+                if self.slice.count() {
+                    readings += 1;
+                    if self.slice.is_over_at(self.now) {
+                        ends += 1;
+                        self.slice.restart();
+                    }
+                }
+            }
+            (readings, ends)
+        }
+    }
+
+    #[test]
+    fn the_clock_is_read_as_often_as_the_pace_asks_for() {
+        for (pace, points, readings) in [
+            (Duration::from_micros(30), 1000, 900..=1000),
+            (Duration::from_micros(1), 1000, 200..=350),
+            (Duration::from_nanos(10), 100_000, 1560..=2000),
+        ] {
+            let (seen, ends) = Run::new().go(points, pace);
+            assert!(readings.contains(&seen), "{pace:?}: {seen}");
+            let time = pace * points;
+            let fewest = time.as_micros() / (SLICE + 8 * pace + CHECK_PERIOD).as_micros();
+            assert!(u128::from(ends) >= fewest, "{pace:?}: {ends} of {fewest}");
+        }
+    }
+
+    #[test]
+    fn slices_are_as_long_as_they_should_be() {
+        for (length, most) in [(0, 340), (20, 45), (100, 10), (1000, 1)] {
+            let mut run = Run::of(Duration::from_micros(length));
+            let (_, ends) = run.go(1010, Duration::from_micros(1));
+            let expected = most - most / 3..=most;
+            assert!(expected.contains(&ends), "{length} µs: {ends}");
+        }
+    }
+
+    #[test]
+    fn a_slower_pace_is_noticed() {
+        let mut run = Run::new();
+        run.go(10_000, Duration::from_nanos(10));
+        let late = LONGEST + FIRST;
+        let (_, ends) = run.go(late, Duration::from_micros(100));
+        assert!(ends >= 1);
+    }
+
+    #[test]
+    fn a_fast_pace_is_not_inherited() {
+        let mut run = Run::new();
+        run.go(10_000, Duration::from_nanos(10));
+        run.slice.restart();
+        let (_, ends) = run.go(FIRST + 2, Duration::from_millis(1));
+        assert!(ends >= 1);
+    }
+
+    #[test]
+    fn a_fibre_that_begins_to_run_has_its_slice_before_it() {
+        let mut run = Run::new();
+        run.go(1000, Duration::from_micros(1));
+        run.slice.restart();
+        run.now += Duration::from_secs(1);
+        assert_eq!(run.go(15, Duration::from_micros(1)).1, 0);
+    }
+}

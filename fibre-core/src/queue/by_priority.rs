@@ -1,0 +1,286 @@
+//! A queue by priority: one basic queue for each level, for many producers and consumers.
+//!
+//! Most programs use one level only, and then it costs one look at a flag more than the
+//! basic queue of that level. The queues of the other levels are made at their first use.
+//!
+//! # Memory ordering
+//!
+//! `leveled` goes up once, sequentially consistently, before the first push into another level, and
+//! all looks at it are in the same order. So a thread that announces itself and then finds the
+//! queue empty is seen by every producer that pushes later, as with a basic queue. The thread that
+//! puts the flag up tells a consumer that armed only the queues it knew of.
+
+use super::kind::QueueKind;
+use super::link::{Level, Link};
+use super::steal::StealQueue;
+use super::{Popped, Pushed};
+use crate::sync::{AtomicBool, AtomicU32, Ordering};
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+/// The queue. See the module text.
+#[derive(Debug)]
+pub struct LogicalQueue {
+    /// The nodes of normal priority, or of the background, whose queue has no other level.
+    normal: StealQueue,
+    /// Whether `others` are in use. It never goes down.
+    leveled: AtomicBool,
+    /// Nodes of high and of low priority.
+    others: OnceLock<Box<[StealQueue; 2]>>,
+    /// Pops while leveled.
+    turn: AtomicU32,
+    /// The kind of the basic queues.
+    kind: QueueKind,
+}
+
+impl LogicalQueue {
+    /// An empty queue made of queues of this kind.
+    #[must_use]
+    pub fn new(kind: QueueKind) -> Self {
+        Self {
+            normal: StealQueue::new(kind),
+            leveled: AtomicBool::new(false),
+            others: OnceLock::new(),
+            turn: AtomicU32::new(0),
+            kind,
+        }
+    }
+
+    /// Whether more than the normal level is in use.
+    #[inline]
+    fn is_leveled(&self) -> bool {
+        self.leveled.load(Ordering::SeqCst)
+    }
+
+    /// The queues of the other levels, if they are in use.
+    fn others(&self) -> &[StealQueue] {
+        match self.others.get() {
+            Some(others) if self.is_leveled() => &others[..],
+            _ => &[],
+        }
+    }
+
+    /// Whether it holds no node of normal priority.
+    #[inline]
+    pub fn has_no_normal(&self) -> bool {
+        self.normal.is_empty()
+    }
+
+    /// Whether it holds no node, not even a push in flight.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.normal.is_empty()
+            && (!self.is_leveled() || self.others().iter().all(StealQueue::is_empty))
+    }
+
+    /// Appends `node` to the queue of its level. Any thread.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue, and stays valid and unmoved until popped.
+    #[inline]
+    pub unsafe fn push(&self, node: NonNull<Link>) -> Pushed {
+        // SAFETY: the caller owns the node.
+        let level = unsafe { node.as_ref() }.level();
+        // SAFETY: passed on.
+        unsafe {
+            match level {
+                Level::Normal | Level::Background => self.normal.push(node),
+                Level::High => self.push_other(0, node),
+                Level::Low => self.push_other(1, node),
+            }
+        }
+    }
+
+    /// Appends `node` to one of the other queues.
+    ///
+    /// # Safety
+    ///
+    /// As for [`push`](Self::push).
+    #[inline(never)]
+    unsafe fn push_other(&self, index: usize, node: NonNull<Link>) -> Pushed {
+        let make = || Box::new([StealQueue::new(self.kind), StealQueue::new(self.kind)]);
+        let queue = &self.others.get_or_init(make)[index];
+        let first = !self.is_leveled() && !self.leveled.swap(true, Ordering::SeqCst);
+        // SAFETY: passed on.
+        match unsafe { queue.push(node) } {
+            Pushed::Quiet if !first => Pushed::Quiet,
+            _ => Pushed::WakeConsumer,
+        }
+    }
+
+    /// Takes a node out, the oldest one of the level whose turn it is; any thread.
+    #[inline]
+    pub fn pop(&self) -> Popped {
+        if self.is_leveled() {
+            self.pop_in_turn()
+        } else {
+            self.normal.pop()
+        }
+    }
+
+    /// The part of [`pop`](Self::pop) for several levels.
+    #[inline(never)]
+    fn pop_in_turn(&self) -> Popped {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let mut nothing = Popped::Empty;
+        for level in Level::in_turn(turn) {
+            match self.pop_level(level) {
+                Popped::Node(node) => return Popped::Node(node),
+                Popped::InFlight => nothing = Popped::InFlight,
+                Popped::Empty => {}
+            }
+        }
+        nothing
+    }
+
+    /// The queue of a level, if it is in use.
+    fn of_level(&self, level: Level) -> Option<&StealQueue> {
+        match level {
+            Level::Normal | Level::Background => Some(&self.normal),
+            Level::High => self.others().first(),
+            Level::Low => self.others().get(1),
+        }
+    }
+
+    /// Takes the oldest node of one level out; any thread.
+    fn pop_level(&self, level: Level) -> Popped {
+        self.of_level(level).map_or(Popped::Empty, StealQueue::pop)
+    }
+
+    /// `pop_level` for the owner, cheaper as long as no other thread takes any.
+    ///
+    /// # Safety
+    ///
+    /// One owner: calls follow each other.
+    #[inline]
+    pub unsafe fn pop_own(&self, level: Level) -> Popped {
+        // SAFETY: passed on.
+        let pop = |queue: &StealQueue| unsafe { queue.pop_own() };
+        self.of_level(level).map_or(Popped::Empty, pop)
+    }
+
+    /// Whether the owner sleeps here at this moment; a hint.
+    #[must_use]
+    pub fn is_armed(&self) -> bool {
+        self.normal.is_armed()
+    }
+
+    /// Says that the owner is about to sleep: the next push is told to wake it. `false`: it
+    /// is not empty. The owner only.
+    #[must_use]
+    pub fn arm(&self) -> bool {
+        self.normal.arm() && self.others().iter().all(StealQueue::arm)
+    }
+
+    /// Ends what [`arm`](Self::arm) began, whatever it returned. The owner only.
+    pub fn disarm(&self) {
+        self.normal.disarm();
+        self.others().iter().for_each(StealQueue::disarm);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A link of this priority.
+    fn link(level: Level) -> Link {
+        Link::with(level, false)
+    }
+
+    /// Pushes a link that outlives the queue.
+    fn push(queue: &LogicalQueue, link: &Link) -> Pushed {
+        // SAFETY: the tests push each link once, and keep it.
+        unsafe { queue.push(NonNull::from(link)) }
+    }
+
+    #[test]
+    fn higher_levels_come_first() {
+        let links = [Level::Low, Level::Normal, Level::High, Level::High].map(link);
+        let queue = LogicalQueue::new(QueueKind::default());
+        // The first turn of 64 is that of the lowest.
+        let first = link(Level::Low);
+        let _ = push(&queue, &first);
+        assert_eq!(queue.pop(), Popped::Node(NonNull::from(&first)));
+        for link in &links {
+            let _ = push(&queue, link);
+        }
+        for expected in [2, 3, 1, 0] {
+            assert_eq!(queue.pop(), Popped::Node(NonNull::from(&links[expected])));
+        }
+        assert_eq!(queue.pop(), Popped::Empty);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_sleeper_is_told_of_the_first_use_of_a_level() {
+        for level in [Level::High, Level::Normal, Level::Low] {
+            let queue = LogicalQueue::new(QueueKind::default());
+            let [first, second] = [level, level].map(link);
+            assert!(queue.arm());
+            assert_eq!(push(&queue, &first), Pushed::WakeConsumer, "{level:?}");
+            assert!(!queue.is_empty());
+            queue.disarm();
+            assert!(!queue.arm(), "{level:?}");
+            queue.disarm();
+            let _ = queue.pop();
+            assert!(queue.arm());
+            assert_eq!(push(&queue, &second), Pushed::WakeConsumer, "{level:?}");
+        }
+    }
+
+    /// The kinds of queue.
+    const KINDS: [QueueKind; 3] = [QueueKind::Nemesis, QueueKind::Stub, QueueKind::Locked];
+
+    /// A consumer that is awake again need not be woken, whatever levels have been in use.
+    #[test]
+    fn who_has_disarmed_is_not_woken() {
+        for (kind, level) in KINDS
+            .into_iter()
+            .flat_map(|kind| [Level::High, Level::Normal, Level::Low].map(|level| (kind, level)))
+        {
+            let queue = LogicalQueue::new(kind);
+            let [first, second] = [level, level].map(link);
+            let _ = push(&queue, &first);
+            assert_eq!(queue.pop(), Popped::Node(NonNull::from(&first)));
+            assert!(queue.arm() && queue.is_armed(), "{kind:?} {level:?}");
+            queue.disarm();
+            assert!(!queue.is_armed());
+            assert_eq!(push(&queue, &second), Pushed::Quiet, "{kind:?} {level:?}");
+        }
+    }
+
+    /// A node may come back while it still names the node that came behind it the last time.
+    #[test]
+    fn nodes_come_back() {
+        for kind in KINDS {
+            let queue = LogicalQueue::new(kind);
+            let links = [(); 3].map(|()| link(Level::Normal));
+            for round in 0..4 {
+                let order: Vec<_> = (0..3).map(|place| &links[(place + round) % 3]).collect();
+                for link in &order {
+                    let _ = push(&queue, link);
+                }
+                for link in order {
+                    assert_eq!(queue.pop(), Popped::Node(NonNull::from(link)), "{kind:?}");
+                }
+                assert_eq!(queue.pop(), Popped::Empty, "{kind:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_lowest_has_its_turn() {
+        let high: Vec<Link> = (0..200).map(|_| link(Level::High)).collect();
+        let low = link(Level::Low);
+        let queue = LogicalQueue::new(QueueKind::default());
+        let _ = push(&queue, &low);
+        for link in &high {
+            let _ = push(&queue, link);
+        }
+        let low = Popped::Node(NonNull::from(&low));
+        let place = (0..201).position(|_| queue.pop() == low);
+        assert!(place.is_some_and(|place| place < 64), "{place:?}");
+    }
+}

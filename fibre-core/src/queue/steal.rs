@@ -1,0 +1,94 @@
+//! A basic queue whose consumers take turns.
+//!
+//! Holds fibres that have not started: these may run on any processor, so idle
+//! processors take them from here. The consumer lock is only ever tried, never
+//! waited for: see [`ConsumerLock`].
+
+use super::consumer::ConsumerLock;
+use super::kind::QueueKind;
+use super::link::Link;
+use super::mpsc::BasicQueue;
+use super::{Popped, Pushed};
+use crate::sync::heavy_barrier;
+use crossbeam_utils::CachePadded;
+use std::ptr::NonNull;
+
+/// The queue. See the module text.
+#[derive(Debug)]
+pub struct StealQueue {
+    /// The nodes; consumed by the holder of `consumer`.
+    nodes: BasicQueue,
+    /// The lock that says whose turn it is to consume them.
+    consumer: CachePadded<ConsumerLock>,
+}
+
+impl StealQueue {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(kind: QueueKind) -> Self {
+        Self {
+            nodes: BasicQueue::new(kind),
+            consumer: CachePadded::new(ConsumerLock::new(heavy_barrier())),
+        }
+    }
+
+    /// Whether the queue holds nothing, not even a push in flight.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Appends `node`. Any thread.
+    ///
+    /// # Safety
+    ///
+    /// As for [`BasicQueue::push`].
+    #[inline]
+    pub unsafe fn push(&self, node: NonNull<Link>) -> Pushed {
+        // SAFETY: passed on.
+        unsafe { self.nodes.push(node) }
+    }
+
+    /// Takes the oldest node out; any thread. [`Popped::InFlight`] also says that another consumer
+    /// is at work.
+    pub fn pop(&self) -> Popped {
+        if self.is_empty() {
+            return Popped::Empty;
+        }
+        // SAFETY: the lock calls it for one consumer at a time.
+        let popped = self.consumer.steal(|| unsafe { self.nodes.pop() });
+        popped.unwrap_or(Popped::InFlight)
+    }
+
+    /// [`pop`](Self::pop) for the owner, cheaper as long as no other thread pops.
+    ///
+    /// # Safety
+    ///
+    /// One owner: calls follow each other.
+    #[inline]
+    pub unsafe fn pop_own(&self) -> Popped {
+        if self.is_empty() {
+            return Popped::Empty;
+        }
+        // SAFETY: the lock calls it for one consumer at a time; the rest is passed on.
+        let popped = unsafe { self.consumer.own(|| self.nodes.pop()) };
+        popped.unwrap_or(Popped::InFlight)
+    }
+
+    /// See [`BasicQueue::is_armed`].
+    #[must_use]
+    pub fn is_armed(&self) -> bool {
+        self.nodes.is_armed()
+    }
+
+    /// See [`BasicQueue::arm`]. The owner only.
+    #[must_use]
+    pub fn arm(&self) -> bool {
+        self.nodes.arm()
+    }
+
+    /// See [`BasicQueue::disarm`]. The owner only.
+    pub fn disarm(&self) {
+        self.nodes.disarm();
+    }
+}

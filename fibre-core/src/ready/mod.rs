@@ -1,0 +1,17 @@
+//! The ready queue of a processor, and the access to it.
+//!
+//! * `queue`: the ready queue: local, inbox, shared;
+//! * `by_priority`: its pushes and pops where fibres have priorities or move;
+//! * `rescue`: how another processor takes what a stuck one keeps;
+//! * `owner_gate`: access to what belongs to a processor alone.
+
+#[cfg(not(loom))]
+mod by_priority;
+pub mod owner_gate;
+#[cfg(not(loom))]
+mod queue;
+#[cfg(not(loom))]
+mod rescue;
+
+#[cfg(not(loom))]
+pub use queue::ReadyQueue;

@@ -1,0 +1,546 @@
+//! The ready queue of one processor, and how the processor is woken for it.
+//!
+//! Three basic queues under one roof:
+//!
+//! * `local`: started fibres that this processor made ready itself. No atomics.
+//! * `inbox`: fibres that other threads made ready and that must run here. Nobody steals from it.
+//! * `shared`: fibres that may run elsewhere. Idle processors steal from it. By default those are
+//!   the fibres that have not started.
+//!
+//! The owner moves the inbox behind `local` whenever it looks, and takes turns
+//! between `local` and `shared` when both have something, so neither starves.
+//!
+//! **Plain and by rules.** A queue is *plain* as long as every fibre has normal priority, and every
+//! started one stays. Then pushes and pops of the owner are a few plain instructions. A fibre of
+//! another priority ends that, and so does a second processor in a cluster that moves started
+//! fibres: from then on the rules in `ready/by_priority.rs` hold.
+//!
+//! **Life.** A fibre has a plain pointer to the ready queue of its home. Processors of the same
+//! group (cluster) keep each other's queues alive until all of their threads have ended. Any other
+//! thread takes a reference for the time of a push, because the fibre it pushes may be the last one
+//! of the cluster, and may end before the pusher is done with waking the processor.
+
+use crate::config::policy::Stealing;
+use crate::config::settings::Settings;
+use crate::idle::parker::Driver;
+use crate::idle::shared_queues::SharedQueues;
+use crate::idle::wake_batch;
+use crate::queue::{BasicQueue, Fifo, LEVELS, Level, Link, LogicalQueue, Popped, Pushed};
+use crate::ready::owner_gate::OwnerGate;
+use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use crate::sys::current;
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+/// The ready queue of one processor. See the module text.
+pub struct ReadyQueue {
+    /// Started fibres made ready by the owner, by level. The owner only.
+    pub(super) local: [Fifo; LEVELS],
+    /// Whether it is `shared`'s turn when both `local` and `shared` have something. The owner only.
+    shared_next: Cell<bool>,
+    /// How often the owner has taken something from `shared` lately. The owner only.
+    shared_turns: Cell<u32>,
+    /// Whether the simple rules will do, and whether a rescuer takes what the owner is kept from. A
+    /// hint as to the rules: an owner that misses their end sees the fibre when it tries to sleep.
+    pub(super) gate: OwnerGate,
+    /// Whether the owner takes nothing that others could run: a spare processor that is not needed.
+    aside: AtomicBool,
+    /// The number of pops by the rules. The owner only.
+    pub(super) turn: Cell<u32>,
+    /// Where started fibres move: the youngest one that the owner made ready. Thieves leave
+    /// it alone, unless the owner is stuck. Filled by the owner only.
+    pub(super) next: AtomicPtr<Link>,
+    /// The turn at which `next` was filled. The owner only.
+    pub(super) next_since: Cell<u32>,
+    /// Whether the owner has nothing to run, and sleeps or is about to. A hint.
+    resting: AtomicBool,
+    /// Whether one fibre keeps the owner from what is queued here, as others have noted. A hint.
+    pub(super) stuck: AtomicBool,
+    /// Fibres that others made ready and that must run here.
+    pub(super) inbox: BasicQueue,
+    /// Fibres that may run elsewhere.
+    pub(super) shared: LogicalQueue,
+    /// The number of fibres in `shared`, where thieves want to know it; else zero.
+    pub(super) length: AtomicUsize,
+    /// What the processors of the group have in common.
+    pub(super) commons: Arc<SharedQueues>,
+    /// The owner's place in the group.
+    pub(super) index: usize,
+    /// The choices of the cluster's builder, as far as they matter here.
+    pub(super) rules: Rules,
+    /// The queue to which fibres woken on this queue go, if not here (forced migration).
+    pub(super) forward: AtomicPtr<ReadyQueue>,
+}
+
+/// The choices that matter to ready queues.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    /// Whether started fibres may move.
+    pub(super) moves_started: bool,
+    /// Whether fibres that may move go to the staging queue.
+    pub(super) sharing: bool,
+    /// Whether the length of `shared` is counted.
+    pub(super) counting: bool,
+}
+
+// SAFETY: `local`, `shared_next`, `shared_turns`, `turn` and `next_since` are touched by the
+// owner's thread only, which every method that does so demands; the rest is made for any thread.
+unsafe impl Send for ReadyQueue {}
+// SAFETY: as above.
+unsafe impl Sync for ReadyQueue {}
+
+impl ReadyQueue {
+    /// The empty queue of processor `index` in the group with these commons.
+    #[must_use]
+    pub fn new(index: usize, commons: Arc<SharedQueues>, settings: &Settings) -> Self {
+        let rules = Rules {
+            moves_started: settings.moves_started,
+            sharing: settings.sharing,
+            counting: settings.moves_started && settings.stealing != Stealing::Transient,
+        };
+        Self {
+            local: std::array::from_fn(|_| Fifo::new()),
+            shared_next: Cell::new(false),
+            shared_turns: Cell::new(0),
+            gate: OwnerGate::new(!rules.sharing && !settings.blocks),
+            aside: AtomicBool::new(false),
+            turn: Cell::new(0),
+            next: AtomicPtr::new(ptr::null_mut()),
+            next_since: Cell::new(0),
+            resting: AtomicBool::new(false),
+            stuck: AtomicBool::new(false),
+            inbox: BasicQueue::new(settings.queue),
+            shared: LogicalQueue::new(settings.queue),
+            length: AtomicUsize::new(0),
+            commons,
+            index,
+            rules,
+            forward: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// Whether the owners of both queues keep each other's queues alive. They do if both refer to
+    /// the same commons; as both do, no stranger's commons can lie at that address.
+    #[inline]
+    pub fn is_kin(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.commons, &other.commons)
+    }
+
+    /// Whether the simple rules will do; see the module text.
+    #[inline]
+    fn is_single_level(&self) -> bool {
+        self.gate.is_single_level()
+    }
+
+    /// The owner's plain fibres.
+    #[inline]
+    fn normal(&self) -> &Fifo {
+        &self.local[Level::Normal as usize]
+    }
+
+    /// Calls `look` with the plain fibre that the owner made ready first and has not run yet, if
+    /// there is one. The fibre stays where it is. The owner only.
+    #[inline]
+    pub fn look_at_first(&self, look: impl FnOnce(NonNull<Link>)) {
+        if self.normal().is_empty() {
+            return;
+        }
+        self.gate.begin();
+        if self.is_single_level()
+            && let Some(first) = self.normal().first()
+        {
+            look(first);
+        }
+        self.gate.leave();
+    }
+
+    /// Queues a started fibre that has been woken. Any thread.
+    ///
+    /// # Safety
+    ///
+    /// `this` comes from an `Arc` and is the home of the fibre whose link is `node`. The link is in
+    /// no queue, and is the caller's to queue.
+    #[inline]
+    pub unsafe fn push_woken(this: *const Self, node: NonNull<Link>) {
+        let here: *const Self = current::ready().cast();
+        // SAFETY: the home of a parked fibre is alive, see the module text.
+        if !(ptr::eq(here, this) && unsafe { (*this).push_if_single_level(node) }) {
+            // SAFETY: passed on.
+            unsafe { Self::push_slow(here, this, node, true) };
+        }
+    }
+
+    /// [`push_woken`](Self::push_woken) for a fibre that may still be on its stack: it stays at
+    /// home until it runs.
+    ///
+    /// # Safety
+    ///
+    /// As for [`push_woken`](Self::push_woken).
+    #[inline]
+    pub unsafe fn push_woken_at_home(this: *const Self, node: NonNull<Link>) {
+        let here: *const Self = current::ready().cast();
+        // SAFETY: as in `push_woken`.
+        if !(ptr::eq(here, this) && unsafe { (*this).push_if_single_level(node) }) {
+            // SAFETY: passed on.
+            unsafe { Self::push_slow(here, this, node, false) };
+        }
+    }
+
+    /// Queues a fibre of normal priority that stays here, if the simple rules will do. `false`:
+    /// they do not. The owner only.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue and is the caller's to queue.
+    #[inline(always)]
+    pub unsafe fn push_if_single_level(&self, node: NonNull<Link>) -> bool {
+        self.gate.begin();
+        let plain = self.is_single_level();
+        if plain {
+            // SAFETY: this thread is the owner; the node is the caller's.
+            unsafe { self.normal().push(node) };
+        }
+        self.gate.leave();
+        plain
+    }
+
+    /// [`push_woken_at_home`](Self::push_woken_at_home), before the others.
+    ///
+    /// # Safety
+    ///
+    /// As for [`push_woken_at_home`](Self::push_woken_at_home).
+    pub unsafe fn push_woken_first(this: *const Self, node: NonNull<Link>) {
+        let here: *const Self = current::ready().cast();
+        // SAFETY: passed on; a thread that pushes to another's inbox owns the node until then.
+        unsafe {
+            if ptr::eq(here, this) {
+                (*this).push_next(node);
+            } else {
+                node.as_ref().hurry();
+                Self::push_slow(here, this, node, false);
+            }
+        }
+    }
+
+    /// Queues a fibre that has just run here. The owner only.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue and is the caller's to queue; `home` is where the fibre
+    /// is at home.
+    #[inline]
+    pub unsafe fn push_again(&self, node: NonNull<Link>, home: impl FnOnce() -> *const Self) {
+        if self.is_single_level() {
+            // SAFETY: passed on.
+            unsafe { self.normal().push(node) };
+        } else {
+            // SAFETY: passed on; this thread is the owner.
+            unsafe { Self::push_slow(self, home(), node, true) };
+        }
+    }
+
+    /// Takes notice of a second processor, to which started fibres may move if the cluster moves
+    /// them. Any thread.
+    pub fn notice_others(&self) {
+        if self.rules.moves_started {
+            self.gate.end_single_level();
+        }
+    }
+
+    /// Queues a fibre before all others of its level that stay here. The owner only.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue and is the caller's to queue.
+    pub unsafe fn push_next(&self, node: NonNull<Link>) {
+        // SAFETY: passed on.
+        let level = unsafe { self.level_of(node) };
+        self.gate.enter();
+        // SAFETY: passed on.
+        unsafe { self.local[level as usize].push_front(node) };
+        self.gate.leave();
+    }
+
+    /// Queues a fibre behind the others of its level that stay here. The owner only.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue and is the caller's to queue.
+    #[inline]
+    pub unsafe fn push_local(&self, node: NonNull<Link>) {
+        // SAFETY: passed on.
+        let level = unsafe { self.level_of(node) };
+        self.gate.enter();
+        // SAFETY: passed on.
+        unsafe { self.local[level as usize].push(node) };
+        self.gate.leave();
+    }
+
+    /// Queues a fibre behind those of normal priority that stay here, whatever its own level. The
+    /// owner only.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue and is the caller's to queue.
+    pub unsafe fn push_now(&self, node: NonNull<Link>) {
+        self.gate.enter();
+        // SAFETY: passed on.
+        unsafe { self.normal().push(node) };
+        self.gate.leave();
+    }
+
+    /// Returns the level of a fibre that becomes the owner's, and takes notice of it.
+    ///
+    /// # Safety
+    ///
+    /// The node is the caller's.
+    #[inline]
+    unsafe fn level_of(&self, node: NonNull<Link>) -> Level {
+        // SAFETY: the caller's promise.
+        let level = unsafe { node.as_ref() }.level();
+        if level != Level::Normal {
+            self.gate.end_single_level();
+        }
+        level
+    }
+
+    /// Takes notice of a fibre that becomes the owner's without being queued here.
+    #[inline]
+    pub fn notice(&self, link: &Link) {
+        if link.level() != Level::Normal {
+            self.gate.end_single_level();
+        }
+    }
+
+    /// Queues a fibre that must run here, and wakes the owner for it. Any thread that keeps
+    /// `self` alive.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue and is the caller's to queue.
+    pub unsafe fn push_inbox(&self, node: NonNull<Link>) {
+        // SAFETY: passed on.
+        if unsafe { self.inbox.push(node) } == Pushed::WakeConsumer {
+            wake_batch::wake(&self.commons, self.index);
+        }
+    }
+
+    /// Queues a fibre that may run elsewhere. Any thread that keeps `self` alive.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in no queue and is the caller's to queue.
+    #[inline]
+    pub unsafe fn push_shared(&self, node: NonNull<Link>) {
+        // SAFETY: the node is the caller's.
+        self.notice(unsafe { node.as_ref() });
+        if self.rules.counting {
+            self.length.fetch_add(1, Ordering::Relaxed);
+        }
+        // SAFETY: passed on.
+        if unsafe { self.shared.push(node) } == Pushed::WakeConsumer {
+            wake_batch::wake(&self.commons, self.index);
+        }
+    }
+
+    /// Takes the next fibre. The owner only.
+    #[inline(always)]
+    pub fn pop(&self) -> Option<NonNull<Link>> {
+        if !self.inbox.is_empty() {
+            self.empty_inbox();
+        }
+        if !self.is_single_level() {
+            return self.pop_slow();
+        }
+        if !self.shared.has_no_normal()
+            && let Some(node) = self.pop_shared_in_turn()
+        {
+            return Some(node);
+        }
+        self.shared_next.set(true);
+        self.normal().pop()
+    }
+
+    /// Takes a fibre that may run elsewhere, if it is the turn of `shared`.
+    #[inline(never)]
+    fn pop_shared_in_turn(&self) -> Option<NonNull<Link>> {
+        if !self.shared_next.get() && !self.normal().is_empty() {
+            return None;
+        }
+        self.shared_next.set(false);
+        // SAFETY: this thread is the owner.
+        let popped = unsafe { self.shared.pop_own(Level::Normal) };
+        match self.count_popped(popped) {
+            Popped::Node(node) => {
+                self.count_shared_turn();
+                Some(node)
+            }
+            Popped::Empty | Popped::InFlight => None,
+        }
+    }
+
+    /// Counts a fibre that the owner takes from `shared`.
+    #[inline]
+    pub(super) fn count_shared_turn(&self) {
+        self.shared_turns
+            .set(self.shared_turns.get().wrapping_add(1));
+    }
+
+    /// How often the owner has taken something from `shared` since the last call, while fibres in
+    /// `local` may have waited. The owner only.
+    pub fn take_shared_turns(&self) -> u32 {
+        self.shared_turns.replace(0)
+    }
+
+    /// Whether there is a fibre of normal priority that the owner made ready and that stays. The
+    /// owner only.
+    pub fn has_started(&self) -> bool {
+        !self.normal().is_empty()
+    }
+
+    /// Called by the owner between two fibres, before it touches its queues: waits for a rescuer
+    /// that has come meanwhile.
+    pub fn pass_gate(&self) {
+        self.gate.pass();
+    }
+
+    /// Sets whether the owner stands aside, taking nothing that others could run. Then wake it.
+    pub fn set_aside(&self, aside: bool) {
+        self.aside.store(aside, Ordering::Release);
+    }
+
+    /// Whether the owner takes nothing that others could run.
+    #[inline]
+    pub fn is_aside(&self) -> bool {
+        self.aside.load(Ordering::Acquire)
+    }
+
+    /// Moves what others made ready behind what the owner made ready.
+    #[inline(never)]
+    fn empty_inbox(&self) {
+        self.gate.pass();
+        // SAFETY: the owner is the only consumer of its inbox.
+        while let Popped::Node(node) = unsafe { self.inbox.pop() } {
+            // SAFETY: just taken out.
+            unsafe {
+                if node.as_ref().take_hurry() {
+                    self.push_next(node);
+                } else {
+                    self.push_local(node);
+                }
+            }
+        }
+    }
+
+    /// Whether nothing is ready, not even a push in flight. The background does not count. The
+    /// owner only.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.normal().is_empty()
+            && self.inbox.is_empty()
+            && self.shared.has_no_normal()
+            && (self.is_single_level() || self.is_empty_slow())
+    }
+
+    /// Takes a fibre that may run elsewhere. Any thread.
+    pub fn steal(&self) -> Popped {
+        let popped = self.shared.pop();
+        self.count_popped(popped)
+    }
+
+    /// Counts what has been taken from `shared`.
+    #[inline]
+    pub(super) fn count_popped(&self, popped: Popped) -> Popped {
+        if self.rules.counting && matches!(popped, Popped::Node(_)) {
+            self.length.fetch_sub(1, Ordering::Relaxed);
+        }
+        popped
+    }
+
+    /// Whether there is a fibre to steal at this moment.
+    #[must_use]
+    pub fn has_shared(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
+    /// The number of fibres to steal, if that is counted; a hint.
+    pub fn length(&self) -> usize {
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// Says that the owner is about to sleep: from now on a push wakes it. `false`: a fibre came,
+    /// and the owner must not sleep.
+    #[must_use]
+    pub fn arm(&self) -> bool {
+        self.has_none_local() && self.inbox.arm() && self.shared.arm()
+    }
+
+    /// Sets whether the owner has nothing to run. The owner only.
+    pub fn set_resting(&self, resting: bool) {
+        self.resting.store(resting, Ordering::Relaxed);
+        self.set_stuck(false);
+    }
+
+    /// Whether the owner has nothing to run, and nobody has pushed a fibre here; a hint.
+    pub fn is_resting(&self) -> bool {
+        self.resting.load(Ordering::Relaxed) && self.inbox.is_empty()
+    }
+
+    /// Whether the owner sleeps, and nobody has pushed a fibre yet; a hint.
+    #[must_use]
+    pub fn is_asleep(&self) -> bool {
+        self.shared.is_armed() && self.inbox.is_armed()
+    }
+
+    /// Ends what [`arm`](Self::arm) began, whatever it returned. The owner only.
+    pub fn disarm(&self) {
+        self.inbox.disarm();
+        self.shared.disarm();
+    }
+
+    /// Blocks the owner's thread until there may be work or the deadline passes.
+    pub fn sleep(&self, deadline: Option<std::time::Instant>) {
+        self.commons.sleeper(self.index).sleep(deadline);
+    }
+
+    /// Blocks the owner's thread until [`unpark`](Self::unpark) or less long, whatever is pushed
+    /// and whatever happens elsewhere. Its queues must not be armed.
+    pub fn stand(&self) {
+        self.commons.sleeper(self.index).stand();
+    }
+
+    /// Ends the owner's sleep, or its next one. Any thread.
+    pub fn unpark(&self) {
+        self.commons.sleeper(self.index).unpark();
+    }
+
+    /// The driver that a layer above installed.
+    #[inline]
+    pub fn halt(&self) -> Option<&Arc<dyn Driver>> {
+        self.commons.sleeper(self.index).halt()
+    }
+
+    /// Installs another way to sleep, unless there is one; returns what is there.
+    /// Any thread.
+    pub fn install_halt(&self, halt: Arc<dyn Driver>) -> &Arc<dyn Driver> {
+        self.commons.sleeper(self.index).install_halt(halt)
+    }
+
+    /// Sends fibres that are woken here to `other` from now on, where started fibres move.
+    ///
+    /// `other` is of the same group.
+    pub fn forward_to(&self, other: &Arc<Self>) {
+        debug_assert!(self.is_kin(other), "fibres are sent to a stranger");
+        self.forward
+            .store(Arc::as_ptr(other).cast_mut(), Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for ReadyQueue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadyQueue")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,161 @@
+//! Taking from an owner that one fibre keeps what others may run.
+//!
+//! Any processor may take what lies in `shared` at any time. `local` and `inbox` belong to the
+//! owner alone. Fibres that may move come to lie there all the same. One kind is all that was ready
+//! while there was one processor. The other kind began to wait at home at that time: its waker
+//! queues it at home once more, as the waker cannot tell whether the fibre has left its stack. The
+//! rescuer can: the owner runs another fibre by now
+//! ([`OwnerGate`](crate::ready::owner_gate::OwnerGate)).
+
+use super::ReadyQueue;
+use crate::queue::{Fifo, LEVELS, Level, Link, Popped};
+use crate::sync::{AtomicPtr, HeavyBarrier};
+use std::ptr::NonNull;
+
+/// Access to all that belongs to an owner, until it is dropped.
+#[derive(Debug)]
+pub struct Rescuer<'a> {
+    /// The owner's queue.
+    queue: &'a ReadyQueue,
+    /// The fibre that the owner runs, or ran when it came to the gate.
+    keeps: NonNull<Link>,
+}
+
+impl ReadyQueue {
+    /// Whether the queues from which only the owner takes may hold something; a hint.
+    pub fn has_own(&self) -> bool {
+        !self.inbox.is_empty() || self.local.iter().any(|local| !local.is_empty())
+    }
+
+    /// Takes access to what one fibre, which `running` names, keeps the owner from. `None`: the
+    /// owner is not kept at this moment.
+    ///
+    /// One rescuer at a time; it keeps `running` alive.
+    pub fn rescue(&self, running: &AtomicPtr<Link>, barrier: HeavyBarrier) -> Option<Rescuer<'_>> {
+        if self.rules.moves_started {
+            // What is queued meanwhile goes by the rules, and is found by them only.
+            self.gate.end_single_level();
+        }
+        let keeps = self.gate.hold(running, barrier)?;
+        Some(Rescuer { queue: self, keeps })
+    }
+
+    /// Takes the next fibre that any processor may run, whether thieves would leave it alone or
+    /// not. Any thread.
+    pub fn take_free(&self) -> Option<NonNull<Link>> {
+        match self.steal() {
+            Popped::Node(node) => Some(node),
+            Popped::Empty | Popped::InFlight => self.take_next(),
+        }
+    }
+
+    /// Gives a fibre that any processor may run to all. Any thread.
+    ///
+    /// # Safety
+    ///
+    /// The node is in no queue and is the caller's to queue.
+    unsafe fn give_to_all(&self, node: NonNull<Link>) {
+        // SAFETY: passed on.
+        unsafe {
+            match node.as_ref().level() {
+                Level::Background => self.commons.push_background(node),
+                _ => self.commons.stage(node),
+            }
+        }
+    }
+
+    /// Gives the fibres that lie here, and that any processor may run, to all. Any thread. `true`:
+    /// there was one.
+    pub fn give_away(&self) -> bool {
+        let mut any = false;
+        while let Some(node) = self.take_free() {
+            any = true;
+            // SAFETY: just taken out.
+            unsafe { self.give_to_all(node) };
+        }
+        any
+    }
+}
+
+impl Rescuer<'_> {
+    /// Gives the fibres that may run elsewhere, as `may_go` says of each, to all processors, and
+    /// leaves the rest in its order. The fibre that the owner runs may still be on its stack, and
+    /// stays.
+    pub fn give_away(&self, may_go: impl Fn(NonNull<Link>) -> bool) {
+        let may_go = |node| node != self.keeps && may_go(node);
+        let rest: [Fifo; LEVELS] = std::array::from_fn(|_| Fifo::new());
+        let take = |level: usize| self.queue.local[level].pop();
+        for (level, kept) in rest.iter().enumerate() {
+            while let Some(node) = take(level) {
+                self.sort(node, may_go(node), kept);
+            }
+        }
+        // SAFETY: the owner is out, so this is the only consumer.
+        while let Popped::Node(node) = unsafe { self.queue.inbox.pop() } {
+            // SAFETY: just taken out.
+            let level = unsafe { node.as_ref() }.level();
+            self.sort(node, may_go(node), &rest[level as usize]);
+        }
+        for (level, kept) in rest.iter().enumerate() {
+            while let Some(node) = kept.pop() {
+                // SAFETY: just taken out.
+                unsafe { self.queue.local[level].push(node) };
+            }
+        }
+    }
+
+    /// Gives a fibre to all, or keeps it.
+    fn sort(&self, node: NonNull<Link>, goes: bool, kept: &Fifo) {
+        // SAFETY: just taken out, all along.
+        unsafe {
+            let hurries = node.as_ref().take_hurry();
+            if goes {
+                self.queue.give_to_all(node);
+            } else if hurries {
+                kept.push_front(node);
+            } else {
+                kept.push(node);
+            }
+        }
+    }
+}
+
+impl Drop for Rescuer<'_> {
+    fn drop(&mut self) {
+        self.queue.gate.give_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::settings::Settings;
+    use crate::sync::heavy_barrier;
+    use std::sync::Arc;
+
+    /// A fibre that is to run before the others still does if it is left where it is, and is in a
+    /// hurry no more.
+    #[test]
+    fn what_stays_keeps_its_order() {
+        let Some(barrier) = heavy_barrier() else {
+            return;
+        };
+        let settings = Settings::from_environment();
+        let domain = crate::scheduler::domain::Domain::new(1, settings);
+        let queue = &domain.queues()[0];
+        let links: [Link; 4] = std::array::from_fn(|_| Link::new());
+        let [keeper, first, second, hurried] = links.each_ref().map(NonNull::from);
+        // SAFETY: the links are in no queue, and are taken out before they go.
+        unsafe {
+            ReadyQueue::push_woken(Arc::as_ptr(queue), first);
+            ReadyQueue::push_woken(Arc::as_ptr(queue), second);
+            ReadyQueue::push_woken_first(Arc::as_ptr(queue), hurried);
+        }
+        let running = AtomicPtr::new(keeper.as_ptr());
+        let rescuer = queue.rescue(&running, barrier);
+        rescuer.unwrap().give_away(|_| false);
+        let order: [_; 4] = std::array::from_fn(|_| queue.pop());
+        assert_eq!(order, [Some(hurried), Some(first), Some(second), None]);
+        assert!(!links[3].take_hurry());
+    }
+}

@@ -1,0 +1,599 @@
+//! What the processors of one cluster share.
+//!
+//! A [`Domain`] knows every processor's ready queue, which of them are idle, and how many fibres
+//! have begun and ended. It holds no thread and no policy; threads belong to [`crate::cluster`],
+//! placement to `scheduler::placement`, stealing to [`crate::scheduler::steal`].
+//!
+//! Everything that exists once per processor is made for as many processors as there may ever be,
+//! so nothing moves when processors are added; [`Domain::queues`] has those that exist.
+
+use crate::config::settings::Settings;
+use crate::fibre::{ControlBlock, FibreRef, Roster, RosterRef};
+use crate::idle::parker::Driver;
+use crate::idle::shared_queues::SharedQueues;
+use crate::queue::{Link, Popped};
+use crate::ready::ReadyQueue;
+use crate::scheduler::control::Control;
+use crate::scheduler::fibre_limit::Limit;
+use crate::stack::Depot;
+use crate::sync::short_lock::ShortLock;
+use crate::sys::numbers::{self, BLOCK};
+use crate::topology;
+use crate::wait::timer::Timers;
+use crate::wait::wait_object::WaitObject;
+use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+/// Counts of one processor. Only its thread writes them, so a plain store will
+/// do; anybody may read.
+#[derive(Debug)]
+pub struct Tally {
+    /// Fibres spawned by fibres of this processor.
+    spawned: AtomicU64,
+    /// Services that the processor has done.
+    services: AtomicU64,
+    /// Fibres that started on this processor.
+    started: AtomicU64,
+    /// Fibres that ended on this processor.
+    finished: AtomicU64,
+    /// The time at which it last became busy, in nanoseconds of the cluster's life, or [`RESTING`].
+    busy_since: AtomicU64,
+    /// The difference between `spawned` and the next fibre's number, unless that begins a block.
+    numbering: AtomicU64,
+    /// The kernel's number of its thread; zero before that has begun.
+    thread: AtomicI32,
+    /// Whether its thread will never end, because fibres were left there.
+    stays: AtomicBool,
+}
+
+/// A value of `busy_since`: the processor sleeps, or is about to wake up.
+const RESTING: u64 = u64::MAX;
+
+/// A value of `busy_since`: the processor has woken up to look after others, and has found nothing
+/// to run so far.
+const LOOKING: u64 = u64::MAX - 1;
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            spawned: AtomicU64::new(0),
+            services: AtomicU64::new(0),
+            started: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            busy_since: AtomicU64::new(RESTING),
+            numbering: AtomicU64::new(0),
+            thread: AtomicI32::new(0),
+            stays: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Tally {
+    /// Counts one more spawned fibre; returns its number.
+    #[inline]
+    fn count_spawned(&self) -> u64 {
+        let before = self.spawned.load(Ordering::Relaxed);
+        if before.is_multiple_of(BLOCK) {
+            let numbering = numbers::take_block().wrapping_sub(before);
+            self.numbering.store(numbering, Ordering::Relaxed);
+        }
+        // Release, as in `bump`.
+        self.spawned.store(before + 1, Ordering::Release);
+        self.numbering.load(Ordering::Relaxed).wrapping_add(before)
+    }
+
+    /// Counts one more service.
+    pub fn count_service(&self) {
+        bump(&self.services);
+    }
+
+    /// The number of services: a processor whose fibres switch does one every 200 µs or so.
+    pub fn services(&self) -> u64 {
+        self.services.load(Ordering::Relaxed)
+    }
+
+    /// Counts one more fibre that has started here.
+    #[inline]
+    pub fn count_started(&self) {
+        bump(&self.started);
+    }
+
+    /// Counts one more fibre that ended.
+    #[inline]
+    pub fn count_finished(&self) {
+        bump(&self.finished);
+    }
+
+    /// Notes the kernel's number of the processor's thread.
+    pub fn set_thread(&self, thread: i32) {
+        self.thread.store(thread, Ordering::Relaxed);
+    }
+
+    /// The kernel's number of the processor's thread. `None`: the thread has not begun.
+    pub fn thread(&self) -> Option<i32> {
+        Some(self.thread.load(Ordering::Relaxed)).filter(|thread| *thread != 0)
+    }
+
+    /// Notes that the processor's thread will never end. Called before the orders learn that the
+    /// processor has ended; their lock orders this.
+    pub fn set_stays(&self) {
+        self.stays.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the processor's thread will never end. Asked of a processor that has ended, as the
+    /// orders have said.
+    pub fn stays(&self) -> bool {
+        self.stays.load(Ordering::Relaxed)
+    }
+
+    /// How many living fibres have started here, as far as they do not move; a hint.
+    pub fn residents(&self) -> u64 {
+        let finished = self.finished.load(Ordering::Relaxed);
+        let started = self.started.load(Ordering::Relaxed);
+        started.saturating_sub(finished)
+    }
+
+    /// Notes the time at which the processor became busy.
+    pub fn set_busy_since(&self, nanoseconds: u64) {
+        self.busy_since.store(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// Notes that the processor goes to sleep.
+    pub fn set_resting(&self) {
+        self.busy_since.store(RESTING, Ordering::Relaxed);
+    }
+
+    /// Notes that the processor has woken up, but not for work.
+    pub fn set_looking(&self) {
+        self.busy_since.store(LOOKING, Ordering::Relaxed);
+    }
+
+    /// The time since which the processor has had work; `None` if it has none.
+    pub fn works_since(&self) -> Option<u64> {
+        self.busy_since().filter(|since| *since != LOOKING)
+    }
+
+    /// The time at which the processor became busy; `None` if it has not yet. A hint.
+    pub fn busy_since(&self) -> Option<u64> {
+        let since = self.busy_since.load(Ordering::Relaxed);
+        (since != RESTING).then_some(since)
+    }
+}
+
+/// Adds one to a counter that only this thread writes. Release: a thread that sees a count sees
+/// what was done before.
+#[inline]
+fn bump(counter: &AtomicU64) {
+    let next = counter.load(Ordering::Relaxed) + 1;
+    counter.store(next, Ordering::Release);
+}
+
+/// A fibre that was left where it was when its cluster was stopped. See
+/// [`Cluster::stop_within`](crate::Cluster::stop_within).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftFibre {
+    /// The fibre's number.
+    pub id: u64,
+    /// The fibre's name, if it has one.
+    pub name: Option<String>,
+    /// Whether it had begun to run.
+    pub started: bool,
+    /// What the fibre waits for, if it waits.
+    pub awaited: Option<WaitObject>,
+}
+
+impl LeftFibre {
+    /// Describes this fibre.
+    pub fn new(block: &ControlBlock, started: bool) -> Self {
+        Self {
+            id: block.id(),
+            name: block.attributes.name().map(str::to_owned),
+            started,
+            awaited: block.errand.awaited().filter(|_| started),
+        }
+    }
+}
+
+/// The word in which a processor says which fibre it runs.
+#[derive(Debug)]
+struct RunningRef(NonNull<AtomicPtr<Link>>);
+
+// SAFETY: an atomic word, which stays where it is while it is shown.
+unsafe impl Send for RunningRef {}
+
+/// The words in which processors say which fibres they run; none of them ends meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub struct Runs<'a>(&'a [(usize, RunningRef)]);
+
+impl<'a> Runs<'a> {
+    /// The word of a processor, if it shows one.
+    pub fn of(self, processor: usize) -> Option<&'a AtomicPtr<Link>> {
+        let (_, running) = self.0.iter().find(|(shown, _)| *shown == processor)?;
+        // SAFETY: the processor takes it out of here, under the lock, before it ends.
+        Some(unsafe { running.0.as_ref() })
+    }
+}
+
+/// The shared state of one cluster. See the module text.
+#[derive(Debug)]
+pub struct Domain {
+    /// The ready queues, one for each processor that may ever be.
+    queues: Box<[Arc<ReadyQueue>]>,
+    /// The tallies, one for each processor that may ever be.
+    tallies: Box<[CachePadded<Tally>]>,
+    /// The deadlines of fibres that wait at each of them.
+    timers: Box<[Arc<CachePadded<Timers<ControlBlock>>>]>,
+    /// How many processors there are, spare ones included, which come last. It only grows.
+    active: AtomicUsize,
+    /// How many of them are regular, not spare. It only grows.
+    regular: AtomicUsize,
+    /// The words of running fibres, by the processors' places.
+    runs: Mutex<Vec<(usize, RunningRef)>>,
+    /// Whether the halt that all have in common has been retired.
+    retired: AtomicBool,
+    /// What they have in common besides: queues, and how they sleep.
+    pub commons: Arc<SharedQueues>,
+    /// Fibres spawned by foreign threads, and [`CLOSED`].
+    foreign: CachePadded<AtomicU64>,
+    /// The turn of foreign threads: where the next fibre that one spawns goes.
+    turn: CachePadded<AtomicUsize>,
+    /// The fibres that have started, if these may move; else each processor has its own roster.
+    /// Only those that look at all fibres hold the lock for longer.
+    pub roster: Option<ShortLock<Roster>>,
+    /// The rosters of those processors that run, by the processors' places; empty ones if fibres
+    /// move. Read by others while the processor stands still, or by
+    /// [`Glances`](crate::sync::glances::Glances).
+    pub rosters: Mutex<Vec<(usize, RosterRef)>>,
+    /// The fibres that processors have left behind that were told to end.
+    pub left: Mutex<Vec<LeftFibre>>,
+    /// The orders of the cluster's handles.
+    pub orders: Control<ControlBlock>,
+    /// How many fibres there may be, if that is limited.
+    pub limit: Option<Limit>,
+    /// The stacks that its processors exchange.
+    pub stacks: Depot,
+    /// The choices of its builder.
+    pub settings: Settings,
+    /// How many processors have a CPU each.
+    cpus: usize,
+    /// How many processors have left their loops.
+    ended: AtomicUsize,
+    /// Held by the caller that gives the processors another way to sleep.
+    pub installing: Mutex<()>,
+}
+
+/// A bit of `foreign`: only fibres of the domain can spawn here any more, and once none is left it
+/// is all over.
+const CLOSED: u64 = 1 << 63;
+
+impl Domain {
+    /// A domain of `processors` idle queues, and room for as many as its settings say.
+    #[must_use]
+    pub fn new(processors: usize, settings: Settings) -> Self {
+        let capacity = processors.max(settings.max_processors).max(settings.slots);
+        let commons = Arc::new(SharedQueues::new(capacity, settings.queue));
+        let queue = |index| Arc::new(ReadyQueue::new(index, Arc::clone(&commons), &settings));
+        let domain = Self {
+            queues: (0..capacity).map(queue).collect(),
+            tallies: (0..capacity).map(|_| CachePadded::default()).collect(),
+            timers: (0..capacity).map(|_| Arc::default()).collect(),
+            active: AtomicUsize::new(0),
+            regular: AtomicUsize::new(0),
+            runs: Mutex::default(),
+            retired: AtomicBool::new(false),
+            commons,
+            foreign: CachePadded::default(),
+            turn: CachePadded::default(),
+            roster: settings
+                .moves_started
+                .then(|| ShortLock::new(Roster::new())),
+            rosters: Mutex::default(),
+            left: Mutex::default(),
+            orders: Control::new(),
+            cpus: topology::available().min(settings.pinned_to.unwrap_or(usize::MAX)),
+            limit: settings.max_fibres.map(Limit::new),
+            stacks: Depot::default(),
+            settings,
+            ended: AtomicUsize::new(0),
+            installing: Mutex::default(),
+        };
+        domain.activate(processors);
+        domain
+    }
+
+    /// Makes `more` processors part of the domain: spare ones first, as far as there are any, and
+    /// new ones behind them. There is room for them, and there is one caller at a time.
+    pub fn activate(&self, more: usize) {
+        let before = self.active.load(Ordering::Relaxed);
+        let regular = self.regular() + more;
+        let after = regular.max(before);
+        self.orders.add_processors(after - before);
+        if self.settings.force_migration {
+            self.force_migration(regular);
+        }
+        if after > 1 {
+            self.queues.iter().for_each(|queue| queue.notice_others());
+        }
+        let promoted = self.regular()..before.min(regular);
+        self.active.store(after, Ordering::Release);
+        self.regular.store(regular, Ordering::Release);
+        for index in promoted {
+            self.set_aside(index, false);
+        }
+    }
+
+    /// Makes one spare processor part of the domain, which stands aside. There is room for it, and
+    /// there is one caller at a time. `false`: all others have left their loops.
+    #[must_use]
+    pub fn activate_spare(&self) -> bool {
+        let before = self.active.load(Ordering::Relaxed);
+        if !self.orders.add_late_processor() {
+            return false;
+        }
+        self.queues.iter().for_each(|queue| queue.notice_others());
+        self.queues[before].set_aside(true);
+        if self.settings.force_migration {
+            self.queues[before].forward_to(&self.queues[0]);
+        }
+        self.active.store(before + 1, Ordering::Release);
+        true
+    }
+
+    /// Sets whether a processor stands aside, taking nothing that others could run.
+    pub fn set_aside(&self, processor: usize, aside: bool) {
+        self.queues[processor].set_aside(aside);
+        self.queues[processor].unpark();
+    }
+
+    /// Lets others see which fibre a processor runs, by a word of its own.
+    pub fn show_running(&self, processor: usize, running: &AtomicPtr<Link>) {
+        let running = RunningRef(NonNull::from(running));
+        self.runs.lock().push((processor, running));
+    }
+
+    /// Undoes [`show_running`](Self::show_running), before the processor ends.
+    pub fn hide_running(&self, processor: usize) {
+        self.runs.lock().retain(|(shown, _)| *shown != processor);
+    }
+
+    /// Calls `f` with the words in which processors say which fibre they run. No processor ends
+    /// meanwhile.
+    pub fn with_runs<R>(&self, f: impl FnOnce(Runs<'_>) -> R) -> R {
+        f(Runs(&self.runs.lock()))
+    }
+
+    /// Makes every wake-up land on the next of `processors` processors, in a ring. No effect with
+    /// one.
+    fn force_migration(&self, processors: usize) {
+        if processors > 1 {
+            let ring = &self.queues[..processors];
+            ring.iter()
+                .zip(ring.iter().cycle().skip(1))
+                .for_each(|(queue, next)| queue.forward_to(next));
+        }
+    }
+
+    /// The ready queues of the processors that exist.
+    #[inline]
+    pub fn queues(&self) -> &[Arc<ReadyQueue>] {
+        &self.queues[..self.processors()]
+    }
+
+    /// The counts of one processor.
+    #[inline]
+    pub fn tally(&self, processor: usize) -> &Tally {
+        &self.tallies[processor]
+    }
+
+    /// The deadlines of fibres that wait at one processor. Its owner fires them, or its watcher if
+    /// it is kept from that.
+    pub fn timers(&self, processor: usize) -> &Arc<CachePadded<Timers<ControlBlock>>> {
+        &self.timers[processor]
+    }
+
+    /// Asks for the events of a processor that is kept from doing so, if its halt is `wanted`. Any
+    /// thread.
+    pub fn poll_for(&self, processor: usize, wanted: impl FnOnce(&dyn Driver) -> bool) {
+        let halt = self.queues()[processor].halt();
+        if let Some(halt) = halt.filter(|halt| wanted(&***halt)) {
+            halt.poll();
+            if self.tally(processor).busy_since().is_none() {
+                // The processor has gone to sleep, wherever its poller lets it, and we may have
+                // taken what should wake it. (Had it been interrupted before it slept, it would not
+                // have slept.)
+                halt.interrupt();
+                self.queues()[processor].unpark();
+            }
+        }
+    }
+
+    /// How many processors are regular, not spare: the first ones.
+    #[inline]
+    pub fn regular(&self) -> usize {
+        self.regular.load(Ordering::Acquire)
+    }
+
+    /// How many processors there are, spare ones included.
+    #[inline]
+    pub fn processors(&self) -> usize {
+        self.active.load(Ordering::Acquire)
+    }
+
+    /// How many processors there may be.
+    pub fn capacity(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// Whether a processor may spin for another one: there are several, and a CPU for
+    /// each of them.
+    #[inline]
+    pub fn spins(&self) -> bool {
+        (2..=self.cpus).contains(&self.regular())
+    }
+
+    /// Counts a new fibre that processor `spawner` of this domain spawns, and returns its number.
+    #[inline]
+    pub fn register(&self, spawner: usize) -> u64 {
+        self.tallies[spawner].count_spawned()
+    }
+
+    /// Counts a new fibre that a foreign thread spawns, and returns its number. `None`: the domain
+    /// is closed to others.
+    pub fn register_foreign(&self) -> Option<u64> {
+        self.count_foreign().then(numbers::take_one)
+    }
+
+    /// Counts a fibre that comes from outside. `false`: the domain is closed to others.
+    #[must_use]
+    pub fn count_foreign(&self) -> bool {
+        let count = |foreign| (foreign & CLOSED == 0).then_some(foreign + 1);
+        let counted = self
+            .foreign
+            .fetch_update(Ordering::SeqCst, Ordering::Relaxed, count);
+        counted.is_ok()
+    }
+
+    /// Steps the round-robin of foreign threads.
+    pub fn next_turn(&self) -> usize {
+        self.turn.fetch_add(1, Ordering::Relaxed) % self.regular()
+    }
+
+    /// How many fibres have been spawned and have not ended. A fibre that has just been joined may
+    /// be counted for another moment, until its stack has been taken back.
+    #[must_use]
+    pub fn live(&self) -> u64 {
+        // Ends first: a fibre that ends in between is then counted as live, so zero is only
+        // returned when it was true.
+        let sum = |count: fn(&Tally) -> &AtomicU64| -> u64 {
+            let tallies = &self.tallies[..self.processors()];
+            tallies
+                .iter()
+                .map(|tally| count(tally).load(Ordering::Acquire))
+                .sum()
+        };
+        let finished = sum(|tally| &tally.finished);
+        let spawned = sum(|tally| &tally.spawned);
+        let foreign = self.foreign.load(Ordering::Acquire) & !CLOSED;
+        spawned + foreign - finished
+    }
+
+    /// Closes the domain to all but its own fibres, and asks the processors to end once
+    /// no fibre is left.
+    pub fn close(&self) {
+        self.foreign.fetch_or(CLOSED, Ordering::SeqCst);
+        self.unpark_all();
+    }
+
+    /// Whether the domain is closed to all but its own fibres.
+    pub fn is_closed(&self) -> bool {
+        self.foreign.load(Ordering::SeqCst) & CLOSED != 0
+    }
+
+    /// Whether the processors should end: asked to, and nothing is left. Once true,
+    /// true for ever, since only fibres can spawn then.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_closed() && self.live() == 0
+    }
+
+    /// Takes out what is queued at a processor and for all, and returns the fibres that have not
+    /// begun. It misses a fibre that another thread is half-way through queueing or taking.
+    ///
+    /// # Safety
+    ///
+    /// This thread is the processor; or the processor has ended, which the caller has seen under
+    /// the lock of the orders, and there is one caller at a time. No fibre that has begun and is
+    /// queued will run again.
+    pub unsafe fn take_unstarted(&self, processor: usize) -> Vec<FibreRef> {
+        let ready = &self.queues[processor];
+        let node = |popped| match popped {
+            Popped::Node(node) => Some(node),
+            Popped::Empty | Popped::InFlight => None,
+        };
+        let next = || {
+            ready
+                .pop()
+                .or_else(|| ready.pop_background())
+                .or_else(|| node(self.commons.pop_staged()))
+                .or_else(|| node(self.commons.pop_background()))
+        };
+        std::iter::from_fn(next)
+            // SAFETY: ready queues hold fibres only.
+            .map(|node| unsafe { ControlBlock::from_node(node) })
+            // SAFETY: just taken out, so it is ours.
+            .filter(|fibre| unsafe { (*fibre.as_ref().context.get()).is_none() })
+            .collect()
+    }
+
+    /// Counts a processor that has left its loop for good. `true`: it was the last one.
+    pub fn count_ended(&self) -> bool {
+        let before = self.ended.fetch_add(1, Ordering::AcqRel);
+        // No processor leaves its loop before the domain is closed. From then on only a spare one
+        // is added, which sleeps only if it is not over.
+        before + 1 >= self.processors() && !self.retired.swap(true, Ordering::AcqRel)
+    }
+
+    /// Wakes every processor.
+    pub fn unpark_all(&self) {
+        self.queues().iter().for_each(|queue| queue.unpark());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn domain(processors: usize) -> Domain {
+        Domain::new(processors, Settings::from_environment())
+    }
+
+    /// However many fibres have been spawned at one place, also before others are at another one.
+    #[test]
+    fn numbers_are_unique() {
+        let [first, second] = [domain(2), domain(1)];
+        first.tallies[0]
+            .spawned
+            .store((1 << 40) - 2, Ordering::Relaxed);
+        first.foreign.store((1 << 40) - 2, Ordering::Relaxed);
+        let mut numbers = HashSet::new();
+        for _ in 0..3 * BLOCK {
+            let drawn = [
+                first.register(0),
+                first.register(1),
+                first.register_foreign().unwrap(),
+                second.register(0),
+                second.register_foreign().unwrap(),
+                numbers::take_one(),
+            ];
+            for number in drawn {
+                assert!(number != 0 && numbers.insert(number), "{number} again");
+            }
+        }
+    }
+
+    /// Fibres that are spawned one after the other at one place have numbers that tell so.
+    #[test]
+    fn numbers_follow_each_other() {
+        let domain = domain(1);
+        let first = domain.register(0);
+        for next in 1..BLOCK {
+            assert_eq!(domain.register(0), first + next);
+        }
+    }
+
+    /// Queues keep each other alive if they are of one cluster, and only then.
+    #[test]
+    fn kin_are_those_of_one_domain() {
+        let [first, second] = [domain(2), domain(2)];
+        let queues = |domain: &Domain| domain.queues().to_vec();
+        for one in queues(&first) {
+            assert!(queues(&first).iter().all(|other| one.is_kin(other)));
+            assert!(!queues(&second).iter().any(|other| one.is_kin(other)));
+        }
+    }
+}

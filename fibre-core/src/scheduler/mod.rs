@@ -1,0 +1,17 @@
+//! What the processors of a cluster share, and how they decide.
+//!
+//! * `domain`: the state they share;
+//! * `placement`: where new fibres go;
+//! * `steal`: which processors an idle one helps;
+//! * `control`: what a cluster's handles ask of its processors, and how far these have obeyed;
+//! * `fibre_limit`: how many fibres a cluster may have.
+
+pub mod control;
+#[cfg(not(loom))]
+pub mod domain;
+#[cfg(not(loom))]
+pub mod fibre_limit;
+#[cfg(not(loom))]
+mod placement;
+#[cfg(not(loom))]
+pub mod steal;

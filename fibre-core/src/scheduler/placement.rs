@@ -1,0 +1,162 @@
+//! Where new fibres go.
+//!
+//! By default a new fibre goes to an idle processor if there is one, else to the next one in
+//! turn (work pushing, thesis section 3.2.1). **Idle but overfull**: the processor of a fibre that
+//! spawns is never idle. So on a quiet server every fibre would go to the other ones, and with two
+//! processors all connections would live on one. A processor at which many more fibres live than at
+//! the spawner's does therefore not count as idle. The new fibre stays with its spawner, which is
+//! likely to block soon, and nobody is woken for it. If a second one comes before that, both go
+//! where they can run at once.
+
+use crate::config::policy::{Placement, StealOrder};
+use crate::fibre::{ControlBlock, FibreRef};
+use crate::queue::{Level, Link};
+use crate::scheduler::domain::Domain;
+use std::ptr::NonNull;
+
+/// How many more fibres than at the spawner's processor may live at an idle one that gets another.
+/// Well above what a computation spreads, well below the connections of a server.
+const OVERFULL: u64 = 16;
+
+impl Domain {
+    /// Places a new fibre, as its attributes and the cluster's policy want it. `spawner` is the
+    /// processor that this thread is, if it is one of ours; `turn` is where the round-robin has
+    /// come to.
+    ///
+    /// # Safety
+    ///
+    /// The fibre is in no queue and is the caller's to queue. The caller keeps the domain
+    /// alive.
+    pub unsafe fn place(&self, fibre: FibreRef, spawner: Option<usize>, turn: usize) {
+        let node = ControlBlock::node(fibre);
+        // SAFETY: the fibre is the caller's.
+        let block = unsafe { fibre.as_ref() };
+        // SAFETY: passed on, all along.
+        unsafe {
+            match (block.attributes.processor(), self.settings.placement) {
+                (Some(processor), _) => self.queues()[processor].push_inbox(node),
+                _ if block.link().level() == Level::Background => {
+                    self.commons.push_background(node);
+                }
+                _ if self.settings.sharing => self.commons.stage(node),
+                (_, Placement::Push) => self.push_out(node, spawner, turn),
+                (_, Placement::Staging) => self.commons.stage(node),
+                (_, Placement::Local) => self.keep(node, spawner.unwrap_or(turn)),
+            }
+        }
+    }
+
+    /// Queues a new fibre at one processor, and calls another one that may steal it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`place`](Self::place).
+    unsafe fn keep(&self, node: NonNull<Link>, processor: usize) {
+        // SAFETY: passed on.
+        unsafe { self.queues()[processor].push_shared(node) };
+        if self.settings.steal_order != StealOrder::Never {
+            self.commons.wake_one(processor);
+        }
+    }
+
+    /// Places a new fibre on an idle processor if there is one, else on the processor `turn`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`place`](Self::place).
+    #[inline]
+    pub unsafe fn push_out(&self, node: NonNull<Link>, spawner: Option<usize>, turn: usize) {
+        // Where started fibres move, where they began says little.
+        let spawner = spawner.filter(|_| !self.settings.moves_started);
+        let needs_help = |spawner: usize| self.queues()[spawner].has_shared();
+        let suits = |idle| {
+            spawner.is_none_or(|spawner| needs_help(spawner) || !self.is_overfull(idle, spawner))
+        };
+        for _ in 0..self.processors() {
+            let Some(idle) = self.commons.idle.claim_if(turn, suits) else {
+                break;
+            };
+            if self.queues()[idle].is_asleep() {
+                // SAFETY: passed on.
+                unsafe { self.queues()[idle].push_shared(node) };
+                return;
+            }
+            // The processor is about to sleep, or has been woken for something else already. Being
+            // claimed it must not sleep now: it would be out of the set, and forgotten.
+            self.queues()[idle].unpark();
+        }
+        let stays = spawner.filter(|&spawner| self.keeps(spawner));
+        // SAFETY: passed on.
+        unsafe { self.queues()[stays.unwrap_or(turn)].push_shared(node) };
+        // Another processor may have become idle since, and have looked too early.
+        let suits = |idle| stays.is_none_or(|spawner| !self.is_overfull(idle, spawner));
+        if let Some(idle) = self.commons.idle.claim_if(turn, suits) {
+            self.queues()[idle].unpark();
+        }
+    }
+
+    /// Whether an idle processor has so many fibres that it does not count as idle for another
+    /// one's spawning.
+    #[cold]
+    fn is_overfull(&self, idle: usize, spawner: usize) -> bool {
+        let bound = self.tally(spawner).residents() + OVERFULL;
+        self.tally(idle).residents() > bound
+    }
+
+    /// Whether a new fibre had better stay with its spawner: there are idle processors, and
+    /// all of them are overfull.
+    #[inline]
+    fn keeps(&self, spawner: usize) -> bool {
+        self.commons.idle.is_any() && !self.queues()[spawner].has_shared()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::settings::Settings;
+    use crate::queue::Popped;
+
+    /// The processor to which a fibre goes that processor 0 spawns, while processor 1 sleeps, on
+    /// which so many fibres live.
+    fn place(residents: u64, backlog: bool) -> Option<usize> {
+        let settings = Settings::from_environment();
+        let domain = Domain::new(2, settings);
+        (0..residents).for_each(|_| domain.tally(1).count_started());
+        let [first, second] = [Link::new(), Link::new()];
+        if backlog {
+            // SAFETY: the link is in no queue, and is taken out before it goes.
+            unsafe { domain.queues()[0].push_shared(NonNull::from(&first)) };
+        }
+        domain.commons.idle.enter(1);
+        assert!(domain.queues()[1].arm());
+        // SAFETY: as above.
+        unsafe { domain.push_out(NonNull::from(&second), Some(0), 1) };
+        let woken = !domain.commons.idle.is_any();
+        let node = Popped::Node(NonNull::from(&second));
+        let mut found = None;
+        for (index, queue) in domain.queues().iter().enumerate() {
+            for _ in 0..2 {
+                found = found.or((queue.steal() == node).then_some(index));
+            }
+        }
+        assert_eq!(woken, found == Some(1), "who is woken gets it");
+        found
+    }
+
+    #[test]
+    fn an_idle_processor_gets_the_new_fibre() {
+        assert_eq!(place(0, false), Some(1));
+        assert_eq!(place(OVERFULL, false), Some(1));
+    }
+
+    #[test]
+    fn a_quiet_server_spreads_its_fibres() {
+        assert_eq!(place(OVERFULL + 1, false), Some(0));
+    }
+
+    #[test]
+    fn a_spawner_with_a_backlog_needs_help() {
+        assert_eq!(place(OVERFULL + 1, true), Some(1));
+    }
+}

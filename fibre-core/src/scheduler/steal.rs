@@ -1,0 +1,315 @@
+//! Which processors an idle one helps.
+//!
+//! Victims are the busy processors only, in the order that [`StealOrder`] says. By default the
+//! processor that has been busy for the longest time comes first (thesis section 3.2.2): it is the
+//! likeliest to have a backlog, and an idle one has none. A processor that is just being woken has
+//! one: what it is woken for. A thief that took that would draw all fibres which are spawned at
+//! about the same time to its own processor, where they then stay. So the thief leaves it alone,
+//! unless the owner is so long in coming that the thief has lost its patience. By default only
+//! fibres that have not started are taken; they stay with the processor that starts them. Where
+//! started fibres move, a stolen one goes home when it yields or blocks, unless the policy is
+//! sticky.
+
+use crate::config::policy::{StealOrder, Stealing};
+use crate::config::settings::Settings;
+use crate::fibre::{ControlBlock, FibreRef};
+use crate::queue::Popped;
+use crate::scheduler::domain::Domain;
+use std::cell::{Cell, RefCell};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long an owner without a service counts as stuck: several times the distance of services.
+const STUCK: Duration = Duration::from_millis(1);
+
+/// A processor that steals. For its own thread only.
+#[derive(Debug)]
+pub struct Thief {
+    /// Its place in the domain.
+    index: usize,
+    /// The state of its random choices; never zero.
+    random: Cell<u64>,
+    /// For each processor: when the thief found others there with a fibre that it left alone, and
+    /// how many services the processor had done.
+    looks: RefCell<Vec<Option<(Instant, u64)>>>,
+}
+
+/// How far a thief goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mood {
+    /// It leaves processors alone that are just being woken.
+    Patient,
+    /// It takes from every processor.
+    Impatient,
+}
+
+impl Thief {
+    /// The thief that processor `index` is.
+    pub fn new(index: usize, settings: &Settings) -> Self {
+        let seed = settings
+            .seed
+            .unwrap_or_else(|| RandomState::new().hash_one(index));
+        // Neighbours get very different numbers, whatever the seed.
+        let mixed = (seed ^ index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Self {
+            index,
+            random: Cell::new(mixed | 1),
+            looks: RefCell::default(),
+        }
+    }
+
+    /// Takes one fibre from another processor. At most one attempt per victim.
+    pub fn steal(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+        // What a stuck owner shares may come back to it again and again, so this comes first.
+        self.steal_lone(domain)
+            .or_else(|| self.steal_shared(domain, mood))
+    }
+
+    /// Takes a fibre that its owner shares with others.
+    fn steal_shared(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+        match domain.settings.steal_order {
+            StealOrder::LongestBusy => self.steal_from_longest_busy(domain, mood),
+            StealOrder::Ring => self.steal_in_ring(domain, mood, self.index + 1),
+            StealOrder::Random => self.steal_in_ring(domain, mood, self.next_random()),
+            StealOrder::Topology => self.steal_from_nearest(domain, mood),
+            StealOrder::Never => None,
+        }
+    }
+
+    /// Whether another processor has a fibre that this one could take. Asked before each sleep.
+    #[inline(always)]
+    pub fn has_victim(&self, domain: &Domain) -> bool {
+        let others = domain.queues().iter().enumerate();
+        domain.settings.steal_order != StealOrder::Never
+            && others
+                .filter(|(index, _)| *index != self.index)
+                .any(|(_, queue)| queue.has_shared())
+    }
+
+    /// Takes from the processors with something to steal, in the order of their busy times.
+    fn steal_from_longest_busy(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+        let mut tried = None;
+        for _ in 1..domain.processors() {
+            let (since, victim) = self.longest_busy_after(domain, mood, tried)?;
+            let stolen = self.take_from(domain, victim);
+            if stolen.is_some() {
+                return stolen;
+            }
+            tried = Some((since, victim));
+        }
+        None
+    }
+
+    /// The victim that follows `tried` in the order of (busy since, index), among those that have
+    /// something to steal.
+    fn longest_busy_after(
+        &self,
+        domain: &Domain,
+        mood: Mood,
+        tried: Option<(u64, usize)>,
+    ) -> Option<(u64, usize)> {
+        (0..domain.processors())
+            .filter(|&index| index != self.index && domain.queues()[index].has_shared())
+            .filter_map(|index| Some((busy_since(domain, index, mood)?, index)))
+            .filter(|candidate| tried.is_none_or(|tried| *candidate > tried))
+            .min()
+    }
+
+    /// Takes from the processor `start`, counted round, or the first one after it that has
+    /// something to steal.
+    fn steal_in_ring(&self, domain: &Domain, mood: Mood, start: usize) -> Option<FibreRef> {
+        let processors = domain.processors();
+        let start = start % processors;
+        (start..processors)
+            .chain(0..start)
+            .find_map(|victim| self.try_victim(domain, mood, victim))
+    }
+
+    /// Takes from the nearest processor that has something to steal; processors of unknown distance
+    /// are tried in a ring.
+    fn steal_from_nearest(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+        let known = domain.settings.neighbours.as_deref();
+        let nearest = known.and_then(|known| known.get(self.index));
+        let there = |victim: &usize| *victim < domain.processors();
+        let mut nearest = nearest.into_iter().flatten().copied().filter(there);
+        nearest
+            .find_map(|victim| self.try_victim(domain, mood, victim))
+            .or_else(|| self.steal_in_ring(domain, mood, self.index + 1))
+    }
+
+    /// Takes from a processor that is busy and has something to steal.
+    fn try_victim(&self, domain: &Domain, mood: Mood, victim: usize) -> Option<FibreRef> {
+        if victim == self.index || !domain.queues()[victim].has_shared() {
+            return None;
+        }
+        busy_since(domain, victim, mood)?;
+        self.take_from(domain, victim)
+    }
+
+    /// Takes the oldest of a victim's fibres that may be taken. If the policy says so, a started
+    /// fibre is at home here from then on.
+    fn take_from(&self, domain: &Domain, victim: usize) -> Option<FibreRef> {
+        let queue = &domain.queues()[victim];
+        let length = queue.length();
+        let Popped::Node(node) = queue.steal() else {
+            return None;
+        };
+        // SAFETY: ready queues hold fibres only.
+        let fibre = unsafe { ControlBlock::from_node(node) };
+        if let Stealing::Sticky { threshold } = domain.settings.stealing
+            && domain.settings.moves_started
+            && length >= threshold
+        {
+            // SAFETY: just taken out, so it is ours.
+            unsafe { fibre.as_ref() }.set_home(Arc::as_ptr(&domain.queues()[self.index]));
+        }
+        Some(fibre)
+    }
+
+    /// Takes the fibre that an owner has made ready last, which thieves leave alone, if the owner
+    /// has not come to any other fibre for long.
+    fn steal_lone(&self, domain: &Domain) -> Option<FibreRef> {
+        if !domain.settings.moves_started || domain.settings.steal_order == StealOrder::Never {
+            return None;
+        }
+        let mut looks = self.looks.borrow_mut();
+        looks.resize(domain.processors(), None);
+        let others = (0..domain.processors()).filter(|index| *index != self.index);
+        for victim in others.filter(|&index| domain.queues()[index].has_next()) {
+            let (now, services) = (Instant::now(), domain.tally(victim).services());
+            match looks[victim] {
+                Some((then, before)) if before == services => {
+                    if now - then >= STUCK
+                        && let Some(node) = domain.queues()[victim].take_next()
+                    {
+                        // SAFETY: ready queues hold fibres only.
+                        return Some(unsafe { ControlBlock::from_node(node) });
+                    }
+                }
+                _ => looks[victim] = Some((now, services)),
+            }
+        }
+        None
+    }
+
+    /// When to look again, if there will be something that may be taken then.
+    pub fn next_look(&self, domain: &Domain) -> Option<Instant> {
+        let others = domain.queues().iter().enumerate();
+        let mut others = others.filter(|(index, _)| *index != self.index);
+        let worth_it = domain.settings.moves_started
+            && domain.settings.steal_order != StealOrder::Never
+            && others.any(|(_, queue)| queue.has_next());
+        worth_it.then(|| Instant::now() + STUCK)
+    }
+
+    /// The next random number. Source: Marsaglia, "Xorshift RNGs" (2003).
+    fn next_random(&self) -> usize {
+        let mut state = self.random.get();
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        self.random.set(state);
+        // The upper half is the better one.
+        (state >> 32) as usize
+    }
+}
+
+/// When a processor became busy. A processor that is being woken is the last one for an impatient
+/// thief, and none at all for a patient one.
+fn busy_since(domain: &Domain, processor: usize, mood: Mood) -> Option<u64> {
+    let waking = (mood == Mood::Impatient).then_some(u64::MAX);
+    domain.tally(processor).busy_since().or(waking)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Link;
+    use std::ptr::NonNull;
+
+    /// A domain of busy processors in which all but the first, the thief, have a fibre; the higher
+    /// its number, the longer a processor has been busy.
+    fn domain(order: StealOrder, links: &[Link]) -> Domain {
+        let mut settings = Settings::from_environment();
+        settings.steal_order = order;
+        settings.seed = Some(1);
+        settings.neighbours = Some([Box::from([2, 1])].into());
+        let domain = Domain::new(links.len() + 1, settings);
+        for (index, link) in links.iter().enumerate() {
+            domain.tally(index + 1).set_busy_since(100 - index as u64);
+            // SAFETY: the link is in no queue, and is taken out before it goes.
+            unsafe { domain.queues()[index + 1].push_shared(NonNull::from(link)) };
+        }
+        domain
+    }
+
+    /// The numbers of the processors that the first one takes from, in its order.
+    fn victims(domain: &Domain, links: &[Link], mood: Mood) -> Vec<usize> {
+        let thief = Thief::new(0, &domain.settings);
+        let taken = std::iter::from_fn(|| thief.steal(domain, mood));
+        let place = |node| links.iter().position(|link| NonNull::from(link) == node);
+        taken
+            .filter_map(|fibre| Some(place(ControlBlock::node(fibre))? + 1))
+            .collect()
+    }
+
+    /// Four links, for processors 1 to 4.
+    fn links() -> [Link; 4] {
+        std::array::from_fn(|_| Link::new())
+    }
+
+    #[test]
+    fn each_order_is_kept() {
+        for (order, expected) in [
+            (StealOrder::LongestBusy, vec![4, 3, 2, 1]),
+            (StealOrder::Ring, vec![1, 2, 3, 4]),
+            (StealOrder::Topology, vec![2, 1, 3, 4]),
+            (StealOrder::Never, vec![]),
+        ] {
+            let links = links();
+            let domain = domain(order, &links);
+            assert_eq!(victims(&domain, &links, Mood::Patient), expected, "{order}");
+        }
+    }
+
+    #[test]
+    fn random_victims_are_all_of_them_and_follow_the_seed() {
+        let orders = [0, 1].map(|_| {
+            let links = links();
+            let domain = domain(StealOrder::Random, &links);
+            victims(&domain, &links, Mood::Patient)
+        });
+        assert_eq!(orders[0], orders[1]);
+        let mut sorted = orders[0].clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn random_choices_reach_everybody() {
+        let mut settings = Settings::from_environment();
+        settings.seed = Some(7);
+        let thief = Thief::new(3, &settings);
+        let mut seen = [false; 8];
+        (0..200).for_each(|_| seen[thief.next_random() % 8] = true);
+        assert_eq!(seen, [true; 8]);
+    }
+
+    #[test]
+    fn who_is_being_woken_keeps_its_work() {
+        for order in [
+            StealOrder::LongestBusy,
+            StealOrder::Ring,
+            StealOrder::Random,
+            StealOrder::Topology,
+        ] {
+            let links = links();
+            let domain = domain(order, &links);
+            domain.tally(3).set_resting();
+            let patient = victims(&domain, &links, Mood::Patient);
+            assert!(patient.len() == 3 && !patient.contains(&3), "{order}");
+            assert_eq!(victims(&domain, &links, Mood::Impatient), [3], "{order}");
+        }
+    }
+}

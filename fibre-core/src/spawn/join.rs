@@ -1,0 +1,331 @@
+//! Waiting for the end of fibres, and taking their results.
+//!
+//! A result that nobody takes meets the same fate in every order: it is dropped once, by the fibre
+//! at its end if the handle is gone by then, else by the thread or fibre that drops the handle. A
+//! panic in its destructor ends there. A fibre that has its own handle may drop it, which detaches
+//! it from itself. Joining itself would be a wait for ever, and is refused.
+
+use crate::fibre::{ControlBlock, FibreRef};
+use crate::park::cancel::cancellation_point;
+use crate::park::{self, Waiter, park};
+use crate::sys::unwind_guard::drop_quietly;
+use crate::wait::waiter::Limit;
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ops::Deref;
+use std::time::{Duration, Instant};
+
+/// What [`JoinHandle::join`] returns: the closure's result, or its panic's payload.
+pub type Result<T> = std::result::Result<T, Box<dyn Any + Send + 'static>>;
+
+/// The right to wait for a fibre's end and to take its result. Dropping it detaches the fibre,
+/// which runs on; its result is then dropped at its end.
+///
+/// ```
+/// let handle = fibre::spawn(|| 6 * 7);
+/// assert_eq!(handle.join().unwrap(), 42);
+/// ```
+pub struct JoinHandle<T> {
+    /// A reference to the control block.
+    fibre: FibreRef,
+    /// The result comes from another thread.
+    _result: PhantomData<fn() -> T>,
+}
+
+// SAFETY: the handle moves the result, which is `Send`, and uses atomic words.
+unsafe impl<T: Send> Send for JoinHandle<T> {}
+// SAFETY: a shared handle gives access to the fibre's number and state only.
+unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+impl<T> JoinHandle<T> {
+    /// The handle of a fibre whose result is a `T`.
+    ///
+    /// # Safety
+    ///
+    /// The fibre's result is a `T`, and the caller gives a reference to the handle.
+    #[inline]
+    pub(crate) unsafe fn new(fibre: FibreRef) -> Self {
+        Self {
+            fibre,
+            _result: PhantomData,
+        }
+    }
+
+    /// The control block, which the handle's reference keeps alive.
+    fn block(&self) -> &ControlBlock {
+        // SAFETY: alive until our `drop`.
+        unsafe { self.fibre.as_ref() }
+    }
+
+    /// Waits for the fibre's end and returns its result. Blocks the fibre, or the
+    /// thread if the caller is not a fibre.
+    ///
+    /// # Errors
+    ///
+    /// The payload of the panic that ended it; or a [`StackError`](crate::StackError) if it never
+    /// got a stack.
+    ///
+    /// # Panics
+    ///
+    /// If a fibre joins itself: it would wait for ever.
+    #[inline]
+    pub fn join(self) -> Result<T> {
+        self.refuse_self();
+        if !self.is_finished() {
+            self.wait_for_end();
+        }
+        self.take()
+    }
+
+    /// The part of [`join`](Self::join) that waits.
+    #[inline]
+    fn wait_for_end(&self) {
+        let publish = |waiter: &Waiter| self.block().completion.publish(waiter);
+        // SAFETY: a completion takes its waiter out before it claims it.
+        let _ = unsafe { park(self.block().awaited_end(), publish) };
+    }
+
+    /// Like [`join`](Self::join), but gives the handle back if the fibre has not
+    /// ended by `deadline`, or if the caller is cancelled. A deadline in the past tries
+    /// once.
+    ///
+    /// # Errors
+    ///
+    /// The handle, if the deadline passed, or the calling fibre is
+    /// [cancelled](crate::is_cancelled).
+    ///
+    /// # Panics
+    ///
+    /// As [`join`](Self::join).
+    pub fn join_until(self, deadline: Instant) -> std::result::Result<Result<T>, Self> {
+        self.join_within(Limit::Deadline(deadline))
+    }
+
+    /// [`join_until`](Self::join_until) with a time from now. Zero tries once.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let handle = fibre::spawn(|| fibre::sleep_cancellable(Duration::MAX).is_err());
+    /// let handle = handle.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// handle.cancel();
+    /// assert!(handle.join_timeout(Duration::MAX).unwrap().unwrap());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The handle, if the time passed, or the calling fibre is cancelled.
+    ///
+    /// # Panics
+    ///
+    /// As [`join`](Self::join).
+    pub fn join_timeout(self, timeout: Duration) -> std::result::Result<Result<T>, Self> {
+        self.join_within(Limit::of(Instant::now().checked_add(timeout)))
+    }
+
+    /// Like [`join`](Self::join), but gives the handle back if the calling fibre is
+    /// cancelled. A thread cannot be.
+    ///
+    /// # Errors
+    ///
+    /// The handle, if the calling fibre has been cancelled, or is while it waits.
+    ///
+    /// # Panics
+    ///
+    /// As [`join`](Self::join).
+    pub fn join_cancellable(self) -> std::result::Result<Result<T>, Self> {
+        match cancellation_point() {
+            Ok(()) => self.join_within(Limit::Cancellation),
+            Err(_) => Err(self),
+        }
+    }
+
+    /// The common part of the joins with a limit.
+    fn join_within(self, limit: Limit) -> std::result::Result<Result<T>, Self> {
+        self.refuse_self();
+        if !self.is_finished() {
+            let (awaited, completion) = (self.block().awaited_end(), &self.block().completion);
+            let publish = |waiter: &Waiter| completion.publish_limited(waiter);
+            let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
+            // SAFETY: a completion takes its waiter out before it claims it, or when it
+            // is withdrawn.
+            let _ = unsafe { park::park_until(awaited, limit, publish, withdraw) };
+        }
+        if self.is_finished() {
+            Ok(self.take())
+        } else {
+            Err(self)
+        }
+    }
+
+    /// A handle whose drop waits for the fibre's end, while the drop of this one detaches it.
+    pub fn join_on_drop(self) -> JoinOnDrop<T> {
+        JoinOnDrop(Some(self))
+    }
+
+    /// Cancels the fibre: its cancellable waits fail from now on, also the one that it is in. See
+    /// [`CancelToken`](crate::CancelToken) for what that means. Blocks nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let sleeper = fibre::spawn(|| {
+    ///     fibre::sleep_cancellable(Duration::from_secs(3600)).is_err()
+    /// });
+    /// sleeper.cancel();
+    /// assert!(sleeper.join().unwrap());
+    /// ```
+    pub fn cancel(&self) {
+        // SAFETY: we have a reference.
+        unsafe { ControlBlock::cancel(self.fibre) };
+    }
+
+    /// Whether the fibre has ended, so that [`join`](Self::join) will not block.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.block().completion.is_done()
+    }
+
+    /// The fibre's number: unique in the process, never reused.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.block().id()
+    }
+
+    /// The fibre's name, if it was given one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.block().attributes.name()
+    }
+
+    /// Panics if the caller is the fibre, see [`join`](Self::join), Panics.
+    fn refuse_self(&self) {
+        assert!(!self.is_callers(), "a fibre cannot join itself");
+    }
+
+    /// Whether the caller is the fibre.
+    fn is_callers(&self) -> bool {
+        crate::processor::running() == Some(self.fibre)
+    }
+
+    /// Takes the result of a fibre that has ended.
+    fn take(self) -> Result<T> {
+        let mut result = MaybeUninit::<Result<T>>::uninit();
+        let fibre = self.fibre;
+        std::mem::forget(self);
+        // SAFETY: it has ended, so the stage is ours, and then our reference goes.
+        unsafe {
+            (fibre.as_ref().body().take_result)(fibre, result.as_mut_ptr().cast());
+            ControlBlock::release(fibre);
+            result.assume_init()
+        }
+    }
+}
+
+impl<T> JoinHandle<T> {
+    /// Writes the `{:?}` form of a handle of this type.
+    pub(crate) fn describe(&self, kind: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(kind)
+            .field("id", &self.id())
+            .field("name", &self.name())
+            .field("is_finished", &self.is_finished())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe("JoinHandle", f)
+    }
+}
+
+impl<T> fmt::Debug for JoinOnDrop<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.deref().describe("JoinOnDrop", f)
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        let ended = !self.block().completion.detach();
+        // SAFETY: if it has ended, the result is ours to drop; our reference goes last.
+        unsafe {
+            if ended {
+                (self.block().body().drop_result)(self.fibre);
+            }
+            ControlBlock::release(self.fibre);
+        }
+    }
+}
+
+/// A [`JoinHandle`] whose drop waits for the fibre's end; made by
+/// [`JoinHandle::join_on_drop`]. Blocks the fibre, or the thread if the caller is not a
+/// fibre.
+///
+/// The result is dropped then; so is the payload of a panic, which the panic hook has reported.
+/// Cancellation is not noticed. A fibre that drops such a handle of its own is detached: it would
+/// wait for ever.
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use std::sync::Arc;
+///
+/// let ended = Arc::new(AtomicBool::new(false));
+/// let tells = Arc::clone(&ended);
+/// let guard = fibre::spawn(move || {
+///     fibre::yield_now();
+///     tells.store(true, Ordering::Relaxed);
+/// })
+/// .join_on_drop();
+/// drop(guard);
+/// assert!(ended.load(Ordering::Relaxed));
+/// ```
+#[must_use = "dropped at once, it waits at once"]
+pub struct JoinOnDrop<T>(Option<JoinHandle<T>>);
+
+impl<T> JoinOnDrop<T> {
+    /// Waits and returns the result, as [`JoinHandle::join`].
+    ///
+    /// # Errors
+    ///
+    /// The payload of the panic that ended it.
+    ///
+    /// # Panics
+    ///
+    /// If a fibre joins itself.
+    pub fn join(self) -> Result<T> {
+        self.into_handle().join()
+    }
+
+    /// Turns into the plain handle, whose drop detaches the fibre.
+    #[must_use = "its drop detaches the fibre"]
+    pub fn into_handle(mut self) -> JoinHandle<T> {
+        match self.0.take() {
+            Some(handle) => handle,
+            None => unreachable!("only this and the drop take it"),
+        }
+    }
+}
+
+impl<T> Deref for JoinOnDrop<T> {
+    type Target = JoinHandle<T>;
+
+    fn deref(&self) -> &JoinHandle<T> {
+        match &self.0 {
+            Some(handle) => handle,
+            None => unreachable!("only `into_handle` and the drop take it"),
+        }
+    }
+}
+
+impl<T> Drop for JoinOnDrop<T> {
+    fn drop(&mut self) {
+        if let Some(handle) = self.0.take()
+            && !handle.is_callers()
+        {
+            drop_quietly(handle.join());
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! How a fibre begins and ends: the closure, its result, and the joiner.
+//!
+//! * `task`: a closure as a fibre, and the end of one;
+//! * `join`: the handle;
+//! * `scope_count`: the fibres of a scope that have not ended.
+
+pub mod join;
+pub mod scope_count;
+pub mod task;

@@ -1,0 +1,99 @@
+//! Counting the fibres of a scope.
+//!
+//! The count begins at one, for the body of the scope. The fibre or body that counts down to zero
+//! finishes the completion on which the scope's owner waits. That is its last touch, because the
+//! count lies in the owner's frame.
+
+use crate::fibre::ControlBlock;
+use crate::wait::completion::Completion;
+use crate::wait::waiter::Waiter;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// The count of one scope. See the module text.
+#[derive(Debug)]
+pub struct Children {
+    /// Fibres that have not ended, plus one while the body runs.
+    pending: AtomicUsize,
+    /// Whether a fibre that was not joined has panicked.
+    panicked: AtomicBool,
+    /// The completion of the last end.
+    ended: Completion,
+}
+
+impl Children {
+    /// No fibre yet, and a body that runs.
+    pub fn new() -> Self {
+        Self {
+            pending: AtomicUsize::new(1),
+            panicked: AtomicBool::new(false),
+            ended: Completion::new(),
+        }
+    }
+
+    /// A pointer for the children.
+    pub fn as_ref(&self) -> ChildrenRef {
+        ChildrenRef(NonNull::from(self))
+    }
+
+    /// Counts one end.
+    pub fn one_ended(&self) {
+        if self.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let _ = self.ended.finish::<ControlBlock>();
+        }
+    }
+
+    /// Hangs the owner's waiter here; `false`: all have ended.
+    pub fn publish(&self, waiter: &Waiter<ControlBlock>) -> bool {
+        self.ended.publish(waiter)
+    }
+
+    /// Whether a fibre that was not joined has panicked. After the end.
+    pub fn have_panicked(&self) -> bool {
+        self.panicked.load(Ordering::Relaxed)
+    }
+}
+
+/// A scope's count, as its children know it.
+#[derive(Debug, Clone, Copy)]
+pub struct ChildrenRef(NonNull<Children>);
+
+// SAFETY: points to atomics and a completion, made for any thread.
+unsafe impl Send for ChildrenRef {}
+
+impl ChildrenRef {
+    /// Counts a fibre that is about to be spawned.
+    ///
+    /// # Safety
+    ///
+    /// The scope's body is running, or a child that has not ended.
+    pub unsafe fn add(self) {
+        // SAFETY: the owner waits until the count is zero.
+        unsafe { self.0.as_ref() }
+            .pending
+            .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts the end of a fibre. Each fibre calls it once, as the last thing it does with borrowed
+    /// data.
+    ///
+    /// # Safety
+    ///
+    /// The fibre was counted and has not been counted down.
+    pub unsafe fn child_ended(self) {
+        // SAFETY: the owner waits until the count is zero.
+        unsafe { self.0.as_ref() }.one_ended();
+    }
+
+    /// Notes that a fibre has panicked that will not be joined.
+    ///
+    /// # Safety
+    ///
+    /// As for [`add`](Self::add).
+    pub unsafe fn unasked_panic(self) {
+        // SAFETY: the owner waits until the count is zero.
+        unsafe { self.0.as_ref() }
+            .panicked
+            .store(true, Ordering::Relaxed);
+    }
+}

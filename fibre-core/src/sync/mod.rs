@@ -1,0 +1,19 @@
+//! Atomics, locks and the futex, real or loom's; and what is built from these alone.
+//!
+//! * `atomic`: the facade that models replace;
+//! * `short_lock`: a lock for a few instructions;
+//! * `asymmetric`: looking at what its owner may take away, at the looker's cost;
+//! * `glances`: looking at what a processor changes between two fibres;
+//! * `segmented`: a table that grows and never moves;
+//! * `model`: for models only: planted faults, loom's memory and where it ends, a lock that blocks.
+
+pub mod asymmetric;
+mod atomic;
+pub mod glances;
+#[cfg(loom)]
+pub mod model;
+#[cfg(not(loom))]
+pub mod segmented;
+pub mod short_lock;
+
+pub use atomic::*;

@@ -1,0 +1,205 @@
+//! The processor that this kernel thread is, and what else it owns: the runtime's only
+//! thread-locals.
+//!
+//! LLVM may compute the address of a thread-local once and keep it in a register
+//! or a stack slot, and it may infer that a small accessor reads no memory and
+//! merge two calls of it. Either way a fibre that has moved to another kernel
+//! thread would go on with the old thread's value. So the accessors are never
+//! inlined, contain a volatile `asm!` that LLVM cannot see through, and their
+//! results are used at once and never kept across a switch.
+//!
+//! The two words that every call asks for, the ready queue and the processor, are thread-locals of
+//! our own instead, declared and read by volatile `asm!` that names no address: the segment
+//! register is part of each access. So these accessors can be inlined. They are of the initial-exec
+//! model, which costs two instructions in a shared library, too, where the compiler's model is a
+//! call.
+
+use crate::sys::numbers;
+use std::arch::{asm, global_asm};
+use std::cell::Cell;
+use std::ptr;
+
+/// The runtime's values of a kernel thread. Untyped: the types lie above this module.
+struct Current {
+    /// Its own fibre-local values; null if it has none.
+    locals: Cell<*const ()>,
+    /// The thread's number; zero until it is first asked for.
+    number: Cell<u64>,
+    /// Whether the runtime has started the thread.
+    own: Cell<bool>,
+    /// The list in which it puts off waking processors; null if it does not.
+    deferred: Cell<*const ()>,
+}
+
+/// Calls a function when the thread ends.
+struct AtEnd(Cell<Option<fn()>>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        if let Some(f) = self.0.take() {
+            f();
+        }
+    }
+}
+
+thread_local! {
+    /// This thread's values. Without destructor, so they can be read until the very end.
+    static CURRENT: Current = const {
+        Current {
+            locals: Cell::new(ptr::null()),
+            number: Cell::new(0),
+            own: Cell::new(false),
+            deferred: Cell::new(ptr::null()),
+        }
+    };
+
+    /// The function that ends this thread's values. Touched only by threads that have something to
+    /// end.
+    static AT_END: AtEnd = const { AtEnd(Cell::new(None)) };
+}
+
+// The ready queue of the processor that this thread is, and the processor; zero on a foreign
+// thread.
+global_asm!(
+    ".pushsection .tbss.fibre_core_current,\"awT\",@nobits",
+    ".balign 16",
+    ".globl fibre_core_current",
+    ".hidden fibre_core_current",
+    ".type fibre_core_current, @object",
+    ".size fibre_core_current, 16",
+    "fibre_core_current:",
+    ".zero 16",
+    ".popsection",
+);
+
+/// The ready queue of the processor that this thread is, or null.
+#[inline(always)]
+pub fn ready() -> *const () {
+    let ready;
+    // SAFETY: reads a word of this thread's own, at its place when this is executed.
+    unsafe {
+        asm!(
+            "mov {ready}, qword ptr [rip + fibre_core_current@GOTTPOFF]",
+            "mov {ready}, qword ptr fs:[{ready}]",
+            ready = out(reg) ready,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    ready
+}
+
+/// The processor that this thread is, or null.
+#[inline(always)]
+pub fn processor() -> *const () {
+    let processor;
+    // SAFETY: as in `ready`.
+    unsafe {
+        asm!(
+            "mov {processor}, qword ptr [rip + fibre_core_current@GOTTPOFF]",
+            "mov {processor}, qword ptr fs:[{processor} + 8]",
+            processor = out(reg) processor,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    processor
+}
+
+/// Whether this thread is unwinding. std counts that in a thread-local of its own, so the question
+/// is asked from here.
+#[inline(never)]
+pub fn panicking() -> bool {
+    let panicking = std::thread::panicking();
+    opaque();
+    panicking
+}
+
+/// Makes this thread a processor, or, with null pointers, a foreign thread again.
+#[inline(never)]
+pub fn set(ready: *const (), processor: *const ()) {
+    // SAFETY: writes two words of this thread's own.
+    unsafe {
+        asm!(
+            "mov {slot}, qword ptr [rip + fibre_core_current@GOTTPOFF]",
+            "mov qword ptr fs:[{slot}], {ready}",
+            "mov qword ptr fs:[{slot} + 8], {processor}",
+            slot = out(reg) _,
+            ready = in(reg) ready,
+            processor = in(reg) processor,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// This thread's own fibre-local values, or null.
+#[inline(never)]
+pub fn locals() -> *const () {
+    let locals = CURRENT.with(|current| current.locals.get());
+    opaque();
+    locals
+}
+
+/// Sets this thread's fibre-local values; [`set_at_end`] sets the function that ends them.
+#[inline(never)]
+pub fn set_locals(locals: *const ()) {
+    CURRENT.with(|current| current.locals.set(locals));
+    opaque();
+}
+
+/// Has a function called when this thread ends, as std does it for thread-locals: also at an exit
+/// of the process that this thread asks for. If the thread is ending already, the function is not
+/// called.
+#[inline(never)]
+pub fn set_at_end(at_end: fn()) {
+    let _ = AT_END.try_with(|end| end.0.set(Some(at_end)));
+    opaque();
+}
+
+/// The list in which this thread puts off waking processors, or null.
+#[inline(never)]
+pub fn deferred() -> *const () {
+    let deferred = CURRENT.with(|current| current.deferred.get());
+    opaque();
+    deferred
+}
+
+/// Sets that list.
+#[inline(never)]
+pub fn set_deferred(deferred: *const ()) {
+    CURRENT.with(|current| current.deferred.set(deferred));
+    opaque();
+}
+
+/// This thread's number. No other thread and no fibre has or had it.
+#[inline(never)]
+pub fn thread_number() -> u64 {
+    let number = CURRENT.with(|current| {
+        if current.number.get() == 0 {
+            current.number.set(numbers::take_one());
+        }
+        current.number.get()
+    });
+    opaque();
+    number
+}
+
+/// Notes that the runtime has started this thread, which is no processor.
+#[inline(never)]
+pub fn set_own() {
+    CURRENT.with(|current| current.own.set(true));
+    opaque();
+}
+
+/// Whether the runtime has started this thread, which may be a processor.
+#[inline(never)]
+pub fn is_own() -> bool {
+    let own = CURRENT.with(|current| current.own.get()) || !processor().is_null();
+    opaque();
+    own
+}
+
+/// A barrier for LLVM: it may touch any memory, as far as LLVM knows.
+#[inline(always)]
+fn opaque() {
+    // SAFETY: no instruction at all.
+    unsafe { asm!("", options(nostack, preserves_flags)) };
+}

@@ -1,0 +1,207 @@
+//! "It has happened", for one waiter: what `join` and `scope` wait on.
+//!
+//! One word:
+//!
+//! ```text
+//!  PENDING ⇄ waiter with a limit ──► BUSY ──► DONE
+//!     ├────► patient waiter ──────────────────►─┤
+//!     ├───────────────────────────────────────►─┘
+//!     └──► DETACHED                       (nobody will ever ask)
+//! ```
+//!
+//! The finisher takes the address of a waiter with a limit out of the word by `BUSY`, claims it,
+//! and stores `DONE`. A waiter whose deadline has passed takes itself out, or, if it finds `BUSY`,
+//! stays until `DONE`, which is a few instructions away. That is how invariant 1 of
+//! [`crate::wait::waiter`] holds here without a lock. A *patient* waiter has no limit and stays, so
+//! only the finisher changes the word any more, or claims the waiter: stores will do.
+//!
+//! # Memory ordering
+//!
+//! Every transition is acquire-release: `DONE` and `DETACHED` hand over what was
+//! written before (the result; the wish to have it dropped). The finisher's
+//! last touch of the word is the one that makes it `DONE`.
+
+use crate::sync::{AtomicUsize, Ordering, planted, thread_yield};
+use crate::wait::waiter::{Waiter, Wakeable};
+
+/// It has not happened, and nobody waits.
+const PENDING: usize = 0;
+/// The finisher has taken the waiter, and claims it.
+const BUSY: usize = 1;
+/// It has happened.
+const DONE: usize = 2;
+/// It has not happened, and nobody will ever ask.
+const DETACHED: usize = 3;
+
+/// A bit of a waiter's address: it has a limit, and may take itself out.
+const LIMITED: usize = 4;
+
+/// What the finisher learns.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finished {
+    /// A waiter has been woken, or a caller may ask later.
+    Published,
+    /// Nobody will ever ask: what was produced is the finisher's to drop.
+    Unwanted,
+}
+
+/// The word. See the module text.
+#[derive(Debug)]
+pub struct Completion(AtomicUsize);
+
+impl Default for Completion {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Completion {
+    /// It has not happened yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(AtomicUsize::new(PENDING))
+    }
+
+    /// Whether it has happened.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.0.load(Ordering::Acquire) == DONE
+    }
+
+    /// Makes it happen and wakes the waiter. Called once; does not touch `self` after others can
+    /// see it.
+    pub fn finish<F: Wakeable>(&self) -> Finished {
+        let mut word = self.0.load(Ordering::Acquire);
+        loop {
+            let next = match word {
+                PENDING => DONE,
+                DETACHED => return Finished::Unwanted,
+                waiter if waiter & LIMITED != 0 => BUSY,
+                waiter => {
+                    self.wake_patient::<F>(waiter);
+                    return Finished::Published;
+                }
+            };
+            let order = match planted("completion: it is published without release") {
+                true => Ordering::Acquire,
+                false => Ordering::AcqRel,
+            };
+            match self
+                .0
+                .compare_exchange(word, next, order, Ordering::Acquire)
+            {
+                Ok(_) if next == DONE => return Finished::Published,
+                Ok(waiter) => {
+                    self.wake::<F>(waiter);
+                    return Finished::Published;
+                }
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Wakes a patient waiter, whose address the word is.
+    #[inline]
+    fn wake_patient<F: Wakeable>(&self, waiter: usize) {
+        let waiter: *const Waiter<F> = std::ptr::with_exposed_provenance(waiter);
+        // SAFETY: the waiter has no limit, is in no other place, and stays until it is resumed.
+        let resume = unsafe { (*waiter).claim_alone(0) };
+        let fault = "completion: that of a patient waiter is published without release";
+        let order = match planted(fault) {
+            true => Ordering::Relaxed,
+            false => Ordering::Release,
+        };
+        self.0.store(DONE, order);
+        resume.resume();
+    }
+
+    /// Wakes a waiter with a limit, whose address the word was before it became `BUSY`.
+    #[cold]
+    fn wake<F: Wakeable>(&self, waiter: usize) {
+        let waiter: *const Waiter<F> = std::ptr::with_exposed_provenance(waiter & !LIMITED);
+        // SAFETY: the waiting side, which put it there, stays while the word is `BUSY`.
+        let resume = unsafe { (*waiter).claim(0) };
+        self.0.store(DONE, Ordering::Release);
+        if let Some(resume) = resume {
+            resume.resume();
+        }
+    }
+
+    /// Hangs `waiter` here, which has no limit. `false`: it has happened already.
+    ///
+    /// There is one waiter at a time, and it leaves by being woken.
+    #[inline]
+    #[must_use]
+    pub fn publish<F>(&self, waiter: &Waiter<F>) -> bool {
+        self.hang((&raw const *waiter).expose_provenance())
+    }
+
+    /// [`publish`](Self::publish) for a waiter with a limit, which leaves by being woken or
+    /// by [`withdraw`](Self::withdraw).
+    #[must_use]
+    pub fn publish_limited<F>(&self, waiter: &Waiter<F>) -> bool {
+        self.hang((&raw const *waiter).expose_provenance() | LIMITED)
+    }
+
+    /// The common part of both.
+    #[inline]
+    fn hang(&self, waiter: usize) -> bool {
+        debug_assert!(waiter > LIMITED, "waiters are aligned");
+        self.0
+            .compare_exchange(PENDING, waiter, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// Takes out a waiter that has reached its limit.
+    pub fn withdraw<F>(&self, waiter: &Waiter<F>) {
+        let address = (&raw const *waiter).expose_provenance() | LIMITED;
+        let alone = self
+            .0
+            .compare_exchange(address, PENDING, Ordering::AcqRel, Ordering::Acquire);
+        if alone.is_err() {
+            while !self.is_done() {
+                thread_yield();
+            }
+        }
+    }
+
+    /// Says that nobody will ever ask. `false`: it has happened already, and the caller drops what
+    /// was produced.
+    #[must_use]
+    pub fn detach(&self) -> bool {
+        self.0
+            .compare_exchange(PENDING, DETACHED, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::wait::no_fibre::NoFibre;
+    use crate::wait::waiter::{Outcome, ThreadParker};
+
+    /// A waiter that has reached its limit goes without waiting for the end, and may come back.
+    #[test]
+    fn who_is_tired_of_waiting_leaves_nothing_behind() {
+        let (completion, parker) = (Completion::new(), ThreadParker::new());
+        for _ in 0..3 {
+            // SAFETY: the parker outlives the wait.
+            let waiter = unsafe { Waiter::<NoFibre>::for_thread(&parker) };
+            assert!(completion.publish_limited(&waiter));
+            completion.withdraw(&waiter);
+            assert!(!completion.is_done() && !waiter.is_claimed());
+        }
+        // SAFETY: the same.
+        let waiter = unsafe { Waiter::<NoFibre>::for_thread(&parker) };
+        assert!(completion.publish_limited(&waiter));
+        assert_eq!(completion.finish::<NoFibre>(), Finished::Published);
+        assert!(completion.is_done());
+        assert_eq!(waiter.outcome(), Outcome::Woken(0));
+        parker.park();
+        // The limit came too late, which the waiter finds out without waiting.
+        completion.withdraw(&waiter);
+        assert!(!completion.publish_limited(&waiter) && !completion.detach());
+    }
+}

@@ -1,0 +1,23 @@
+//! The wake side of a wait: what a waker touches.
+//!
+//! * `waiter`: one wait, and the outcome word that the first waker wins;
+//! * `completion`: "it has happened", for one waiter;
+//! * `timer`: deadlines, one heap for each processor;
+//! * `wall_clock`: deadlines on `CLOCK_REALTIME`;
+//! * `wait_object`: what a fibre or thread waits for, in one word;
+//! * `since`: the time since which fibres wait;
+//! * `cancelled`: what a cancelled call fails with.
+
+#[cfg_attr(loom, allow(dead_code, reason = "nobody looks for waits in a model"))]
+pub mod cancelled;
+pub mod completion;
+#[cfg(all(test, not(loom)))]
+pub mod no_fibre;
+#[cfg(not(loom))]
+pub mod since;
+#[cfg(not(loom))]
+pub mod timer;
+#[cfg_attr(loom, allow(dead_code, reason = "nobody is seen to wait in a model"))]
+pub mod wait_object;
+pub mod waiter;
+pub mod wall_clock;

@@ -1,0 +1,50 @@
+//! The time since which fibres wait, where that is noted.
+//!
+//! Reading the clock at each wait would cost half as much again as a wait does, so it is done only
+//! where `FIBRE_WAIT_TIMES` asks for it, and in builds with debug assertions. Times are
+//! milliseconds of the process' life, in 32 bits: a wait of more than seven weeks looks shorter
+//! than it is.
+
+use crate::config::debug_flag::DebugFlag;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// Whether times are noted.
+static SWITCH: DebugFlag = DebugFlag::new("FIBRE_WAIT_TIMES").on_in_debug_builds();
+
+/// Asks the environment whether times are to be noted.
+///
+/// # Panics
+///
+/// If the variable is neither `0` nor `1`.
+pub fn ask() {
+    let _ = SWITCH.is_on();
+}
+
+/// Whether times are noted.
+#[inline]
+pub fn are_noted() -> bool {
+    SWITCH.is_known_to_be_on()
+}
+
+/// The moment at which time begins.
+fn epoch() -> Instant {
+    static EPOCH: OnceLock<Instant> = OnceLock::new();
+    *EPOCH.get_or_init(Instant::now)
+}
+
+/// The time. Never zero.
+pub fn now() -> u32 {
+    (epoch().elapsed().as_millis() as u32)
+        .wrapping_add(1)
+        .max(1)
+}
+
+/// The moment of such a time; `None` for zero.
+pub fn moment(time: u32) -> Option<Instant> {
+    let age = now().wrapping_sub(time);
+    let known = time != 0;
+    known
+        .then(|| Instant::now().checked_sub(Duration::from_millis(age.into())))
+        .flatten()
+}

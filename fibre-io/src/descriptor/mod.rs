@@ -1,0 +1,13 @@
+//! Descriptors by their numbers.
+//!
+//! * `owner`: the number's present owner, by generation;
+//! * `use_count`: how many calls use the number;
+//! * `flags`: what is known of the descriptor;
+//! * `table`: one slot for each number.
+
+#[cfg(not(loom))]
+pub mod flags;
+pub mod owner;
+#[cfg(not(loom))]
+pub mod table;
+pub mod use_count;

@@ -1,0 +1,477 @@
+//! The gate of one direction of a descriptor: its word and its waiters.
+//!
+//! Several fibres may wait at one gate (acceptors of one listener, readers of one socket). An event
+//! wakes the fibre that has waited longest. If that fibre finds more than it takes, it calls
+//! [`Gate::pass_on`] for the next one. Woken fibres compete with newcomers. A woken fibre that
+//! finds nothing waits again in front of all others: at the end of the list, a fibre that is always
+//! woken in vain would never get anything. When all are woken at once, they wait again at the end,
+//! one after the other, and so keep their order.
+
+use crate::gate::word::{Delivered, GateWord, News, Snapshot};
+use crate::timeout::{Clock, Timeout};
+use fibre_core::internal::{Limit, Outcome, Waiter, WakeHints};
+use fibre_core::{Cancelled, WaitKind, WaitObject};
+use fibre_sync::{Locked, Node, Place, Spot, WaitList, wait_at};
+use std::io;
+use std::time::Instant;
+
+/// The wake value of one waiter: an event came.
+pub const EVENT: u32 = 0;
+/// The wake value when all waiters are woken.
+const ALL: u32 = 1;
+
+/// See the module text. The word comes first, see [`Slot`](crate::descriptor::table::Slot).
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Gate {
+    /// What is known of the direction.
+    word: GateWord,
+    /// The fibres and threads that wait at the gate.
+    waiting: Locked<WaitList>,
+    /// Prefetch hints: where the last waiter waits.
+    traces: WakeHints,
+}
+
+/// One call's waits at a gate.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    /// How long the call may wait.
+    clock: Clock<'a>,
+    /// Where in the list its next wait goes.
+    place: Place,
+    /// Whether its time is over: it must not wait again.
+    over: bool,
+}
+
+impl<'a> Turn<'a> {
+    /// The turn of a call that has not waited yet.
+    #[inline]
+    pub fn new(patience: Timeout<'a>) -> Self {
+        Self {
+            clock: Clock::new(patience),
+            place: Place::Last,
+            over: false,
+        }
+    }
+
+    /// Whether the call has waited as long as it may.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Until when the call may wait; `None` for ever.
+    pub fn end(&mut self) -> Option<Instant> {
+        self.clock.term().end
+    }
+
+    /// Reports a try that would have blocked.
+    ///
+    /// # Errors
+    ///
+    /// `TimedOut` if the call must not wait again.
+    pub fn in_vain(&self) -> io::Result<()> {
+        if self.over {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
+    }
+}
+
+impl Gate {
+    /// See [`GateWord::reset`].
+    pub fn reset(&self) {
+        self.word.reset();
+    }
+
+    /// See [`GateWord::snapshot`].
+    #[inline]
+    pub fn snapshot(&self) -> Snapshot {
+        self.word.snapshot()
+    }
+
+    /// See [`GateWord::drained`].
+    #[inline]
+    pub fn drained(&self, seen: Snapshot, hangup_too: bool) -> bool {
+        self.word.drained(seen, hangup_too)
+    }
+
+    /// Waits until the direction may be ready or closed, or until the turn is over. Blocks the
+    /// fibre (or thread). A waiter that gives up has consumed no event: the waker goes on to the
+    /// next one. `number` is the descriptor that the fibre is shown to wait for.
+    ///
+    /// # Errors
+    ///
+    /// If the fibre has been cancelled.
+    #[inline]
+    pub fn wait(&self, number: u32, turn: &mut Turn<'_>) -> Result<(), Cancelled> {
+        self.wait_while(number, turn, || true)
+    }
+
+    /// [`wait`](Self::wait), but only if `still` returns `true`. It is called after the wait has
+    /// been announced. So a caller that changes its answer and then wakes all waiters wakes this
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// If the fibre has been cancelled.
+    pub fn wait_while(
+        &self,
+        number: u32,
+        turn: &mut Turn<'_>,
+        still: impl Fn() -> bool,
+    ) -> Result<(), Cancelled> {
+        let term = turn.clock.term();
+        let enter = |list: &mut WaitList| {
+            let wait = self.word.begin_wait() && turn.clock.is_current(term) && still();
+            if !wait && list.is_empty() {
+                self.word.no_waiters();
+            }
+            wait
+        };
+        self.traces.leave(&term);
+        let limit = Limit::of(term.end);
+        let spot = Spot::new(WaitObject::numbered(WaitKind::Io, number), turn.place);
+        // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
+        match unsafe { wait_at(spot, &self.waiting, |list| list, limit, enter, || ()) } {
+            Outcome::Woken(ALL) => turn.place = Place::Last,
+            Outcome::Woken(_) => turn.place = Place::First,
+            Outcome::TimedOut => turn.over = true,
+            Outcome::Cancelled => return Err(Cancelled),
+            Outcome::NotParked => {}
+        }
+        Ok(())
+    }
+
+    /// Puts a waiter of several gates into this list, unless an event has come since `seen`.
+    /// Returns whether it did.
+    ///
+    /// # Safety
+    ///
+    /// The node is in no list, and it and the waiter stay put until [`leave`](Self::leave).
+    pub unsafe fn enter(&self, node: &Node, waiter: &Waiter, seen: Snapshot) -> bool {
+        let mut list = self.waiting.lock();
+        let wait = self.word.begin_wait_since(seen);
+        if wait {
+            // SAFETY: passed on; the list is used under this lock only.
+            unsafe { list.insert(node, waiter, Place::Last) };
+        } else if list.is_empty() {
+            self.word.no_waiters();
+        }
+        wait
+    }
+
+    /// Takes a node that has entered out of the list. Returns whether a waker had already taken it
+    /// out.
+    ///
+    /// # Safety
+    ///
+    /// The node has entered this gate.
+    pub unsafe fn leave(&self, node: &Node) -> bool {
+        let mut list = self.waiting.lock();
+        let taken = !node.is_linked();
+        if !taken {
+            // SAFETY: the node entered this list, and is linked.
+            unsafe { list.unlink(node) };
+            if list.is_empty() {
+                self.word.no_waiters();
+            }
+        }
+        taken
+    }
+
+    /// Prefetches the memory that the next wake-up will touch.
+    #[inline]
+    pub fn prefetch_next(&self) {
+        self.traces.follow();
+    }
+
+    /// Delivers an event and wakes one waiter.
+    pub fn event(&self, news: News) {
+        if self.word.event(news) == Delivered::Waiters {
+            self.wake_one();
+        }
+    }
+
+    /// Makes all waiters try again.
+    pub fn wake_all(&self) {
+        if self.word.event(News::default()) == Delivered::Waiters {
+            self.resume_all();
+        }
+    }
+
+    /// Makes all waiters look at their time limit again, which the caller has changed.
+    pub fn nudge(&self) {
+        if self.word.nudge() == Delivered::Waiters {
+            self.resume_all();
+        }
+    }
+
+    /// Wakes the next waiter, if there is one: there may be more than the caller took.
+    #[inline]
+    pub fn pass_on(&self) {
+        if self.word.snapshot().has_waiters() {
+            self.wake_one();
+        }
+    }
+
+    /// Reports a call that used all the room or data it was given: there may be more. A call whose
+    /// time was over has found what no edge has reported, and none will while it is as little as
+    /// the room in a send buffer can be. So it counts as an event.
+    #[inline]
+    pub fn took_all(&self, turn: &Turn<'_>) {
+        if turn.over {
+            self.event(News::default());
+        } else {
+            self.pass_on();
+        }
+    }
+
+    /// Reports a call that took less than it was given: nothing is left. But an event that also
+    /// reports the end is for all waiters, and behind a mark of urgent data there may be more,
+    /// which no other event reports. In both cases the next waiter is woken.
+    #[inline]
+    pub fn took_rest(&self, seen: Snapshot) {
+        self.word.drained(seen, false);
+        if seen.tells_more() {
+            self.pass_on();
+        }
+    }
+
+    /// Closes the direction and wakes all waiters.
+    pub fn close(&self) {
+        if self.word.close() == Delivered::Waiters {
+            self.resume_all();
+        }
+    }
+
+    /// Wakes the waiter that has waited longest.
+    fn wake_one(&self) {
+        let mut list = self.waiting.lock();
+        let first = list.claim_first(EVENT);
+        if first.is_none() {
+            self.word.no_waiters();
+        }
+        drop(list);
+        if let Some(first) = first {
+            first.resume();
+        }
+    }
+
+    /// Wakes all waiters.
+    pub fn resume_all(&self) {
+        let mut list = self.waiting.lock();
+        let all = list.claim_all(ALL);
+        self.word.no_waiters();
+        drop(list);
+        all.resume();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use fibre_core::{Cluster, JoinHandle, yield_now};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    /// Runs a body as a fibre of one processor, so that others run only where it yields.
+    fn alone(body: fn()) {
+        let builder = Cluster::builder().processors(1);
+        let cluster = builder.max_spare_processors(0).build().unwrap();
+        cluster.spawn(body).join().unwrap();
+        cluster.stop();
+    }
+
+    /// A gate that has been found drained.
+    fn drained() -> Arc<Gate> {
+        let gate = Gate::default();
+        assert!(gate.drained(gate.snapshot(), true));
+        Arc::new(gate)
+    }
+
+    /// A fibre that waits at the gate so many times; its result says whether its time was over.
+    fn waiting(gate: &Arc<Gate>, times: u32, patience: Timeout<'static>) -> JoinHandle<bool> {
+        let gate = Arc::clone(gate);
+        let begun = Arc::new(AtomicBool::new(false));
+        let begins = Arc::clone(&begun);
+        let waits = fibre_core::spawn(move || {
+            begins.store(true, Ordering::Relaxed);
+            let mut turn = Turn::new(patience);
+            (0..times).for_each(|_| gate.wait(0, &mut turn).unwrap());
+            assert_eq!(turn.in_vain().is_err(), turn.is_over());
+            turn.is_over()
+        });
+        while !begun.load(Ordering::Relaxed) {
+            yield_now();
+        }
+        settle();
+        assert!(!waits.is_finished(), "it waits");
+        waits
+    }
+
+    /// So many fibres that each wait at the gate once, without a limit.
+    fn crowd<const N: usize>(gate: &Arc<Gate>) -> [JoinHandle<bool>; N] {
+        std::array::from_fn(|_| waiting(gate, 1, Timeout::Endless))
+    }
+
+    /// Lets all other started fibres run until they wait.
+    fn settle() {
+        (0..5).for_each(|_| yield_now());
+    }
+
+    /// Lets the woken fibres go on, and checks that exactly those of `are_to` have ended.
+    #[track_caller]
+    fn go_on<const N: usize>(crowd: &[JoinHandle<bool>; N], are_to: [bool; N]) {
+        settle();
+        let gone = crowd.each_ref().map(JoinHandle::is_finished);
+        assert_eq!(gone, are_to);
+    }
+
+    #[test]
+    fn an_event_is_for_the_first_one() {
+        alone(|| {
+            let gate = drained();
+            gate.event(News::default());
+            assert!(gate.snapshot().is_ready() && gate.drained(gate.snapshot(), false));
+            let crowd = crowd::<3>(&gate);
+            gate.event(News::default());
+            go_on(&crowd, [true, false, false]);
+            gate.pass_on();
+            go_on(&crowd, [true, true, false]);
+            assert!(gate.snapshot().has_waiters());
+            gate.pass_on();
+            go_on(&crowd, [true; 3]);
+            // The flag stays until a waker has found the list empty.
+            assert!(gate.snapshot().has_waiters());
+            gate.pass_on();
+            assert!(!gate.snapshot().has_waiters());
+        });
+    }
+
+    #[test]
+    fn what_is_for_all_is_told_to_all() {
+        alone(|| {
+            let all: [fn(&Gate); 3] = [Gate::wake_all, Gate::nudge, Gate::close];
+            for (tell, index) in all.into_iter().zip(0..) {
+                let (ready, closed) = (index == 0, index == 2);
+                let gate = drained();
+                tell(&gate);
+                assert_eq!(gate.snapshot().is_ready(), ready);
+                assert_eq!(gate.snapshot().is_closed(), closed);
+                let gate = drained();
+                let crowd = crowd::<3>(&gate);
+                tell(&gate);
+                go_on(&crowd, [true; 3]);
+                assert!(!gate.snapshot().has_waiters());
+                assert_eq!(gate.snapshot().is_ready(), ready);
+                assert_eq!(gate.snapshot().is_closed(), closed);
+            }
+        });
+    }
+
+    /// A caller that finds it need not wait leaves `WAITERS` clear, unless others wait.
+    #[test]
+    fn nobody_waits_for_what_is_there() {
+        alone(|| {
+            let gate = Gate::default();
+            let mut turn = Turn::new(Timeout::Endless);
+            gate.wait(0, &mut turn).unwrap();
+            assert!(!gate.snapshot().has_waiters() && !turn.is_over());
+            gate.drained(gate.snapshot(), true);
+            gate.wait_while(0, &mut turn, || false).unwrap();
+            assert!(!gate.snapshot().has_waiters());
+            let gate = drained();
+            let crowd = crowd::<1>(&gate);
+            gate.wait_while(0, &mut turn, || false).unwrap();
+            assert!(gate.snapshot().has_waiters());
+            gate.event(News::default());
+            go_on(&crowd, [true]);
+        });
+    }
+
+    #[test]
+    fn calls_report_what_they_leave() {
+        alone(|| {
+            // All that was asked for: the next one may find more, but no edge has told of it.
+            let gate = drained();
+            let waiting = crowd::<2>(&gate);
+            let mut turn = Turn::new(Timeout::Endless);
+            gate.took_all(&turn);
+            go_on(&waiting, [true, false]);
+            assert!(!gate.snapshot().is_ready());
+            turn.over = true;
+            gate.took_all(&turn);
+            go_on(&waiting, [true; 2]);
+            assert!(gate.snapshot().is_ready());
+            // Less: nothing is left, unless more has been told.
+            gate.took_rest(gate.snapshot());
+            assert!(!gate.snapshot().is_ready());
+            for (hangup, urgent) in [(false, false), (true, false), (false, true)] {
+                let gate = drained();
+                let waiting = crowd::<2>(&gate);
+                gate.event(News { hangup, urgent });
+                gate.took_rest(gate.snapshot());
+                go_on(&waiting, [true, hangup || urgent]);
+                assert_eq!(gate.snapshot().is_ready(), hangup || urgent);
+                gate.wake_all();
+            }
+        });
+    }
+
+    /// A waiter that was woken in vain is woken next; one that was woken with all others goes last.
+    #[test]
+    fn who_waits_again_keeps_its_turn() {
+        alone(|| {
+            let gate = drained();
+            let first = waiting(&gate, 2, Timeout::Endless);
+            let second = waiting(&gate, 1, Timeout::Endless);
+            gate.event(News::default());
+            gate.drained(gate.snapshot(), true);
+            settle();
+            gate.event(News::default());
+            gate.drained(gate.snapshot(), true);
+            go_on(&[first, second], [true, false]);
+            gate.wake_all();
+            gate.drained(gate.snapshot(), true);
+            settle();
+            let crowd = [2, 2, 2].map(|times| waiting(&gate, times, Timeout::Endless));
+            gate.nudge();
+            settle();
+            for woken in 1..=3 {
+                gate.event(News::default());
+                gate.drained(gate.snapshot(), true);
+                go_on(&crowd, [true, woken > 1, woken > 2]);
+            }
+        });
+    }
+
+    #[test]
+    fn a_turn_ends_with_its_time() {
+        alone(|| {
+            let gate = drained();
+            let end = Instant::now() + Duration::from_millis(5);
+            let mut turn = Turn::new(Timeout::Until(end));
+            assert_eq!(turn.end(), Some(end));
+            assert!(!turn.is_over() && turn.in_vain().is_ok());
+            gate.wait(0, &mut turn).unwrap();
+            assert!(turn.is_over() && Instant::now() >= end);
+            assert_eq!(turn.in_vain().unwrap_err().kind(), io::ErrorKind::TimedOut);
+            assert_eq!(Turn::new(Timeout::Endless).end(), None);
+            let limited = waiting(&gate, 1, Timeout::within(Duration::from_millis(5)));
+            assert!(limited.join().unwrap(), "nobody has told it anything");
+            let cancelled = Arc::clone(&gate);
+            let cancelled = fibre_core::spawn(move || {
+                let mut turn = Turn::new(Timeout::Endless);
+                cancelled.wait(0, &mut turn).is_err()
+            });
+            while !gate.snapshot().has_waiters() {
+                yield_now();
+            }
+            cancelled.cancel();
+            assert!(cancelled.join().unwrap());
+        });
+    }
+}

@@ -1,0 +1,134 @@
+//! The allocator runs out of memory: a spawn is an error, the closure comes to its end, and nothing
+//! is counted or kept. The executable has an allocator of its own, which fails when a thread wants
+//! it to.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use fibre::{Builder, Cluster};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use support::{Drops, eventually, processor_counts, watched};
+
+/// The kernel's number of the thread whose allocations fail; zero for none.
+static STARVED: AtomicI32 = AtomicI32::new(0);
+
+/// Held while there is one.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The system's allocator, with failures.
+struct Failing;
+
+// SAFETY: the system's allocator, or null.
+unsafe impl GlobalAlloc for Failing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let starved = STARVED.load(Ordering::Relaxed);
+        if starved != 0 && starved == support::kernel_thread() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: passed on.
+        unsafe { System.dealloc(block, layout) };
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Failing = Failing;
+
+/// Calls `f` while no allocation of this thread succeeds. `f` must not leave its thread.
+fn starved<R>(f: impl FnOnce() -> R) -> R {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    STARVED.store(support::kernel_thread(), Ordering::Relaxed);
+    let result = f();
+    STARVED.store(0, Ordering::Relaxed);
+    result
+}
+
+/// What is captured by the closures of these tests: blocks of that size are not kept by processors.
+const CARGO: [u64; 100] = [7; 100];
+
+/// Spawns in all ways that report errors; each is refused, drops its closure, and leaves nothing
+/// counted.
+fn all_are_refused(cluster: &Cluster) {
+    let live = cluster.live();
+    for eager in [false, true] {
+        let builder = || {
+            if eager {
+                Builder::new().eager_stack()
+            } else {
+                Builder::new()
+            }
+        };
+        let drops = Drops::new();
+        let (here, there) = (drops.value(), drops.value());
+        let refused = [
+            starved(|| builder().spawn_in(cluster, move || (CARGO, here)).map(drop)),
+            if fibre::id().is_some() {
+                starved(|| builder().spawn(move || (CARGO, there)).map(drop))
+            } else {
+                drop(there);
+                Err(ErrorKind::OutOfMemory.into())
+            },
+        ];
+        for refused in refused {
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::OutOfMemory);
+        }
+        assert_eq!(drops.count(), 2);
+        if fibre::id().is_some() {
+            fibre::scope(|scope| {
+                let refused = starved(|| builder().spawn_scoped(scope, || CARGO).map(drop));
+                assert_eq!(refused.unwrap_err().kind(), ErrorKind::OutOfMemory);
+            });
+        }
+    }
+    eventually(|| cluster.live() == live);
+}
+
+#[test]
+fn without_memory_a_thread_is_refused() {
+    for processors in processor_counts() {
+        watched(move || {
+            let cluster = Cluster::builder().processors(processors).build().unwrap();
+            all_are_refused(&cluster);
+            assert_eq!(cluster.spawn(|| CARGO.len()).join().unwrap(), 100);
+            cluster.stop();
+        });
+    }
+}
+
+#[test]
+fn without_memory_a_fibre_is_refused() {
+    support::for_each_cluster(|cluster| {
+        all_are_refused(cluster);
+        assert_eq!(fibre::spawn(|| CARGO.len()).join().unwrap(), 100);
+    });
+}
+
+/// The error for another reason needs an allocation of its own, which must not be the end.
+#[test]
+fn a_refusal_for_another_reason_needs_no_memory() {
+    let cluster = Cluster::builder()
+        .processors(1)
+        .max_fibres(1)
+        .build()
+        .unwrap();
+    let inside = cluster.clone();
+    let only = cluster.spawn(move || {
+        // Blocks of this size are kept from this one on.
+        let warm = starved(|| Builder::new().spawn_in(&inside, || ()).map(drop));
+        warm.unwrap_err().kind()
+    });
+    let kind = only.join().unwrap();
+    assert!(
+        matches!(kind, ErrorKind::WouldBlock | ErrorKind::OutOfMemory),
+        "{kind:?}"
+    );
+    cluster.stop();
+}
