@@ -29,7 +29,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Nobody yet.
+    /// A crowd of nobody.
     fn new(stack_size: usize) -> Self {
         let cluster = Cluster::builder().processors(2).stack_size(stack_size);
         Self {

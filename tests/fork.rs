@@ -368,7 +368,7 @@ fn the_parent_does_not_notice() {
     });
 }
 
-/// Who forks before the first cluster is started has done nothing that concerns us.
+/// A program that forks before the first cluster is started has done nothing that concerns us.
 #[test]
 fn a_child_of_a_process_without_clusters_may_have_its_own() {
     in_own_process("early", || {

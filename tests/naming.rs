@@ -63,7 +63,7 @@ fn a_panic_says_which_fibre_it_was_in() {
     assert_eq!(lines.len(), 3, "{text}");
 }
 
-/// Who waits for a lock is told who has it, and who joins, whom.
+/// `waits` says which fibre has the lock that another waits for, and which one a fibre joins.
 #[test]
 fn what_waits_says_who_lets_it_go_on() {
     for_each_cluster(|_| {

@@ -53,7 +53,7 @@ use support::{eventually, watched};
 trait NotBoth<Marker> {
     fn checked() {}
 }
-/// Everything.
+/// The mark that every type has.
 struct Any;
 /// What is `Send`.
 struct IsSend;

@@ -161,7 +161,7 @@ impl Drop for Living {
 }
 
 impl World {
-    /// Nothing yet.
+    /// A world in which nothing has happened.
     fn new() -> Arc<Self> {
         Arc::new(Self {
             counter: Mutex::new(0),
@@ -240,7 +240,7 @@ impl World {
         }
     }
 
-    /// Who is there, in words.
+    /// The lives that go on, in words.
     fn census(&self) -> String {
         let names = LIVES.iter().map(|life| life.0).chain(["children"]);
         names

@@ -51,7 +51,7 @@ fn moment(random: &mut Random) -> Duration {
 }
 
 impl World {
-    /// One who does random things: a fibre, or a plain thread.
+    /// Does random things, as a fibre or as a plain thread.
     fn act(self: &Arc<Self>, mut random: Random, depth: usize) {
         for _ in 0..1 + random.below(STEPS) {
             match random.below(14) {

@@ -18,7 +18,7 @@ pub(crate) enum Threads {
     Fibres,
 }
 
-/// Both, ours first.
+/// Both kinds, ours first.
 pub(crate) const BOTH: [Threads; 2] = [Threads::Fibres, Threads::System];
 
 /// What is needed beside a compiler.

@@ -61,7 +61,7 @@ union sigval;
 #define FIBRE_MUTEX_EXCHANGE 4
 #define FIBRE_MUTEX_SPIN 5
 
-/* Who goes first if readers come while a writer waits: see fibre_rwlockattr_setkind. */
+/* Which side goes first if readers come while a writer waits: see fibre_rwlockattr_setkind. */
 #define FIBRE_RWLOCK_PREFER_READER 0
 #define FIBRE_RWLOCK_PREFER_WRITER 1
 #define FIBRE_RWLOCK_PREFER_WRITER_NONRECURSIVE 2

@@ -84,7 +84,7 @@ union sigval;
 #define FIBRE_MUTEX_EXCHANGE 4
 #define FIBRE_MUTEX_SPIN 5
 
-/* Who goes first if readers come while a writer waits: see fibre_rwlockattr_setkind. */
+/* Which side goes first if readers come while a writer waits: see fibre_rwlockattr_setkind. */
 #define FIBRE_RWLOCK_PREFER_READER 0
 #define FIBRE_RWLOCK_PREFER_WRITER 1
 #define FIBRE_RWLOCK_PREFER_WRITER_NONRECURSIVE 2
@@ -169,7 +169,7 @@ typedef struct fibre_attr_t {
  */
 typedef struct fibre_barrier_t {
     /*
-     Ours.
+     The library's memory.
      */
     uint64_t words[4];
 } fibre_barrier_t;
@@ -209,7 +209,7 @@ typedef struct fibre_cleanup_t {
      */
     fibre_routine_t routine;
     /*
-     With what.
+     The argument of the call.
      */
     void *argument;
     /*
@@ -256,7 +256,7 @@ typedef struct fibre_config_t {
      */
     const char *placement;
     /*
-     Whom a processor without work helps: `longest-busy`, `ring`, `random`, `topology`, `never`.
+     Which processor an idle one helps: `longest-busy`, `ring`, `random`, `topology`, `never`.
      */
     const char *steal_order;
     /*
@@ -265,7 +265,7 @@ typedef struct fibre_config_t {
      */
     const char *stealing;
     /*
-     Who waits for descriptors: `processors`, `shared`, `fibre`, `thread-loop`, …
+     What waits for descriptors: `processors`, `shared`, `fibre`, `thread-loop`, …
      */
     const char *poller;
     /*
@@ -300,7 +300,7 @@ typedef struct fibre_config_t {
  */
 typedef struct fibre_cond_t {
     /*
-     Ours.
+     The library's memory.
      */
     uint64_t words[6];
 } fibre_cond_t;
@@ -310,7 +310,7 @@ typedef struct fibre_cond_t {
  */
 typedef struct fibre_mutex_t {
     /*
-     Ours.
+     The library's memory.
      */
     uint64_t words[5];
 } fibre_mutex_t;
@@ -345,7 +345,7 @@ typedef struct fibre_mutexattr_t {
  */
 typedef struct fibre_once_t {
     /*
-     Ours.
+     The library's memory.
      */
     int word;
 } fibre_once_t;
@@ -355,7 +355,7 @@ typedef struct fibre_once_t {
  */
 typedef struct fibre_rwlock_t {
     /*
-     Ours.
+     The library's memory.
      */
     uint64_t words[7];
 } fibre_rwlock_t;
@@ -375,7 +375,7 @@ typedef struct fibre_rwlockattr_t {
  */
 typedef struct fibre_sem_t {
     /*
-     Ours.
+     The library's memory.
      */
     uint64_t words[4];
 } fibre_sem_t;
@@ -390,7 +390,7 @@ typedef void (*fibre_handler_t)(int signal);
  */
 typedef struct fibre_spinlock_t {
     /*
-     Ours.
+     The library's memory.
      */
     int word;
 } fibre_spinlock_t;

@@ -241,7 +241,7 @@ impl fibre_attr_t {
         self.stack_size
     }
 
-    /// Those of a fibre that runs `main`.
+    /// The attributes of a fibre that runs `main`.
     pub fn of_main(stack_size: usize) -> Self {
         let mut attributes = DEFAULT;
         attributes.stack_size = stack_size;
@@ -251,7 +251,7 @@ impl fibre_attr_t {
         attributes
     }
 
-    /// Those of a fibre that there is.
+    /// The attributes of a fibre that there is.
     pub fn of_running(detached: bool, stack: Option<Range<usize>>) -> Self {
         let mut attributes = DEFAULT;
         attributes.detached = u8::from(detached);

@@ -184,7 +184,7 @@ pub fn number_of(error: &io::Error) -> c_int {
 
 /// What a call that returns -1 for a failure returns else.
 pub trait Returned {
-    /// As C sees it.
+    /// The type that C sees.
     type Value;
     /// -1.
     const FAILED: Self::Value;

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct fibre_cluster_t {
     /// The cluster.
     cluster: Cluster,
-    /// One for each `fibre_cluster_pause` that has not been resumed.
+    /// A pause for each `fibre_cluster_pause` that has not been resumed.
     paused: Mutex<Vec<Paused>>,
 }
 
@@ -49,12 +49,12 @@ pub struct fibre_config_t {
     pub pin: *const c_char,
     /// Where new fibres go: `push`, `staging`, `local`.
     pub placement: *const c_char,
-    /// Whom a processor without work helps: `longest-busy`, `ring`, `random`, `topology`, `never`.
+    /// Which processor an idle one helps: `longest-busy`, `ring`, `random`, `topology`, `never`.
     pub steal_order: *const c_char,
     /// Whether a stolen fibre goes home afterwards: `transient`, or `sticky:N` for queues longer
     /// than N.
     pub stealing: *const c_char,
-    /// Who waits for descriptors: `processors`, `shared`, `fibre`, `thread-loop`, …
+    /// What waits for descriptors: `processors`, `shared`, `fibre`, `thread-loop`, …
     pub poller: *const c_char,
     /// Microseconds that a processor without work spins at most, plus one.
     pub spin: c_long,
@@ -373,7 +373,7 @@ pub unsafe extern "C" fn fibre_cluster_resume(cluster: *const fibre_cluster_t) -
 
 /// Where the pauses of a cluster are kept.
 fn pauses<'a>(cluster: *const fibre_cluster_t) -> &'a Mutex<Vec<Paused>> {
-    /// Those of the default cluster.
+    /// The pauses of the default cluster.
     static OF_DEFAULT: Mutex<Vec<Paused>> = Mutex::new(Vec::new());
     // SAFETY: null, or the caller's cluster.
     unsafe { cluster.as_ref() }.map_or(&OF_DEFAULT, |there| &there.paused)

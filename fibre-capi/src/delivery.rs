@@ -141,7 +141,7 @@ fn waited() -> u64 {
 pub struct Waiting(u64);
 
 impl Waiting {
-    /// For these.
+    /// Counts the caller as waiting for these signals.
     pub fn new(signals: u64) -> Self {
         each(signals, |count| count.fetch_add(1, Ordering::SeqCst));
         Self(signals)
@@ -268,7 +268,7 @@ impl Ears {
         u64: 0,
     };
 
-    /// For all of these.
+    /// Opens descriptors that tell of all these signals.
     fn new(all: &libc::sigset_t) -> io::Result<Self> {
         // SAFETY: new descriptors, which are ours.
         let (signals, events) = unsafe {

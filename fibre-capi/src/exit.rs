@@ -155,7 +155,7 @@ fn begin_end(record: &Record) {
 pub struct fibre_cleanup_t {
     /// What is called.
     routine: fibre_routine_t,
-    /// With what.
+    /// The argument of the call.
     argument: *mut c_void,
     /// The one that was pushed before.
     next: *mut fibre_cleanup_t,

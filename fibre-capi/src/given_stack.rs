@@ -23,7 +23,7 @@ use std::ptr;
 struct Given {
     /// What the program wants to have run.
     start: fibre_start_t,
-    /// With what.
+    /// The argument of `start`.
     argument: *mut c_void,
 }
 

@@ -88,7 +88,7 @@ fn abandon() {
 }
 
 impl Held {
-    /// Nothing yet.
+    /// A worker that holds no lock yet.
     fn new() -> std::io::Result<Self> {
         Ok(Self {
             worker: Worker::take()?,

@@ -62,13 +62,13 @@ static PROGRAM: OnceLock<fibre_main_t> = OnceLock::new();
 
 /// A call of `main`, as its fibre sees it. It lives on the thread that waits for the fibre.
 struct Call {
-    /// The program's.
+    /// The program's `main`.
     main: fibre_main_t,
     /// Its arguments.
     argument_count: c_int,
-    /// See above.
+    /// The arguments of the program.
     arguments: *mut *mut c_char,
-    /// See above.
+    /// The environment of the program.
     environment: *mut *mut c_char,
     /// What it has returned, if it has.
     code: Cell<Option<c_int>>,

@@ -78,7 +78,7 @@ pub fn is_low() -> bool {
 
 /// Whether `malloc` has what a few threads take.
 pub fn system_has_some() -> bool {
-    /// More than that.
+    /// More memory than a few threads take.
     type Ample = [u8; 64 << 10];
     let layout = Layout::new::<Ample>();
     // SAFETY: the layout is not empty, and the block is given back as it came.

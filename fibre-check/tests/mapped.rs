@@ -146,7 +146,7 @@ fn folder(test: &str) -> PathBuf {
     folder
 }
 
-/// Those of these compilers that are installed; the first one must be.
+/// The installed compilers among these; the first one must be there.
 fn installed<'a>(names: &[&'a str]) -> Vec<&'a str> {
     let runs = |name: &&str| Command::new(name).arg("--version").output().is_ok();
     let found: Vec<_> = names.iter().copied().filter(runs).collect();

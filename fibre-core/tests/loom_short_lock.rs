@@ -30,12 +30,12 @@ impl Number {
     }
 }
 
-/// With the lock.
+/// Changes the number under the lock.
 fn change(guarded: &Guarded) {
     guarded.lock().change();
 }
 
-/// With the lock given back too early.
+/// Changes the number, having given the lock back too early.
 fn change_late(guarded: &Guarded) {
     let number = Arc::clone(&*guarded.lock());
     number.change();

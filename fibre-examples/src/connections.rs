@@ -118,7 +118,7 @@ struct Register<S> {
     stopping: bool,
     /// The number of the next link, which is also how many there have been.
     next: u64,
-    /// Those that are served.
+    /// The links that are served.
     links: HashMap<u64, Arc<Link<S>>>,
 }
 

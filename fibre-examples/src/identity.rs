@@ -1,4 +1,4 @@
-//! Who a TLS server is: a certificate and its key, read from files or made up.
+//! The identity of a TLS server: a certificate and its key, read from files or made up.
 
 use std::fs;
 use std::io;

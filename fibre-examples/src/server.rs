@@ -52,7 +52,7 @@ pub struct Server<S: Socket> {
     cluster: Cluster,
     /// What it listens on.
     listener: Arc<TcpListener>,
-    /// Whom it serves.
+    /// The connections that it serves.
     pub connections: Arc<Connections<S>>,
     /// How long connections at work may take when it stops.
     drain_timeout: Duration,

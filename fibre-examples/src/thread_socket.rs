@@ -3,7 +3,7 @@
 //!
 //! std knows a time-out for each call only, which the kernel keeps (`SO_RCVTIMEO`, `SO_SNDTIMEO`).
 //! So that is set to what is left of the deadline before a call; but if what is set already comes
-//! near to that it stays, as setting it is a system call. Who wakes up too early waits again.
+//! near to that it stays, as setting it is a system call. A call that wakes up early waits again.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -25,7 +25,7 @@ pub struct ThreadSocket {
 /// How long calls may wait.
 #[derive(Debug)]
 struct Limits {
-    /// Each of them.
+    /// How long each call may wait.
     timeout: Duration,
     /// All together.
     deadline: Option<Instant>,
@@ -41,7 +41,7 @@ enum Direction {
 }
 
 impl ThreadSocket {
-    /// Of a blocking socket that waits without limit.
+    /// Wraps a blocking socket, and sets no limit.
     #[must_use]
     pub fn new(stream: TcpStream) -> Self {
         let limits = Limits {

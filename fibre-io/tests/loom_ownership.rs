@@ -151,7 +151,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// With a first owner.
+    /// A descriptor with a first owner.
     fn new() -> Shared<Self> {
         let prepared = Self::default();
         let first = prepared.ownership.take(|| prepared.owner.set(1));

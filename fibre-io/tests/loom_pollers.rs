@@ -360,7 +360,7 @@ fn busy_and_unwatched(looks_first: bool) {
     assert!(sees || called, "busy, and nobody watches");
 }
 
-/// Who stops to watch sees that another one is busy, or that one sees that nobody watches.
+/// A processor that stops to watch sees that another one is busy, or that one sees that nobody
 #[test]
 fn who_becomes_busy_is_watched() {
     model::check(|| busy_and_unwatched(false));

@@ -91,7 +91,7 @@ fn one_of_two_closes() {
     check(close_twice);
 }
 
-/// Who enters, and does not look at the owner, reads what the new file has.
+/// A reader that enters, and does not look at the owner, reads what the new file has.
 #[test]
 fn trusting_is_found() {
     finds_bug(|| close_under_a_call(false));

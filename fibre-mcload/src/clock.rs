@@ -25,7 +25,7 @@ impl Clock {
         }
     }
 
-    /// Now.
+    /// The time since the beginning, in nanoseconds.
     #[inline]
     #[must_use]
     pub fn now(&self) -> u64 {

@@ -133,7 +133,7 @@ impl FromStr for Distribution {
 }
 
 impl fmt::Display for Distribution {
-    /// As it is parsed.
+    /// Writes it so that it can be parsed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Fixed(value) => write!(f, "fixed:{value}"),

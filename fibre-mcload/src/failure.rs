@@ -22,7 +22,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// In a word or two.
+    /// The failure in a word or two.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

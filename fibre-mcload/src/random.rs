@@ -5,7 +5,7 @@
 //! Both are SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators",
 //! 2014).
 
-/// From one state of the generator to the next.
+/// The step from one state of the generator to the next.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A number in which every bit depends on every bit of `word`.

@@ -18,7 +18,7 @@ use crate::server::{ServerProcess, Sight, Usage, distance};
 use crate::shared::Shared;
 use crate::storm::{Kind, Rogue};
 
-/// From one look at how far it is to the next.
+/// The time between two looks at how far the run is.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How long the last answers may take beyond their time-out.

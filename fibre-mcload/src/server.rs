@@ -144,7 +144,7 @@ pub struct Sight {
     pub usage: Usage,
 }
 
-/// From one look to the next of a run of some length.
+/// The time between two looks in a run of some length.
 #[must_use]
 pub fn distance(length: Duration) -> Duration {
     (length / 100).clamp(Duration::from_millis(100), Duration::from_secs(30))

@@ -45,7 +45,7 @@ pub struct Shared {
     pub buffers: BufferPool,
     /// Client addresses.
     turns: Mutex<Turns>,
-    /// Who may open a connection.
+    /// Permits to open a connection.
     opening: Semaphore,
     /// The connections that are not yet ready.
     pub preparing: WaitGroup,
@@ -58,7 +58,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// For a plan without fault.
+    /// The shared part of a run by a plan without fault.
     pub fn new(plan: Plan) -> anyhow::Result<Self> {
         let tallies: Result<_, _> = (0..plan.processors)
             .map(|_| Tally::new().map(Mutex::new))

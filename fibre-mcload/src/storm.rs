@@ -33,9 +33,9 @@ pub enum Kind {
 /// Some clients that misbehave in one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Storm {
-    /// How.
+    /// How they misbehave.
     pub kind: Kind,
-    /// How many.
+    /// The number of clients.
     pub clients: u32,
 }
 
@@ -87,7 +87,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A client that misbehaves, until its time is over.
 pub struct Rogue {
-    /// How.
+    /// How it misbehaves.
     pub kind: Kind,
     /// Which one it is.
     pub number: u32,

@@ -81,15 +81,15 @@ pub struct Profile {
 pub struct Counts {
     /// Questions that were answered.
     pub gets: u64,
-    /// Those that found a value.
+    /// Questions that found a value.
     pub hits: u64,
-    /// Those that found none.
+    /// Questions that found none.
     pub misses: u64,
-    /// Those that found none though the key had been stored, which a cache may do.
+    /// Questions that found none though the key had been stored, which a cache may do.
     pub misses_of_stored: u64,
     /// Orders to store that were answered.
     pub sets: u64,
-    /// Those that were obeyed.
+    /// Orders that were obeyed.
     pub stored: u64,
     /// Requests of both kinds that the server refused.
     pub refused: u64,

@@ -1,8 +1,8 @@
 //! Which version of a key a server may answer with.
 //!
 //! The owner of a key numbers the values that it stores, from 1. *Issued* is the last one it has
-//! sent, *confirmed* the last one that the server has said to be stored. Who asks notes the
-//! confirmed one before: an older answer is stale, for nobody else changes the key, and a
+//! sent, *confirmed* the last one that the server has said to be stored. The asker notes
+//! the confirmed one before: an older answer is stale, for nobody else changes the key, and a
 //! connection's requests are done in order. An answer above the issued one has never been sent.
 //! Both are one word, so that an answer costs one look.
 //!
@@ -40,7 +40,7 @@ impl Word {
         }
     }
 
-    /// For the atomic word.
+    /// Packs both numbers into the atomic word.
     const fn pack(self) -> u64 {
         (self.issued as u64) << 32 | self.confirmed as u64
     }

@@ -39,7 +39,7 @@ pub enum Pace {
 pub struct Schedule {
     /// The next one, in nanoseconds.
     next: f64,
-    /// From one to the next.
+    /// The gap from one request to the next.
     gap: Distribution,
     /// What stretches gaps to the mean that the rate asks for.
     stretch: f64,

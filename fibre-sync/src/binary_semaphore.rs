@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Debug, Default)]
 pub struct BinarySemaphore {
-    /// Never with more than one.
+    /// A semaphore that never has more than one permit.
     permit: Semaphore,
 }
 

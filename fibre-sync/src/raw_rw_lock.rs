@@ -18,7 +18,7 @@
 //! A waiter that gives up leaves the lock as if it had not come: the last writer that gives up lets
 //! the readers in that waited behind it.
 //!
-//! # Who touches what last
+//! # The last touch
 //!
 //! While a holder gives the lock back, another caller may get it, give it back, and free its
 //! memory. So giving it back ends with one store. Without a queue, that store frees the word. With

@@ -19,7 +19,7 @@ fn pass_and_free() {
     assert_ne!(leads, other.join().unwrap());
 }
 
-/// Who has gone on may free the barrier, whichever came last.
+/// A party that has gone on may free the barrier, whichever came last.
 #[test]
 fn who_goes_on_may_free() {
     check(pass_and_free);
@@ -44,7 +44,7 @@ fn both_or_neither() {
     barrier.free();
 }
 
-/// Who has been counted goes on, though its deadline has passed.
+/// A party that has been counted goes on, though its deadline has passed.
 #[test]
 fn a_round_is_complete() {
     check(both_or_neither);

@@ -72,7 +72,7 @@ fn room_for_one() {
     assert_eq!(read(receiver.recv().unwrap()), 1);
 }
 
-/// Who makes room lets the next one go on.
+/// A receiver that makes room lets the next sender go on.
 #[test]
 fn room_is_used() {
     check(room_for_one);

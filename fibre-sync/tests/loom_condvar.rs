@@ -47,7 +47,7 @@ fn wait_and_notify() {
     condition.free();
 }
 
-/// Who looks and waits misses no change.
+/// A waiter that looks and then waits misses no change.
 #[test]
 fn no_notification_is_lost() {
     check(wait_and_notify);
@@ -62,8 +62,8 @@ fn planted_gap_before_waiting_is_found() {
     );
 }
 
-/// Who is notified frees the condition variable: the notification comes after it has begun to
-/// wait, since the mutex is held until then.
+/// The notified waiter frees the condition variable: the notification comes after it has begun
+/// to wait, since the mutex is held until then.
 fn notify_and_free() {
     let condition = condition();
     let mut there = condition.there.lock();

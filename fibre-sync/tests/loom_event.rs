@@ -99,7 +99,7 @@ fn impatient_and_patient() {
     event.free();
 }
 
-/// Who gives up lets the setting go to the next.
+/// A waiter that gives up lets the setting go to the next.
 #[test]
 fn the_next_one_gets_what_was_given_up() {
     check(impatient_and_patient);

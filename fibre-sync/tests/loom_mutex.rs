@@ -22,7 +22,7 @@ trait Lock: RawLock + EndOfFrame + 'static {}
 
 impl<L: RawLock + EndOfFrame + 'static> Lock for L {}
 
-/// Nobody has it.
+/// A mutex that nobody has.
 fn guarded<L: Lock>() -> Guarded<L> {
     Shared::new(Mutex::with_lock(Watched::default()))
 }
@@ -186,7 +186,7 @@ fn planted_turn_taken_along_is_found() {
     });
 }
 
-/// One who may give up competes with one who comes twice.
+/// A thread that may give up competes with one that comes twice.
 fn the_baton_is_passed<L: Lock>() {
     let number = guarded::<L>();
     let impatient = thread::spawn(move || {

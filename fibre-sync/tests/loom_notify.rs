@@ -67,7 +67,7 @@ fn planted_lost_broadcast_is_found() {
     finds_planted("notify: a broadcast is not counted", look_and_wait);
 }
 
-/// Who has been notified may free the object.
+/// A waiter that has been notified may free the object.
 #[test]
 fn who_waits_may_free() {
     check(|| {

@@ -56,7 +56,7 @@ fn set_and_free() {
     setter.join().unwrap();
 }
 
-/// Who sets a cell touches it no more once others can have seen the value.
+/// The setter of a cell touches it no more once others can have seen the value.
 #[test]
 fn who_waits_may_free() {
     check(set_and_free);
@@ -88,7 +88,7 @@ fn wait_and_give_up() {
     cell.free();
 }
 
-/// Who gives up leaves the list to the others.
+/// A waiter that gives up leaves the list to the others.
 #[test]
 fn who_gives_up_leaves_no_trace() {
     check(wait_and_give_up);

@@ -258,7 +258,7 @@ fn initialise_and_free() {
     other.join().unwrap();
 }
 
-/// Who has initialised touches the word no more.
+/// The initialiser touches the word no more when it is done.
 #[test]
 fn who_finds_it_done_may_free() {
     check(initialise_and_free);

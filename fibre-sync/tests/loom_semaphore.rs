@@ -82,7 +82,7 @@ fn impatient_and_patient() {
     permits.free();
 }
 
-/// Who gives up lets the permit go to the next.
+/// A waiter that gives up lets the permit go to the next.
 #[test]
 fn the_next_one_gets_what_was_given_up() {
     check(impatient_and_patient);
@@ -133,7 +133,7 @@ fn large_and_small() {
     permits.free();
 }
 
-/// Who gives up leaves what was saved to the next one.
+/// A waiter that gives up leaves what was saved to the next one.
 #[test]
 fn saved_permits_are_passed_on() {
     check(large_and_small);

@@ -27,7 +27,7 @@ fn two_jobs() {
     jobs.into_iter().for_each(|job| job.join().unwrap());
 }
 
-/// Who has waited sees what the jobs did, and may free the group.
+/// A caller that has waited sees what the jobs did, and may free the group.
 #[test]
 fn who_waits_may_free() {
     check(two_jobs);

@@ -99,7 +99,7 @@ fn one_gives_up() {
     door.free();
 }
 
-/// Who gives up leaves the list as it should be for the others.
+/// A waiter that gives up leaves the list as it should be for the others.
 #[test]
 fn a_list_survives_who_gives_up() {
     check(one_gives_up);

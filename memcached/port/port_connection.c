@@ -5,7 +5,7 @@
  * The state machine is the original's, and so are non-blocking descriptors: where it used to return to the
  * event loop it returns to `port_drive`, which reads from the connection's `struct event` what to wait for.
  *
- *  - Who owns a connection. Its fibre, until the state machine takes the event away (`armed` is false): then a
+ *  - A connection's owner. It is its fibre, until the state machine takes the event away (`armed` is false): then a
  *    side thread has it (crawler, logger, storage) and gives it back by a post. Posts are counted, since a
  *    side thread may be faster than the fibre's way back to its loop.
  *  - A closed connection's record may serve the next client at once. So the fibre learns on its own stack

@@ -161,7 +161,7 @@ fn joins(seed: u64) {
     rounds(seed, work, moment);
 }
 
-/// All of these.
+/// Runs all these races.
 fn all(seed: u64) {
     permits(seed);
     locks(seed + 1);

@@ -1,4 +1,4 @@
-//! Who is cancelled together.
+//! Fibres that are cancelled together.
 
 use crate::support::{for_each_cluster, let_others_block};
 use fibre::sync::Semaphore;

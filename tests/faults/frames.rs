@@ -1,7 +1,7 @@
 //! Frames that say whose they are, so that another's are noticed, and none is missed.
 //!
-//! Who leaves a conversation says so in its last frame, and how. So an end or an error that nobody
-//! has announced is somebody else's, and a failure.
+//! A side that leaves a conversation says so in its last frame, and how. So an end or an error that
+//! nobody has announced is somebody else's, and a failure.
 
 use super::support::sockets::noise;
 use std::io::{self, ErrorKind, Read, Write};
@@ -37,7 +37,7 @@ pub struct Frames<S> {
 }
 
 impl<S> Frames<S> {
-    /// Of the conversation of this name.
+    /// Frames of the conversation of this name.
     pub fn new(stream: S, tag: u64) -> Self {
         Self {
             stream,

@@ -33,7 +33,7 @@ fn converse(near: &TcpStream, far: &TcpStream) {
 }
 
 /// The kernel keeps a registration whose number was closed behind our back while a duplicate lives.
-/// Who gets the number for the same thing hears of events all the same.
+/// The next owner of a number for the same thing hears of events all the same.
 #[test]
 fn registrations_left_behind() {
     for_each_cluster(|_| {

@@ -48,7 +48,7 @@ pub struct Rule {
     pub scope: Scope,
     /// One in so many is concerned.
     pub one_in: usize,
-    /// How.
+    /// The fault that is made.
     pub fault: Fault,
 }
 

@@ -122,7 +122,7 @@ fn answer(stream: &TcpStream, mut random: Random) {
     let mut word = frames.receive_from_anybody().unwrap();
     while let Some(heard) = word {
         if heard == Word::Idle {
-            // Who has said that may end in any way.
+            // A side that has said that may end in any way.
             let _ = frames.receive();
             return;
         }
@@ -142,7 +142,7 @@ fn answer(stream: &TcpStream, mut random: Random) {
     panic!("the end came without a word");
 }
 
-/// One who opens and closes.
+/// A fibre that opens and closes.
 struct Player {
     address: SocketAddr,
     random: Random,

@@ -71,7 +71,7 @@ struct Tracer<'a> {
     random: Random,
     process: Pid,
     threads: HashMap<Pid, Pending>,
-    /// By descriptor.
+    /// Registrations by descriptor.
     registrations: HashMap<u64, Registration>,
     /// Threads that are kept, and until when.
     kept: Vec<(Instant, Pid)>,

@@ -77,7 +77,7 @@ fn acceptors_take_turns() {
         for _ in 0..100 {
             let mut client = TcpStream::connect(address).unwrap();
             assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
-            // Who has had its turn stands in line again.
+            // A fibre that has had its turn stands in line again.
             until_waiting(WaitKind::Io, &numbers);
         }
         listener.close();

@@ -243,7 +243,7 @@ fn accepting_and_connecting() {
             assert!(before.elapsed() >= 2 * time);
         }
         let connected = TcpStream::connect_until(&address, Instant::now() + LONG).unwrap();
-        // Who has connected may be in the queue a little later.
+        // A connection may be in the queue a little after its client has connected.
         poll(&mut [PollFd::new(&listener, Readiness::READ)]).unwrap();
         let accepted = listener.accept_until(Instant::now()).unwrap();
         assert_eq!(accepted.1, connected.local_addr().unwrap());

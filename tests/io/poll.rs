@@ -367,8 +367,8 @@ fn crowds() {
     });
 }
 
-/// Who waits for a descriptor goes on when the object goes that has had it, and when another one
-/// comes.
+/// A fibre that waits for a descriptor goes on when the object goes that has had it, and when
+/// another one comes.
 #[test]
 fn owners_come_and_go() {
     for_each_cluster(|_| {

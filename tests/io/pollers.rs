@@ -129,8 +129,9 @@ fn a_fibre_that_computes_keeps_no_event_from_other_processors() {
     });
 }
 
-/// A way to sleep that events never come by. Who polls it in the place of its first owner stays
-/// until that one sleeps and is to be woken, and takes what should wake it, as `epoll_wait` may.
+/// A way to sleep that events never come by. A processor that polls it in the place of its first
+/// owner stays until that one sleeps and is to be woken, and takes what should wake it, as
+/// `epoll_wait` may.
 #[derive(Default)]
 struct Slow {
     state: Mutex<SlowState>,
@@ -224,7 +225,7 @@ impl Driver for Slow {
     fn retire(&self) {}
 }
 
-/// Who looks after another processor lets that one be woken, should it go to sleep meanwhile.
+/// A processor that looks after another one lets it be woken, should it go to sleep meanwhile.
 #[test]
 fn who_polls_for_another_one_keeps_no_wake_up() {
     let cluster = Cluster::builder().processors(2).build().unwrap();
@@ -364,7 +365,7 @@ fn waiting(builder: ClusterBuilder) -> (Cluster, std::net::TcpStream) {
     (cluster, far)
 }
 
-/// Who waits without events costs nothing, and all threads are gone with the cluster.
+/// A fibre that waits without events costs nothing, and all threads are gone with the cluster.
 #[test]
 fn idle_pollers_are_idle_and_end_with_their_cluster() {
     for (number, poller) in Poller::ALL.into_iter().enumerate() {

@@ -122,8 +122,8 @@ fn a_file_is_read() {
     assert!(text.contains("<one>\n<two>\n"), "{text}");
 }
 
-/// Who writes more than there is room for waits alone; pieces that are written under one lock stay
-/// together.
+/// A fibre that writes more than there is room for waits alone; pieces that are written under one
+/// lock stay together.
 #[test]
 fn a_pipe_is_written() {
     if plays("writer") {

@@ -39,7 +39,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Who waits has no buffer, and who has read has one.
+/// A reader that waits has no buffer, and one that has read has one.
 #[test]
 fn a_buffer_is_taken_when_there_is_something_to_read() {
     for_each_cluster(|_| {

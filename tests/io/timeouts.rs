@@ -153,8 +153,8 @@ fn calls_keep_the_time_out_they_began_with() {
     });
 }
 
-/// The kernel tells of room in a send buffer only when there is much. Who finds some at the end of
-/// its time must not leave the next one to wait for an event that does not come.
+/// The kernel tells of room in a send buffer only when there is much. A writer that finds some
+/// at the end of its time must not leave the next one to wait for an event that does not come.
 #[test]
 fn a_peer_that_does_not_read_costs_few_time_outs() {
     let (mut ours, _theirs) = pair_with_std();

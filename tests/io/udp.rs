@@ -166,7 +166,7 @@ fn receivers_take_turns() {
             far.send(b"x").unwrap();
             // Some pollers are late, and who is woken may take all that is there.
             eventually(|| got.load(Ordering::SeqCst) == sent);
-            // Who has had its turn stands in line again.
+            // A fibre that has had its turn stands in line again.
             until_waiting(WaitKind::Io, &numbers);
         }
         near.close();

@@ -117,7 +117,7 @@ fn listeners_and_addresses() {
     });
 }
 
-/// Who connects to a listener whose queue is full waits until there is room.
+/// A client that connects to a listener whose queue is full waits until there is room.
 #[test]
 fn full_queues_make_connecting_wait() {
     for_each_cluster(|_| {
@@ -162,7 +162,7 @@ fn full_queues_make_connecting_wait() {
     });
 }
 
-/// Who connects to a full queue with a deadline gives up, and a past one tries once.
+/// A client that connects to a full queue with a deadline gives up; with a past one it tries once.
 #[test]
 fn full_queues_are_waited_for_until_a_deadline() {
     for_each_cluster(|_| {

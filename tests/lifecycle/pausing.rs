@@ -18,7 +18,7 @@ struct Counting {
 }
 
 impl Counting {
-    /// Some that yield, and some that sleep.
+    /// Spawns fibres that yield, and fibres that sleep.
     fn new(processors: usize) -> Self {
         let this = Self {
             cluster: cluster(processors),

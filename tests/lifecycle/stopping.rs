@@ -139,7 +139,7 @@ fn who_can_be_cancelled_ends() {
                         while fibre::cancellation_point().is_ok() {
                             fibre::yield_now();
                         }
-                        // Whom it spawns now is cancelled from the beginning.
+                        // A fibre that it spawns now is cancelled from the beginning.
                         fibre::spawn(fibre::is_cancelled).join().unwrap()
                     }),
                 ];

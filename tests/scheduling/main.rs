@@ -1,4 +1,4 @@
-//! Who runs, where, and that nobody is forgotten.
+//! Which fibres run, where, and that none is forgotten.
 //!
 //! | file        | what it is about                                              |
 //! |-------------|---------------------------------------------------------------|

@@ -324,7 +324,7 @@ fn who_arrives_too_late_is_left_behind() {
     }
 }
 
-/// Who may not move, or has nowhere to go, is told so, and stays.
+/// A fibre that may not move, or has nowhere to go, is told so, and stays.
 #[test]
 fn some_may_not_migrate() {
     watched(|| {

@@ -126,8 +126,8 @@ fn stopping_waits_for_visitors() {
     });
 }
 
-/// Who may not move is told so, and its closure is not called; a thread, and who is there already,
-/// just call it.
+/// A fibre that may not move is told so, and its closure is not called; a thread, and a fibre that
+/// is there already, just call it.
 #[test]
 fn some_stay() {
     watched(|| {

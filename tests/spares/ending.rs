@@ -159,7 +159,7 @@ fn fibres_of_spare_processors_are_cancelled() {
     }
 }
 
-/// Who rests when a pause begins is given work meanwhile.
+/// A processor that rests when a pause begins is given work meanwhile.
 #[test]
 fn fibres_meet_that_were_spawned_during_a_pause() {
     for (processors, moves) in kinds() {

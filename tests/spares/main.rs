@@ -41,12 +41,12 @@ fn builder(processors: usize, moves: bool) -> ClusterBuilder {
 struct Count(Arc<AtomicUsize>);
 
 impl Count {
-    /// One more.
+    /// Counts one more.
     fn up(&self) {
         self.0.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How many.
+    /// The count.
     fn get(&self) -> usize {
         self.0.load(Ordering::Acquire)
     }

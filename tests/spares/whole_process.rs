@@ -126,7 +126,7 @@ fn nothing_is_left_of_a_cluster_that_was_stopped() {
             let waits = || {
                 let (mut reader, mut writer) = fibre::io::pipe().unwrap();
                 let reading = fibre::spawn(move || reader.read_exact(&mut [0]).unwrap());
-                // Who waits for no longer than a turn is not registered.
+                // A fibre that waits for no longer than a turn is not registered.
                 fibre::sleep(Duration::from_micros(100));
                 writer.write_all(b"x").unwrap();
                 reading.join().unwrap();

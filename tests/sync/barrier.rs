@@ -47,7 +47,7 @@ fn a_lone_party_goes_on() {
     }
 }
 
-/// Who gives up has not come: the others need one more.
+/// A party that gives up has not come: the others need one more.
 #[test]
 fn an_arrival_is_taken_back() {
     for_each_cluster(|_| {
@@ -107,7 +107,7 @@ fn rounds_are_complete() {
     });
 }
 
-/// Who goes on may free the barrier, though others have yet to go on.
+/// A party that goes on may free the barrier, though others have yet to go on.
 #[test]
 fn who_goes_on_may_free_it() {
     fn pass(barrier: &Barrier) {

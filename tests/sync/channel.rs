@@ -106,7 +106,7 @@ fn a_rendezvous_is_one() {
         let producer = fibre::spawn(move || {
             for i in 0..200 {
                 sender.send(()).unwrap();
-                // Who receives counts before it receives again.
+                // A receiver counts before it receives again.
                 assert!(seen.load(Ordering::SeqCst) + 1 >= i);
             }
         });

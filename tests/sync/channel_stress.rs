@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    /// One who does random things.
+    /// Does random things.
     fn act(&self, mut random: Random) {
         for _ in 0..STEPS {
             let (sender, receiver) = &self.channels[random.below(self.channels.len())];

@@ -166,8 +166,8 @@ fn objects_die_right_after_use() {
     });
 }
 
-/// Who waits can be notified as soon as it unlocks: so it must not let others run before it has
-/// left its stack for good, even if its mutex hands the processor over.
+/// A waiter can be notified as soon as it unlocks: so it must not let others run before it has left
+/// its stack for good, even if its mutex hands the processor over.
 #[test]
 fn a_mutex_that_hands_the_processor_over_lets_one_wait_first() {
     /// Fibres that take turns.

@@ -85,8 +85,8 @@ fn has_an_owner<L: RawLock + 'static>() {
     refuses_its_owner(&mutex);
 }
 
-/// Who locks a mutex that it has gets a clear word, where assertions are on; everybody else
-/// gets the mutex, however it changes hands.
+/// A fibre that locks a mutex that it has gets a clear word, where assertions are on; everybody
+/// else gets the mutex, however it changes hands.
 #[test]
 fn mutexes_know_their_owner() {
     for_each_cluster(|_| {
@@ -257,8 +257,8 @@ unsafe impl RawLock for Generous {
     }
 }
 
-/// Who is about to wait and can be woken must not leave its stack: it could be queued twice. Builds
-/// with debug assertions abort then; others are not put to the test.
+/// A fibre that is about to wait and can be woken must not leave its stack: it could be queued
+/// twice. Builds with debug assertions abort then; others are not put to the test.
 #[test]
 fn a_fibre_keeps_its_stack_while_it_publishes_a_wait() {
     let wait = || {

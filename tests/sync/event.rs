@@ -34,7 +34,7 @@ fn an_event_lets_all_pass() {
     });
 }
 
-/// Who waited when the event was set goes on, even if it finds it reset.
+/// A fibre that waited when the event was set goes on, even if it finds it reset.
 #[test]
 fn a_reset_holds_back_nobody_who_waited() {
     for_clusters(&[1], |_| {
@@ -138,7 +138,7 @@ fn no_setting_is_lost() {
     });
 }
 
-/// Who has waited may free the event at once.
+/// A fibre that has waited may free the event at once.
 #[test]
 fn who_waits_may_free_it() {
     for_each_cluster(|_| {

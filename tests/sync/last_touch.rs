@@ -1,4 +1,4 @@
-//! Who gets on may free what it waited for, while the other side returns from the call that let it.
+//! A waiter that goes on may free what it waited for, while the waker returns from its call.
 //!
 //! Under AddressSanitizer (`cargo xtask sanitize`) a later touch of the object ends the test. Other
 //! objects have tests of this kind beside their own.

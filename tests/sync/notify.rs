@@ -121,7 +121,7 @@ fn no_notification_is_lost() {
     });
 }
 
-/// Who has been notified may free the object at once.
+/// A fibre that has been notified may free the object at once.
 #[test]
 fn who_waits_may_free_it() {
     for_each_cluster(|_| {

@@ -106,7 +106,7 @@ fn who_waits_for_a_panic_goes_on() {
     });
 }
 
-/// Who needs what it initialises is told so, wherever it asks.
+/// An initialiser that needs what it initialises is told so, wherever it asks.
 #[test]
 fn own_calls_panic() {
     fn own_calls() {

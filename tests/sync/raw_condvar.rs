@@ -301,7 +301,7 @@ fn destroyed_right_after_a_broadcast() {
     });
 }
 
-/// Who is woken may free mutex and condition variable, once the other side has unlocked.
+/// The woken waiter may free mutex and condition variable, once the other side has unlocked.
 #[test]
 fn raw_condvars_are_freed_by_who_waits() {
     /// What they agree on, and with what.

@@ -15,7 +15,7 @@ use std::thread;
 trait Subject: Send + Sync {
     fn lock(&self) -> i32;
     fn try_lock(&self) -> i32;
-    /// With a deadline in the past.
+    /// Locks with a deadline in the past.
     fn timed_lock(&self) -> i32;
     fn unlock(&self) -> i32;
     fn destroy(&self) -> i32;
@@ -293,7 +293,7 @@ fn raw_mutexes_exclude() {
     });
 }
 
-/// Who gets a mutex may unlock and free it, while the one before returns from its unlock.
+/// The next owner of a mutex may unlock and free it, while the last one returns from its unlock.
 #[test]
 fn raw_mutexes_are_freed_by_who_gets_them() {
     /// A mutex, and whether the other side has it.

@@ -123,8 +123,8 @@ unsafe extern "C" {
     ) -> i32;
 }
 
-/// Who has nothing to give back is told so, as far as that can be known; a lock in use is busy, and
-/// a destroyed one invalid.
+/// A caller that has nothing to give back is told so, as far as that can be known; a lock in use is
+/// busy, and a destroyed one invalid.
 #[test]
 fn misuse_of_rwlocks() {
     let lock = Arc::new(RwLock::new());
@@ -188,7 +188,7 @@ fn raw_rwlocks_exclude() {
     });
 }
 
-/// Who gets the lock may free it, while the one before returns from its unlock.
+/// The next owner of the lock may free it, while the last one returns from its unlock.
 #[test]
 fn raw_rwlocks_are_freed_by_who_gets_them() {
     /// A lock that somebody has for reading, whom the lock does not know.
@@ -218,7 +218,7 @@ fn raw_rwlocks_are_freed_by_who_gets_them() {
     });
 }
 
-/// Who reads may read again while a writer waits, as with the C library, unless the kind is the one
+/// A reader may read again while a writer waits, as with the C library, unless the kind is the one
 /// for which readers wait then.
 #[test]
 fn readers_read_again_while_a_writer_waits() {

@@ -261,7 +261,7 @@ fn a_writer_becomes_a_reader() {
         let writer = fibre::spawn(move || *writer.write() = 2);
         let reader = Arc::clone(&lock);
         let reader = fibre::spawn(move || *reader.read());
-        // Who comes to read later waits behind the writer.
+        // A reader that comes later waits behind the writer.
         until_waiting(WaitKind::RwLock, &[writer.id(), reader.id()]);
         *writing = 1;
         let reading = RwLockWriteGuard::downgrade(writing);
@@ -333,7 +333,7 @@ fn taken(write: bool) -> RawRwLock {
     lock
 }
 
-/// Who gets the lock may free it, whichever way it was had before.
+/// The next owner of the lock may free it, whichever way it was had before.
 #[test]
 fn who_gets_it_may_free_it() {
     let write = |lock: &RawRwLock| assert!(lock.write(Limit::None));

@@ -61,8 +61,8 @@ fn semaphore_conserves_permits() {
     });
 }
 
-/// Who asks for many waits for all of them, in front of those who ask for fewer; and who gives up
-/// leaves what was saved to them.
+/// A fibre that asks for many permits waits for all of them, in front of those that ask for fewer;
+/// if it gives up, it leaves what was saved to them.
 #[test]
 fn large_requests_are_not_overtaken() {
     for_clusters(&[1], |_| {
@@ -210,7 +210,7 @@ fn binary_semaphores_saturate() {
     });
 }
 
-/// Who acquires may free the semaphore at once.
+/// A fibre that has acquired a permit may free the semaphore at once.
 #[test]
 fn semaphores_are_freed_by_who_acquires() {
     for_each_cluster(|_| {

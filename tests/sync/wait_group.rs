@@ -113,7 +113,7 @@ fn deadlines_meet_the_last_job() {
     });
 }
 
-/// Who has waited may free the group at once.
+/// A fibre that has waited may free the group at once.
 #[test]
 fn who_waits_may_free_it() {
     let one_job = || {

@@ -85,12 +85,12 @@ struct Waits {
 }
 
 impl Waits {
-    /// One more, for something.
+    /// Starts a fibre that waits for something.
     fn somewhere(&mut self, kind: WaitKind, wait: impl FnOnce(&Things) + Send + 'static) {
         self.start(kind, None, wait);
     }
 
-    /// One more, for this object.
+    /// Starts a fibre that waits for this object.
     fn at<T>(
         &mut self,
         kind: WaitKind,
@@ -101,7 +101,7 @@ impl Waits {
         self.start(kind, Some(address), wait);
     }
 
-    /// One more.
+    /// Starts a fibre that waits.
     fn start(
         &mut self,
         kind: WaitKind,
@@ -117,7 +117,7 @@ impl Waits {
         self.expected.push((name, kind, address));
     }
 
-    /// One for each of the things, and one that sleeps.
+    /// Starts a fibre for each of the things, and one that sleeps.
     fn start_all(&mut self) {
         let hour = Duration::from_secs(3600);
         self.at(WaitKind::Mutex, |it| &it.mutex, |it| drop(it.mutex.lock()));
@@ -232,7 +232,7 @@ fn every_wait_is_seen() {
     });
 }
 
-/// Who joins is seen to wait for the fibre that is joined.
+/// A fibre that joins another one is seen to wait for it.
 #[test]
 fn a_join_names_its_fibre() {
     for_each_cluster(|cluster| {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Something that holds one signal.
 trait Single: Send + Sync + 'static {
-    /// With its signal.
+    /// An object that has its signal.
     fn full() -> Self;
     /// Takes the signal, in a manner.
     fn take(&self, manner: Manner) -> bool;

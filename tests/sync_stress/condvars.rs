@@ -8,8 +8,8 @@ use crate::support::Random;
 use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
 use fibre::sync::{Condvar, Mutex, MutexGuard};
 
-/// Tokens that are put and taken. Who gives up does not look for one again, so a notification
-/// that it swallowed would be missing.
+/// Tokens that are put and taken. An actor that gives up does not look for one again, so a
+/// notification that it swallowed would be missing.
 struct Tokens<L: RawLock> {
     count: Mutex<usize, L>,
     more: Condvar,

@@ -8,7 +8,7 @@ use fibre::channel::{OneshotSender, oneshot};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Those who ask leave a sender, and those who answer take one up.
+/// Askers leave a sender, and answerers take one up.
 pub struct Answers {
     asked: Mutex<Vec<OneshotSender<Value>>>,
     ledger: Ledger,

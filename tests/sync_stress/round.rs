@@ -28,7 +28,7 @@ const TURNS_OF_A_FIBRE: usize = 6;
 /// Fibres share so many tokens.
 const TOKENS: usize = 3;
 
-/// One who takes turns.
+/// A fibre or thread that takes turns.
 struct Actor {
     /// Which role it plays.
     role: usize,
@@ -247,7 +247,7 @@ impl<S: Subject> Round<S> {
         self.actors.iter().map(attempts).sum()
     }
 
-    /// Who has not come to an end.
+    /// The actors that have not come to an end.
     fn report(&self) -> String {
         let mut report = format!("nobody has done anything for {STANDSTILL:?}");
         for (role, left) in self.roles.iter().zip(&self.left) {
@@ -276,7 +276,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// From now on.
+    /// Watches from now on.
     fn new() -> Self {
         Self {
             since: Instant::now(),

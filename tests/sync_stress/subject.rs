@@ -22,7 +22,7 @@ pub struct Role {
 }
 
 impl Role {
-    /// One that comes to its end if all others do.
+    /// A role that comes to its end if all others do.
     pub fn new(name: &'static str, turns: usize) -> Self {
         Self {
             name,
@@ -31,7 +31,7 @@ impl Role {
         }
     }
 
-    /// One that comes to its end after [`Subject::finish`].
+    /// A role that comes to its end after [`Subject::finish`].
     pub fn until_finish(name: &'static str, turns: usize) -> Self {
         Self {
             name,
@@ -46,7 +46,7 @@ pub trait Subject: Send + Sync + 'static {
     /// A fresh one, about as busy as `turns` says.
     fn new(random: &mut Random, turns: usize) -> Self;
 
-    /// Who does what. If each role is played by [`ACTORS`] at once, every turn comes to its
+    /// Which actor does what. If each role is played by [`ACTORS`] at once, every turn comes to its
     /// end, once it is patient.
     fn roles(&self) -> Vec<Role>;
 

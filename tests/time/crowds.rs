@@ -35,7 +35,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Nobody yet, who are to sleep for so long.
+    /// A crowd of nobody; its fibres will sleep for so long.
     fn new(time: Duration) -> Arc<Self> {
         Arc::new(Self {
             due: Instant::now() + time,

@@ -52,7 +52,7 @@ struct Entry {
 
 /// A command that runs beside others.
 struct Beside {
-    /// Of its step.
+    /// The title of its step.
     title: String,
     /// Waits for its end; returns what it has printed, and how long it took.
     ended: JoinHandle<(io::Result<Output>, Duration)>,

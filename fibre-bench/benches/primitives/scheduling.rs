@@ -84,7 +84,7 @@ fn leave_and_return(coroutines: u64, switches: u64) -> io::Result<Duration> {
     Ok(in_proportion(elapsed, switches, rounds * coroutines))
 }
 
-/// Who runs here.
+/// Asking which fibre or thread the caller is.
 fn identity(criterion: &mut Criterion) -> io::Result<()> {
     let fibres = Workers::fibres(1)?;
     let threads = Workers::Threads(1);

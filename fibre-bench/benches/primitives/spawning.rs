@@ -162,7 +162,7 @@ fn scoping(criterion: &mut Criterion) -> io::Result<()> {
     Ok(())
 }
 
-/// From a thread into a cluster and back.
+/// Spawning from a thread into a cluster, and joining.
 fn spawning_from_outside(criterion: &mut Criterion) -> io::Result<()> {
     let cluster = Cluster::builder().processors(1).build()?;
     let mut group = criterion.benchmark_group("Cluster::spawn");

@@ -86,7 +86,7 @@ impl Permits for fibre::sync::Semaphore {
 struct Count<M, C> {
     /// How many permits there are.
     permits: M,
-    /// There is one more.
+    /// Signalled when there is a permit more.
     brought: C,
 }
 

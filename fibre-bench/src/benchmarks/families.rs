@@ -353,7 +353,7 @@ const WAITS: &[Metric] = &[
     Metric::RATE.read_as(Read::Median),
 ];
 
-/// One that wants a mutex now and then, and fifty that want it always.
+/// A fibre that wants a mutex now and then, and fifty that want it always.
 pub(crate) const WAIT: Family = Family {
     name: "wait",
     about: "How long one fibre waits for a mutex that 50 others take again and again: each works 100 units with it, unlocks, \

@@ -86,7 +86,7 @@ pub(super) fn very_many(run: &mut Run) -> anyhow::Result<()> {
     over_connections(run, "4.9", &counts)
 }
 
-/// Those of the usual numbers of connections that the limit of open files allows.
+/// The usual numbers of connections that the limit of open files allows.
 fn possible(figure: &str, usual: &[usize], run: &mut Run) -> Vec<usize> {
     let most = programs::most_connections();
     let counts = run.plan.connections(usual);

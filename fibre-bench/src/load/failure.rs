@@ -65,7 +65,7 @@ impl Failures {
         self.0[failure as usize] += 1;
     }
 
-    /// All of them.
+    /// The count of all failures.
     pub(super) fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -77,7 +77,7 @@ impl Failures {
         }
     }
 
-    /// Those that happened, by name.
+    /// The failures that happened, by name.
     pub(super) fn by_name(&self) -> BTreeMap<String, u64> {
         let pairs = Failure::ALL.iter().zip(self.0);
         pairs

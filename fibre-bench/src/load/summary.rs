@@ -60,7 +60,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Nothing yet.
+    /// A tally without requests.
     pub(super) fn new() -> io::Result<Self> {
         let latencies = Histogram::new_with_bounds(1, LONGEST, DIGITS);
         Ok(Self {

@@ -51,7 +51,7 @@ pub(crate) trait Stacked: Blocking {
 
 /// A counting semaphore.
 pub(crate) trait Semaphore: Send + Sync + 'static {
-    /// One without permits.
+    /// A semaphore without permits.
     fn empty() -> Self;
     /// Takes a permit, blocking until there is one.
     fn acquire(&self);
@@ -62,7 +62,7 @@ pub(crate) trait Semaphore: Send + Sync + 'static {
 /// A flag under a mutex, with a condition variable on which two players wait
 /// for their turn.
 pub(crate) trait Turns: Send + Sync + 'static {
-    /// With the turn at player `false`.
+    /// A flag that says it is the turn of player `false`.
     fn first() -> Self;
     /// Blocks until it is `player`'s turn and hands the turn over.
     fn take(&self, player: bool);
@@ -70,7 +70,7 @@ pub(crate) trait Turns: Send + Sync + 'static {
 
 /// A mutex around nothing.
 pub(crate) trait Lock: Send + Sync + 'static {
-    /// One that nobody holds.
+    /// A mutex that is free.
     fn free() -> Self;
     /// Locks, runs `section`, unlocks.
     fn locked(&self, section: impl FnOnce());

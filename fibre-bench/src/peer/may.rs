@@ -143,9 +143,9 @@ impl Lock for Mutex<()> {
 
 /// may's general channel, which is unbounded.
 struct MayLine {
-    /// To the other end.
+    /// The way to the other end.
     sender: Sender<u64>,
-    /// From the other end.
+    /// The way from the other end.
     receiver: Receiver<u64>,
 }
 

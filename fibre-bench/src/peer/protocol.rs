@@ -128,7 +128,7 @@ pub(crate) struct Arguments {
     seconds: Option<f64>,
     /// The value of `variant`, if given.
     variant: Option<String>,
-    /// All others.
+    /// All other parameters.
     others: Vec<(String, String)>,
 }
 

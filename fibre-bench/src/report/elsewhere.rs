@@ -8,7 +8,7 @@ struct Elsewhere {
     by: &'static str,
 }
 
-/// All of them.
+/// All figures that other programs measure.
 const ELSEWHERE: &[Elsewhere] = &[Elsewhere {
     figures: "thesis figures 4.10 to 4.18, Memcached",
     by: "`fibre-mcload compare`, see fibre-mcload/README.md",

@@ -39,7 +39,7 @@ pub(crate) struct Measurement {
     pub(crate) benchmark: &'static str,
     /// The case within it.
     pub(crate) case: String,
-    /// Who was measured.
+    /// The subject's name.
     pub(crate) subject: String,
     /// What was measured.
     pub(crate) metric: &'static str,

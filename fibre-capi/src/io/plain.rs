@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, RawFd};
 /// A system call with its arguments, which stay valid while the program's call lasts.
 #[derive(Debug, Clone, Copy)]
 pub struct Plain {
-    /// Which one.
+    /// The number of the call.
     pub number: c_long,
     /// What it takes.
     pub arguments: [usize; 6],

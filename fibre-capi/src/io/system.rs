@@ -55,7 +55,7 @@ pub(crate) use system;
 
 /// What a system call takes.
 pub trait Argument {
-    /// As it is passed.
+    /// The word that is passed to the kernel.
     fn word(self) -> usize;
 }
 

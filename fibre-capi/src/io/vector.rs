@@ -11,9 +11,9 @@ const MOST: usize = 1024;
 /// The buffers of one call.
 #[derive(Debug, Clone, Copy)]
 pub struct Vector {
-    /// The first one.
+    /// The first buffer.
     start: *const libc::iovec,
-    /// How many.
+    /// The number of buffers.
     count: usize,
     /// Bytes in all.
     total: usize,

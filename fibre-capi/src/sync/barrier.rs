@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_uint};
 #[derive(Debug)]
 #[repr(C)]
 pub struct fibre_barrier_t {
-    /// Ours.
+    /// The library's memory.
     words: [u64; 4],
 }
 

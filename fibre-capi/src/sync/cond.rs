@@ -15,7 +15,7 @@ use std::ffi::c_int;
 #[derive(Debug)]
 #[repr(C)]
 pub struct fibre_cond_t {
-    /// Ours.
+    /// The library's memory.
     words: [u64; 6],
 }
 

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 #[derive(Debug)]
 #[repr(C)]
 pub struct fibre_once_t {
-    /// Ours.
+    /// The library's memory.
     word: c_int,
 }
 

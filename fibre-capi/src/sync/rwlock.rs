@@ -14,7 +14,7 @@ use std::ffi::c_int;
 #[derive(Debug)]
 #[repr(C)]
 pub struct fibre_rwlock_t {
-    /// Ours.
+    /// The library's memory.
     words: [u64; 7],
 }
 

@@ -15,7 +15,7 @@ use std::ptr;
 #[derive(Debug)]
 #[repr(C)]
 pub struct fibre_sem_t {
-    /// Ours.
+    /// The library's memory.
     words: [u64; 4],
 }
 

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 #[derive(Debug)]
 #[repr(C)]
 pub struct fibre_spinlock_t {
-    /// Ours.
+    /// The library's memory.
     word: c_int,
 }
 

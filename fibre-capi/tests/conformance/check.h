@@ -34,7 +34,7 @@
 /* How long a program may take, in seconds. */
 #define WATCHDOG 30
 
-/* Who runs the test, for messages. */
+/* What runs the test, for messages. */
 static const char *role = "initial thread";
 
 /* Ends the program with these words. Calls no cancellation point, at which it could end otherwise. */

@@ -1,4 +1,4 @@
-//! Who makes the calls: fibres of the library and threads that are none.
+//! The callers: fibres of the library, and threads that are none.
 
 use fibre_capi::join::fibre_join;
 use fibre_capi::thread::{fibre_create, fibre_self};
@@ -14,16 +14,16 @@ pub const ACTORS: usize = 4;
 /// Something to be done by an actor.
 type Job = Box<dyn FnOnce() + Send>;
 
-/// One of them.
+/// A fibre or thread that does jobs.
 struct Actor {
     jobs: Sender<Job>,
     /// Its handle.
     handle: u64,
-    /// For plain threads.
+    /// The thread, if the actor is a plain one.
     thread: Option<thread::JoinHandle<()>>,
 }
 
-/// All of them.
+/// The actors of a test.
 pub struct Crew(Vec<Actor>);
 
 impl Crew {

@@ -18,7 +18,7 @@ struct Fibre {
     gate: Place<fibre_sem_t>,
 }
 
-/// Those that may be joined, and handles of some that are gone.
+/// The fibres that may be joined, and handles of some that are gone.
 pub struct Fibres {
     there: Vec<Fibre>,
     gone: Vec<u64>,
@@ -32,7 +32,7 @@ unsafe extern "C-unwind" fn wait(gate: *mut c_void) -> *mut c_void {
 }
 
 impl Fibre {
-    /// Another one.
+    /// Creates another fibre.
     fn new() -> Self {
         let gate = Place::<fibre_sem_t>::new();
         let mut handle = 0;
@@ -72,7 +72,7 @@ impl Fibre {
 }
 
 impl Fibres {
-    /// None.
+    /// A list without fibres.
     pub fn new() -> Self {
         Self {
             there: Vec::new(),

@@ -7,7 +7,7 @@ use fibre_capi::key::*;
 use libc::EINVAL;
 use std::ptr;
 
-/// One that has been made.
+/// A key that has been made.
 struct Key {
     number: fibre_key_t,
     /// Each actor's value.
@@ -21,7 +21,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// None.
+    /// A list without keys.
     pub fn new() -> Self {
         Self {
             there: Vec::new(),

@@ -20,7 +20,7 @@ pub const BAD: timespec = timespec {
 pub struct Place<C>(*mut C);
 
 impl<C: 'static> Place<C> {
-    /// Another one.
+    /// A place of zeros.
     pub fn new() -> Self {
         // SAFETY: all zeros is valid for objects of C.
         Self(Box::into_raw(Box::new(unsafe { std::mem::zeroed() })))

@@ -54,7 +54,7 @@ fn tell(stream: &mut TcpStream, request: &str) -> std::io::Result<()> {
     )
 }
 
-/// Whom all fibres ask.
+/// The agent that all fibres ask.
 fn patient() -> Agent {
     agent(Agent::config_builder().timeout_global(Some(SOON)).build())
 }
@@ -153,7 +153,7 @@ fn the_program_gets_from_a_server_over_tls() {
         got.stdout.starts_with(b"100 answers, 100000 bytes"),
         "{got:?}"
     );
-    // Whom nobody trusts.
+    // No client trusts this server.
     assert!(!fetch(&[]).status.success());
     server.program.expect_no_connections();
     server.program.expect_clean_stop();

@@ -174,7 +174,7 @@ impl std::fmt::Debug for Master {
 mod tests {
     use super::*;
 
-    /// One that is never called.
+    /// A poller that hears no call.
     struct Deaf;
 
     impl Called for Deaf {

@@ -22,7 +22,7 @@ pub const USUAL: &str =
 /// How long a server may take to listen.
 const START: Duration = Duration::from_secs(10);
 
-/// From one look to the next.
+/// The time between two looks.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A server that can be started.

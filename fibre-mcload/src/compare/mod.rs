@@ -83,7 +83,7 @@ pub struct Compare {
     quick: bool,
 }
 
-/// Those of the thesis that make a difference with a core for the server.
+/// The variants of the thesis that make a difference with a core for the server.
 const VARIANTS: [&str; 4] = [
     "poller fibre=FIBRE_POLLER=fibre",
     "poller thread=FIBRE_POLLER=thread-loop",

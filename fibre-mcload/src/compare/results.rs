@@ -11,11 +11,11 @@ use super::readings::{Length, Readings};
 /// Everything that was measured.
 #[derive(Serialize, Deserialize)]
 pub struct Results {
-    /// Where.
+    /// The machine on which it was measured.
     pub machine: Machine,
     /// How many cores there were.
     pub cores: usize,
-    /// Whom; the first is who the others are compared with.
+    /// The servers; the others are compared with the first.
     pub servers: Vec<Contestant>,
     /// How long each run took.
     pub length: Length,
@@ -55,7 +55,7 @@ pub enum Better {
 pub struct Comparison {
     /// The median of the ratios.
     pub median: f64,
-    /// The least of them.
+    /// The least ratio.
     pub least: f64,
     /// The greatest of them.
     pub greatest: f64,
@@ -75,7 +75,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// In a word that can be searched for.
+    /// The mark as a word that can be searched for.
     pub fn word(self) -> &'static str {
         match self {
             Self::Reached => "reached",

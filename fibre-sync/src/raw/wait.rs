@@ -50,7 +50,7 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Without a deadline; cancellation is not noticed.
+    /// A wait without a deadline; cancellation is not noticed.
     pub const FOREVER: Self = Self {
         end: Limit::None,
         cancellable: false,

@@ -69,7 +69,7 @@ impl Setting {
         }
     }
 
-    /// As the head of a column says it.
+    /// The setting as the head of a column says it.
     pub(crate) fn title(self) -> String {
         match self {
             Self::System => "system".into(),

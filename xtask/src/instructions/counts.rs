@@ -11,11 +11,11 @@ pub(crate) const NEGLIGIBLE: f64 = 0.5;
 /// Instructions for one operation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Counts {
-    /// Of all functions written in Rust.
+    /// The count of all functions written in Rust.
     pub(crate) rust: f64,
-    /// Of all others: libc, and some assembler.
+    /// The count of all others: libc, and some assembler.
     pub(crate) libc: f64,
-    /// By function and origin, those that are not negligible.
+    /// The counts by function and origin that are not negligible.
     pub(crate) functions: BTreeMap<String, f64>,
 }
 

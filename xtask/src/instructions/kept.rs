@@ -37,9 +37,9 @@ const HEADING: &str = "\
 /// By which share counts may exceed the kept ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Tolerance {
-    /// Those of Rust code.
+    /// The share for Rust code.
     pub(crate) rust: f64,
-    /// Those of libc.
+    /// The share for libc.
     pub(crate) libc: f64,
 }
 

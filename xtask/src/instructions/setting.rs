@@ -50,7 +50,7 @@ impl Setting {
         Ok(Self(values))
     }
 
-    /// As it is written to the file of counts.
+    /// The table that is written to the file of counts.
     pub(crate) fn to_table(&self) -> Table {
         let values = self.0.iter().map(|value| Value::from(value.as_str()));
         KEYS.iter()

@@ -49,7 +49,7 @@ impl Verdict {
         }
     }
 
-    /// In a table.
+    /// The verdict as a word of a table.
     fn text(self) -> &'static str {
         match self {
             Self::Same => "ok",

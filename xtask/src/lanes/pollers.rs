@@ -13,7 +13,7 @@ use clap::Args;
 use crate::steps::Steps;
 use crate::workspace::cargo;
 
-/// All of them.
+/// All pollers.
 const POLLERS: [&str; 7] = [
     "processors",
     "shared",

@@ -34,7 +34,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Those of earlier runs.
+    /// Reads the results of earlier runs.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).unwrap_or_default();
         let mut known = HashMap::new();

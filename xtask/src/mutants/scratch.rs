@@ -42,7 +42,7 @@ pub(crate) struct File {
     pub(crate) keys: Vec<String>,
     /// The number of the first one.
     pub(crate) first: usize,
-    /// Those that do not compile.
+    /// The mutants that do not compile.
     pub(crate) out: BTreeSet<usize>,
 }
 

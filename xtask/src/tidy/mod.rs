@@ -14,6 +14,7 @@
 //! * [`configuration`]: every environment variable stands in the table of docs/CONFIGURATION.md.
 //! * [`decisions`]: the index of docs/decisions lists each record once, as that calls itself.
 //! * [`faults`]: the files and tests that docs/FAULTS.md names exist, and each row has a test.
+//! * [`prose`]: sentences name their actor, and lines of documentation what they are about.
 //! * [`commits`]: the shape of commit subjects.
 
 mod arrows;
@@ -27,6 +28,7 @@ mod mentions;
 mod modules;
 mod page;
 mod pasted;
+mod prose;
 mod rooms;
 pub(crate) mod source;
 mod vocabulary;
@@ -61,6 +63,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
     ));
     violations.extend(faults::check(&sources, &read(workspace, faults::PATH)));
     violations.extend(pasted::check(&sources));
+    violations.extend(prose::openings(&prose::read_all(workspace.root())?));
+    violations.extend(prose::headless(&sources));
     let records = decisions::read_all(&workspace.root().join(decisions::FOLDER))?;
     violations.extend(decisions::check(
         &records,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use proc_macro2::{Span, TokenStream, TokenTree};
@@ -120,18 +120,24 @@ impl Source {
 /// Parses all Rust files below the root, in the order of their paths.
 pub(crate) fn read_all(root: &Path) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
-    let walk = WalkDir::new(root).sort_by_file_name().into_iter();
-    for entry in walk.filter_entry(|entry| entry.depth() == 0 || is_ours(entry)) {
-        let entry = entry?;
-        let path = entry.path();
+    for path in walk(root) {
+        let path = path?;
         if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(path)
+            let text = fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
             let path = path.strip_prefix(root)?.to_string_lossy();
             sources.push(Source::parse(&path, &text)?);
         }
     }
     Ok(sources)
+}
+
+/// All files of ours below the root, in the order of their paths.
+pub(crate) fn walk(root: &Path) -> impl Iterator<Item = walkdir::Result<PathBuf>> {
+    let walk = WalkDir::new(root).sort_by_file_name().into_iter();
+    let ours = walk.filter_entry(|entry| entry.depth() == 0 || is_ours(entry));
+    let files = ours.filter(|entry| !entry.as_ref().is_ok_and(|e| e.file_type().is_dir()));
+    files.map(|entry| entry.map(DirEntry::into_path))
 }
 
 /// Neither a hidden folder nor a build directory.

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Who takes part, and what they do.
+/// The workers that compete, and what they do.
 pub struct Contest<'a, O> {
     /// What runs them.
     workers: &'a Workers,
@@ -38,7 +38,7 @@ struct Course {
 pub struct Shares {
     /// The operations of each participant.
     pub counts: Vec<u64>,
-    /// From the first one's beginning to the end for all. Who has not run since learns
+    /// From the first one's beginning to the end for all. A worker that has not run since learns
     /// of the end later, and does nothing more.
     pub elapsed: Duration,
 }

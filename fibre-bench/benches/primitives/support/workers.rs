@@ -1,4 +1,4 @@
-//! Who runs the loops: fibres of a cluster made for the benchmark, or threads pinned to as
+//! What runs the loops: fibres of a cluster made for the benchmark, or threads pinned to as
 //! many cores as the fibres have processors.
 //!
 //! Pinning makes the comparison fair in both directions. On one core threads have to be

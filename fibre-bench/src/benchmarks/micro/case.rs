@@ -81,7 +81,7 @@ pub(crate) enum From {
     Ideal,
 }
 
-/// Who takes part in a case of C programs.
+/// The subjects of a case of C programs.
 const IN_C: &[&str] = &[OURS_IN_C, "c-pthread", OURS, "fibre, moving"];
 
 /// Fewest repetitions over one and over more processors.
@@ -186,7 +186,7 @@ impl Case {
         }
     }
 
-    /// Who is measured.
+    /// The peers that are measured.
     pub(super) fn subjects(&self, peers: &[Peer], plan: &Plan) -> Vec<Peer> {
         let variants = if self.variants { usize::MAX } else { 1 };
         peers

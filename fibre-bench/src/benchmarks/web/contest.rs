@@ -12,7 +12,7 @@ use crate::report::format::{self, figure, percent, ratio};
 use crate::report::{Better, Goal, Measurement, OURS, Read, Report};
 use crate::servers::ServerProgram;
 
-/// Who the others are compared with.
+/// The server that the others are compared with.
 pub(super) const LIMIT: &str = "epoll";
 
 /// Seconds of the run under strace.
@@ -24,7 +24,7 @@ pub(super) struct Contest {
     pub(super) case: String,
     pub(super) setting: Setting,
     pub(super) repetitions: usize,
-    /// Who takes part.
+    /// The servers that compete.
     pub(super) servers: Vec<ServerProgram>,
     /// Whether system calls are counted.
     pub(super) is_traced: bool,

@@ -357,7 +357,7 @@ impl Loop<'_> {
         }
         match connection.receiving {
             Receiving::No if !connection.closing && !is_full => self.receive(index),
-            // Who is told of readiness reads when there is room.
+            // A connection that is told of readiness reads when there is room.
             Receiving::Ordered
                 if connection.closing || (is_full && receive == Receive::Multishot) =>
             {

@@ -121,7 +121,7 @@ pub(crate) struct Visits {
 }
 
 impl Visits {
-    /// Nothing yet.
+    /// Visits of which none has begun.
     pub(crate) fn begin() -> Self {
         Self {
             waits: Vec::new(),

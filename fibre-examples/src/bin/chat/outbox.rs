@@ -70,7 +70,7 @@ pub(crate) struct Desk<'c> {
 }
 
 impl<'c> Desk<'c> {
-    /// For a client.
+    /// A desk that writes to this client.
     pub(crate) fn new(stream: &'c TcpStream, outbox: Sender<Bytes>, timeout: Duration) -> Self {
         Self {
             stream,

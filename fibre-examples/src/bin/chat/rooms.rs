@@ -1,4 +1,4 @@
-//! Who hears whom.
+//! The rooms of the chat, and which clients hear each other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ pub(crate) struct Rooms {
     rooms: Mutex<HashMap<String, Arc<Room>>>,
 }
 
-/// Those who hear each other.
+/// Clients that hear each other.
 #[derive(Default)]
 struct Room {
     /// The members by the number of the connection.
     members: Mutex<HashMap<u64, Member>>,
 }
 
-/// One who is in a room.
+/// A client that is in a room.
 struct Member {
     /// How frames get to it.
     outbox: Sender<Bytes>,

@@ -26,7 +26,7 @@ const ECHO: &str = "/echo";
 
 /// What all connections share.
 pub(crate) struct Service {
-    /// Who hears whom.
+    /// The rooms, which say which clients hear each other.
     rooms: Rooms,
     /// Sizes of buffers and messages.
     config: WebSocketConfig,
@@ -43,7 +43,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Without clients.
+    /// A service without clients.
     pub(crate) fn new(limits: &Limits, max_message: usize, outbox: usize) -> Self {
         Self {
             rooms: Rooms::default(),
@@ -100,7 +100,7 @@ impl Service {
         };
         let desk = Desk::new(stream, outbox.clone(), self.idle_timeout);
         let accepted = accept_hdr_with_config(desk, note_path, Some(self.config));
-        // Who is no WebSocket client has been told so, or is gone.
+        // A client that speaks no WebSocket has been told so, or is gone.
         let Ok(mut socket) = accepted else { return };
         stream.set_read_deadline(None);
         let place = (path != ECHO).then(|| self.rooms.enter(&path, link, outbox.clone()));

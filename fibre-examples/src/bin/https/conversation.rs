@@ -42,7 +42,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// For connections that use this identity and these limits.
+    /// A service for connections that use this identity and these limits.
     pub(crate) fn new(
         config: Arc<ServerConfig>,
         idle_timeout: Duration,

@@ -28,14 +28,14 @@ pub(crate) enum Manner {
 pub(crate) struct Load {
     /// Where the server listens.
     address: SocketAddr,
-    /// Whom to trust.
+    /// The certificate that clients trust.
     config: Arc<ClientConfig>,
     /// How connections are used.
     manner: Manner,
 }
 
 impl Load {
-    /// For a server with this certificate.
+    /// A load for a server with this certificate.
     pub(crate) fn new(
         address: SocketAddr,
         certificate: &CertificateDer<'static>,

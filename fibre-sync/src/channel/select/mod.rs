@@ -203,7 +203,7 @@ impl<'a> Select<'a> {
         choose(&mut ready, limit)
     }
 
-    /// Those that are not left out, ready for another selection.
+    /// The arms that are not left out, ready for another selection.
     fn ready(&mut self) -> Vec<&dyn Arm> {
         self.arms.iter().for_each(|arm| arm.reset());
         let arms = self.arms.iter().map(|arm| &**arm as &dyn Arm);
