@@ -88,7 +88,7 @@
 
 pub use fibre_core::{
     BlockingPool, BlockingPoolBuilder, Builder, Cluster, ClusterBuilder, JoinHandle, QueueKind,
-    Result, Scope, ScopedJoinHandle, StackError, UnknownQueueKind, blocking, blocking_visit,
+    Result, Scope, ScopedJoinHandle, StackError, UnknownChoice, blocking, blocking_visit,
     default_processors, id, in_fibre, is_forked_child, name, scope, sleep, sleep_until, spawn,
     spawn_thread, take_signals_of_program, unblock_signals, yield_now,
 };
@@ -110,9 +110,7 @@ pub use fibre_core::{WaitKind, WaitObject, Waiting, waits};
 
 pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, stack_used};
 
-pub use fibre_core::{
-    Placement, Priority, StealOrder, Stealing, UnknownPolicy, migrate_to, spawn_now,
-};
+pub use fibre_core::{Placement, Priority, StealOrder, Stealing, migrate_to, spawn_now};
 
 /// The machine: its CPUs, the caches they share, and the memory next to them.
 pub mod topology {

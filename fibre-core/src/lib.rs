@@ -10,6 +10,7 @@
 //!
 //! | folder | what it is |
 //! |---|---|
+//! | `choice` | enums whose values have names |
 //! | `sys` | this thread's processor; forked children; signal masks; standard error |
 //! | `sync` | atomics and the futex, real or loom's; a short lock; looking at what others own |
 //! | `stack` | stacks, and a computation on a stack of its own |
@@ -32,6 +33,7 @@
 #[cfg(not(loom))]
 mod api;
 mod blocking;
+mod choice;
 #[cfg(not(loom))]
 mod cluster;
 #[cfg(not(loom))]
@@ -139,7 +141,7 @@ pub use self::{
         Cluster, ClusterBuilder, PauseError, Paused, StopError, StuckProcessor, Waiting,
         migrate_to, waits,
     },
-    config::policy::{Placement, Priority, StealOrder, Stealing, UnknownPolicy},
+    config::policy::{Placement, Priority, StealOrder, Stealing},
     config::settings::default_processors,
     fibre::local_table::{Destructor, Key},
     park::big_stack::on_big_stack,
@@ -149,7 +151,7 @@ pub use self::{
     park::stack_use::stack_used,
     park::{sleep, sleep_until, yield_now},
     processor::in_fibre,
-    queue::{QueueKind, UnknownQueueKind},
+    queue::QueueKind,
     scheduler::domain::LeftFibre,
     spawn::join::{JoinHandle, JoinOnDrop, Result},
     spawn::task::{Abandoned, SpawnError},
@@ -160,6 +162,7 @@ pub use self::{
     },
 };
 pub use self::{
+    choice::UnknownChoice,
     wait::cancelled::{Cancelled, is_cancelled_error},
     wait::wait_object::{WaitKind, WaitObject},
 };

@@ -5,11 +5,12 @@
 //! their durations is printed either way.
 //!
 //! [`steps`] runs commands and keeps the account, [`workspace`] knows where things lie, [`lanes`]
-//! holds one file per task, [`pairs`] chooses combinations to test, [`conformance`] runs C
-//! programs, [`symbols`] takes what debuggers need out of libraries, [`tidy`] holds the source
-//! rules that no compiler checks, [`mutants`] what makes mistakes on purpose, and [`instructions`]
-//! what the gate on instruction counts is made of.
+//! holds one file per task, [`choices`] reads what values a choice has, [`pairs`] chooses
+//! combinations to test, [`conformance`] runs C programs, [`symbols`] takes what debuggers need out
+//! of libraries, [`tidy`] holds the source rules that no compiler checks, [`mutants`] what makes
+//! mistakes on purpose, and [`instructions`] what the gate on instruction counts is made of.
 
+mod choices;
 mod conformance;
 mod instructions;
 mod lanes;
@@ -89,7 +90,7 @@ impl Task {
             Self::Mutants(options) => lanes::mutants::run(workspace, steps, options),
             Self::Sanitize => sanitize::run(workspace, steps),
             Self::Stress(options) => stress::run(steps, options),
-            Self::Policies(options) => policies::run(steps, options),
+            Self::Policies(options) => policies::run(workspace, steps, options),
             Self::Pollers(options) => pollers::run(steps, options),
             Self::Bench(options) => bench::run(steps, options),
             Self::Instructions(options) => lanes::instructions::run(workspace, steps, options),

@@ -9,6 +9,7 @@
 //! A name that begins as ours do and is none of them is probably misspelt. That is reported once,
 //! and is no error, as programs may have such variables of their own.
 
+use crate::choice::{NamedChoice, Names};
 use crate::config::policy::{Placement, StealOrder, Stealing};
 use crate::config::settings::{Moves, ProcessorCount, SpareCount, StackBytes, ZeroOrOne};
 use crate::queue::QueueKind;
@@ -32,14 +33,30 @@ const OF_TESTS: &str = "TEST_";
 struct Variable {
     /// The variable's name.
     name: &'static str,
-    /// Its possible values, in words.
-    wanted: &'static str,
+    wanted: Wanted,
     /// Whether a text is a possible value.
     accepts: fn(&str) -> bool,
 }
 
+/// The possible values of a variable.
+enum Wanted {
+    /// In words.
+    Words(&'static str),
+    /// One of some.
+    Names(Names),
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Words(words) => f.write_str(words),
+            Self::Names(names) => names.fmt(f),
+        }
+    }
+}
+
 /// A variable whose values are those of a type.
-const fn of<T: FromStr>(name: &'static str, wanted: &'static str) -> Variable {
+const fn of<T: FromStr>(name: &'static str, wanted: Wanted) -> Variable {
     Variable {
         name,
         wanted,
@@ -47,55 +64,59 @@ const fn of<T: FromStr>(name: &'static str, wanted: &'static str) -> Variable {
     }
 }
 
+/// A variable whose values are those of a type, in these words.
+const fn number<T: FromStr>(name: &'static str, wanted: &'static str) -> Variable {
+    of::<T>(name, Wanted::Words(wanted))
+}
+
+/// A variable that names a value of a choice.
+const fn choice<T: NamedChoice>(name: &'static str) -> Variable {
+    of::<T>(name, Wanted::Names(T::NAMES))
+}
+
 /// A variable that is 0 or 1.
 const fn switch(name: &'static str) -> Variable {
-    of::<ZeroOrOne>(name, "0 or 1")
+    number::<ZeroOrOne>(name, "0 or 1")
 }
 
 /// A variable that means something to tests and tools only.
 const fn foreign(name: &'static str) -> Variable {
     Variable {
         name,
-        wanted: "anything",
+        wanted: Wanted::Words("anything"),
         accepts: |_| true,
     }
 }
 
 /// All variables, as in docs/CONFIGURATION.md.
 static VARIABLES: &[Variable] = &[
-    of::<ProcessorCount>("FIBRE_PROCESSORS", "a number from 1 to 65534"),
-    of::<ProcessorCount>("FIBRE_MAX_PROCESSORS", "a number from 1 to 65534"),
-    of::<SpareCount>("FIBRE_MAX_SPARE", "a number from 0 to 1024"),
+    number::<ProcessorCount>("FIBRE_PROCESSORS", "a number from 1 to 65534"),
+    number::<ProcessorCount>("FIBRE_MAX_PROCESSORS", "a number from 1 to 65534"),
+    number::<SpareCount>("FIBRE_MAX_SPARE", "a number from 0 to 1024"),
     Variable {
         name: "FIBRE_PIN",
-        wanted: "none, each, or sets of CPUs as in 0-3;4-7",
+        wanted: Wanted::Words("none, each, or sets of CPUs as in 0-3;4-7"),
         accepts: |text| match text.parse() {
             Ok(Pinning::Sets(sets)) => !sets.iter().any(CpuSet::is_empty),
             parsed => parsed.is_ok(),
         },
     },
-    of::<StackBytes>("FIBRE_STACK_SIZE", "a number of bytes, 2^46 at most"),
-    of::<NonZeroUsize>("FIBRE_MAX_FIBRES", "a positive number"),
+    number::<StackBytes>("FIBRE_STACK_SIZE", "a number of bytes, 2^46 at most"),
+    number::<NonZeroUsize>("FIBRE_MAX_FIBRES", "a positive number"),
     switch("FIBRE_WIPE_STACKS"),
-    of::<QueueKind>("FIBRE_QUEUE", "nemesis, stub or locked"),
-    of::<Placement>("FIBRE_PLACEMENT", "push, staging or local"),
+    choice::<QueueKind>("FIBRE_QUEUE"),
+    choice::<Placement>("FIBRE_PLACEMENT"),
     switch("FIBRE_SHARING"),
-    of::<StealOrder>(
-        "FIBRE_STEAL_ORDER",
-        "longest-busy, ring, random, topology or never",
-    ),
-    of::<Stealing>(
-        "FIBRE_STEALING",
-        "transient, or sticky:N with N the shortest queue to keep fibres from",
-    ),
-    of::<Moves>("FIBRE_MOVES", "never, stolen or forced"),
-    of::<u64>("FIBRE_SPIN", "a number of microseconds"),
-    of::<u64>("FIBRE_SLICE", "a number of microseconds"),
-    of::<u64>("FIBRE_SEED", "a number"),
+    choice::<StealOrder>("FIBRE_STEAL_ORDER"),
+    of::<Stealing>("FIBRE_STEALING", Wanted::Names(Stealing::FORMS)),
+    choice::<Moves>("FIBRE_MOVES"),
+    number::<u64>("FIBRE_SPIN", "a number of microseconds"),
+    number::<u64>("FIBRE_SLICE", "a number of microseconds"),
+    number::<u64>("FIBRE_SEED", "a number"),
     Variable {
         name: "FIBRE_POLLER",
         // fibre-io has a test that these are its pollers.
-        wanted: POLLERS,
+        wanted: Wanted::Words(POLLERS),
         accepts: |text| {
             let mut names = POLLERS
                 .split([',', ' '])
@@ -108,11 +129,11 @@ static VARIABLES: &[Variable] = &[
     switch("FIBRE_BATCHED_UNBLOCKING"),
     Variable {
         name: "FIBRE_GUARD",
-        wanted: GUARD_PROTECT,
+        wanted: Wanted::Words(GUARD_PROTECT),
         accepts: |text| text == GUARD_PROTECT,
     },
-    of::<NonZeroUsize>("FIBRE_BLOCKING_THREADS", "a positive number"),
-    of::<u64>("FIBRE_BLOCKING_IDLE", "a number of milliseconds"),
+    number::<NonZeroUsize>("FIBRE_BLOCKING_THREADS", "a positive number"),
+    number::<u64>("FIBRE_BLOCKING_IDLE", "a number of milliseconds"),
     switch("FIBRE_MAIN"),
     switch("FIBRE_LOCK_PROFILE"),
     switch("FIBRE_WAIT_TIMES"),

@@ -4,6 +4,7 @@
 //! for; from then on the values are fixed. A variable that is set to nonsense counts as not set
 //! here, and is an error of the cluster (see `environment`).
 
+use crate::choice::named_choice;
 use crate::config::policy::{Placement, StealOrder, Stealing};
 use crate::queue::QueueKind;
 use crate::stack::{DEFAULT_STACK_SIZE, round_size};
@@ -117,34 +118,24 @@ impl Settings {
     }
 }
 
-/// How started fibres move in a cluster whose builder has allowed it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moves {
-    /// They do not move.
-    Never,
-    /// They move when others steal them.
-    Stolen,
-    /// They move at each wake-up.
-    Forced,
+named_choice! {
+    /// How started fibres move in a cluster whose builder has allowed it.
+    #[derive(Default)]
+    pub enum Moves, "a way to move" {
+        /// They do not move.
+        Never = "never",
+        /// They move when others steal them.
+        #[default]
+        Stolen = "stolen",
+        /// They move at each wake-up.
+        Forced = "forced",
+    }
 }
 
 impl Moves {
     /// The value that the environment asks for.
     pub fn from_environment() -> Self {
-        variable("FIBRE_MOVES").unwrap_or(Self::Stolen)
-    }
-}
-
-impl FromStr for Moves {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "never" => Ok(Self::Never),
-            "stolen" => Ok(Self::Stolen),
-            "forced" => Ok(Self::Forced),
-            _ => Err(()),
-        }
+        variable("FIBRE_MOVES").unwrap_or_default()
     }
 }
 

@@ -56,7 +56,7 @@ pub use by_priority::LogicalQueue;
 #[cfg(loom)]
 pub use consumer::ConsumerLock;
 pub use fifo::Fifo;
-pub use kind::{QueueKind, UnknownQueueKind};
+pub use kind::QueueKind;
 pub use link::{LEVELS, Level, Link};
 pub use mpsc::BasicQueue;
 #[cfg(loom)]

@@ -46,7 +46,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     header::check(workspace, steps)?;
     package::run(workspace, steps)?;
     c::run(workspace, steps, &c::Options::default())?;
-    policies::run(steps, &policies::Options::default())?;
+    policies::run(workspace, steps, &policies::Options::default())?;
     pollers::run(steps, &pollers::Options::default())?;
     loom::run(workspace, steps, &loom::Options::default())?;
     sanitize::run(workspace, steps)?;

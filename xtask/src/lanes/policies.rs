@@ -11,18 +11,16 @@ use std::process::Command;
 use anyhow::Result;
 use clap::Args;
 
+use crate::choices::{self, Choice};
 use crate::pairs;
 use crate::steps::Steps;
-use crate::workspace::cargo;
+use crate::workspace::{Workspace, cargo};
 
-/// Variables and the values they take. The first value is the default.
-const CHOICES: &[(&str, &[&str])] = &[
-    ("FIBRE_QUEUE", &["nemesis", "stub", "locked"]),
-    ("FIBRE_PLACEMENT", &["push", "staging", "local"]),
-    (
-        "FIBRE_STEAL_ORDER",
-        &["longest-busy", "ring", "random", "topology", "never"],
-    ),
+/// The choices that are enums, all of whose values are tried.
+const CHOICES: [&Choice; 3] = [&choices::QUEUE, &choices::PLACEMENT, &choices::STEAL_ORDER];
+
+/// Other variables, and the values that are tried.
+const OTHERS: &[(&str, &[&str])] = &[
     ("FIBRE_STEALING", &["transient", "sticky:4"]),
     ("FIBRE_SHARING", &["0", "1"]),
     ("FIBRE_SPIN", &["20", "0"]),
@@ -63,8 +61,9 @@ pub(crate) struct Options {
 }
 
 /// Runs the lane.
-pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
-    let counts: Vec<usize> = CHOICES.iter().map(|(_, values)| values.len()).collect();
+pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
+    let variables = variables(workspace)?;
+    let counts: Vec<usize> = variables.iter().map(|(_, values)| values.len()).collect();
     let rows = if options.all {
         pairs::all(&counts)
     } else {
@@ -77,10 +76,24 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         .filter(|(row, _)| options.row.is_none_or(|only| only == row + 1))
         .map(|(row, values)| {
             let title = format!("policies: {} of {of}", row + 1);
-            (title, suite(values, options))
+            (title, suite(&variables, values, options))
         });
     build(steps)?;
     steps.run_tests_side_by_side(chosen, options.arguments.is_empty())
+}
+
+/// A variable, and the values that are tried.
+type Variable = (&'static str, Vec<String>);
+
+/// All variables. The first value of each is the default.
+fn variables(workspace: &Workspace) -> Result<Vec<Variable>> {
+    let choices = CHOICES.iter();
+    let choices = choices.map(|choice| Ok((choice.variable, choice.names(workspace.root())?)));
+    let others = OTHERS.iter().map(|(variable, values)| {
+        let values = values.iter().map(ToString::to_string).collect();
+        Ok((*variable, values))
+    });
+    choices.chain(others).collect()
 }
 
 /// Builds the suites, so that rows are only run.
@@ -100,10 +113,10 @@ fn tests() -> Command {
 }
 
 /// The command that runs the suites with these values.
-fn suite(values: &[usize], options: &Options) -> Command {
+fn suite(variables: &[Variable], values: &[usize], options: &Options) -> Command {
     let mut command = tests();
-    for ((name, names), &value) in CHOICES.iter().zip(values) {
-        command.env(name, names[value]);
+    for ((name, names), &value) in variables.iter().zip(values) {
+        command.env(name, &names[value]);
     }
     command.env("FIBRE_STRESS_SECONDS", options.seconds.max(1).to_string());
     command.arg("--").args(&options.arguments);

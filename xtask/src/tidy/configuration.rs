@@ -1,5 +1,6 @@
 //! Every environment variable stands in the table of docs/CONFIGURATION.md, and everything in the
-//! table stands in some source file.
+//! table stands in some source file. The row of a choice lists the names that the sources give its
+//! values.
 
 use std::collections::BTreeSet;
 
@@ -36,6 +37,22 @@ pub(crate) fn check(sources: &[Source], document: &str) -> Vec<Violation> {
     violations
 }
 
+/// Compares the row of a choice with the names of its values.
+pub(crate) fn check_row(variable: &str, names: &[String], document: &str) -> Option<Violation> {
+    let head = format!("| `{variable}` |");
+    let rows = document.lines().enumerate();
+    let row = rows.into_iter().find(|(_, line)| line.starts_with(&head));
+    let (line, told) = row.map_or((0, ""), |(index, row)| {
+        (index + 1, row.split('|').nth(2).unwrap_or_default())
+    });
+    let values = told.split(',').map(|value| value.trim().trim_matches('`'));
+    (!values.eq(names)).then(|| Violation {
+        place: PATH.into(),
+        line,
+        text: format!("`{variable}` is one of {}", names.join(", ")),
+    })
+}
+
 /// The names in a text: the prefix with something behind it.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let ends = |c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
@@ -59,6 +76,20 @@ mod tests {
     #[test]
     fn a_table_with_all_names_passes() {
         assert!(check(&sources(), "| `FIBRE_SPEED` | 1 |\n").is_empty());
+    }
+
+    #[test]
+    fn a_row_that_lacks_a_value_fails() {
+        let wrong = |row| check_row("FIBRE_SPEED", &["low".into(), "high".into()], row);
+        assert!(wrong("| `FIBRE_SPEED` | `low`, `high` | `low` |\n").is_none());
+        assert_eq!(
+            wrong("\n| `FIBRE_SPEED` | `low` | `low` |\n").unwrap().line,
+            2
+        );
+        assert_eq!(
+            wrong("| `FIBRE_COLOUR` | `low`, `high` |\n").unwrap().line,
+            0
+        );
     }
 
     #[test]

@@ -11,7 +11,8 @@
 //!   [`mentions`] what one module names. [`rooms`]: none between the folders of a crate either.
 //! * [`maps`]: the lists of modules in the stories are complete and in order.
 //! * [`pasted`]: examples in the documentation say what users can paste.
-//! * [`configuration`]: every environment variable stands in the table of docs/CONFIGURATION.md.
+//! * [`configuration`]: every environment variable stands in the table of docs/CONFIGURATION.md,
+//!   a choice with the names of all its values.
 //! * [`decisions`]: the index of docs/decisions lists each record once, as that calls itself.
 //! * [`faults`]: the files and tests that docs/FAULTS.md names exist, and each row has a test.
 //! * [`prose`]: sentences name their actor, and lines of documentation what they are about.
@@ -37,6 +38,7 @@ use std::fs;
 
 use anyhow::{Result, bail};
 
+use crate::choices;
 use crate::workspace::Workspace;
 use arrows::Package;
 use rooms::Rooms;
@@ -57,10 +59,12 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
         &sources,
         &read(workspace, vocabulary::ERRNO_ALLOWED),
     ));
-    violations.extend(configuration::check(
-        &sources,
-        &read(workspace, configuration::PATH),
-    ));
+    let document = read(workspace, configuration::PATH);
+    violations.extend(configuration::check(&sources, &document));
+    for choice in choices::ALL {
+        let names = choice.names(workspace.root())?;
+        violations.extend(configuration::check_row(choice.variable, &names, &document));
+    }
     violations.extend(faults::check(&sources, &read(workspace, faults::PATH)));
     violations.extend(pasted::check(&sources));
     violations.extend(prose::openings(&prose::read_all(workspace.root())?));

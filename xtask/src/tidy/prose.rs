@@ -1,8 +1,8 @@
 //! The English of comments and pages, as far as a program can judge it: a sentence names its actor,
 //! and a line of documentation says of what it speaks.
 //!
-//! * [`openings`]: no sentence opens with a relative "Who": the reader looks for its verb. Questions
-//!   may. This holds for Rust, C and Markdown; code in backticks and fences is no prose.
+//! * [`openings`]: no sentence opens with a relative `Who`: the reader looks for its verb. A
+//!   question may. This holds for Rust, C and Markdown; code in backticks and fences is no prose.
 //! * [`headless`]: the only line of an item's or a field's documentation has a word of its own. So
 //!   it neither consists of pronouns and the like ("One more."), nor opens with a preposition
 //!   ("Of its step."), nor hangs on a pronoun ("Those that found none."). Variants are left alone,
@@ -129,7 +129,7 @@ fn without_code(line: &str) -> String {
     prose.map(|(_, part)| part).collect()
 }
 
-/// No sentence opens with "Who" or "Whom", unless it asks.
+/// No sentence opens with `Who` or `Whom`, unless it asks.
 pub(crate) fn openings(pages: &[Page]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for page in pages {
@@ -346,7 +346,6 @@ mod tests {
             "Its id.",
             "How many there are.",
             "In which settings to run.",
-            "At most one of these.",
             "One of the signals, if one has come.",
             "In debug builds, panics if the caller has the mutex.",
             "See [`Other`].",
