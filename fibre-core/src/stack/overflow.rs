@@ -77,9 +77,13 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         && address < slab.guard(index).start + GUARD_SIZE
         && let Some(informant) = OVERFLOW_HOOK.get()
     {
-        report(informant, slab.owner(index), slab.stack_size());
-        // SAFETY: aborting is allowed in a signal handler.
-        unsafe { libc::abort() };
+        // SAFETY: the fibre that has come to the guard is on a stack of this slab, which so stays
+        // (invariant 1 of slabs). If the address was a stray one, the mapping may go, and then the
+        // process ends by the fault of this read. Aborting is allowed in a signal handler.
+        unsafe {
+            report(informant, slab.owner(index), slab.stack_size());
+            libc::abort();
+        }
     }
     pass_on(signal, info, context);
 }

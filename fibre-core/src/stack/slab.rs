@@ -11,6 +11,12 @@
 //! acquire; a walker that meets a mapping on its way out reads an address that is not in use.
 //! Everything else of a record is changed under its class' lock ([`super::pool`]) and needs no
 //! order of its own.
+//!
+//! # Invariants
+//!
+//! 1. A mapping is given up only under its class' lock, and only while the pool has all of its
+//!    stacks. So it stays for a caller that holds the lock, and as long as one of its stacks is
+//!    outside of the pool.
 
 use super::size::{GUARD_SIZE, PAGE, class_size};
 use super::system::Piece;
@@ -160,10 +166,16 @@ impl Slab {
 
     /// The fibre that is on a stack; null for none. A hint, unless the caller knows that the stack
     /// stays as it is. Touches the stack's top page.
-    pub(super) fn owner(&self, index: usize) -> *const () {
+    ///
+    /// # Safety
+    ///
+    /// The mapping exists and stays meanwhile (invariant 1). The overflow report, which cannot take
+    /// a lock, may do without that: if the mapping goes, the read faults, and the report ends in
+    /// the way that it was about to end the process.
+    pub(super) unsafe fn owner(&self, index: usize) -> *const () {
         let base = self.base(index);
-        // SAFETY: the word above the base lies in the slab and is an atomic for all its users;
-        // slabs are given up only under the class' lock, or by nobody who can be asked.
+        // SAFETY: the caller keeps the mapping, in which the word above the base lies. That is an
+        // atomic for all its users.
         unsafe { (*ptr::with_exposed_provenance::<AtomicPtr<()>>(base)).load(Ordering::Relaxed) }
     }
 }

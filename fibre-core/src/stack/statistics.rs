@@ -75,14 +75,15 @@ fn look_at(class: usize) -> StackClass {
 }
 
 impl StackClass {
-    /// Counts a stack that the pool does not have.
+    /// Counts a stack that the pool does not have. The caller holds the lock of the slab's class.
     fn add(&mut self, slab: &'static Slab, index: usize) {
         // The value serves only to find where the stack lies.
         let stack: Stack = slab.stack(index);
         let (depth, resident) = pages::depth_and_residence(stack.guard().end, stack.base().get());
         self.resident += resident;
         self.deepest = self.deepest.max(depth);
-        if slab.owner(index).is_null() {
+        // SAFETY: the mapping stays under the lock of its class (invariant 1 of slabs).
+        if unsafe { slab.owner(index) }.is_null() {
             self.cached += usize::from(resident > 0);
         } else {
             self.in_use += 1;
