@@ -38,6 +38,23 @@ fn spare_processors_become_regular_ones() {
     }
 }
 
+/// Spare processors that were asked for have room of their own.
+#[test]
+fn a_cluster_that_has_grown_to_its_most_has_those_that_were_chosen() {
+    for moves in [true, false] {
+        watched(|| {
+            let builder = builder(1, moves).name("full").max_processors(2);
+            let cluster = builder.max_spare_processors(3).build().unwrap();
+            meet(&cluster, 2);
+            assert_eq!(cluster.add_processors(1).unwrap(), 2);
+            assert!(cluster.add_processors(1).is_err());
+            meet(&cluster, 5);
+            assert_eq!((cluster.processors(), threads("full")), (2, 5));
+            cluster.stop();
+        });
+    }
+}
+
 /// Those that are kept themselves, too.
 #[test]
 fn a_cluster_grows_while_all_are_kept() {

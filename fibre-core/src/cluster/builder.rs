@@ -51,7 +51,8 @@ impl ClusterBuilder {
     /// How many processors there may be once some have been added to the running cluster.
     /// Default: 64, or the environment variable `FIBRE_MAX_PROCESSORS`; and never less
     /// than the cluster begins with. Each costs about two kilobytes; more than 65534 are an error
-    /// of [`build`](Self::build).
+    /// of [`build`](Self::build). Unless [`max_spare_processors`](Self::max_spare_processors) are
+    /// chosen, too, each processor that is added takes the room of a spare one.
     #[must_use]
     pub fn max_processors(mut self, count: usize) -> Self {
         self.settings.max_processors = count;
@@ -64,9 +65,17 @@ impl ClusterBuilder {
     /// spare processor runs what may move: all fibres in clusters that move started ones, and
     /// elsewhere those that have not started, which are at home there from then on. Once the others
     /// switch again the spare ones take nothing more that others could run, and sleep when they
-    /// have nothing of their own left. Zero for none. Default: as many as
-    /// [`max_processors`](Self::max_processors) has room for, and at least 16; or the environment
-    /// variable `FIBRE_MAX_SPARE`. More than 1024 are an error of [`build`](Self::build).
+    /// have nothing of their own left.
+    ///
+    /// Their threads stay until the cluster ends. Each takes 2 MiB of addresses, some pages of
+    /// memory and, once the cluster does I/O, 2 descriptors; they are started when they are needed,
+    /// one at first, and twice as many each time that they do not suffice.
+    ///
+    /// Zero for none; more than 1024 are an error of [`build`](Self::build). Default: the
+    /// environment variable `FIBRE_MAX_SPARE`; or else as many as
+    /// [`max_processors`](Self::max_processors) has room for, and at least 16. By that default they
+    /// share the room with processors that are added later, so a cluster that has grown to its
+    /// `max_processors` may have none; a number that is chosen, here or there, has room besides.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -195,7 +204,7 @@ impl ClusterBuilder {
 
     /// Starts all processors, or none.
     pub(super) fn start(self) -> io::Result<Running> {
-        room::look(self.settings.max_processors.min(MOST_PROCESSORS))?;
+        room::look(0)?;
         environment::check()?;
         install_overflow_report(OVERFLOW_HOOK);
         // A caller that waits later must not panic about it.
@@ -204,12 +213,15 @@ impl ClusterBuilder {
         let mut settings = self.settings;
         settings.max_processors = settings.max_processors.max(count);
         refuse_too_many(settings.max_processors)?;
+        // Spare processors that were asked for have room of their own.
+        let others = settings
+            .max_spare
+            .map_or(count, |_| settings.max_processors);
         let room = settings.max_processors - count;
         let spare = settings.max_spare.unwrap_or_else(|| default_spare(room));
         refuse_too_many_spares(spare)?;
-        let spare = spare.min(MOST_PROCESSORS - count);
         settings.max_spare = Some(spare);
-        settings.slots = count + spare;
+        settings.slots = MOST_PROCESSORS.min(others + spare);
         room::look(settings.max_processors.max(settings.slots))?;
         let places = Places::new(&self.pinning, CpuSet::of_program)?;
         if settings.steal_order == StealOrder::Topology && settings.neighbours.is_none() {
