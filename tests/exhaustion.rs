@@ -83,22 +83,34 @@ fn alone(environment: &[(&str, &str)], body: impl FnOnce() + Send + 'static) {
     assert!(output.status.success(), "{}: {end}", output.status);
 }
 
-/// The limit of a process that may have so many bytes of addresses more than this one has now.
+/// The limit of a process that may have so many bytes of addresses, or of data, more than this one
+/// has now.
 #[cfg(not(feature = "sanitizer"))]
-fn address_limit(more: u64) -> Rlimit {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
+fn limit_of(resource: Resource, more: u64) -> Rlimit {
+    let name = if resource == Resource::As {
+        "VmSize:"
+    } else {
+        "VmData:"
+    };
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mut line = status.lines().filter_map(|line| line.strip_prefix(name));
+    let now = line.next().unwrap().trim().trim_end_matches(" kB");
     Rlimit {
-        current: Some(pages * 4096 + more),
-        maximum: getrlimit(Resource::As).maximum,
+        current: Some(now.parse::<u64>().unwrap() * 1024 + more),
+        maximum: getrlimit(resource).maximum,
     }
 }
 
-/// Lets this process have so many bytes of addresses more than it has now.
+/// Lets this process have so many bytes of addresses, or of data, more than it has now.
 #[cfg(not(feature = "sanitizer"))]
-fn limit_addresses(more: u64) {
-    setrlimit(Resource::As, address_limit(more)).unwrap();
+fn limit(resource: Resource, more: u64) {
+    setrlimit(resource, limit_of(resource, more)).unwrap();
 }
+
+/// What a process can be limited to that stacks and threads take: addresses, and those of them that
+/// may be written.
+#[cfg(not(feature = "sanitizer"))]
+const LIMITED: [Resource; 2] = [Resource::As, Resource::Data];
 
 /// Addresses run out with stacks that are taken at once: the spawn that has none says so.
 #[cfg(not(feature = "sanitizer"))]
@@ -108,7 +120,7 @@ fn without_addresses_eager_spawns_are_refused() {
         let mut crowd = Crowd::new(4 << 20);
         crowd.add(Builder::new()).unwrap();
         eventually(|| crowd.blocked() == 1);
-        limit_addresses(400 << 20);
+        limit(Resource::As, 400 << 20);
         for _ in 0..3 {
             let error = (0..200).find_map(|_| crowd.add(Builder::new().eager_stack()).err());
             let error = error.expect("200 stacks do not fit");
@@ -132,37 +144,80 @@ fn without_addresses_eager_spawns_are_refused() {
 fn what_has_been_spawned_runs() {
     alone(&[], || {
         for size in [64 << 10, 4 << 20, 16 << 20] {
-            let mut crowd = Crowd::new(size);
-            crowd.add(Builder::new()).unwrap();
-            eventually(|| crowd.blocked() == 1);
-            limit_addresses(400 << 20);
-            for _ in 0..3 {
-                // Faster than they run.
-                let refused = (0..10_000).find_map(|_| crowd.add(Builder::new()).err());
-                assert_eq!(refused.unwrap().kind(), ErrorKind::OutOfMemory);
-                let all = crowd.handles.len();
-                assert!(all > 10, "only {all}");
-                eventually(|| crowd.blocked() == all);
-                assert_eq!(crowd.end(), 0, "some were spawned in vain");
-                crowd.latch = Latch::new();
-                crowd.blocked = Arc::default();
-                // As many stacks as before come back.
-                while crowd.handles.len() < all / 2 {
-                    if crowd.add(Builder::new()).is_err() {
-                        std::thread::sleep(Duration::from_millis(1));
-                    }
-                }
+            for resource in LIMITED {
+                spawn_until_refused(size, resource);
             }
-            crowd.end();
-            crowd.cluster.stop();
-            let unlimited = getrlimit(Resource::As).maximum;
-            let limit = Rlimit {
-                current: unlimited,
-                maximum: unlimited,
-            };
-            setrlimit(Resource::As, limit).unwrap();
         }
     });
+}
+
+/// Spawns fibres with such stacks until they are refused, and again.
+#[cfg(not(feature = "sanitizer"))]
+fn spawn_until_refused(size: usize, resource: Resource) {
+    let mut crowd = Crowd::new(size);
+    crowd.add(Builder::new()).unwrap();
+    eventually(|| crowd.blocked() == 1);
+    limit(resource, 400 << 20);
+    for _ in 0..3 {
+        // Faster than they run.
+        let refused = (0..10_000).find_map(|_| crowd.add(Builder::new()).err());
+        assert_eq!(refused.unwrap().kind(), ErrorKind::OutOfMemory);
+        let all = crowd.handles.len();
+        assert!(all > 10, "only {all}");
+        eventually(|| crowd.blocked() == all);
+        assert_eq!(crowd.end(), 0, "some were spawned in vain");
+        crowd.latch = Latch::new();
+        crowd.blocked = Arc::default();
+        // As many stacks as before come back.
+        while crowd.handles.len() < all / 2 {
+            if crowd.add(Builder::new()).is_err() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+    crowd.end();
+    crowd.cluster.stop();
+    let unlimited = getrlimit(resource).maximum;
+    let limit = Rlimit {
+        current: unlimited,
+        maximum: unlimited,
+    };
+    setrlimit(resource, limit).unwrap();
+}
+
+/// A program may use up its memory as soon as it has its cluster: processors that begin later need
+/// none.
+#[cfg(not(feature = "sanitizer"))]
+#[test]
+fn a_cluster_that_has_been_built_needs_no_more() {
+    const PROCESSORS: usize = 48;
+    // The processors share one heap, and there is no room in it that another one could not have.
+    let environment = [("MALLOC_ARENA_MAX", "1"), ("FIBRE_MAX_SPARE", "0")];
+    if plays("full") {
+        // On one CPU, this thread comes to the limit before most of the processors begin.
+        let here = rustix::thread::sched_getaffinity(None).unwrap();
+        let cpu = (0..1024).find(|&cpu| here.is_set(cpu)).unwrap();
+        let mut one = rustix::thread::CpuSet::new();
+        one.set(cpu);
+        rustix::thread::sched_setaffinity(None, &one).unwrap();
+        until_harness_waits();
+        let cluster = Cluster::builder().processors(PROCESSORS).build().unwrap();
+        fill_memory(Resource::As, 0, 0);
+        std::thread::sleep(Duration::from_millis(300));
+        let refused = Builder::new().spawn_in(&cluster, || ()).is_err();
+        let said = if refused { "refused" } else { "spawned" };
+        // SAFETY: words that live for ever; and it ends at once, as what runs at an exit could want
+        // memory.
+        unsafe {
+            libc::write(2, said.as_ptr().cast(), said.len());
+            libc::_exit(0)
+        };
+    }
+    for _ in 0..5 {
+        let output = spawn_child("full", &environment);
+        let end = errors(&output);
+        assert!(output.status.success(), "{}: {end}", output.status);
+    }
 }
 
 /// Fibres that have been spawned and have not begun have the promise of a stack, which costs
@@ -277,14 +332,14 @@ fn the_environment_limits_fibres() {
 }
 
 /// Takes memory until there is next to none, and then gives back `room` bytes of it, and lets there
-/// be so many addresses more.
+/// be so many addresses, or bytes of data, more.
 #[cfg(not(feature = "sanitizer"))]
-fn fill_memory(addresses: u64, room: usize) {
+fn fill_memory(resource: Resource, addresses: u64, room: usize) {
     let room = Vec::<u8>::with_capacity(room);
     let mut blocks = Vec::<Vec<u8>>::with_capacity(1 << 20);
-    let now = address_limit(0);
-    let later = address_limit(addresses);
-    setrlimit(Resource::As, now).unwrap();
+    let now = limit_of(resource, 0);
+    let later = limit_of(resource, addresses);
+    setrlimit(resource, now).unwrap();
     for size in (6..24).rev().map(|bit| 1 << bit) {
         loop {
             let mut block = Vec::new();
@@ -297,7 +352,61 @@ fn fill_memory(addresses: u64, room: usize) {
     }
     std::mem::forget(blocks);
     drop(room);
-    setrlimit(Resource::As, later).unwrap();
+    setrlimit(resource, later).unwrap();
+}
+
+/// Waits until the main thread, which has started the test, only waits for its end: until then it
+/// may want memory.
+#[cfg(not(feature = "sanitizer"))]
+fn until_harness_waits() {
+    let stat = format!("/proc/self/task/{}/stat", std::process::id());
+    eventually(|| std::fs::read_to_string(&stat).unwrap().contains(") S "));
+}
+
+/// There is memory for some of a cluster's threads only, or just for all of them: it is built, or
+/// that is an error.
+#[cfg(not(feature = "sanitizer"))]
+#[test]
+fn short_of_memory_a_cluster_is_refused() {
+    const MORE: &str = "MORE";
+    const LIMIT: &str = "LIMITED";
+    let number = |name| std::env::var(name).unwrap().parse::<u64>().unwrap();
+    if plays("refused") {
+        until_harness_waits();
+        limit(LIMITED[number(LIMIT) as usize], number(MORE));
+        let cluster = Cluster::builder().processors(12).build();
+        let said = match &cluster {
+            Ok(_) => "it was built",
+            Err(error) if error.kind() == ErrorKind::OutOfMemory => "it was refused",
+            Err(error) if error.kind() == ErrorKind::WouldBlock => "no thread was to be had",
+            Err(_) => "something else",
+        };
+        // SAFETY: words that live for ever.
+        unsafe {
+            libc::write(2, said.as_ptr().cast(), said.len());
+            libc::_exit(0)
+        };
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for limited in ["0", "1"] {
+        for step in 0..80_u64 {
+            let more = (step * (512 << 10)).to_string();
+            let environment = [(MORE, &*more), (LIMIT, limited)];
+            let output = spawn_child("refused", &environment);
+            let end = errors(&output);
+            assert!(
+                output.status.success(),
+                "{environment:?}: {}: {end}",
+                output.status
+            );
+            seen.insert(end);
+        }
+    }
+    let [built, _, ..] = &seen.iter().collect::<Vec<_>>()[..] else {
+        panic!("always the same: {seen:?}")
+    };
+    assert_eq!(*built, "it was built", "{seen:?}");
+    assert!(!seen.contains("something else"), "{seen:?}");
 }
 
 /// Memory is short before the default cluster has been started: whatever there is room for, the
@@ -307,9 +416,12 @@ fn fill_memory(addresses: u64, room: usize) {
 fn short_of_memory_the_first_spawn_is_refused() {
     const ADDRESSES: &str = "ADDRESSES_MORE";
     const ROOM: &str = "MEMORY_MORE";
+    const LIMIT: &str = "LIMITED";
     let number = |name| std::env::var(name).unwrap().parse::<u64>().unwrap();
     if plays("first") {
-        fill_memory(number(ADDRESSES), number(ROOM) as usize);
+        until_harness_waits();
+        let resource = LIMITED[number(LIMIT) as usize];
+        fill_memory(resource, number(ADDRESSES), number(ROOM) as usize);
         let said = match Builder::new().spawn(|| 7).map(JoinHandle::join) {
             Ok(Ok(_)) => "it ran",
             Ok(Err(_)) => "it had no stack",
@@ -325,13 +437,14 @@ fn short_of_memory_the_first_spawn_is_refused() {
         };
     }
     let mut seen = std::collections::BTreeSet::new();
-    for processors in ["1", "2"] {
+    for (processors, limited) in [("1", "0"), ("2", "0"), ("1", "1"), ("2", "1")] {
         for step in 0..40_u64 {
             let (addresses, room) = (step * (256 << 10), step % 8 * 1000);
             let (addresses, room) = (addresses.to_string(), room.to_string());
             let environment = [
                 (ADDRESSES, &*addresses),
                 (ROOM, &*room),
+                (LIMIT, limited),
                 ("FIBRE_PROCESSORS", processors),
             ];
             let output = spawn_child("first", &environment);

@@ -7,7 +7,9 @@ mod support;
 
 mod ending;
 mod growing;
+mod lives;
 mod meeting;
+mod places;
 mod serving;
 mod stress;
 mod whole_process;

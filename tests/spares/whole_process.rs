@@ -33,7 +33,7 @@ fn switches_of_monitor() -> Option<u64> {
 }
 
 /// Runs `role` in a process of its own; returns its words.
-fn run_child(role: &str, body: impl FnOnce()) -> String {
+pub fn run_child(role: &str, body: impl FnOnce()) -> String {
     if plays(role) {
         end_after(LIMIT);
         body();

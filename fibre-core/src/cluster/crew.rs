@@ -75,7 +75,8 @@ impl Crew {
         }
         let gate = Gate::new();
         let there = domain.processors();
-        let threads = self.start_threads(there..(before + more).max(there), &gate)?;
+        let place = |index| self.places.of(index);
+        let threads = self.start_threads(there..(before + more).max(there), place, &gate)?;
         domain.activate(more);
         // Before any of them can end, and be waited for.
         self.threads.lock().extend(threads);
@@ -93,16 +94,20 @@ impl Crew {
         }
     }
 
-    /// Adds a spare processor, which stands aside; returns its place.
+    /// Adds spare processors, which stand aside: as many as are wanted and there is room for, and
+    /// only one where addresses are limited. All of them or none. Returns their places.
     ///
     /// # Errors
     ///
-    /// When there is no room, when its thread cannot be started, and when the processors end.
-    pub fn add_spare(self: &Arc<Self>) -> io::Result<usize> {
+    /// When there is no room, when a thread cannot be started, and when the processors end.
+    pub fn add_spares(self: &Arc<Self>, wanted: usize) -> io::Result<Range<usize>> {
         let _one_at_a_time = self.growing();
         let domain = &self.domain;
-        let index = domain.processors();
-        if index >= domain.capacity() || domain.orders.are_to_abandon() {
+        let first = domain.processors();
+        let limited = os_thread::is_memory_limited();
+        let wanted = if limited { wanted.min(1) } else { wanted };
+        let end = domain.capacity().min(first + wanted);
+        if first >= end || domain.orders.are_to_abandon() {
             return Err(stopped());
         }
         if !os_thread::has_addresses() {
@@ -110,44 +115,67 @@ impl Crew {
         }
         let gate = Gate::new();
         // Beside the processors that are kept, hence wherever they may run.
-        let cpus = self.places.all();
-        let thread = self.start_thread(index, cpus.as_ref(), &gate)?;
-        gate.wait_for(1);
-        if !domain.activate_spare() {
+        let cpus = self.cpus();
+        let cpus = (!cpus.is_empty()).then_some(&cpus);
+        let threads = self.start_threads(first..end, |_| cpus, &gate)?;
+        // If there is room for the first, there is for the others: that one has not ended.
+        if !threads.iter().all(|_| domain.activate_spare()) {
             gate.decide(false);
-            join(vec![thread]);
+            join(threads);
             return Err(stopped());
         }
-        // Before it can end, and be waited for.
-        self.threads.lock().push(thread);
+        // Before any of them can end, and be waited for.
+        self.threads.lock().extend(threads);
         gate.decide(true);
-        Ok(index)
+        Ok(first..end)
     }
 
-    /// Starts the threads of these processors, all or none, and waits until they have come to the
-    /// gate.
-    fn start_threads(
+    /// The CPUs where the regular processors may run, at this moment.
+    fn cpus(&self) -> CpuSet {
+        CpuSet::of_threads(self.thread_ids())
+    }
+
+    /// The kernel's numbers of the regular processors' threads.
+    pub fn thread_ids(&self) -> impl Iterator<Item = i32> {
+        let number = |processor| self.domain.tally(processor).thread();
+        // They have noted it before the domain counted them.
+        (0..self.domain.regular()).filter_map(number)
+    }
+
+    /// Starts the threads of these processors on the CPUs of their places, all or none, and waits
+    /// until they have come to the gate.
+    fn start_threads<'a>(
         self: &Arc<Self>,
         processors: Range<usize>,
+        place: impl Fn(usize) -> Option<&'a CpuSet>,
         gate: &Arc<Gate>,
     ) -> io::Result<Vec<JoinHandle<()>>> {
-        let one_by_one = os_thread::are_addresses_limited();
         let mut threads = Vec::new();
+        let started = self.try_start_threads(processors, place, gate, &mut threads);
+        if let Err(error) = started {
+            gate.decide(false);
+            join(threads);
+            return Err(error);
+        }
+        Ok(threads)
+    }
+
+    /// [`start_threads`](Self::start_threads), which leaves those that have been started.
+    fn try_start_threads<'a>(
+        self: &Arc<Self>,
+        processors: Range<usize>,
+        place: impl Fn(usize) -> Option<&'a CpuSet>,
+        gate: &Arc<Gate>,
+        threads: &mut Vec<JoinHandle<()>>,
+    ) -> io::Result<()> {
+        let one_by_one = os_thread::is_memory_limited();
         for index in processors {
-            match self.start_thread(index, self.places.of(index), gate) {
-                Ok(thread) => threads.push(thread),
-                Err(error) => {
-                    gate.decide(false);
-                    join(threads);
-                    return Err(error);
-                }
-            }
+            threads.push(self.start_thread(index, place(index), gate)?);
             if one_by_one {
-                gate.wait_for(threads.len());
+                gate.wait_for(threads.len())?;
             }
         }
-        gate.wait_for(threads.len());
-        Ok(threads)
+        gate.wait_for(threads.len())
     }
 
     /// Starts a processor's thread on these CPUs.
@@ -191,4 +219,45 @@ fn join(threads: Vec<JoinHandle<()>>) {
 /// The error for callers that come too late.
 fn stopped() -> io::Error {
     io::Error::other("the cluster has been stopped")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::config::settings::Settings;
+
+    /// A processor that may begin has all that it takes; else the program could use up its memory
+    /// before the processor has begun.
+    #[test]
+    fn a_processor_at_the_gate_is_complete() {
+        let settings = Settings::from_environment();
+        let domain = Arc::new(Domain::new(0, settings));
+        let crew = Arc::new(Crew::new(domain, Places::default()));
+        let gate = Gate::new();
+        let owners = || [0, 1].map(|index| Arc::strong_count(crew.domain.queue(index)));
+        assert_eq!(owners(), [1, 1]);
+        let threads = crew.start_threads(0..2, |_| None, &gate).unwrap();
+        assert_eq!(owners(), [2, 2]);
+        gate.decide(false);
+        join(threads);
+        assert_eq!(owners(), [1, 1]);
+    }
+
+    #[test]
+    fn a_thread_without_memory_is_an_error_for_all() {
+        let gate = Gate::new();
+        let pass = |brought: io::Result<&'static str>| {
+            let gate = Arc::clone(&gate);
+            std::thread::spawn(move || gate.pass(brought))
+        };
+        let threads = [
+            pass(Ok("memory")),
+            pass(Err(io::ErrorKind::OutOfMemory.into())),
+        ];
+        let error = gate.wait_for(2).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        gate.decide(false);
+        assert_eq!(threads.map(|thread| thread.join().unwrap()), [None, None]);
+    }
 }

@@ -9,6 +9,12 @@
 //! It keeps a cluster alive only for the time of a look, and the stopper of the cluster waits for
 //! that: what belongs to the cluster, descriptors among the rest, ends with the stop, and on the
 //! thread that stops it.
+//!
+//! It runs wherever the program's main thread may, or a processor of these clusters: the thread
+//! that has started the first cluster may be confined to a CPU that is busy all the time.
+//!
+//! Once it knows its clusters and their processors it allocates nothing more, however often it
+//! looks.
 
 use super::crew::Crew;
 use super::spares::{Spares, TICK};
@@ -16,7 +22,10 @@ use super::thread::{Gate, start_helper};
 use crate::idle::monitor_call::MONITOR;
 use crate::processor::os_thread;
 use crate::sync::{HeavyBarrier, heavy_barrier};
+use crate::topology::CpuSet;
 use parking_lot::Mutex;
+use rustix::process::getpid;
+use std::cell::RefCell;
 use std::ptr;
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -56,12 +65,15 @@ struct Watched {
     started: bool,
     /// The clusters that it looks after.
     wards: Vec<Ward>,
+    /// Whether a cluster has come since the monitor has last chosen its CPUs.
+    grown: bool,
 }
 
 /// The state of the process' monitor.
 static WATCHED: Mutex<Watched> = Mutex::new(Watched {
     started: false,
     wards: Vec::new(),
+    grown: false,
 });
 
 /// Has the monitor look after a cluster, if that may have spare processors.
@@ -78,6 +90,7 @@ pub fn watch(crew: &Arc<Crew>) {
         crew: Arc::downgrade(crew),
         spares: Arc::new(Mutex::new(Some(Spares::default()))),
     });
+    watched.grown = true;
     if !watched.started {
         watched.started = start(barrier);
     }
@@ -94,15 +107,13 @@ fn start(barrier: HeavyBarrier) -> bool {
     let gate = Gate::new();
     let begun = Arc::clone(&gate);
     let thread = start_helper("fibre-monitor".to_owned(), move || {
-        if begun.pass() {
+        if begun.pass(Ok(())).is_some() {
             run(barrier);
         }
     });
-    if thread.is_ok() {
-        gate.wait_for(1);
-        gate.decide(true);
-    }
-    thread.is_ok()
+    let begins = thread.is_ok() && gate.wait_for(1).is_ok();
+    gate.decide(begins);
+    begins
 }
 
 /// Has the monitor forget a cluster that has been stopped. Blocks the thread until a look that is
@@ -118,19 +129,56 @@ pub fn forget(crew: &Arc<Crew>) {
     }
 }
 
+/// What the monitor looks at in one round: its copy of the list, which would else be held while it
+/// looks. The memory serves all rounds.
+#[derive(Debug, Default)]
+struct Round(RefCell<Vec<Ward>>);
+
+impl Round {
+    /// Calls `f` with the clusters that there are. The monitor only.
+    fn with<R>(&self, f: impl FnOnce(&[Ward]) -> R) -> R {
+        let mut wards = self.0.borrow_mut();
+        let mut watched = WATCHED.lock();
+        wards.extend(watched.wards.iter().cloned());
+        let grown = std::mem::take(&mut watched.grown);
+        drop(watched);
+        if grown {
+            spread(&wards);
+        }
+        let result = f(&wards);
+        wards.clear();
+        result
+    }
+}
+
+/// Has the calling thread, the monitor, run wherever the main thread may, or one of these clusters'
+/// processors. If the kernel refuses, it stays where it is.
+fn spread(wards: &[Ward]) {
+    let main = getpid().as_raw_nonzero().get();
+    let mut threads = vec![main];
+    for ward in wards {
+        ward.look(|crew, _| threads.extend(crew.thread_ids()));
+    }
+    let _ = CpuSet::of_threads(threads).confine_thread();
+}
+
 /// The loop of the monitor.
 fn run(barrier: HeavyBarrier) {
-    let wards = || WATCHED.lock().wards.clone();
+    let round = Round::default();
+    let is_any_busy = |wards: &[Ward]| wards.iter().any(Ward::is_busy);
+    let look = |wards: &[Ward]| {
+        let busy = is_any_busy(wards);
+        for ward in wards.iter().filter(|_| busy) {
+            ward.look(|crew, spares| spares.look(crew, barrier, Instant::now()));
+        }
+        busy
+    };
     loop {
-        MONITOR.sleep(barrier, || wards().iter().any(Ward::is_busy));
+        MONITOR.sleep(barrier, || round.with(is_any_busy));
         loop {
             thread::sleep(TICK);
-            let wards = wards();
-            if !wards.iter().any(Ward::is_busy) {
+            if !round.with(look) {
                 break;
-            }
-            for ward in &wards {
-                ward.look(|crew, spares| spares.look(crew, barrier, Instant::now()));
             }
         }
     }

@@ -6,14 +6,18 @@
 //! that short the program has not long to go. What only the kernel gives, stacks of threads
 //! included, is an error of its own.
 
+use crate::processor::os_thread;
 use std::alloc::{Layout, alloc, dealloc};
 use std::hint::black_box;
 use std::io;
 use std::ptr::NonNull;
 
-/// The most that a processor takes, or the place for one: a few allocations, for each of which the
-/// C library may want a page of its own when its heap cannot grow.
-const EACH: usize = 12 << 10;
+/// The most that the place for a processor takes: two allocations, and its part of some more.
+const EACH: usize = 2 << 10;
+
+/// The same where memory is limited: the C library wants pages of its own for each allocation when
+/// its heap cannot grow.
+const EACH_IN_PAGES: usize = 12 << 10;
 
 /// The most that the rest of a cluster takes, the look at the machine and the threads' records
 /// included.
@@ -32,7 +36,12 @@ const PIECES: usize = 32;
 ///
 /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), made without an allocation.
 pub fn look(places: usize) -> io::Result<()> {
-    let wanted = places.saturating_mul(EACH).saturating_add(ALL);
+    let each = if os_thread::is_memory_limited() {
+        EACH_IN_PAGES
+    } else {
+        EACH
+    };
+    let wanted = places.saturating_mul(each).saturating_add(ALL);
     let pieces = wanted.div_ceil(PIECE.size()).min(PIECES);
     let rest = wanted.saturating_sub(pieces * PIECE.size()).max(1);
     let Ok(rest) = Layout::from_size_align(rest, 1) else {

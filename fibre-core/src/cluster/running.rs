@@ -74,9 +74,7 @@ impl Running {
 
     /// The kernel's numbers of the processors' threads.
     pub fn thread_ids(&self) -> Vec<i32> {
-        let number = |processor| self.domain.tally(processor).thread();
-        // They have noted it before the domain counted them.
-        (0..self.domain.regular()).filter_map(number).collect()
+        self.crew.thread_ids().collect()
     }
 }
 

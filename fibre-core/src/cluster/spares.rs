@@ -11,7 +11,9 @@
 //! it gives what may move to all (`ready/rescue.rs`), lets deadlines pass, and asks for events. If
 //! then all processors are stuck and a fibre is ready that any of them may run, one more spare
 //! processor takes part: one that stands aside, or else a new one, up to a bound. It is a processor
-//! like the others (`processor/spare.rs`).
+//! like the others (`processor/spare.rs`). If all are stuck again before long, two more take part,
+//! then four: each of them has to run for [`ENOUGH`], and the more there are, the longer that
+//! takes. So no more are idle than are stuck.
 //!
 //! When one of the regular processors has not been stuck for [`Spares::patience`], all spare ones
 //! stand aside. If they are needed again soon, that patience doubles: each time they are called
@@ -25,7 +27,11 @@ use crate::scheduler::domain::Domain;
 use crate::sync::{AtomicPtr, HeavyBarrier, Ordering};
 use crate::sys::stderr;
 use crate::wait::timer::BATCH;
-use std::fs;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::CStr;
+use std::io::Write;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
@@ -47,15 +53,22 @@ const LONG: Duration = Duration::from_secs(10);
 /// How long no processor is started after a start has failed.
 const REFUSED: Duration = Duration::from_secs(1);
 
+/// If spare processors are called again within that time, it is twice as many.
+const BEFORE_LONG: Duration = Duration::from_secs(1);
+
 /// What the monitor has seen of one processor.
 #[derive(Debug, Default, Clone, Copy)]
 struct Seen {
-    /// The fibre that it ran, for comparison only, and how many services it had done.
+    /// The fibre that it runs at this look, for comparison only.
+    running: usize,
+    /// The fibre that it ran, and how many services it had done.
     state: (usize, u64),
     /// How many looks in a row have found this state.
     looks: u32,
     /// The CPU time of its thread at the first of them.
     cpu: Option<Duration>,
+    /// Whether it is stuck, as far as this look has found out.
+    stuck: bool,
 }
 
 /// What the monitor remembers of a cluster.
@@ -69,6 +82,8 @@ pub struct Spares {
     patience: Duration,
     /// When the spare ones last stood aside.
     dismissed: Option<Instant>,
+    /// When spare ones were last called, and how many.
+    called: Option<(Instant, usize)>,
     /// When a start last failed.
     refused: Option<Instant>,
 }
@@ -80,6 +95,7 @@ impl Default for Spares {
             calm: None,
             patience: SHORT,
             dismissed: None,
+            called: None,
             refused: None,
         }
     }
@@ -92,45 +108,62 @@ impl Spares {
         if domain.orders.are_to_abandon() {
             return;
         }
-        let stuck = self.observe(domain);
-        for index in (0..stuck.len()).filter(|index| stuck[*index]) {
+        self.observe(domain);
+        for index in (0..self.seen.len()).filter(|index| self.is_stuck(*index)) {
             help(domain, index, barrier, now);
         }
         let takes_part = |index: usize| !domain.queues()[index].is_aside();
-        let mut parts = (0..stuck.len()).filter(|index| takes_part(*index));
-        if parts.all(|index| stuck[index]) {
+        let mut parts = (0..self.seen.len()).filter(|index| takes_part(*index));
+        if parts.all(|index| self.is_stuck(index)) {
             self.calm = None;
             if is_anything_ready(domain) {
-                self.call_one(crew, &stuck, now);
+                self.call_some(crew, now);
             }
         } else {
-            self.dismiss_if_calm(crew, &stuck, now);
+            self.dismiss_if_calm(crew, now);
         }
     }
 
     /// Finds out which processors are stuck.
-    fn observe(&mut self, domain: &Domain) -> Vec<bool> {
-        let count = domain.processors();
-        self.seen.resize(count, Seen::default());
+    fn observe(&mut self, domain: &Domain) {
+        self.seen.resize(domain.processors(), Seen::default());
+        // Processors that begin or end wait for this lock, so nothing takes long under it.
         domain.with_runs(|runs| {
-            let running = |index| runs.of(index).map_or(ptr::null_mut(), load);
-            let seen = self.seen.iter_mut().enumerate();
-            seen.map(|(index, seen)| seen.look(domain, index, running(index)))
-                .collect()
-        })
+            for (index, seen) in self.seen.iter_mut().enumerate() {
+                seen.running = runs.of(index).map_or(ptr::null_mut(), load) as usize;
+            }
+        });
+        for (index, seen) in self.seen.iter_mut().enumerate() {
+            seen.stuck = seen.look(domain, index);
+        }
     }
 
-    /// Has one more spare processor take part, if there is one, or may be.
-    fn call_one(&mut self, crew: &Arc<Crew>, stuck: &[bool], now: Instant) {
+    /// Whether the last look has found a processor stuck.
+    fn is_stuck(&self, index: usize) -> bool {
+        self.seen[index].stuck
+    }
+
+    /// Has one more spare processor take part, or several if that has not helped before, as far as
+    /// there are any, or may be.
+    fn call_some(&mut self, crew: &Arc<Crew>, now: Instant) {
         let domain = &crew.domain;
-        let waits = |index: &usize| domain.queues()[*index].is_aside() && !stuck[*index];
-        let spare = match (0..stuck.len()).find(waits) {
-            Some(spare) => spare,
-            None => match self.start_one(crew, now) {
-                Some(spare) => spare,
-                None => return,
-            },
-        };
+        let before = self.called.filter(|(then, _)| now < *then + BEFORE_LONG);
+        let wanted = before.map_or(1, |(_, wanted)| wanted.saturating_mul(2));
+        let waits = |index: &usize| domain.queues()[*index].is_aside() && !self.is_stuck(*index);
+        let there = (0..self.seen.len()).filter(waits).take(wanted);
+        let mut called = 0;
+        for spare in there {
+            domain.set_aside(spare, false);
+            called += 1;
+        }
+        for spare in self.start_some(crew, wanted - called, now) {
+            domain.set_aside(spare, false);
+            called += 1;
+        }
+        if called == 0 {
+            return;
+        }
+        self.called = Some((now, called));
         if let Some(before) = self.dismissed.take() {
             let soon = now.saturating_duration_since(before) < 8 * self.patience;
             self.patience = if soon {
@@ -140,38 +173,38 @@ impl Spares {
             };
         }
         tell(domain);
-        domain.set_aside(spare, false);
     }
 
-    /// Starts a spare processor, which stands aside, if there may be one more.
-    fn start_one(&mut self, crew: &Arc<Crew>, now: Instant) -> Option<usize> {
+    /// Starts spare processors, which stand aside: as many as are wanted, or may be.
+    fn start_some(&mut self, crew: &Arc<Crew>, wanted: usize, now: Instant) -> Range<usize> {
         let domain = &crew.domain;
         // Both may grow, the former being the larger one.
         let regular = domain.regular();
-        let all = domain.processors();
+        let spare = domain.processors() - regular;
         let bound = domain.settings.max_spare.unwrap_or(0);
+        let wanted = wanted.min(bound.saturating_sub(spare));
         let refused = self.refused.is_some_and(|then| now < then + REFUSED);
-        if all - regular >= bound || all >= domain.capacity() || refused {
-            return None;
+        if wanted == 0 || domain.processors() >= domain.capacity() || refused {
+            return 0..0;
         }
-        let started = crew.add_spare();
+        let started = crew.add_spares(wanted);
         self.refused = started.is_err().then_some(now);
-        started.ok()
+        started.unwrap_or_default()
     }
 
     /// Has all spare processors stand aside, if the others have switched for long enough.
-    fn dismiss_if_calm(&mut self, crew: &Crew, stuck: &[bool], now: Instant) {
+    fn dismiss_if_calm(&mut self, crew: &Crew, now: Instant) {
         // None of them becomes a regular one meanwhile. If a caller is about to make one regular,
         // the next look is early enough.
         let Some(_nobody_adds) = crew.try_growing() else {
             return;
         };
         let domain = &crew.domain;
-        let spares = domain.regular()..stuck.len();
-        let mut there = spares
+        let mut there = (domain.regular()..self.seen.len())
             .filter(|index| !domain.queues()[*index].is_aside())
             .peekable();
-        if there.peek().is_none() || stuck[..domain.regular()].iter().all(|stuck| *stuck) {
+        let kept = || (0..domain.regular()).all(|index| self.is_stuck(index));
+        if there.peek().is_none() || kept() {
             self.calm = None;
             return;
         }
@@ -185,11 +218,11 @@ impl Spares {
 }
 
 impl Seen {
-    /// Looks at a processor, which runs this fibre. `true`: the processor is stuck.
-    fn look(&mut self, domain: &Domain, index: usize, running: *mut Link) -> bool {
+    /// Looks at a processor, which runs the fibre in `running`. `true`: the processor is stuck.
+    fn look(&mut self, domain: &Domain, index: usize) -> bool {
         let tally = domain.tally(index);
-        let state = (running as usize, tally.services());
-        let thread = tally.thread().filter(|_| !running.is_null());
+        let state = (self.running, tally.services());
+        let thread = tally.thread().filter(|_| self.running != 0);
         let Some(thread) = thread.filter(|_| tally.works_since().is_some()) else {
             *self = Self::default();
             return false;
@@ -199,6 +232,7 @@ impl Seen {
                 state,
                 looks: 1,
                 cpu: cpu_time(thread),
+                ..Self::default()
             };
             return false;
         }
@@ -278,17 +312,31 @@ fn cpu_time(thread: i32) -> Option<Duration> {
 /// Whether a thread of this process sleeps in the kernel at this moment. Also if there is no
 /// `/proc`; but not if descriptors have run out, as another thread would be of no help.
 fn sleeps(thread: i32) -> bool {
-    let stat = match fs::read(format!("/proc/self/task/{thread}/stat")) {
-        Ok(stat) => stat,
-        Err(error) => {
-            let error = error.raw_os_error();
-            return !matches!(error, Some(libc::EMFILE | libc::ENFILE));
-        }
+    let mut stat = [0; STAT];
+    let length = match read_stat(thread, &mut stat) {
+        Ok(length) => length,
+        Err(error) => return !matches!(error, Errno::MFILE | Errno::NFILE),
     };
     // The name, in brackets, may contain any byte.
+    let stat = &stat[..length];
     let name = stat.iter().rposition(|byte| *byte == b')');
     let state = name.and_then(|end| stat.get(end + 2));
     state.is_none_or(|state| *state != b'R')
+}
+
+/// More than the beginning of a thread's `stat` takes, up to its state: a number, and a name of 15
+/// bytes.
+const STAT: usize = 64;
+
+/// Reads the beginning of what the kernel tells about a thread. Allocates nothing.
+fn read_stat(thread: i32, stat: &mut [u8; STAT]) -> Result<usize, Errno> {
+    let mut path = [0_u8; 40];
+    // What is left of the zeros ends the path.
+    let written = write!(&mut path[..], "/proc/self/task/{thread}/stat");
+    let path = written.ok().and(CStr::from_bytes_until_nul(&path).ok());
+    let path = path.ok_or(Errno::NAMETOOLONG)?;
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::read(file, stat)
 }
 
 /// Reports, once, that spare processors take part.
@@ -326,8 +374,13 @@ mod tests {
 
     /// The state of a monitor that has seen the first processor switch for so long that spare ones
     /// are not needed any more.
-    fn calm(now: Instant) -> Spares {
+    fn calm(now: Instant, stuck: [bool; 2]) -> Spares {
+        let seen = stuck.map(|stuck| Seen {
+            stuck,
+            ..Seen::default()
+        });
         Spares {
+            seen: seen.into(),
             calm: Some(now),
             patience: Duration::ZERO,
             ..Spares::default()
@@ -338,24 +391,53 @@ mod tests {
     /// that would never end.
     #[test]
     fn who_becomes_a_regular_one_does_not_stand_aside() {
-        let (crew, now, stuck) = (crew(), Instant::now(), [false; 2]);
+        let (crew, now) = (crew(), Instant::now());
         let is_aside = || crew.domain.queues()[1].is_aside();
         let adds = crew.growing();
-        calm(now).dismiss_if_calm(&crew, &stuck, now);
+        calm(now, [false; 2]).dismiss_if_calm(&crew, now);
         assert!(!is_aside(), "it may be a regular one in a moment");
         crew.domain.activate(1);
         drop(adds);
-        calm(now).dismiss_if_calm(&crew, &stuck, now);
+        calm(now, [false; 2]).dismiss_if_calm(&crew, now);
         assert!(!is_aside(), "it is");
     }
 
     #[test]
     fn spare_processors_that_are_not_needed_stand_aside() {
         let (crew, now) = (crew(), Instant::now());
-        calm(now).dismiss_if_calm(&crew, &[true, false], now);
+        calm(now, [true, false]).dismiss_if_calm(&crew, now);
         assert!(!crew.domain.queues()[1].is_aside());
-        calm(now).dismiss_if_calm(&crew, &[false; 2], now);
+        calm(now, [false; 2]).dismiss_if_calm(&crew, now);
         assert!(crew.domain.queues()[1].is_aside());
+    }
+
+    /// How many are called doubles as long as the last ones have not helped for long.
+    #[test]
+    fn twice_as_many_come_if_the_last_ones_did_not_help() {
+        let mut settings = Settings::from_environment();
+        settings.max_spare = Some(20);
+        settings.slots = 21;
+        let domain = Arc::new(Domain::new(1, settings));
+        assert!((0..20).all(|_| domain.activate_spare()));
+        let crew = Arc::new(Crew::new(domain, Places::default()));
+        let mut spares = Spares {
+            seen: vec![Seen::default(); 21],
+            ..Spares::default()
+        };
+        let mut call = |now| {
+            let aside = || crew.domain.queues().iter().filter(|queue| queue.is_aside());
+            let before = aside().count();
+            spares.call_some(&crew, now);
+            before - aside().count()
+        };
+        let begin = Instant::now();
+        let soon = |round| begin + BEFORE_LONG / 2 * round;
+        assert_eq!([0, 1, 2, 3].map(|round| call(soon(round))), [1, 2, 4, 8]);
+        let late = soon(3) + BEFORE_LONG;
+        assert_eq!(
+            [call(late), call(late), call(late), call(late)],
+            [1, 2, 2, 0]
+        );
     }
 
     /// There may be more processors than when the stuck ones were looked for.
@@ -363,41 +445,70 @@ mod tests {
     fn a_cluster_may_grow_while_it_is_looked_at() {
         let (crew, now) = (crew(), Instant::now());
         crew.domain.activate(2);
-        calm(now).dismiss_if_calm(&crew, &[false; 2], now);
+        calm(now, [false; 2]).dismiss_if_calm(&crew, now);
         assert!(!crew.domain.queues().iter().any(|queue| queue.is_aside()));
     }
 
-    /// A driver that counts its interrupts.
+    /// A driver in which a sleep lasts until it is interrupted.
     #[derive(Default)]
-    struct Counting(AtomicU32);
+    struct Counting {
+        sleeps: AtomicU32,
+        interrupts: AtomicU32,
+    }
 
     impl Driver for Counting {
         fn poll(&self) {}
 
-        fn sleep(&self, _: Option<Instant>) {}
+        fn sleep(&self, _: Option<Instant>) {
+            self.sleeps.fetch_add(1, Ordering::AcqRel);
+            while self.interrupts.load(Ordering::Acquire) < self.sleeps.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+        }
 
         fn interrupt(&self) {
-            self.0.fetch_add(1, Ordering::Relaxed);
+            self.interrupts.fetch_add(1, Ordering::AcqRel);
         }
 
         fn retire(&self) {}
     }
 
+    impl Counting {
+        /// The sleeps that have begun, and the interrupts.
+        fn counts(&self) -> [u32; 2] {
+            [&self.sleeps, &self.interrupts].map(|count| count.load(Ordering::Acquire))
+        }
+    }
+
     /// A processor that was stuck when the monitor looked goes to sleep before the monitor takes
-    /// its events, and among those may be the one that was to end that sleep.
+    /// its events, and among those may be the one that was to end that sleep. It is woken where it
+    /// sleeps, and once.
     #[test]
     fn who_has_gone_to_sleep_meanwhile_is_woken() {
         let Some(barrier) = heavy_barrier() else {
             return;
         };
         let domain = Domain::new(1, Settings::from_environment());
+        let queue = &domain.queues()[0];
         let halt = Arc::new(Counting::default());
-        domain.queues()[0].install_halt(Arc::<Counting>::clone(&halt));
+        queue.install_halt(Arc::<Counting>::clone(&halt));
+        // That has notified it.
+        queue.sleep(None);
         domain.tally(0).set_busy_since(0);
         help(&domain, 0, barrier, Instant::now());
-        assert_eq!(halt.0.load(Ordering::Relaxed), 0);
+        assert_eq!(halt.counts(), [0, 0]);
         domain.tally(0).set_resting();
+        std::thread::scope(|scope| {
+            scope.spawn(|| queue.sleep(None));
+            while halt.counts() == [0, 0] {
+                std::thread::yield_now();
+            }
+            help(&domain, 0, barrier, Instant::now());
+        });
+        assert_eq!(halt.counts(), [1, 1]);
+        // It has said that it sleeps, and does not yet.
         help(&domain, 0, barrier, Instant::now());
-        assert_eq!(halt.0.load(Ordering::Relaxed), 1);
+        queue.sleep(None);
+        assert_eq!(halt.counts(), [1, 1]);
     }
 }

@@ -12,7 +12,9 @@ use crate::wait::completion::Completion;
 use crate::wait::wait_object::WaitObject;
 use parking_lot::{Condvar, Mutex};
 use rustix::thread::gettid;
+use std::alloc::{Layout, alloc};
 use std::io;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -34,10 +36,10 @@ pub fn start(
         domain
             .tally(index)
             .set_thread(gettid().as_raw_nonzero().get());
-        if !gate.pass() {
+        let Some(seat) = gate.pass(Seat::new(&domain, index, epoch)) else {
             return;
-        }
-        let stays = run(&domain, index, epoch) == Remains::Started;
+        };
+        let stays = seat.run() == Remains::Started;
         if stays {
             domain.tally(index).set_stays();
         }
@@ -56,22 +58,52 @@ fn stay() -> ! {
     }
 }
 
-/// Runs a processor on its thread; returns what the processor has left behind.
-fn run(domain: &Arc<Domain>, index: usize, epoch: Instant) -> Remains {
-    // Without it the guard still catches an overflow, but nothing reports it.
-    let alternate_stack = AlternateStack::install();
-    // Timers are to be as exact as the clock, and not to have the default slack of 50 µs.
-    // SAFETY: plain numbers.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    let processor = Box::new(Processor::new(Arc::clone(domain), index, epoch));
-    let alive = AbortOnUnwind;
-    let remains = processor.run();
-    if remains != Remains::Nothing {
-        Box::leak(processor);
+/// A processor that has not begun, on its thread. It has all that it takes to begin, so what the
+/// program does with its memory from now on does no harm.
+struct Seat {
+    processor: Box<Processor>,
+    /// The stack on which the thread reports that a fibre's stack has overflowed.
+    alternate_stack: AlternateStack,
+}
+
+impl Seat {
+    /// Takes the memory of a processor, on its thread.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    fn new(domain: &Arc<Domain>, index: usize, epoch: Instant) -> io::Result<Self> {
+        let alternate_stack = AlternateStack::install()?;
+        // `Box::new` would abort without memory.
+        // SAFETY: the layout is not empty.
+        let memory = NonNull::new(unsafe { alloc(Layout::new::<Processor>()) });
+        let memory = memory.ok_or(io::ErrorKind::OutOfMemory)?.cast();
+        let processor = Processor::new(Arc::clone(domain), index, epoch);
+        // SAFETY: fresh memory of a box's layout, which is written before the box exists.
+        let processor = unsafe {
+            memory.write(processor);
+            Box::from_raw(memory.as_ptr())
+        };
+        Ok(Self {
+            processor,
+            alternate_stack,
+        })
     }
-    std::mem::forget(alive);
-    drop(alternate_stack);
-    remains
+
+    /// Runs the processor; returns what it has left behind. Blocks the thread.
+    fn run(self) -> Remains {
+        // Timers are to be as exact as the clock, and not to have the default slack of 50 µs.
+        // SAFETY: plain numbers.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        let alive = AbortOnUnwind;
+        let remains = self.processor.run();
+        if remains != Remains::Nothing {
+            Box::leak(self.processor);
+        }
+        std::mem::forget(alive);
+        drop(self.alternate_stack);
+        remains
+    }
 }
 
 /// Starts a thread of the runtime that is no processor: without signals, on the CPUs of the
@@ -115,8 +147,8 @@ pub fn aside<R: Send + 'static>(
 /// A gate at which threads wait until all those have been started that are to begin together.
 ///
 /// Their starter waits here, too: a thread that has come has what std and the C library take for
-/// it, and these end the process if they get nothing. So a program may use up its memory as soon as
-/// it has its cluster.
+/// it, and these end the process if they get nothing. It brings what the runtime takes for it, or
+/// the error if it got nothing. So a program may use up its memory as soon as it has its cluster.
 #[derive(Debug)]
 pub struct Gate {
     state: Mutex<GateState>,
@@ -128,6 +160,8 @@ pub struct Gate {
 struct GateState {
     /// How many threads have come.
     come: usize,
+    /// The last error that one of them has brought.
+    error: Option<io::Error>,
     /// Whether the threads are to begin, once that is decided.
     decision: Option<bool>,
 }
@@ -142,11 +176,16 @@ impl Gate {
     }
 
     /// Waits until so many threads have come. Blocks the thread.
-    pub fn wait_for(&self, threads: usize) {
+    ///
+    /// # Errors
+    ///
+    /// The last one that a thread has brought.
+    pub fn wait_for(&self, threads: usize) -> io::Result<()> {
         let mut state = self.state.lock();
         while state.come < threads {
             self.changed.wait(&mut state);
         }
+        state.error.take().map_or(Ok(()), Err)
     }
 
     /// Lets all threads begin, or else end.
@@ -155,14 +194,22 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// Comes to the gate, and waits for the decision. Blocks the thread.
-    pub fn pass(&self) -> bool {
+    /// Comes to the gate, with what the thread takes to begin, and waits for the decision. Returns
+    /// what it brought if it is to begin. Blocks the thread.
+    pub fn pass<T>(&self, brought: io::Result<T>) -> Option<T> {
         let mut state = self.state.lock();
         state.come += 1;
         self.changed.notify_all();
+        let brought = match brought {
+            Ok(brought) => Some(brought),
+            Err(error) => {
+                state.error = Some(error);
+                None
+            }
+        };
         loop {
             match state.decision {
-                Some(begin) => return begin,
+                Some(begin) => return brought.filter(|_| begin),
                 None => self.changed.wait(&mut state),
             }
         }

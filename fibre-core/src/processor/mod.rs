@@ -173,12 +173,12 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// The processor `index` of a domain that began at `epoch`.
+    /// The processor `index` of a domain that began at `epoch`, or of one that it is to join.
     #[must_use]
     pub fn new(domain: Arc<Domain>, index: usize, epoch: Instant) -> Self {
         Self {
             index,
-            ready: Arc::clone(&domain.queues()[index]),
+            ready: Arc::clone(domain.queue(index)),
             running: AtomicPtr::new(ptr::null_mut()),
             took_part: Cell::new(false),
             successor: Cell::new(None),
@@ -194,9 +194,7 @@ impl Processor {
             pocket: ProcessorLocal::default(),
             roster: Roster::new(),
             glances: Glances::new(domain.roster.is_some()),
-            // A spare processor, which is not among those that it goes round, begins with the
-            // first.
-            turn: Cell::new(if index < domain.regular() { index } else { 0 }),
+            turn: Cell::new(0),
             // There may be orders already.
             until_service: Cell::new(0),
             planned: Cell::new(0),
@@ -232,6 +230,10 @@ impl Processor {
         let now = Instant::now();
         self.last_service.set(now);
         self.note_busy(now);
+        // A spare processor, which is not among those that it goes round, begins with the first.
+        if self.index < self.domain.regular() {
+            self.turn.set(self.index);
+        }
         self.domain.show_running(self.index, &self.running);
         MONITOR.call();
         self.show_roster();

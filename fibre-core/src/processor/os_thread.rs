@@ -10,9 +10,11 @@ use crate::topology::CpuSet;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Resource, getrlimit};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::fs;
 use std::hint::black_box;
 use std::io;
 use std::ptr;
+use std::sync::OnceLock;
 use std::thread;
 
 /// The addresses that a thread takes: for its stack, and for the one on which it handles signals.
@@ -70,16 +72,34 @@ pub fn has_addresses() -> bool {
     is_free(AMPLE)
 }
 
-/// Whether the process may run out of addresses. Then threads had better be started one after the
-/// other: what is free for each of them is free for one only, and a thread that gets none when it
-/// begins ends the process.
-pub fn are_addresses_limited() -> bool {
-    getrlimit(Resource::As).current.is_some()
+/// Whether the process may run out of addresses, or of memory to write to. Then threads had better
+/// be started one after the other: what is free for each of them is free for one only, and a thread
+/// that gets none when it begins ends the process.
+pub fn is_memory_limited() -> bool {
+    getrlimit(Resource::As).current.is_some() || is_data_limited()
 }
 
-/// Whether `size` bytes of addresses are free.
+/// Whether the kernel counts memory that may be written, written or not: under a limit for data, or
+/// where it promises no more than it has.
+fn is_data_limited() -> bool {
+    /// The kernel's choice, which is the machine's and seldom changes.
+    static STRICT: OnceLock<bool> = OnceLock::new();
+    let is_strict = || {
+        let choice = fs::read("/proc/sys/vm/overcommit_memory");
+        choice.is_ok_and(|choice| choice.starts_with(b"2"))
+    };
+    getrlimit(Resource::Data).current.is_some() || *STRICT.get_or_init(is_strict)
+}
+
+/// Whether `size` bytes of addresses are free, and may be written where that is counted. Elsewhere
+/// they are not asked for as memory: a process that locks all of its memory would get it.
 fn is_free(size: usize) -> bool {
-    let (access, kind) = (ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE);
+    let access = if is_data_limited() {
+        ProtFlags::READ | ProtFlags::WRITE
+    } else {
+        ProtFlags::empty()
+    };
+    let kind = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new mapping, at an address of the kernel's choice, which nobody uses.
     unsafe {
         let mapped = mmap_anonymous(ptr::null_mut(), size, access, kind);

@@ -207,12 +207,12 @@ unsafe impl Send for RunningRef {}
 
 /// The words in which processors say which fibres they run; none of them ends meanwhile.
 #[derive(Debug, Clone, Copy)]
-pub struct Runs<'a>(&'a [(usize, RunningRef)]);
+pub struct Runs<'a>(&'a [Option<RunningRef>]);
 
 impl<'a> Runs<'a> {
     /// The word of a processor, if it shows one.
     pub fn of(self, processor: usize) -> Option<&'a AtomicPtr<Link>> {
-        let (_, running) = self.0.iter().find(|(shown, _)| *shown == processor)?;
+        let running = self.0[processor].as_ref()?;
         // SAFETY: the processor takes it out of here, under the lock, before it ends.
         Some(unsafe { running.0.as_ref() })
     }
@@ -231,8 +231,9 @@ pub struct Domain {
     active: AtomicUsize,
     /// How many of them are regular, not spare. It only grows.
     regular: AtomicUsize,
-    /// The words of running fibres, by the processors' places.
-    runs: Mutex<Vec<(usize, RunningRef)>>,
+    /// The words of running fibres, one for each processor that may ever be: those of processors
+    /// that run.
+    runs: Mutex<Box<[Option<RunningRef>]>>,
     /// Whether the halt that all have in common has been retired.
     retired: AtomicBool,
     /// What they have in common besides: queues, and how they sleep.
@@ -283,7 +284,7 @@ impl Domain {
             timers: (0..capacity).map(|_| Arc::default()).collect(),
             active: AtomicUsize::new(0),
             regular: AtomicUsize::new(0),
-            runs: Mutex::default(),
+            runs: Mutex::new((0..capacity).map(|_| None).collect()),
             retired: AtomicBool::new(false),
             commons,
             foreign: CachePadded::default(),
@@ -291,7 +292,8 @@ impl Domain {
             roster: settings
                 .moves_started
                 .then(|| ShortLock::new(Roster::new())),
-            rosters: Mutex::default(),
+            // A processor that begins must not run out of memory.
+            rosters: Mutex::new(Vec::with_capacity(capacity)),
             left: Mutex::default(),
             orders: Control::new(),
             cpus: topology::available().min(settings.pinned_to.unwrap_or(usize::MAX)),
@@ -351,13 +353,12 @@ impl Domain {
 
     /// Lets others see which fibre a processor runs, by a word of its own.
     pub fn show_running(&self, processor: usize, running: &AtomicPtr<Link>) {
-        let running = RunningRef(NonNull::from(running));
-        self.runs.lock().push((processor, running));
+        self.runs.lock()[processor] = Some(RunningRef(NonNull::from(running)));
     }
 
     /// Undoes [`show_running`](Self::show_running), before the processor ends.
     pub fn hide_running(&self, processor: usize) {
-        self.runs.lock().retain(|(shown, _)| *shown != processor);
+        self.runs.lock()[processor] = None;
     }
 
     /// Calls `f` with the words in which processors say which fibre they run. No processor ends
@@ -383,6 +384,11 @@ impl Domain {
         &self.queues[..self.processors()]
     }
 
+    /// The ready queue of one processor that exists, or may ever be.
+    pub fn queue(&self, processor: usize) -> &Arc<ReadyQueue> {
+        &self.queues[processor]
+    }
+
     /// The counts of one processor.
     #[inline]
     pub fn tally(&self, processor: usize) -> &Tally {
@@ -402,10 +408,8 @@ impl Domain {
         if let Some(halt) = halt.filter(|halt| wanted(&***halt)) {
             halt.poll();
             if self.tally(processor).busy_since().is_none() {
-                // The processor has gone to sleep, wherever its poller lets it, and we may have
-                // taken what should wake it. (Had it been interrupted before it slept, it would not
-                // have slept.)
-                halt.interrupt();
+                // The processor has gone to sleep, wherever its poller lets it, or is about to, and
+                // we may have taken what should wake it.
                 self.queues()[processor].unpark();
             }
         }

@@ -18,7 +18,7 @@ impl AlternateStack {
     ///
     /// # Errors
     ///
-    /// What the kernel says when it has no memory.
+    /// The kernel's, when it has no memory.
     pub fn install() -> io::Result<Self> {
         use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -34,7 +34,10 @@ impl AlternateStack {
         if unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) } == 0 {
             Ok(Self { start })
         } else {
-            Err(io::Error::other("sigaltstack was refused"))
+            // SAFETY: mapped above, and nobody uses it.
+            let _ = unsafe { rustix::mm::munmap(start, Self::SIZE) };
+            // Made without an allocation.
+            Err(io::ErrorKind::Other.into())
         }
     }
 }

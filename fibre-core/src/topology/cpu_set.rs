@@ -45,6 +45,19 @@ impl CpuSet {
         Ok((0..Mask::MAX_CPU).filter(|&cpu| mask.is_set(cpu)).collect())
     }
 
+    /// The CPUs on which any of these threads may run, as far as the kernel says.
+    pub(crate) fn of_threads(threads: impl IntoIterator<Item = i32>) -> Self {
+        let mut all = Mask::new();
+        let masks = threads
+            .into_iter()
+            .filter_map(|thread| sched_getaffinity(Some(Pid::from_raw(thread)?)).ok());
+        for mask in masks {
+            let set = (0..Mask::MAX_CPU).filter(|&cpu| mask.is_set(cpu));
+            set.for_each(|cpu| all.set(cpu));
+        }
+        (0..Mask::MAX_CPU).filter(|&cpu| all.is_set(cpu)).collect()
+    }
+
     /// The CPUs that the program may run on: the caller's affinity mask. A processor may be pinned,
     /// so for a fibre it is the mask of the first thread that has asked.
     ///
