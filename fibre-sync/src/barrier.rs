@@ -74,47 +74,25 @@ impl BarrierWaitResult {
     }
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Barrier {
-    fn end_of_frame(&mut self) {
-        self.state.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Barrier: state);
 
 impl Barrier {
-    /// A barrier for `parties` parties. A barrier for zero parties or one never blocks.
-    ///
-    /// # Panics
-    ///
-    /// If there are 2³² or more.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new(parties: usize) -> Self {
-        assert!(parties <= u32::MAX as usize, "a barrier for 2^32 parties");
-        Self {
-            state: Locked::new(State {
-                parties: parties as u32,
-                arrived: 0,
-                waiting: WaitList::new(),
-            }),
-        }
-    }
-
-    /// A barrier for `parties` parties. A barrier for zero parties or one never blocks.
-    ///
-    /// # Panics
-    ///
-    /// If there are 2³² or more.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new(parties: usize) -> Self {
-        assert!(parties <= u32::MAX as usize, "a barrier for 2^32 parties");
-        Self {
-            state: Locked::new(State {
-                parties: parties as u32,
-                arrived: 0,
-                waiting: WaitList::new(),
-            }),
+    fibre_core::const_outside_models! {
+        /// A barrier for `parties` parties. A barrier for zero parties or one never blocks.
+        ///
+        /// # Panics
+        ///
+        /// If there are 2³² or more.
+        #[must_use]
+        pub const fn new(parties: usize) -> Self {
+            assert!(parties <= u32::MAX as usize, "a barrier for 2^32 parties");
+            Self {
+                state: Locked::new(State {
+                    parties: parties as u32,
+                    arrived: 0,
+                    waiting: WaitList::new(),
+                }),
+            }
         }
     }
 

@@ -29,29 +29,16 @@ pub struct BinarySemaphore {
     permit: Semaphore,
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for BinarySemaphore {
-    fn end_of_frame(&mut self) {
-        self.permit.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(BinarySemaphore: permit);
 
 impl BinarySemaphore {
-    /// A semaphore with its permit, or without.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new(available: bool) -> Self {
-        Self {
-            permit: Semaphore::new(available as usize),
-        }
-    }
-
-    /// A semaphore with its permit, or without.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new(available: bool) -> Self {
-        Self {
-            permit: Semaphore::new(available.into()),
+    fibre_core::const_outside_models! {
+        /// A semaphore with its permit, or without.
+        #[must_use]
+        pub const fn new(available: bool) -> Self {
+            Self {
+                permit: Semaphore::new(available as usize),
+            }
         }
     }
 

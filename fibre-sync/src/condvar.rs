@@ -45,27 +45,16 @@ enum Waited {
     InVain,
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Condvar {
-    fn end_of_frame(&mut self) {
-        self.waiting.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Condvar: waiting);
 
 impl Condvar {
-    /// A condition variable without waiters.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// A condition variable without waiters.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            waiting: Locked::new(WaitList::new()),
+    fibre_core::const_outside_models! {
+        /// A condition variable without waiters.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                waiting: Locked::new(WaitList::new()),
+            }
         }
     }
 

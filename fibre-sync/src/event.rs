@@ -27,12 +27,13 @@ struct State {
 }
 
 impl State {
-    /// The state of an event that is not set and has no waiters.
-    #[cfg(not(loom))]
-    const fn new() -> Self {
-        Self {
-            set: false,
-            waiting: WaitList::new(),
+    fibre_core::const_outside_models! {
+        /// The state of an event that is not set and has no waiters.
+        const fn new() -> Self {
+            Self {
+                set: false,
+                waiting: WaitList::new(),
+            }
         }
     }
 }
@@ -76,27 +77,16 @@ pub struct Event {
     state: Locked<State>,
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Event {
-    fn end_of_frame(&mut self) {
-        self.state.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Event: state);
 
 impl Event {
-    /// An event that is not set.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// An event that is not set.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            state: Locked::new(State::new()),
+    fibre_core::const_outside_models! {
+        /// An event that is not set.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                state: Locked::new(State::new()),
+            }
         }
     }
 
@@ -189,27 +179,16 @@ pub struct AutoEvent {
     state: Locked<State>,
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for AutoEvent {
-    fn end_of_frame(&mut self) {
-        self.state.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(AutoEvent: state);
 
 impl AutoEvent {
-    /// An event that is not set.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// An event that is not set.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            state: Locked::new(State::new()),
+    fibre_core::const_outside_models! {
+        /// An event that is not set.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                state: Locked::new(State::new()),
+            }
         }
     }
 

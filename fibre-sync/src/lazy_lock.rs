@@ -32,21 +32,13 @@ impl<T: UnwindSafe, F: UnwindSafe> UnwindSafe for LazyLock<T, F> {}
 impl<T: RefUnwindSafe + UnwindSafe, F: UnwindSafe> RefUnwindSafe for LazyLock<T, F> {}
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
-    /// A value that `init` will make.
-    #[cfg(not(loom))]
-    pub const fn new(init: F) -> Self {
-        Self {
-            cell: OnceLock::new(),
-            init: Cell::new(Some(init)),
-        }
-    }
-
-    /// A value that `init` will make.
-    #[cfg(loom)]
-    pub fn new(init: F) -> Self {
-        Self {
-            cell: OnceLock::new(),
-            init: Cell::new(Some(init)),
+    fibre_core::const_outside_models! {
+        /// A value that `init` will make.
+        pub const fn new(init: F) -> Self {
+            Self {
+                cell: OnceLock::new(),
+                init: Cell::new(Some(init)),
+            }
         }
     }
 

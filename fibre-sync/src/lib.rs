@@ -12,7 +12,8 @@
 //! |---|---|
 //! | `turn` | lets models block on a lock that is a bit of a word |
 //! | `owner` | in debug builds, which fibre has a lock |
-//! | `contention`, `contention_model` | the places where callers wait for locks |
+//! | `contention` | the places where callers wait for locks |
+//! | `model` | what takes the place of `turn` and `contention` in models |
 //! | `wait_list` | the one way to wait: a first-in first-out list of waiters |
 //! | `lock` | locks without a value, from handing over to spinning |
 //! | `once_word`, `rw_word` | the words of one-time initialisation and of read-write locks |
@@ -23,14 +24,14 @@
 //! | `channel` | values from senders to receivers, and `select!` |
 //! | `raw` | forms for the C library: no guards, error numbers |
 
+// Unit tests know the threads of the system, so a build of them for models is empty.
+#![cfg(not(all(test, loom)))]
+
 mod barrier;
 mod binary_semaphore;
 pub mod channel;
 mod condvar;
-#[cfg(not(loom))]
-mod contention;
-#[cfg(loom)]
-#[path = "contention_model.rs"]
+#[cfg_attr(loom, path = "model/contention.rs")]
 mod contention;
 mod event;
 mod lazy_lock;
@@ -47,6 +48,7 @@ mod raw_rw_lock;
 mod rw_lock;
 mod rw_word;
 mod semaphore;
+#[cfg_attr(loom, path = "model/turn.rs")]
 mod turn;
 mod wait_group;
 mod wait_list;

@@ -57,45 +57,26 @@ unsafe impl<T: ?Sized + Send, L: RawLock> Send for Mutex<T, L> {}
 // SAFETY: as above; sharing the mutex gives exclusive access only.
 unsafe impl<T: ?Sized + Send, L: RawLock> Sync for Mutex<T, L> {}
 
-#[cfg(loom)]
-impl<T, L: RawLock + fibre_core::sync::EndOfFrame> fibre_core::sync::EndOfFrame for Mutex<T, L> {
-    fn end_of_frame(&mut self) {
-        self.lock.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Mutex<T, L>: lock; for T, L: RawLock + fibre_core::sync::EndOfFrame);
 
 impl<T> Mutex<T> {
-    /// A free mutex that holds `value`.
-    #[cfg(loom)]
-    pub fn new(value: T) -> Self {
-        Self::with_lock(value)
-    }
-
-    /// A free mutex that holds `value`.
-    #[cfg(not(loom))]
-    pub const fn new(value: T) -> Self {
-        Self::with_lock(value)
+    fibre_core::const_outside_models! {
+        /// A free mutex that holds `value`.
+        pub const fn new(value: T) -> Self {
+            Self::with_lock(value)
+        }
     }
 }
 
 impl<T, L: RawLock> Mutex<T, L> {
-    /// A free mutex that holds `value`, with a lock of any kind.
-    #[cfg(loom)]
-    pub fn with_lock(value: T) -> Self {
-        Self {
-            lock: L::default(),
-            owner: Owner::new(),
-            value: UnsafeCell::new(value),
-        }
-    }
-
-    /// A free mutex that holds `value`, with a lock of any kind.
-    #[cfg(not(loom))]
-    pub const fn with_lock(value: T) -> Self {
-        Self {
-            lock: L::FREE,
-            owner: Owner::new(),
-            value: UnsafeCell::new(value),
+    fibre_core::const_outside_models! {
+        /// A free mutex that holds `value`, with a lock of any kind.
+        pub const fn with_lock(value: T) -> Self {
+            Self {
+                lock: fibre_core::const_or!(L::FREE, L::default()),
+                owner: Owner::new(),
+                value: UnsafeCell::new(value),
+            }
         }
     }
 

@@ -57,31 +57,20 @@ impl State {
     }
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Notify {
-    fn end_of_frame(&mut self) {
-        self.state.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Notify: state);
 
 impl Notify {
-    /// An object without waiters and without a kept notification.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// An object without waiters and without a kept notification.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            state: Locked::new(State {
-                permit: false,
-                broadcasts: 0,
-                waiting: WaitList::new(),
-            }),
+    fibre_core::const_outside_models! {
+        /// An object without waiters and without a kept notification.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                state: Locked::new(State {
+                    permit: false,
+                    broadcasts: 0,
+                    waiting: WaitList::new(),
+                }),
+            }
         }
     }
 

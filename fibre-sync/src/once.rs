@@ -40,12 +40,7 @@ pub struct Once {
 impl UnwindSafe for Once {}
 impl RefUnwindSafe for Once {}
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Once {
-    fn end_of_frame(&mut self) {
-        self.word.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Once: word);
 
 /// The state that [`Once::call_once_force`] passes to its initialiser.
 #[derive(Debug)]
@@ -112,21 +107,13 @@ impl Refusal {
 }
 
 impl Once {
-    /// A `Once` whose closure has not run.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            word: OnceWord::new(),
-        }
-    }
-
-    /// A `Once` whose closure has not run.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            word: OnceWord::new(),
+    fibre_core::const_outside_models! {
+        /// A `Once` whose closure has not run.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                word: OnceWord::new(),
+            }
         }
     }
 

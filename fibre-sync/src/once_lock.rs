@@ -41,31 +41,17 @@ unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 impl<T: UnwindSafe> UnwindSafe for OnceLock<T> {}
 impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
 
-#[cfg(loom)]
-impl<T> fibre_core::sync::EndOfFrame for OnceLock<T> {
-    fn end_of_frame(&mut self) {
-        self.once.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(OnceLock<T>: once; for T);
 
 impl<T> OnceLock<T> {
-    /// A cell without a value.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            once: Once::new(),
-            value: UnsafeCell::new(None),
-        }
-    }
-
-    /// A cell without a value.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            once: Once::new(),
-            value: UnsafeCell::new(None),
+    fibre_core::const_outside_models! {
+        /// A cell without a value.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                once: Once::new(),
+                value: UnsafeCell::new(None),
+            }
         }
     }
 

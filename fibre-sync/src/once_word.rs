@@ -90,26 +90,13 @@ impl Node {
     }
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Node {
-    fn end_of_frame(&mut self) {
-        self.next.end_of_frame();
-        self.before.end_of_frame();
-        self.waiter.end_of_frame();
-        self.linked.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Node: next, before, waiter, linked);
 
 /// The word. See the module text.
 #[derive(Debug)]
 pub struct OnceWord(AtomicPtr<Node>, Turn);
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for OnceWord {
-    fn end_of_frame(&mut self) {
-        self.0.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(OnceWord: 0);
 
 /// The state of a word.
 fn progress(word: *const Node) -> Progress {
@@ -127,16 +114,11 @@ fn first(word: *const Node) -> *const Node {
 }
 
 impl OnceWord {
-    /// The word before any initialisation.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()), Turn::new())
-    }
-
-    /// The word before any initialisation.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()), Turn::new())
+    fibre_core::const_outside_models! {
+        /// The word before any initialisation.
+        pub const fn new() -> Self {
+            Self(AtomicPtr::new(ptr::null_mut()), Turn::new())
+        }
     }
 
     /// The progress; acquires what a complete initialisation has written.

@@ -63,8 +63,7 @@ pub struct RawRwLock {
     queue: Locked<Queue>,
 }
 
-#[cfg(not(loom))]
-const _: () = assert!(size_of::<RawRwLock>() == 32 && align_of::<RawRwLock>() == 8);
+fibre_core::layout!(RawRwLock: 32, 8);
 
 /// The waiters.
 #[derive(Debug, Default)]
@@ -99,32 +98,20 @@ impl Heirs {
     }
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for RawRwLock {
-    fn end_of_frame(&mut self) {
-        self.word.end_of_frame();
-        self.queue.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(RawRwLock: word, queue);
 
 impl RawRwLock {
-    /// A free lock.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// A free lock.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            word: RwWord::new(),
-            queue: Locked::new(Queue {
-                readers: WaitList::new(),
-                writers: WaitList::new(),
-            }),
+    fibre_core::const_outside_models! {
+        /// A free lock.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                word: RwWord::new(),
+                queue: Locked::new(Queue {
+                    readers: WaitList::new(),
+                    writers: WaitList::new(),
+                }),
+            }
         }
     }
 

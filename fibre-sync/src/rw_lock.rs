@@ -49,31 +49,17 @@ unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 // SAFETY: as above; and readers share the value.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
-#[cfg(loom)]
-impl<T> fibre_core::sync::EndOfFrame for RwLock<T> {
-    fn end_of_frame(&mut self) {
-        self.raw.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(RwLock<T>: raw; for T);
 
 impl<T> RwLock<T> {
-    /// A free lock that holds `value`.
-    #[cfg(loom)]
-    pub fn new(value: T) -> Self {
-        Self {
-            raw: RawRwLock::new(),
-            writer: Owner::new(),
-            value: UnsafeCell::new(value),
-        }
-    }
-
-    /// A free lock that holds `value`.
-    #[cfg(not(loom))]
-    pub const fn new(value: T) -> Self {
-        Self {
-            raw: RawRwLock::new(),
-            writer: Owner::new(),
-            value: UnsafeCell::new(value),
+    fibre_core::const_outside_models! {
+        /// A free lock that holds `value`.
+        pub const fn new(value: T) -> Self {
+            Self {
+                raw: RawRwLock::new(),
+                writer: Owner::new(),
+                value: UnsafeCell::new(value),
+            }
         }
     }
 

@@ -57,18 +57,14 @@ pub enum Entry {
 #[derive(Debug, Default)]
 pub struct RwWord(AtomicU32);
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for RwWord {
-    fn end_of_frame(&mut self) {
-        self.0.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(RwWord: 0);
 
 impl RwWord {
-    /// The word of a free lock.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self(AtomicU32::new(0))
+    fibre_core::const_outside_models! {
+        /// The word of a free lock.
+        pub const fn new() -> Self {
+            Self(AtomicU32::new(0))
+        }
     }
 
     /// Whether the lock is free.
@@ -268,7 +264,7 @@ fn count_of(readers: usize) -> u32 {
     u32::try_from(readers).unwrap_or(u32::MAX / READER) * READER
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -110,29 +110,16 @@ impl State {
     }
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Semaphore {
-    fn end_of_frame(&mut self) {
-        self.state.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Semaphore: state);
 
 impl Semaphore {
-    /// A semaphore with `permits` permits.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new(permits: usize) -> Self {
-        Self {
-            state: Locked::new(State::new(permits)),
-        }
-    }
-
-    /// A semaphore with `permits` permits.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new(permits: usize) -> Self {
-        Self {
-            state: Locked::new(State::new(permits)),
+    fibre_core::const_outside_models! {
+        /// A semaphore with `permits` permits.
+        #[must_use]
+        pub const fn new(permits: usize) -> Self {
+            Self {
+                state: Locked::new(State::new(permits)),
+            }
         }
     }
 
@@ -341,7 +328,7 @@ fn too_many() -> ! {
     panic!("more permits were released than a semaphore can count")
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};

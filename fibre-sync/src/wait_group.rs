@@ -47,30 +47,19 @@ struct State {
     waiting: WaitList,
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for WaitGroup {
-    fn end_of_frame(&mut self) {
-        self.state.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(WaitGroup: state);
 
 impl WaitGroup {
-    /// A group without jobs.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// A group without jobs.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            state: Locked::new(State {
-                count: 0,
-                waiting: WaitList::new(),
-            }),
+    fibre_core::const_outside_models! {
+        /// A group without jobs.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                state: Locked::new(State {
+                    count: 0,
+                    waiting: WaitList::new(),
+                }),
+            }
         }
     }
 

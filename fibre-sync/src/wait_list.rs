@@ -108,18 +108,7 @@ impl Node {
     }
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Node {
-    fn end_of_frame(&mut self) {
-        self.waiter.end_of_frame();
-        self.before.end_of_frame();
-        self.behind.end_of_frame();
-        self.shown.end_of_frame();
-        self.linked.end_of_frame();
-        self.alone.end_of_frame();
-        self.passed_over.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Node: waiter, before, behind, shown, linked, alone, passed_over);
 
 /// The list, a ring. See the module text. Empty, it is all zeros.
 pub struct WaitList {

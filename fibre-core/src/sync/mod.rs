@@ -5,6 +5,7 @@
 //! * `asymmetric`: looking at what its owner may take away, at the looker's cost;
 //! * `glances`: looking at what a processor changes between two fibres;
 //! * `segmented`: a table that grows and never moves;
+//! * `twins`: macros for what models have in another form;
 //! * `model`: for models only: planted faults, loom's memory and where it ends, a lock that blocks.
 
 pub mod asymmetric;
@@ -15,5 +16,7 @@ pub mod model;
 #[cfg(not(loom))]
 pub mod segmented;
 pub mod short_lock;
+#[cfg_attr(loom, path = "model/twins.rs")]
+mod twins;
 
 pub use atomic::*;

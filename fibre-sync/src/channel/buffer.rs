@@ -243,7 +243,7 @@ impl<T> Drop for Buffer<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::cell::Cell;

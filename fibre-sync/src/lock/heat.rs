@@ -48,24 +48,14 @@ const fn in_ticks(time: Duration) -> u32 {
     (time.as_nanos() >> 6) as u32
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Heat {
-    fn end_of_frame(&mut self) {
-        self.0.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Heat: 0);
 
 impl Heat {
-    /// The heat of a cold lock.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
-    /// The heat of a cold lock.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self::default()
+    fibre_core::const_outside_models! {
+        /// The heat of a cold lock.
+        pub const fn new() -> Self {
+            Self(AtomicU32::new(0))
+        }
     }
 
     /// Whether the lock is hot.
@@ -97,7 +87,7 @@ fn age(noted: u32, now: u32) -> u32 {
     now.wrapping_sub(noted / (TIMES + 1)) & TICKS
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -165,20 +165,16 @@ impl<M: LockPolicy> fmt::Debug for Queued<M> {
     }
 }
 
-#[cfg(loom)]
-impl<M: LockPolicy> fibre_core::sync::EndOfFrame for Queued<M> {
-    fn end_of_frame(&mut self) {
-        self.word.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Queued<M>: word; for M: LockPolicy);
 
 // SAFETY: `LockWord` gives `HELD` to one holder at a time; see there for the last touch.
 unsafe impl<M: LockPolicy> RawLock for Queued<M> {
-    #[cfg(not(loom))]
-    const FREE: Self = Self {
-        word: LockWord::new(),
-        _manner: PhantomData,
-    };
+    fibre_core::const_outside_models! {
+        const FREE: Self = Self {
+            word: LockWord::new(),
+            _manner: PhantomData,
+        };
+    }
 
     #[inline]
     fn try_lock(&self) -> bool {
@@ -342,7 +338,7 @@ impl<M: LockPolicy> Queued<M> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::thread;

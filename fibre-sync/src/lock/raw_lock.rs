@@ -11,9 +11,10 @@ use fibre_core::internal::Limit;
 /// before the next acquisition. The unlock touches nothing of the lock once another acquisition can
 /// have succeeded.
 pub unsafe trait RawLock: Default + Send + Sync {
-    /// A free lock, all zeros.
-    #[cfg(not(loom))]
-    const FREE: Self;
+    fibre_core::const_outside_models! {
+        /// A free lock, all zeros.
+        const FREE: Self;
+    }
 
     /// Takes the lock if it is free. Blocks nothing.
     fn try_lock(&self) -> bool;

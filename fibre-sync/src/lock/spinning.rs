@@ -18,12 +18,7 @@ pub struct Spinning {
     held: AtomicBool,
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Spinning {
-    fn end_of_frame(&mut self) {
-        self.held.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Spinning: held);
 
 /// Looks for a short time, and takes the lock if it is free.
 fn spin(lock: &impl RawLock) -> bool {
@@ -66,10 +61,11 @@ fn is_over(limit: Limit) -> bool {
 // SAFETY: the word is set by one exchange at a time, with acquire, and cleared by one store, with
 // release, which is the last touch.
 unsafe impl RawLock for Spinning {
-    #[cfg(not(loom))]
-    const FREE: Self = Self {
-        held: AtomicBool::new(false),
-    };
+    fibre_core::const_outside_models! {
+        const FREE: Self = Self {
+            held: AtomicBool::new(false),
+        };
+    }
 
     #[inline]
     fn try_lock(&self) -> bool {
@@ -96,7 +92,7 @@ unsafe impl RawLock for Spinning {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::time::{Duration, Instant};

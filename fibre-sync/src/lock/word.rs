@@ -49,8 +49,7 @@ pub struct LockWord {
     turn: Turn,
 }
 
-#[cfg(not(loom))]
-const _: () = assert!(size_of::<LockWord>() == 16 && align_of::<LockWord>() == 8);
+fibre_core::layout!(LockWord: 16, 8);
 
 // SAFETY: `LIST` gives the list to one thread at a time.
 unsafe impl Sync for LockWord {}
@@ -73,36 +72,19 @@ impl Default for LockWord {
     }
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for LockWord {
-    fn end_of_frame(&mut self) {
-        self.word.end_of_frame();
-        self.heat.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(LockWord: word, heat);
 
 impl LockWord {
-    /// A free lock.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            word: AtomicU32::new(0),
-            heat: Heat::new(),
-            list: UnsafeCell::new(WaitList::new()),
-            turn: Turn::new(),
-        }
-    }
-
-    /// A free lock.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            word: AtomicU32::new(0),
-            heat: Heat::new(),
-            list: UnsafeCell::new(WaitList::new()),
-            turn: Turn::new(),
+    fibre_core::const_outside_models! {
+        /// A free lock.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                word: AtomicU32::new(0),
+                heat: Heat::new(),
+                list: UnsafeCell::new(WaitList::new()),
+                turn: Turn::new(),
+            }
         }
     }
 
@@ -302,7 +284,7 @@ impl Drop for ListGuard<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::wait_list::{Node, Place};

@@ -35,38 +35,20 @@ pub struct Barrier {
     parties: AtomicU32,
 }
 
-#[cfg(not(loom))]
-const _: () = assert!(size_of::<Barrier>() == 32 && align_of::<Barrier>() == 8);
+fibre_core::layout!(Barrier: 32, 8);
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Barrier {
-    fn end_of_frame(&mut self) {
-        self.barrier.end_of_frame();
-        self.limited.end_of_frame();
-        self.parties.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Barrier: barrier, limited, parties);
 
 impl Barrier {
-    /// A barrier for so many parties. For none all its calls are invalid.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new(parties: u32) -> Self {
-        Self {
-            barrier: crate::Barrier::new(parties as usize),
-            limited: AtomicU32::new(0),
-            parties: AtomicU32::new(parties),
-        }
-    }
-
-    /// A barrier for so many parties. For none it is all zeros, and all its calls are invalid.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new(parties: u32) -> Self {
-        Self {
-            barrier: crate::Barrier::new(parties as usize),
-            limited: AtomicU32::new(0),
-            parties: AtomicU32::new(parties),
+    fibre_core::const_outside_models! {
+        /// A barrier for so many parties. For none it is all zeros, and all its calls are invalid.
+        #[must_use]
+        pub const fn new(parties: u32) -> Self {
+            Self {
+                barrier: crate::Barrier::new(parties as usize),
+                limited: AtomicU32::new(0),
+                parties: AtomicU32::new(parties),
+            }
         }
     }
 

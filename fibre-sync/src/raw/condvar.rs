@@ -55,10 +55,7 @@ pub struct Condvar {
     _tag: u32,
 }
 
-#[cfg(not(loom))]
-const _: () = assert!(size_of::<Condvar>() == 32 && align_of::<Condvar>() == 8);
-#[cfg(not(loom))]
-const _: () = assert!(std::mem::offset_of!(Condvar, _tag) == 28);
+fibre_core::layout!(Condvar: 32, 8, _tag at 28);
 
 /// What the lock protects.
 #[derive(Debug)]
@@ -70,12 +67,7 @@ struct State {
     destroyed: bool,
 }
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Condvar {
-    fn end_of_frame(&mut self) {
-        self.state.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Condvar: state);
 
 impl Default for Condvar {
     fn default() -> Self {
@@ -84,47 +76,25 @@ impl Default for Condvar {
 }
 
 impl Condvar {
-    /// A condition variable that nobody waits on: all zeros. Its clock is the one of real time.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self::with_clock(Clock::Realtime)
-    }
-
-    /// The same with this clock.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn with_clock(clock: Clock) -> Self {
-        Self {
-            state: Locked::new(State {
-                waiting: WaitList::new(),
-                inside: 0,
-                destroyed: false,
-            }),
-            clock: clock as u32,
-            _tag: 0,
+    fibre_core::const_outside_models! {
+        /// A condition variable that nobody waits on: all zeros. Its clock is the one of real time.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self::with_clock(Clock::Realtime)
         }
-    }
 
-    /// A condition variable that nobody waits on: all zeros. Its clock is the one of real time.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new() -> Self {
-        Self::with_clock(Clock::Realtime)
-    }
-
-    /// The same with this clock.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn with_clock(clock: Clock) -> Self {
-        Self {
-            state: Locked::new(State {
-                waiting: WaitList::new(),
-                inside: 0,
-                destroyed: false,
-            }),
-            clock: clock as u32,
-            _tag: 0,
+        /// The same with this clock.
+        #[must_use]
+        pub const fn with_clock(clock: Clock) -> Self {
+            Self {
+                state: Locked::new(State {
+                    waiting: WaitList::new(),
+                    inside: 0,
+                    destroyed: false,
+                }),
+                clock: clock as u32,
+                _tag: 0,
+            }
         }
     }
 

@@ -38,10 +38,8 @@ mod condvar;
 mod error;
 mod mutex;
 mod once;
-#[cfg(not(loom))]
 mod rwlock;
 mod semaphore;
-#[cfg(not(loom))]
 mod spin;
 mod wait;
 
@@ -51,9 +49,7 @@ pub use error::{Error, Result};
 pub use fibre_core::internal::{Limit, WallTime};
 pub use mutex::{Kind, Mutex, Variant};
 pub use once::{Once, OnceEntry};
-#[cfg(not(loom))]
 pub use rwlock::{RwKind, RwLock};
 pub use semaphore::Semaphore;
-#[cfg(not(loom))]
 pub use spin::Spin;
 pub use wait::{Clock, Wait};

@@ -119,20 +119,9 @@ pub struct Mutex {
 }
 
 // The kind is where glibc's initialisers put it.
-#[cfg(not(loom))]
-const _: () = assert!(size_of::<Mutex>() == 32 && align_of::<Mutex>() == 8);
-#[cfg(not(loom))]
-const _: () = assert!(std::mem::offset_of!(Mutex, make) == 16);
+fibre_core::layout!(Mutex: 32, 8, make at 16);
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Mutex {
-    fn end_of_frame(&mut self) {
-        self.lock.end_of_frame();
-        self.make.end_of_frame();
-        self.depth.end_of_frame();
-        self.owner.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Mutex: lock, make, depth, owner);
 
 /// Kind and variant of a mutex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,41 +155,22 @@ impl Default for Mutex {
 }
 
 impl Mutex {
-    /// A free mutex made of the default lock. A normal one is all zeros.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new(kind: Kind) -> Self {
-        Self::with_variant(kind, Variant::Hybrid)
-    }
-
-    /// A free mutex made of any lock.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn with_variant(kind: Kind, variant: Variant) -> Self {
-        Self {
-            lock: DefaultLock::default(),
-            make: AtomicU32::new(kind as u32 + variant as u32 * VARIANT),
-            depth: AtomicU32::new(0),
-            owner: AtomicU64::new(0),
+    fibre_core::const_outside_models! {
+        /// A free mutex made of the default lock. A normal one is all zeros.
+        #[must_use]
+        pub const fn new(kind: Kind) -> Self {
+            Self::with_variant(kind, Variant::Hybrid)
         }
-    }
 
-    /// A free mutex made of the default lock. A normal one is all zeros.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new(kind: Kind) -> Self {
-        Self::with_variant(kind, Variant::Hybrid)
-    }
-
-    /// A free mutex made of any lock.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn with_variant(kind: Kind, variant: Variant) -> Self {
-        Self {
-            lock: DefaultLock::FREE,
-            make: AtomicU32::new(kind as u32 + variant as u32 * VARIANT),
-            depth: AtomicU32::new(0),
-            owner: AtomicU64::new(0),
+        /// A free mutex made of any lock.
+        #[must_use]
+        pub const fn with_variant(kind: Kind, variant: Variant) -> Self {
+            Self {
+                lock: fibre_core::const_or!(DefaultLock::FREE, DefaultLock::default()),
+                make: AtomicU32::new(kind as u32 + variant as u32 * VARIANT),
+                depth: AtomicU32::new(0),
+                owner: AtomicU64::new(0),
+            }
         }
     }
 

@@ -144,15 +144,9 @@ pub struct Once {
     progress: AtomicU32,
 }
 
-#[cfg(not(loom))]
-const _: () = assert!(size_of::<Once>() == 4 && align_of::<Once>() == 4);
+fibre_core::layout!(Once: 4, 4);
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Once {
-    fn end_of_frame(&mut self) {
-        self.progress.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Once: progress);
 
 /// What a caller that wants to initialise finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,20 +162,14 @@ enum Found {
 }
 
 impl Once {
-    /// It has not happened: all zeros.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            progress: AtomicU32::new(INCOMPLETE),
+    fibre_core::const_outside_models! {
+        /// It has not happened: all zeros.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                progress: AtomicU32::new(INCOMPLETE),
+            }
         }
-    }
-
-    /// It has not happened.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
     }
 
     /// Calls `init`, unless an initialiser has run, and returns when one has. While another

@@ -74,24 +74,25 @@ pub struct RwLock {
     kind: u32,
 }
 
-const _: () = assert!(size_of::<RwLock>() == 56 && align_of::<RwLock>() == 8);
-const _: () = assert!(std::mem::offset_of!(RwLock, kind) == 48);
+fibre_core::layout!(RwLock: 56, 8, kind at 48);
 
 impl RwLock {
-    /// A free lock: all zeros.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self::with_kind(RwKind::PreferReader)
-    }
+    fibre_core::const_outside_models! {
+        /// A free lock: all zeros.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self::with_kind(RwKind::PreferReader)
+        }
 
-    /// A free lock of any kind.
-    #[must_use]
-    pub const fn with_kind(kind: RwKind) -> Self {
-        Self {
-            lock: RawRwLock::new(),
-            writer: AtomicU64::new(0),
-            _unused: 0,
-            kind: kind as u32,
+        /// A free lock of any kind.
+        #[must_use]
+        pub const fn with_kind(kind: RwKind) -> Self {
+            Self {
+                lock: RawRwLock::new(),
+                writer: AtomicU64::new(0),
+                _unused: 0,
+                kind: kind as u32,
+            }
         }
     }
 

@@ -69,22 +69,14 @@ pub struct Semaphore {
     turn: Turn,
 }
 
-#[cfg(not(loom))]
-const _: () = assert!(size_of::<Semaphore>() == 24 && align_of::<Semaphore>() == 8);
-#[cfg(not(loom))]
-const _: () = assert!(std::mem::offset_of!(Semaphore, _tag) == 8);
+fibre_core::layout!(Semaphore: 24, 8, _tag at 8);
 
 // SAFETY: `LISTED` gives the list to one thread at a time.
 unsafe impl Sync for Semaphore {}
 // SAFETY: the list may be touched by any thread that has the word to itself.
 unsafe impl Send for Semaphore {}
 
-#[cfg(loom)]
-impl fibre_core::sync::EndOfFrame for Semaphore {
-    fn end_of_frame(&mut self) {
-        self.word.end_of_frame();
-    }
-}
+fibre_core::end_of_frame!(Semaphore: word);
 
 impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -111,51 +103,27 @@ impl Semaphore {
     /// The most permits there may be: `SEM_VALUE_MAX`.
     pub const MAX: u32 = i32::MAX.unsigned_abs();
 
-    /// A semaphore with so many permits. With none it is all zeros.
-    ///
-    /// # Errors
-    ///
-    /// [`Invalid`](Error::Invalid) if that is more than [`MAX`](Self::MAX).
-    #[cfg(not(loom))]
-    pub const fn new(permits: u32) -> Result<Self> {
-        match permits <= Self::MAX {
-            true => Ok(Self::with_permits(permits)),
-            false => Err(Error::Invalid),
+    fibre_core::const_outside_models! {
+        /// A semaphore with so many permits. With none it is all zeros.
+        ///
+        /// # Errors
+        ///
+        /// [`Invalid`](Error::Invalid) if that is more than [`MAX`](Self::MAX).
+        pub const fn new(permits: u32) -> Result<Self> {
+            match permits <= Self::MAX {
+                true => Ok(Self::with_permits(permits)),
+                false => Err(Error::Invalid),
+            }
         }
-    }
 
-    /// A semaphore with so many permits.
-    ///
-    /// # Errors
-    ///
-    /// [`Invalid`](Error::Invalid) if that is more than [`MAX`](Self::MAX).
-    #[cfg(loom)]
-    pub fn new(permits: u32) -> Result<Self> {
-        match permits <= Self::MAX {
-            true => Ok(Self::with_permits(permits)),
-            false => Err(Error::Invalid),
-        }
-    }
-
-    /// Makes a semaphore with so many permits, unchecked.
-    #[cfg(not(loom))]
-    const fn with_permits(permits: u32) -> Self {
-        Self {
-            word: AtomicU64::new(permits as u64 * PERMIT),
-            _tag: 0,
-            list: UnsafeCell::new(WaitList::new()),
-            turn: Turn::new(),
-        }
-    }
-
-    /// Makes a semaphore with so many permits, unchecked.
-    #[cfg(loom)]
-    fn with_permits(permits: u32) -> Self {
-        Self {
-            word: AtomicU64::new(u64::from(permits) * PERMIT),
-            _tag: 0,
-            list: UnsafeCell::new(WaitList::new()),
-            turn: Turn::new(),
+        /// Makes a semaphore with so many permits, unchecked.
+        const fn with_permits(permits: u32) -> Self {
+            Self {
+                word: AtomicU64::new(permits as u64 * PERMIT),
+                _tag: 0,
+                list: UnsafeCell::new(WaitList::new()),
+                turn: Turn::new(),
+            }
         }
     }
 

@@ -28,15 +28,17 @@ pub struct Spin {
     destroyed: AtomicBool,
 }
 
-const _: () = assert!(size_of::<Spin>() == 2 && align_of::<Spin>() == 1);
+fibre_core::layout!(Spin: 2, 1);
 
 impl Spin {
-    /// A free lock: all zeros.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            lock: Spinning::FREE,
-            destroyed: AtomicBool::new(false),
+    fibre_core::const_outside_models! {
+        /// A free lock: all zeros.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self {
+                lock: fibre_core::const_or!(Spinning::FREE, Spinning::default()),
+                destroyed: AtomicBool::new(false),
+            }
         }
     }
 
