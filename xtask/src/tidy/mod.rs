@@ -10,6 +10,7 @@
 //! * [`cycles`]: no import cycle between the modules of a crate; [`modules`] finds the imports,
 //!   [`mentions`] what one module names. [`rooms`]: none between the folders of a crate either.
 //! * [`maps`]: the lists of modules in the stories are complete and in order.
+//! * [`glossary`]: names consist of words of the field, or of words that docs/GLOSSARY.md explains.
 //! * [`pasted`]: examples in the documentation say what users can paste.
 //! * [`configuration`]: every environment variable stands in the table of docs/CONFIGURATION.md,
 //!   a choice with the names of all its values.
@@ -24,6 +25,7 @@ mod configuration;
 mod cycles;
 mod decisions;
 mod faults;
+mod glossary;
 mod maps;
 mod mentions;
 mod modules;
@@ -41,6 +43,7 @@ use anyhow::{Result, bail};
 use crate::choices;
 use crate::workspace::Workspace;
 use arrows::Package;
+use glossary::Words;
 use rooms::Rooms;
 use source::{Source, Violation};
 
@@ -77,8 +80,14 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
     violations.extend(arrows::check(&packages, &sources));
     violations.extend(import_cycles(&packages, &sources));
     let architecture = read(workspace, page::ARCHITECTURE_PATH);
+    let words = Words::new(
+        &read(workspace, glossary::FIELD),
+        &read(workspace, glossary::PATH),
+    );
+    violations.extend(words.check_types(&sources));
     for (folder, most) in rooms::DRAWN {
         let rooms = rooms_of(folder, &sources);
+        violations.extend(words.check_rooms(folder, &rooms));
         violations.extend(rooms.check(most, &sources));
         violations.extend(rooms.check_graph(&read(workspace, &rooms.graph_path())));
         violations.extend(maps::check(folder, &sources, &rooms));
