@@ -85,6 +85,7 @@ pub mod internal {
         },
         processor::exit::exit_in_place,
         processor::{ProcessorLocal, WakeHints, fetch_all, with_processor_local},
+        stack::system::syscall,
         stack::{GUARD_SIZE, MIN_STACK_SIZE},
         sync::asymmetric::Asymmetric,
         sync::segmented::SegmentedVec,

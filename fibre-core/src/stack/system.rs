@@ -153,13 +153,29 @@ pub(crate) enum Call {
     Look,
 }
 
-/// Makes a system call.
+/// Makes a system call that tests can make fail.
 ///
 /// # Safety
 ///
 /// The call's own contract.
 unsafe fn call(what: Call, number: i64, arguments: [usize; 6]) -> Result<usize, Errno> {
     faults::strike(what)?;
+    // SAFETY: passed on.
+    unsafe { syscall(number, arguments) }
+}
+
+/// Makes a system call. The kernel returns the error in a register, so a caller that has switched
+/// threads since reads no other thread's `errno`. Blocks the thread if the call does.
+///
+/// # Errors
+///
+/// The kernel's.
+///
+/// # Safety
+///
+/// The call's own contract.
+#[inline(always)]
+pub unsafe fn syscall(number: i64, arguments: [usize; 6]) -> Result<usize, Errno> {
     let result: isize;
     let [a, b, c, d, e, f] = arguments;
     // SAFETY: the kernel's calling convention; the caller has promised the rest.
