@@ -274,15 +274,19 @@ fn memory() -> u128 {
     u128::from(memory.totalram + memory.totalswap) * u128::from(memory.mem_unit)
 }
 
-/// Runs `change` on attributes; `EINVAL` for null, or if it fails.
+/// Runs `change` on attributes; `EINVAL` for null, or if that is not `valid`.
 pub fn change(
     attributes: *mut fibre_attr_t,
-    change: impl FnOnce(&mut fibre_attr_t) -> bool,
+    valid: bool,
+    change: impl FnOnce(&mut fibre_attr_t),
 ) -> c_int {
     // SAFETY: the caller's attributes, which no other thread changes.
-    match unsafe { attributes.as_mut() }.is_some_and(change) {
-        true => 0,
-        false => libc::EINVAL,
+    match unsafe { attributes.as_mut() } {
+        Some(attributes) if valid => {
+            change(attributes);
+            0
+        }
+        _ => libc::EINVAL,
     }
 }
 
@@ -320,12 +324,8 @@ pub unsafe extern "C" fn fibre_attr_destroy(_attr: *mut fibre_attr_t) -> c_int {
 /// `pthread_attr_setdetachstate`. `EINVAL` for an unknown state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setdetachstate(attr: *mut fibre_attr_t, state: c_int) -> c_int {
-    let valid = matches!(state, 0 | DETACHED);
-    change(attr, |attr| {
-        if valid {
-            attr.detached = u8::from(state == DETACHED);
-        }
-        valid
+    change(attr, matches!(state, 0 | DETACHED), |attr| {
+        attr.detached = u8::from(state == DETACHED);
     })
 }
 
@@ -342,12 +342,7 @@ pub unsafe extern "C" fn fibre_attr_getdetachstate(
 /// `EINVAL` below `PTHREAD_STACK_MIN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setstacksize(attr: *mut fibre_attr_t, size: usize) -> c_int {
-    change(attr, |attr| {
-        if size >= STACK_MIN {
-            attr.stack_size = size;
-        }
-        size >= STACK_MIN
-    })
+    change(attr, size >= STACK_MIN, |attr| attr.stack_size = size)
 }
 
 /// `pthread_attr_getstacksize`: what has been set, or else what stacks have.
@@ -365,9 +360,8 @@ pub unsafe extern "C" fn fibre_attr_setguardsize(attr: *mut fibre_attr_t, size: 
     let guard = u32::try_from(size)
         .ok()
         .and_then(|size| size.checked_add(1));
-    change(attr, |attr| {
-        attr.guard = guard.unwrap_or(attr.guard);
-        guard.is_some()
+    change(attr, guard.is_some(), |attr| {
+        attr.guard = guard.unwrap_or(0)
     })
 }
 
@@ -390,12 +384,8 @@ pub unsafe extern "C" fn fibre_attr_setinheritsched(
     attr: *mut fibre_attr_t,
     inherit: c_int,
 ) -> c_int {
-    let valid = matches!(inherit, 0 | EXPLICIT);
-    change(attr, |attr| {
-        if valid {
-            attr.explicit = u8::from(inherit == EXPLICIT);
-        }
-        valid
+    change(attr, matches!(inherit, 0 | EXPLICIT), |attr| {
+        attr.explicit = u8::from(inherit == EXPLICIT);
     })
 }
 
@@ -419,12 +409,7 @@ pub unsafe extern "C" fn fibre_attr_setschedpolicy(
         policy,
         libc::SCHED_OTHER | libc::SCHED_FIFO | libc::SCHED_RR
     );
-    change(attr, |attr| {
-        if valid {
-            attr.policy = policy as u8;
-        }
-        valid
-    })
+    change(attr, valid, |attr| attr.policy = policy as u8)
 }
 
 /// `pthread_attr_getschedpolicy`.
@@ -442,14 +427,13 @@ pub unsafe extern "C" fn fibre_attr_setschedparam(
     attr: *mut fibre_attr_t,
     param: *const libc::sched_param,
 ) -> c_int {
-    change(attr, |attr| {
-        // SAFETY: the caller's parameter.
-        let priority = unsafe { (*param).sched_priority };
-        let valid = is_priority_of(c_int::from(attr.policy), priority);
-        if valid {
-            attr.priority = priority as u8;
-        }
-        valid
+    // SAFETY: null or the caller's attributes, and the caller's parameter.
+    let (policy, priority) = unsafe {
+        let policy = attr.as_ref().map(|attr| c_int::from(attr.policy));
+        policy.map_or((0, 0), |policy| (policy, (*param).sched_priority))
+    };
+    change(attr, is_priority_of(policy, priority), |attr| {
+        attr.priority = priority as u8
     })
 }
 
@@ -501,19 +485,13 @@ pub unsafe extern "C" fn fibre_attr_setaffinity(
     size: usize,
     set: *const c_void,
 ) -> c_int {
-    if set.is_null() || size == 0 {
-        return change(attr, |attr| {
-            attr.processors = 0;
-            true
-        });
-    }
+    let length = if set.is_null() { 0 } else { size.min(8) };
     let mut bits = [0; 8];
-    let length = size.min(bits.len());
-    // SAFETY: the caller's set has `size` bytes.
+    // SAFETY: null, or the caller's set has `size` bytes.
     unsafe { ptr::copy_nonoverlapping(set.cast(), bits.as_mut_ptr(), length) };
-    change(attr, |attr| {
-        attr.processors = u64::from_le_bytes(bits);
-        attr.processors != 0
+    let processors = u64::from_le_bytes(bits);
+    change(attr, processors != 0 || length == 0, |attr| {
+        attr.processors = processors
     })
 }
 
@@ -569,35 +547,25 @@ pub unsafe extern "C" fn fibre_attr_setcluster(
     attr: *mut fibre_attr_t,
     cluster: *const fibre_cluster_t,
 ) -> c_int {
-    change(attr, |attr| {
-        attr.cluster = cluster;
-        true
-    })
+    change(attr, true, |attr| attr.cluster = cluster)
 }
 
 /// The name of new fibres: up to 15 bytes. `ERANGE` for a longer one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setname(attr: *mut fibre_attr_t, name: *const c_char) -> c_int {
     // SAFETY: the caller's text.
-    let Some(name) = (unsafe { read_name(name) }) else {
-        return libc::ERANGE;
-    };
-    change(attr, |attr| {
-        attr.name = name;
-        true
-    })
+    match unsafe { read_name(name) } {
+        Some(name) => change(attr, true, |attr| attr.name = name),
+        None => libc::ERANGE,
+    }
 }
 
 /// The priority of new fibres: low, normal, high or background (see the constants above). `EINVAL`
 /// for another one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setpriority(attr: *mut fibre_attr_t, priority: c_int) -> c_int {
-    let valid = (BACKGROUND..=HIGH).contains(&priority);
-    change(attr, |attr| {
-        if valid {
-            attr.priority = (priority + OFFSET) as u8;
-        }
-        valid
+    change(attr, (BACKGROUND..=HIGH).contains(&priority), |attr| {
+        attr.priority = (priority + OFFSET) as u8;
     })
 }
 

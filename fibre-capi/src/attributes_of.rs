@@ -19,13 +19,19 @@ fn with(thread: fibre_t, f: impl FnOnce(&Record) -> c_int) -> c_int {
     contain(|| Record::with(thread, |record, _| f(record))).unwrap_or_else(Refused::number)
 }
 
+/// Asks the system about a plain thread, or says what is wrong with a handle; `None`: it is a
+/// fibre's.
+fn of_thread(thread: fibre_t, ask: impl FnOnce(libc::pthread_t) -> c_int) -> Option<c_int> {
+    contain(|| Record::with_thread(thread, ask)).unwrap_or_else(|refused| Some(refused.number()))
+}
+
 /// `pthread_getattr_np`: the attributes of a fibre, or of a plain thread. Where the stack lies is
 /// known of the caller and of plain threads; of other fibres it is null, with the size that stacks
 /// have. `ESRCH` if there is no such fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_getattr(thread: fibre_t, attr: *mut fibre_attr_t) -> c_int {
     let own = crate::record::of_caller().handle() == thread;
-    let (of_thread, guard) = match contain(|| Record::with_thread(thread, stack_of_thread)) {
+    let (stack, guard) = match contain(|| Record::with_thread(thread, stack_of_thread)) {
         Err(refused) => return refused.number(),
         Ok(None) => (None, None),
         Ok(Some(Err(number))) => return number,
@@ -34,7 +40,7 @@ pub unsafe extern "C" fn fibre_getattr(thread: fibre_t, attr: *mut fibre_attr_t)
     with(thread, |record| {
         let about = record.about(|about| *about);
         let stack = match about.stack {
-            _ if of_thread.is_some() => of_thread,
+            _ if stack.is_some() => stack,
             (0, 0) if own => stack_bounds(),
             (0, 0) => None,
             (start, end) => Some(start..end),
@@ -83,10 +89,8 @@ pub unsafe extern "C" fn fibre_setname(thread: fibre_t, name: *const c_char) -> 
     };
     // SAFETY: a thread that there is, and a text that ends with a zero.
     let set = |thread| unsafe { libc::pthread_setname_np(thread, name.as_ptr()) };
-    match contain(|| Record::with_thread(thread, set)) {
-        Err(refused) => return refused.number(),
-        Ok(Some(number)) => return number,
-        Ok(None) => {}
+    if let Some(number) = of_thread(thread, set) {
+        return number;
     }
     if let Some(number @ 1..) = main_thread::thread_of(thread).map(set) {
         return number;
@@ -106,10 +110,8 @@ pub unsafe extern "C" fn fibre_getname(thread: fibre_t, name: *mut c_char, size:
     }
     // SAFETY: a thread that there is, and the caller's place.
     let get = |thread| unsafe { libc::pthread_getname_np(thread, name, size) };
-    match contain(|| Record::with_thread(thread, get)) {
-        Err(refused) => return refused.number(),
-        Ok(Some(number)) => return number,
-        Ok(None) => {}
+    if let Some(number) = of_thread(thread, get) {
+        return number;
     }
     with(thread, |record| {
         let own = record.about(|about| about.name);

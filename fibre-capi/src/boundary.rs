@@ -182,43 +182,41 @@ pub fn number_of(error: &io::Error) -> c_int {
     }
 }
 
-/// What a call that returns -1 for a failure returns else.
+/// Passes a program's pointers to the thread that works for it while it waits.
+pub struct Passed<T>(pub T);
+
+// SAFETY: the caller waits until the other thread is ready with them.
+unsafe impl<T> Send for Passed<T> {}
+
+impl<T> Passed<T> {
+    /// Taken as a whole, so that closures take it as a whole.
+    pub fn take(self) -> T {
+        self.0
+    }
+}
+
+/// What a call returns that returns -1 for a failure.
 pub trait Returned {
-    /// The type that C sees.
-    type Value;
     /// -1.
-    const FAILED: Self::Value;
-    /// The value of a success.
-    fn value(self) -> Self::Value;
+    const FAILED: Self;
+    /// What stands for the kernel's word.
+    fn of(word: usize) -> Self;
 }
 
-impl Returned for () {
-    type Value = c_int;
-    const FAILED: c_int = -1;
-    #[inline(always)]
-    fn value(self) -> c_int {
-        0
-    }
+/// The types of such calls. What the kernel returns fits: descriptors, counts of what was asked
+/// about, and bytes, of which no call moves more than memory has.
+macro_rules! returned {
+    ($($signed:ty),*) => {$(
+        impl Returned for $signed {
+            const FAILED: Self = -1;
+            #[inline(always)]
+            fn of(word: usize) -> Self {
+                word as Self
+            }
+        }
+    )*};
 }
-
-impl Returned for c_int {
-    type Value = Self;
-    const FAILED: Self = -1;
-    #[inline(always)]
-    fn value(self) -> Self {
-        self
-    }
-}
-
-impl Returned for usize {
-    type Value = isize;
-    const FAILED: isize = -1;
-    #[inline(always)]
-    fn value(self) -> isize {
-        // No call moves more bytes than this, as memory has no more.
-        self as isize
-    }
-}
+returned!(c_int, isize);
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@
 use crate::errno;
 use crate::sigmask::fibre_sigmask;
 use crate::signal::may_be_sent;
-use crate::signal_set::{bit, read, write};
+use fibre_io::posix::signal_set::{bit, read, write};
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;

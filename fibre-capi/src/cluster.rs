@@ -98,32 +98,25 @@ unsafe fn builder(config: *const fibre_config_t) -> Option<ClusterBuilder> {
             Some(1..) => init::builder_of_fibres_that_stay(),
             _ => builder,
         };
-        if let Some(count @ 1..) = field!(config, processors) {
-            builder = builder.processors(count as usize);
+        let microseconds = |plus_one: c_long| Duration::from_micros(plus_one.unsigned_abs() - 1);
+        /// Has the builder set what a field says, unless that is zero.
+        macro_rules! set {
+            ($($field:ident: $method:ident($value:expr);)*) => {$(
+                if let Some(given @ 1..) = field!(config, $field) {
+                    builder = builder.$method($value(given));
+                }
+            )*};
         }
-        if let Some(count @ 1..) = field!(config, max_processors) {
-            builder = builder.max_processors(count as usize);
-        }
-        if let Some(count @ 1..) = field!(config, max_fibres) {
-            builder = builder.max_fibres(count);
-        }
-        if let Some(size @ 1..) = field!(config, stack_size) {
-            builder = builder.stack_size(size);
-        }
-        if let Some(microseconds @ 1..) = field!(config, spin) {
-            builder = builder.spin(Duration::from_micros(microseconds.unsigned_abs() - 1));
-        }
-        if let Some(microseconds @ 1..) = field!(config, slice) {
-            builder = builder.slice(Duration::from_micros(microseconds.unsigned_abs() - 1));
-        }
-        if let Some(count @ 1..) = field!(config, max_spare) {
-            builder = builder.max_spare_processors(count as usize - 1);
-        }
-        if let Some(1..) = field!(config, read_at_once) {
-            builder = builder.yield_before_read(false);
-        }
-        if let Some(1..) = field!(config, wipe_stacks) {
-            builder = builder.wipe_stacks(true);
+        set! {
+            processors: processors(|count| count as usize);
+            max_processors: max_processors(|count| count as usize);
+            max_fibres: max_fibres(|count| count);
+            stack_size: stack_size(|size| size);
+            spin: spin(microseconds);
+            slice: slice(microseconds);
+            max_spare: max_spare_processors(|count| count as usize - 1);
+            read_at_once: yield_before_read(|_| false);
+            wipe_stacks: wipe_stacks(|_| true);
         }
         choose(builder, config)
     }
@@ -143,20 +136,20 @@ unsafe fn choose(
         if let Some(name) = text(field!(config, name)) {
             builder = builder.name(name.ok()?);
         }
-        if let Some(pin) = parse::<Pinning>(field!(config, pin))? {
-            builder = builder.pin(pin);
+        /// Has the builder take the choice that a field names, if it does.
+        macro_rules! choose {
+            ($($field:ident: $choice:ty;)*) => {$(
+                if let Some(choice) = parse::<$choice>(field!(config, $field))? {
+                    builder = builder.$field(choice);
+                }
+            )*};
         }
-        if let Some(placement) = parse::<Placement>(field!(config, placement))? {
-            builder = builder.placement(placement);
-        }
-        if let Some(order) = parse::<StealOrder>(field!(config, steal_order))? {
-            builder = builder.steal_order(order);
-        }
-        if let Some(stealing) = parse::<Stealing>(field!(config, stealing))? {
-            builder = builder.stealing(stealing);
-        }
-        if let Some(poller) = parse::<Poller>(field!(config, poller))? {
-            builder = builder.poller(poller);
+        choose! {
+            pin: Pinning;
+            placement: Placement;
+            steal_order: StealOrder;
+            stealing: Stealing;
+            poller: Poller;
         }
     }
     Some(builder)

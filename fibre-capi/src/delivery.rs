@@ -23,17 +23,17 @@
 //! and looks again afterwards. The kernel orders the rest: a signal that is sent after a call has
 //! returned finds what that call has said.
 
-use crate::errno;
 use crate::record;
 use crate::self_signal::let_in;
-use crate::signal_set::{self, LAST, bit, lowest};
 use fibre_core::internal::{live_fibres, signals_blocked_by_program, start_helper};
 use fibre_core::is_forked_child;
+use fibre_io::posix::signal_set::{self, LAST, bit, lowest};
+use fibre_io::posix::temporary_fd::signalfd;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
 use std::ffi::c_int;
-use std::io;
-use std::mem;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr;
+use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
@@ -221,17 +221,11 @@ fn blocked_by(thread: &str) -> Option<u64> {
 
 /// What the thread does.
 fn serve() {
-    // SAFETY: a set of our own; all signals are such.
-    let all = unsafe {
-        let mut all: libc::sigset_t = mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut());
-        all
-    };
+    signal_set::block(u64::MAX);
     let mut ears = None;
     loop {
         if ears.is_none() {
-            ears = Ears::new(&all).ok();
+            ears = Ears::new().ok();
         }
         let_in_wanted(pending());
         // They may be gone: programs close what they do not know.
@@ -242,15 +236,17 @@ fn serve() {
     }
 }
 
-/// Has the thread look at what is pending as if it had just come.
+/// Has the thread look at what is pending as if it had just come. It may have closed its
+/// descriptors, or the program has: what is no such instance any more, the kernel refuses.
 #[cold]
 fn look_again() {
     let [signals, events] = EARS.each_ref().map(|fd| fd.load(Ordering::Relaxed));
-    let mut wanted = Ears::WANTED;
-    let kept = errno::get();
-    // SAFETY: an event of this frame; what is no such instance any more, the kernel refuses.
-    unsafe { libc::epoll_ctl(events, libc::EPOLL_CTL_MOD, signals, &raw mut wanted) };
-    errno::set(kept);
+    if signals < 0 || events < 0 {
+        return;
+    }
+    // SAFETY: the numbers are passed to the kernel only.
+    let [signals, events] = [signals, events].map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
+    let _ = epoll::modify(events, signals, EventData::new_u64(0), Ears::WANTED);
 }
 
 /// By what the thread hears that signals come.
@@ -263,29 +259,14 @@ struct Ears {
 
 impl Ears {
     /// What it is to tell of.
-    const WANTED: libc::epoll_event = libc::epoll_event {
-        events: (libc::EPOLLIN | libc::EPOLLET) as u32,
-        u64: 0,
-    };
+    const WANTED: EventFlags = EventFlags::IN.union(EventFlags::ET);
 
-    /// Opens descriptors that tell of all these signals.
-    fn new(all: &libc::sigset_t) -> io::Result<Self> {
-        // SAFETY: new descriptors, which are ours.
-        let (signals, events) = unsafe {
-            let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
-            (
-                owned(libc::signalfd(-1, all, flags))?,
-                owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))?,
-            )
-        };
-        let mut wanted = Self::WANTED;
-        let (instance, fd) = (events.as_raw_fd(), signals.as_raw_fd());
-        // SAFETY: both are open, and the event is of this frame.
-        if unsafe { libc::epoll_ctl(instance, libc::EPOLL_CTL_ADD, fd, &raw mut wanted) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        EARS[0].store(fd, Ordering::Relaxed);
-        EARS[1].store(instance, Ordering::Relaxed);
+    /// Opens descriptors that tell of all signals.
+    fn new() -> Result<Self, Errno> {
+        let (signals, events) = (signalfd(u64::MAX)?, epoll::create(CreateFlags::CLOEXEC)?);
+        epoll::add(&events, &signals, EventData::new_u64(0), Self::WANTED)?;
+        EARS[0].store(signals.as_raw_fd(), Ordering::Relaxed);
+        EARS[1].store(events.as_raw_fd(), Ordering::Relaxed);
         Ok(Self {
             _signals: signals,
             events,
@@ -294,22 +275,10 @@ impl Ears {
 
     /// Waits until one has come. `false`: that cannot be heard.
     fn wait(&self) -> bool {
-        let mut event = libc::epoll_event { events: 0, u64: 0 };
-        // SAFETY: room for one event.
-        let count = unsafe { libc::epoll_wait(self.events.as_raw_fd(), &raw mut event, 1, -1) };
-        count > 0 || io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+        let mut room = [MaybeUninit::uninit(); 1];
+        match epoll::wait(&self.events, &mut room, None) {
+            Ok((told, _)) => !told.is_empty(),
+            Err(error) => error == Errno::INTR,
+        }
     }
-}
-
-/// A new descriptor.
-///
-/// # Safety
-///
-/// It is one, which is the caller's, or negative.
-unsafe fn owned(fd: c_int) -> io::Result<OwnedFd> {
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the caller's promise.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

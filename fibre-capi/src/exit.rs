@@ -13,23 +13,22 @@
 //! `enter` tells unwinders that it is the end of the stack, so an uncaught exception ends a C++
 //! program by `std::terminate`, where it was thrown, as it does in a thread.
 
-use crate::held::end_of_fibre;
 use crate::init;
 use crate::record::{self, Record, fibre_routine_t, fibre_start_t};
 use fibre_core::internal::{abort_with, end_locals, has_locals, raise_shield};
 use fibre_core::is_forked_child;
+use fibre_io::posix::held::end_of_fibre;
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
-use std::mem;
 use std::ptr;
 
-/// Calls `start(argument)`, having noted this frame at `escape`; returns its result, or what
+/// Calls `start(argument)`, having noted this frame at `frame`; returns its result, or what
 /// [`escape`] is given.
 #[unsafe(naked)]
 unsafe extern "C" fn enter(
     start: fibre_start_t,
     argument: *mut c_void,
-    escape: *mut *mut c_void,
+    frame: *mut *mut c_void,
 ) -> *mut c_void {
     naked_asm!(
         // To an unwinder, this is where the stack ends.
@@ -92,15 +91,13 @@ pub fn leave() -> ! {
 ///
 /// The record is the calling fibre's.
 pub unsafe fn run(record: &Record) {
-    // SAFETY: it is what the creator has put there.
-    let start = unsafe { mem::transmute::<*mut c_void, fibre_start_t>(record.escape.get()) };
     // SAFETY: the creator has promised that this may be called.
-    let result = unsafe { call(record, start, record.value.get()) };
+    let result = unsafe { call(record, record.start.get(), record.argument.get()) };
     if is_forked_child() {
         end_child();
     }
     // SAFETY: passed on.
-    record.value.set(unsafe { end_values(record, result) });
+    record.result.set(unsafe { end_values(record, result) });
     end_of_fibre();
 }
 
@@ -113,7 +110,7 @@ pub unsafe fn run(record: &Record) {
 pub unsafe fn call(record: &Record, start: fibre_start_t, argument: *mut c_void) -> *mut c_void {
     // SAFETY: the caller's promise; frames that are skipped by an escape have nothing to drop, see
     // the module text.
-    let result = unsafe { enter(start, argument, record.escape.as_ptr()) };
+    let result = unsafe { enter(start, argument, record.frame.as_ptr()) };
     // The frames of handlers that the program has not popped are gone.
     record.cleanup.set(ptr::null_mut());
     begin_end(record);
@@ -181,7 +178,7 @@ pub fn end(result: *mut c_void) -> ! {
         end_thread(record, result);
     }
     // SAFETY: the frame is at the bottom of this stack.
-    unsafe { escape(record.escape.get(), result) }
+    unsafe { escape(record.frame.get(), result) }
 }
 
 /// Ends a plain thread. The main one lets all fibres come to their ends first, and then ends the
@@ -202,7 +199,7 @@ fn end_thread(record: &Record, result: *mut c_void) -> ! {
     // Here, as others may wait for what they do; they may well call this again.
     // SAFETY: no frame above goes on.
     unsafe { end_locals() };
-    record.value.set(result);
+    record.result.set(result);
     record.ended.set();
     init::wait_for_all();
     // SAFETY: no frame above goes on.

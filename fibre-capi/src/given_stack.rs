@@ -88,11 +88,8 @@ pub unsafe extern "C" fn fibre_attr_setstack(
 ) -> c_int {
     let end = stack.addr().checked_add(size);
     let valid = size >= STACK_MIN && !stack.is_null() && end.is_some();
-    change(attr, |attr| {
-        if valid {
-            attr.give_stack(stack.wrapping_byte_add(size), Some(size));
-        }
-        valid
+    change(attr, valid, |attr| {
+        attr.give_stack(stack.wrapping_byte_add(size), Some(size));
     })
 }
 
@@ -121,10 +118,7 @@ pub unsafe extern "C" fn fibre_attr_setstackaddr(
     attr: *mut fibre_attr_t,
     stack: *mut c_void,
 ) -> c_int {
-    change(attr, |attr| {
-        attr.give_stack(stack, None);
-        true
-    })
+    change(attr, true, |attr| attr.give_stack(stack, None))
 }
 
 /// `pthread_attr_getstackaddr`: the highest address of what has been set, or of what

@@ -44,7 +44,7 @@ fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
     };
     match ending {
         Some(Ending::Returned) => {
-            let value = record.value.get();
+            let value = record.result.get();
             // SAFETY: it has ended, and we have joined it.
             unsafe { forget(record) };
             Joined::Value(value)

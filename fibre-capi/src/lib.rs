@@ -10,8 +10,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `errno` | the error number of the calling fibre |
-//! | `signal_set`, `self_signal` | sets of signals; signals that a fibre sends to itself |
-//! | `interrupt`, `worker`, `held` | threads that wait for fibres in the system's calls, and hold its locks for them |
+//! | `self_signal` | signals that a fibre sends to itself |
 //! | `reserve` | memory for when there is none |
 //! | `init` | the cluster that C programs run in, made when first needed |
 //! | `record` | handles, and what lies behind them |
@@ -61,9 +60,7 @@ pub mod delivery;
 pub mod errno;
 pub mod exit;
 pub mod given_stack;
-pub mod held;
 pub mod init;
-pub mod interrupt;
 pub mod io;
 pub mod join;
 pub mod key;
@@ -75,8 +72,6 @@ pub mod reserve;
 pub mod self_signal;
 pub mod sigmask;
 pub mod signal;
-pub mod signal_set;
 pub mod sync;
 pub mod thread;
 pub mod time;
-pub mod worker;

@@ -61,7 +61,7 @@ const BETWEEN: Duration = Duration::from_millis(10);
 static PROGRAM: OnceLock<fibre_main_t> = OnceLock::new();
 
 /// A call of `main`, as its fibre sees it. It lives on the thread that waits for the fibre.
-struct Call {
+struct MainCall {
     /// The program's `main`.
     main: fibre_main_t,
     /// Its arguments.
@@ -128,7 +128,7 @@ unsafe extern "C-unwind" fn main_on_a_fibre(
         // SAFETY: as the C library would call it.
         return unsafe { main(argument_count, arguments, environment) };
     }
-    let call = Call {
+    let call = MainCall {
         main,
         argument_count,
         arguments,
@@ -168,7 +168,7 @@ fn has_no_stack(handle: fibre_t) -> bool {
 /// The first fibre.
 unsafe extern "C-unwind" fn run(argument: *mut c_void) -> *mut c_void {
     // SAFETY: see `main_on_a_fibre`.
-    let call = unsafe { &*argument.cast::<Call>() };
+    let call = unsafe { &*argument.cast::<MainCall>() };
     let record = of_caller();
     main_thread::enter(record.handle());
     call.begun.set();
@@ -189,7 +189,7 @@ unsafe extern "C-unwind" fn run(argument: *mut c_void) -> *mut c_void {
 /// Calls `main`.
 unsafe extern "C-unwind" fn run_main(call: *mut c_void) -> *mut c_void {
     // SAFETY: see `main_on_a_fibre`.
-    let call = unsafe { &*call.cast::<Call>() };
+    let call = unsafe { &*call.cast::<MainCall>() };
     // SAFETY: as the C library would call it.
     let code = unsafe { (call.main)(call.argument_count, call.arguments, call.environment) };
     if is_forked_child() {

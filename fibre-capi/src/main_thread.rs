@@ -3,8 +3,8 @@
 
 use crate::delivery::note_initial;
 use crate::record::fibre_t;
-use crate::signal_set;
 use fibre_core::is_forked_child;
+use fibre_io::posix::signal_set;
 use fibre_sync::{AutoEvent, Event};
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -15,6 +15,7 @@ use crate::record::of_fibre;
 use rustix::io::Errno;
 use std::ffi::c_int;
 use std::ops::Range;
+use std::time::Duration;
 
 /// What `rt_sigprocmask` is told to do with a mask: nothing that there is.
 const NOTHING: c_int = -1;
@@ -58,6 +59,19 @@ pub unsafe fn fetch_any<T: Copy>(place: *const T) -> Result<Option<T>, Errno> {
     }
     // SAFETY: passed on.
     unsafe { fetch(place) }.map(Some)
+}
+
+/// A time that a program gives.
+///
+/// # Errors
+///
+/// `EINVAL` for what is none.
+pub fn duration(time: &libc::timespec) -> Result<Duration, Errno> {
+    let seconds = u64::try_from(time.tv_sec).map_err(|_| Errno::INVAL)?;
+    match u32::try_from(time.tv_nsec) {
+        Ok(nanoseconds @ 0..1_000_000_000) => Ok(Duration::new(seconds, nanoseconds)),
+        _ => Err(Errno::INVAL),
+    }
 }
 
 /// Whether so many values can be read.
@@ -118,7 +132,7 @@ fn is_on_stack<T>(start: *const T, count: usize) -> bool {
     // The first frame of this library on the stack is above all of the program's. On a stack that
     // the program has given it is elsewhere, hence the limit: a pointer that is wrong by less
     // brings the program down there, as it would in its own code.
-    is_whole && of_fibre().is_some_and(|record| range.end <= record.escape.get().addr())
+    is_whole && of_fibre().is_some_and(|record| range.end <= record.frame.get().addr())
 }
 
 /// Their addresses.

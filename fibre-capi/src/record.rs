@@ -23,8 +23,8 @@
 //! ([`fibre_core::internal::Asymmetric`]), with the generation checked in it. (3) A caller that
 //! gives a record back has retired its generation before it touches anything else.
 //!
-//! Free records lie with the processor on which they were given back, up to `MOST`, and else in one
-//! list for all processors.
+//! Free records lie with the processor on which they were given back, up to `MOST_FREE`, and else
+//! in one list for all processors.
 //!
 //! # Memory ordering
 //!
@@ -33,12 +33,12 @@
 //! (sequentially consistent), so one of them sees the other.
 
 use crate::init;
-use crate::signal_set::{Signals, bit};
 use fibre_core::internal::{
     Asymmetric, EmbeddedFibre, ProcessorLocal, SegmentedVec, ShortLock, embedded,
     signals_blocked_by_program, with_processor_local,
 };
 use fibre_core::{Key, in_fibre, is_forked_child};
+use fibre_io::posix::signal_set::bit;
 use fibre_sync::{AutoEvent, Event};
 use parking_lot::Mutex;
 use std::cell::{Cell, UnsafeCell};
@@ -61,7 +61,7 @@ pub type fibre_routine_t = Option<unsafe extern "C-unwind" fn(argument: *mut c_v
 pub const NAME: usize = 16;
 
 /// How many free records a processor keeps at most.
-const MOST: usize = 1024;
+const MOST_FREE: usize = 1024;
 /// How many it gets at once.
 const BATCH: usize = 16;
 
@@ -86,11 +86,16 @@ pub struct Record {
     visits: Asymmetric,
     /// The fibre; none for plain threads.
     fibre: UnsafeCell<Option<EmbeddedFibre>>,
-    /// What it runs that with; in the end, what it returned. The fibre's own, as the next ones.
-    pub value: Cell<*mut c_void>,
-    /// What it runs, before that; while it runs, where its first frame of this library is; of a
-    /// free record, the next one.
-    pub escape: Cell<*mut c_void>,
+    /// The free record below it, if it is free.
+    next: Cell<*const Self>,
+    /// What the fibre runs. Its own, as the next ones.
+    pub start: Cell<fibre_start_t>,
+    /// With what.
+    pub argument: Cell<*mut c_void>,
+    /// Where its first frame of this library is, which an escape goes back to; set while it runs.
+    pub frame: Cell<*mut c_void>,
+    /// What it has returned.
+    pub result: Cell<*mut c_void>,
     /// The cleanup handler that was pushed last.
     pub cleanup: Cell<*mut c_void>,
     /// Whether it wants to know of no cancellation, and has said so. The fibre writes it, and its
@@ -126,6 +131,15 @@ pub struct About {
     pub stack: (usize, usize),
     /// What the system calls the thread, if it is a plain one.
     pub thread: Option<libc::pthread_t>,
+}
+
+/// What a fibre has of signals.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Signals {
+    /// Its mask, a bit for each signal, from the lowest on; none if it is the program's.
+    pub blocked: Option<u64>,
+    /// What it has raised, and blocks.
+    pub pending: u64,
 }
 
 // SAFETY: cells are the fibre's own while it runs, the creator's before and the claim's holder's
@@ -186,13 +200,13 @@ impl FreeOnes {
         }
         // SAFETY: records are never freed, and this is one.
         let record: &'static Record = unsafe { &*self.first };
-        self.first = record.escape.get().cast();
+        self.first = record.next.get();
         Some(record)
     }
 
     /// Keeps a free record.
     fn put(&mut self, record: &Record) {
-        record.escape.set(self.first.cast_mut().cast());
+        record.next.set(self.first);
         self.first = record;
     }
 }
@@ -211,8 +225,11 @@ impl Record {
             index,
             visits: Asymmetric::new(),
             fibre: UnsafeCell::new(None),
-            value: Cell::new(ptr::null_mut()),
-            escape: Cell::new(ptr::null_mut()),
+            next: Cell::new(ptr::null()),
+            start: Cell::new(None),
+            argument: Cell::new(ptr::null_mut()),
+            frame: Cell::new(ptr::null_mut()),
+            result: Cell::new(ptr::null_mut()),
             cleanup: Cell::new(ptr::null_mut()),
             deaf: AtomicBool::new(false),
             ending: AtomicBool::new(false),
@@ -282,7 +299,7 @@ impl Record {
         }
         // SAFETY: records are never freed, and these are some.
         let record: &'static Self = unsafe { &*pocket.list.get().cast() };
-        pocket.list.set(record.escape.get().cast());
+        pocket.list.set(record.next.get().cast_mut().cast());
         pocket.count.set(pocket.count.get() - 1);
         Some(record)
     }
@@ -291,8 +308,8 @@ impl Record {
     #[inline]
     fn put_into(&self, pocket: Option<&ProcessorLocal>) {
         match pocket {
-            Some(pocket) if pocket.count.get() < MOST => {
-                self.escape.set(pocket.list.get().cast());
+            Some(pocket) if pocket.count.get() < MOST_FREE => {
+                self.next.set(pocket.list.get().cast_const().cast());
                 pocket.list.set(ptr::from_ref(self).cast_mut().cast());
                 pocket.count.set(pocket.count.get() + 1);
                 pocket.end.set(Some(give_back_all));
@@ -542,7 +559,7 @@ fn refill(pocket: &ProcessorLocal) -> Option<()> {
     let mut free = FREE_ONES.lock();
     for _ in 0..BATCH {
         let record = free.take()?;
-        record.escape.set(pocket.list.get().cast());
+        record.next.set(pocket.list.get().cast_const().cast());
         pocket.list.set(ptr::from_ref(record).cast_mut().cast());
         pocket.count.set(pocket.count.get() + 1);
     }
@@ -556,7 +573,7 @@ fn give_back_all(list: *mut ()) {
     let mut next: *const Record = list.cast();
     // SAFETY: a list of free records, which are never freed.
     while let Some(record) = unsafe { next.as_ref() } {
-        next = record.escape.get().cast();
+        next = record.next.get();
         free.put(record);
     }
 }

@@ -10,8 +10,8 @@
 //! The caller has asked the fibre's own mask before, see `sigmask`.
 
 use crate::errno;
-use crate::signal_set::{bit, blocked, write};
 use fibre_core::in_fibre;
+use fibre_io::posix::signal_set::{bit, blocked, write};
 use std::ffi::c_int;
 use std::mem;
 use std::ptr;

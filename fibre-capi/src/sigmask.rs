@@ -18,11 +18,11 @@ use crate::main_thread;
 use crate::memory::{fetch_any, writable};
 use crate::record::{Record, is_initial, of_caller, of_fibre};
 use crate::self_signal::raise;
-use crate::signal_set::{self, LAST, bit, block, lowest, read, write};
 use fibre_core::in_fibre;
 use fibre_core::internal::{
     block_in_children, blocks_signals, signals_blocked_by_program, with_signals_of_program,
 };
+use fibre_io::posix::signal_set::{self, LAST, bit, block, lowest, read, write};
 use fibre_io::raw::Failure;
 use rustix::io::Errno;
 use std::ffi::c_int;
@@ -198,8 +198,8 @@ fn raise_all(mut let_in: u64) {
     }
 }
 
-/// Waits by `wait`, a fibre with this mask meanwhile, unless it is null: what `ppoll` and its kin
-/// do.
+/// Waits by `wait`, the calling fibre with this mask meanwhile, unless it is null: what `ppoll` and
+/// its kin do.
 ///
 /// # Errors
 ///
@@ -213,9 +213,6 @@ pub unsafe fn during<R>(
     mask: *const libc::sigset_t,
     wait: impl FnOnce() -> Result<R, Failure>,
 ) -> Result<R, Failure> {
-    if !in_fibre() {
-        return wait();
-    }
     // SAFETY: the caller's promise.
     let Some(blocked) = (unsafe { set_at(mask) })? else {
         return wait();

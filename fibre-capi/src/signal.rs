@@ -9,8 +9,8 @@ use crate::boundary::contain;
 use crate::record::{Record, Refused, fibre_t, of_caller};
 use crate::self_signal::raise;
 use crate::sigmask::holds;
-use crate::signal_set::LAST;
 use fibre_core::in_fibre;
+use fibre_io::posix::signal_set::LAST;
 use std::ffi::c_int;
 
 /// Signals that the C library has for itself: for cancellation, and for what all threads have to

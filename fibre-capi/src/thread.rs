@@ -1,7 +1,7 @@
 //! Creating fibres, and what they do.
 
 use crate::attr::fibre_attr_t;
-use crate::boundary::{call_or_leave, keep_errno, number_of};
+use crate::boundary::{Passed, call_or_leave, keep_errno, number_of};
 use crate::errno;
 use crate::exit;
 use crate::given_stack;
@@ -10,11 +10,12 @@ use crate::main_thread;
 use crate::record::{NAME, Record, Refused, fibre_start_t, fibre_t, of_caller};
 use crate::reserve;
 use crate::sigmask;
-use crate::signal_set;
+use crate::sync::timing::Until;
 use fibre_core::internal::{
     EmbeddedFibre, Limit, Portrait, Program, Viewer, blocks_signals, caller_id,
 };
 use fibre_core::{blocking, in_fibre};
+use fibre_io::posix::signal_set;
 use fibre_sync::raw;
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -110,10 +111,8 @@ pub unsafe fn create(
             unsafe { given_stack::wrap(attributes.stack_end(), start, argument) }
         }
     };
-    record
-        .escape
-        .set(start.map_or(ptr::null_mut(), |start| start as *mut c_void));
-    record.value.set(argument);
+    record.start.set(start);
+    record.argument.set(argument);
     attributes.describe(record);
     sigmask::inherit(record);
     let handle = record.handle();
@@ -247,17 +246,15 @@ pub extern "C" fn fibre_unpark(thread: fibre_t) -> c_int {
 ///
 /// [`raw::Error::Invalid`] for another clock, or a time that is none.
 pub unsafe fn limit_of(clock: libc::clockid_t, time: *const libc::timespec) -> raw::Result<Limit> {
-    let clock = match clock {
-        libc::CLOCK_REALTIME => raw::Clock::Realtime,
-        libc::CLOCK_MONOTONIC => raw::Clock::Monotonic,
-        _ => return Err(raw::Error::Invalid),
+    let until = Until::Clock(clock, time);
+    let wait = match time.is_null() {
+        true => until
+            .clock(raw::Clock::Realtime)
+            .map(|_| raw::Wait::FOREVER),
+        // SAFETY: the caller's promise.
+        false => unsafe { until.wait(raw::Clock::Realtime) },
     };
-    // SAFETY: the caller's promise.
-    let wait = match unsafe { time.as_ref() } {
-        None => raw::Wait::FOREVER,
-        Some(time) => raw::Wait::at(clock, time.tv_sec, time.tv_nsec)?,
-    };
-    Ok(wait.cancellable().limit())
+    Ok(wait?.cancellable().limit())
 }
 
 /// Runs `routine(argument)` on a thread that may block, and returns what it returns; the calling
@@ -272,26 +269,19 @@ pub unsafe extern "C" fn fibre_blocking(
     let Some(routine) = routine else {
         return ptr::null_mut();
     };
-    let argument = Argument(argument);
+    let argument = Passed(argument);
     let (value, number) = keep_errno(|| {
         blocking(move || {
-            let argument = argument;
             // The mask that the routine leaves is not for later callers on this thread.
             let kept = blocks_signals().then(signal_set::blocked);
             errno::set(0);
             // SAFETY: the caller's wish.
-            let value = unsafe { routine(argument.0) };
+            let value = unsafe { routine(argument.take()) };
             let number = errno::get();
             kept.into_iter().for_each(signal_set::block);
-            (Argument(value), number)
+            (Passed(value), number)
         })
     });
     errno::set(number);
-    value.0
+    value.take()
 }
-
-/// A pointer of the program's, which may go to other threads.
-struct Argument(*mut c_void);
-
-// SAFETY: the program asks for it.
-unsafe impl Send for Argument {}

@@ -6,6 +6,7 @@
 use crate::boundary::{fail, keep_errno, look_before};
 use crate::cancel;
 use crate::init;
+use crate::memory::duration;
 use crate::memory::fetch;
 use fibre_core::internal::{Limit, WallTime, sleep_within};
 use fibre_core::{Cancelled, in_fibre};
@@ -25,13 +26,6 @@ fn sleep_until_or_leave(limit: Limit) {
     if let Err(Cancelled) = keep_errno(|| sleep_within(limit)) {
         cancel::leave();
     }
-}
-
-/// How long a time is, if it is one.
-fn duration(time: &timespec) -> Option<Duration> {
-    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
-    let seconds = u64::try_from(time.tv_sec).ok()?;
-    (nanoseconds < 1_000_000_000).then(|| Duration::new(seconds, nanoseconds))
 }
 
 /// `sleep`: returns zero, as fibres are not interrupted.
@@ -75,8 +69,8 @@ pub unsafe extern "C-unwind" fn fibre_nanosleep(
         return fail(look_before(libc::EFAULT));
     };
     match duration(&time) {
-        Some(duration) => sleep_or_leave(duration),
-        None => return fail(look_before(libc::EINVAL)),
+        Ok(duration) => sleep_or_leave(duration),
+        Err(_) => return fail(look_before(libc::EINVAL)),
     }
     0
 }
@@ -115,7 +109,7 @@ fn limit(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Limit, c_i
         libc::CLOCK_PROCESS_CPUTIME_ID => return Err(libc::ENOTSUP),
         _ => return Err(libc::EINVAL),
     }
-    let then = duration(time).ok_or(libc::EINVAL)?;
+    let then = duration(time).map_err(|_| libc::EINVAL)?;
     if !absolute {
         return Ok(Limit::after(then));
     }

@@ -31,6 +31,7 @@
 //! | `pipe` | pipes, after `std::io::pipe` |
 //! | `fs` | files, after `std::fs` |
 //! | `raw` | descriptors by their numbers, as C programs have them |
+//! | `posix` | what the C library does beyond std |
 //! | `stdio` | standard input, output and error, after `std::io` |
 //! | `signal`, `process` | signals as values; child processes |
 
@@ -68,6 +69,8 @@ mod poll_words;
 pub mod pollable;
 #[cfg(not(loom))]
 mod poller;
+#[cfg(not(loom))]
+pub mod posix;
 #[cfg(not(loom))]
 pub mod process;
 #[cfg(not(loom))]

@@ -4,15 +4,12 @@
 //! any process has: so it asks first. There is no descriptor for *any* child, nor for a group: the
 //! fibre has such a call made on a thread of its own, and interrupts it when it is cancelled.
 
-use super::entry::{borrow, or_leave, small};
-use super::plain::{Plain, plain};
-use super::system::system;
-use fibre_core::{cancellation_point, in_fibre};
-use fibre_io::poll::Readiness;
-use fibre_io::raw::{Failure, Known, close, made, wait};
+use super::entry::waits;
+use super::syscall::{Syscall, syscall};
+use fibre_core::cancellation_point;
+use fibre_io::posix::temporary_fd::TemporaryFd;
 use rustix::io::Errno;
 use std::ffi::{c_int, c_uint, c_void};
-use std::os::fd::RawFd;
 use std::ptr;
 
 /// `wait`: for any child. A cancellation point.
@@ -52,17 +49,18 @@ pub unsafe extern "C" fn fibre_wait4(
     options: c_int,
     usage: *mut libc::rusage,
 ) -> libc::pid_t {
-    or_leave(|| {
-        let as_called = plain!(SYS_wait4, pid, status, options, usage);
-        // Of a child that stops and goes on its descriptor does not tell.
-        let for_end = options & (libc::WUNTRACED | libc::WCONTINUED) == 0;
-        let ask = || {
-            let options = options | libc::WNOHANG;
-            let ended = small(system!(SYS_wait4, pid, status, options, usage)?);
-            Ok((ended != 0).then_some(ended))
-        };
-        await_child(pid, for_end, options, as_called, ask)
-    })
+    // Of a child that stops and goes on its descriptor does not tell.
+    let for_end = options & (libc::WUNTRACED | libc::WCONTINUED) == 0;
+    let one = if for_end { pid } else { -1 };
+    await_child(
+        syscall!(SYS_wait4, pid, status, options, usage),
+        options,
+        one,
+        |call| match call.with(2, options | libc::WNOHANG).here()? {
+            0 => Ok(None),
+            ended => Ok(Some(ended)),
+        },
+    )
 }
 
 /// `waitid`: for a child (`P_PID`), one of a group or any.
@@ -73,61 +71,48 @@ pub unsafe extern "C" fn fibre_waitid(
     information: *mut c_void,
     options: c_int,
 ) -> c_int {
-    or_leave(|| {
-        let as_called = plain!(SYS_waitid, kind, id, information, options, 0_usize);
-        let one = if kind == libc::P_PID {
-            id.cast_signed()
-        } else {
-            -1
-        };
-        let for_end = options & (libc::WSTOPPED | libc::WCONTINUED) == 0;
-        let ask = || {
+    let for_end = options & (libc::WSTOPPED | libc::WCONTINUED) == 0;
+    let is_one = kind == libc::P_PID && for_end;
+    let one = if is_one { id.cast_signed() } else { -1 };
+    await_child(
+        syscall!(SYS_waitid, kind, id, information, options, 0),
+        options,
+        one,
+        |call| {
             // SAFETY: all zeros is a valid value.
             let mut found: libc::siginfo_t = unsafe { std::mem::zeroed() };
             let options = options | libc::WNOHANG | libc::WNOWAIT;
-            system!(SYS_waitid, kind, id, &raw mut found, options, 0_usize)?;
-            if found.si_signo == 0 {
-                return Ok(None);
-            }
-            as_called.here().map(small).map(Some)
-        };
-        await_child(one, for_end, options, as_called, ask)
-    })
+            call.with(2, &raw mut found).with(3, options).here()?;
+            let is_there = found.si_signo != 0;
+            is_there.then(|| call.here()).transpose()
+        },
+    )
 }
 
-/// The common part. `ask` makes the call if it need not wait.
+/// Waits for the end of one child, or, if that is not positive, by a thread. `ask` makes the call
+/// if it need not wait.
 fn await_child(
-    pid: libc::pid_t,
-    for_end: bool,
+    call: Syscall,
     options: c_int,
-    as_called: Plain,
-    ask: impl Fn() -> Result<Option<c_int>, Errno>,
-) -> Result<c_int, Failure> {
-    if !in_fibre() || options & libc::WNOHANG != 0 {
-        return Ok(small(as_called.here()?));
-    }
-    if pid <= 0 || !for_end {
-        return as_called.until_cancelled().map(small);
-    }
-    cancellation_point()?;
-    if let Some(ended) = ask()? {
-        return Ok(ended);
-    }
-    let Ok(process) = system!(SYS_pidfd_open, pid, 0) else {
-        // There are no descriptors left, or none of this kind.
-        return as_called.until_cancelled().map(small);
-    };
-    let process = small(process);
-    made(borrow(process), Known::NOTHING);
-    let waited = wait(borrow(process), Readiness::READ, None);
-    give_back(process)?;
-    waited?;
-    Ok(small(as_called.here()?))
-}
-
-/// Closes a descriptor that no other code knows.
-fn give_back(fd: RawFd) -> Result<(), Errno> {
-    let call = || system!(SYS_close, fd);
-    // SAFETY: it was made here.
-    unsafe { close(fd, call) }.map(drop)
+    one: libc::pid_t,
+    ask: impl FnOnce(Syscall) -> Result<Option<usize>, Errno>,
+) -> c_int {
+    waits(call, |call| {
+        if options & libc::WNOHANG != 0 {
+            return Ok(call.here()?);
+        }
+        if one <= 0 {
+            return call.until_cancelled();
+        }
+        cancellation_point()?;
+        if let Some(ended) = ask(call)? {
+            return Ok(ended);
+        }
+        match TemporaryFd::of_process(one) {
+            Ok(mut process) => process.wait(None)?,
+            // There are no descriptors left, or none of this kind.
+            Err(_) => return call.until_cancelled(),
+        }
+        Ok(call.here()?)
+    })
 }

@@ -1,8 +1,13 @@
-//! How calls of input and output come in and go out.
+//! The door of input and output: how calls come in and go out.
+//!
+//! On a plain thread a call is the system's own, as the program has made it. Whether the caller is
+//! a fibre is asked here, once: what a call passes in runs in fibres only, unless it is for all
+//! callers ([`or_leave`], [`enduring`], [`at_once`]).
 
 use crate::boundary::{Returned, contain, keep_errno};
 use crate::errno;
 use crate::exit::leave;
+use crate::io::syscall::Syscall;
 use fibre_core::{cancellation_point, in_fibre};
 use fibre_io::raw::Failure;
 use rustix::io::Errno;
@@ -11,45 +16,73 @@ use std::os::fd::{BorrowedFd, RawFd};
 /// A call that may leave the stack, and is a cancellation point: a request that is pending acts
 /// before the call does anything, or finds anything wrong.
 #[inline(always)]
-pub fn or_leave<T: Returned>(f: impl FnOnce() -> Result<T, Failure>) -> T::Value {
+pub fn or_leave<T: Returned>(f: impl FnOnce() -> Result<usize, Failure>) -> T {
     let looked = || {
         cancellation_point()?;
         f()
     };
     match keep_errno(looked) {
-        Ok(value) => value.value(),
+        Ok(word) => T::of(word),
         Err(Failure::Cancelled) => leave(),
-        Err(Failure::Errno(error)) => failed::<T>(error),
+        Err(Failure::Errno(error)) => failed(error),
     }
+}
+
+/// [`or_leave`] that a fibre makes by `f`, and a plain thread as it is.
+#[inline(always)]
+pub fn waits<T: Returned>(call: Syscall, f: impl FnOnce(Syscall) -> Result<usize, Failure>) -> T {
+    or_leave(|| {
+        if in_fibre() {
+            f(call)
+        } else {
+            Ok(call.here()?)
+        }
+    })
+}
+
+/// [`waits`] on a descriptor: what is none the kernel refuses.
+#[inline(always)]
+pub fn waits_on<T: Returned>(
+    fd: RawFd,
+    call: Syscall,
+    f: impl FnOnce(Syscall) -> Result<usize, Failure>,
+) -> T {
+    or_leave(|| {
+        if is_ours(fd) {
+            f(call)
+        } else {
+            Ok(call.here()?)
+        }
+    })
 }
 
 /// A call that may leave the stack, and does not notice that its fibre is cancelled.
 #[inline(always)]
-pub fn enduring<T: Returned>(f: impl FnOnce() -> Result<T, Errno>) -> T::Value {
-    match keep_errno(f) {
-        Ok(value) => value.value(),
-        Err(error) => failed::<T>(error),
-    }
+pub fn enduring<T: Returned>(f: impl FnOnce() -> Result<usize, Errno>) -> T {
+    keep_errno(f).map_or_else(failed, T::of)
+}
+
+/// [`enduring`] that a fibre makes by `f`, and a plain thread as it is.
+#[inline(always)]
+pub fn endures<T: Returned>(call: Syscall, f: impl FnOnce(Syscall) -> Result<usize, Errno>) -> T {
+    enduring(|| if in_fibre() { f(call) } else { call.here() })
 }
 
 /// A call that does not leave the stack.
 #[inline(always)]
-pub fn at_once<T: Returned>(f: impl FnOnce() -> Result<T, Errno>) -> T::Value {
-    match contain(f) {
-        Ok(value) => value.value(),
-        Err(error) => failed::<T>(error),
-    }
+pub fn at_once<T: Returned>(f: impl FnOnce() -> Result<usize, Errno>) -> T {
+    contain(f).map_or_else(failed, T::of)
 }
 
 /// Sets the error number and returns -1.
 #[cold]
-fn failed<T: Returned>(error: Errno) -> T::Value {
+fn failed<T: Returned>(error: Errno) -> T {
     errno::set(error.raw_os_error());
     T::FAILED
 }
 
 /// Whether a call on this number is to block its fibre: the caller is one, and the number can be a
-/// descriptor. Else the call is the system's own.
+/// descriptor.
 #[inline(always)]
 pub fn is_ours(fd: RawFd) -> bool {
     fd >= 0 && in_fibre()
@@ -64,17 +97,11 @@ pub fn borrow(fd: RawFd) -> BorrowedFd<'static> {
     unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
-/// What a system call returns that returns a descriptor or zero.
+/// The descriptor that a system call has returned.
 #[inline(always)]
-pub fn small(value: usize) -> i32 {
-    // Descriptors and counts of what was asked about fit.
-    value as i32
-}
-
-/// Makes a call for its effect.
-#[inline(always)]
-pub fn nothing(done: Result<usize, Errno>) -> Result<(), Errno> {
-    done.map(drop)
+pub fn opened(word: usize) -> BorrowedFd<'static> {
+    // Descriptors fit.
+    borrow(word as RawFd)
 }
 
 /// Ends the process if there is less room than a call needs.

@@ -3,16 +3,13 @@
 //!
 //! As in `poll`, signal masks say nothing to a fibre.
 
-use super::entry::{borrow, or_leave, small};
-use super::flags::duration;
-use super::plain::{Plain, plain};
-use crate::memory::fetch_any;
+use super::entry::{borrow, waits};
+use super::syscall::{Syscall, syscall};
+use crate::memory::{duration, fetch_any};
 use crate::sigmask::during;
-use fibre_core::in_fibre;
 use fibre_core::internal::yield_point_cancellable;
 use fibre_io::poll::Readiness;
 use fibre_io::raw::{Failure, wait};
-use rustix::io::Errno;
 use std::ffi::c_int;
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -39,24 +36,11 @@ pub unsafe extern "C" fn fibre_epoll_pwait(
     timeout: c_int,
     signals: *const libc::sigset_t,
 ) -> c_int {
-    or_leave(|| {
-        let timeout_of = u64::try_from(timeout).ok().map(Duration::from_millis);
-        let as_called = plain!(
-            SYS_epoll_pwait,
-            instance,
-            events,
-            room,
-            timeout,
-            signals,
-            8_usize
-        );
-        let look = plain!(SYS_epoll_wait, instance, events, room, 0);
-        // SAFETY: the caller's mask.
-        unsafe {
-            during(signals, || {
-                take_events(instance, timeout_of, as_called, look)
-            })
-        }
+    let limit = u64::try_from(timeout).ok().map(Duration::from_millis);
+    let call = syscall!(SYS_epoll_pwait, instance, events, room, timeout, signals, 8);
+    // SAFETY: the caller's mask.
+    waits(call, |call| unsafe {
+        during(signals, || take_events(instance, limit, call))
     })
 }
 
@@ -69,53 +53,42 @@ pub unsafe extern "C" fn fibre_epoll_pwait2(
     timeout: *const libc::timespec,
     signals: *const libc::sigset_t,
 ) -> c_int {
-    or_leave(|| {
+    let call = syscall!(
+        SYS_epoll_pwait2,
+        instance,
+        events,
+        room,
+        timeout,
+        signals,
+        8
+    );
+    waits(call, |call| {
         // SAFETY: null, or the caller's time.
         let time = unsafe { fetch_any(timeout) }?;
-        let timeout_of = time.as_ref().map(duration).transpose()?;
-        let as_called = plain!(
-            SYS_epoll_pwait2,
-            instance,
-            events,
-            room,
-            timeout,
-            signals,
-            8_usize
-        );
-        let look = plain!(SYS_epoll_wait, instance, events, room, 0);
+        let limit = time.as_ref().map(duration).transpose()?;
         // SAFETY: the caller's mask.
-        unsafe {
-            during(signals, || {
-                take_events(instance, timeout_of, as_called, look)
-            })
-        }
+        unsafe { during(signals, || take_events(instance, limit, call)) }
     })
 }
 
-/// Makes the call as it is on a plain thread; in a fibre, looks until there is something, and waits
+/// Looks until there is something, and waits
 /// in between.
 fn take_events(
     instance: c_int,
     timeout: Option<Duration>,
-    as_called: Plain,
-    look: Plain,
-) -> Result<c_int, Failure> {
-    if !in_fibre() {
-        return Ok(small(as_called.here()?));
-    }
+    call: Syscall,
+) -> Result<usize, Failure> {
     yield_point_cancellable()?;
+    let look = call.of_kind(libc::SYS_epoll_wait).with(3, 0);
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
-        match look.here() {
-            Err(Errno::INTR) => continue,
-            Ok(0) => {}
-            done => return Ok(small(done?)),
-        }
+        let found = look.endure()?;
         // Whoever else waits at the instance may be there first: then it is waited for again.
-        if timeout == Some(Duration::ZERO)
+        if found > 0
+            || timeout == Some(Duration::ZERO)
             || wait(borrow(instance), Readiness::READ, deadline)? == Readiness::NONE
         {
-            return Ok(0);
+            return Ok(found);
         }
     }
 }

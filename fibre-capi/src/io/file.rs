@@ -3,15 +3,15 @@
 //! A file system lets its callers wait for disks and servers, so its calls are made on threads of
 //! the pool. Calls that wait for other programs (locks, named pipes) have threads of their own.
 
-use super::entry::{at_once, borrow, enduring, is_ours, nothing, or_leave, small};
-use super::plain::{Plain, plain};
-use super::system::system;
+use super::entry::{at_once, borrow, endures, opened, or_leave, waits, waits_on};
+use super::syscall::{Syscall, syscall};
 use super::vector::{Vector, buffer};
 use super::write::write_all_to;
 use crate::memory::{fetch_any, writable};
 use fibre_core::{blocking, in_fibre};
 use fibre_io::poll::Readiness;
-use fibre_io::raw::{Failure, close, look, patiently, renewed, wait};
+use fibre_io::raw::{Failure, Known, close, look, made, patiently, renewed, wait};
+use rustix::fs::{OFlags, SeekFrom, fcntl_getfl, seek, tell};
 use rustix::io::Errno;
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -42,62 +42,51 @@ pub unsafe extern "C" fn fibre_openat(
     flags: c_int,
     mode: c_uint,
 ) -> c_int {
+    let call = syscall!(SYS_openat, directory, path, flags | libc::O_LARGEFILE, mode);
+    let may_wait = flags & (libc::O_NONBLOCK | libc::O_PATH) == 0;
     or_leave(|| {
-        let as_called = plain!(SYS_openat, directory, path, flags | libc::O_LARGEFILE, mode);
-        let opened = if !in_fibre() {
-            as_called.here()?
-        } else if flags & (libc::O_NONBLOCK | libc::O_PATH) == 0 && is_named_pipe(directory, path) {
-            as_called.patiently()?
+        let fd = if !in_fibre() {
+            call.here()?
+        } else if may_wait && is_named_pipe(call) {
+            call.patiently()?
         } else {
-            as_called.elsewhere()?
+            call.elsewhere()?
         };
-        let opened = small(opened);
-        renewed(borrow(opened));
-        Ok(opened)
+        renewed(opened(fd));
+        Ok(fd)
     })
 }
 
-/// Whether there is a pipe of this name.
-fn is_named_pipe(directory: c_int, path: *const c_char) -> bool {
-    let path = path.addr();
+/// Whether a call is to open a named pipe.
+fn is_named_pipe(call: Syscall) -> bool {
     blocking(|| {
         // SAFETY: all zeros is a valid value.
         let mut status: libc::stat = unsafe { std::mem::zeroed() };
-        let found = system!(SYS_newfstatat, directory, path, &raw mut status, 0);
+        let look = call.of_kind(libc::SYS_newfstatat);
+        let found = look.with(2, &raw mut status).with(3, 0).here();
         found.is_ok() && status.st_mode & libc::S_IFMT == libc::S_IFIFO
     })
-}
-
-/// A call on a file that blocks for a foreseeable time.
-fn on_file(as_called: Plain) -> Result<c_int, Failure> {
-    if in_fibre() {
-        as_called.elsewhere().map(small)
-    } else {
-        Ok(small(as_called.here()?))
-    }
 }
 
 /// `fsync`. A cancellation point before it begins.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_fsync(fd: c_int) -> c_int {
-    or_leave(|| on_file(plain!(SYS_fsync, fd)))
+    waits(syscall!(SYS_fsync, fd), Syscall::elsewhere)
 }
 
 /// `fdatasync`. A cancellation point before it begins.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_fdatasync(fd: c_int) -> c_int {
-    or_leave(|| on_file(plain!(SYS_fdatasync, fd)))
+    waits(syscall!(SYS_fdatasync, fd), Syscall::elsewhere)
 }
 
 /// `flock`: waits for the lock of a file, unless `LOCK_NB` says otherwise.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_flock(fd: c_int, operation: c_int) -> c_int {
-    enduring(|| {
-        let as_called = plain!(SYS_flock, fd, operation);
-        if !in_fibre() || operation & (libc::LOCK_NB | libc::LOCK_UN) != 0 {
-            return nothing(as_called.here());
-        }
-        nothing(patiently(|| as_called.here()))
+    let may_wait = operation & (libc::LOCK_NB | libc::LOCK_UN) == 0;
+    endures(syscall!(SYS_flock, fd, operation), |call| match may_wait {
+        true => patiently(|| call.here()),
+        false => call.here(),
     })
 }
 
@@ -127,33 +116,36 @@ pub unsafe extern "C" fn fibre_sendfile(
     offset: *mut libc::off_t,
     count: usize,
 ) -> isize {
-    or_leave(|| {
-        let as_called = plain!(SYS_sendfile, out, file, offset, count);
-        if !is_ours(out) || file < 0 || !blocks(out)? {
-            return Ok(as_called.here()?);
-        }
-        // SAFETY: null, or the caller's place for it.
-        let from = match unsafe { fetch_any(offset) }? {
-            Some(offset) => offset,
-            None => position(file)?,
-        };
-        let sent = send_pieces(out, file, from, count)?;
-        // At most what was asked for, from a place in the file.
-        let next = from.saturating_add_unsigned(sent as u64);
-        if offset.is_null() {
-            system!(SYS_lseek, file, next, libc::SEEK_SET)?;
-        } else {
-            writable(offset, 1)?;
-            // SAFETY: the caller's place.
-            unsafe { offset.write_unaligned(next) };
-        }
-        Ok(sent)
-    })
+    waits_on(
+        out,
+        syscall!(SYS_sendfile, out, file, offset, count),
+        |call| {
+            if file < 0 || !blocks(out)? {
+                return Ok(call.here()?);
+            }
+            // SAFETY: null, or the caller's place for it.
+            let from = match unsafe { fetch_any(offset) }? {
+                Some(offset) => offset,
+                None => position(file)?,
+            };
+            let sent = send_pieces(out, file, from, count)?;
+            // At most what was asked for, from a place in the file.
+            let next = from.saturating_add_unsigned(sent as u64);
+            if offset.is_null() {
+                seek(borrow(file), SeekFrom::Start(next.cast_unsigned()))?;
+            } else {
+                writable(offset, 1)?;
+                // SAFETY: the caller's place.
+                unsafe { offset.write_unaligned(next) };
+            }
+            Ok(sent)
+        },
+    )
 }
 
 /// Where the next read of a file begins.
 fn position(file: c_int) -> Result<i64, Errno> {
-    match system!(SYS_lseek, file, 0, libc::SEEK_CUR) {
+    match tell(borrow(file)) {
         Ok(position) => i64::try_from(position).map_err(|_| Errno::OVERFLOW),
         Err(Errno::SPIPE) => Err(Errno::INVAL),
         Err(error) => Err(error),
@@ -162,8 +154,7 @@ fn position(file: c_int) -> Result<i64, Errno> {
 
 /// Whether a descriptor is blocking.
 fn blocks(fd: c_int) -> Result<bool, Errno> {
-    let flags = small(system!(SYS_fcntl, fd, libc::F_GETFL)?);
-    Ok(flags & libc::O_NONBLOCK == 0)
+    Ok(!fcntl_getfl(borrow(fd))?.contains(OFlags::NONBLOCK))
 }
 
 /// Sends a part of a file, piece by piece. What was sent is told of before an error.
@@ -173,7 +164,7 @@ fn send_pieces(out: c_int, file: c_int, from: i64, count: usize) -> Result<usize
     while sent < count {
         let wanted = room.len().min(count - sent);
         let place = from.saturating_add_unsigned(sent as u64);
-        let read = plain!(SYS_pread64, file, room.as_mut_ptr(), wanted, place);
+        let read = syscall!(SYS_pread64, file, room.as_mut_ptr(), wanted, place);
         let piece = match read.elsewhere() {
             Ok(0) => break,
             Ok(length) => buffer(room.as_ptr().cast(), length),
@@ -205,37 +196,37 @@ pub unsafe extern "C" fn fibre_splice(
     count: usize,
     flags: c_uint,
 ) -> isize {
-    or_leave(|| {
-        let as_called = plain!(SYS_splice, from, from_offset, to, to_offset, count, flags);
-        if !is_ours(from) || to < 0 || flags & libc::SPLICE_F_NONBLOCK != 0 {
-            return Ok(as_called.here()?);
+    let call = syscall!(SYS_splice, from, from_offset, to, to_offset, count, flags);
+    waits_on(from, call, |call| {
+        if to < 0 || flags & libc::SPLICE_F_NONBLOCK != 0 {
+            return Ok(call.here()?);
         }
-        if look(borrow(from), Readiness::READ)?.is_empty() && blocks(from)? {
-            wait(borrow(from), Readiness::READ, None)?;
+        for (fd, interest) in [(from, Readiness::READ), (to, Readiness::WRITE)] {
+            if look(borrow(fd), interest)?.is_empty() && blocks(fd)? {
+                wait(borrow(fd), interest, None)?;
+            }
         }
-        if look(borrow(to), Readiness::WRITE)?.is_empty() && blocks(to)? {
-            wait(borrow(to), Readiness::WRITE, None)?;
-        }
-        as_called.patiently()
+        call.patiently()
+    })
+}
+
+/// Makes a descriptor of which nothing is known.
+fn make(call: Syscall) -> c_int {
+    at_once(|| {
+        let fd = call.here()?;
+        made(opened(fd), Known::NOTHING);
+        Ok(fd)
     })
 }
 
 /// `eventfd`: a counter.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_eventfd(count: c_uint, flags: c_int) -> c_int {
-    at_once(|| {
-        let fd = small(system!(SYS_eventfd2, count, flags)?);
-        fibre_io::raw::made(borrow(fd), fibre_io::raw::Known::NOTHING);
-        Ok(fd)
-    })
+    make(syscall!(SYS_eventfd2, count, flags))
 }
 
 /// `timerfd_create`: a timer.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_timerfd_create(clock: c_int, flags: c_int) -> c_int {
-    at_once(|| {
-        let fd = small(system!(SYS_timerfd_create, clock, flags)?);
-        fibre_io::raw::made(borrow(fd), fibre_io::raw::Known::NOTHING);
-        Ok(fd)
-    })
+    make(syscall!(SYS_timerfd_create, clock, flags))
 }

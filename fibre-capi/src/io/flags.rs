@@ -1,9 +1,7 @@
-//! What flags, amounts and times of a call say.
+//! What flags and amounts of a call say.
 
 use fibre_io::raw::{Left, Wish};
-use rustix::io::Errno;
 use std::ffi::c_int;
-use std::time::Duration;
 
 /// What looks elsewhere than among the bytes and messages that a socket's readiness is about, and
 /// never waits.
@@ -44,18 +42,5 @@ pub fn room(sent: usize, wanted: usize) -> Left {
         Left::Nothing
     } else {
         Left::More
-    }
-}
-
-/// A time that a program gives.
-///
-/// # Errors
-///
-/// `EINVAL` for what is none.
-pub fn duration(time: &libc::timespec) -> Result<Duration, Errno> {
-    let seconds = u64::try_from(time.tv_sec).map_err(|_| Errno::INVAL)?;
-    match u32::try_from(time.tv_nsec) {
-        Ok(nanoseconds @ 0..1_000_000_000) => Ok(Duration::new(seconds, nanoseconds)),
-        _ => Err(Errno::INVAL),
     }
 }

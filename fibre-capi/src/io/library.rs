@@ -7,7 +7,7 @@
 //! A fibre's `h_errno` lies in its record, so its address stays the same wherever the fibre goes:
 //! compilers keep it, as the system declares that it is a constant.
 
-use crate::boundary::{contain, keep_errno};
+use crate::boundary::{Passed, contain, keep_errno};
 use crate::errno;
 use crate::record::of_caller;
 use fibre_core::{blocking, in_fibre};
@@ -18,34 +18,21 @@ unsafe extern "C" {
     safe fn __h_errno_location() -> *mut c_int;
 }
 
-/// Passes a program's pointers to the thread that works for it while it waits.
-struct Passed<T>(T);
-
-// SAFETY: the caller waits until the other thread is ready with them.
-unsafe impl<T> Send for Passed<T> {}
-
-impl<T> Passed<T> {
-    /// Taken as a whole, so that closures take it as a whole.
-    fn take(self) -> T {
-        self.0
-    }
-}
-
 /// A call that ends in a foreseeable time, such as one that looks something up. Blocks the fibre;
 /// on a plain thread, just makes the call.
 pub fn elsewhere<R>(call: impl FnOnce() -> R) -> R {
-    let call = Passed(Left::by(call));
+    let call = Passed(CallEffects::by(call));
     keep_errno(|| blocking(move || Passed((call.take())())).take()).bring()
 }
 
 /// A call that waits for what others do, for as long as that takes. Otherwise as [`elsewhere`].
 pub fn patiently<R>(call: impl FnOnce() -> R) -> R {
-    let call = Passed(Left::by(call));
+    let call = Passed(CallEffects::by(call));
     keep_errno(|| fibre_io::raw::patiently(move || Passed((call.take())())).take()).bring()
 }
 
 /// What a call has left on its thread.
-struct Left<R> {
+struct CallEffects<R> {
     /// What it returned.
     result: R,
     /// `errno`.
@@ -54,7 +41,7 @@ struct Left<R> {
     host_number: c_int,
 }
 
-impl<R> Left<R> {
+impl<R> CallEffects<R> {
     /// Makes a call, on whatever thread, with the caller's `errno`.
     fn by(call: impl FnOnce() -> R) -> impl FnOnce() -> Self {
         let number = errno::get();

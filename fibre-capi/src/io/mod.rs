@@ -2,8 +2,9 @@
 //!
 //! A call that would block its kernel thread blocks its fibre. Whether its descriptor is blocking
 //! or not is the program's affair: `O_NONBLOCK` is never changed behind its back, with one
-//! exception (listeners, see `hidden`). `read` tells how that is done for each kind of descriptor;
-//! `fibre_io::raw`, what becomes of numbers. Signals end no call of a fibre (`EINTR`).
+//! exception: listeners, see [`fibre_io::posix::nonblock_emulation`]. `read` tells how that is
+//! done for each kind of descriptor; `fibre_io::raw`, what becomes of numbers. Signals end no call
+//! of a fibre (`EINTR`).
 //!
 //! On a plain thread each call is the system's own, signals included.
 //!
@@ -12,9 +13,8 @@
 //! * `entry`: how calls come in and go out;
 //! * `flags`: what flags, amounts and times of a call say;
 //! * `vector`: buffers of a call, of which some bytes may be done;
-//! * `rest`: what a call looks at before it goes on with the rest of its work;
-//! * `system`: system calls whose errors come in a register;
-//! * `plain`: a call as the program made it, where it may block its thread;
+//! * `rest_errors`: errors that a call leaves to the next one when it has done a part of its work;
+//! * `syscall`: a system call as the program has made it;
 //! * `library`: functions of the C library that block, on a thread of a pool;
 //! * `numbers`: closing, duplicating, pipes, flags;
 //! * `write`: writing bytes;
@@ -40,23 +40,21 @@ mod entry;
 mod event_set;
 mod file;
 mod flags;
-mod hidden;
 mod library;
 mod names;
 mod numbers;
-mod plain;
 mod poll;
 mod program;
 mod queue;
 mod read;
 mod receive;
-mod rest;
+mod rest_errors;
 mod select;
 mod send;
 mod signals;
 mod socket;
 mod storage;
-mod system;
+mod syscall;
 mod terminal;
 mod vector;
 mod write;

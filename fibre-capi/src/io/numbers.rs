@@ -1,13 +1,16 @@
 //! What becomes of numbers: closing, duplicating, pipes, flags.
 
-use super::entry::{at_once, borrow, enduring, nothing, or_leave, small};
-use super::hidden::{flags, hide_duplicate, is_known_socket, set_flags};
-use super::plain::plain;
-use super::system::system;
+use super::entry::{at_once, borrow, enduring, opened, or_leave};
+use super::socket::both_made;
+use super::syscall::{Syscall, syscall};
 use crate::cancel::fibre_testcancel;
 use crate::memory::fetch;
 use fibre_core::{in_fibre, is_forked_child};
+use fibre_io::posix::nonblock_emulation::{
+    flags, hide_duplicate, is_known_socket, set_flags, set_nonblocking,
+};
 use fibre_io::raw::{Known, add_known, close, find, made, patiently, renewed};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::ffi::{c_int, c_ulong};
 
@@ -15,38 +18,31 @@ use std::ffi::{c_int, c_ulong};
 /// begins.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_close(fd: c_int) -> c_int {
-    or_leave(|| Ok(close_here(fd)?))
+    or_leave(|| Ok(close_by(fd, syscall!(SYS_close, fd))?))
 }
 
-/// Closes a descriptor, whether or not the caller has been cancelled.
-///
-/// # Errors
-///
-/// The kernel's.
-pub fn close_here(fd: c_int) -> Result<(), Errno> {
-    let call = || system!(SYS_close, fd);
+/// Closes a descriptor by a call, or puts another one into its place. A forked child has nobody to
+/// tell.
+fn close_by(fd: c_int, call: Syscall) -> Result<usize, Errno> {
     if is_forked_child() {
-        return nothing(call());
+        return call.here();
     }
     // SAFETY: the program closes what is its own.
-    nothing(unsafe { close(fd, call) })
+    unsafe { close(fd, || call.here()) }
 }
 
 /// `dup`.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_dup(fd: c_int) -> c_int {
-    at_once(|| duplicated(fd, || system!(SYS_dup, fd)))
+    at_once(|| duplicated(fd, syscall!(SYS_dup, fd).here()?))
 }
 
 /// `dup2`: [`fibre_dup3`] without flags, that leaves equal numbers as they are.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_dup2(fd: c_int, place: c_int) -> c_int {
-    at_once(|| {
-        if fd == place {
-            nothing(system!(SYS_fcntl, fd, libc::F_GETFD))?;
-            return Ok(fd);
-        }
-        replaced(fd, place, || system!(SYS_dup2, fd, place))
+    at_once(|| match fd == place {
+        true => syscall!(SYS_dup2, fd, place).here(),
+        false => replaced(fd, place, syscall!(SYS_dup2, fd, place)),
     })
 }
 
@@ -57,42 +53,34 @@ pub extern "C" fn fibre_dup3(fd: c_int, place: c_int, flags: c_int) -> c_int {
         if fd == place || flags & !libc::O_CLOEXEC != 0 {
             return Err(Errno::INVAL);
         }
-        replaced(fd, place, || system!(SYS_dup3, fd, place, flags))
+        replaced(fd, place, syscall!(SYS_dup3, fd, place, flags))
     })
 }
 
 /// Puts a duplicate in the place of a number, unless there is nothing to duplicate.
-fn replaced(
-    fd: c_int,
-    place: c_int,
-    call: impl FnOnce() -> Result<usize, Errno>,
-) -> Result<c_int, Errno> {
-    nothing(system!(SYS_fcntl, fd, libc::F_GETFD))?;
-    if is_forked_child() {
-        return call().map(small);
-    }
-    // SAFETY: the program closes what is its own.
-    duplicated(fd, || unsafe { close(place, call) })
+fn replaced(fd: c_int, place: c_int, call: Syscall) -> Result<usize, Errno> {
+    syscall!(SYS_fcntl, fd, libc::F_GETFD).here()?;
+    duplicated(fd, close_by(place, call)?)
 }
 
-/// Duplicates a descriptor, and notes what is known of both.
-fn duplicated(fd: c_int, call: impl FnOnce() -> Result<usize, Errno>) -> Result<c_int, Errno> {
-    let new = small(call()?);
+/// Notes what is known of a descriptor and its new duplicate, which it returns.
+fn duplicated(fd: c_int, duplicate: usize) -> Result<usize, Errno> {
+    let (fd, new) = (borrow(fd), opened(duplicate));
     if is_forked_child() {
-        return Ok(new);
+        return Ok(duplicate);
     }
-    let it = find(borrow(fd))?;
-    add_known(borrow(fd), Known::SHARED);
+    let it = find(fd)?;
+    add_known(fd, Known::SHARED);
     // What was found may be something else by now: what is known of it is not known of the
     // duplicate.
     if it.has(Known::RAW) && !it.has(Known::FOUND) {
         let every = Known::SOCKET | Known::FILE | Known::DRAINS | Known::TIMED;
-        made(borrow(new), it.and(every) | Known::SHARED);
+        made(new, it.and(every) | Known::SHARED);
         hide_duplicate(fd, new);
     } else {
-        renewed(borrow(new));
+        renewed(new);
     }
-    Ok(new)
+    Ok(duplicate)
 }
 
 /// `pipe`.
@@ -106,12 +94,10 @@ pub unsafe extern "C" fn fibre_pipe(ends: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_pipe2(ends: *mut c_int, flags: c_int) -> c_int {
     at_once(|| {
-        nothing(system!(SYS_pipe2, ends, flags))?;
+        let done = syscall!(SYS_pipe2, ends, flags).here()?;
         // SAFETY: the caller's two numbers, which the kernel has written.
-        let [reader, writer] = unsafe { ends.cast::<[c_int; 2]>().read() };
-        made(borrow(reader), Known::NOTHING);
-        made(borrow(writer), Known::NOTHING);
-        Ok(())
+        unsafe { both_made(ends, Known::NOTHING) };
+        Ok(done)
     })
 }
 
@@ -125,17 +111,16 @@ pub unsafe extern "C" fn fibre_fcntl(fd: c_int, command: c_int, argument: c_ulon
     enduring(|| {
         // A number takes the lower half of its register, and the rest says nothing.
         let number = argument as c_int;
+        let call = syscall!(SYS_fcntl, fd, command, argument as usize);
         match command {
-            libc::F_GETFL => flags(fd),
-            libc::F_SETFL => set_flags(fd, number),
-            libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
-                duplicated(fd, || system!(SYS_fcntl, fd, command, number))
+            libc::F_GETFL if fd >= 0 => Ok(flags(borrow(fd))?.bits() as usize),
+            libc::F_SETFL if fd >= 0 => {
+                let flags = OFlags::from_bits_retain(number.cast_unsigned());
+                set_flags(borrow(fd), flags).map(|()| 0)
             }
-            libc::F_SETLKW | libc::F_OFD_SETLKW if in_fibre() => {
-                let as_called = plain!(SYS_fcntl, fd, command, argument as usize);
-                patiently(|| as_called.here()).map(small)
-            }
-            _ => system!(SYS_fcntl, fd, command, argument as usize).map(small),
+            libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => duplicated(fd, call.with(2, number).here()?),
+            libc::F_SETLKW | libc::F_OFD_SETLKW if in_fibre() => patiently(|| call.here()),
+            _ => call.here(),
         }
     })
 }
@@ -145,12 +130,11 @@ pub unsafe extern "C" fn fibre_fcntl(fd: c_int, command: c_int, argument: c_ulon
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_ioctl(fd: c_int, request: c_ulong, argument: c_ulong) -> c_int {
     at_once(|| {
-        if request == libc::FIONBIO && is_known_socket(fd) {
+        if request == libc::FIONBIO && fd >= 0 && is_known_socket(borrow(fd)) {
             // SAFETY: null, or the caller's number, which this request reads.
             let wanted = unsafe { fetch(argument as *const c_int) }?;
-            let flag = if wanted == 0 { 0 } else { libc::O_NONBLOCK };
-            return set_flags(fd, flags(fd)? & !libc::O_NONBLOCK | flag);
+            return set_nonblocking(borrow(fd), wanted != 0).map(|()| 0);
         }
-        system!(SYS_ioctl, fd, request as usize, argument as usize).map(small)
+        syscall!(SYS_ioctl, fd, request as usize, argument as usize).here()
     })
 }

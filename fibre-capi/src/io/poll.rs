@@ -2,11 +2,9 @@
 //!
 //! What is told is what is the case.
 
-use super::entry::{borrow, check, or_leave, small};
-use super::flags::duration;
-use super::plain::{Plain, plain};
-use super::system::system;
-use crate::memory::fetch_any;
+use super::entry::{borrow, check, or_leave, waits};
+use super::syscall::syscall;
+use crate::memory::{duration, fetch_any};
 use crate::sigmask::during;
 use fibre_core::in_fibre;
 use fibre_core::internal::yield_point_cancellable;
@@ -14,10 +12,11 @@ use fibre_io::poll::{PollFd, Readiness};
 use fibre_io::raw::{Failure, poll, wait};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_short};
+use std::ptr;
 use std::time::{Duration, Instant};
 
 /// More descriptors than any process may have.
-const MOST: usize = i32::MAX as usize;
+const MOST_DESCRIPTORS: usize = i32::MAX as usize;
 
 /// Waits until something of `events` (`POLLIN`, `POLLOUT`, `POLLPRI`, `POLLRDHUP`) is the case with
 /// a descriptor, or an error or hang-up, and returns what is, as `poll` has it; 0 once the
@@ -46,11 +45,8 @@ pub unsafe extern "C" fn fibre_fd_wait(
         if !in_fibre() {
             return wait_on_thread(fd, events as c_short, deadline.flatten());
         }
-        let found = match deadline {
-            Some(deadline) => wait(borrow(fd), interest, deadline)?,
-            None => wait(borrow(fd), interest, None)?,
-        };
-        Ok(c_int::from(found.bits()))
+        let found = wait(borrow(fd), interest, deadline.flatten())?;
+        Ok(usize::from(found.bits()))
     })
 }
 
@@ -72,19 +68,19 @@ pub fn wait_on_thread(
     fd: c_int,
     events: c_short,
     deadline: Option<Instant>,
-) -> Result<c_int, Failure> {
+) -> Result<usize, Failure> {
     let mut asked = libc::pollfd {
         fd,
         events,
         revents: 0,
     };
     let left = deadline.map(|end| kernel_time(end.saturating_duration_since(Instant::now())));
-    let left = left.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    system!(SYS_ppoll, &raw mut asked, 1, left, 0_usize, 0_usize)?;
+    let left = left.as_ref().map_or(ptr::null(), ptr::from_ref);
+    syscall!(SYS_ppoll, &raw mut asked, 1, left).here()?;
     if asked.revents & libc::POLLNVAL != 0 {
         return Err(Errno::BADF.into());
     }
-    Ok(c_int::from(asked.revents))
+    Ok(usize::from(asked.revents.cast_unsigned()))
 }
 
 /// A time as the kernel takes it.
@@ -102,12 +98,10 @@ pub unsafe extern "C" fn fibre_poll(
     count: libc::nfds_t,
     timeout: c_int,
 ) -> c_int {
-    or_leave(|| {
-        let timeout_of = u64::try_from(timeout).ok().map(Duration::from_millis);
-        let as_called = plain!(SYS_poll, fds, count as usize, timeout);
-        // SAFETY: the caller's descriptors.
-        unsafe { poll_all(fds, count, timeout_of, as_called) }
-    })
+    let call = syscall!(SYS_poll, fds, count as usize, timeout);
+    let limit = u64::try_from(timeout).ok().map(Duration::from_millis);
+    // SAFETY: the caller's descriptors.
+    waits(call, |_| unsafe { poll_all(fds, count, limit) })
 }
 
 /// `ppoll`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has
@@ -122,13 +116,13 @@ pub unsafe extern "C" fn fibre_ppoll(
     or_leave(|| {
         // SAFETY: null, or the caller's time, of which the kernel writes to a copy.
         let mut time = unsafe { fetch_any(timeout) }?;
-        let timeout_of = time.as_ref().map(duration).transpose()?;
-        let time = time
-            .as_mut()
-            .map_or(std::ptr::null_mut(), std::ptr::from_mut);
-        let as_called = plain!(SYS_ppoll, fds, count as usize, time, signals, 8);
+        let limit = time.as_ref().map(duration).transpose()?;
+        let time = time.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        if !in_fibre() {
+            return Ok(syscall!(SYS_ppoll, fds, count as usize, time, signals, 8).here()?);
+        }
         // SAFETY: the caller's descriptors and mask.
-        unsafe { during(signals, || poll_all(fds, count, timeout_of, as_called)) }
+        unsafe { during(signals, || poll_all(fds, count, limit)) }
     })
 }
 
@@ -140,14 +134,10 @@ pub unsafe extern "C" fn fibre_ppoll(
 unsafe fn poll_all(
     fds: *mut libc::pollfd,
     count: libc::nfds_t,
-    timeout: Option<Duration>,
-    as_called: Plain,
-) -> Result<c_int, Failure> {
-    if !in_fibre() {
-        return Ok(small(as_called.here()?));
-    }
+    limit: Option<Duration>,
+) -> Result<usize, Failure> {
     let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
-    if count > MOST {
+    if count > MOST_DESCRIPTORS {
         return Err(Errno::INVAL.into());
     }
     let fds = match count {
@@ -156,14 +146,14 @@ unsafe fn poll_all(
         // SAFETY: the caller's promise.
         _ => unsafe { std::slice::from_raw_parts_mut(fds, count) },
     };
-    wait_for_all(fds, timeout)
+    wait_for_all(fds, limit)
 }
 
 /// Waits until something is the case.
-pub fn wait_for_all(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> Result<c_int, Failure> {
+pub fn wait_for_all(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> Result<usize, Failure> {
     yield_point_cancellable()?;
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let ready = ask(fds)?;
+    let ready = syscall!(SYS_poll, fds.as_mut_ptr(), fds.len(), 0).endure()?;
     if ready > 0 || timeout == Some(Duration::ZERO) {
         return Ok(ready);
     }
@@ -177,19 +167,8 @@ pub fn wait_for_all(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> Resu
     let ready = poll(&mut asked, deadline)?;
     let told = fds.iter_mut().filter(|one| one.fd >= 0).zip(&asked);
     told.for_each(|(one, answer)| one.revents = answer.readiness().bits().cast_signed());
-    Ok(small(ready))
+    Ok(ready)
 }
-
-/// Asks the kernel what is the case.
-fn ask(fds: &mut [libc::pollfd]) -> Result<c_int, Errno> {
-    loop {
-        match system!(SYS_poll, fds.as_mut_ptr(), fds.len(), 0) {
-            Err(Errno::INTR) => {}
-            done => return done.map(small),
-        }
-    }
-}
-
 /// `poll` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_poll_chk(

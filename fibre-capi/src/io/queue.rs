@@ -4,11 +4,11 @@
 //! A fibre that has to wait there does so by a thread of its own. Its cancellation ends that wait,
 //! where POSIX says so; what has been sent or received by then stays so, and the call succeeds.
 
-use super::entry::{enduring, nothing, or_leave};
+use super::entry::{endures, waits};
 use super::library::patiently;
-use super::plain::plain;
+use super::syscall::{Syscall, syscall};
 use crate::cancel::fibre_testcancel;
-use fibre_core::in_fibre;
+use fibre_io::raw::Failure;
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use std::ptr;
 
@@ -20,13 +20,8 @@ pub unsafe extern "C" fn fibre_msgsnd(
     length: usize,
     flags: c_int,
 ) -> c_int {
-    or_leave(|| {
-        let as_called = plain!(SYS_msgsnd, queue, message, length, flags);
-        if flags & libc::IPC_NOWAIT != 0 {
-            return Ok(nothing(as_called.here())?);
-        }
-        as_called.await_others().map(drop)
-    })
+    let call = syscall!(SYS_msgsnd, queue, message, length, flags);
+    waits(call, unless_told(flags))
 }
 
 /// `msgrcv`: waits for a message, unless `IPC_NOWAIT` says otherwise. A cancellation point.
@@ -38,13 +33,16 @@ pub unsafe extern "C" fn fibre_msgrcv(
     kind: c_long,
     flags: c_int,
 ) -> isize {
-    or_leave(|| {
-        let as_called = plain!(SYS_msgrcv, queue, message, room, kind, flags);
-        if flags & libc::IPC_NOWAIT != 0 {
-            return Ok(as_called.here()?);
-        }
-        as_called.await_others()
-    })
+    let call = syscall!(SYS_msgrcv, queue, message, room, kind, flags);
+    waits(call, unless_told(flags))
+}
+
+/// How a call waits, unless these flags tell it not to.
+fn unless_told(flags: c_int) -> fn(Syscall) -> Result<usize, Failure> {
+    match flags & libc::IPC_NOWAIT {
+        0 => Syscall::until_cancelled,
+        _ => |call| Ok(call.here()?),
+    }
 }
 
 /// `semop`: [`fibre_semtimedop`] for as long as it takes.
@@ -66,14 +64,8 @@ pub unsafe extern "C" fn fibre_semtimedop(
     count: usize,
     time_out: *const libc::timespec,
 ) -> c_int {
-    enduring(|| {
-        let as_called = plain!(SYS_semtimedop, set, operations, count, time_out);
-        if in_fibre() {
-            nothing(fibre_io::raw::patiently(|| as_called.here()))
-        } else {
-            nothing(as_called.here())
-        }
-    })
+    let call = syscall!(SYS_semtimedop, set, operations, count, time_out);
+    endures(call, |call| fibre_io::raw::patiently(|| call.here()))
 }
 
 /// `mq_send`: [`fibre_mq_timedsend`] for as long as it takes.
@@ -98,10 +90,8 @@ pub unsafe extern "C" fn fibre_mq_timedsend(
     priority: c_uint,
     deadline: *const libc::timespec,
 ) -> c_int {
-    or_leave(|| {
-        let as_called = plain!(SYS_mq_timedsend, queue, message, length, priority, deadline);
-        as_called.await_others().map(drop)
-    })
+    let call = syscall!(SYS_mq_timedsend, queue, message, length, priority, deadline);
+    waits(call, Syscall::until_cancelled)
 }
 
 /// `mq_receive`: [`fibre_mq_timedreceive`] for as long as it takes.
@@ -126,17 +116,15 @@ pub unsafe extern "C" fn fibre_mq_timedreceive(
     priority: *mut c_uint,
     deadline: *const libc::timespec,
 ) -> isize {
-    or_leave(|| {
-        let as_called = plain!(
-            SYS_mq_timedreceive,
-            queue,
-            message,
-            room,
-            priority,
-            deadline
-        );
-        as_called.await_others()
-    })
+    let call = syscall!(
+        SYS_mq_timedreceive,
+        queue,
+        message,
+        room,
+        priority,
+        deadline
+    );
+    waits(call, Syscall::until_cancelled)
 }
 
 /// `aio_suspend`: waits for one of several operations, for so long at most. A cancellation point

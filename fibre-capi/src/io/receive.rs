@@ -1,12 +1,12 @@
 //! Receiving from sockets.
 
-use super::entry::{borrow, check, is_ours, or_leave, small};
-use super::flags::{ASIDE, duration, left, wish_to_receive};
-use super::rest::{has_error, is_at_error};
-use super::system::system;
+use super::entry::{borrow, check, waits_on};
+use super::flags::{ASIDE, left, wish_to_receive};
+use super::rest_errors::{has_error, is_at_error};
+use super::syscall::syscall;
 use super::vector::{Vector, buffer, message, of_rest};
-use crate::memory::fetch_any;
-use fibre_io::raw::{Call, Direction, Failure, Known, Left};
+use crate::memory::{duration, fetch_any};
+use fibre_io::raw::{Call, Direction, Failure, Known, Left, known};
 use rustix::io::Errno;
 use rustix::net::{SocketType, sockopt};
 use std::ffi::{c_int, c_uint, c_void};
@@ -36,27 +36,17 @@ pub unsafe extern "C" fn fibre_recvfrom(
     address: *mut libc::sockaddr,
     length: *mut libc::socklen_t,
 ) -> isize {
-    or_leave(|| {
-        if !is_ours(fd) {
-            return Ok(system!(
-                SYS_recvfrom,
-                fd,
-                bytes,
-                count,
-                flags,
-                address,
-                length
-            )?);
-        }
-        let mut call = Call::new(borrow(fd), Direction::Read, wish_to_receive(flags))?;
-        let drains = drains(&call, flags);
-        let now = flags | libc::MSG_DONTWAIT;
-        let received = run(fd, &mut call, flags, || {
-            let received = system!(SYS_recvfrom, fd, bytes, count, now, address, length)?;
+    let call = syscall!(SYS_recvfrom, fd, bytes, count, flags, address, length);
+    waits_on(fd, call, |call| {
+        let now = call.with(3, flags | libc::MSG_DONTWAIT);
+        let mut socket = Call::new(borrow(fd), Direction::Read, wish_to_receive(flags))?;
+        let drains = drains(socket.known(), flags);
+        let received = run(fd, &mut socket, flags, || {
+            let received = now.here()?;
             Ok((received, left(drains, received, count)))
         })?;
         let whole = buffer(bytes, count);
-        receive_rest(fd, &mut call, Vector::of(&whole), received, flags)
+        receive_rest(fd, &mut socket, Vector::of(&whole), received, flags)
     })
 }
 
@@ -67,23 +57,20 @@ pub unsafe extern "C" fn fibre_recvmsg(
     message: *mut libc::msghdr,
     flags: c_int,
 ) -> isize {
-    or_leave(|| {
-        if !is_ours(fd) {
-            return Ok(system!(SYS_recvmsg, fd, message, flags)?);
-        }
-        let mut call = Call::new(borrow(fd), Direction::Read, wish_to_receive(flags))?;
+    waits_on(fd, syscall!(SYS_recvmsg, fd, message, flags), |call| {
+        let now = call.with(2, flags | libc::MSG_DONTWAIT);
+        let mut socket = Call::new(borrow(fd), Direction::Read, wish_to_receive(flags))?;
         // SAFETY: null, or the caller's message.
         let whole = unsafe { Vector::of_message(message) }?;
         // SAFETY: it is there, which has been found out.
         let is_alone = unsafe { (*message).msg_control }.is_null();
-        let now = flags | libc::MSG_DONTWAIT;
         // What comes along ends a read before the bytes end: a short one says nothing.
-        let received = run(fd, &mut call, flags, || {
-            let received = system!(SYS_recvmsg, fd, message, now)?;
-            let drains = is_alone && drains_now(fd, flags);
+        let received = run(fd, &mut socket, flags, || {
+            let received = now.here()?;
+            let drains = is_alone && drains(known(borrow(fd)), flags);
             Ok((received, left(drains, received, whole.total())))
         })?;
-        receive_rest(fd, &mut call, whole, received, flags)
+        receive_rest(fd, &mut socket, whole, received, flags)
     })
 }
 
@@ -97,34 +84,24 @@ pub unsafe extern "C" fn fibre_recvmmsg(
     flags: c_int,
     timeout: *mut libc::timespec,
 ) -> c_int {
-    or_leave(|| {
-        if !is_ours(fd) {
-            return Ok(small(system!(
-                SYS_recvmmsg,
-                fd,
-                messages,
-                count,
-                flags,
-                timeout
-            )?));
-        }
-        let mut call = Call::new(borrow(fd), Direction::Read, wish_to_receive(flags))?;
+    let call = syscall!(SYS_recvmmsg, fd, messages, count, flags, timeout);
+    waits_on(fd, call, |call| {
+        let mut socket = Call::new(borrow(fd), Direction::Read, wish_to_receive(flags))?;
         // SAFETY: null, or the caller's time.
         let timeout = unsafe { fetch_any(timeout) }?;
         let timeout = timeout.as_ref().map(duration).transpose()?;
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let now = (flags | libc::MSG_DONTWAIT) & !libc::MSG_WAITFORONE;
+        let now = call.with(3, now).with(4, 0);
         let mut received = 0;
         while received < count as usize {
-            // SAFETY: there are so many.
-            let rest = unsafe { messages.add(received) };
-            let wanted = count as usize - received;
-            let more = run(fd, &mut call, flags, || {
+            let rest = messages.wrapping_add(received);
+            let now = now.with(1, rest).with(2, count as usize - received);
+            let more = run(fd, &mut socket, flags, || {
                 if received > 0 && has_error(fd)? {
                     return Ok((0, Left::More));
                 }
-                let more = system!(SYS_recvmmsg, fd, rest, wanted, now, 0_usize)?;
-                Ok((more, Left::More))
+                Ok((now.here()?, Left::More))
             });
             match more {
                 Ok(0) => break,
@@ -133,11 +110,11 @@ pub unsafe extern "C" fn fibre_recvmmsg(
                 Err(failure) => return Err(failure),
             }
             let is_over = end.is_some_and(|end| Instant::now() >= end);
-            if is_over || flags & libc::MSG_WAITFORONE != 0 || !call.waits()? {
+            if is_over || flags & libc::MSG_WAITFORONE != 0 || !socket.waits()? {
                 break;
             }
         }
-        Ok(small(received))
+        Ok(received)
     })
 }
 
@@ -165,15 +142,10 @@ fn is_aside(fd: c_int, flags: c_int) -> bool {
     }
     let mut offset: c_int = -1;
     let mut length = size_of::<c_int>() as libc::socklen_t;
-    let known = system!(
-        SYS_getsockopt,
-        fd,
-        libc::SOL_SOCKET,
-        libc::SO_PEEK_OFF,
-        &raw mut offset,
-        &raw mut length
-    );
-    known.is_ok() && offset >= 0
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_PEEK_OFF);
+    let (place, room) = (&raw mut offset, &raw mut length);
+    let asked = syscall!(SYS_getsockopt, fd, level, option, place, room).here();
+    asked.is_ok() && offset >= 0
 }
 
 /// Receives the rest of what `MSG_WAITALL` asks for, if the call waits. An error is for the next
@@ -211,8 +183,8 @@ fn receive_all(
             if is_at_error(fd)? {
                 return Ok((0, Left::More));
             }
-            let more = system!(SYS_recvmsg, fd, &raw const into, libc::MSG_DONTWAIT)?;
-            Ok((more, Left::More))
+            let now = syscall!(SYS_recvmsg, fd, &raw const into, libc::MSG_DONTWAIT);
+            Ok((now.here()?, Left::More))
         });
         match more {
             Ok(0) | Err(_) => break,
@@ -222,16 +194,10 @@ fn receive_all(
     Ok(received)
 }
 
-/// Whether a short read of this call says that nothing is left.
+/// Whether a short read of a socket of which this is known says that nothing is left.
 #[inline]
-fn drains(call: &Call<'_>, flags: c_int) -> bool {
-    call.known().has(Known::DRAINS) && flags & libc::MSG_PEEK == 0
-}
-
-/// The same in the midst of a call.
-#[inline]
-fn drains_now(fd: c_int, flags: c_int) -> bool {
-    fibre_io::raw::known(borrow(fd)).has(Known::DRAINS) && flags & libc::MSG_PEEK == 0
+fn drains(known: Known, flags: c_int) -> bool {
+    known.has(Known::DRAINS) && flags & libc::MSG_PEEK == 0
 }
 
 /// `recv` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.

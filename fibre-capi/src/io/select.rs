@@ -3,11 +3,10 @@
 //! As the kernel does, they look at no more bits than the process' table of descriptors has places,
 //! whatever the count says: programs pass `getdtablesize()` with sets of `FD_SETSIZE` bits.
 
-use super::entry::or_leave;
-use super::flags::duration;
-use super::plain::{Plain, plain};
+use super::entry::{or_leave, waits};
 use super::poll::wait_for_all;
-use crate::memory::{fetch_any, readable, writable};
+use super::syscall::syscall;
+use crate::memory::{duration, fetch_any, readable, writable};
 use crate::sigmask::during;
 use fibre_core::in_fibre;
 use fibre_io::raw::Failure;
@@ -16,11 +15,18 @@ use std::ffi::{c_int, c_short};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-/// What the kernel tells readers by a set's bit.
-const READABLE: c_short =
-    libc::POLLRDNORM | libc::POLLRDBAND | libc::POLLIN | libc::POLLHUP | libc::POLLERR;
-/// The same for writers.
-const WRITABLE: c_short = libc::POLLWRBAND | libc::POLLWRNORM | libc::POLLOUT | libc::POLLERR;
+/// Of each set: what `poll` is asked for its bits, and what answers set them, as in the kernel.
+const KINDS: [(c_short, c_short); 3] = [
+    (
+        libc::POLLIN,
+        libc::POLLRDNORM | libc::POLLRDBAND | libc::POLLIN | libc::POLLHUP | libc::POLLERR,
+    ),
+    (
+        libc::POLLOUT,
+        libc::POLLWRBAND | libc::POLLWRNORM | libc::POLLOUT | libc::POLLERR,
+    ),
+    (libc::POLLPRI, libc::POLLPRI),
+];
 
 /// Microseconds in a second.
 const SECOND: i64 = 1_000_000;
@@ -35,16 +41,15 @@ pub unsafe extern "C" fn fibre_select(
     urgent: *mut libc::fd_set,
     timeout: *mut libc::timeval,
 ) -> c_int {
-    or_leave(|| {
-        let as_called = plain!(SYS_select, count, readable, writable, urgent, timeout);
+    let call = syscall!(SYS_select, count, readable, writable, urgent, timeout);
+    waits(call, |_| {
         // SAFETY: null, or the caller's time.
         let time = unsafe { fetch_any(timeout) }?;
         let limit = time.as_ref().map(of_timeval).transpose()?;
         let begun = Instant::now();
-        let sets = [readable, writable, urgent];
         // SAFETY: the caller's sets.
-        let ready = unsafe { select(count, sets, limit, as_called) };
-        if let (Some(limit), true) = (limit, in_fibre()) {
+        let ready = unsafe { select(count, [readable, writable, urgent], limit) };
+        if let Some(limit) = limit {
             // SAFETY: the caller's time.
             unsafe { tell_rest(timeout, limit.saturating_sub(begun.elapsed())) };
         }
@@ -92,23 +97,17 @@ pub unsafe extern "C" fn fibre_pselect(
         // SAFETY: null, or the caller's time, of which the kernel writes to a copy.
         let mut time = unsafe { fetch_any(timeout) }?;
         let limit = time.as_ref().map(duration).transpose()?;
-        let time = time
-            .as_mut()
-            .map_or(std::ptr::null_mut(), std::ptr::from_mut);
-        // The kernel wants a pointer to the mask and its size.
-        let mask = [signals.addr(), 8];
-        let as_called = plain!(
-            SYS_pselect6,
-            count,
-            readable,
-            writable,
-            urgent,
-            time,
-            mask.as_ptr()
-        );
+        let time = time.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        if !in_fibre() {
+            // The kernel wants a pointer to the mask and its size.
+            let mask = [signals.addr(), 8];
+            let mask = mask.as_ptr();
+            let call = syscall!(SYS_pselect6, count, readable, writable, urgent, time, mask);
+            return Ok(call.here()?);
+        }
         let sets = [readable, writable, urgent];
         // SAFETY: the caller's sets and mask.
-        unsafe { during(signals, || select(count, sets, limit, as_called)) }
+        unsafe { during(signals, || select(count, sets, limit)) }
     })
 }
 
@@ -122,27 +121,19 @@ unsafe fn select(
     count: c_int,
     sets: [*mut libc::fd_set; 3],
     limit: Option<Duration>,
-    as_called: Plain,
-) -> Result<c_int, Failure> {
-    let Ok(bits) = usize::try_from(count) else {
+) -> Result<usize, Failure> {
+    let Ok(mut bits) = usize::try_from(count) else {
         return Err(Errno::INVAL.into());
     };
-    if !in_fibre() {
-        // It fits, as it was given as such.
-        return Ok(as_called.here()? as c_int);
+    if bits > libc::FD_SETSIZE {
+        bits = bits.min(table_size()?);
     }
-    let bits = if bits > libc::FD_SETSIZE {
-        bits.min(table_size()?)
-    } else {
-        bits
-    };
     // SAFETY: the caller's promise; the kernel, too, takes a set for whole words.
     let [readable, writable, urgent] = sets.map(|set| unsafe { Set::new(set, bits) });
     let mut sets = [readable?, writable?, urgent?];
     // It has come from such a number, or is less.
-    let mut asked: Vec<_> = (0..bits as c_int)
-        .filter_map(|fd| question(fd, &sets))
-        .collect();
+    let every = (0..bits as c_int).map(|fd| question(fd, &sets));
+    let mut asked: Vec<_> = every.filter(|one| one.events != 0).collect();
     wait_for_all(&mut asked, limit)?;
     if asked.iter().any(|one| one.revents & libc::POLLNVAL != 0) {
         return Err(Errno::BADF.into());
@@ -150,9 +141,8 @@ unsafe fn select(
     sets.iter_mut().for_each(|set| set.bits.fill(0));
     let mut told = 0;
     for one in &asked {
-        for (set, events) in sets.iter_mut().zip([READABLE, WRITABLE, libc::POLLPRI]) {
-            let was_asked = one.events & asking(events) != 0;
-            if was_asked && one.revents & events != 0 {
+        for (set, (question, answers)) in sets.iter_mut().zip(KINDS) {
+            if one.events & question != 0 && one.revents & answers != 0 {
                 set.insert(one.fd);
                 told += 1;
             }
@@ -178,31 +168,14 @@ fn table_size() -> Result<usize, Errno> {
     size.ok_or(Errno::NOMEM)
 }
 
-/// What stands for a set's bit in a question.
-fn asking(events: c_short) -> c_short {
-    match events {
-        READABLE => libc::POLLIN,
-        WRITABLE => libc::POLLOUT,
-        _ => libc::POLLPRI,
-    }
-}
-
-/// What the sets ask about a descriptor, if anything.
-fn question(fd: c_int, sets: &[Set; 3]) -> Option<libc::pollfd> {
-    let every = [READABLE, WRITABLE, libc::POLLPRI].map(asking);
-    let asked = sets.iter().zip(every);
-    let events = asked.fold(0, |events, (set, event)| {
-        if set.contains(fd) {
-            events | event
-        } else {
-            events
-        }
-    });
-    (events != 0).then_some(libc::pollfd {
+/// What the sets ask about a descriptor.
+fn question(fd: c_int, sets: &[Set; 3]) -> libc::pollfd {
+    let asked = sets.iter().zip(KINDS).filter(|(set, _)| set.contains(fd));
+    libc::pollfd {
         fd,
-        events,
+        events: asked.fold(0, |events, (_, (question, _))| events | question),
         revents: 0,
-    })
+    }
 }
 
 /// A set of descriptors: what is asked, and then what is told. Programs may pass one set twice, so

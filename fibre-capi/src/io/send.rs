@@ -1,11 +1,12 @@
 //! Sending to sockets. Nothing here raises SIGPIPE, as if all flags had `MSG_NOSIGNAL`: a server
 //! shall not end because a client has.
 
-use super::entry::{borrow, is_ours, or_leave, small};
+use super::entry::{borrow, is_ours, or_leave};
 use super::flags::{room, wish_to_send};
-use super::rest::has_broken;
-use super::system::system;
+use super::rest_errors::has_broken;
+use super::syscall::{Syscall, syscall};
 use super::vector::{Vector, buffer, message, of_rest};
+use crate::boundary::Returned;
 use crate::memory::fetch;
 use fibre_io::raw::{Call, Direction, Failure, Left};
 use rustix::io::Errno;
@@ -38,30 +39,13 @@ pub unsafe extern "C" fn fibre_sendto(
     address: *const libc::sockaddr,
     length: libc::socklen_t,
 ) -> isize {
-    or_leave(|| {
-        if !is_ours(fd) {
-            let flags = flags | libc::MSG_NOSIGNAL;
-            return Ok(system!(
-                SYS_sendto, fd, bytes, count, flags, address, length
-            )?);
-        }
-        let mut call = Call::new(borrow(fd), Direction::Write, wish_to_send(flags))?;
+    let call = |flags: c_int| syscall!(SYS_sendto, fd, bytes, count, flags, address, length);
+    sends(fd, flags, call, |socket, send| {
         let whole = buffer(bytes, count);
         let whole = Vector::of(&whole);
-        if address.is_null() {
-            return send_all(fd, &mut call, whole, flags);
-        }
-        let flags = flags | ALWAYS;
-        let send = || system!(SYS_sendto, fd, bytes, count, flags, address, length);
         // SAFETY: the caller's address.
-        if unsafe { is_unix(address, length) }? {
-            return call.run_untold(send);
-        }
-        let sent = call.run(|| {
-            let sent = send()?;
-            Ok((sent, room(sent, count)))
-        })?;
-        send_rest(fd, &mut call, whole, sent, flags)
+        let is_told = !unsafe { is_unix(address, length) }?;
+        send_all_by(fd, socket, whole, flags, is_told, || send.here())
     })
 }
 
@@ -72,14 +56,10 @@ pub unsafe extern "C" fn fibre_sendmsg(
     message: *const libc::msghdr,
     flags: c_int,
 ) -> isize {
-    or_leave(|| {
-        if !is_ours(fd) {
-            let flags = flags | libc::MSG_NOSIGNAL;
-            return Ok(system!(SYS_sendmsg, fd, message, flags)?);
-        }
-        let mut call = Call::new(borrow(fd), Direction::Write, wish_to_send(flags))?;
-        // SAFETY: the caller's message.
-        unsafe { send_message(fd, &mut call, message, flags) }
+    let call = |flags: c_int| syscall!(SYS_sendmsg, fd, message, flags);
+    // SAFETY: the caller's message.
+    sends(fd, flags, call, |socket, _| unsafe {
+        send_message(fd, socket, message, flags)
     })
 }
 
@@ -91,24 +71,38 @@ pub unsafe extern "C" fn fibre_sendmmsg(
     count: c_uint,
     flags: c_int,
 ) -> c_int {
-    or_leave(|| {
-        if !is_ours(fd) {
-            let flags = flags | libc::MSG_NOSIGNAL;
-            return Ok(small(system!(SYS_sendmmsg, fd, messages, count, flags)?));
-        }
-        let mut call = Call::new(borrow(fd), Direction::Write, wish_to_send(flags))?;
-        for sent in 0..count {
-            let one = messages.wrapping_add(sent as usize);
+    let call = |flags: c_int| syscall!(SYS_sendmmsg, fd, messages, count, flags);
+    sends(fd, flags, call, |socket, _| {
+        for sent in 0..count as usize {
+            let one = messages.wrapping_add(sent);
             // SAFETY: the caller's messages, of which there are so many.
-            match unsafe { send_message(fd, &mut call, &raw const (*one).msg_hdr, flags) } {
+            match unsafe { send_message(fd, socket, &raw const (*one).msg_hdr, flags) } {
                 // The kernel has a field of 32 bits for it, too.
                 // SAFETY: it has just been read.
                 Ok(bytes) => unsafe { (*one).msg_len = bytes as u32 },
-                Err(_) if sent > 0 => return Ok(small(sent as usize)),
+                Err(_) if sent > 0 => return Ok(sent),
                 Err(failure) => return Err(failure),
             }
         }
-        Ok(small(count as usize))
+        Ok(count as usize)
+    })
+}
+
+/// Makes a call that sends with these flags: a fibre by `f`, which is given the call that does not
+/// wait; a plain thread as it is.
+#[inline]
+fn sends<T: Returned>(
+    fd: c_int,
+    flags: c_int,
+    call: impl Fn(c_int) -> Syscall,
+    f: impl FnOnce(&mut Call<'_>, Syscall) -> Result<usize, Failure>,
+) -> T {
+    or_leave(|| {
+        if !is_ours(fd) {
+            return Ok(call(flags | libc::MSG_NOSIGNAL).here()?);
+        }
+        let mut socket = Call::new(borrow(fd), Direction::Write, wish_to_send(flags))?;
+        f(&mut socket, call(flags | ALWAYS))
     })
 }
 
@@ -144,19 +138,10 @@ unsafe fn send_message(
 ) -> Result<usize, Failure> {
     // SAFETY: null, or the caller's message.
     let whole = unsafe { Vector::of_message(message) }?;
-    // SAFETY: it is there, which has been found out.
-    let given = unsafe { &*message };
-    let flags = flags | ALWAYS;
-    let send = || system!(SYS_sendmsg, fd, message, flags);
-    // SAFETY: the caller's address.
-    if unsafe { is_unix(given.msg_name.cast(), given.msg_namelen) }? {
-        return call.run_untold(send);
-    }
-    let sent = call.run(|| {
-        let sent = send()?;
-        Ok((sent, room(sent, whole.total())))
-    })?;
-    send_rest(fd, call, whole, sent, flags)
+    // SAFETY: it is there, which has been found out; the caller's address.
+    let is_told = !unsafe { is_unix((*message).msg_name.cast(), (*message).msg_namelen) }?;
+    let send = syscall!(SYS_sendmsg, fd, message, flags | ALWAYS);
+    send_all_by(fd, call, whole, flags, is_told, || send.here())
 }
 
 /// Sends all of a stream's bytes, or a message.
@@ -167,12 +152,28 @@ pub fn send_all(
     whole: Vector,
     flags: c_int,
 ) -> Result<usize, Failure> {
-    let flags = flags | ALWAYS;
+    let send = || send_now(fd, whole, flags | ALWAYS);
+    send_all_by(fd, call, whole, flags, true, send)
+}
+
+/// The same, with `send` for the first try. `is_told`: events tell of room.
+#[inline]
+fn send_all_by(
+    fd: c_int,
+    call: &mut Call<'_>,
+    whole: Vector,
+    flags: c_int,
+    is_told: bool,
+    mut send: impl FnMut() -> Result<usize, Errno>,
+) -> Result<usize, Failure> {
+    if !is_told {
+        return call.run_untold(send);
+    }
     let sent = call.run(|| {
-        let sent = send_now(fd, whole, flags)?;
+        let sent = send()?;
         Ok((sent, room(sent, whole.total())))
     })?;
-    send_rest(fd, call, whole, sent, flags)
+    send_rest(fd, call, whole, sent, flags | ALWAYS)
 }
 
 /// Sends what was not sent of a stream, if the call waits. An error is for the next call then.
@@ -205,7 +206,7 @@ fn send_rest(
 /// Writes on a plain thread. Blocks the thread.
 pub fn send_on_thread(fd: c_int, from: Vector) -> Result<usize, Errno> {
     let message = message(from);
-    system!(SYS_sendmsg, fd, &raw const message, libc::MSG_NOSIGNAL)
+    syscall!(SYS_sendmsg, fd, &raw const message, libc::MSG_NOSIGNAL).here()
 }
 
 /// Sends what there is room for.
@@ -213,8 +214,8 @@ pub fn send_on_thread(fd: c_int, from: Vector) -> Result<usize, Errno> {
 fn send_now(fd: c_int, from: Vector, flags: c_int) -> Result<usize, Errno> {
     if let Some(only) = from.only() {
         let (start, length) = (only.iov_base, only.iov_len);
-        return system!(SYS_sendto, fd, start, length, flags, 0_usize, 0_usize);
+        return syscall!(SYS_sendto, fd, start, length, flags).here();
     }
     let message = message(from);
-    system!(SYS_sendmsg, fd, &raw const message, flags)
+    syscall!(SYS_sendmsg, fd, &raw const message, flags).here()
 }

@@ -10,24 +10,21 @@
 //! Fibres have no signals of their own: what `pthread_kill` sends to one goes to the process, and
 //! so to any caller that waits for it here. On a plain thread these are the system's calls.
 
-use super::entry::{borrow, or_leave};
-use super::flags::duration;
-use super::numbers::close_here;
+use super::entry::or_leave;
 use crate::boundary::{keep_errno, look_before};
 use crate::delivery::Waiting;
 use crate::errno;
 use crate::exit::leave;
 use crate::init::let_go;
-use crate::memory::{fetch, fetch_any, writable};
+use crate::memory::{duration, fetch, fetch_any, writable};
 use crate::sigmask;
 use fibre_core::in_fibre;
 use fibre_core::internal::{Limit, sleep_within, yield_point_cancellable};
-use fibre_io::poll::Readiness;
-use fibre_io::raw::{Failure, Known, made, wait};
+use fibre_io::posix::temporary_fd::TemporaryFd;
+use fibre_io::raw::Failure;
 use rustix::io::Errno;
 use std::ffi::c_int;
 use std::mem;
-use std::os::fd::RawFd;
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -87,7 +84,8 @@ pub unsafe extern "C" fn fibre_sigtimedwait(
         let timeout = timeout.as_ref().map(duration).transpose()?;
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         // SAFETY: the caller's set, and null or room for what there is to say.
-        unsafe { Wanted::new(set, info).wait(deadline) }
+        let taken = unsafe { Wanted::new(set, info).wait(deadline) }?;
+        Ok(taken.unsigned_abs() as usize)
     })
 }
 
@@ -108,7 +106,7 @@ struct Wanted {
     /// Where what is known of the one is to go, if anywhere.
     info: *mut libc::siginfo_t,
     /// Becomes readable with one of them.
-    watch: Option<Watch>,
+    watch: Option<TemporaryFd>,
 }
 
 impl Wanted {
@@ -182,46 +180,16 @@ impl Wanted {
 
     /// Waits until there may be one, or for the deadline.
     fn watch(&mut self, deadline: Option<Instant>) -> Result<(), Failure> {
-        let watch = match self.watch.take() {
-            Some(watch) => watch,
-            // SAFETY: see `new`.
-            None => unsafe { Watch::new(self.set)? },
-        };
-        match wait(borrow(watch.0), Readiness::READ, deadline) {
-            // The number is another one's by now.
-            Err(Failure::Errno(Errno::BADF)) => mem::forget(watch),
-            waited => {
-                self.watch = Some(watch);
-                waited?;
-            }
+        if self.watch.is_none() {
+            // SAFETY: see `new`; a set begins with these bits.
+            let signals = unsafe { fetch(self.set.cast::<u64>()) }?;
+            self.watch = Some(TemporaryFd::of_signals(signals)?);
         }
-        Ok(())
-    }
-}
-
-/// A descriptor that becomes readable with a signal.
-struct Watch(RawFd);
-
-impl Watch {
-    /// For one of these.
-    ///
-    /// # Safety
-    ///
-    /// There is a set.
-    unsafe fn new(set: *const libc::sigset_t) -> Result<Self, Errno> {
-        // SAFETY: passed on.
-        let fd = unsafe { libc::signalfd(-1, set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(Errno::from_raw_os_error(errno::get()));
+        let waited = self.watch.as_mut().map_or(Ok(()), |it| it.wait(deadline));
+        if waited == Err(Errno::BADF.into()) {
+            self.watch = None;
+            return Ok(());
         }
-        made(borrow(fd), Known::NOTHING);
-        Ok(Self(fd))
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        // The descriptor is open, and no other code has its number.
-        let _ = close_here(self.0);
+        waited
     }
 }

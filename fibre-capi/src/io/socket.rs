@@ -1,19 +1,17 @@
 //! Sockets: the calls that make, connect and accept them.
 //!
 //! Calls that send and receive can be told not to wait; accepting cannot. So the first `accept`
-//! makes a blocking listener non-blocking, unless others may have it, see `hidden`. If they may,
-//! the call is made on another thread, once there is a connection. Connecting makes the socket
-//! non-blocking for the moment of the call.
+//! makes a blocking listener non-blocking, unless others may have it, see
+//! [`fibre_io::posix::nonblock_emulation`]. If they may, the call is made on another thread, once
+//! there is a connection. Connecting makes the socket non-blocking for the moment of the call.
 
-use super::entry::{at_once, borrow, is_ours, nothing, or_leave, small};
-use super::hidden::{Waits, is_hidden, prepare_to_accept};
-use super::plain::{Plain, plain};
+use super::entry::{at_once, borrow, is_ours, opened, or_leave, waits_on};
 use super::poll::wait_on_thread;
-use super::system::system;
+use super::syscall::{Syscall, syscall};
 use fibre_io::poll::Readiness;
-use fibre_io::raw::Left;
+use fibre_io::posix::nonblock_emulation::{AcceptWait, is_hidden, prepare_to_accept};
 use fibre_io::raw::{
-    Call, Direction, Failure, Known, Wish, add_known, find, is_shut_down, known, look, made,
+    Call, Direction, Failure, Known, Left, Wish, add_known, find, is_shut_down, known, look, made,
     try_again, wait,
 };
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -27,8 +25,8 @@ use std::time::Instant;
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     at_once(|| {
-        let fd = small(system!(SYS_socket, domain, kind, protocol)?);
-        made(borrow(fd), known_of(domain, kind, protocol));
+        let fd = syscall!(SYS_socket, domain, kind, protocol).here()?;
+        made(opened(fd), known_of(domain, kind, protocol));
         Ok(fd)
     })
 }
@@ -54,13 +52,22 @@ pub unsafe extern "C" fn fibre_socketpair(
     pair: *mut c_int,
 ) -> c_int {
     at_once(|| {
-        nothing(system!(SYS_socketpair, domain, kind, protocol, pair))?;
+        syscall!(SYS_socketpair, domain, kind, protocol, pair).here()?;
         // SAFETY: the caller's two numbers, which the kernel has written.
-        let [one, other] = unsafe { pair.cast::<[c_int; 2]>().read() };
-        made(borrow(one), Known::SOCKET);
-        made(borrow(other), Known::SOCKET);
-        Ok(())
+        unsafe { both_made(pair, Known::SOCKET) };
+        Ok(0)
     })
+}
+
+/// Notes two descriptors that the kernel has just made.
+///
+/// # Safety
+///
+/// Their numbers are there.
+pub unsafe fn both_made(pair: *const c_int, known: Known) {
+    // SAFETY: the caller's promise.
+    let pair = unsafe { pair.cast::<[c_int; 2]>().read() };
+    pair.into_iter().for_each(|fd| made(borrow(fd), known));
 }
 
 /// `accept`: [`fibre_accept4`] without flags.
@@ -84,14 +91,13 @@ pub unsafe extern "C" fn fibre_accept4(
     flags: c_int,
 ) -> c_int {
     or_leave(|| {
-        let as_called = plain!(SYS_accept4, fd, address, length, flags);
+        let as_called = syscall!(SYS_accept4, fd, address, length, flags);
         let accepted = if is_ours(fd) {
             accept_in_fibre(fd, as_called)?
         } else {
             accept_on_thread(fd, as_called)?
         };
-        let accepted = small(accepted);
-        made(borrow(accepted), inherited(known(borrow(fd))));
+        made(opened(accepted), inherited(known(borrow(fd))));
         Ok(accepted)
     })
 }
@@ -109,20 +115,16 @@ fn inherited(listener: Known) -> Known {
 }
 
 /// Accepts in a fibre.
-fn accept_in_fibre(fd: c_int, as_called: Plain) -> Result<usize, Failure> {
-    match prepare_to_accept(fd)? {
-        Waits::AtGate => {
-            let mut call = Call::new(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
-            call.run(|| match as_called.here() {
-                Err(Errno::AGAIN) if comes_to_nothing(fd) => Err(Errno::INVAL),
-                done => Ok((done?, Left::More)),
-            })
-        }
-        Waits::ForThread => {
-            let mut call = Call::new(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
-            as_called.when_ready(Readiness::READ, &mut call)
-        }
-        Waits::OnThread => as_called.patiently(),
+fn accept_in_fibre(fd: c_int, as_called: Syscall) -> Result<usize, Failure> {
+    let way = prepare_to_accept(borrow(fd))?;
+    let mut call = Call::new(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
+    match way {
+        AcceptWait::AtGate => call.run(|| match as_called.here() {
+            Err(Errno::AGAIN) if comes_to_nothing(fd) => Err(Errno::INVAL),
+            done => Ok((done?, Left::More)),
+        }),
+        AcceptWait::ForThread => as_called.when_ready(Readiness::READ, &mut call),
+        AcceptWait::OnThread => as_called.patiently(),
     }
 }
 
@@ -134,11 +136,11 @@ fn comes_to_nothing(fd: c_int) -> bool {
 }
 
 /// Accepts on a plain thread, which waits in the kernel where the listener does not.
-fn accept_on_thread(fd: c_int, as_called: Plain) -> Result<usize, Failure> {
+fn accept_on_thread(fd: c_int, as_called: Syscall) -> Result<usize, Failure> {
     let mut end = None;
     loop {
         match as_called.here() {
-            Err(Errno::AGAIN) if is_hidden(fd) => {
+            Err(Errno::AGAIN) if is_hidden(borrow(fd)) => {
                 if comes_to_nothing(fd) {
                     return Err(Errno::INVAL.into());
                 }
@@ -168,24 +170,20 @@ pub unsafe extern "C" fn fibre_connect(
     address: *const libc::sockaddr,
     length: libc::socklen_t,
 ) -> c_int {
-    or_leave(|| {
-        let as_called = plain!(SYS_connect, fd, address, length);
-        if !is_ours(fd) {
-            return Ok(nothing(as_called.here())?);
-        }
+    waits_on(fd, syscall!(SYS_connect, fd, address, length), |call| {
         let flags = fcntl_getfl(borrow(fd))?;
         if flags.contains(OFlags::NONBLOCK) || socket_type(borrow(fd))? == SocketType::DGRAM {
-            return Ok(nothing(as_called.here())?);
+            return Ok(call.here()?);
         }
         find(borrow(fd))?;
         fcntl_setfl(borrow(fd), flags | OFlags::NONBLOCK)?;
-        let begun = as_called.here();
+        let begun = call.here();
         fcntl_setfl(borrow(fd), flags)?;
         match begun {
-            Err(Errno::INPROGRESS) => connected(fd),
+            Err(Errno::INPROGRESS) => connected(fd).map(|()| 0),
             // A Unix socket's queue is full, and nothing tells of room.
-            Err(Errno::AGAIN) => as_called.patiently().map(drop),
-            done => Ok(nothing(done)?),
+            Err(Errno::AGAIN) => call.patiently(),
+            done => Ok(done?),
         }
     })
 }
@@ -212,12 +210,12 @@ fn connected(fd: c_int) -> Result<(), Failure> {
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_shutdown(fd: c_int, how: c_int) -> c_int {
     at_once(|| {
-        nothing(system!(SYS_shutdown, fd, how))?;
+        let done = syscall!(SYS_shutdown, fd, how).here()?;
         // The kernel tells of most ends, but not of the sending end of a Unix stream without room.
         if how != libc::SHUT_RD {
             try_again(borrow(fd), Direction::Write);
         }
-        Ok(())
+        Ok(done)
     })
 }
 
@@ -231,11 +229,11 @@ pub unsafe extern "C" fn fibre_setsockopt(
     length: libc::socklen_t,
 ) -> c_int {
     at_once(|| {
-        nothing(system!(SYS_setsockopt, fd, level, option, value, length))?;
+        let done = syscall!(SYS_setsockopt, fd, level, option, value, length).here()?;
         let is_timeout = matches!(option, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO | 66 | 67);
         if level == libc::SOL_SOCKET && is_timeout {
             add_known(borrow(fd), Known::TIMED);
         }
-        Ok(())
+        Ok(done)
     })
 }

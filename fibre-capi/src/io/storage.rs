@@ -1,15 +1,15 @@
 //! Other calls that wait for files and pipes: room, the way to the disk, copies inside the kernel,
 //! locks of parts.
 
-use super::entry::{enduring, nothing, or_leave};
+use super::entry::{endures, waits};
 use super::library::elsewhere;
 use super::numbers::fibre_fcntl;
-use super::plain::{Plain, plain};
 use super::read::{HERE, NOWAIT, fibre_preadv, fibre_readv};
+use super::syscall::{Syscall, syscall};
 use super::write::{fibre_pwritev, fibre_writev};
+use crate::boundary::Returned;
 use crate::cancel::fibre_testcancel;
-use fibre_core::in_fibre;
-use fibre_io::raw::Failure;
+use fibre_core::{blocking, in_fibre};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 
 /// `lockf`: waits for the lock of a part of a file (`F_LOCK`) by a thread of its own. Then a
@@ -47,8 +47,8 @@ pub unsafe extern "C" fn fibre_preadv2(
         // SAFETY: the caller's buffers.
         (0, _) => unsafe { fibre_preadv(fd, buffers, count, offset) },
         _ => {
-            let as_called = plain!(SYS_preadv2, fd, buffers, count, offset, 0_usize, flags);
-            or_leave(|| flagged(as_called, offset, flags))
+            let call = syscall!(SYS_preadv2, fd, buffers, count, offset, 0, flags);
+            flagged(call, offset, flags)
         }
     }
 }
@@ -68,21 +68,24 @@ pub unsafe extern "C" fn fibre_pwritev2(
         // SAFETY: the caller's buffers.
         (0, _) => unsafe { fibre_pwritev(fd, buffers, count, offset) },
         _ => {
-            let as_called = plain!(SYS_pwritev2, fd, buffers, count, offset, 0_usize, flags);
-            or_leave(|| flagged(as_called, offset, flags))
+            let call = syscall!(SYS_pwritev2, fd, buffers, count, offset, 0, flags);
+            flagged(call, offset, flags)
         }
     }
 }
 
 /// A call with flags, of which one says that it does not wait. Only files have offsets.
-fn flagged(as_called: Plain, offset: libc::off_t, flags: c_int) -> Result<usize, Failure> {
-    if flags & NOWAIT != 0 || !in_fibre() {
-        Ok(as_called.here()?)
-    } else if offset == HERE {
-        as_called.patiently()
-    } else {
-        as_called.elsewhere()
-    }
+fn flagged(call: Syscall, offset: libc::off_t, flags: c_int) -> isize {
+    waits(call, |call| match offset {
+        _ if flags & NOWAIT != 0 => Ok(call.here()?),
+        HERE => call.patiently(),
+        _ => call.elsewhere(),
+    })
+}
+
+/// A call that waits for files, and is no cancellation point.
+fn awaits_file<T: Returned>(call: Syscall) -> T {
+    endures(call, |call| blocking(|| call.endure()))
 }
 
 /// `fallocate`: room for a part of a file, or a hole in it. Blocks the fibre.
@@ -93,7 +96,7 @@ pub extern "C" fn fibre_fallocate(
     offset: libc::off_t,
     length: libc::off_t,
 ) -> c_int {
-    enduring(|| nothing(plain!(SYS_fallocate, fd, mode, offset, length).await_file()))
+    awaits_file(syscall!(SYS_fallocate, fd, mode, offset, length))
 }
 
 /// `posix_fallocate`: room for a part of a file; returns an error number. Blocks the fibre.
@@ -117,30 +120,28 @@ pub unsafe extern "C" fn fibre_copy_file_range(
     count: usize,
     flags: c_uint,
 ) -> isize {
-    enduring(|| {
-        let as_called = plain!(
-            SYS_copy_file_range,
-            from,
-            from_offset,
-            to,
-            to_offset,
-            count,
-            flags
-        );
-        as_called.await_file()
-    })
+    let call = syscall!(
+        SYS_copy_file_range,
+        from,
+        from_offset,
+        to,
+        to_offset,
+        count,
+        flags
+    );
+    awaits_file(call)
 }
 
 /// `sync`: all files of all file systems. Blocks the fibre.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_sync() {
-    let _ = enduring(|| nothing(plain!(SYS_sync).await_file()));
+    let _: c_int = awaits_file(syscall!(SYS_sync));
 }
 
 /// `syncfs`: all files of a file system. Blocks the fibre.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_syncfs(fd: c_int) -> c_int {
-    enduring(|| nothing(plain!(SYS_syncfs, fd).await_file()))
+    awaits_file(syscall!(SYS_syncfs, fd))
 }
 
 /// `sync_file_range`: a part of a file. Blocks the fibre.
@@ -151,21 +152,24 @@ pub extern "C" fn fibre_sync_file_range(
     length: i64,
     flags: c_uint,
 ) -> c_int {
-    enduring(|| nothing(plain!(SYS_sync_file_range, fd, offset, length, flags).await_file()))
+    awaits_file(syscall!(SYS_sync_file_range, fd, offset, length, flags))
 }
 
 /// `msync`: mapped memory. A cancellation point before it begins.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_msync(start: *mut c_void, length: usize, flags: c_int) -> c_int {
     fibre_testcancel();
-    enduring(|| nothing(plain!(SYS_msync, start, length, flags).await_file()))
+    awaits_file(syscall!(SYS_msync, start, length, flags))
 }
 
 /// `tee`: copies what is in a pipe into another one; waits for both by a thread of its own. A
 /// cancellation point before it begins.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_tee(from: c_int, to: c_int, count: usize, flags: c_uint) -> isize {
-    or_leave(|| plain!(SYS_tee, from, to, count, flags).await_others())
+    waits(
+        syscall!(SYS_tee, from, to, count, flags),
+        Syscall::until_cancelled,
+    )
 }
 
 /// `vmsplice`: memory into a pipe, whose room it waits for as [`fibre_tee`] does, or out of one.
@@ -176,5 +180,8 @@ pub unsafe extern "C" fn fibre_vmsplice(
     count: usize,
     flags: c_uint,
 ) -> isize {
-    or_leave(|| plain!(SYS_vmsplice, fd, buffers, count, flags).await_others())
+    waits(
+        syscall!(SYS_vmsplice, fd, buffers, count, flags),
+        Syscall::until_cancelled,
+    )
 }

@@ -1,17 +1,15 @@
 //! Terminals: what waits until they have taken all that was written.
 
-use super::entry::or_leave;
+use super::entry::waits;
 use super::library::patiently;
-use super::plain::plain;
+use super::syscall::{Syscall, syscall};
 use std::ffi::c_int;
 
 /// `tcdrain`: waits until a terminal has taken all. A cancellation point before it begins.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_tcdrain(fd: c_int) -> c_int {
-    or_leave(|| {
-        let as_called = plain!(SYS_ioctl, fd, libc::TCSBRK as usize, 1);
-        as_called.await_others().map(drop)
-    })
+    let call = syscall!(SYS_ioctl, fd, libc::TCSBRK as usize, 1);
+    waits(call, Syscall::until_cancelled)
 }
 
 /// `tcsetattr`: waits as [`fibre_tcdrain`], unless that is to be `TCSANOW`.

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::slice;
 
 /// Buffers that the kernel takes at once (`UIO_MAXIOV`).
-const MOST: usize = 1024;
+const MOST_BUFFERS: usize = 1024;
 
 /// The buffers of one call.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ impl Vector {
     #[inline]
     pub unsafe fn new(start: *const libc::iovec, count: c_int) -> Result<Self, Errno> {
         let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
-        if count > MOST {
+        if count > MOST_BUFFERS {
             return Err(Errno::INVAL);
         }
         readable(start, count)?;

@@ -5,11 +5,10 @@
 //! does not end because a client has. On a pipe, the kernel raises it; processors block it, so the
 //! call raises it once more at its end ([`self_signal`]).
 
-use super::entry::{borrow, is_ours, or_leave};
-use super::plain::{Plain, plain};
-use super::read::{HERE, NOWAIT, is_nowhere};
+use super::entry::{borrow, is_ours, or_leave, waits_on};
+use super::read::{HERE, NOWAIT};
 use super::send::{send_all, send_on_thread};
-use super::system::system;
+use super::syscall::{Syscall, syscall};
 use super::vector::{Vector, buffer, of_rest};
 use crate::self_signal;
 use crate::sigmask::holds;
@@ -23,15 +22,8 @@ use std::ffi::{c_int, c_void};
 /// cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_write(fd: c_int, bytes: *const c_void, count: usize) -> isize {
-    or_leave(|| {
-        let whole = buffer(bytes, count);
-        write(
-            fd,
-            Vector::of(&whole),
-            HERE,
-            plain!(SYS_write, fd, bytes, count),
-        )
-    })
+    let call = syscall!(SYS_write, fd, bytes, count);
+    or_leave(|| write(fd, Vector::of(&buffer(bytes, count)), call))
 }
 
 /// `writev`: [`fibre_write`] from several buffers.
@@ -41,11 +33,9 @@ pub unsafe extern "C" fn fibre_writev(
     buffers: *const libc::iovec,
     count: c_int,
 ) -> isize {
-    or_leave(|| {
-        // SAFETY: the caller's buffers.
-        let vector = unsafe { Vector::new(buffers, count) }?;
-        write(fd, vector, HERE, plain!(SYS_writev, fd, buffers, count))
-    })
+    let call = syscall!(SYS_writev, fd, buffers, count);
+    // SAFETY: the caller's buffers.
+    or_leave(|| write(fd, unsafe { Vector::new(buffers, count) }?, call))
 }
 
 /// `pwrite`: to a place of a file, whose position stays. A cancellation point.
@@ -56,11 +46,7 @@ pub unsafe extern "C" fn fibre_pwrite(
     count: usize,
     offset: libc::off_t,
 ) -> isize {
-    or_leave(|| {
-        let whole = buffer(bytes, count);
-        let as_called = plain!(SYS_pwrite64, fd, bytes, count, offset);
-        write(fd, Vector::of(&whole), offset, as_called)
-    })
+    write_at(fd, offset, syscall!(SYS_pwrite64, fd, bytes, count, offset))
 }
 
 /// `pwritev`: [`fibre_pwrite`] from several buffers.
@@ -71,36 +57,49 @@ pub unsafe extern "C" fn fibre_pwritev(
     count: c_int,
     offset: libc::off_t,
 ) -> isize {
-    or_leave(|| {
-        // SAFETY: the caller's buffers.
-        let vector = unsafe { Vector::new(buffers, count) }?;
-        let as_called = plain!(SYS_pwritev, fd, buffers, count, offset);
-        write(fd, vector, offset, as_called)
+    write_at(
+        fd,
+        offset,
+        syscall!(SYS_pwritev, fd, buffers, count, offset),
+    )
+}
+
+/// Writes to a place of a file. The kernel refuses an offset that is none.
+fn write_at(fd: c_int, offset: i64, call: Syscall) -> isize {
+    waits_on(fd, call, |call| match offset {
+        ..0 => Ok(call.here()?),
+        _ => call.elsewhere(),
     })
 }
 
 /// Writes all of a buffer, for a call that has another name.
 pub fn write_all_to(fd: c_int, from: Vector) -> Result<usize, Failure> {
-    let as_called = plain!(SYS_writev, fd, from.start(), from.count());
-    write(fd, from, HERE, as_called)
+    write_in_fibre(
+        fd,
+        from,
+        syscall!(SYS_writev, fd, from.start(), from.count()),
+    )
 }
 
-/// The common part.
+/// Writes in a fibre, or on a plain thread, where sockets raise no SIGPIPE either.
 #[inline]
-fn write(fd: c_int, from: Vector, offset: i64, as_called: Plain) -> Result<usize, Failure> {
-    if is_nowhere(as_called, offset) {
-        return Ok(as_called.here()?);
+fn write(fd: c_int, from: Vector, as_called: Syscall) -> Result<usize, Failure> {
+    if is_ours(fd) {
+        return write_in_fibre(fd, from, as_called);
     }
-    if !is_ours(fd) {
-        let is_socket = fd >= 0 && known(borrow(fd)).has(Known::SOCKET) && offset == HERE;
-        return match is_socket.then(|| send_on_thread(fd, from)) {
-            None | Some(Err(Errno::NOTSOCK)) => Ok(as_called.here()?),
-            Some(sent) => Ok(sent?),
-        };
+    let is_socket = fd >= 0 && known(borrow(fd)).has(Known::SOCKET);
+    match is_socket.then(|| send_on_thread(fd, from)) {
+        None | Some(Err(Errno::NOTSOCK)) => Ok(as_called.here()?),
+        Some(sent) => Ok(sent?),
     }
+}
+
+/// Writes all bytes.
+#[inline]
+fn write_in_fibre(fd: c_int, from: Vector, as_called: Syscall) -> Result<usize, Failure> {
     let mut call = Call::new(borrow(fd), Direction::Write, Wish::AsDescriptor)?;
     let known = call.known();
-    if known.has(Known::SOCKET) && offset == HERE {
+    if known.has(Known::SOCKET) {
         match send_all(fd, &mut call, from, 0) {
             // Another descriptor has got the number unseen.
             Err(Failure::Errno(Errno::NOTSOCK)) => remove_known(borrow(fd), Known::SOCKET),
@@ -108,12 +107,13 @@ fn write(fd: c_int, from: Vector, offset: i64, as_called: Plain) -> Result<usize
         }
     }
     if from.total() == 0 {
-        return Ok(as_called.here()?);
+        Ok(as_called.here()?)
+    } else if known.has(Known::FILE) && is_file(borrow(fd))? {
+        as_called.elsewhere()
+    } else {
+        let written = write_stream(fd, &mut call, from, as_called);
+        written.inspect_err(|failure| signal_if_broken(fd, *failure))
     }
-    if offset != HERE || known.has(Known::FILE) && is_file(borrow(fd))? {
-        return as_called.elsewhere();
-    }
-    write_stream(fd, &mut call, from, as_called)
 }
 
 /// Writes to a pipe, or to what is like one.
@@ -121,28 +121,28 @@ fn write_stream(
     fd: c_int,
     call: &mut Call<'_>,
     from: Vector,
-    as_called: Plain,
+    as_called: Syscall,
 ) -> Result<usize, Failure> {
     let mut done = 0;
     let mut rest = Vec::new();
     loop {
         let part = if done == 0 { from } else { of_rest(&rest) };
+        let (start, count) = (part.start(), part.count());
         let written = call.run(|| {
-            let (start, count) = (part.start(), part.count());
-            let written = system!(SYS_pwritev2, fd, start, count, HERE, 0_usize, NOWAIT)?;
+            let written = syscall!(SYS_pwritev2, fd, start, count, HERE, 0, NOWAIT).here()?;
             Ok((written, Left::More))
         });
         match written {
             Ok(written) => done += written,
             Err(Failure::Errno(Errno::OPNOTSUPP | Errno::NOSYS)) if done == 0 => {
-                let written = as_called.when_ready(Readiness::WRITE, call);
-                return written.inspect_err(|failure| signal_if_broken(fd, *failure));
+                return as_called.when_ready(Readiness::WRITE, call);
             }
             // It cannot be waited for.
             Err(Failure::Errno(Errno::PERM)) if done == 0 => return as_called.elsewhere(),
+            Err(failure) if done == 0 => return Err(failure),
             Err(failure) => {
                 signal_if_broken(fd, failure);
-                return if done > 0 { Ok(done) } else { Err(failure) };
+                return Ok(done);
             }
         }
         if done >= from.total() || !call.waits()? {

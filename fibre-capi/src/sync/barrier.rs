@@ -1,7 +1,7 @@
 //! `pthread_barrier_…`.
 
 use crate::boundary::{call, contain, keep_errno, number, on_system};
-use crate::sync::object::{at, attribute, give, make, object};
+use crate::sync::object::{at, get, give, make, object, set};
 use crate::sync::shared;
 use crate::sync::system::barrier as system;
 use fibre_sync::raw::{Barrier, Error, Result, Wait};
@@ -41,14 +41,19 @@ pub unsafe extern "C" fn fibre_barrier_init(
     parties: c_uint,
 ) -> c_int {
     // SAFETY: the caller's.
-    let word = unsafe { attributes.as_ref() }.map_or(0, |given| given.word);
-    match word {
-        _ if parties == 0 || barrier.is_null() => libc::EINVAL,
-        // SAFETY: the caller's.
-        0 => number(contain(|| unsafe { make(barrier, Barrier::new(parties)) })),
-        // SAFETY: the caller's.
-        SHARED => on_system(|| unsafe { system::make(barrier.cast(), parties, shared::SHARED) }),
-        _ => libc::EINVAL,
+    unsafe {
+        match attributes
+            .as_ref()
+            .map_or(Ok(false), |given| given.is_shared())
+        {
+            Ok(false) if parties > 0 && !barrier.is_null() => {
+                number(contain(|| make(barrier, Barrier::new(parties))))
+            }
+            Ok(true) if parties > 0 && !barrier.is_null() => {
+                on_system(|| system::make(barrier.cast(), parties, shared::SHARED))
+            }
+            _ => libc::EINVAL,
+        }
     }
 }
 
@@ -60,9 +65,8 @@ pub unsafe extern "C" fn fibre_barrier_destroy(barrier: *mut fibre_barrier_t) ->
         if system::is_system(barrier.cast()) {
             return on_system(|| system::destroy(barrier.cast()));
         }
+        call(|| at(barrier)?.destroy())
     }
-    // SAFETY: the caller's.
-    call(|| unsafe { at(barrier) }?.destroy())
 }
 
 /// `pthread_barrier_wait`: waits until all parties have come. `PTHREAD_BARRIER_SERIAL_THREAD` (-1)
@@ -74,12 +78,11 @@ pub unsafe extern "C" fn fibre_barrier_wait(barrier: *mut fibre_barrier_t) -> c_
         if system::is_system(barrier.cast()) {
             return on_system(|| system::wait(barrier.cast()));
         }
-    }
-    // SAFETY: the caller's.
-    match keep_errno(|| unsafe { at(barrier) }?.wait(Wait::FOREVER)) {
-        Ok(true) => SERIAL,
-        Ok(false) => 0,
-        Err(error) => error.number(),
+        match keep_errno(|| at(barrier)?.wait(Wait::FOREVER)) {
+            Ok(true) => SERIAL,
+            Ok(false) => 0,
+            Err(error) => error.number(),
+        }
     }
 }
 
@@ -97,17 +100,14 @@ pub unsafe extern "C" fn fibre_barrierattr_destroy(attributes: *mut fibre_barrie
     number(unsafe { give(attributes, fibre_barrierattr_t { word: u32::MAX }) })
 }
 
-/// Whether attributes say that processes share the barrier.
-///
-/// # Safety
-///
-/// Null, or the caller's.
-unsafe fn is_shared(attributes: *const fibre_barrierattr_t) -> Result<bool> {
-    // SAFETY: the caller's promise.
-    match unsafe { attribute(attributes) }?.word {
-        0 => Ok(false),
-        SHARED => Ok(true),
-        _ => Err(Error::Invalid),
+impl fibre_barrierattr_t {
+    /// Whether processes share the barrier.
+    fn is_shared(self) -> Result<bool> {
+        match self.word {
+            0 => Ok(false),
+            SHARED => Ok(true),
+            _ => Err(Error::Invalid),
+        }
     }
 }
 
@@ -118,9 +118,7 @@ pub unsafe extern "C" fn fibre_barrierattr_getpshared(
     value: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        give(value, is_shared(attributes)?.into())
-    }))
+    unsafe { get(attributes, value, |own| own.is_shared().map(c_int::from)) }
 }
 
 /// `pthread_barrierattr_setpshared`: `PTHREAD_PROCESS_SHARED` for a barrier of the system's, which
@@ -131,9 +129,11 @@ pub unsafe extern "C" fn fibre_barrierattr_setpshared(
     value: c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        is_shared(attributes)?;
-        let word = shared::wanted(value, system::is_offered())?.into();
-        give(attributes, fibre_barrierattr_t { word })
-    }))
+    unsafe {
+        set(attributes, |own| {
+            own.is_shared()?;
+            let word = shared::wanted(value, system::is_offered())?.into();
+            Ok(fibre_barrierattr_t { word })
+        })
+    }
 }

@@ -2,13 +2,12 @@
 
 use crate::boundary::{call, call_or_leave, contain, number, on_system, on_system_or_leave};
 use crate::sync::mutex::fibre_mutex_t;
-use crate::sync::object::{at, attribute, give, make, object};
+use crate::sync::object::{at, get, give, make, object, set};
 use crate::sync::shared;
 use crate::sync::system::cond as system;
-use crate::sync::system::object::Until;
-use crate::sync::timing::{clock, until};
-use fibre_sync::raw::{Clock, Condvar, Error, Result, Wait};
-use libc::{clockid_t, timespec};
+use crate::sync::timing::{Until, clock};
+use fibre_sync::raw::{Clock, Condvar, Error, Result};
+use libc::{clockid_t, pthread_cond_t, timespec};
 use std::ffi::c_int;
 
 /// A condition variable: `pthread_cond_t`. All zeros is one that nobody waits on.
@@ -74,19 +73,18 @@ pub unsafe extern "C" fn fibre_cond_init(
     cond: *mut fibre_cond_t,
     attributes: *const fibre_condattr_t,
 ) -> c_int {
-    // SAFETY: the caller's.
-    let attributes =
-        unsafe { attributes.as_ref() }.map_or(fibre_condattr_t::DEFAULT, |given| *given);
-    let clock = match attributes.clock() {
-        Ok(clock) if !cond.is_null() => clock,
-        _ => return libc::EINVAL,
-    };
-    match attributes.is_shared() {
-        // SAFETY: the caller's.
-        false => number(contain(|| unsafe { make_ours(cond, clock) })),
-        true => {
-            // SAFETY: the caller's. Clocks have the system's numbers.
-            on_system(|| unsafe { system::make(cond.cast(), clock as clockid_t, shared::SHARED) })
+    // SAFETY: the caller's. Clocks have the system's numbers.
+    unsafe {
+        let attributes = attributes
+            .as_ref()
+            .map_or(fibre_condattr_t::DEFAULT, |given| *given);
+        match attributes.clock() {
+            Err(_) => libc::EINVAL,
+            Ok(_) if cond.is_null() => libc::EINVAL,
+            Ok(clock) if attributes.is_shared() => {
+                on_system(|| system::make(cond.cast(), clock as clockid_t, shared::SHARED))
+            }
+            Ok(clock) => number(contain(|| make_ours(cond, clock))),
         }
     }
 }
@@ -96,32 +94,54 @@ pub unsafe extern "C" fn fibre_cond_init(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_cond_destroy(cond: *mut fibre_cond_t) -> c_int {
     // SAFETY: the caller's.
-    let number = match unsafe { system::is_system(cond.cast()) } {
-        // SAFETY: the caller's.
-        true => on_system(|| unsafe { system::destroy(cond.cast()) }),
-        false => 0,
-    };
-    match number {
-        // One of the system's has left zeros: one of ours, that goes the same way.
-        // SAFETY: the caller's.
-        0 => call(|| unsafe { at(cond) }?.destroy()),
-        number => number,
+    unsafe {
+        // One of the system's leaves zeros: one of ours, that goes the same way.
+        let is_system = system::is_system(cond.cast());
+        match is_system.then(|| on_system(|| system::destroy(cond.cast()))) {
+            None | Some(0) => call(|| at(cond)?.destroy()),
+            Some(failed) => failed,
+        }
     }
 }
 
-/// A wait for one of the system's.
+/// Waits for a signal until then; a cancelled fibre ends in it.
 ///
 /// # Safety
 ///
-/// All is there, and no frame above has anything to drop.
-#[cold]
-unsafe fn wait_for_system(
+/// All is there, or null, and no frame above has anything to drop.
+#[inline(always)]
+unsafe fn wait(cond: *mut fibre_cond_t, mutex: *mut fibre_mutex_t, until: Until) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if system::is_system(cond.cast()) {
+            return on_system_or_leave(|| system::wait(cond.cast(), mutex.cast(), until));
+        }
+        call_or_leave(|| {
+            let cond = at(cond)?;
+            let wait = until.wait(cond.clock())?.cancellable();
+            cond.wait(at(mutex)?, wait)
+        })
+    }
+}
+
+/// Wakes those who wait, on one of ours by `ours`, or on one of the system's by `system`.
+///
+/// # Safety
+///
+/// Null, or it is there.
+#[inline(always)]
+unsafe fn wake(
     cond: *mut fibre_cond_t,
-    mutex: *mut fibre_mutex_t,
-    until: Until,
+    ours: impl FnOnce(&Condvar) -> Result,
+    system: unsafe extern "C" fn(*mut pthread_cond_t) -> c_int,
 ) -> c_int {
-    // SAFETY: the caller's.
-    on_system_or_leave(|| unsafe { system::wait(cond.cast(), mutex.cast(), until) })
+    // SAFETY: the caller's promise.
+    unsafe {
+        if system::is_system(cond.cast()) {
+            return on_system(|| system(cond.cast()));
+        }
+        number(contain(|| ours(at(cond)?)))
+    }
 }
 
 /// `pthread_cond_wait`: unlocks the mutex, waits for a signal, and locks the mutex again. `EPERM`
@@ -133,13 +153,7 @@ pub unsafe extern "C-unwind" fn fibre_cond_wait(
     mutex: *mut fibre_mutex_t,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(cond.cast()) {
-            return wait_for_system(cond, mutex, Until::Forever);
-        }
-    }
-    // SAFETY: the caller's.
-    call_or_leave(|| unsafe { at(cond)?.wait(at(mutex)?, Wait::FOREVER.cancellable()) })
+    unsafe { wait(cond, mutex, Until::Forever) }
 }
 
 /// `pthread_cond_timedwait`: the same until the condition variable's clock shows `deadline`, at
@@ -152,17 +166,7 @@ pub unsafe extern "C-unwind" fn fibre_cond_timedwait(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(cond.cast()) {
-            return wait_for_system(cond, mutex, Until::Time(deadline));
-        }
-    }
-    // SAFETY: the caller's.
-    call_or_leave(|| unsafe {
-        let cond = at(cond)?;
-        let wait = until(cond.clock(), deadline)?.cancellable();
-        cond.wait(at(mutex)?, wait)
-    })
+    unsafe { wait(cond, mutex, Until::Time(deadline)) }
 }
 
 /// `pthread_cond_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or
@@ -175,16 +179,7 @@ pub unsafe extern "C-unwind" fn fibre_cond_clockwait(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(cond.cast()) {
-            return wait_for_system(cond, mutex, Until::Clock(clock_number, deadline));
-        }
-    }
-    // SAFETY: the caller's.
-    call_or_leave(|| unsafe {
-        let wait = until(clock(clock_number)?, deadline)?.cancellable();
-        at(cond)?.wait(at(mutex)?, wait)
-    })
+    unsafe { wait(cond, mutex, Until::Clock(clock_number, deadline)) }
 }
 
 /// `pthread_cond_signal`: wakes the one that has waited longest, if any. `EINVAL` if it has been
@@ -192,26 +187,14 @@ pub unsafe extern "C-unwind" fn fibre_cond_clockwait(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_cond_signal(cond: *mut fibre_cond_t) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(cond.cast()) {
-            return on_system(|| system::signal(cond.cast()));
-        }
-    }
-    // SAFETY: the caller's.
-    number(contain(|| unsafe { at(cond) }?.signal()))
+    unsafe { wake(cond, Condvar::signal, libc::pthread_cond_signal) }
 }
 
 /// `pthread_cond_broadcast`: wakes all that wait. `EINVAL` if it has been destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_cond_broadcast(cond: *mut fibre_cond_t) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(cond.cast()) {
-            return on_system(|| system::broadcast(cond.cast()));
-        }
-    }
-    // SAFETY: the caller's.
-    number(contain(|| unsafe { at(cond) }?.broadcast()))
+    unsafe { wake(cond, Condvar::broadcast, libc::pthread_cond_broadcast) }
 }
 
 /// `pthread_condattr_init`: attributes with the clock of real time.
@@ -235,9 +218,13 @@ pub unsafe extern "C" fn fibre_condattr_getclock(
     clock_number: *mut clockid_t,
 ) -> c_int {
     // SAFETY: the caller's. Clocks have the system's numbers.
-    number(contain(|| unsafe {
-        give(clock_number, attribute(attributes)?.clock()? as clockid_t)
-    }))
+    unsafe {
+        get(
+            attributes,
+            clock_number,
+            |own| Ok(own.clock()? as clockid_t),
+        )
+    }
 }
 
 /// `pthread_condattr_setclock`: `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else `EINVAL`.
@@ -247,12 +234,13 @@ pub unsafe extern "C" fn fibre_condattr_setclock(
     clock_number: clockid_t,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        let old = attribute(attributes)?;
-        old.clock()?;
-        let word = clock(clock_number)? as u32 | old.word & SHARED;
-        give(attributes, fibre_condattr_t { word })
-    }))
+    unsafe {
+        set(attributes, |own| {
+            own.clock()?;
+            let word = clock(clock_number)? as u32 | own.word & SHARED;
+            Ok(fibre_condattr_t { word })
+        })
+    }
 }
 
 /// `pthread_condattr_getpshared`: whether processes share the condition variable.
@@ -262,11 +250,11 @@ pub unsafe extern "C" fn fibre_condattr_getpshared(
     value: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        let own = attribute(attributes)?;
-        own.clock()?;
-        give(value, own.is_shared().into())
-    }))
+    unsafe {
+        get(attributes, value, |own| {
+            own.clock().map(|_| own.is_shared().into())
+        })
+    }
 }
 
 /// `pthread_condattr_setpshared`: `PTHREAD_PROCESS_SHARED` for a condition variable of the
@@ -278,11 +266,12 @@ pub unsafe extern "C" fn fibre_condattr_setpshared(
     value: c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        let own = attribute(attributes)?;
-        let clock = own.clock()? as u32;
-        let is_shared = shared::wanted(value, system::is_offered())?;
-        let word = clock | if is_shared { SHARED } else { 0 };
-        give(attributes, fibre_condattr_t { word })
-    }))
+    unsafe {
+        set(attributes, |own| {
+            let clock = own.clock()? as u32;
+            let is_shared = shared::wanted(value, system::is_offered())?;
+            let word = clock | if is_shared { SHARED } else { 0 };
+            Ok(fibre_condattr_t { word })
+        })
+    }
 }

@@ -1,11 +1,10 @@
 //! `pthread_mutex_…`.
 
 use crate::boundary::{attempt, call, call_or, contain, number, on_system};
-use crate::sync::object::{at, attribute, give, make, object};
+use crate::sync::object::{at, get, give, make, object, set};
 use crate::sync::shared;
 use crate::sync::system::mutex as system;
-use crate::sync::system::object::Until;
-use crate::sync::timing::{clock, lenient, until};
+use crate::sync::timing::{Until, lenient};
 use fibre_sync::raw::{Clock, Error, Kind, Mutex, Result, Variant, Wait};
 use libc::{clockid_t, timespec};
 use std::ffi::c_int;
@@ -104,10 +103,27 @@ pub unsafe extern "C" fn fibre_mutex_init(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_destroy(mutex: *mut fibre_mutex_t) -> c_int {
     // SAFETY: the caller's.
-    match contain(|| unsafe { at(mutex) }?.destroy()) {
-        // SAFETY: the caller's.
-        Err(Error::Foreign) => on_system(|| unsafe { system::destroy(mutex.cast()) }),
-        result => number(result),
+    unsafe {
+        match contain(|| at(mutex)?.destroy()) {
+            Err(Error::Foreign) => on_system(|| system::destroy(mutex.cast())),
+            result => number(result),
+        }
+    }
+}
+
+/// Waits until then for a mutex, of ours or of the system's. One that is free needs no time.
+///
+/// # Safety
+///
+/// Null, or the caller's; the time is there, or null.
+unsafe fn lock_until(mutex: *mut fibre_mutex_t, until: Until) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let ours = || {
+            until.clock(Clock::Realtime)?;
+            lenient(until.wait(Clock::Realtime), |wait| at(mutex)?.lock(wait))
+        };
+        call_or(ours, || system::lock(mutex.cast(), until))
     }
 }
 
@@ -129,10 +145,11 @@ pub unsafe extern "C" fn fibre_mutex_lock(mutex: *mut fibre_mutex_t) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_trylock(mutex: *mut fibre_mutex_t) -> c_int {
     // SAFETY: the caller's.
-    match attempt(|| unsafe { at(mutex) }?.try_lock()) {
-        // SAFETY: the caller's.
-        Err(Error::Foreign) => on_system(|| unsafe { system::try_lock(mutex.cast()) }),
-        result => number(result),
+    unsafe {
+        match attempt(|| at(mutex)?.try_lock()) {
+            Err(Error::Foreign) => on_system(|| system::try_lock(mutex.cast())),
+            result => number(result),
+        }
     }
 }
 
@@ -145,13 +162,7 @@ pub unsafe extern "C" fn fibre_mutex_timedlock(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        let lock = |wait| at(mutex)?.lock(wait);
-        call_or(
-            || lenient(until(Clock::Realtime, deadline), lock),
-            || system::lock(mutex.cast(), Until::Time(deadline)),
-        )
-    }
+    unsafe { lock_until(mutex, Until::Time(deadline)) }
 }
 
 /// `pthread_mutex_clocklock`: the same by this clock, which is `CLOCK_REALTIME` or
@@ -163,32 +174,25 @@ pub unsafe extern "C" fn fibre_mutex_clocklock(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        let lock = |wait| at(mutex)?.lock(wait);
-        call_or(
-            || lenient(until(clock(clock_number)?, deadline), lock),
-            || system::lock(mutex.cast(), Until::Clock(clock_number, deadline)),
-        )
-    }
+    unsafe { lock_until(mutex, Until::Clock(clock_number, deadline)) }
 }
 
 /// `pthread_mutex_unlock`. `EPERM` if it is not the caller's, and the kind checks that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_unlock(mutex: *mut fibre_mutex_t) -> c_int {
     // SAFETY: the caller's.
-    let object = match unsafe { at(mutex) } {
-        Ok(object) => object,
-        Err(error) => return error.number(),
-    };
-    // SAFETY: the caller's.
-    let unlock = || unsafe { object.unlock() };
-    match object.switches_on_unlock() {
-        false => match contain(unlock) {
-            // SAFETY: the caller's.
-            Err(Error::Foreign) => on_system(|| unsafe { system::unlock(mutex.cast()) }),
+    unsafe {
+        let object = match at(mutex) {
+            Ok(object) => object,
+            Err(error) => return error.number(),
+        };
+        if object.switches_on_unlock() {
+            return call(|| object.unlock());
+        }
+        match contain(|| object.unlock()) {
+            Err(Error::Foreign) => on_system(|| system::unlock(mutex.cast())),
             result => number(result),
-        },
-        true => call(unlock),
+        }
     }
 }
 
@@ -197,10 +201,11 @@ pub unsafe extern "C" fn fibre_mutex_unlock(mutex: *mut fibre_mutex_t) -> c_int 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_mutex_consistent(mutex: *mut fibre_mutex_t) -> c_int {
     // SAFETY: the caller's.
-    match unsafe { system::is_system(mutex.cast()) } {
-        // SAFETY: the caller's.
-        true => on_system(|| unsafe { system::consistent(mutex.cast()) }),
-        false => libc::EINVAL,
+    unsafe {
+        match system::is_system(mutex.cast()) {
+            true => on_system(|| system::consistent(mutex.cast())),
+            false => libc::EINVAL,
+        }
     }
 }
 
@@ -244,9 +249,7 @@ pub unsafe extern "C" fn fibre_mutexattr_gettype(
     kind: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        give(kind, attribute(attributes)?.kind()? as c_int)
-    }))
+    unsafe { get(attributes, kind, |own| Ok(own.kind()? as c_int)) }
 }
 
 /// `pthread_mutexattr_settype`: a kind. `EINVAL` if there is none with this number.
@@ -255,15 +258,13 @@ pub unsafe extern "C" fn fibre_mutexattr_settype(
     attributes: *mut fibre_mutexattr_t,
     kind: c_int,
 ) -> c_int {
-    number(contain(|| {
-        let kind = u32::try_from(kind).ok().and_then(Kind::from_number);
-        let kind = kind.ok_or(Error::Invalid)?;
-        // SAFETY: the caller's.
-        unsafe {
-            let old = attribute(attributes)?;
-            give(attributes, old.with(kind, old.variant()?))
-        }
-    }))
+    let kind = u32::try_from(kind).ok().and_then(Kind::from_number);
+    // SAFETY: the caller's.
+    unsafe {
+        set(attributes, |own| {
+            Ok(own.with(kind.ok_or(Error::Invalid)?, own.variant()?))
+        })
+    }
 }
 
 /// Which lock a mutex is made of.
@@ -273,9 +274,7 @@ pub unsafe extern "C" fn fibre_mutexattr_getvariant(
     variant: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        give(variant, attribute(attributes)?.variant()? as c_int)
-    }))
+    unsafe { get(attributes, variant, |own| Ok(own.variant()? as c_int)) }
 }
 
 /// Chooses the lock that a mutex is made of, by a constant of the header: `HYBRID` (default: spins
@@ -288,15 +287,13 @@ pub unsafe extern "C" fn fibre_mutexattr_setvariant(
     attributes: *mut fibre_mutexattr_t,
     variant: c_int,
 ) -> c_int {
-    number(contain(|| {
-        let variant = u32::try_from(variant).ok().and_then(Variant::from_number);
-        let variant = variant.ok_or(Error::Invalid)?;
-        // SAFETY: the caller's.
-        unsafe {
-            let old = attribute(attributes)?;
-            give(attributes, old.with(old.kind()?, variant))
-        }
-    }))
+    let variant = u32::try_from(variant).ok().and_then(Variant::from_number);
+    // SAFETY: the caller's.
+    unsafe {
+        set(attributes, |own| {
+            Ok(own.with(own.kind()?, variant.ok_or(Error::Invalid)?))
+        })
+    }
 }
 
 /// Tells whether attributes have a flag.
@@ -306,11 +303,11 @@ pub unsafe extern "C" fn fibre_mutexattr_setvariant(
 /// Null, or the caller's.
 unsafe fn get_flag(attributes: *const fibre_mutexattr_t, flag: u32, value: *mut c_int) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        let own = attribute(attributes)?;
-        own.kind()?;
-        give(value, own.has(flag).into())
-    }))
+    unsafe {
+        get(attributes, value, |own| {
+            own.kind().map(|_| own.has(flag).into())
+        })
+    }
 }
 
 /// Sets a flag of attributes, or takes it away. Values have the same numbers for all flags.
@@ -320,12 +317,13 @@ unsafe fn get_flag(attributes: *const fibre_mutexattr_t, flag: u32, value: *mut 
 /// Null, or the caller's.
 unsafe fn set_flag(attributes: *mut fibre_mutexattr_t, flag: u32, value: c_int) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        let own = attribute(attributes)?;
-        own.kind()?;
-        let is_set = shared::wanted(value, system::is_offered())?;
-        give(attributes, own.flagged(flag, is_set))
-    }))
+    unsafe {
+        set(attributes, |own| {
+            own.kind()?;
+            let is_set = shared::wanted(value, system::is_offered())?;
+            Ok(own.flagged(flag, is_set))
+        })
+    }
 }
 
 /// `pthread_mutexattr_getpshared`: whether processes share the mutex.
@@ -379,7 +377,7 @@ pub unsafe extern "C" fn fibre_mutexattr_getprotocol(
     value: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(unsafe { attribute(attributes).and_then(|_| give(value, libc::PTHREAD_PRIO_NONE)) })
+    unsafe { get(attributes, value, |_| Ok(libc::PTHREAD_PRIO_NONE)) }
 }
 
 /// `pthread_mutexattr_setprotocol`: `ENOTSUP` for `PTHREAD_PRIO_INHERIT` and

@@ -1,6 +1,8 @@
 //! From pointers of C programs to objects.
 
+use crate::boundary::{contain, number};
 use fibre_sync::raw::{Error, Result};
+use std::ffi::c_int;
 
 /// A type of C in which an object of ours lies.
 pub trait Object {
@@ -84,7 +86,35 @@ pub unsafe fn give<T>(place: *mut T, value: T) -> Result {
 /// # Safety
 ///
 /// Else there is such an object.
-pub unsafe fn attribute<T: Copy>(place: *const T) -> Result<T> {
+unsafe fn attribute<T: Copy>(place: *const T) -> Result<T> {
     // SAFETY: the caller's promise.
     unsafe { place.as_ref() }.copied().ok_or(Error::Invalid)
+}
+
+/// Writes for the caller what `read` says of attributes; returns an error number.
+///
+/// # Safety
+///
+/// Both are null, or there.
+pub unsafe fn get<A: Copy, T>(
+    attributes: *const A,
+    place: *mut T,
+    read: impl FnOnce(A) -> Result<T>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    number(contain(|| unsafe {
+        give(place, read(attribute(attributes)?)?)
+    }))
+}
+
+/// Changes attributes; returns an error number.
+///
+/// # Safety
+///
+/// They are null, or there.
+pub unsafe fn set<A: Copy>(attributes: *mut A, change: impl FnOnce(A) -> Result<A>) -> c_int {
+    // SAFETY: the caller's promise.
+    number(contain(|| unsafe {
+        give(attributes, change(attribute(attributes)?)?)
+    }))
 }

@@ -1,13 +1,12 @@
 //! `pthread_rwlock_…`.
 
 use crate::boundary::{attempt, call, contain, number, on_system};
-use crate::sync::object::{at, attribute, give, make, object};
+use crate::sync::object::{at, get, give, make, object, set};
 use crate::sync::shared;
-use crate::sync::system::object::Until;
 use crate::sync::system::rwlock as system;
-use crate::sync::timing::{clock, until};
+use crate::sync::timing::Until;
 use fibre_sync::raw::{Clock, Error, Result, RwKind, RwLock, Wait};
-use libc::{clockid_t, timespec};
+use libc::{clockid_t, pthread_rwlock_t, timespec};
 use std::ffi::c_int;
 
 /// A read-write lock: `pthread_rwlock_t`. All zeros is a free one of the default kind.
@@ -76,18 +75,19 @@ pub unsafe extern "C" fn fibre_rwlock_init(
     lock: *mut fibre_rwlock_t,
     attributes: *const fibre_rwlockattr_t,
 ) -> c_int {
-    // SAFETY: the caller's.
-    let attributes =
-        unsafe { attributes.as_ref() }.map_or(fibre_rwlockattr_t::DEFAULT, |given| *given);
-    let kind = match attributes.kind() {
-        Ok(kind) if !lock.is_null() => kind,
-        _ => return libc::EINVAL,
-    };
-    match attributes.is_shared() {
-        // SAFETY: the caller's.
-        false => number(contain(|| unsafe { make_ours(lock, kind) })),
-        // SAFETY: the caller's. Kinds have the system's numbers.
-        true => on_system(|| unsafe { system::make(lock.cast(), kind as c_int, shared::SHARED) }),
+    // SAFETY: the caller's. Kinds have the system's numbers.
+    unsafe {
+        let attributes = attributes
+            .as_ref()
+            .map_or(fibre_rwlockattr_t::DEFAULT, |given| *given);
+        match attributes.kind() {
+            Err(_) => libc::EINVAL,
+            Ok(_) if lock.is_null() => libc::EINVAL,
+            Ok(kind) if attributes.is_shared() => {
+                on_system(|| system::make(lock.cast(), kind as c_int, shared::SHARED))
+            }
+            Ok(kind) => number(contain(|| make_ours(lock, kind))),
+        }
     }
 }
 
@@ -96,16 +96,54 @@ pub unsafe extern "C" fn fibre_rwlock_init(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_destroy(lock: *mut fibre_rwlock_t) -> c_int {
     // SAFETY: the caller's.
-    let number_of_system = match unsafe { system::is_system(lock.cast()) } {
-        // SAFETY: the caller's.
-        true => on_system(|| unsafe { system::destroy(lock.cast()) }),
-        false => 0,
-    };
-    match number_of_system {
-        // One of the system's has left zeros: one of ours, that goes the same way.
-        // SAFETY: the caller's.
-        0 => number(contain(|| unsafe { at(lock) }?.destroy())),
-        failed => failed,
+    unsafe {
+        // One of the system's leaves zeros: one of ours, that goes the same way.
+        let is_system = system::is_system(lock.cast());
+        match is_system.then(|| on_system(|| system::destroy(lock.cast()))) {
+            None | Some(0) => number(contain(|| at(lock)?.destroy())),
+            Some(failed) => failed,
+        }
+    }
+}
+
+/// Waits for a lock until then, of ours by `ours` or of the system's by `system`.
+///
+/// # Safety
+///
+/// Null, or the caller's; the time is there, or null.
+#[inline(always)]
+unsafe fn acquire(
+    lock: *mut fibre_rwlock_t,
+    until: Until,
+    ours: impl FnOnce(&RwLock, Wait) -> Result,
+    system: unsafe fn(*mut pthread_rwlock_t, Until) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if system::is_system(lock.cast()) {
+            return on_system(|| system(lock.cast(), until));
+        }
+        call(|| ours(at(lock)?, until.wait(Clock::Realtime)?))
+    }
+}
+
+/// Tries to get a lock, as [`acquire`].
+///
+/// # Safety
+///
+/// Null, or the caller's.
+#[inline(always)]
+unsafe fn try_acquire(
+    lock: *mut fibre_rwlock_t,
+    ours: impl FnOnce(&RwLock) -> Result,
+    system: unsafe fn(*mut pthread_rwlock_t) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if system::is_system(lock.cast()) {
+            return on_system(|| system(lock.cast()));
+        }
+        number(attempt(|| ours(at(lock)?)))
     }
 }
 
@@ -114,26 +152,14 @@ pub unsafe extern "C" fn fibre_rwlock_destroy(lock: *mut fibre_rwlock_t) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_rdlock(lock: *mut fibre_rwlock_t) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(lock.cast()) {
-            return on_system(|| system::read(lock.cast(), Until::Forever));
-        }
-    }
-    // SAFETY: the caller's.
-    call(|| unsafe { at(lock) }?.read(Wait::FOREVER))
+    unsafe { acquire(lock, Until::Forever, RwLock::read, system::read) }
 }
 
 /// `pthread_rwlock_tryrdlock`. `EBUSY` if one cannot read at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_tryrdlock(lock: *mut fibre_rwlock_t) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(lock.cast()) {
-            return on_system(|| system::try_read(lock.cast()));
-        }
-    }
-    // SAFETY: the caller's.
-    number(attempt(|| unsafe { at(lock) }?.try_read()))
+    unsafe { try_acquire(lock, RwLock::try_read, system::try_read) }
 }
 
 /// `pthread_rwlock_timedrdlock`: waits until the clock of real time shows `deadline`, at most.
@@ -144,13 +170,7 @@ pub unsafe extern "C" fn fibre_rwlock_timedrdlock(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(lock.cast()) {
-            return on_system(|| system::read(lock.cast(), Until::Time(deadline)));
-        }
-    }
-    // SAFETY: the caller's.
-    call(|| unsafe { at(lock)?.read(until(Clock::Realtime, deadline)?) })
+    unsafe { acquire(lock, Until::Time(deadline), RwLock::read, system::read) }
 }
 
 /// `pthread_rwlock_clockrdlock`: the same by this clock, which is `CLOCK_REALTIME` or
@@ -163,12 +183,13 @@ pub unsafe extern "C" fn fibre_rwlock_clockrdlock(
 ) -> c_int {
     // SAFETY: the caller's.
     unsafe {
-        if system::is_system(lock.cast()) {
-            return on_system(|| system::read(lock.cast(), Until::Clock(clock_number, deadline)));
-        }
+        acquire(
+            lock,
+            Until::Clock(clock_number, deadline),
+            RwLock::read,
+            system::read,
+        )
     }
-    // SAFETY: the caller's.
-    call(|| unsafe { at(lock)?.read(until(clock(clock_number)?, deadline)?) })
 }
 
 /// `pthread_rwlock_wrlock`: waits until the caller may write. `EDEADLK` if it does already,
@@ -176,26 +197,14 @@ pub unsafe extern "C" fn fibre_rwlock_clockrdlock(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_wrlock(lock: *mut fibre_rwlock_t) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(lock.cast()) {
-            return on_system(|| system::write(lock.cast(), Until::Forever));
-        }
-    }
-    // SAFETY: the caller's.
-    call(|| unsafe { at(lock) }?.write(Wait::FOREVER))
+    unsafe { acquire(lock, Until::Forever, RwLock::write, system::write) }
 }
 
 /// `pthread_rwlock_trywrlock`. `EBUSY` if it is not free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_rwlock_trywrlock(lock: *mut fibre_rwlock_t) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(lock.cast()) {
-            return on_system(|| system::try_write(lock.cast()));
-        }
-    }
-    // SAFETY: the caller's.
-    number(attempt(|| unsafe { at(lock) }?.try_write()))
+    unsafe { try_acquire(lock, RwLock::try_write, system::try_write) }
 }
 
 /// `pthread_rwlock_timedwrlock`: waits until the clock of real time shows `deadline`, at most.
@@ -206,13 +215,7 @@ pub unsafe extern "C" fn fibre_rwlock_timedwrlock(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(lock.cast()) {
-            return on_system(|| system::write(lock.cast(), Until::Time(deadline)));
-        }
-    }
-    // SAFETY: the caller's.
-    call(|| unsafe { at(lock)?.write(until(Clock::Realtime, deadline)?) })
+    unsafe { acquire(lock, Until::Time(deadline), RwLock::write, system::write) }
 }
 
 /// `pthread_rwlock_clockwrlock`: the same by this clock, which is `CLOCK_REALTIME` or
@@ -225,12 +228,13 @@ pub unsafe extern "C" fn fibre_rwlock_clockwrlock(
 ) -> c_int {
     // SAFETY: the caller's.
     unsafe {
-        if system::is_system(lock.cast()) {
-            return on_system(|| system::write(lock.cast(), Until::Clock(clock_number, deadline)));
-        }
+        acquire(
+            lock,
+            Until::Clock(clock_number, deadline),
+            RwLock::write,
+            system::write,
+        )
     }
-    // SAFETY: the caller's.
-    call(|| unsafe { at(lock)?.write(until(clock(clock_number)?, deadline)?) })
 }
 
 /// `pthread_rwlock_unlock`: gives back what the caller has. `EPERM` if nobody has it, or somebody
@@ -242,9 +246,8 @@ pub unsafe extern "C" fn fibre_rwlock_unlock(lock: *mut fibre_rwlock_t) -> c_int
         if system::is_system(lock.cast()) {
             return on_system(|| system::unlock(lock.cast()));
         }
+        number(contain(|| at(lock)?.unlock()))
     }
-    // SAFETY: the caller's.
-    number(contain(|| unsafe { at(lock)?.unlock() }))
 }
 
 /// `pthread_rwlockattr_init`: attributes of the default kind.
@@ -268,9 +271,7 @@ pub unsafe extern "C" fn fibre_rwlockattr_getkind(
     kind: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        give(kind, attribute(attributes)?.kind()? as c_int)
-    }))
+    unsafe { get(attributes, kind, |own| Ok(own.kind()? as c_int)) }
 }
 
 /// `pthread_rwlockattr_setkind_np`: `PTHREAD_RWLOCK_PREFER_READER_NP` (default) and
@@ -282,16 +283,15 @@ pub unsafe extern "C" fn fibre_rwlockattr_setkind(
     attributes: *mut fibre_rwlockattr_t,
     kind: c_int,
 ) -> c_int {
-    number(contain(|| {
-        let kind = u32::try_from(kind).ok().and_then(RwKind::from_number);
-        let kind = kind.ok_or(Error::Invalid)?;
-        // SAFETY: the caller's.
-        unsafe {
-            let old = attribute(attributes)?;
-            old.kind()?;
-            give(attributes, old.with(kind))
-        }
-    }))
+    let kind = u32::try_from(kind).ok().and_then(RwKind::from_number);
+    // SAFETY: the caller's.
+    unsafe {
+        set(attributes, |own| {
+            let kind = kind.ok_or(Error::Invalid)?;
+            own.kind()?;
+            Ok(own.with(kind))
+        })
+    }
 }
 
 /// `pthread_rwlockattr_getpshared`: whether processes share the lock.
@@ -301,11 +301,11 @@ pub unsafe extern "C" fn fibre_rwlockattr_getpshared(
     value: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        let own = attribute(attributes)?;
-        own.kind()?;
-        give(value, own.is_shared().into())
-    }))
+    unsafe {
+        get(attributes, value, |own| {
+            own.kind().map(|_| own.is_shared().into())
+        })
+    }
 }
 
 /// `pthread_rwlockattr_setpshared`: `PTHREAD_PROCESS_SHARED` for a lock of the system's, which
@@ -316,10 +316,12 @@ pub unsafe extern "C" fn fibre_rwlockattr_setpshared(
     value: c_int,
 ) -> c_int {
     // SAFETY: the caller's.
-    number(contain(|| unsafe {
-        let kind = attribute(attributes)?.kind()? as u64;
-        let is_shared = shared::wanted(value, system::is_offered())?;
-        let word = kind | if is_shared { SHARED } else { 0 };
-        give(attributes, fibre_rwlockattr_t { word })
-    }))
+    unsafe {
+        set(attributes, |own| {
+            let kind = own.kind()? as u64;
+            let is_shared = shared::wanted(value, system::is_offered())?;
+            let word = kind | if is_shared { SHARED } else { 0 };
+            Ok(fibre_rwlockattr_t { word })
+        })
+    }
 }

@@ -3,11 +3,10 @@
 use crate::boundary::{attempt, contain, fail, number, on_system_or_leave, posix_raw_or_leave};
 use crate::sync::object::{at, give, make, object};
 use crate::sync::shared::{self, PRIVATE};
-use crate::sync::system::object::Until;
 use crate::sync::system::semaphore as system;
-use crate::sync::timing::{clock, until};
-use fibre_sync::raw::{Clock, Error, Result, Semaphore, Wait};
-use libc::{clockid_t, timespec};
+use crate::sync::timing::Until;
+use fibre_sync::raw::{Clock, Error, Result, Semaphore};
+use libc::{clockid_t, sem_t, timespec};
 use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
 
@@ -64,22 +63,47 @@ pub unsafe extern "C" fn fibre_sem_destroy(semaphore: *mut fibre_sem_t) -> c_int
             }
             let _ = make(semaphore, Semaphore::default());
         }
+        at_once(|| at(semaphore)?.destroy())
     }
-    // SAFETY: the caller's.
-    at_once(|| unsafe { at(semaphore) }?.destroy())
 }
 
-/// A wait for one of the system's.
+/// Waits for a permit until then; a cancelled fibre ends in it.
 ///
 /// # Safety
 ///
-/// All is there, and no frame above has anything to drop.
-#[cold]
-unsafe fn wait_for_system(semaphore: *mut fibre_sem_t, until: Until) -> c_int {
-    // SAFETY: the caller's.
-    match on_system_or_leave(|| unsafe { system::wait(semaphore.cast(), until) }) {
-        0 => 0,
-        number => fail(number),
+/// All is there, or null, and no frame above has anything to drop.
+#[inline(always)]
+unsafe fn acquire(semaphore: *mut fibre_sem_t, until: Until) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if system::is_system(semaphore.cast()) {
+            return match on_system_or_leave(|| system::wait(semaphore.cast(), until)) {
+                0 => 0,
+                number => fail(number),
+            };
+        }
+        posix_raw_or_leave(|| at(semaphore)?.wait(until.wait(Clock::Realtime)?.cancellable()))
+    }
+}
+
+/// Makes a call that does not wait, on one of ours by `ours`, or on one of the system's by
+/// `system`.
+///
+/// # Safety
+///
+/// Null, or it is there.
+#[inline(always)]
+unsafe fn either(
+    semaphore: *mut fibre_sem_t,
+    ours: impl FnOnce(&Semaphore) -> Result,
+    system: impl FnOnce(*mut sem_t) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if system::is_system(semaphore.cast()) {
+            return system(semaphore.cast());
+        }
+        at_once(|| ours(at(semaphore)?))
     }
 }
 
@@ -88,13 +112,7 @@ unsafe fn wait_for_system(semaphore: *mut fibre_sem_t, until: Until) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_sem_wait(semaphore: *mut fibre_sem_t) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(semaphore.cast()) {
-            return wait_for_system(semaphore, Until::Forever);
-        }
-    }
-    // SAFETY: the caller's.
-    posix_raw_or_leave(|| unsafe { at(semaphore) }?.wait(Wait::FOREVER.cancellable()))
+    unsafe { acquire(semaphore, Until::Forever) }
 }
 
 /// `sem_trywait`. `EAGAIN` if there is no permit.
@@ -102,12 +120,9 @@ pub unsafe extern "C-unwind" fn fibre_sem_wait(semaphore: *mut fibre_sem_t) -> c
 pub unsafe extern "C" fn fibre_sem_trywait(semaphore: *mut fibre_sem_t) -> c_int {
     // SAFETY: the caller's.
     unsafe {
-        if system::is_system(semaphore.cast()) {
-            return libc::sem_trywait(semaphore.cast());
-        }
+        let ours = |one: &Semaphore| attempt(|| one.try_wait());
+        either(semaphore, ours, |one| libc::sem_trywait(one))
     }
-    // SAFETY: the caller's.
-    at_once(|| attempt(|| unsafe { at(semaphore) }?.try_wait()))
 }
 
 /// `sem_timedwait`: waits until the clock of real time shows `deadline`, at most. `ETIMEDOUT`;
@@ -118,15 +133,7 @@ pub unsafe extern "C-unwind" fn fibre_sem_timedwait(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(semaphore.cast()) {
-            return wait_for_system(semaphore, Until::Time(deadline));
-        }
-    }
-    // SAFETY: the caller's.
-    posix_raw_or_leave(|| unsafe {
-        at(semaphore)?.wait(until(Clock::Realtime, deadline)?.cancellable())
-    })
+    unsafe { acquire(semaphore, Until::Time(deadline)) }
 }
 
 /// `sem_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else
@@ -138,15 +145,7 @@ pub unsafe extern "C-unwind" fn fibre_sem_clockwait(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(semaphore.cast()) {
-            return wait_for_system(semaphore, Until::Clock(clock_number, deadline));
-        }
-    }
-    // SAFETY: the caller's.
-    posix_raw_or_leave(|| unsafe {
-        at(semaphore)?.wait(until(clock(clock_number)?, deadline)?.cancellable())
-    })
+    unsafe { acquire(semaphore, Until::Clock(clock_number, deadline)) }
 }
 
 /// `sem_post`: brings a permit. `EOVERFLOW` if there are `SEM_VALUE_MAX`, `EINVAL` if it has been
@@ -154,13 +153,7 @@ pub unsafe extern "C-unwind" fn fibre_sem_clockwait(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_sem_post(semaphore: *mut fibre_sem_t) -> c_int {
     // SAFETY: the caller's.
-    unsafe {
-        if system::is_system(semaphore.cast()) {
-            return libc::sem_post(semaphore.cast());
-        }
-    }
-    // SAFETY: the caller's.
-    at_once(|| unsafe { at(semaphore) }?.post())
+    unsafe { either(semaphore, Semaphore::post, |one| libc::sem_post(one)) }
 }
 
 /// `sem_getvalue`: how many permits there are; none while somebody waits.
@@ -171,17 +164,12 @@ pub unsafe extern "C" fn fibre_sem_getvalue(
 ) -> c_int {
     // SAFETY: the caller's.
     unsafe {
-        if system::is_system(semaphore.cast()) {
-            return libc::sem_getvalue(semaphore.cast(), value);
-        }
+        let ours = |one: &Semaphore| {
+            let permits = c_int::try_from(one.value()?).map_err(|_| Error::Overflow)?;
+            give(value, permits)
+        };
+        either(semaphore, ours, |one| libc::sem_getvalue(one, value))
     }
-    at_once(|| {
-        // SAFETY: the caller's.
-        let permits = unsafe { at(semaphore) }?.value()?;
-        let permits = c_int::try_from(permits).map_err(|_| Error::Overflow)?;
-        // SAFETY: the caller's.
-        unsafe { give(value, permits) }
-    })
 }
 
 /// `sem_open`: a semaphore with a name, which is one of the system's; with `O_CREAT` it may be

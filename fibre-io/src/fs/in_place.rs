@@ -10,17 +10,25 @@
 //! and others would wait for that lock whatever their flags. So while such a call of the same
 //! handle is away, all others with a position are sent away, too. Handles made by `try_clone` have
 //! one position and do not know of each other.
+//!
+//! Two contracts share this. [`InPlace::read`] may read less than was asked for, as
+//! [`Read`](std::io::Read) lets it. [`read_cached`] is for the `read` of POSIX, which reads all
+//! that there is.
 
 use crate::transfer::total;
 use fibre_core::in_fibre;
 use fibre_core::internal::yield_point;
+use rustix::fs::{fstat, tell};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::io::{self, IoSliceMut};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The most bytes that are copied in place: about 30 µs of copying.
-const MOST: usize = 256 << 10;
+const MOST_IN_PLACE: usize = 256 << 10;
+
+/// Bytes that the kernel caches together.
+const PAGE: u64 = 4096;
 
 /// The offset that stands for the file's own position.
 const POSITION: u64 = u64::MAX;
@@ -46,7 +54,7 @@ impl InPlace {
         buffers: &mut [IoSliceMut<'_>],
         offset: Option<u64>,
     ) -> Option<usize> {
-        if !in_fibre() || self.unknown.load(Ordering::Relaxed) || total(buffers) > MOST {
+        if !in_fibre() || self.unknown.load(Ordering::Relaxed) || total(buffers) > MOST_IN_PLACE {
             return None;
         }
         if offset.is_none() && !self.may_use_position() {
@@ -92,4 +100,66 @@ pub fn checked(offset: u64) -> io::Result<Option<u64>> {
     i64::try_from(offset)
         .map(|_| Some(offset))
         .map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// Reads `total` bytes of a file as POSIX has it: less only if the file ends before. `None`: the
+/// read has to wait for the disk. `now` reads at an offset and fails where it would wait; `here`
+/// makes the whole call on this thread.
+///
+/// From the file's own position the bytes are read by one system call: between two calls, another
+/// caller's would take what is in the middle. As one that does not wait takes a part of what was
+/// asked for, and the position goes on, the cache is looked at first.
+pub fn read_cached(
+    fd: BorrowedFd<'_>,
+    total: usize,
+    offset: Option<u64>,
+    now: impl FnOnce(u64) -> Result<usize, Errno>,
+    here: impl FnOnce() -> Result<usize, Errno>,
+) -> Option<Result<usize, Errno>> {
+    if total > MOST_IN_PLACE {
+        return None;
+    }
+    let done = match offset {
+        Some(offset) => now(offset),
+        None if is_cached(fd, total) => here(),
+        None => return None,
+    };
+    match (done, offset) {
+        (Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR), _) => None,
+        // The rest is not cached, or the file ends here.
+        (Ok(part @ 1..), Some(offset)) if part < total => {
+            let next = offset.saturating_add(part as u64);
+            (byte_at(fd, next) == Ok(0)).then_some(done)
+        }
+        _ => Some(done),
+    }
+}
+
+/// Whether the first and the last of the bytes that a file has next are in memory, as those between
+/// mostly are then. If not, reading these blocks the thread as using mapped memory may.
+fn is_cached(fd: BorrowedFd<'_>, count: usize) -> bool {
+    let Ok(first) = tell(fd) else {
+        return false;
+    };
+    match byte_at(fd, first) {
+        Ok(0) => return true,
+        Ok(_) => {}
+        Err(_) => return false,
+    }
+    let end = first.saturating_add(count as u64);
+    if first / PAGE == (end - 1) / PAGE {
+        return true;
+    }
+    let size = || u64::try_from(fstat(fd).ok()?.st_size).ok();
+    match byte_at(fd, end - 1) {
+        Ok(0) => size().is_some_and(|size| byte_at(fd, size.saturating_sub(1)) == Ok(1)),
+        last => last.is_ok(),
+    }
+}
+
+/// Reads one cached byte; 0 at the end of the file.
+fn byte_at(fd: BorrowedFd<'_>, offset: u64) -> Result<usize, Errno> {
+    let mut byte = [0];
+    let mut only = [IoSliceMut::new(&mut byte)];
+    preadv2(fd, &mut only, offset, ReadWriteFlags::NOWAIT)
 }

@@ -18,7 +18,7 @@
 //! * `patient`: calls that wait for other programs: locks of files, the other end of a named pipe.
 
 mod file;
-mod in_place;
+pub(crate) mod in_place;
 mod options;
 mod patient;
 mod read_dir;

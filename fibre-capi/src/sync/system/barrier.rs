@@ -1,7 +1,7 @@
 //! Barriers of the system's. A thread waits there in the fibre's place.
 
 use super::object::{by_attributes, clear, has_tags, word};
-use crate::worker::{elsewhere, elsewhere_or};
+use fibre_io::posix::worker::{elsewhere, elsewhere_or};
 use libc::pthread_barrier_t;
 use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;

@@ -7,9 +7,10 @@
 //! has ended by a signal before the fibre was cancelled succeeds: the request acts in a later call.
 
 use super::mutex;
-use super::object::{Until, by_attributes, clear, has_tags, word};
-use crate::worker::{Stop, Worker, elsewhere, is_own_thread};
+use super::object::{by_attributes, clear, has_tags, word};
+use crate::sync::timing::Until;
 use fibre_core::{cancellation_point, is_cancelled};
+use fibre_io::posix::worker::{Stop, Worker, elsewhere, is_own_thread};
 use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -154,26 +155,6 @@ pub unsafe fn wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until
         libc::ETIMEDOUT if is_cancelled() => libc::ECANCELED,
         number => number,
     }
-}
-
-/// `pthread_cond_signal`.
-///
-/// # Safety
-///
-/// It is there.
-pub unsafe fn signal(cond: *mut pthread_cond_t) -> c_int {
-    // SAFETY: passed on.
-    unsafe { libc::pthread_cond_signal(cond) }
-}
-
-/// `pthread_cond_broadcast`.
-///
-/// # Safety
-///
-/// It is there.
-pub unsafe fn broadcast(cond: *mut pthread_cond_t) -> c_int {
-    // SAFETY: passed on.
-    unsafe { libc::pthread_cond_broadcast(cond) }
 }
 
 /// `pthread_cond_destroy`, which waits for those who have been woken. Blocks the fibre.

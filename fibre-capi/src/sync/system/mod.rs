@@ -4,8 +4,8 @@
 //! They lie where ours would, in the program's memory, and are the system's own: a process that
 //! knows nothing of fibres may be on the other side, and may have made them. The caller itself
 //! makes a call that need not wait. A fibre that has to wait does so by a thread
-//! ([`crate::worker`]). It takes and gives back locks that know their owner by a thread that it
-//! keeps meanwhile ([`crate::held`]). Plain threads just make the system's calls.
+//! ([`fibre_io::posix::worker`]). It takes and gives back locks that know their owner by a thread
+//! that it keeps meanwhile ([`fibre_io::posix::held`]). Plain threads just make the system's calls.
 //!
 //! Files:
 //!

@@ -4,9 +4,10 @@
 //! thread locks it for the fibre; the fibre that has it unlocks it where it is. The fibre's own
 //! thread locks and unlocks all others.
 
-use super::object::{Until, by_attributes, has_tags, word};
-use crate::held::{Change, on_own_thread};
-use crate::worker::{Worker, elsewhere_or, is_own_thread};
+use super::object::{by_attributes, has_tags, word};
+use crate::sync::timing::Until;
+use fibre_io::posix::held::{Change, on_own_thread};
+use fibre_io::posix::worker::{Worker, elsewhere_or, is_own_thread};
 use libc::{clockid_t, pthread_mutex_t, timespec};
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -121,6 +122,25 @@ unsafe fn by_owner(
     on_own_thread(mutex.addr(), change, |worker| worker.run(call))
 }
 
+/// [`by_owner`], but for a mutex that knows no owner: here.
+///
+/// # Safety
+///
+/// Of the call; the mutex is there.
+unsafe fn by_holder(
+    mutex: *mut pthread_mutex_t,
+    change: Change,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe {
+        match is_single_level(mutex) {
+            true => call(),
+            false => by_owner(mutex, change, call),
+        }
+    }
+}
+
 /// `pthread_mutex_lock` and its kin. Blocks the fibre.
 ///
 /// # Safety
@@ -156,13 +176,7 @@ pub unsafe fn lock(mutex: *mut pthread_mutex_t, until: Until) -> c_int {
 /// The mutex is there.
 pub unsafe fn try_lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: passed on.
-    let call = || unsafe { libc::pthread_mutex_trylock(mutex) };
-    // SAFETY: passed on.
-    match unsafe { is_single_level(mutex) } {
-        true => call(),
-        // SAFETY: passed on.
-        false => unsafe { by_owner(mutex, Change::Taken, call) },
-    }
+    unsafe { by_holder(mutex, Change::Taken, || libc::pthread_mutex_trylock(mutex)) }
 }
 
 /// `pthread_mutex_unlock`.
@@ -172,12 +186,10 @@ pub unsafe fn try_lock(mutex: *mut pthread_mutex_t) -> c_int {
 /// The mutex is there.
 pub unsafe fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: passed on.
-    let call = || unsafe { libc::pthread_mutex_unlock(mutex) };
-    // SAFETY: passed on.
-    match unsafe { is_single_level(mutex) } {
-        true => call(),
-        // SAFETY: passed on.
-        false => unsafe { by_owner(mutex, Change::GivenBack, call) },
+    unsafe {
+        by_holder(mutex, Change::GivenBack, || {
+            libc::pthread_mutex_unlock(mutex)
+        })
     }
 }
 
@@ -188,9 +200,11 @@ pub unsafe fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
 /// The mutex is there.
 pub unsafe fn consistent(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: passed on.
-    let call = || unsafe { libc::pthread_mutex_consistent(mutex) };
-    // SAFETY: passed on.
-    unsafe { by_owner(mutex, Change::None, call) }
+    unsafe {
+        by_owner(mutex, Change::None, || {
+            libc::pthread_mutex_consistent(mutex)
+        })
+    }
 }
 
 /// `pthread_mutex_destroy`, which leaves a mark that ours has, too.

@@ -1,6 +1,5 @@
 //! What calls on the system's objects have in common.
 
-use libc::{clockid_t, timespec};
 use std::ffi::{c_int, c_void};
 use std::mem::{self, MaybeUninit};
 use std::ptr;
@@ -16,50 +15,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub unsafe fn word<C>(object: *const C, offset: usize) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { (*object.byte_add(offset).cast::<AtomicU32>()).load(Ordering::Relaxed) }
-}
-
-/// Until when a call of the system waits, as the program has said it.
-#[derive(Debug, Clone, Copy)]
-pub enum Until {
-    /// For ever.
-    Forever,
-    /// By the clock that the call's name implies.
-    Time(*const timespec),
-    /// By this clock.
-    Clock(clockid_t, *const timespec),
-}
-
-impl Until {
-    /// Whether there is no time where one is due, which the system does not look at.
-    pub fn is_null(self) -> bool {
-        match self {
-            Self::Forever => false,
-            Self::Time(time) | Self::Clock(_, time) => time.is_null(),
-        }
-    }
-
-    /// Whether a call would not wait: the time has come by now, or it is none, or there is no such
-    /// clock.
-    ///
-    /// # Safety
-    ///
-    /// The time is there, and by the clock of real time if the call's name implies one.
-    pub unsafe fn is_over(self) -> bool {
-        let (clock, deadline) = match self {
-            Self::Forever => return false,
-            Self::Time(deadline) => (libc::CLOCK_REALTIME, deadline),
-            Self::Clock(clock, deadline) => (clock, deadline),
-        };
-        let mut now = timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: a place of ours, and the caller's promise.
-        let (told, end) = unsafe { (libc::clock_gettime(clock, &raw mut now), *deadline) };
-        told != 0
-            || !(0..1_000_000_000).contains(&end.tv_nsec)
-            || (now.tv_sec, now.tv_nsec) >= (end.tv_sec, end.tv_nsec)
-    }
 }
 
 /// Whether the system makes objects whose words tell whether processes share them. Asked once.

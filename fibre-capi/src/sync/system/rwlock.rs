@@ -1,11 +1,12 @@
 //! Read-write locks of the system's.
 //!
-//! A lock knows its writer, so a fibre writes by its own thread ([`crate::held`]). It only counts
-//! readers: the fibre tries, and if that fails, a thread waits for it.
+//! A lock knows its writer, so a fibre writes by its own thread ([`fibre_io::posix::held`]). It
+//! only counts readers: the fibre tries, and if that fails, a thread waits for it.
 
-use super::object::{Until, by_attributes, clear, has_tags, word};
-use crate::held::{Change, holds_any, on_own_thread};
-use crate::worker::{elsewhere_or, is_own_thread};
+use super::object::{by_attributes, clear, has_tags, word};
+use crate::sync::timing::Until;
+use fibre_io::posix::held::{Change, holds_any, on_own_thread};
+use fibre_io::posix::worker::{elsewhere_or, is_own_thread};
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -171,8 +172,7 @@ fn by_writer(lock: *mut pthread_rwlock_t, change: Change, call: impl FnOnce() ->
 pub unsafe fn unlock(lock: *mut pthread_rwlock_t) -> c_int {
     // SAFETY: passed on.
     let call = || unsafe { libc::pthread_rwlock_unlock(lock) };
-    // A forked child may lack the thread that could say what fibres hold.
-    if is_own_thread() || !holds_any() {
+    if !holds_any() {
         return call();
     }
     by_writer(lock, Change::GivenBack, call)

@@ -4,11 +4,12 @@
 //! the thread: the wait then has failed, or has its permit, and in that case the call succeeds. A
 //! fibre that gets no thread tries again and again.
 
-use super::object::{Until, has_tags, word};
+use super::object::{has_tags, word};
 use crate::boundary::fail;
 use crate::errno;
-use crate::worker::until_cancelled;
+use crate::sync::timing::Until;
 use fibre_core::cancellation_point;
+use fibre_io::posix::worker::until_cancelled;
 use libc::{clockid_t, sem_t, timespec};
 use std::ffi::c_int;
 use std::sync::OnceLock;

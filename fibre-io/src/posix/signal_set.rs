@@ -7,15 +7,6 @@ use std::ptr;
 /// The last signal.
 pub const LAST: c_int = 64;
 
-/// What a fibre has of signals.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Signals {
-    /// Its mask, a bit for each signal, from the lowest on; none if it is the program's.
-    pub blocked: Option<u64>,
-    /// What it has raised, and blocks.
-    pub pending: u64,
-}
-
 /// The bit of a signal.
 pub const fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)

@@ -15,7 +15,7 @@
 //! have given back, and meanwhile tries what it can without a wait ([`take_or`]). It never blocks
 //! its processor, as the fibres that could end the wait may run there.
 
-use crate::interrupt::{interrupt, interruptible};
+use crate::posix::interrupt::{interrupt, interruptible};
 use fibre_core::internal::start_helper;
 use fibre_core::{blocking, in_fibre, is_forked_child};
 use fibre_sync::raw::{Error, Semaphore, Wait};

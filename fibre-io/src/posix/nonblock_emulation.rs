@@ -1,4 +1,4 @@
-//! `O_NONBLOCK`, as programs see it.
+//! `O_NONBLOCK`, as C programs see it.
 //!
 //! A fibre makes a blocking listener non-blocking when it first accepts from it, and its program
 //! does not see that: `fcntl` and `ioctl` show what it has set itself. The library notes for the
@@ -16,16 +16,13 @@
 //! No fibre switches while it holds the lock. A forked child has one thread, and leaves it alone:
 //! another may have held it.
 
-use super::entry::{borrow, small};
-use super::system::system;
+use crate::raw::{Known, add_known, find, known, known_as, remove_known};
 use fibre_core::is_forked_child;
-use fibre_io::raw::{Known, add_known, find, known, known_as, remove_known};
 use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_acceptconn;
-use std::ffi::c_int;
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 
 /// Held while a flag and its note are changed.
 static CHANGES: Mutex<()> = Mutex::new(());
@@ -36,17 +33,19 @@ fn alone() -> Option<MutexGuard<'static, ()>> {
 }
 
 /// Whether it is a socket that is used by its number.
-pub fn is_known_socket(fd: RawFd) -> bool {
-    fd >= 0 && known(borrow(fd)).has(Known::RAW | Known::SOCKET)
+#[must_use]
+pub fn is_known_socket(fd: BorrowedFd<'_>) -> bool {
+    known(fd).has(Known::RAW | Known::SOCKET)
 }
 
 /// Whether it is noted that a descriptor's flag is hidden.
-fn is_noted(fd: RawFd) -> bool {
-    fd >= 0 && known(borrow(fd)).has(Known::HIDDEN)
+fn is_noted(fd: BorrowedFd<'_>) -> bool {
+    known(fd).has(Known::HIDDEN)
 }
 
 /// Whether a descriptor, which is seen to be non-blocking, is so behind its program's back.
-pub fn is_hidden(fd: RawFd) -> bool {
+#[must_use]
+pub fn is_hidden(fd: BorrowedFd<'_>) -> bool {
     is_noted(fd) || {
         let _alone = alone();
         is_noted(fd)
@@ -55,7 +54,7 @@ pub fn is_hidden(fd: RawFd) -> bool {
 
 /// Where a fibre waits that accepts from a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waits {
+pub enum AcceptWait {
     /// At its gate: it is non-blocking, or has been made so here.
     AtGate,
     /// At its gate, to accept on another thread then: it is a blocking listener that others may
@@ -72,37 +71,37 @@ pub enum Waits {
 /// # Errors
 ///
 /// Those of `fcntl`.
-pub fn prepare_to_accept(fd: RawFd) -> Result<Waits, Errno> {
-    if find(borrow(fd))?.has(Known::HIDDEN) {
-        return Ok(Waits::AtGate);
+pub fn prepare_to_accept(fd: BorrowedFd<'_>) -> Result<AcceptWait, Errno> {
+    if find(fd)?.has(Known::HIDDEN) {
+        return Ok(AcceptWait::AtGate);
     }
-    if fcntl_getfl(borrow(fd))?.contains(OFlags::NONBLOCK) {
+    if fcntl_getfl(fd)?.contains(OFlags::NONBLOCK) {
         // A caller that has set it just now has noted it when this returns.
         drop(alone());
-        return Ok(Waits::AtGate);
+        return Ok(AcceptWait::AtGate);
     }
-    if socket_acceptconn(borrow(fd)) != Ok(true) {
-        return Ok(Waits::OnThread);
+    if socket_acceptconn(fd) != Ok(true) {
+        return Ok(AcceptWait::OnThread);
     }
     let _alone = alone();
-    let known = known(borrow(fd));
-    let flags = fcntl_getfl(borrow(fd))?;
+    let known = known(fd);
+    let flags = fcntl_getfl(fd)?;
     if flags.contains(OFlags::NONBLOCK) {
-        return Ok(Waits::AtGate);
+        return Ok(AcceptWait::AtGate);
     }
     if known.has(Known::SHARED) || !is_known_socket(fd) {
-        return Ok(Waits::ForThread);
+        return Ok(AcceptWait::ForThread);
     }
-    fcntl_setfl(borrow(fd), flags | OFlags::NONBLOCK)?;
-    add_known(borrow(fd), Known::HIDDEN);
-    Ok(Waits::AtGate)
+    fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
+    add_known(fd, Known::HIDDEN);
+    Ok(AcceptWait::AtGate)
 }
 
 /// Lets a duplicate hide what the other number hides.
-pub fn hide_duplicate(fd: RawFd, duplicate: RawFd) {
+pub fn hide_duplicate(fd: BorrowedFd<'_>, duplicate: BorrowedFd<'_>) {
     let _alone = alone();
     if is_noted(fd) {
-        add_known(borrow(duplicate), Known::HIDDEN);
+        add_known(duplicate, Known::HIDDEN);
     }
 }
 
@@ -111,10 +110,10 @@ pub fn hide_duplicate(fd: RawFd, duplicate: RawFd) {
 /// # Errors
 ///
 /// Those of `fcntl`.
-pub fn flags(fd: c_int) -> Result<c_int, Errno> {
-    let flags = small(system!(SYS_fcntl, fd, libc::F_GETFL)?);
-    if flags & libc::O_NONBLOCK != 0 && is_hidden(fd) {
-        return Ok(flags & !libc::O_NONBLOCK);
+pub fn flags(fd: BorrowedFd<'_>) -> Result<OFlags, Errno> {
+    let flags = fcntl_getfl(fd)?;
+    if flags.contains(OFlags::NONBLOCK) && is_hidden(fd) {
+        return Ok(flags - OFlags::NONBLOCK);
     }
     Ok(flags)
 }
@@ -124,48 +123,75 @@ pub fn flags(fd: c_int) -> Result<c_int, Errno> {
 /// # Errors
 ///
 /// Those of `fcntl`.
-pub fn set_flags(fd: c_int, flags: c_int) -> Result<c_int, Errno> {
+pub fn set_flags(fd: BorrowedFd<'_>, flags: OFlags) -> Result<(), Errno> {
     let _alone = alone();
-    let is_hidden = is_noted(fd) || (flags & libc::O_NONBLOCK == 0 && hides_again(fd)?);
-    let kept = if is_hidden { libc::O_NONBLOCK } else { 0 };
-    let done = system!(SYS_fcntl, fd, libc::F_SETFL, flags | kept)?;
-    if is_hidden && flags & libc::O_NONBLOCK != 0 {
+    let is_shown = flags.contains(OFlags::NONBLOCK);
+    let is_hidden = is_noted(fd) || (!is_shown && hides_again(fd)?);
+    let kept = if is_hidden {
+        OFlags::NONBLOCK
+    } else {
+        OFlags::empty()
+    };
+    fcntl_setfl(fd, flags | kept)?;
+    if is_hidden && is_shown {
         show(fd);
     }
-    Ok(small(done))
+    Ok(())
+}
+
+/// Sets or clears `O_NONBLOCK`, as the program of a descriptor sees it.
+///
+/// # Errors
+///
+/// Those of `fcntl`.
+pub fn set_nonblocking(fd: BorrowedFd<'_>, is_set: bool) -> Result<(), Errno> {
+    let mut wanted = flags(fd)?;
+    wanted.set(OFlags::NONBLOCK, is_set);
+    set_flags(fd, wanted)
 }
 
 /// Whether a listener's program takes back that it is non-blocking: then it is hidden that it stays
 /// so, whatever its numbers, as fibres may be on their way to accept that have waited since it was
 /// hidden before, or have seen the program's own flag.
-fn hides_again(fd: RawFd) -> Result<bool, Errno> {
+fn hides_again(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
     let hides = is_own_socket(fd)
-        && fcntl_getfl(borrow(fd))?.contains(OFlags::NONBLOCK)
-        && socket_acceptconn(borrow(fd)) == Ok(true);
+        && fcntl_getfl(fd)?.contains(OFlags::NONBLOCK)
+        && socket_acceptconn(fd) == Ok(true);
     if hides {
-        add_known(borrow(fd), Known::HIDDEN);
+        add_known(fd, Known::HIDDEN);
         let others = duplicates(fd, Known::SOCKET).filter(|other| is_own_socket(*other));
-        others.for_each(|other| add_known(borrow(other), Known::HIDDEN));
+        others.for_each(|other| add_known(other, Known::HIDDEN));
     }
     Ok(hides)
 }
 
 /// Whether it is a socket that calls of this library have made.
-fn is_own_socket(fd: RawFd) -> bool {
-    is_known_socket(fd) && !known(borrow(fd)).has(Known::FOUND)
+fn is_own_socket(fd: BorrowedFd<'_>) -> bool {
+    is_known_socket(fd) && !known(fd).has(Known::FOUND)
 }
 
 /// Hides nothing of a socket any longer, whatever its numbers.
-fn show(fd: RawFd) {
-    remove_known(borrow(fd), Known::HIDDEN);
-    duplicates(fd, Known::HIDDEN).for_each(|other| remove_known(borrow(other), Known::HIDDEN));
+fn show(fd: BorrowedFd<'_>) {
+    remove_known(fd, Known::HIDDEN);
+    duplicates(fd, Known::HIDDEN).for_each(|other| remove_known(other, Known::HIDDEN));
 }
 
 /// The numbers of a socket of which this is known, if it has been duplicated. It looks at all
 /// sockets that have been.
-fn duplicates(fd: RawFd, with: Known) -> impl Iterator<Item = RawFd> {
-    // A socket is opened once, so what is the same file is the same open file.
-    let file = |fd| fstat(borrow(fd)).map(|it| (it.st_dev, it.st_ino));
-    let own = file(fd).ok();
-    known_as(with | Known::SHARED).filter(move |other| own.is_some() && file(*other).ok() == own)
+fn duplicates(
+    fd: BorrowedFd<'_>,
+    with: Known,
+) -> impl Iterator<Item = BorrowedFd<'static>> + use<> {
+    let own = file_of(fd);
+    // SAFETY: the numbers are used for flags, and passed to the kernel, which refuses those that
+    // are not open.
+    let others =
+        known_as(with | Known::SHARED).map(|other| unsafe { BorrowedFd::borrow_raw(other) });
+    others.filter(move |other| own.is_some() && file_of(*other) == own)
+}
+
+/// The file of a descriptor. A socket is opened once, so what is the same file is the same open
+/// file.
+fn file_of(fd: BorrowedFd<'_>) -> Option<(u64, u64)> {
+    fstat(fd).ok().map(|status| (status.st_dev, status.st_ino))
 }

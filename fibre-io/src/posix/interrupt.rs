@@ -1,10 +1,10 @@
 //! Ending a system call of another thread: by a signal that the program does not use.
 //!
 //! A fibre that waits for what has no descriptor (messages of System V, any child process, a
-//! semaphore between processes) waits by a thread ([`crate::worker`]). When the fibre is cancelled,
-//! that thread's call has to end, and only a signal ends it. The signal is the last real-time one
-//! whose disposition is the default. It gets a handler that does nothing, so that the call fails
-//! with `EINTR`, and a thread lets it in only while it makes such a call.
+//! semaphore between processes) waits by a thread ([`crate::posix::worker`]). When the fibre is
+//! cancelled, that thread's call has to end, and only a signal ends it. The signal is the last
+//! real-time one whose disposition is the default. It gets a handler that does nothing, so that the
+//! call fails with `EINTR`, and a thread lets it in only while it makes such a call.
 //!
 //! The program may send itself that very signal, for a call of `sigwait` that waits for it. The
 //! handler tells those signals by their sender: it sends them to the process again, with the thread
@@ -13,7 +13,7 @@
 //! A signal that comes before the call has begun ends nothing, so the sender repeats it until the
 //! call has returned.
 
-use crate::signal_set::{bit, block, blocked};
+use crate::posix::signal_set::{bit, block, blocked};
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
