@@ -12,7 +12,7 @@
 //! A forked child, or a thread that is no fibre, makes its calls itself: [`is_own_thread`].
 //!
 //! The system may have no thread left. A fibre then looks again and again for one that other fibres
-//! have given back, and meanwhile tries what it can without a wait ([`take_or`]). It never blocks
+//! have given back, and meanwhile tries what it can without a wait (`take_or`). It never blocks
 //! its processor, as the fibres that could end the wait may run there.
 
 use crate::posix::interrupt::{interrupt, interruptible};
