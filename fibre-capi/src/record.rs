@@ -90,7 +90,7 @@ pub struct Record {
     next: Cell<*const Self>,
     /// What the fibre runs. Its own, as the next ones.
     pub start: Cell<fibre_start_t>,
-    /// With what.
+    /// The argument of `start`.
     pub argument: Cell<*mut c_void>,
     /// Where its first frame of this library is, which an escape goes back to; set while it runs.
     pub frame: Cell<*mut c_void>,

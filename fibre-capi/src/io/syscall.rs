@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, RawFd};
 /// A system call. What its arguments point to stays valid while the program's call lasts.
 #[derive(Debug, Clone, Copy)]
 pub struct Syscall {
-    /// Which one.
+    /// The number by which the kernel knows the call.
     number: c_long,
     /// What it takes.
     arguments: [usize; 6],
