@@ -73,7 +73,8 @@ enum Task {
     Package,
     /// Documentation with private items, warnings denied
     Doc,
-    /// Source rules that no compiler checks; --graph draws the folders of the crates
+    /// Source rules that no compiler checks; --graph draws the folders of the
+    /// crates, --figures counts what the libraries amount to
     Tidy(check::Options),
     /// Formatting, clippy, tidy and doc: what to run before a commit
     Check,

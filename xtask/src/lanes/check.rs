@@ -1,6 +1,7 @@
 //! `check`: what to run before a commit. Formatting, clippy, the source rules and the
 //! documentation; no test.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
@@ -32,10 +33,18 @@ pub(crate) struct Options {
     /// Draw the folders of each crate and their imports into docs/rooms before
     #[arg(long)]
     graph: bool,
+    /// Print size, unsafety and surface of the libraries instead, of this tree or of another one
+    #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = ".")]
+    figures: Option<PathBuf>,
 }
 
 /// The source rules, perhaps after a new drawing.
 pub(crate) fn tidy(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
+    if let Some(root) = &options.figures {
+        return steps.check("tidy: figures", || {
+            tidy::print_figures(root).map(|()| root.display().to_string())
+        });
+    }
     if options.graph {
         tidy::draw(workspace)?;
     }

@@ -18,6 +18,8 @@
 //! * [`faults`]: the files and tests that docs/FAULTS.md names exist, and each row has a test.
 //! * [`prose`]: sentences name their actor, and lines of documentation what they are about.
 //! * [`commits`]: the shape of commit subjects.
+//!
+//! [`figures`] is no rule: it counts what the libraries amount to.
 
 mod arrows;
 mod commits;
@@ -25,6 +27,7 @@ mod configuration;
 mod cycles;
 mod decisions;
 mod faults;
+mod figures;
 mod glossary;
 mod maps;
 mod mentions;
@@ -37,6 +40,7 @@ pub(crate) mod source;
 mod vocabulary;
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Result, bail};
 
@@ -122,6 +126,12 @@ pub(crate) fn draw(workspace: &Workspace) -> Result<()> {
         );
         fs::write(workspace.root().join(rooms.graph_path()), graph)?;
     }
+    Ok(())
+}
+
+/// Prints what the libraries of the checkout at this root amount to.
+pub(crate) fn print_figures(root: &Path) -> Result<()> {
+    print!("{}", figures::table(&source::read_all(root)?));
     Ok(())
 }
 
