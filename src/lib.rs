@@ -33,6 +33,25 @@
 //! can be called by fibres and by plain threads. A call blocks the fibre, or the
 //! thread if the caller is not a fibre.
 //!
+//! # Where to find what
+//!
+//! | to | use |
+//! |---|---|
+//! | start a fibre, and wait for its result | [`spawn`], [`JoinHandle`]; [`Builder`] for a name, a stack size, a cluster, a priority |
+//! | let fibres borrow from their parent | [`scope`] |
+//! | wait for time to pass | [`sleep`], [`sleep_until`], [`Interval`] |
+//! | lock, count, meet, tell, initialise once | [`sync`], after `std::sync` and more |
+//! | pass values on, choose one of several waits | [`channel`], [`select!`] |
+//! | connect, listen, send messages | [`net`] after `std::net`, [`os::unix::net`] |
+//! | read and write files, pipes, terminals, any descriptor | [`fs`], [`mod@io`] |
+//! | wait for signals, start programs | [`signal`], [`process`] |
+//! | end fibres from outside | [`CancelToken`], [`JoinHandle::cancel`], [`shield`] |
+//! | call code that blocks its kernel thread, or computes for long | [`blocking`], [`BlockingPool`], a [`Cluster`] of its own |
+//! | keep a value for each fibre | [`fibre_local!`], [`Key`] |
+//! | choose processors, CPUs, policies, limits | [`ClusterBuilder`], [`topology`]; `docs/CONFIGURATION.md` has the variables |
+//! | pause, grow and stop | [`Cluster::pause`], [`Cluster::add_processors`], [`Cluster::stop_within`] |
+//! | see what fibres wait for | [`waits`], [`sync::contention`], [`stack_statistics`] |
+//!
 //! # Thread-locals
 //!
 //! Once a fibre has started, it stays on its kernel thread, unless its cluster was built to
@@ -113,13 +132,56 @@ pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, sta
 pub use fibre_core::{Placement, Priority, StealOrder, Stealing, migrate_to, spawn_now};
 
 /// The machine: its CPUs, the caches they share, and the memory next to them.
+///
+/// ```
+/// use fibre::topology::{Pinning, Topology};
+///
+/// // Each processor on a CPU of its own.
+/// let cpus = Topology::of_machine().cpus().len();
+/// let cluster = fibre::Cluster::builder()
+///     .processors(cpus)
+///     .pin(Pinning::Each)
+///     .build()?;
+/// assert_eq!(cluster.spawn(|| 6 * 7).join().unwrap(), 42);
+/// cluster.stop();
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub mod topology {
     pub use fibre_core::{
         Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Pinning, Proximity, Topology,
     };
 }
 
-/// What fibres and threads wait on.
+/// What fibres and threads wait on. A call blocks the fibre, or the thread if no fibre calls.
+///
+/// | for | use |
+/// |---|---|
+/// | data that several fibres change | [`Mutex`](sync::Mutex); [`RwLock`](sync::RwLock) if most only read |
+/// | waiting until such data is as one wants | [`Condvar`](sync::Condvar) |
+/// | at most *n* at a time | [`Semaphore`](sync::Semaphore) |
+/// | "it has happened", for all who wait, now or later | [`Event`](sync::Event); for one of them [`AutoEvent`](sync::AutoEvent), [`Notify`](sync::Notify) |
+/// | the end of a changing number of jobs | [`WaitGroup`](sync::WaitGroup) |
+/// | rounds, in which all wait for all | [`Barrier`](sync::Barrier) |
+/// | a value that is made once | [`OnceLock`](sync::OnceLock), [`LazyLock`](sync::LazyLock), [`Once`](sync::Once) |
+/// | values that change hands | [`channel`](crate::channel) |
+///
+/// ```
+/// use fibre::sync::{Condvar, Mutex};
+///
+/// let ready = (Mutex::new(0), Condvar::new());
+/// fibre::scope(|scope| {
+///     for _ in 0..3 {
+///         scope.spawn(|| {
+///             *ready.0.lock() += 1;
+///             ready.1.notify_one();
+///         });
+///     }
+///     let mut count = ready.0.lock();
+///     while *count < 3 {
+///         ready.1.wait(&mut count);
+///     }
+/// });
+/// ```
 pub mod sync {
     pub use fibre_sync::raw;
     pub use fibre_sync::{
@@ -130,6 +192,14 @@ pub mod sync {
     };
 
     /// The kinds of lock that a mutex may have, over the whole barging spectrum.
+    ///
+    /// ```
+    /// use fibre::sync::{Mutex, lock::Baton};
+    ///
+    /// // Handed over in the order in which fibres came.
+    /// let fair = Mutex::<_, Baton>::with_lock(vec![1, 2, 3]);
+    /// fair.lock().push(4);
+    /// ```
     pub mod lock {
         pub use fibre_sync::lock::{
             Barging, Baton, DefaultLock, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning,
@@ -158,6 +228,18 @@ pub use fibre_io::fs;
 /// What `std::os` has: `fibre::os::unix::net` for `std::os::unix::net`.
 pub mod os {
     /// What `std::os::unix` has.
+    ///
+    /// ```
+    /// use std::io::{Read, Write};
+    ///
+    /// let (mut one, mut other) = fibre::os::unix::net::UnixStream::pair()?;
+    /// let fibre = fibre::spawn(move || other.write_all(b"to the sibling"));
+    /// let mut text = [0; 14];
+    /// one.read_exact(&mut text)?; // blocks the fibre, or the thread
+    /// assert_eq!(&text, b"to the sibling");
+    /// fibre.join().unwrap()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub mod unix {
         #[doc(inline)]
         pub use fibre_io::net::unix as net;
@@ -165,6 +247,21 @@ pub mod os {
 }
 
 /// Pipes, after `std::io`; and whatever else has a descriptor that can be waited for.
+///
+/// ```
+/// use std::io::{Read, Write};
+///
+/// let (mut reader, mut writer) = fibre::io::pipe()?;
+/// let fibre = fibre::spawn(move || -> std::io::Result<String> {
+///     let mut text = String::new();
+///     reader.read_to_string(&mut text)?; // blocks the fibre until the writer is dropped
+///     Ok(text)
+/// });
+/// writer.write_all(b"through the kernel")?;
+/// drop(writer);
+/// assert_eq!(fibre.join().unwrap()?, "through the kernel");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub mod io {
     pub use fibre_io::copy::{CopyFrom, CopyTo, Duplex, copy, copy_bidirectional, sendfile};
     pub use fibre_io::pipe::{PipeReader, PipeWriter, pipe};

@@ -10,6 +10,18 @@
 //! may take long (the last name of a huge file is gone, the file lies on a server), drop it in
 //! [`blocking`].
 //!
+//! ```
+//! let path = std::env::temp_dir().join(format!("fibre-fs-{}", std::process::id()));
+//! let read = fibre::spawn(move || -> std::io::Result<String> {
+//!     fibre::fs::write(&path, "a line\n")?; // blocks the fibre
+//!     let text = fibre::fs::read_to_string(&path);
+//!     fibre::fs::remove_file(&path)?;
+//!     text
+//! });
+//! assert_eq!(read.join().unwrap()?, "a line\n");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
 //! Files:
 //!
 //! * `file`: an open file;

@@ -22,6 +22,24 @@
 //! of a socket wakes one of its waiters, the one that has waited longest. A fibre that has been
 //! cancelled gets `ECANCELED` ([`is_cancelled_error`](fibre_core::is_cancelled_error)).
 //!
+//! ```
+//! use std::io::{Read, Write};
+//! use std::time::Duration;
+//!
+//! let listener = fibre::net::TcpListener::bind("127.0.0.1:0")?;
+//! let address = listener.local_addr()?;
+//! let server = fibre::spawn(move || -> std::io::Result<String> {
+//!     let (mut connection, _) = listener.accept()?; // blocks the fibre
+//!     connection.set_read_timeout(Some(Duration::from_secs(10)))?;
+//!     let mut text = String::new();
+//!     connection.read_to_string(&mut text)?;
+//!     Ok(text)
+//! });
+//! fibre::net::TcpStream::connect(address)?.write_all(b"hello")?;
+//! assert_eq!(server.join().unwrap()?, "hello");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
 //! Files:
 //!
 //! * `tcp_listener`: a TCP socket that accepts connections;
