@@ -1,7 +1,7 @@
 //! A cluster that is stopped within limits leaves fibres behind. What these have lent of their
 //! kernel thread's values is borrowed for ever, so that thread must not end.
 
-use crate::witness::{Witness, lend};
+use super::witness::{Witness, lend};
 use fibre::{BlockingPool, Cluster};
 use std::fs;
 use std::io::{Read, Write};

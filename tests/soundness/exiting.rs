@@ -1,7 +1,7 @@
 //! `exit` in a fibre ends the process, and not the thread-local values of its kernel thread: other
 //! fibres of that thread use them, or have lent them.
 
-use crate::witness::lend;
+use super::witness::lend;
 use fibre::Cluster;
 use fibre::sync::Mutex;
 use std::cell::RefCell;

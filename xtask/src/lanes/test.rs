@@ -1,10 +1,11 @@
 //! `test`: the tests in every build that matters.
 //!
-//! Debug first, with everything in the workspace. Then the behaviour suite in release, and those
-//! parts of it in which fibres wait and move also with fat link-time optimisation, where the
-//! compiler keeps thread-local addresses over calls and debug builds hide it. The latter are built
-//! as two programs, `tests/together/`, and run one by one. `tests/migration.rs`, part of all three,
-//! is where every wake lands on another processor.
+//! Debug first, with everything in the workspace. Then the behaviour suites in release, and those
+//! of them in which fibres wait and move also with fat link-time optimisation, where the compiler
+//! keeps thread-local addresses over calls and debug builds hide it. An optimised program takes
+//! longer to build than to run, and a good part of it is the same in all. So most suites are built
+//! together, as the programs of `tests/together/`, and run one by one, each in a process of its
+//! own. `tests/migration.rs`, part of all three, is where every wake lands on another processor.
 
 use anyhow::Result;
 use clap::Args;
@@ -13,11 +14,9 @@ use std::process::Command;
 use crate::steps::Steps;
 use crate::workspace::cargo;
 
-/// The suites that are also tested with link-time optimisation: those in which fibres wait, and may
-/// go on elsewhere. Of locks and channels it is `sync_stress`, which has them all, and of I/O a
-/// part. They are the modules `suite_…` of these programs, of which each keeps one CPU busy for as
-/// long as it is built.
-const OPTIMISED: [(&str, &[&str]); 2] = [
+/// Suites that are built together, as the modules `suite_…` of a program. Each program keeps one
+/// CPU busy for as long as it is linked.
+const TOGETHER: [(&str, &[&str]); 3] = [
     (
         "running",
         &[
@@ -34,6 +33,44 @@ const OPTIMISED: [(&str, &[&str]); 2] = [
         "waiting",
         &["cancel", "io", "lifecycle", "sync_stress", "time"],
     ),
+    (
+        "bounds",
+        &[
+            "emfile",
+            "environment",
+            "exhaustion",
+            "extremes",
+            "fork",
+            "lints",
+            "memory",
+            "million",
+            "naming",
+            "overflow",
+            "platform",
+            "shutdown",
+            "soundness",
+            "spares",
+            "threads",
+            "topology",
+        ],
+    ),
+];
+
+/// The programs that are also tested with link-time optimisation: those in which fibres wait, and
+/// may go on elsewhere. Of locks and channels they have `sync_stress`, which uses them all, and of
+/// I/O a part.
+const OPTIMISED: [&str; 2] = ["running", "waiting"];
+
+/// Suites that are programs of their own in release, too: their allocator, their symbols or their
+/// number of processes is part of what they test, or they are as large as a program.
+const ALONE: [&str; 7] = [
+    "allocation",
+    "exit",
+    "faults",
+    "io",
+    "panic_hook",
+    "sync",
+    "webserver",
 ];
 
 /// How much to test.
@@ -72,10 +109,7 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         steps.note("--quick: release and lto were not run");
         return Ok(());
     }
-    tests(
-        "test: behaviour, release",
-        cargo(["test", "--release", "--package", "fibre-rt"]),
-    )?;
+    behaviour(steps, options)?;
     optimised(steps, options)?;
     steps.run(
         "test: examples build, release",
@@ -83,39 +117,82 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     )
 }
 
-/// Runs the suites with link-time optimisation, each in a process of its own: some count what is
-/// open or alive in all of it.
-fn optimised(steps: &mut Steps, options: &Options) -> Result<()> {
-    let mut build = cargo([
-        "test",
-        "--profile",
-        "lto",
-        "--package",
-        "fibre-rt",
-        "--no-run",
-    ]);
-    for (program, _) in OPTIMISED {
-        build.args(["--test", &format!("together-{program}")]);
+/// Runs all suites in release.
+fn behaviour(steps: &mut Steps, options: &Options) -> Result<()> {
+    let suites = || cargo(["test", "--release", "--package", "fibre-rt"]);
+    let mut alone = suites();
+    for suite in ALONE {
+        alone.args(["--test", suite]);
     }
+    // All of them in one go, as cargo then builds them side by side.
+    let mut build = suites();
+    build.args(alone.get_args().skip(suites().get_args().len()));
+    for (program, _) in TOGETHER {
+        build.args(["--test", &name_of(program)]);
+    }
+    build.arg("--no-run");
+    steps.run("test: release, build", build)?;
+    for (program, suites_of_it) in TOGETHER {
+        // The whole suite of I/O is a program of its own.
+        let suites_of_it = suites_of_it.iter().filter(|suite| !ALONE.contains(suite));
+        one_by_one(steps, options, "release", program, suites_of_it, suites)?;
+    }
+    let some_must_run = options.some_must_run();
+    let alone = options.complete(alone);
+    steps.run_tests("test: release, suites by themselves", alone, some_must_run)?;
+    let mut doc = suites();
+    doc.arg("--doc");
+    let doc = options.complete(doc);
+    steps.run_tests("test: release, examples in documents", doc, some_must_run)
+}
+
+/// Runs the suites with link-time optimisation.
+fn optimised(steps: &mut Steps, options: &Options) -> Result<()> {
+    let suites = || cargo(["test", "--profile", "lto", "--package", "fibre-rt"]);
+    let mut build = suites();
+    for program in OPTIMISED {
+        build.args(["--test", &name_of(program)]);
+    }
+    build.arg("--no-run");
     steps.run("test: lto, build", build)?;
-    for (program, suites) in OPTIMISED {
-        let command = || {
-            let mut command = cargo(["test", "--profile", "lto", "--package", "fibre-rt"]);
-            command.args(["--test", &format!("together-{program}")]);
-            command
-        };
-        if !options.some_must_run() {
-            let title = format!("test: lto, {program}");
-            steps.run_tests(&title, options.complete(command()), false)?;
-            continue;
-        }
-        for suite in suites {
-            let mut command = command();
-            command.args(["--", &format!("suite_{suite}::")]);
-            steps.run_tests(&format!("test: lto, {suite}"), command, true)?;
+    for (program, suites_of_it) in TOGETHER {
+        if OPTIMISED.contains(&program) {
+            one_by_one(steps, options, "lto", program, suites_of_it, suites)?;
         }
     }
     Ok(())
+}
+
+/// Runs the suites of a program, each in a process of its own: some count what is open or alive in
+/// all of it.
+fn one_by_one<'a>(
+    steps: &mut Steps,
+    options: &Options,
+    build: &str,
+    program: &str,
+    suites: impl IntoIterator<Item = &'a &'a str>,
+    command: impl Fn() -> Command,
+) -> Result<()> {
+    let command = || {
+        let mut command = command();
+        command.args(["--test", &name_of(program)]);
+        command
+    };
+    if !options.some_must_run() {
+        let title = format!("test: {build}, {program}");
+        return steps.run_tests(&title, options.complete(command()), false);
+    }
+    for suite in suites {
+        let mut command = command();
+        command.args(["--", &format!("suite_{suite}::")]);
+        steps.run_tests(&format!("test: {build}, {suite}"), command, true)?;
+    }
+    Ok(())
+}
+
+/// The test target of a program.
+fn name_of(program: &str) -> String {
+    format!("together-{program}")
 }
 
 /// Runs the tests of the optional reader of the topology, which needs the library hwloc.
@@ -132,7 +209,7 @@ mod tests {
     #[test]
     fn what_is_built_together_is_run() {
         let root = crate::workspace::Workspace::find().unwrap();
-        for (program, suites) in OPTIMISED {
+        for (program, suites) in TOGETHER {
             let source = root.root().join(format!("tests/together/{program}.rs"));
             let text = std::fs::read_to_string(source).unwrap();
             let modules = text
@@ -140,5 +217,22 @@ mod tests {
                 .filter_map(|line| line.strip_prefix("mod suite_")?.strip_suffix(';'));
             assert!(modules.eq(suites.iter().copied()), "{program}");
         }
+    }
+
+    #[test]
+    fn every_suite_is_run_in_release() {
+        let root = crate::workspace::Workspace::find().unwrap();
+        let folder = std::fs::read_dir(root.root().join("tests")).unwrap();
+        let mut suites: Vec<String> = folder
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some() || path.join("main.rs").exists())
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        suites.sort();
+        let together = TOGETHER.iter().flat_map(|(_, suites)| *suites);
+        let mut run: Vec<&str> = together.chain(&ALONE).copied().collect();
+        run.sort_unstable();
+        run.dedup();
+        assert_eq!(suites, run);
     }
 }
