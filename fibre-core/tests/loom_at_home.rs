@@ -8,7 +8,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::internal::queue::{BasicQueue, Link, Popped, QueueKind};
+use fibre_core::internal::queue::{BasicQueue, Link, Popped, QueueKind, Runnable};
 use fibre_core::internal::waiter::{Outcome, Waiter, Wakeable};
 use fibre_core::model::{Watched, check, finds_bug};
 use fibre_core::sync::{EndOfFrame, Futex, Mutex};
@@ -42,7 +42,7 @@ impl Wakeable for Fibre {
 
     unsafe fn resume_at_home(this: NonNull<Self>) {
         // SAFETY: models keep the fibre alive; it is in no queue.
-        let _ = unsafe { this.as_ref().home.push(this.cast()) };
+        let _ = unsafe { this.as_ref().home.push(Runnable::new(this.cast())) };
     }
 }
 

@@ -5,7 +5,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::internal::queue::{Level, Link, LogicalQueue, Popped, Pushed, QueueKind};
+use fibre_core::internal::queue::{Level, Link, LogicalQueue, Popped, Pushed, QueueKind, Runnable};
 use fibre_core::internal::set::IdleSet;
 use fibre_core::internal::shared_queues::SharedQueues;
 use fibre_core::model::{self, finds_bug, finds_planted};
@@ -32,13 +32,19 @@ enum Planted {
 }
 
 /// A node that lives until the end of the process.
-fn node() -> NonNull<Link> {
-    NonNull::from(Box::leak(Box::new(Link::new())))
+fn node() -> Runnable {
+    of(Link::new())
 }
 
 /// Such a node of high priority.
-fn urgent() -> NonNull<Link> {
-    NonNull::from(Box::leak(Box::new(Link::with(Level::High, false))))
+fn urgent() -> Runnable {
+    of(Link::with(Level::High, false))
+}
+
+/// The runnable of a link that stays.
+fn of(link: Link) -> Runnable {
+    // SAFETY: a new link, which is never freed.
+    unsafe { Runnable::new(NonNull::from(Box::leak(Box::new(link)))) }
 }
 
 /// Steps 1 to 3 of `rest`; says whether the processor may sleep.
@@ -93,8 +99,7 @@ fn place_and(domain: &Domain, keep_awake: impl Fn()) {
         }
         keep_awake();
     }
-    // SAFETY: a new node.
-    let _ = unsafe { domain.queues[1].push(node()) };
+    let _ = domain.queues[1].push(node());
     if domain.commons.idle.claim(0).is_some() {
         domain.commons.sleeper(0).unpark();
     }
@@ -102,8 +107,7 @@ fn place_and(domain: &Domain, keep_awake: impl Fn()) {
 
 /// A foreign waker pushes into the sleeper's own queue.
 fn wake(domain: &Domain) {
-    // SAFETY: a new node.
-    if unsafe { domain.queues[0].push(node()) } == Pushed::WakeConsumer {
+    if domain.queues[0].push(node()) == Pushed::WakeConsumer {
         domain.commons.sleeper(0).unpark();
     }
 }
@@ -111,8 +115,7 @@ fn wake(domain: &Domain) {
 /// A foreign waker pushes an urgent fibre there, the first of its kind, and another fibre.
 fn wake_urgently(domain: &Domain) {
     for _ in 0..2 {
-        // SAFETY: a new node.
-        if unsafe { domain.queues[0].push(urgent()) } == Pushed::WakeConsumer {
+        if domain.queues[0].push(urgent()) == Pushed::WakeConsumer {
             domain.commons.sleeper(0).unpark();
         }
     }
@@ -120,14 +123,12 @@ fn wake_urgently(domain: &Domain) {
 
 /// `Domain::place` by processor 1, of a fibre that any processor may run.
 fn stage(domain: &Domain) {
-    // SAFETY: a new node.
-    unsafe { domain.commons.stage(node()) };
+    domain.commons.stage(node());
 }
 
 /// `Domain::place` by processor 1, of a fibre of the background.
 fn push_background(domain: &Domain) {
-    // SAFETY: a new node.
-    unsafe { domain.commons.push_background(node()) };
+    domain.commons.push_background(node());
 }
 
 /// A domain, and a thread that gives work in it.

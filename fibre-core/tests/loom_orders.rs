@@ -8,7 +8,7 @@
 
 use fibre_core::internal::control::{Control, ProcessorPhase};
 use fibre_core::internal::parker::Parker;
-use fibre_core::internal::queue::{Link, Popped, Pushed, QueueKind, StealQueue};
+use fibre_core::internal::queue::{Link, Popped, Pushed, QueueKind, Runnable, StealQueue};
 use fibre_core::internal::waiter::{Outcome, ThreadParker, Waiter, Wakeable};
 use fibre_core::model::{check, finds_bug};
 use fibre_core::sync::EndOfFrame;
@@ -66,8 +66,9 @@ impl World {
     /// A fibre is made ready by a foreign thread.
     fn push(&self) {
         let node = NonNull::from(Box::leak(Box::new(Link::new())));
-        // SAFETY: a new node.
-        if unsafe { self.queue.push(node) } == Pushed::WakeConsumer {
+        // SAFETY: a new node, which is never freed.
+        let runnable = unsafe { Runnable::new(node) };
+        if self.queue.push(runnable) == Pushed::WakeConsumer {
             self.parker.unpark(|| None);
         }
     }

@@ -247,12 +247,13 @@ unsafe fn launch(
     }
     let fibre: FibreRef = task.cast();
     // SAFETY: the fibre is new, and ends only once it has been placed; the second reference is
-    // the handle's.
-    unsafe {
+    // the handle's. Nobody else has the runnable.
+    let runnable = unsafe {
         ControlBlock::join_group(fibre);
         receive(EmbeddedFibre(fibre));
-    }
-    place.put(fibre);
+        ControlBlock::runnable(fibre)
+    };
+    place.put(runnable);
     Ok(())
 }
 

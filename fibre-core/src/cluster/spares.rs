@@ -21,8 +21,7 @@
 
 use super::crew::Crew;
 use crate::config::policy::StealOrder;
-use crate::fibre::ControlBlock;
-use crate::queue::Link;
+use crate::queue::{Link, Runnable};
 use crate::scheduler::domain::Domain;
 use crate::sync::{AtomicPtr, HeavyBarrier, Ordering};
 use crate::sys::stderr;
@@ -32,7 +31,7 @@ use rustix::io::Errno;
 use std::ffi::CStr;
 use std::io::Write;
 use std::ops::Range;
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
@@ -266,7 +265,7 @@ fn help(domain: &Domain, index: usize, barrier: HeavyBarrier, now: Instant) {
                 .of(index)
                 .and_then(|running| queue.rescue(running, barrier));
             if let Some(rescuer) = rescuer {
-                rescuer.give_away(|node| may_go(domain, node));
+                rescuer.give_away(|fibre| may_go(domain, fibre));
             }
         });
     }
@@ -277,15 +276,8 @@ fn help(domain: &Domain, index: usize, barrier: HeavyBarrier, now: Instant) {
 }
 
 /// Whether a fibre that has been taken out of the queues of a stuck processor may run elsewhere.
-fn may_go(domain: &Domain, node: NonNull<Link>) -> bool {
-    // SAFETY: ready queues hold fibres only; the caller has taken it out, so it is the caller's,
-    // with its context.
-    unsafe {
-        let fibre = ControlBlock::from_node(node);
-        let block = fibre.as_ref();
-        let started = (*block.context.get()).is_some();
-        block.link().may_move() && (domain.settings.moves_started || !started)
-    }
+fn may_go(domain: &Domain, fibre: &Runnable) -> bool {
+    fibre.link().may_move() && (domain.settings.moves_started || !fibre.has_started())
 }
 
 /// Whether a fibre is ready that any processor may run.

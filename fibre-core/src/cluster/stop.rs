@@ -3,8 +3,9 @@
 use super::handle::Cluster;
 use super::monitor;
 use super::running::Running;
-use crate::fibre::{ControlBlock, FibreRef};
+use crate::fibre::ControlBlock;
 use crate::park::sleep;
+use crate::queue::Runnable;
 use crate::scheduler::control::ProcessorPhase;
 use crate::scheduler::domain::LeftFibre;
 use crate::sys::fork;
@@ -264,13 +265,12 @@ impl Running {
         // SAFETY: these processors have ended, as the orders have said.
         let found = gone.flat_map(|index| unsafe { domain.take_unstarted(index) });
         let found: Vec<_> = found.collect();
-        // SAFETY: alive for ever, as no processor will run it and give up its reference.
-        let describe = |fibre: &FibreRef| LeftFibre::new(unsafe { fibre.as_ref() }, false);
+        let describe = |fibre: &Runnable| LeftFibre::new(fibre.block(), false);
         told.extend(found.iter().map(describe));
         drop(told);
         for fibre in found {
-            // SAFETY: as above; it never runs.
-            unsafe { (fibre.as_ref().body().abandon)(fibre) };
+            // SAFETY: it never runs.
+            unsafe { (fibre.block().body().abandon)(fibre.fibre()) };
         }
     }
 }

@@ -78,7 +78,8 @@ impl Seat {
         // SAFETY: the layout is not empty.
         let memory = NonNull::new(unsafe { alloc(Layout::new::<Processor>()) });
         let memory = memory.ok_or(io::ErrorKind::OutOfMemory)?.cast();
-        let processor = Processor::new(Arc::clone(domain), index, epoch);
+        // SAFETY: each index has one thread, which is this one.
+        let processor = unsafe { Processor::new(Arc::clone(domain), index, epoch) };
         // SAFETY: fresh memory of a box's layout, which is written before the box exists.
         let processor = unsafe {
             memory.write(processor);

@@ -19,7 +19,7 @@ use crate::fibre::cancel_batch::Cancellable;
 use crate::fibre::cancel_group::CancelGroup;
 use crate::fibre::local_table::Locals;
 use crate::fibre::{Cancel, Hook, RunState, WaitSlot, Wake};
-use crate::queue::{Level, Link};
+use crate::queue::{Level, Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::stack::class_of;
 use crate::stack::context::{Context, Suspender};
@@ -88,7 +88,7 @@ pub struct ControlBlock {
     home: AtomicPtr<ReadyQueue>,
     /// Its stack and the computation on it; `None` before the first run and after
     /// the last.
-    pub context: UnsafeCell<Option<Context>>,
+    context: UnsafeCell<Option<Context>>,
     /// Its stack if it got one when it was spawned; later, what it waits for.
     pub errand: WaitSlot,
     /// The way off its stack, once on it.
@@ -286,20 +286,16 @@ impl ControlBlock {
         &self.link
     }
 
-    /// The queue node that this fibre is.
-    #[inline]
-    pub fn node(this: FibreRef) -> NonNull<Link> {
-        this.cast()
-    }
-
-    /// The fibre that this queue node is.
+    /// The fibre as what may be run.
     ///
     /// # Safety
     ///
-    /// `node` came from [`node`](Self::node).
+    /// The invariants of [`Runnable`](crate::queue::Runnable) hold for it: the caller is the one to
+    /// queue the fibre, or to run it.
     #[inline]
-    pub unsafe fn from_node(node: NonNull<Link>) -> FibreRef {
-        node.cast()
+    pub unsafe fn runnable(this: FibreRef) -> Runnable {
+        // SAFETY: the caller's promise; the block begins with its link (invariant 3).
+        unsafe { Runnable::new(this.cast()) }
     }
 
     /// The queue that the fibre goes to when woken; null before its first run.
@@ -425,10 +421,9 @@ impl ControlBlock {
     /// The caller is the one to queue the fibre.
     #[inline]
     unsafe fn enqueue(this: FibreRef) {
-        // SAFETY: only the caller can let the fibre go on, so its block and its home are alive.
-        unsafe {
-            ReadyQueue::push_woken(this.as_ref().home(), Self::node(this));
-        }
+        // SAFETY: only the caller can let the fibre go on, so its block and its home are alive, and
+        // it has left its stack.
+        unsafe { ReadyQueue::push_woken(this.as_ref().home(), Self::runnable(this)) };
     }
 
     /// Puts a fibre that waits at home, and has just been woken, into its home's ready queue, where
@@ -439,10 +434,9 @@ impl ControlBlock {
     /// The caller is the one to queue the fibre.
     #[inline]
     unsafe fn enqueue_at_home(this: FibreRef) {
-        // SAFETY: as in `enqueue`.
-        unsafe {
-            ReadyQueue::push_woken_at_home(this.as_ref().home(), Self::node(this));
-        }
+        // SAFETY: only the caller can let the fibre go on, so its block and its home are alive; and
+        // home is where it goes (invariant 4).
+        unsafe { ReadyQueue::push_woken_at_home(this.as_ref().home(), Self::runnable(this)) };
     }
 
     /// Lets a fibre that waits at home go on, before the others there.
@@ -451,8 +445,8 @@ impl ControlBlock {
     ///
     /// The caller has won its waiter, and does not resume it.
     pub unsafe fn wake_next(this: FibreRef) {
-        // SAFETY: as in `enqueue`.
-        unsafe { ReadyQueue::push_woken_first(this.as_ref().home(), Self::node(this)) };
+        // SAFETY: as in `enqueue_at_home`.
+        unsafe { ReadyQueue::push_woken_first(this.as_ref().home(), Self::runnable(this)) };
     }
 
     /// Gives up one reference, and the allocation with the last one.
@@ -471,6 +465,39 @@ impl ControlBlock {
             // SAFETY: nobody else has a reference.
             unsafe { (body.free)(this) };
         }
+    }
+}
+
+/// What a fibre that is ready gives access to.
+impl Runnable {
+    /// The fibre's address.
+    #[inline]
+    #[must_use]
+    pub fn fibre(&self) -> FibreRef {
+        self.node().cast()
+    }
+
+    /// The fibre's control block.
+    #[inline]
+    #[must_use]
+    pub fn block(&self) -> &ControlBlock {
+        // SAFETY: a block (invariant 3) that is alive (invariant 2).
+        unsafe { self.fibre().as_ref() }
+    }
+
+    /// The fibre's stack and the computation on it.
+    #[inline]
+    pub fn context(&mut self) -> &mut Option<Context> {
+        // SAFETY: the only way to the context of a fibre that is not on its stack (invariant 4), and
+        // there is one runnable (invariant 1).
+        unsafe { &mut *self.block().context.get() }
+    }
+
+    /// Whether the fibre has begun to run, and not ended.
+    #[must_use]
+    pub fn has_started(&self) -> bool {
+        // SAFETY: as in `context`.
+        unsafe { (*self.block().context.get()).is_some() }
     }
 }
 

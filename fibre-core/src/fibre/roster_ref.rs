@@ -60,9 +60,7 @@ impl RosterRef {
     pub unsafe fn look<R>(&self, look: impl FnOnce(FibreRef) -> R) -> Option<R> {
         // SAFETY: passed on.
         let (glances, running) = unsafe { (self.glances.as_ref(), self.running.as_ref()) };
-        glances.look(running, |node| {
-            // SAFETY: what runs is a fibre.
-            look(unsafe { ControlBlock::from_node(node) })
-        })
+        // What runs is a fibre, whose block begins with the node.
+        glances.look(running, |node| look(node.cast()))
     }
 }

@@ -14,10 +14,9 @@
 use crate::idle::parker::{Driver, Parker};
 use crate::idle::set::IdleSet;
 use crate::idle::watchers::Watch;
-use crate::queue::{Link, LogicalQueue, Popped, QueueKind};
+use crate::queue::{LogicalQueue, Popped, QueueKind, Runnable};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
-use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -84,25 +83,17 @@ impl SharedQueues {
 
     /// Queues a fibre that any processor may take, and wakes an idle one for it. Any thread
     /// that keeps `self` alive.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue and is the caller's to queue.
-    pub unsafe fn stage(&self, node: NonNull<Link>) {
-        // SAFETY: passed on. No processor sleeps in this queue.
-        let _ = unsafe { self.staging.push(node) };
+    pub fn stage(&self, runnable: Runnable) {
+        // No processor sleeps in this queue.
+        let _ = self.staging.push(runnable);
         self.wake_next();
     }
 
     /// Queues a fibre that runs only if no other fibre is found, and wakes an idle processor for
-    /// it.
-    ///
-    /// # Safety
-    ///
-    /// As for [`stage`](Self::stage).
-    pub unsafe fn push_background(&self, node: NonNull<Link>) {
-        // SAFETY: passed on. No processor sleeps in this queue.
-        let _ = unsafe { self.background.push(node) };
+    /// it. Any thread that keeps `self` alive.
+    pub fn push_background(&self, runnable: Runnable) {
+        // No processor sleeps in this queue.
+        let _ = self.background.push(runnable);
         self.wake_next();
     }
 
@@ -208,7 +199,9 @@ impl std::fmt::Debug for Sleeper {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use crate::queue::Link;
     use crate::sync::AtomicU32;
+    use std::ptr::NonNull;
     use std::sync::Mutex;
     use std::thread;
 
@@ -260,11 +253,13 @@ mod tests {
         let enter = || (0..3).for_each(|processor| commons.idle.enter(processor));
         enter();
         let links = [(); 4].map(|()| Link::new());
+        // SAFETY: the links outlive the queues, and each is queued once.
+        let of = |index: usize| unsafe { Runnable::new(NonNull::from(&links[index])) };
+        let node = |popped: Popped| popped.map(|runnable| runnable.node());
         assert!(commons.has_none_staged() && !commons.has_work());
         for turn in [0, 1, 2, 0] {
             enter();
-            // SAFETY: the links outlive the queues, and hang nowhere else.
-            unsafe { commons.stage(NonNull::from(&links[turn])) };
+            commons.stage(of(turn));
             assert!(!commons.has_none_staged() && commons.has_work());
             sleep(commons.sleeper(turn));
             assert_eq!(
@@ -273,17 +268,16 @@ mod tests {
                 "turn {turn}"
             );
             assert_eq!(
-                commons.pop_staged(),
+                node(commons.pop_staged()),
                 Popped::Node(NonNull::from(&links[turn]))
             );
         }
         enter();
-        // SAFETY: the same.
-        unsafe { commons.push_background(NonNull::from(&links[3])) };
+        commons.push_background(of(3));
         assert!(commons.has_none_staged() && commons.has_work());
         sleep(commons.sleeper(1));
         assert_eq!(
-            commons.pop_background(),
+            node(commons.pop_background()),
             Popped::Node(NonNull::from(&links[3]))
         );
         commons.wake_one(2);

@@ -19,6 +19,7 @@ use crate::fibre::{ControlBlock, FibreRef};
 use crate::frames::initialisers;
 use crate::frames::panic_hook;
 use crate::processor::{Processor, Reason, running};
+use crate::queue::Runnable;
 use crate::ready::ReadyQueue;
 use crate::stack::context::Action;
 use crate::sys::current;
@@ -419,13 +420,12 @@ pub fn yield_now() {
 
 /// Leaves the stack of the calling fibre, which runs on `processor`, to `successor`, which is new.
 /// If the caller unwinds, or runs the panic hook, the successor is queued instead.
-pub fn make_way(processor: &Processor, successor: FibreRef) {
+pub fn make_way(processor: &Processor, successor: Runnable) {
     let Some(fibre) = processor.running() else {
         unreachable!("only a fibre can make way")
     };
     if current::panicking() {
-        // SAFETY: the fibre is new, and this thread is the processor.
-        return unsafe { processor.place(successor) };
+        return processor.place(successor);
     }
     let action = processor.change_places(successor);
     // SAFETY: the running fibre's own block.
@@ -545,6 +545,8 @@ pub fn switch_to(resume: Resume) {
     match resume.successor(|successor| here.is_home_of(successor)) {
         Err(resume) => resume.resume(),
         Ok(successor) => {
+            // SAFETY: its claim is ours, and its home is here, where it runs once we have left.
+            let successor = unsafe { ControlBlock::runnable(successor) };
             let action = here.change_places(successor);
             // SAFETY: the running fibre's own block.
             suspend_untied(unsafe { fibre.as_ref() }, action);

@@ -7,6 +7,7 @@
 use super::{Processor, Remains};
 use crate::fibre::cancel_batch::Cancelling;
 use crate::fibre::{ControlBlock, Roster, RosterRef};
+use crate::queue::Runnable;
 use crate::scheduler::domain::LeftFibre;
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,7 +35,7 @@ impl Processor {
         let worked = tally.works_since().is_some();
         tally.set_resting();
         while !orders.may_move(self.index) && !orders.are_to_abandon() {
-            self.ready.stand();
+            self.own().stand();
         }
         let now = Instant::now();
         self.last_service.set(now);
@@ -97,7 +98,8 @@ impl Processor {
     pub(super) fn leave_fibres(&self) -> Remains {
         // SAFETY: this thread is the processor; it is about to end, and so are the others.
         let unstarted = unsafe { self.domain.take_unstarted(self.index) };
-        let mut left: Vec<_> = unstarted.into_iter().map(|it| (it, false)).collect();
+        let unstarted = unstarted.iter().map(Runnable::fibre);
+        let mut left: Vec<_> = unstarted.map(|fibre| (fibre, false)).collect();
         // Fibres that move are not ours to report; the stopper of the cluster does.
         if self.domain.roster.is_none() {
             self.roster.for_each(|hook| {

@@ -2,66 +2,68 @@
 
 use super::{Processor, ProcessorLocal};
 use crate::fibre::{ControlBlock, FibreRef, Left, Reserved, Roster};
-use crate::stack::context::{Action, Context, Suspender};
+use crate::queue::Runnable;
+use crate::stack::context::{Action, Context, Entry, Suspender};
 use crate::stack::{MIN_STACK_SIZE, Stack, StackError, class_of};
 use crate::sync::{Ordering, light_barrier};
 use std::ptr;
+use std::sync::Arc;
 use std::time::Duration;
 
 impl Processor {
-    /// Resumes a fibre that this processor has taken from a queue.
+    /// Runs a fibre until it leaves its stack, and does what the fibre asked for then.
+    ///
+    /// The runnable is this function's while the fibre runs. A fibre that leaves its stack to wait
+    /// has handed it to its waker; what is left of it here is forgotten.
     #[inline(always)]
-    pub(super) fn execute(&self, fibre: FibreRef) {
-        // SAFETY: the processor took it from a queue, hence owns it, and the runtime's reference
-        // keeps it alive.
-        let block = unsafe { fibre.as_ref() };
-        // SAFETY: the owner has the context to itself.
-        let context = unsafe { &mut *block.context.get() };
-        if context.is_none()
-            && let Err(error) = self.bind(fibre, context)
-            && !self.bind_otherwise(fibre, context, error)
-        {
-            return;
-        }
-        let Some(context) = context else { return };
+    pub(super) fn execute(&self, mut fibre: Runnable) {
         if self.adopts {
-            block.set_home(std::sync::Arc::as_ptr(self.ready()));
+            fibre.block().set_home(Arc::as_ptr(&self.ready));
         }
+        if fibre.context().is_none()
+            && let Err(error) = self.bind(&mut fibre)
+        {
+            match self.bind_otherwise(fibre, error) {
+                Some(bound) => fibre = bound,
+                None => return,
+            }
+        }
+        let queue_it = match self.switch_to(&mut fibre) {
+            Action::Yield => true,
+            // Its waker queues it, here and nowhere else.
+            Action::ParkAtHome => false,
+            Action::Park => fibre.block().state.left() == Left::WokenEarly,
+            rarer => return self.act_rarely(fibre, rarer),
+        };
+        if queue_it {
+            let home = |fibre: &Runnable| fibre.block().home();
+            // SAFETY: its home is alive as long as it is; this thread has left its stack.
+            unsafe { self.own().push_again(fibre, home) };
+        }
+    }
+
+    /// Switches to the fibre's stack; returns what the fibre asks for when it has left that.
+    #[inline(always)]
+    fn switch_to(&self, fibre: &mut Runnable) -> Action {
+        let node = fibre.node().as_ptr();
+        let Some(context) = fibre.context() else {
+            unreachable!("a fibre without a stack")
+        };
         // Others may look from here on, see `OwnerGate`.
-        let node = ControlBlock::node(fibre).as_ptr();
         self.running.store(node, Ordering::Release);
         self.slice.restart();
         let action = context.resume(ptr::from_ref(self).cast());
         self.running.store(ptr::null_mut(), Ordering::Relaxed);
         light_barrier();
-        self.act(fibre, action);
+        action
     }
 
-    /// Does what the fibre asked for when it left its stack.
-    #[inline(always)]
-    fn act(&self, fibre: FibreRef, action: Action) {
-        // SAFETY: as in `execute`; a parked fibre is not touched after `left`.
-        let block = unsafe { fibre.as_ref() };
-        let queue_it = match action {
-            Action::Yield => true,
-            // Its waker queues it, here and nowhere else.
-            Action::ParkAtHome => false,
-            Action::Park => block.state.left() == Left::WokenEarly,
-            rarer => return self.act_rarely(fibre, rarer),
-        };
-        if queue_it {
-            let node = ControlBlock::node(fibre);
-            // SAFETY: it ran here, hence is in no queue, and is still ours.
-            unsafe { self.ready().push_again(node, || block.home()) };
-        }
-    }
-
-    /// The part of [`act`](Self::act) for everything but yields and waits.
+    /// The part of [`execute`](Self::execute) that follows everything but yields and waits.
     #[inline(never)]
-    fn act_rarely(&self, fibre: FibreRef, action: Action) {
+    fn act_rarely(&self, fibre: Runnable, action: Action) {
         match action {
             Action::Exit => self.bury(fibre),
-            Action::MakeWay => self.put_next(fibre),
+            Action::MakeWay => self.own().push_next(fibre),
             Action::Migrate => self.send_off(fibre),
             Action::Hold => self.hold(fibre),
             Action::Yield | Action::Park | Action::ParkAtHome => unreachable!("done by the caller"),
@@ -95,31 +97,29 @@ impl Processor {
     /// Queues a fibre in the cluster to which it moves, which has counted it already. That cluster
     /// may have been told since to cancel its fibres, or to leave them.
     #[cold]
-    fn send_off(&self, fibre: FibreRef) {
+    fn send_off(&self, fibre: Runnable) {
         let Some((destination, stays_counted)) = self.destination.take() else {
             unreachable!("a fibre left for nowhere")
         };
-        self.delist(fibre);
-        // SAFETY: it ran here, hence is in no queue, and is still ours; it has just been taken
-        // out of the roster here.
-        unsafe {
-            let left_behind = destination.roster.as_ref().is_some_and(|shared| {
-                let roster = shared.lock();
-                roster.add(ControlBlock::hook(fibre));
-                if roster.is_left() {
-                    // Under the lock: the stopper of the cluster may look again, and a fibre is
-                    // reported once.
-                    (fibre.as_ref().body().abandon)(fibre);
-                }
-                roster.is_left()
-            });
-            if destination.orders.are_to_cancel() {
-                // The canceller of the roster may have come before: as in `bind`.
-                fibre.as_ref().state.cancel_later();
+        self.delist(&fibre);
+        let left_behind = destination.roster.as_ref().is_some_and(|shared| {
+            let roster = shared.lock();
+            // SAFETY: it has just been taken out of the roster here.
+            unsafe { roster.add(ControlBlock::hook(fibre.fibre())) };
+            if roster.is_left() {
+                // Under the lock: the stopper of the cluster may look again, and a fibre is
+                // reported once.
+                // SAFETY: it never runs again.
+                unsafe { (fibre.block().body().abandon)(fibre.fibre()) };
             }
-            if !left_behind {
-                destination.commons.stage(ControlBlock::node(fibre));
-            }
+            roster.is_left()
+        });
+        if destination.orders.are_to_cancel() {
+            // The canceller of the roster may have come before: as in `bind`.
+            fibre.block().state.cancel_later();
+        }
+        if !left_behind {
+            destination.commons.stage(fibre);
         }
         if !stays_counted {
             self.count_gone();
@@ -134,26 +134,18 @@ impl Processor {
         }
     }
 
-    /// Queues a fibre that has made way for another one.
-    #[inline(never)]
-    fn put_next(&self, fibre: FibreRef) {
-        // SAFETY: as in `act`.
-        unsafe { self.ready().push_next(ControlBlock::node(fibre)) };
-    }
-
     /// Gives a fibre its stack (it has none before its first run). The context is built in
     /// its place: moving it right after it was written costs more than writing it.
     #[inline(never)]
-    fn bind(&self, fibre: FibreRef, place: &mut Option<Context>) -> Result<(), StackError> {
-        // SAFETY: as in `execute`.
-        let block = unsafe { fibre.as_ref() };
+    fn bind(&self, fibre: &mut Runnable) -> Result<(), StackError> {
+        let block = fibre.block();
         if self.domain().orders.are_to_cancel() {
             // It runs and is in no wait: there is nothing to queue.
             block.state.cancel_later();
         }
         let default = self.domain().settings.stack_size;
         let class = block.attributes.stack_class(default);
-        // SAFETY: as in `execute`.
+        // SAFETY: it has not started, and its runnable is ours.
         let stack = match unsafe { block.errand.take_reserved() } {
             Reserved::Nothing => self.take_stack(class)?,
             Reserved::Stack(stack) => stack,
@@ -162,66 +154,57 @@ impl Processor {
                 stack.inspect_err(|_| block.errand.reserve(Reserved::Promise))?
             }
         };
-        let owner = fibre.as_ptr().cast_const().cast();
-        stack.set_owner(owner);
-        // SAFETY: `enter` is called once, with a live block, by the first resume.
-        *place = Some(unsafe { Context::new(stack, enter, owner) });
-        self.settle(fibre);
+        self.settle(fibre, stack, enter);
         Ok(())
     }
 
-    /// Deals with a fibre that did not get its stack. `true`: it has got another one, and runs.
+    /// Deals with a fibre that did not get its stack. Returns it if it has got another one, and
+    /// runs.
     #[cold]
-    fn bind_otherwise(
-        &self,
-        fibre: FibreRef,
-        place: &mut Option<Context>,
-        error: StackError,
-    ) -> bool {
+    fn bind_otherwise(&self, mut fibre: Runnable, error: StackError) -> Option<Runnable> {
         /// How long the kernel, which had no memory, is left alone.
         const PAUSE: Duration = Duration::from_micros(100);
-        // SAFETY: as in `execute`.
-        if unsafe { fibre.as_ref() }.errand.is_promised() {
+        if fibre.block().errand.is_promised() {
             // All that could be refused was reserved when the fibre was spawned. What is missing is
             // memory for page tables, and such a shortage passes; others may run, and end,
             // meanwhile.
             std::thread::sleep(PAUSE);
-            // SAFETY: the fibre is as good as new.
-            unsafe { self.place(fibre) };
-            return false;
+            // It is as good as new.
+            self.place(fibre);
+            return None;
         }
-        let bound = self.bind_to_refuse(fibre, place, error);
-        bound.map_err(|error| self.refuse(fibre, error)).is_ok()
+        match self.bind_to_refuse(&mut fibre, error) {
+            Ok(()) => Some(fibre),
+            Err(error) => {
+                self.refuse(fibre, error);
+                None
+            }
+        }
     }
 
     /// Gives a fibre that cannot have the stack it wants the smallest one, to drop its closure on:
     /// destructors may block, which only fibres can.
     #[cold]
-    fn bind_to_refuse(
-        &self,
-        fibre: FibreRef,
-        place: &mut Option<Context>,
-        error: StackError,
-    ) -> Result<(), StackError> {
+    fn bind_to_refuse(&self, fibre: &mut Runnable, error: StackError) -> Result<(), StackError> {
         let stack = self.take_stack(class_of(MIN_STACK_SIZE))?;
         self.refusal.set(Some(error));
-        let block = fibre.as_ptr().cast_const().cast();
-        stack.set_owner(block);
-        // SAFETY: `enter_refused` is called once, with a live block, by the first resume.
-        *place = Some(unsafe { Context::new(stack, enter_refused, block) });
-        self.settle(fibre);
+        self.settle(fibre, stack, enter_refused);
         Ok(())
     }
 
-    /// Makes a fibre that is about to start at home here, and lists it as started.
+    /// Gives a fibre that is about to start its stack, on which it begins with `entry`, makes it at
+    /// home here, and lists it as started.
     #[inline]
-    fn settle(&self, fibre: FibreRef) {
-        // SAFETY: as in `execute`.
-        let block = unsafe { fibre.as_ref() };
-        block.set_home(std::sync::Arc::as_ptr(self.ready()));
-        self.ready().notice(block.link());
+    fn settle(&self, fibre: &mut Runnable, stack: Stack, entry: Entry) {
+        let block = fibre.fibre().as_ptr().cast_const().cast();
+        stack.set_owner(block);
+        // SAFETY: both entries may be called once with a block that is alive, by the first resume,
+        // for which the processor that has bound the fibre resumes it.
+        *fibre.context() = Some(unsafe { Context::new(stack, entry, block) });
+        fibre.block().set_home(Arc::as_ptr(&self.ready));
+        self.ready.notice(fibre.link());
         self.domain().tally(self.index()).count_started();
-        let hook = ControlBlock::hook(fibre);
+        let hook = ControlBlock::hook(fibre.fibre());
         // SAFETY: the fibre has only now got its stack, and is taken out with it.
         self.change_roster(|roster| unsafe { roster.add(hook) });
     }
@@ -251,34 +234,31 @@ impl Processor {
 
     /// Takes a fibre out of the roster of started ones.
     #[inline]
-    fn delist(&self, fibre: FibreRef) {
-        let hook = ControlBlock::hook(fibre);
+    fn delist(&self, fibre: &Runnable) {
+        let hook = ControlBlock::hook(fibre.fibre());
         // SAFETY: added when it got its stack, here, unless fibres move and share a roster.
         self.change_roster(|roster| unsafe { roster.remove(hook) });
     }
 
     /// Ends a fibre that has run to its end.
-    fn bury(&self, fibre: FibreRef) {
-        // SAFETY: the context is the owner's, and nobody runs on its stack.
-        let context = unsafe { (*fibre.as_ref().context.get()).take() };
-        if let Some(context) = context {
-            self.delist(fibre);
+    fn bury(&self, mut fibre: Runnable) {
+        if let Some(context) = fibre.context().take() {
+            self.delist(&fibre);
             self.put_stack(context.into_stack());
         }
         self.count_gone();
-        // SAFETY: the runtime's reference keeps it alive.
-        unsafe { fibre.as_ref() }.leave_group();
-        // SAFETY: the runtime's reference; the body has disposed of closure and result
-        // or left the latter to the handle.
-        unsafe { ControlBlock::release(fibre) };
+        fibre.block().leave_group();
+        // SAFETY: the runtime's reference, which belongs to the runnable; the body has disposed of
+        // closure and result or left the latter to the handle.
+        unsafe { ControlBlock::release(fibre.fibre()) };
     }
 
     /// Ends a fibre that cannot get any stack, with the reason as its result. Its closure is
     /// dropped here, on the processor's own stack: a destructor that blocks, blocks all its fibres.
     #[cold]
-    fn refuse(&self, fibre: FibreRef, error: StackError) {
+    fn refuse(&self, fibre: Runnable, error: StackError) {
         // SAFETY: the fibre has not started, and is ours.
-        unsafe { (fibre.as_ref().body().fail)(fibre, error) };
+        unsafe { (fibre.block().body().fail)(fibre.fibre(), error) };
         self.bury(fibre);
     }
 }

@@ -17,8 +17,9 @@
 //! wait for long, and keeps nobody else from running.
 
 use super::Processor;
-use crate::fibre::{ControlBlock, FibreRef};
+use crate::fibre::ControlBlock;
 use crate::frames::panic_hook::Whereabouts;
+use crate::queue::Runnable;
 use crate::wait::timer::BATCH;
 use crate::wait::wait_object::WaitKind;
 use std::time::{Duration, Instant};
@@ -88,13 +89,13 @@ impl Processor {
     }
 
     /// Lets a moment pass, sees to what is due, and runs the fibre again.
-    pub(super) fn hold(&self, fibre: FibreRef) {
+    pub(super) fn hold(&self, fibre: Runnable) {
         self.held.pass();
         self.poll_events();
         self.fire_timers(Instant::now(), BATCH);
         if self.domain.orders.is_any() {
             self.plan_service(0);
         }
-        self.successor.set(Some(fibre));
+        self.successor.fill(fibre);
     }
 }

@@ -49,9 +49,9 @@ impl Processor {
         if self.poll_if_due() {
             return false;
         }
-        self.ready.set_resting(true);
+        self.own().set_resting(true);
         let over = self.rest_until_woken();
-        self.ready.set_resting(false);
+        self.own().set_resting(false);
         over
     }
 
@@ -67,13 +67,13 @@ impl Processor {
             self.took_part.set(true);
             self.domain.commons.idle.enter(self.index);
         }
-        let over = if self.ready.arm() {
+        let over = if self.own().arm() {
             self.sleep_unless_needed(aside)
         } else {
             self.wait_for_producer();
             false
         };
-        self.ready.disarm();
+        self.own().disarm();
         self.domain.commons.idle.leave(self.index);
         over
     }
@@ -98,7 +98,7 @@ impl Processor {
             next_tick.set(Some(now + TICK));
             !self.is_needed_by_others()
         };
-        self.spin.until(|| !self.ready.is_empty(), begin, look)
+        self.spin.until(|| !self.own().is_empty(), begin, look)
     }
 
     /// Whether others have work of which they tell only processors in the idle set, or should be
@@ -140,7 +140,7 @@ impl Processor {
             .chain(watch)
             .min();
         self.domain.tally(self.index).set_resting();
-        self.ready.sleep(deadline);
+        self.own().sleep(deadline);
         let halt = self.ready.halt();
         self.polling.begin(halt.map_or(0, |halt| halt.delivered()));
         self.wake_up(before, deadline, watch);
@@ -164,7 +164,7 @@ impl Processor {
         self.watcher.end(&self.domain, watch, now);
         if self.domain.spins() {
             // A push, or an event; a deadline has not fired yet.
-            let by_others = !self.ready.is_empty();
+            let by_others = !self.own().is_empty();
             self.spin.slept(now - before, by_others);
         }
         self.last_service.set(now);
@@ -177,7 +177,7 @@ impl Processor {
             self.fire_timers(now, BATCH);
             self.stacks.decay(now, &self.domain.stacks);
         }
-        if self.ready.is_empty() {
+        if self.own().is_empty() {
             self.domain.tally(self.index).set_looking();
         } else {
             self.become_busy(now);

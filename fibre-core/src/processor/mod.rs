@@ -61,8 +61,8 @@ pub use spin::Spin;
 use crate::fibre::block_cache::BlockCache;
 use crate::fibre::{ControlBlock, FibreRef, Roster};
 use crate::idle::monitor_call::MONITOR;
-use crate::queue::{Link, Popped};
-use crate::ready::ReadyQueue;
+use crate::queue::{Link, Runnable, Slot};
+use crate::ready::{Owner, ReadyQueue};
 use crate::scheduler::domain::Domain;
 use crate::scheduler::steal::{Mood, Thief};
 use crate::stack::context::Action;
@@ -108,7 +108,7 @@ pub struct Processor {
     /// Whether it has taken part in the work since it last stood aside.
     took_part: Cell<bool>,
     /// The fibre to run next, whatever is in the queue.
-    successor: Cell<Option<FibreRef>>,
+    successor: Slot,
     /// Whether the running fibre is about to wait, and wakers may reach it already. Kept in builds
     /// with debug assertions only.
     publishing: Cell<bool>,
@@ -174,14 +174,18 @@ pub struct Processor {
 
 impl Processor {
     /// The processor `index` of a domain that began at `epoch`, or of one that it is to join.
+    ///
+    /// # Safety
+    ///
+    /// It is the only one with this index, and this thread is its thread.
     #[must_use]
-    pub fn new(domain: Arc<Domain>, index: usize, epoch: Instant) -> Self {
+    pub unsafe fn new(domain: Arc<Domain>, index: usize, epoch: Instant) -> Self {
         Self {
             index,
             ready: Arc::clone(domain.queue(index)),
             running: AtomicPtr::new(ptr::null_mut()),
             took_part: Cell::new(false),
-            successor: Cell::new(None),
+            successor: Slot::default(),
             publishing: Cell::new(false),
             destination: Cell::new(None),
             adopts: domain.settings.force_migration,
@@ -267,30 +271,28 @@ impl Processor {
 
     /// Takes the fibre for which another one has made way.
     #[inline]
-    fn take_successor(&self) -> Option<FibreRef> {
-        let successor = self.successor.get()?;
-        self.successor.set(None);
+    fn take_successor(&self) -> Option<Runnable> {
+        let successor = self.successor.take()?;
         // A rescuer knows only of the fibre before.
-        self.ready.pass_gate();
+        self.own().pass_gate();
         if self.count_switch() {
             return Some(successor);
         }
         // The processor is to end, and leaves this fibre with the others.
-        // SAFETY: the fibre is new, and in no queue.
-        unsafe { self.ready.push_next(ControlBlock::node(successor)) };
+        self.own().push_next(successor);
         None
     }
 
     /// The next fibre to run; sleeps until there is one. `None`: it is all over.
     #[inline]
-    fn next(&self) -> Option<FibreRef> {
+    fn next(&self) -> Option<Runnable> {
         self.find_work().or_else(|| self.rest_until_work())
     }
 
     /// [`next`](Self::next) for a processor that has found nothing. It may be noted as woken for
     /// nothing while a fibre comes at any moment; so the state in which it leaves counts.
     #[inline(never)]
-    fn rest_until_work(&self) -> Option<FibreRef> {
+    fn rest_until_work(&self) -> Option<Runnable> {
         while !self.rest() {
             if let Some(fibre) = self.find_work() {
                 self.note_work();
@@ -303,15 +305,12 @@ impl Processor {
     /// Looks in its own queue, then in others'. `None`: there is nothing, or the processor is to
     /// end.
     #[inline]
-    fn find_work(&self) -> Option<FibreRef> {
+    fn find_work(&self) -> Option<Runnable> {
         if !self.count_switch() {
             return None;
         }
-        let found = match self.ready.pop() {
-            // SAFETY: ready queues hold fibres only.
-            Some(node) => Some(unsafe { ControlBlock::from_node(node) }),
-            None => self.find_elsewhere(),
-        };
+        // SAFETY: between two fibres.
+        let found = unsafe { self.own().pop() }.or_else(|| self.find_elsewhere());
         if found.is_some() {
             self.refusals.set(0);
         }
@@ -321,7 +320,7 @@ impl Processor {
     /// Looks at what others have: the staging queue, other processors, the background (thesis,
     /// section 3.2.2).
     #[inline(never)]
-    fn find_elsewhere(&self) -> Option<FibreRef> {
+    fn find_elsewhere(&self) -> Option<Runnable> {
         if self.ready.is_aside() {
             return self.take_own_background();
         }
@@ -331,39 +330,31 @@ impl Processor {
     }
 
     /// Takes a fibre from the staging queue.
-    fn take_staged(&self) -> Option<FibreRef> {
-        self.adopt(self.domain.commons.pop_staged())
+    fn take_staged(&self) -> Option<Runnable> {
+        self.adopt(self.domain.commons.pop_staged().node()?)
     }
 
     /// Takes a fibre of the background; those that have started here come first.
-    fn take_background(&self) -> Option<FibreRef> {
+    fn take_background(&self) -> Option<Runnable> {
         self.take_own_background()
             .or_else(|| self.take_common_background())
     }
 
     /// Takes a fibre of the background that has started here.
-    fn take_own_background(&self) -> Option<FibreRef> {
-        let own = self.ready.pop_background();
-        // SAFETY: ready queues hold fibres only.
-        own.map(|node| unsafe { ControlBlock::from_node(node) })
+    fn take_own_background(&self) -> Option<Runnable> {
+        // SAFETY: between two fibres, and the gate has been passed.
+        unsafe { self.own().pop_background() }
     }
 
     /// Takes a fibre of the background that has not started, or may move.
-    fn take_common_background(&self) -> Option<FibreRef> {
-        self.adopt(self.domain.commons.pop_background())
+    fn take_common_background(&self) -> Option<Runnable> {
+        self.adopt(self.domain.commons.pop_background().node()?)
     }
 
     /// Makes a fibre from a queue of the whole cluster one that is at home here.
-    fn adopt(&self, popped: Popped) -> Option<FibreRef> {
-        let Popped::Node(node) = popped else {
-            return None;
-        };
-        // SAFETY: ready queues hold fibres only.
-        let fibre = unsafe { ControlBlock::from_node(node) };
-        // SAFETY: just taken out, so it is ours.
-        let block = unsafe { fibre.as_ref() };
-        block.set_home(Arc::as_ptr(&self.ready));
-        self.ready.notice(block.link());
+    fn adopt(&self, fibre: Runnable) -> Option<Runnable> {
+        fibre.block().set_home(Arc::as_ptr(&self.ready));
+        self.ready.notice(fibre.link());
         Some(fibre)
     }
 
@@ -385,7 +376,7 @@ impl Processor {
         if self.domain.orders.is_any() && !self.obey() {
             return false;
         }
-        self.ready.pass_gate();
+        self.own().pass_gate();
         let now = Instant::now();
         let switches = self.planned.get() + 1;
         let turns = self.turns_since_service(switches);
@@ -409,13 +400,11 @@ impl Processor {
     /// starves though all processors are busy with their own. Others may still take them from here:
     /// the next fibre may run for long.
     fn help_others(&self) {
-        if let Some(node) = self.ready.pop_background() {
-            // SAFETY: just taken out.
-            unsafe { self.ready.push_now(node) };
+        if let Some(fibre) = self.take_own_background() {
+            self.own().push_now(fibre);
         }
         if let Some(fibre) = self.thief.steal(&self.domain, Mood::Patient) {
-            // SAFETY: just taken from another's queue.
-            unsafe { self.ready.push_shared(ControlBlock::node(fibre)) };
+            self.ready.push_shared(fibre);
         }
         if self.domain.commons.idle.is_any() {
             // Idle processors come for what is there for all.
@@ -423,8 +412,7 @@ impl Processor {
         }
         let staged = std::iter::from_fn(|| self.take_staged()).take(STAGED_AT_ONCE);
         for fibre in staged.chain(self.take_common_background()) {
-            // SAFETY: just taken out.
-            unsafe { self.ready.push_shared(ControlBlock::node(fibre)) };
+            self.ready.push_shared(fibre);
         }
     }
 
@@ -432,8 +420,8 @@ impl Processor {
     /// switches, since the last service. If that queue is empty, all switches count, as nobody
     /// would have to wait.
     fn turns_since_service(&self, switches: u32) -> u32 {
-        let others = self.ready.take_shared_turns();
-        if self.ready.has_started() {
+        let others = self.own().take_shared_turns();
+        if self.own().has_started() {
             switches.saturating_sub(others)
         } else {
             switches
@@ -479,7 +467,7 @@ impl Processor {
             self.planned.set(self.planned.get() - left);
         }
         // The fibre that was to run next has waited long enough to be worth a wake-up.
-        self.ready.offer_next();
+        self.own().offer_next();
         self.slice.is_over_at(now)
     }
 
@@ -505,11 +493,11 @@ impl Processor {
         self.destination.set(Some((destination, stays_counted)));
     }
 
-    /// Has `successor`, which is in no queue, run next, and says how the running fibre makes way:
-    /// it goes behind the others once fibres have done so for long.
+    /// Has `successor` run next, and says how the running fibre makes way: it goes behind the
+    /// others once fibres have done so for long.
     #[inline]
-    pub fn change_places(&self, successor: FibreRef) -> Action {
-        self.successor.set(Some(successor));
+    pub fn change_places(&self, successor: Runnable) -> Action {
+        self.successor.fill(successor);
         if self.stretch.count() && self.stretch.is_over_at(Instant::now()) {
             self.stretch.restart();
             return Action::Yield;
@@ -528,7 +516,7 @@ impl Processor {
     /// nothing else to run, and the other one can run meanwhile.
     #[inline]
     pub fn may_spin(&self) -> bool {
-        self.domain.spins() && self.ready.is_empty()
+        self.domain.spins() && self.own().is_empty()
     }
 
     /// Halves or doubles the number of switches between services, so that their
@@ -561,29 +549,27 @@ impl Processor {
         &self.ready
     }
 
+    /// The same, as its owner sees it.
+    #[inline(always)]
+    fn own(&self) -> Owner<'_> {
+        // SAFETY: only its own thread has a processor, and a queue has one processor.
+        unsafe { self.ready.as_owner() }
+    }
+
     /// Places a fibre that is spawned here.
-    ///
-    /// # Safety
-    ///
-    /// The fibre is new, and this thread is the processor.
     #[inline]
-    pub unsafe fn place(&self, fibre: FibreRef) {
-        // SAFETY: the fibre is new, hence the caller's.
-        let ordinary = unsafe { fibre.as_ref() }.link().is_ordinary();
-        let node = ControlBlock::node(fibre);
-        // SAFETY: passed on.
-        unsafe {
-            if !(ordinary && self.domain.settings.pushes()) {
-                self.domain.place(fibre, Some(self.index), self.next_turn());
-            } else if self.domain.processors() == 1 {
-                // There is nobody to steal it, so it need not be where thieves look.
-                if !self.ready.push_if_single_level(node) {
-                    self.ready.push_local(node);
-                }
-            } else {
-                self.domain
-                    .push_out(node, Some(self.index), self.next_turn());
+    pub fn place(&self, fibre: Runnable) {
+        let ordinary = fibre.link().is_ordinary();
+        if !(ordinary && self.domain.settings.pushes()) {
+            self.domain.place(fibre, Some(self.index), self.next_turn());
+        } else if self.domain.processors() == 1 {
+            // There is nobody to steal it, so it need not be where thieves look.
+            if let Err(fibre) = self.own().push_if_single_level(fibre) {
+                self.own().push_local(fibre);
             }
+        } else {
+            self.domain
+                .push_out(fibre, Some(self.index), self.next_turn());
         }
     }
 
@@ -613,9 +599,8 @@ impl Processor {
     /// The fibre whose stack this thread is on.
     #[inline]
     pub fn running(&self) -> Option<FibreRef> {
-        let running = NonNull::new(self.running.load(Ordering::Relaxed))?;
-        // SAFETY: the node of a fibre.
-        Some(unsafe { ControlBlock::from_node(running) })
+        // The block begins with its node.
+        NonNull::new(self.running.load(Ordering::Relaxed).cast())
     }
 
     /// Whether another processor of the cluster has nothing to run.
@@ -644,7 +629,7 @@ impl Processor {
     #[inline]
     pub fn yields_to_nobody(&self) -> bool {
         let left = self.until_service.get();
-        let nobody = left > 0 && self.ready.is_empty();
+        let nobody = left > 0 && self.own().is_empty();
         if nobody {
             self.until_service.set(left - 1);
         }

@@ -37,7 +37,7 @@ impl Processor {
     /// Asks for what the next fibre needs.
     #[inline]
     pub fn prefetch_next(&self) {
-        self.ready().look_at_first(prefetch_next);
+        self.own().look_at_first(prefetch_next);
     }
 }
 
@@ -45,14 +45,11 @@ impl Processor {
 /// meanwhile.
 #[inline]
 fn prefetch_next(next: NonNull<Link>) {
-    // SAFETY: in the queue, hence alive.
-    if let Some(after) = unsafe { next.as_ref() }.next(Ordering::Relaxed) {
+    // SAFETY: a block (invariant 3 of `Runnable`) that is alive as long as it is queued.
+    let block = unsafe { next.cast::<ControlBlock>().as_ref() };
+    if let Some(after) = block.link().next(Ordering::Relaxed) {
         fetch::<BLOCK>(after.as_ptr().cast_const().cast(), 0);
     }
-    // SAFETY: as above; ready queues hold fibres only.
-    let block = unsafe { ControlBlock::from_node(next) };
-    // SAFETY: in the queue, hence alive.
-    let block = unsafe { block.as_ref() };
     let last_wait = block.state.last_wait();
     if let Some(root) = block.suspender.get()
         && !last_wait.is_null()

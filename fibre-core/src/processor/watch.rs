@@ -144,7 +144,7 @@ impl Watcher {
 mod tests {
     use super::*;
     use crate::config::settings::Settings;
-    use crate::queue::{Link, Popped};
+    use crate::queue::{Link, Popped, Runnable};
     use crate::ready::ReadyQueue;
     use std::ptr::NonNull;
     use std::sync::Arc;
@@ -155,9 +155,10 @@ mod tests {
         let (link, first) = (Link::new(), &domain.queues()[0]);
         let node = NonNull::from(&link);
         domain.commons.idle.enter(1);
-        // SAFETY: the link is in no queue, and is taken out before it goes.
-        unsafe { ReadyQueue::push_woken(Arc::as_ptr(first), node) };
-        assert_eq!(first.steal(), Popped::Node(node));
+        // SAFETY: the link is queued once, and is taken out before it goes.
+        unsafe { ReadyQueue::push_woken(Arc::as_ptr(first), Runnable::new(node)) };
+        let stolen = first.steal().map(|runnable| runnable.node());
+        assert_eq!(stolen, Popped::Node(node));
         let called = !domain.commons.idle.is_any();
         domain.commons.idle.leave(1);
         called
@@ -181,7 +182,8 @@ mod tests {
         domain.tally(0).count_service();
         assert!(!called_after_look(), "it has done something else since");
         assert!(called_after_look());
-        domain.queues()[0].set_resting(true);
+        // SAFETY: the queue has no owner, so this thread stands in for it.
+        unsafe { domain.queues()[0].as_owner() }.set_resting(true);
         assert!(!calls(&domain), "it has nothing to do by now");
     }
 }

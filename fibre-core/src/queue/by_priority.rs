@@ -11,11 +11,11 @@
 //! puts the flag up tells a consumer that armed only the queues it knew of.
 
 use super::kind::QueueKind;
-use super::link::{Level, Link};
+use super::link::Level;
+use super::runnable::Runnable;
 use super::steal::StealQueue;
 use super::{Popped, Pushed};
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
-use std::ptr::NonNull;
 use std::sync::OnceLock;
 
 /// The queue. See the module text.
@@ -73,37 +73,23 @@ impl LogicalQueue {
             && (!self.is_leveled() || self.others().iter().all(StealQueue::is_empty))
     }
 
-    /// Appends `node` to the queue of its level. Any thread.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue, and stays valid and unmoved until popped.
+    /// Appends a fibre to the queue of its level. Any thread.
     #[inline]
-    pub unsafe fn push(&self, node: NonNull<Link>) -> Pushed {
-        // SAFETY: the caller owns the node.
-        let level = unsafe { node.as_ref() }.level();
-        // SAFETY: passed on.
-        unsafe {
-            match level {
-                Level::Normal | Level::Background => self.normal.push(node),
-                Level::High => self.push_other(0, node),
-                Level::Low => self.push_other(1, node),
-            }
+    pub fn push(&self, runnable: Runnable) -> Pushed {
+        match runnable.link().level() {
+            Level::Normal | Level::Background => self.normal.push(runnable),
+            Level::High => self.push_other(0, runnable),
+            Level::Low => self.push_other(1, runnable),
         }
     }
 
-    /// Appends `node` to one of the other queues.
-    ///
-    /// # Safety
-    ///
-    /// As for [`push`](Self::push).
+    /// Appends a fibre to one of the other queues.
     #[inline(never)]
-    unsafe fn push_other(&self, index: usize, node: NonNull<Link>) -> Pushed {
+    fn push_other(&self, index: usize, runnable: Runnable) -> Pushed {
         let make = || Box::new([StealQueue::new(self.kind), StealQueue::new(self.kind)]);
         let queue = &self.others.get_or_init(make)[index];
         let first = !self.is_leveled() && !self.leveled.swap(true, Ordering::SeqCst);
-        // SAFETY: passed on.
-        match unsafe { queue.push(node) } {
+        match queue.push(runnable) {
             Pushed::Quiet if !first => Pushed::Quiet,
             _ => Pushed::WakeConsumer,
         }
@@ -155,7 +141,7 @@ impl LogicalQueue {
     /// One owner: calls follow each other.
     #[inline]
     pub unsafe fn pop_own(&self, level: Level) -> Popped {
-        // SAFETY: passed on.
+        // SAFETY: one owner, as the caller promises.
         let pop = |queue: &StealQueue| unsafe { queue.pop_own() };
         self.of_level(level).map_or(Popped::Empty, pop)
     }
@@ -183,6 +169,8 @@ impl LogicalQueue {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::queue::Link;
+    use std::ptr::NonNull;
 
     /// A link of this priority.
     fn link(level: Level) -> Link {
@@ -192,7 +180,12 @@ mod tests {
     /// Pushes a link that outlives the queue.
     fn push(queue: &LogicalQueue, link: &Link) -> Pushed {
         // SAFETY: the tests push each link once, and keep it.
-        unsafe { queue.push(NonNull::from(link)) }
+        queue.push(unsafe { Runnable::new(NonNull::from(link)) })
+    }
+
+    /// Takes a node out.
+    fn pop(queue: &LogicalQueue) -> Popped<NonNull<Link>> {
+        queue.pop().map(|runnable| runnable.node())
     }
 
     #[test]
@@ -202,14 +195,14 @@ mod tests {
         // The first turn of 64 is that of the lowest.
         let first = link(Level::Low);
         let _ = push(&queue, &first);
-        assert_eq!(queue.pop(), Popped::Node(NonNull::from(&first)));
+        assert_eq!(pop(&queue), Popped::Node(NonNull::from(&first)));
         for link in &links {
             let _ = push(&queue, link);
         }
         for expected in [2, 3, 1, 0] {
-            assert_eq!(queue.pop(), Popped::Node(NonNull::from(&links[expected])));
+            assert_eq!(pop(&queue), Popped::Node(NonNull::from(&links[expected])));
         }
-        assert_eq!(queue.pop(), Popped::Empty);
+        assert_eq!(pop(&queue), Popped::Empty);
         assert!(queue.is_empty());
     }
 
@@ -243,7 +236,7 @@ mod tests {
             let queue = LogicalQueue::new(kind);
             let [first, second] = [level, level].map(link);
             let _ = push(&queue, &first);
-            assert_eq!(queue.pop(), Popped::Node(NonNull::from(&first)));
+            assert_eq!(pop(&queue), Popped::Node(NonNull::from(&first)));
             assert!(queue.arm() && queue.is_armed(), "{kind:?} {level:?}");
             queue.disarm();
             assert!(!queue.is_armed());
@@ -263,9 +256,9 @@ mod tests {
                     let _ = push(&queue, link);
                 }
                 for link in order {
-                    assert_eq!(queue.pop(), Popped::Node(NonNull::from(link)), "{kind:?}");
+                    assert_eq!(pop(&queue), Popped::Node(NonNull::from(link)), "{kind:?}");
                 }
-                assert_eq!(queue.pop(), Popped::Empty, "{kind:?}");
+                assert_eq!(pop(&queue), Popped::Empty, "{kind:?}");
             }
         }
     }
@@ -280,7 +273,7 @@ mod tests {
             let _ = push(&queue, link);
         }
         let low = Popped::Node(NonNull::from(&low));
-        let place = (0..201).position(|_| queue.pop() == low);
+        let place = (0..201).position(|_| pop(&queue) == low);
         assert!(place.is_some_and(|place| place < 64), "{place:?}");
     }
 }

@@ -5,6 +5,7 @@
 //! atomic read-modify-write.
 
 use super::link::Link;
+use super::runnable::Runnable;
 use crate::sync::Ordering;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -35,24 +36,20 @@ impl Fifo {
         self.head.load(Ordering::Relaxed).is_null()
     }
 
-    /// The oldest node, which stays in the list.
+    /// The oldest fibre, which stays in the list.
     #[inline]
     pub fn first(&self) -> Option<NonNull<Link>> {
         NonNull::new(self.head.load(Ordering::Relaxed))
     }
 
-    /// Appends `node`.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue, and stays valid and unmoved until popped.
+    /// Appends a fibre.
     #[inline]
-    pub unsafe fn push(&self, node: NonNull<Link>) {
-        // SAFETY: the caller owns `node`.
-        unsafe { node.as_ref() }.set_next(ptr::null_mut(), Ordering::Relaxed);
+    pub fn push(&self, runnable: Runnable) {
+        runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
+        let node = runnable.node();
         match self.tail.replace(Some(node)) {
             Some(last) if !self.is_empty() => {
-                // SAFETY: nodes in the list are valid by the contract of `push`.
+                // SAFETY: in the list, so its runnable has not been consumed (invariant 2).
                 let last = unsafe { last.as_ref() };
                 last.set_next(node.as_ptr(), Ordering::Relaxed);
             }
@@ -60,38 +57,44 @@ impl Fifo {
         }
     }
 
-    /// Puts `node` before all others.
-    ///
-    /// # Safety
-    ///
-    /// As for [`push`](Self::push).
+    /// Puts a fibre before all others.
     #[inline]
-    pub unsafe fn push_front(&self, node: NonNull<Link>) {
-        let first = self.first();
+    pub fn push_front(&self, runnable: Runnable) {
+        let (first, node) = (self.first(), runnable.node());
         self.head.store(node.as_ptr(), Ordering::Relaxed);
         if first.is_none() {
             self.tail.set(Some(node));
         }
         let next = first.map_or(ptr::null_mut(), NonNull::as_ptr);
-        // SAFETY: the caller owns `node`.
-        unsafe { node.as_ref() }.set_next(next, Ordering::Relaxed);
+        runnable.link().set_next(next, Ordering::Relaxed);
     }
 
-    /// Takes the oldest node out.
+    /// Takes the oldest fibre out.
     #[inline]
-    pub fn pop(&self) -> Option<NonNull<Link>> {
-        let node = self.first()?;
-        // SAFETY: nodes in the list are valid by the contract of `push`.
-        let next = unsafe { node.as_ref() }.next(Ordering::Relaxed);
+    pub fn pop(&self) -> Option<Runnable> {
+        // SAFETY: a push was given its runnable, and it leaves the list below (invariant 1).
+        let runnable = unsafe { Runnable::new(self.first()?) };
+        let next = runnable.link().next(Ordering::Relaxed);
         let next = next.map_or(ptr::null_mut(), NonNull::as_ptr);
         self.head.store(next, Ordering::Relaxed);
-        Some(node)
+        Some(runnable)
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    /// The runnable of a bare link.
+    fn of(link: &Link) -> Runnable {
+        // SAFETY: the links outlive the list, and each is in it once.
+        unsafe { Runnable::new(NonNull::from(link)) }
+    }
+
+    /// Takes a node out.
+    fn pop(fifo: &Fifo) -> Option<NonNull<Link>> {
+        fifo.pop().map(|runnable| runnable.node())
+    }
 
     #[test]
     fn keeps_order_and_empties() {
@@ -100,11 +103,10 @@ mod tests {
         assert!(fifo.pop().is_none());
         for round in 0..2 {
             for link in &links {
-                // SAFETY: the links outlive the list and hang nowhere else.
-                unsafe { fifo.push(NonNull::from(link)) };
+                fifo.push(of(link));
             }
             for link in &links {
-                assert_eq!(fifo.pop(), Some(NonNull::from(link)), "round {round}");
+                assert_eq!(pop(&fifo), Some(NonNull::from(link)), "round {round}");
             }
             assert!(fifo.is_empty() && fifo.pop().is_none());
         }
@@ -115,18 +117,15 @@ mod tests {
         let links: Vec<Link> = (0..4).map(|_| Link::new()).collect();
         let fifo = Fifo::new();
         for (front, index) in [(true, 1), (false, 2), (true, 0), (false, 3)] {
-            let node = NonNull::from(&links[index]);
-            // SAFETY: the links outlive the list and hang nowhere else.
-            unsafe {
-                if front {
-                    fifo.push_front(node)
-                } else {
-                    fifo.push(node)
-                }
-            };
+            let runnable = of(&links[index]);
+            if front {
+                fifo.push_front(runnable);
+            } else {
+                fifo.push(runnable);
+            }
         }
         for link in &links {
-            assert_eq!(fifo.pop(), Some(NonNull::from(link)));
+            assert_eq!(pop(&fifo), Some(NonNull::from(link)));
         }
         assert!(fifo.pop().is_none());
     }

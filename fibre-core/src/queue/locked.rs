@@ -14,6 +14,7 @@
 
 use super::entry::Entry;
 use super::link::Link;
+use super::runnable::Runnable;
 use super::{Popped, Pushed};
 use crate::sync::{Mutex, MutexGuard, Ordering, SPIN_LIMIT, spin_hint};
 use crossbeam_utils::CachePadded;
@@ -51,15 +52,11 @@ impl Locked {
         &self.entry
     }
 
-    /// Appends `node`. Any thread; waits for the lock.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue, and stays valid and unmoved until popped.
+    /// Appends a fibre. Any thread; waits for the lock.
     #[inline]
-    pub unsafe fn push(&self, node: NonNull<Link>) -> Pushed {
-        // SAFETY: the caller owns `node`.
-        unsafe { node.as_ref() }.set_next(ptr::null_mut(), Ordering::Relaxed);
+    pub fn push(&self, runnable: Runnable) -> Pushed {
+        runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
+        let node = runnable.node();
         let mut youngest = self.youngest.lock();
         let before = youngest.0.replace(node);
         match before {
@@ -79,7 +76,7 @@ impl Locked {
     ///
     /// One consumer at a time.
     #[inline]
-    pub unsafe fn pop(&self) -> Popped {
+    pub unsafe fn pop(&self) -> Popped<NonNull<Link>> {
         let Some(mut youngest) = self.try_lock() else {
             return Popped::InFlight;
         };

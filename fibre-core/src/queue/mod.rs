@@ -9,11 +9,13 @@
 //!   that idle processors can take from it.
 //! * [`LogicalQueue`]: a `StealQueue` for each [`Level`] of priority.
 //!
-//! A fibre is in at most one queue at any time; the consumer that takes it out owns it.
+//! A ready fibre is an owned value, the [`Runnable`]: a push takes it, and a pop gives it to the
+//! consumer.
 //!
 //! Files:
 //!
 //! * `link`: the hook by which a fibre hangs in a queue;
+//! * `runnable`: the owned value, and the invariants of the pointers in queues;
 //! * `fifo`: a list for one thread;
 //! * `entry`: the word that says whether a queue is empty and whether its consumer sleeps;
 //! * `nemesis`: the Nemesis queue: many producers, one consumer;
@@ -47,6 +49,7 @@ mod link;
 mod locked;
 mod mpsc;
 mod nemesis;
+mod runnable;
 mod steal;
 #[cfg(all(test, not(loom)))]
 mod stress;
@@ -59,10 +62,11 @@ pub use fifo::Fifo;
 pub use kind::QueueKind;
 pub use link::{LEVELS, Level, Link};
 pub use mpsc::BasicQueue;
+pub use runnable::Runnable;
+#[cfg(not(loom))]
+pub use runnable::{SharedSlot, Slot};
 #[cfg(loom)]
 pub use steal::StealQueue;
-
-use std::ptr::NonNull;
 
 /// What the caller of a push has to do.
 #[must_use]
@@ -77,11 +81,32 @@ pub enum Pushed {
 /// What a pop found.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Popped {
+pub enum Popped<N = Runnable> {
     /// The oldest node, now the caller's.
-    Node(NonNull<Link>),
+    Node(N),
     /// The queue is empty.
     Empty,
     /// There is a node, but it cannot be had now: a producer or another consumer is half-way.
     InFlight,
+}
+
+impl<N> Popped<N> {
+    /// The node, if there was one to be had.
+    #[inline]
+    pub fn node(self) -> Option<N> {
+        match self {
+            Self::Node(node) => Some(node),
+            Self::Empty | Self::InFlight => None,
+        }
+    }
+
+    /// Makes something else of the node.
+    #[inline]
+    pub fn map<M>(self, f: impl FnOnce(N) -> M) -> Popped<M> {
+        match self {
+            Self::Node(node) => Popped::Node(f(node)),
+            Self::Empty => Popped::Empty,
+            Self::InFlight => Popped::InFlight,
+        }
+    }
 }

@@ -6,12 +6,11 @@
 
 use super::entry::Entry;
 use super::kind::QueueKind;
-use super::link::Link;
 use super::locked::Locked;
 use super::nemesis::Nemesis;
+use super::runnable::Runnable;
 use super::stub::Stub;
 use super::{Popped, Pushed};
-use std::ptr::NonNull;
 
 /// Many producers, one consumer. See the contract in [`crate::queue`].
 #[derive(Debug)]
@@ -64,37 +63,32 @@ impl BasicQueue {
         self.entry().is_armed()
     }
 
-    /// Appends `node`. Any thread.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue, and stays valid and unmoved until popped.
+    /// Appends a fibre. Any thread.
     #[inline]
-    pub unsafe fn push(&self, node: NonNull<Link>) -> Pushed {
-        // SAFETY: passed on.
-        unsafe {
-            match &self.0 {
-                Nodes::Nemesis(nodes) => nodes.push(node),
-                Nodes::Stub(nodes) => nodes.push(node),
-                Nodes::Locked(nodes) => nodes.push(node),
-            }
+    pub fn push(&self, runnable: Runnable) -> Pushed {
+        match &self.0 {
+            Nodes::Nemesis(nodes) => nodes.push(runnable),
+            Nodes::Stub(nodes) => nodes.push(runnable),
+            Nodes::Locked(nodes) => nodes.push(runnable),
         }
     }
 
-    /// Takes the oldest node out.
+    /// Takes the oldest fibre out.
     ///
     /// # Safety
     ///
     /// One consumer at a time.
     #[inline]
     pub unsafe fn pop(&self) -> Popped {
-        // SAFETY: passed on.
+        // SAFETY: one consumer, as the caller promises. A push was given the runnable of what comes
+        // out, and it comes out once (invariant 1).
         unsafe {
-            match &self.0 {
+            let popped = match &self.0 {
                 Nodes::Nemesis(nodes) => nodes.pop(),
                 Nodes::Stub(nodes) => nodes.pop(),
                 Nodes::Locked(nodes) => nodes.pop(),
-            }
+            };
+            popped.map(|node| Runnable::new(node))
         }
     }
 

@@ -18,6 +18,7 @@
 
 use super::entry::Entry;
 use super::link::Link;
+use super::runnable::Runnable;
 use super::{Popped, Pushed};
 use crate::sync::{AtomicPtr, Ordering, SPIN_LIMIT, spin_hint};
 use crossbeam_utils::CachePadded;
@@ -48,15 +49,12 @@ impl Nemesis {
         &self.entry
     }
 
-    /// Appends `node`. Any thread.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue, and stays valid and unmoved until popped.
+    /// Appends a fibre. Any thread.
     #[inline]
-    pub unsafe fn push(&self, node: NonNull<Link>) -> Pushed {
-        // SAFETY: the caller owns `node` until the swap publishes it.
-        unsafe { node.as_ref() }.set_next(ptr::null_mut(), Ordering::Relaxed);
+    pub fn push(&self, runnable: Runnable) -> Pushed {
+        // Before the swap, which publishes the node.
+        runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
+        let node = runnable.node();
         let (before, pushed) = self.entry.swap(node);
         match before {
             // SAFETY: the consumer keeps a node until its successor is linked.
@@ -72,7 +70,7 @@ impl Nemesis {
     ///
     /// One consumer at a time.
     #[inline]
-    pub unsafe fn pop(&self) -> Popped {
+    pub unsafe fn pop(&self) -> Popped<NonNull<Link>> {
         let Some(node) = NonNull::new(self.head.load(Ordering::Acquire)) else {
             return if self.entry.is_empty() {
                 Popped::Empty
@@ -90,7 +88,7 @@ impl Nemesis {
     }
 
     /// Takes out `node`, behind which nothing was linked a moment ago.
-    fn pop_last(&self, node: NonNull<Link>, link: &Link) -> Popped {
+    fn pop_last(&self, node: NonNull<Link>, link: &Link) -> Popped<NonNull<Link>> {
         // Before the entry is cleared: a producer that finds it so writes `head`.
         self.head.store(ptr::null_mut(), Ordering::Relaxed);
         if self.entry.clear(node) {
@@ -113,6 +111,12 @@ impl Nemesis {
 mod tests {
     use super::*;
 
+    /// The runnable of a bare link.
+    fn of(link: &Link) -> Runnable {
+        // SAFETY: the links outlive the queue, and each is in it once.
+        unsafe { Runnable::new(NonNull::from(link)) }
+    }
+
     /// A push whose second step is still to come is told from an empty queue, in which a consumer
     /// would sleep.
     #[test]
@@ -127,7 +131,7 @@ mod tests {
             queue
                 .head
                 .store((&raw const first).cast_mut(), Ordering::Release);
-            let _ = queue.push(NonNull::from(&second));
+            let _ = queue.push(of(&second));
             for link in [&first, &second] {
                 assert_eq!(queue.pop(), Popped::Node(NonNull::from(link)));
             }

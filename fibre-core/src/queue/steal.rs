@@ -6,12 +6,11 @@
 
 use super::consumer::ConsumerLock;
 use super::kind::QueueKind;
-use super::link::Link;
 use super::mpsc::BasicQueue;
+use super::runnable::Runnable;
 use super::{Popped, Pushed};
 use crate::sync::heavy_barrier;
 use crossbeam_utils::CachePadded;
-use std::ptr::NonNull;
 
 /// The queue. See the module text.
 #[derive(Debug)]
@@ -38,15 +37,10 @@ impl StealQueue {
         self.nodes.is_empty()
     }
 
-    /// Appends `node`. Any thread.
-    ///
-    /// # Safety
-    ///
-    /// As for [`BasicQueue::push`].
+    /// Appends a fibre. Any thread.
     #[inline]
-    pub unsafe fn push(&self, node: NonNull<Link>) -> Pushed {
-        // SAFETY: passed on.
-        unsafe { self.nodes.push(node) }
+    pub fn push(&self, runnable: Runnable) -> Pushed {
+        self.nodes.push(runnable)
     }
 
     /// Takes the oldest node out; any thread. [`Popped::InFlight`] also says that another consumer
@@ -70,7 +64,7 @@ impl StealQueue {
         if self.is_empty() {
             return Popped::Empty;
         }
-        // SAFETY: the lock calls it for one consumer at a time; the rest is passed on.
+        // SAFETY: the lock calls it for one consumer at a time; one owner, as the caller promises.
         let popped = unsafe { self.consumer.own(|| self.nodes.pop()) };
         popped.unwrap_or(Popped::InFlight)
     }

@@ -11,6 +11,7 @@
 mod random;
 
 use super::link::Link;
+use super::runnable::Runnable;
 use super::steal::StealQueue;
 use super::{Popped, Pushed, QueueKind};
 use random::Random;
@@ -86,7 +87,8 @@ impl Field {
         for node in &self.nodes[producer] {
             self.begun.fetch_add(1, Ordering::SeqCst);
             // SAFETY: a new node, which lives as long as the queue.
-            if unsafe { self.queue.push(NonNull::from(node).cast()) } == Pushed::WakeConsumer {
+            let runnable = unsafe { Runnable::new(NonNull::from(node).cast()) };
+            if self.queue.push(runnable) == Pushed::WakeConsumer {
                 self.told.fetch_add(1, Ordering::SeqCst);
                 owner.unpark();
             }
@@ -98,11 +100,11 @@ impl Field {
 
     /// Notes a node that has been taken; says whether it is one.
     fn note(&self, taken: Popped, popped: &mut Vec<(usize, usize)>) -> bool {
-        let Popped::Node(node) = taken else {
+        let Popped::Node(runnable) = taken else {
             return false;
         };
         // SAFETY: all nodes of this queue are of this type.
-        let node = unsafe { node.cast::<Node>().as_ref() };
+        let node = unsafe { runnable.node().cast::<Node>().as_ref() };
         popped.push((node.producer, node.number));
         self.taken.fetch_add(1, Ordering::SeqCst);
         true

@@ -24,6 +24,7 @@
 
 use super::entry::Entry;
 use super::link::Link;
+use super::runnable::Runnable;
 use super::{Popped, Pushed};
 use crate::sync::{AtomicPtr, Ordering, SPIN_LIMIT, spin_hint};
 use crossbeam_utils::CachePadded;
@@ -57,15 +58,12 @@ impl Stub {
         &self.entry
     }
 
-    /// Appends `node`. Any thread.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue, and stays valid and unmoved until popped.
+    /// Appends a fibre. Any thread.
     #[inline]
-    pub unsafe fn push(&self, node: NonNull<Link>) -> Pushed {
-        // SAFETY: the caller owns `node` until the swap publishes it.
-        unsafe { node.as_ref() }.set_next(ptr::null_mut(), Ordering::Relaxed);
+    pub fn push(&self, runnable: Runnable) -> Pushed {
+        // Before the swap, which publishes the node.
+        runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
+        let node = runnable.node();
         let (before, pushed) = self.entry.swap(node);
         let before = before.unwrap_or(NonNull::from(&*self.stub));
         // SAFETY: the consumer keeps a node until its successor is linked, and the stub
@@ -80,7 +78,7 @@ impl Stub {
     ///
     /// One consumer at a time.
     #[inline]
-    pub unsafe fn pop(&self) -> Popped {
+    pub unsafe fn pop(&self) -> Popped<NonNull<Link>> {
         let node = match NonNull::new(self.head.load(Ordering::Relaxed)) {
             Some(node) => node,
             None => match self.pass_stub() {
@@ -99,7 +97,7 @@ impl Stub {
 
     /// Takes the stub out of the way and returns the node behind it, or why there is none.
     #[inline]
-    fn pass_stub(&self) -> Result<NonNull<Link>, Popped> {
+    fn pass_stub(&self) -> Result<NonNull<Link>, Popped<NonNull<Link>>> {
         match self.stub.next(Ordering::Acquire) {
             Some(node) => {
                 // Before the entry is cleared: a producer that finds it so writes here.
@@ -112,7 +110,7 @@ impl Stub {
     }
 
     /// Takes out `node`, behind which nothing was linked a moment ago.
-    fn pop_last(&self, node: NonNull<Link>, link: &Link) -> Popped {
+    fn pop_last(&self, node: NonNull<Link>, link: &Link) -> Popped<NonNull<Link>> {
         if self.entry.clear(node) {
             self.head.store(ptr::null_mut(), Ordering::Relaxed);
             return Popped::Node(node);
@@ -134,6 +132,12 @@ impl Stub {
 mod tests {
     use super::*;
 
+    /// The runnable of a bare link.
+    fn of(link: &Link) -> Runnable {
+        // SAFETY: the links outlive the queue, and each is in it once.
+        unsafe { Runnable::new(NonNull::from(link)) }
+    }
+
     /// A push whose second step is still to come is told from an empty queue, in which a consumer
     /// would sleep.
     #[test]
@@ -148,7 +152,7 @@ mod tests {
             queue
                 .stub
                 .set_next((&raw const first).cast_mut(), Ordering::Release);
-            let _ = queue.push(NonNull::from(&second));
+            let _ = queue.push(of(&second));
             for link in [&first, &second] {
                 assert_eq!(queue.pop(), Popped::Node(NonNull::from(link)));
             }

@@ -15,13 +15,12 @@
 //! Fibres that wait at home then do so as if they stayed, and their wakers queue them where nobody
 //! steals.
 //!
-//! `next` is emptied by read-modify-writes (acquire) and filled by the owner (release), so that a
-//! thief that takes a fibre sees the stack that was left.
+//! `next` is a [`SharedSlot`](crate::queue::SharedSlot), which the owner fills.
 
-use super::ReadyQueue;
-use crate::queue::{Level, Link, Popped};
+use super::{Owner, ReadyQueue};
+use crate::queue::{Level, Runnable};
 use crate::sync::Ordering;
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::Arc;
 
 /// Pops by the owner after which a fibre in `next` is no longer the last one.
@@ -33,61 +32,52 @@ impl ReadyQueue {
     ///
     /// # Safety
     ///
-    /// As for [`push_woken`](Self::push_woken).
+    /// As for [`push_woken`](Self::push_woken); and `here` is the queue of this thread, or null.
     #[inline(never)]
     pub(super) unsafe fn push_slow(
         here: *const Self,
         home: *const Self,
-        node: NonNull<Link>,
+        runnable: Runnable,
         free: bool,
     ) {
-        // SAFETY: the home of a fibre in our hands is alive; the node is the caller's.
-        let (moves, forward) = unsafe {
-            let moves = free && (*home).rules.moves_started && node.as_ref().may_move();
-            (moves, (*home).forward.load(Ordering::Relaxed).cast_const())
-        };
+        // SAFETY: the home of a fibre in our hands is alive, and so is the queue of this thread.
+        let (here, home) = unsafe { (here.as_ref(), &*home) };
+        // SAFETY: as it is of this thread.
+        let owner = here.map(|here| unsafe { here.as_owner() });
+        let moves = free && home.rules.moves_started && runnable.link().may_move();
+        let forward = home.forward.load(Ordering::Relaxed).cast_const();
         let forced = moves && !forward.is_null();
-        let target = if forced { forward } else { home };
-        if ptr::eq(here, target) && !moves {
-            // SAFETY: this thread is the owner; the node is the caller's.
-            return unsafe { (*target).push_local(node) };
+        // SAFETY: a queue of the same group, which is alive as long as `home`.
+        let target = if forced { unsafe { &*forward } } else { home };
+        let owner = owner.filter(|owner| ptr::eq::<Self>(&**owner, target));
+        if let Some(owner) = owner.filter(|_| !moves) {
+            return owner.push_local(runnable);
         }
-        // SAFETY: as above.
-        let kin = !here.is_null() && unsafe { (*here).is_kin(&*target) };
+        let kin = here.is_some_and(|here| here.is_kin(target));
         let guest = (!kin).then(|| {
+            let target = ptr::from_ref(target);
             // SAFETY: `target` comes from an `Arc`, of which one reference exists.
             unsafe {
                 Arc::increment_strong_count(target);
                 Arc::from_raw(target)
             }
         });
-        // SAFETY: alive by kinship or by `guest`; the node is the caller's.
-        unsafe {
-            match &*target {
-                queue if !moves || forced => queue.push_inbox(node),
-                queue => {
-                    queue.push_moving(node, ptr::eq(here, target));
-                    queue.call_if_stuck(here);
-                }
-            }
+        if !moves || forced {
+            target.push_inbox(runnable);
+        } else {
+            target.push_moving(runnable, owner);
+            target.call_if_stuck(here);
         }
         drop(guest);
     }
 
-    /// Queues a started fibre that may move; `own`: this thread is the owner.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue and is the caller's to queue.
-    unsafe fn push_moving(&self, node: NonNull<Link>, own: bool) {
-        // SAFETY: the node is the caller's, all along.
-        unsafe {
-            match node.as_ref().level() {
-                Level::Background => self.commons.push_background(node),
-                _ if self.rules.sharing => self.commons.stage(node),
-                Level::Normal if own => self.fill_next(node),
-                _ => self.push_shared(node),
-            }
+    /// Queues a started fibre that may move; `owner`: the same queue, if this thread is the owner.
+    fn push_moving(&self, runnable: Runnable, owner: Option<Owner<'_>>) {
+        match (runnable.link().level(), owner) {
+            (Level::Background, _) => self.commons.push_background(runnable),
+            _ if self.rules.sharing => self.commons.stage(runnable),
+            (Level::Normal, Some(owner)) => owner.fill_next(runnable),
+            _ => self.push_shared(runnable),
         }
     }
 
@@ -105,98 +95,76 @@ impl ReadyQueue {
 
     /// Calls a thief for what has been queued here, if the owner will be long in coming; unless the
     /// caller, whose queue is `here`, is about to look for work itself.
-    ///
-    /// # Safety
-    ///
-    /// `here` is the queue of this thread, or null.
-    unsafe fn call_if_stuck(&self, here: *const Self) {
-        // SAFETY: the caller's promise.
-        let here = unsafe { here.as_ref() };
+    fn call_if_stuck(&self, here: Option<&Self>) {
         let looks = || here.is_some_and(|here| here.is_kin(self) && here.is_resting());
         if self.is_stuck() && !looks() {
             self.commons.wake_one(self.index);
         }
     }
 
-    /// Makes a fibre the one that thieves leave alone, in place of the one before. The owner only.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue and is the caller's to queue.
-    unsafe fn fill_next(&self, node: NonNull<Link>) {
-        self.next_since.set(self.turn.get());
-        if self.next.load(Ordering::Relaxed).is_null() {
-            // Only the owner fills it.
-            self.next.store(node.as_ptr(), Ordering::Release);
-            return;
-        }
-        let before = self.next.swap(node.as_ptr(), Ordering::AcqRel);
-        if let Some(before) = NonNull::new(before) {
-            // SAFETY: taken out of its place, hence ours.
-            unsafe { self.push_shared(before) };
-        }
-    }
-
     /// Takes the fibre that thieves leave alone. Any thread.
-    pub fn take_next(&self) -> Option<NonNull<Link>> {
-        if self.next.load(Ordering::Relaxed).is_null() {
-            return None;
-        }
-        NonNull::new(self.next.swap(ptr::null_mut(), Ordering::AcqRel))
+    pub fn take_next(&self) -> Option<Runnable> {
+        self.next.take()
     }
 
     /// Whether `next` holds a fibre at this moment.
     pub fn has_next(&self) -> bool {
-        !self.next.load(Ordering::Relaxed).is_null()
+        self.next.is_filled()
+    }
+}
+
+impl Owner<'_> {
+    /// Makes a fibre the one that thieves leave alone, in place of the one before.
+    fn fill_next(self, runnable: Runnable) {
+        self.next_since.set(self.turn.get());
+        if let Some(before) = self.next.fill(runnable) {
+            self.push_shared(before);
+        }
     }
 
-    /// Lets thieves have the fibre in `next` after all, and calls one. The owner only.
-    pub fn offer_next(&self) {
+    /// Lets thieves have the fibre in `next` after all, and calls one.
+    pub fn offer_next(self) {
         if self.rules.moves_started
             && self.commons.idle.is_any()
-            && let Some(node) = self.take_next()
+            && let Some(runnable) = self.take_next()
         {
-            // SAFETY: just taken out.
-            unsafe { self.push_shared(node) };
+            self.push_shared(runnable);
             self.commons.wake_one(self.index);
         }
     }
 
-    /// The part of [`pop`](Self::pop) for all that is not plain. The owner only.
+    /// The part of [`pop`](Self::pop) for all that is not plain.
     #[inline(never)]
-    pub(super) fn pop_slow(&self) -> Option<NonNull<Link>> {
+    pub(super) fn pop_slow(self) -> Option<Runnable> {
         self.gate.pass();
         let turn = self.turn.get().wrapping_add(1);
         self.turn.set(turn);
         let levels = Level::in_turn(turn);
-        let node = levels
+        let runnable = levels
             .into_iter()
             .find_map(|level| self.pop_level(level, turn))?;
         if self.rules.moves_started && self.has_shared() && self.commons.idle.is_any() {
             self.commons.wake_one(self.index);
         }
-        Some(node)
+        Some(runnable)
     }
 
     /// Takes the next fibre of a level.
-    fn pop_level(&self, level: Level, turn: u32) -> Option<NonNull<Link>> {
+    fn pop_level(self, level: Level, turn: u32) -> Option<Runnable> {
         let next = || (level == Level::Normal).then(|| self.take_next()).flatten();
         let local = || self.local[level as usize].pop();
-        // SAFETY: this thread is the owner.
-        let shared = || match self.count_popped(unsafe { self.shared.pop_own(level) }) {
-            Popped::Node(node) => {
-                if !self.rules.moves_started {
-                    self.count_shared_turn();
-                }
-                Some(node)
+        let shared = || {
+            let runnable = self.pop_shared(level)?;
+            if !self.rules.moves_started {
+                self.count_shared_turn();
             }
-            Popped::Empty | Popped::InFlight => None,
+            Some(runnable)
         };
         // The youngest goes last, but not for ever.
         if turn.wrapping_sub(self.next_since.get()) >= LONE_TURNS
-            && let Some(node) = next()
+            && let Some(runnable) = next()
         {
-            return Some(node);
+            return Some(runnable);
         }
         // Parity alone would be the same at each 64th turn, when the lowest level leads.
         if (turn ^ turn >> 6) % 2 == 1 {
@@ -206,14 +174,18 @@ impl ReadyQueue {
         }
     }
 
-    /// Takes a started fibre of the background. The owner only.
-    pub fn pop_background(&self) -> Option<NonNull<Link>> {
+    /// Takes a started fibre of the background.
+    ///
+    /// # Safety
+    ///
+    /// As for [`pop`](Self::pop), and the owner has passed the gate since it ran a fibre.
+    pub unsafe fn pop_background(self) -> Option<Runnable> {
         self.local[Level::Background as usize].pop()
     }
 
     /// The part of [`is_empty`](Self::is_empty) for all that is not plain.
     #[inline(never)]
-    pub(super) fn is_empty_slow(&self) -> bool {
+    pub(super) fn is_empty_slow(self) -> bool {
         self.local[Level::High as usize].is_empty()
             && self.local[Level::Low as usize].is_empty()
             && self.shared.is_empty()
@@ -221,8 +193,8 @@ impl ReadyQueue {
             && (!self.rules.sharing || self.commons.has_none_staged())
     }
 
-    /// Whether the owner has no fibre that only it knows of. The owner only.
-    pub(super) fn has_none_local(&self) -> bool {
+    /// Whether the owner has no fibre that only it knows of.
+    pub(super) fn has_none_local(self) -> bool {
         self.local.iter().all(crate::queue::Fifo::is_empty) && !self.has_next()
     }
 }

@@ -14,4 +14,4 @@ mod queue;
 mod rescue;
 
 #[cfg(not(loom))]
-pub use queue::ReadyQueue;
+pub use queue::{Owner, ReadyQueue};

@@ -25,11 +25,15 @@ use crate::config::settings::Settings;
 use crate::idle::parker::Driver;
 use crate::idle::shared_queues::SharedQueues;
 use crate::idle::wake_batch;
-use crate::queue::{BasicQueue, Fifo, LEVELS, Level, Link, LogicalQueue, Popped, Pushed};
+use crate::queue::{
+    BasicQueue, Fifo, LEVELS, Level, Link, LogicalQueue, Popped, Pushed, Runnable, SharedSlot,
+};
 use crate::ready::owner_gate::OwnerGate;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::current;
 use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -50,7 +54,7 @@ pub struct ReadyQueue {
     pub(super) turn: Cell<u32>,
     /// Where started fibres move: the youngest one that the owner made ready. Thieves leave
     /// it alone, unless the owner is stuck. Filled by the owner only.
-    pub(super) next: AtomicPtr<Link>,
+    pub(super) next: SharedSlot,
     /// The turn at which `next` was filled. The owner only.
     pub(super) next_since: Cell<u32>,
     /// Whether the owner has nothing to run, and sleeps or is about to. A hint.
@@ -84,8 +88,9 @@ pub(super) struct Rules {
     pub(super) counting: bool,
 }
 
-// SAFETY: `local`, `shared_next`, `shared_turns`, `turn` and `next_since` are touched by the
-// owner's thread only, which every method that does so demands; the rest is made for any thread.
+// SAFETY: `local`, `shared_next`, `shared_turns`, `turn` and `next_since` are touched by way of
+// [`Owner`], and so by the owner's thread only, or by a rescuer, which has them to itself
+// meanwhile (see `owner_gate`). The rest is made for any thread.
 unsafe impl Send for ReadyQueue {}
 // SAFETY: as above.
 unsafe impl Sync for ReadyQueue {}
@@ -106,7 +111,7 @@ impl ReadyQueue {
             gate: OwnerGate::new(!rules.sharing && !settings.blocks),
             aside: AtomicBool::new(false),
             turn: Cell::new(0),
-            next: AtomicPtr::new(ptr::null_mut()),
+            next: SharedSlot::default(),
             next_since: Cell::new(0),
             resting: AtomicBool::new(false),
             stuck: AtomicBool::new(false),
@@ -133,41 +138,33 @@ impl ReadyQueue {
         self.gate.is_single_level()
     }
 
-    /// The owner's plain fibres.
+    /// The queue as its owner sees it.
+    ///
+    /// # Safety
+    ///
+    /// This thread is the owner; or the owner's thread has left its loop for good, and one thread at
+    /// a time stands in for it.
     #[inline]
-    fn normal(&self) -> &Fifo {
-        &self.local[Level::Normal as usize]
-    }
-
-    /// Calls `look` with the plain fibre that the owner made ready first and has not run yet, if
-    /// there is one. The fibre stays where it is. The owner only.
-    #[inline]
-    pub fn look_at_first(&self, look: impl FnOnce(NonNull<Link>)) {
-        if self.normal().is_empty() {
-            return;
+    #[must_use]
+    pub unsafe fn as_owner(&self) -> Owner<'_> {
+        Owner {
+            queue: self,
+            _this_thread: PhantomData,
         }
-        self.gate.begin();
-        if self.is_single_level()
-            && let Some(first) = self.normal().first()
-        {
-            look(first);
-        }
-        self.gate.leave();
     }
 
     /// Queues a started fibre that has been woken. Any thread.
     ///
     /// # Safety
     ///
-    /// `this` comes from an `Arc` and is the home of the fibre whose link is `node`. The link is in
-    /// no queue, and is the caller's to queue.
+    /// `home` comes from an `Arc` and is the home of the fibre.
     #[inline]
-    pub unsafe fn push_woken(this: *const Self, node: NonNull<Link>) {
+    pub unsafe fn push_woken(home: *const Self, runnable: Runnable) {
         let here: *const Self = current::ready().cast();
-        // SAFETY: the home of a parked fibre is alive, see the module text.
-        if !(ptr::eq(here, this) && unsafe { (*this).push_if_single_level(node) }) {
-            // SAFETY: passed on.
-            unsafe { Self::push_slow(here, this, node, true) };
+        // SAFETY: the caller's promise.
+        if let Err(runnable) = unsafe { Self::try_push_here(here, home, runnable) } {
+            // SAFETY: the caller's promise.
+            unsafe { Self::push_slow(here, home, runnable, true) };
         }
     }
 
@@ -178,31 +175,35 @@ impl ReadyQueue {
     ///
     /// As for [`push_woken`](Self::push_woken).
     #[inline]
-    pub unsafe fn push_woken_at_home(this: *const Self, node: NonNull<Link>) {
+    pub unsafe fn push_woken_at_home(home: *const Self, runnable: Runnable) {
         let here: *const Self = current::ready().cast();
-        // SAFETY: as in `push_woken`.
-        if !(ptr::eq(here, this) && unsafe { (*this).push_if_single_level(node) }) {
-            // SAFETY: passed on.
-            unsafe { Self::push_slow(here, this, node, false) };
+        // SAFETY: the caller's promise.
+        if let Err(runnable) = unsafe { Self::try_push_here(here, home, runnable) } {
+            // SAFETY: the caller's promise.
+            unsafe { Self::push_slow(here, home, runnable, false) };
         }
     }
 
-    /// Queues a fibre of normal priority that stays here, if the simple rules will do. `false`:
-    /// they do not. The owner only.
+    /// Queues a fibre whose home is this thread's queue, if the simple rules will do.
+    ///
+    /// # Errors
+    ///
+    /// The fibre, if they will not, or its home is elsewhere.
     ///
     /// # Safety
     ///
-    /// `node` is in no queue and is the caller's to queue.
+    /// `here` is this thread's queue, or null.
     #[inline(always)]
-    pub unsafe fn push_if_single_level(&self, node: NonNull<Link>) -> bool {
-        self.gate.begin();
-        let plain = self.is_single_level();
-        if plain {
-            // SAFETY: this thread is the owner; the node is the caller's.
-            unsafe { self.normal().push(node) };
+    unsafe fn try_push_here(
+        here: *const Self,
+        home: *const Self,
+        runnable: Runnable,
+    ) -> Result<(), Runnable> {
+        if !ptr::eq(here, home) {
+            return Err(runnable);
         }
-        self.gate.leave();
-        plain
+        // SAFETY: `home` is the queue of this thread, which is a processor.
+        unsafe { (*home).as_owner() }.push_if_single_level(runnable)
     }
 
     /// [`push_woken_at_home`](Self::push_woken_at_home), before the others.
@@ -210,33 +211,15 @@ impl ReadyQueue {
     /// # Safety
     ///
     /// As for [`push_woken_at_home`](Self::push_woken_at_home).
-    pub unsafe fn push_woken_first(this: *const Self, node: NonNull<Link>) {
+    pub unsafe fn push_woken_first(home: *const Self, runnable: Runnable) {
         let here: *const Self = current::ready().cast();
-        // SAFETY: passed on; a thread that pushes to another's inbox owns the node until then.
-        unsafe {
-            if ptr::eq(here, this) {
-                (*this).push_next(node);
-            } else {
-                node.as_ref().hurry();
-                Self::push_slow(here, this, node, false);
-            }
-        }
-    }
-
-    /// Queues a fibre that has just run here. The owner only.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue and is the caller's to queue; `home` is where the fibre
-    /// is at home.
-    #[inline]
-    pub unsafe fn push_again(&self, node: NonNull<Link>, home: impl FnOnce() -> *const Self) {
-        if self.is_single_level() {
-            // SAFETY: passed on.
-            unsafe { self.normal().push(node) };
+        if ptr::eq(here, home) {
+            // SAFETY: `home` is the queue of this thread, which is a processor.
+            unsafe { (*home).as_owner() }.push_next(runnable);
         } else {
-            // SAFETY: passed on; this thread is the owner.
-            unsafe { Self::push_slow(self, home(), node, true) };
+            runnable.link().hurry();
+            // SAFETY: the caller's promise.
+            unsafe { Self::push_slow(here, home, runnable, false) };
         }
     }
 
@@ -246,63 +229,6 @@ impl ReadyQueue {
         if self.rules.moves_started {
             self.gate.end_single_level();
         }
-    }
-
-    /// Queues a fibre before all others of its level that stay here. The owner only.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue and is the caller's to queue.
-    pub unsafe fn push_next(&self, node: NonNull<Link>) {
-        // SAFETY: passed on.
-        let level = unsafe { self.level_of(node) };
-        self.gate.enter();
-        // SAFETY: passed on.
-        unsafe { self.local[level as usize].push_front(node) };
-        self.gate.leave();
-    }
-
-    /// Queues a fibre behind the others of its level that stay here. The owner only.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue and is the caller's to queue.
-    #[inline]
-    pub unsafe fn push_local(&self, node: NonNull<Link>) {
-        // SAFETY: passed on.
-        let level = unsafe { self.level_of(node) };
-        self.gate.enter();
-        // SAFETY: passed on.
-        unsafe { self.local[level as usize].push(node) };
-        self.gate.leave();
-    }
-
-    /// Queues a fibre behind those of normal priority that stay here, whatever its own level. The
-    /// owner only.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue and is the caller's to queue.
-    pub unsafe fn push_now(&self, node: NonNull<Link>) {
-        self.gate.enter();
-        // SAFETY: passed on.
-        unsafe { self.normal().push(node) };
-        self.gate.leave();
-    }
-
-    /// Returns the level of a fibre that becomes the owner's, and takes notice of it.
-    ///
-    /// # Safety
-    ///
-    /// The node is the caller's.
-    #[inline]
-    unsafe fn level_of(&self, node: NonNull<Link>) -> Level {
-        // SAFETY: the caller's promise.
-        let level = unsafe { node.as_ref() }.level();
-        if level != Level::Normal {
-            self.gate.end_single_level();
-        }
-        level
     }
 
     /// Takes notice of a fibre that becomes the owner's without being queued here.
@@ -315,94 +241,22 @@ impl ReadyQueue {
 
     /// Queues a fibre that must run here, and wakes the owner for it. Any thread that keeps
     /// `self` alive.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue and is the caller's to queue.
-    pub unsafe fn push_inbox(&self, node: NonNull<Link>) {
-        // SAFETY: passed on.
-        if unsafe { self.inbox.push(node) } == Pushed::WakeConsumer {
+    pub fn push_inbox(&self, runnable: Runnable) {
+        if self.inbox.push(runnable) == Pushed::WakeConsumer {
             wake_batch::wake(&self.commons, self.index);
         }
     }
 
     /// Queues a fibre that may run elsewhere. Any thread that keeps `self` alive.
-    ///
-    /// # Safety
-    ///
-    /// `node` is in no queue and is the caller's to queue.
     #[inline]
-    pub unsafe fn push_shared(&self, node: NonNull<Link>) {
-        // SAFETY: the node is the caller's.
-        self.notice(unsafe { node.as_ref() });
+    pub fn push_shared(&self, runnable: Runnable) {
+        self.notice(runnable.link());
         if self.rules.counting {
             self.length.fetch_add(1, Ordering::Relaxed);
         }
-        // SAFETY: passed on.
-        if unsafe { self.shared.push(node) } == Pushed::WakeConsumer {
+        if self.shared.push(runnable) == Pushed::WakeConsumer {
             wake_batch::wake(&self.commons, self.index);
         }
-    }
-
-    /// Takes the next fibre. The owner only.
-    #[inline(always)]
-    pub fn pop(&self) -> Option<NonNull<Link>> {
-        if !self.inbox.is_empty() {
-            self.empty_inbox();
-        }
-        if !self.is_single_level() {
-            return self.pop_slow();
-        }
-        if !self.shared.has_no_normal()
-            && let Some(node) = self.pop_shared_in_turn()
-        {
-            return Some(node);
-        }
-        self.shared_next.set(true);
-        self.normal().pop()
-    }
-
-    /// Takes a fibre that may run elsewhere, if it is the turn of `shared`.
-    #[inline(never)]
-    fn pop_shared_in_turn(&self) -> Option<NonNull<Link>> {
-        if !self.shared_next.get() && !self.normal().is_empty() {
-            return None;
-        }
-        self.shared_next.set(false);
-        // SAFETY: this thread is the owner.
-        let popped = unsafe { self.shared.pop_own(Level::Normal) };
-        match self.count_popped(popped) {
-            Popped::Node(node) => {
-                self.count_shared_turn();
-                Some(node)
-            }
-            Popped::Empty | Popped::InFlight => None,
-        }
-    }
-
-    /// Counts a fibre that the owner takes from `shared`.
-    #[inline]
-    pub(super) fn count_shared_turn(&self) {
-        self.shared_turns
-            .set(self.shared_turns.get().wrapping_add(1));
-    }
-
-    /// How often the owner has taken something from `shared` since the last call, while fibres in
-    /// `local` may have waited. The owner only.
-    pub fn take_shared_turns(&self) -> u32 {
-        self.shared_turns.replace(0)
-    }
-
-    /// Whether there is a fibre of normal priority that the owner made ready and that stays. The
-    /// owner only.
-    pub fn has_started(&self) -> bool {
-        !self.normal().is_empty()
-    }
-
-    /// Called by the owner between two fibres, before it touches its queues: waits for a rescuer
-    /// that has come meanwhile.
-    pub fn pass_gate(&self) {
-        self.gate.pass();
     }
 
     /// Sets whether the owner stands aside, taking nothing that others could run. Then wake it.
@@ -414,33 +268,6 @@ impl ReadyQueue {
     #[inline]
     pub fn is_aside(&self) -> bool {
         self.aside.load(Ordering::Acquire)
-    }
-
-    /// Moves what others made ready behind what the owner made ready.
-    #[inline(never)]
-    fn empty_inbox(&self) {
-        self.gate.pass();
-        // SAFETY: the owner is the only consumer of its inbox.
-        while let Popped::Node(node) = unsafe { self.inbox.pop() } {
-            // SAFETY: just taken out.
-            unsafe {
-                if node.as_ref().take_hurry() {
-                    self.push_next(node);
-                } else {
-                    self.push_local(node);
-                }
-            }
-        }
-    }
-
-    /// Whether nothing is ready, not even a push in flight. The background does not count. The
-    /// owner only.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.normal().is_empty()
-            && self.inbox.is_empty()
-            && self.shared.has_no_normal()
-            && (self.is_single_level() || self.is_empty_slow())
     }
 
     /// Takes a fibre that may run elsewhere. Any thread.
@@ -469,19 +296,6 @@ impl ReadyQueue {
         self.length.load(Ordering::Relaxed)
     }
 
-    /// Says that the owner is about to sleep: from now on a push wakes it. `false`: a fibre came,
-    /// and the owner must not sleep.
-    #[must_use]
-    pub fn arm(&self) -> bool {
-        self.has_none_local() && self.inbox.arm() && self.shared.arm()
-    }
-
-    /// Sets whether the owner has nothing to run. The owner only.
-    pub fn set_resting(&self, resting: bool) {
-        self.resting.store(resting, Ordering::Relaxed);
-        self.set_stuck(false);
-    }
-
     /// Whether the owner has nothing to run, and nobody has pushed a fibre here; a hint.
     pub fn is_resting(&self) -> bool {
         self.resting.load(Ordering::Relaxed) && self.inbox.is_empty()
@@ -491,23 +305,6 @@ impl ReadyQueue {
     #[must_use]
     pub fn is_asleep(&self) -> bool {
         self.shared.is_armed() && self.inbox.is_armed()
-    }
-
-    /// Ends what [`arm`](Self::arm) began, whatever it returned. The owner only.
-    pub fn disarm(&self) {
-        self.inbox.disarm();
-        self.shared.disarm();
-    }
-
-    /// Blocks the owner's thread until there may be work or the deadline passes.
-    pub fn sleep(&self, deadline: Option<std::time::Instant>) {
-        self.commons.sleeper(self.index).sleep(deadline);
-    }
-
-    /// Blocks the owner's thread until [`unpark`](Self::unpark) or less long, whatever is pushed
-    /// and whatever happens elsewhere. Its queues must not be armed.
-    pub fn stand(&self) {
-        self.commons.sleeper(self.index).stand();
     }
 
     /// Ends the owner's sleep, or its next one. Any thread.
@@ -534,6 +331,237 @@ impl ReadyQueue {
         debug_assert!(self.is_kin(other), "fibres are sent to a stranger");
         self.forward
             .store(Arc::as_ptr(other).cast_mut(), Ordering::Relaxed);
+    }
+}
+
+/// A ready queue as its owner sees it: only the owner's thread has one. See
+/// [`ReadyQueue::as_owner`].
+#[derive(Debug, Clone, Copy)]
+pub struct Owner<'q> {
+    /// The queue.
+    queue: &'q ReadyQueue,
+    /// It stays on its thread.
+    _this_thread: PhantomData<*const ()>,
+}
+
+impl Deref for Owner<'_> {
+    type Target = ReadyQueue;
+
+    #[inline(always)]
+    fn deref(&self) -> &ReadyQueue {
+        self.queue
+    }
+}
+
+impl Owner<'_> {
+    /// The owner's plain fibres.
+    #[inline]
+    fn normal(&self) -> &Fifo {
+        &self.local[Level::Normal as usize]
+    }
+
+    /// Calls `look` with the plain fibre that the owner made ready first and has not run yet, if
+    /// there is one. The fibre stays where it is.
+    #[inline]
+    pub fn look_at_first(self, look: impl FnOnce(NonNull<Link>)) {
+        if self.normal().is_empty() {
+            return;
+        }
+        self.gate.begin();
+        if self.is_single_level()
+            && let Some(first) = self.normal().first()
+        {
+            look(first);
+        }
+        self.gate.leave();
+    }
+
+    /// Queues a fibre of normal priority that stays here, if the simple rules will do.
+    ///
+    /// # Errors
+    ///
+    /// The fibre, if they will not.
+    #[inline(always)]
+    pub fn push_if_single_level(self, runnable: Runnable) -> Result<(), Runnable> {
+        self.gate.begin();
+        let pushed = if self.is_single_level() {
+            self.normal().push(runnable);
+            Ok(())
+        } else {
+            Err(runnable)
+        };
+        self.gate.leave();
+        pushed
+    }
+
+    /// Queues a fibre that has just run here.
+    ///
+    /// # Safety
+    ///
+    /// `home` returns where the fibre is at home, which comes from an `Arc`. This thread runs no
+    /// fibre.
+    #[inline]
+    pub unsafe fn push_again(
+        self,
+        runnable: Runnable,
+        home: impl FnOnce(&Runnable) -> *const ReadyQueue,
+    ) {
+        if self.is_single_level() {
+            return self.normal().push(runnable);
+        }
+        let home = home(&runnable);
+        // SAFETY: passed on; this is the queue of this thread.
+        unsafe { ReadyQueue::push_slow(self.queue, home, runnable, true) };
+    }
+
+    /// Queues a fibre before all others of its level that stay here.
+    pub fn push_next(self, runnable: Runnable) {
+        let level = self.level_of(&runnable);
+        self.gate.enter();
+        self.local[level as usize].push_front(runnable);
+        self.gate.leave();
+    }
+
+    /// Queues a fibre behind the others of its level that stay here.
+    #[inline]
+    pub fn push_local(self, runnable: Runnable) {
+        let level = self.level_of(&runnable);
+        self.gate.enter();
+        self.local[level as usize].push(runnable);
+        self.gate.leave();
+    }
+
+    /// Queues a fibre behind those of normal priority that stay here, whatever its own level.
+    pub fn push_now(self, runnable: Runnable) {
+        self.gate.enter();
+        self.normal().push(runnable);
+        self.gate.leave();
+    }
+
+    /// Returns the level of a fibre that becomes the owner's, and takes notice of it.
+    #[inline]
+    fn level_of(self, runnable: &Runnable) -> Level {
+        self.notice(runnable.link());
+        runnable.link().level()
+    }
+
+    /// Takes the next fibre.
+    ///
+    /// # Safety
+    ///
+    /// This thread runs no fibre: a rescuer knows by that that it has to leave.
+    #[inline(always)]
+    pub unsafe fn pop(self) -> Option<Runnable> {
+        if !self.inbox.is_empty() {
+            self.empty_inbox();
+        }
+        if !self.is_single_level() {
+            return self.pop_slow();
+        }
+        if !self.shared.has_no_normal()
+            && let Some(runnable) = self.pop_shared_in_turn()
+        {
+            return Some(runnable);
+        }
+        self.shared_next.set(true);
+        self.normal().pop()
+    }
+
+    /// Takes a fibre that may run elsewhere, if it is the turn of `shared`.
+    #[inline(never)]
+    fn pop_shared_in_turn(self) -> Option<Runnable> {
+        if !self.shared_next.get() && !self.normal().is_empty() {
+            return None;
+        }
+        self.shared_next.set(false);
+        let runnable = self.pop_shared(Level::Normal)?;
+        self.count_shared_turn();
+        Some(runnable)
+    }
+
+    /// Takes a fibre of this level that may run elsewhere.
+    #[inline]
+    pub(super) fn pop_shared(self, level: Level) -> Option<Runnable> {
+        // SAFETY: this thread is the owner.
+        let popped = unsafe { self.shared.pop_own(level) };
+        self.count_popped(popped).node()
+    }
+
+    /// Counts a fibre that the owner takes from `shared`.
+    #[inline]
+    pub(super) fn count_shared_turn(self) {
+        self.shared_turns
+            .set(self.shared_turns.get().wrapping_add(1));
+    }
+
+    /// How often the owner has taken something from `shared` since the last call, while fibres in
+    /// `local` may have waited.
+    pub fn take_shared_turns(self) -> u32 {
+        self.shared_turns.replace(0)
+    }
+
+    /// Whether there is a fibre of normal priority that the owner made ready and that stays.
+    pub fn has_started(self) -> bool {
+        !self.normal().is_empty()
+    }
+
+    /// Called between two fibres, before the owner touches its queues: waits for a rescuer that has
+    /// come meanwhile.
+    pub fn pass_gate(self) {
+        self.gate.pass();
+    }
+
+    /// Moves what others made ready behind what the owner made ready.
+    #[inline(never)]
+    fn empty_inbox(self) {
+        self.gate.pass();
+        // SAFETY: the owner is the only consumer of its inbox, and there is no rescuer.
+        while let Popped::Node(runnable) = unsafe { self.inbox.pop() } {
+            if runnable.link().take_hurry() {
+                self.push_next(runnable);
+            } else {
+                self.push_local(runnable);
+            }
+        }
+    }
+
+    /// Whether nothing is ready, not even a push in flight. The background does not count.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.normal().is_empty()
+            && self.inbox.is_empty()
+            && self.shared.has_no_normal()
+            && (self.is_single_level() || self.is_empty_slow())
+    }
+
+    /// Says that the owner is about to sleep: from now on a push wakes it. `false`: a fibre came,
+    /// and the owner must not sleep.
+    #[must_use]
+    pub fn arm(self) -> bool {
+        self.has_none_local() && self.inbox.arm() && self.shared.arm()
+    }
+
+    /// Ends what [`arm`](Self::arm) began, whatever it returned.
+    pub fn disarm(self) {
+        self.inbox.disarm();
+        self.shared.disarm();
+    }
+
+    /// Sets whether the owner has nothing to run.
+    pub fn set_resting(self, resting: bool) {
+        self.resting.store(resting, Ordering::Relaxed);
+        self.set_stuck(false);
+    }
+
+    /// Blocks the owner's thread until there may be work or the deadline passes.
+    pub fn sleep(self, deadline: Option<std::time::Instant>) {
+        self.commons.sleeper(self.index).sleep(deadline);
+    }
+
+    /// Blocks the owner's thread until [`unpark`](ReadyQueue::unpark) or less long, whatever is
+    /// pushed and whatever happens elsewhere. Its queues must not be armed.
+    pub fn stand(self) {
+        self.commons.sleeper(self.index).stand();
     }
 }
 

@@ -8,7 +8,7 @@
 //! ([`OwnerGate`](crate::ready::owner_gate::OwnerGate)).
 
 use super::ReadyQueue;
-use crate::queue::{Fifo, LEVELS, Level, Link, Popped};
+use crate::queue::{Fifo, LEVELS, Level, Link, Popped, Runnable};
 use crate::sync::{AtomicPtr, HeavyBarrier};
 use std::ptr::NonNull;
 
@@ -42,25 +42,15 @@ impl ReadyQueue {
 
     /// Takes the next fibre that any processor may run, whether thieves would leave it alone or
     /// not. Any thread.
-    pub fn take_free(&self) -> Option<NonNull<Link>> {
-        match self.steal() {
-            Popped::Node(node) => Some(node),
-            Popped::Empty | Popped::InFlight => self.take_next(),
-        }
+    pub fn take_free(&self) -> Option<Runnable> {
+        self.steal().node().or_else(|| self.take_next())
     }
 
     /// Gives a fibre that any processor may run to all. Any thread.
-    ///
-    /// # Safety
-    ///
-    /// The node is in no queue and is the caller's to queue.
-    unsafe fn give_to_all(&self, node: NonNull<Link>) {
-        // SAFETY: passed on.
-        unsafe {
-            match node.as_ref().level() {
-                Level::Background => self.commons.push_background(node),
-                _ => self.commons.stage(node),
-            }
+    fn give_to_all(&self, runnable: Runnable) {
+        match runnable.link().level() {
+            Level::Background => self.commons.push_background(runnable),
+            _ => self.commons.stage(runnable),
         }
     }
 
@@ -68,10 +58,9 @@ impl ReadyQueue {
     /// there was one.
     pub fn give_away(&self) -> bool {
         let mut any = false;
-        while let Some(node) = self.take_free() {
+        while let Some(runnable) = self.take_free() {
             any = true;
-            // SAFETY: just taken out.
-            unsafe { self.give_to_all(node) };
+            self.give_to_all(runnable);
         }
         any
     }
@@ -81,41 +70,37 @@ impl Rescuer<'_> {
     /// Gives the fibres that may run elsewhere, as `may_go` says of each, to all processors, and
     /// leaves the rest in its order. The fibre that the owner runs may still be on its stack, and
     /// stays.
-    pub fn give_away(&self, may_go: impl Fn(NonNull<Link>) -> bool) {
-        let may_go = |node| node != self.keeps && may_go(node);
+    pub fn give_away(&self, may_go: impl Fn(&Runnable) -> bool) {
+        // The fibre that the owner runs may still be on its stack (invariant 4 of `Runnable`).
+        let may_go = |runnable: &Runnable| runnable.node() != self.keeps && may_go(runnable);
         let rest: [Fifo; LEVELS] = std::array::from_fn(|_| Fifo::new());
-        let take = |level: usize| self.queue.local[level].pop();
-        for (level, kept) in rest.iter().enumerate() {
-            while let Some(node) = take(level) {
-                self.sort(node, may_go(node), kept);
+        for (local, kept) in self.queue.local.iter().zip(&rest) {
+            while let Some(runnable) = local.pop() {
+                let goes = may_go(&runnable);
+                self.sort(runnable, goes, kept);
             }
         }
         // SAFETY: the owner is out, so this is the only consumer.
-        while let Popped::Node(node) = unsafe { self.queue.inbox.pop() } {
-            // SAFETY: just taken out.
-            let level = unsafe { node.as_ref() }.level();
-            self.sort(node, may_go(node), &rest[level as usize]);
+        while let Popped::Node(runnable) = unsafe { self.queue.inbox.pop() } {
+            let (goes, level) = (may_go(&runnable), runnable.link().level());
+            self.sort(runnable, goes, &rest[level as usize]);
         }
-        for (level, kept) in rest.iter().enumerate() {
-            while let Some(node) = kept.pop() {
-                // SAFETY: just taken out.
-                unsafe { self.queue.local[level].push(node) };
+        for (local, kept) in self.queue.local.iter().zip(&rest) {
+            while let Some(runnable) = kept.pop() {
+                local.push(runnable);
             }
         }
     }
 
     /// Gives a fibre to all, or keeps it.
-    fn sort(&self, node: NonNull<Link>, goes: bool, kept: &Fifo) {
-        // SAFETY: just taken out, all along.
-        unsafe {
-            let hurries = node.as_ref().take_hurry();
-            if goes {
-                self.queue.give_to_all(node);
-            } else if hurries {
-                kept.push_front(node);
-            } else {
-                kept.push(node);
-            }
+    fn sort(&self, runnable: Runnable, goes: bool, kept: &Fifo) {
+        let hurries = runnable.link().take_hurry();
+        if goes {
+            self.queue.give_to_all(runnable);
+        } else if hurries {
+            kept.push_front(runnable);
+        } else {
+            kept.push(runnable);
         }
     }
 }
@@ -145,16 +130,20 @@ mod tests {
         let queue = &domain.queues()[0];
         let links: [Link; 4] = std::array::from_fn(|_| Link::new());
         let [keeper, first, second, hurried] = links.each_ref().map(NonNull::from);
-        // SAFETY: the links are in no queue, and are taken out before they go.
-        unsafe {
-            ReadyQueue::push_woken(Arc::as_ptr(queue), first);
-            ReadyQueue::push_woken(Arc::as_ptr(queue), second);
-            ReadyQueue::push_woken_first(Arc::as_ptr(queue), hurried);
-        }
+        // SAFETY: the links are taken out before they go, and the queue is their home. It has no
+        // owner, so this thread stands in for it.
+        let owner = unsafe {
+            ReadyQueue::push_woken(Arc::as_ptr(queue), Runnable::new(first));
+            ReadyQueue::push_woken(Arc::as_ptr(queue), Runnable::new(second));
+            ReadyQueue::push_woken_first(Arc::as_ptr(queue), Runnable::new(hurried));
+            queue.as_owner()
+        };
         let running = AtomicPtr::new(keeper.as_ptr());
         let rescuer = queue.rescue(&running, barrier);
         rescuer.unwrap().give_away(|_| false);
-        let order: [_; 4] = std::array::from_fn(|_| queue.pop());
+        // SAFETY: no fibre runs.
+        let pop = |_| unsafe { owner.pop() }.map(|runnable| runnable.node());
+        let order: [_; 4] = std::array::from_fn(pop);
         assert_eq!(order, [Some(hurried), Some(first), Some(second), None]);
         assert!(!links[3].take_hurry());
     }

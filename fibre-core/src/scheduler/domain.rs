@@ -8,10 +8,10 @@
 //! so nothing moves when processors are added; [`Domain::queues`] has those that exist.
 
 use crate::config::settings::Settings;
-use crate::fibre::{ControlBlock, FibreRef, Roster, RosterRef};
+use crate::fibre::{ControlBlock, Roster, RosterRef};
 use crate::idle::parker::Driver;
 use crate::idle::shared_queues::SharedQueues;
-use crate::queue::{Link, Popped};
+use crate::queue::{Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::scheduler::control::Control;
 use crate::scheduler::fibre_limit::Limit;
@@ -512,25 +512,19 @@ impl Domain {
     /// This thread is the processor; or the processor has ended, which the caller has seen under
     /// the lock of the orders, and there is one caller at a time. No fibre that has begun and is
     /// queued will run again.
-    pub unsafe fn take_unstarted(&self, processor: usize) -> Vec<FibreRef> {
-        let ready = &self.queues[processor];
-        let node = |popped| match popped {
-            Popped::Node(node) => Some(node),
-            Popped::Empty | Popped::InFlight => None,
+    pub unsafe fn take_unstarted(&self, processor: usize) -> Vec<Runnable> {
+        // SAFETY: this thread is the owner, or stands in for it, and no fibre runs here.
+        let own = || unsafe {
+            let owner = self.queues[processor].as_owner();
+            owner.pop().or_else(|| owner.pop_background())
         };
         let next = || {
-            ready
-                .pop()
-                .or_else(|| ready.pop_background())
-                .or_else(|| node(self.commons.pop_staged()))
-                .or_else(|| node(self.commons.pop_background()))
+            own()
+                .or_else(|| self.commons.pop_staged().node())
+                .or_else(|| self.commons.pop_background().node())
         };
-        std::iter::from_fn(next)
-            // SAFETY: ready queues hold fibres only.
-            .map(|node| unsafe { ControlBlock::from_node(node) })
-            // SAFETY: just taken out, so it is ours.
-            .filter(|fibre| unsafe { (*fibre.as_ref().context.get()).is_none() })
-            .collect()
+        let all = std::iter::from_fn(next);
+        all.filter(|fibre| !fibre.has_started()).collect()
     }
 
     /// Counts a processor that has left its loop for good. `true`: it was the last one.

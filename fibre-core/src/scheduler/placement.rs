@@ -9,10 +9,8 @@
 //! where they can run at once.
 
 use crate::config::policy::{Placement, StealOrder};
-use crate::fibre::{ControlBlock, FibreRef};
-use crate::queue::{Level, Link};
+use crate::queue::{Level, Runnable};
 use crate::scheduler::domain::Domain;
-use std::ptr::NonNull;
 
 /// How many more fibres than at the spawner's processor may live at an idle one that gets another.
 /// Well above what a computation spreads, well below the connections of a server.
@@ -21,51 +19,31 @@ const OVERFULL: u64 = 16;
 impl Domain {
     /// Places a new fibre, as its attributes and the cluster's policy want it. `spawner` is the
     /// processor that this thread is, if it is one of ours; `turn` is where the round-robin has
-    /// come to.
-    ///
-    /// # Safety
-    ///
-    /// The fibre is in no queue and is the caller's to queue. The caller keeps the domain
-    /// alive.
-    pub unsafe fn place(&self, fibre: FibreRef, spawner: Option<usize>, turn: usize) {
-        let node = ControlBlock::node(fibre);
-        // SAFETY: the fibre is the caller's.
-        let block = unsafe { fibre.as_ref() };
-        // SAFETY: passed on, all along.
-        unsafe {
-            match (block.attributes.processor(), self.settings.placement) {
-                (Some(processor), _) => self.queues()[processor].push_inbox(node),
-                _ if block.link().level() == Level::Background => {
-                    self.commons.push_background(node);
-                }
-                _ if self.settings.sharing => self.commons.stage(node),
-                (_, Placement::Push) => self.push_out(node, spawner, turn),
-                (_, Placement::Staging) => self.commons.stage(node),
-                (_, Placement::Local) => self.keep(node, spawner.unwrap_or(turn)),
-            }
+    /// come to. The caller keeps the domain alive.
+    pub fn place(&self, fibre: Runnable, spawner: Option<usize>, turn: usize) {
+        let wanted = fibre.block().attributes.processor();
+        match (wanted, self.settings.placement) {
+            (Some(processor), _) => self.queues()[processor].push_inbox(fibre),
+            _ if fibre.link().level() == Level::Background => self.commons.push_background(fibre),
+            _ if self.settings.sharing => self.commons.stage(fibre),
+            (_, Placement::Push) => self.push_out(fibre, spawner, turn),
+            (_, Placement::Staging) => self.commons.stage(fibre),
+            (_, Placement::Local) => self.keep(fibre, spawner.unwrap_or(turn)),
         }
     }
 
     /// Queues a new fibre at one processor, and calls another one that may steal it.
-    ///
-    /// # Safety
-    ///
-    /// As for [`place`](Self::place).
-    unsafe fn keep(&self, node: NonNull<Link>, processor: usize) {
-        // SAFETY: passed on.
-        unsafe { self.queues()[processor].push_shared(node) };
+    fn keep(&self, fibre: Runnable, processor: usize) {
+        self.queues()[processor].push_shared(fibre);
         if self.settings.steal_order != StealOrder::Never {
             self.commons.wake_one(processor);
         }
     }
 
-    /// Places a new fibre on an idle processor if there is one, else on the processor `turn`.
-    ///
-    /// # Safety
-    ///
-    /// As for [`place`](Self::place).
+    /// Places a new fibre on an idle processor if there is one, else on the processor `turn`. The
+    /// caller keeps the domain alive.
     #[inline]
-    pub unsafe fn push_out(&self, node: NonNull<Link>, spawner: Option<usize>, turn: usize) {
+    pub fn push_out(&self, fibre: Runnable, spawner: Option<usize>, turn: usize) {
         // Where started fibres move, where they began says little.
         let spawner = spawner.filter(|_| !self.settings.moves_started);
         let needs_help = |spawner: usize| self.queues()[spawner].has_shared();
@@ -77,17 +55,14 @@ impl Domain {
                 break;
             };
             if self.queues()[idle].is_asleep() {
-                // SAFETY: passed on.
-                unsafe { self.queues()[idle].push_shared(node) };
-                return;
+                return self.queues()[idle].push_shared(fibre);
             }
             // The processor is about to sleep, or has been woken for something else already. Being
             // claimed it must not sleep now: it would be out of the set, and forgotten.
             self.queues()[idle].unpark();
         }
         let stays = spawner.filter(|&spawner| self.keeps(spawner));
-        // SAFETY: passed on.
-        unsafe { self.queues()[stays.unwrap_or(turn)].push_shared(node) };
+        self.queues()[stays.unwrap_or(turn)].push_shared(fibre);
         // Another processor may have become idle since, and have looked too early.
         let suits = |idle| stays.is_none_or(|spawner| !self.is_overfull(idle, spawner));
         if let Some(idle) = self.commons.idle.claim_if(turn, suits) {
@@ -115,7 +90,8 @@ impl Domain {
 mod tests {
     use super::*;
     use crate::config::settings::Settings;
-    use crate::queue::Popped;
+    use crate::queue::{Link, Popped};
+    use std::ptr::NonNull;
 
     /// The processor to which a fibre goes that processor 0 spawns, while processor 1 sleeps, on
     /// which so many fibres live.
@@ -124,20 +100,22 @@ mod tests {
         let domain = Domain::new(2, settings);
         (0..residents).for_each(|_| domain.tally(1).count_started());
         let [first, second] = [Link::new(), Link::new()];
+        // SAFETY: the links are queued once, and taken out before they go.
+        let of = |link| unsafe { Runnable::new(NonNull::from(link)) };
         if backlog {
-            // SAFETY: the link is in no queue, and is taken out before it goes.
-            unsafe { domain.queues()[0].push_shared(NonNull::from(&first)) };
+            domain.queues()[0].push_shared(of(&first));
         }
         domain.commons.idle.enter(1);
-        assert!(domain.queues()[1].arm());
-        // SAFETY: as above.
-        unsafe { domain.push_out(NonNull::from(&second), Some(0), 1) };
+        // SAFETY: the queue has no owner, so this thread stands in for it.
+        assert!(unsafe { domain.queues()[1].as_owner() }.arm());
+        domain.push_out(of(&second), Some(0), 1);
         let woken = !domain.commons.idle.is_any();
         let node = Popped::Node(NonNull::from(&second));
         let mut found = None;
         for (index, queue) in domain.queues().iter().enumerate() {
             for _ in 0..2 {
-                found = found.or((queue.steal() == node).then_some(index));
+                let stolen = queue.steal().map(|runnable| runnable.node());
+                found = found.or((stolen == node).then_some(index));
             }
         }
         assert_eq!(woken, found == Some(1), "who is woken gets it");

@@ -12,8 +12,7 @@
 
 use crate::config::policy::{StealOrder, Stealing};
 use crate::config::settings::Settings;
-use crate::fibre::{ControlBlock, FibreRef};
-use crate::queue::Popped;
+use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
@@ -60,14 +59,14 @@ impl Thief {
     }
 
     /// Takes one fibre from another processor. At most one attempt per victim.
-    pub fn steal(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+    pub fn steal(&self, domain: &Domain, mood: Mood) -> Option<Runnable> {
         // What a stuck owner shares may come back to it again and again, so this comes first.
         self.steal_lone(domain)
             .or_else(|| self.steal_shared(domain, mood))
     }
 
     /// Takes a fibre that its owner shares with others.
-    fn steal_shared(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+    fn steal_shared(&self, domain: &Domain, mood: Mood) -> Option<Runnable> {
         match domain.settings.steal_order {
             StealOrder::LongestBusy => self.steal_from_longest_busy(domain, mood),
             StealOrder::Ring => self.steal_in_ring(domain, mood, self.index + 1),
@@ -88,7 +87,7 @@ impl Thief {
     }
 
     /// Takes from the processors with something to steal, in the order of their busy times.
-    fn steal_from_longest_busy(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+    fn steal_from_longest_busy(&self, domain: &Domain, mood: Mood) -> Option<Runnable> {
         let mut tried = None;
         for _ in 1..domain.processors() {
             let (since, victim) = self.longest_busy_after(domain, mood, tried)?;
@@ -118,7 +117,7 @@ impl Thief {
 
     /// Takes from the processor `start`, counted round, or the first one after it that has
     /// something to steal.
-    fn steal_in_ring(&self, domain: &Domain, mood: Mood, start: usize) -> Option<FibreRef> {
+    fn steal_in_ring(&self, domain: &Domain, mood: Mood, start: usize) -> Option<Runnable> {
         let processors = domain.processors();
         let start = start % processors;
         (start..processors)
@@ -128,7 +127,7 @@ impl Thief {
 
     /// Takes from the nearest processor that has something to steal; processors of unknown distance
     /// are tried in a ring.
-    fn steal_from_nearest(&self, domain: &Domain, mood: Mood) -> Option<FibreRef> {
+    fn steal_from_nearest(&self, domain: &Domain, mood: Mood) -> Option<Runnable> {
         let known = domain.settings.neighbours.as_deref();
         let nearest = known.and_then(|known| known.get(self.index));
         let there = |victim: &usize| *victim < domain.processors();
@@ -139,7 +138,7 @@ impl Thief {
     }
 
     /// Takes from a processor that is busy and has something to steal.
-    fn try_victim(&self, domain: &Domain, mood: Mood, victim: usize) -> Option<FibreRef> {
+    fn try_victim(&self, domain: &Domain, mood: Mood, victim: usize) -> Option<Runnable> {
         if victim == self.index || !domain.queues()[victim].has_shared() {
             return None;
         }
@@ -149,27 +148,23 @@ impl Thief {
 
     /// Takes the oldest of a victim's fibres that may be taken. If the policy says so, a started
     /// fibre is at home here from then on.
-    fn take_from(&self, domain: &Domain, victim: usize) -> Option<FibreRef> {
+    fn take_from(&self, domain: &Domain, victim: usize) -> Option<Runnable> {
         let queue = &domain.queues()[victim];
         let length = queue.length();
-        let Popped::Node(node) = queue.steal() else {
-            return None;
-        };
-        // SAFETY: ready queues hold fibres only.
-        let fibre = unsafe { ControlBlock::from_node(node) };
+        let fibre = queue.steal().node()?;
         if let Stealing::Sticky { threshold } = domain.settings.stealing
             && domain.settings.moves_started
             && length >= threshold
         {
-            // SAFETY: just taken out, so it is ours.
-            unsafe { fibre.as_ref() }.set_home(Arc::as_ptr(&domain.queues()[self.index]));
+            let home = Arc::as_ptr(&domain.queues()[self.index]);
+            fibre.block().set_home(home);
         }
         Some(fibre)
     }
 
     /// Takes the fibre that an owner has made ready last, which thieves leave alone, if the owner
     /// has not come to any other fibre for long.
-    fn steal_lone(&self, domain: &Domain) -> Option<FibreRef> {
+    fn steal_lone(&self, domain: &Domain) -> Option<Runnable> {
         if !domain.settings.moves_started || domain.settings.steal_order == StealOrder::Never {
             return None;
         }
@@ -181,10 +176,9 @@ impl Thief {
             match looks[victim] {
                 Some((then, before)) if before == services => {
                     if now - then >= STUCK
-                        && let Some(node) = domain.queues()[victim].take_next()
+                        && let Some(fibre) = domain.queues()[victim].take_next()
                     {
-                        // SAFETY: ready queues hold fibres only.
-                        return Some(unsafe { ControlBlock::from_node(node) });
+                        return Some(fibre);
                     }
                 }
                 _ => looks[victim] = Some((now, services)),
@@ -238,8 +232,9 @@ mod tests {
         let domain = Domain::new(links.len() + 1, settings);
         for (index, link) in links.iter().enumerate() {
             domain.tally(index + 1).set_busy_since(100 - index as u64);
-            // SAFETY: the link is in no queue, and is taken out before it goes.
-            unsafe { domain.queues()[index + 1].push_shared(NonNull::from(link)) };
+            // SAFETY: the link is queued once, and taken out before it goes.
+            let runnable = unsafe { Runnable::new(NonNull::from(link)) };
+            domain.queues()[index + 1].push_shared(runnable);
         }
         domain
     }
@@ -250,7 +245,7 @@ mod tests {
         let taken = std::iter::from_fn(|| thief.steal(domain, mood));
         let place = |node| links.iter().position(|link| NonNull::from(link) == node);
         taken
-            .filter_map(|fibre| Some(place(ControlBlock::node(fibre))? + 1))
+            .filter_map(|fibre| Some(place(fibre.node())? + 1))
             .collect()
     }
 

@@ -9,6 +9,7 @@ use crate::fibre::{
 };
 use crate::park;
 use crate::processor::Processor;
+use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
 use crate::scheduler::fibre_limit::Limit;
 use crate::spawn::join::{JoinHandle, Result};
@@ -408,13 +409,11 @@ impl Place<'_> {
 
     /// Queues a fibre, or lets it run.
     #[inline]
-    pub fn put(&self, fibre: FibreRef) {
+    pub fn put(&self, fibre: Runnable) {
         match self {
-            // SAFETY: the fibre is new.
-            Self::Here(processor) => unsafe { processor.place(fibre) },
+            Self::Here(processor) => processor.place(fibre),
             Self::Now(processor) => park::make_way(processor, fibre),
-            // SAFETY: the fibre is new.
-            Self::There(domain) => unsafe { domain.place(fibre, None, domain.next_turn()) },
+            Self::There(domain) => domain.place(fibre, None, domain.next_turn()),
         }
     }
 }
@@ -454,9 +453,12 @@ where
         (*task.as_ptr()).block.errand.reserve(reserved);
     }
     let fibre: FibreRef = task.cast();
-    // SAFETY: the fibre is new, and ends only once it has been placed.
-    unsafe { ControlBlock::join_group(fibre) };
-    place.put(fibre);
+    // SAFETY: the fibre is new, and ends only once it has been placed; nobody else has it.
+    let runnable = unsafe {
+        ControlBlock::join_group(fibre);
+        ControlBlock::runnable(fibre)
+    };
+    place.put(runnable);
     // SAFETY: the second reference is the handle's.
     Ok(unsafe { JoinHandle::new(fibre) })
 }
