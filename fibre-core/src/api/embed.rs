@@ -77,14 +77,11 @@ static BODY: Body = Body {
 #[inline]
 #[must_use]
 pub fn embedded() -> *const () {
-    match running() {
-        // SAFETY: the running fibre's own block.
-        Some(fibre) if ptr::eq(unsafe { fibre.as_ref() }.body(), &raw const BODY) => {
-            // SAFETY: fibres with this body are of this type.
-            unsafe { fibre.cast::<Embedded>().as_ref() }.data
-        }
-        _ => ptr::null(),
-    }
+    let data = |fibre: FibreRef| {
+        // SAFETY: the calling fibre; fibres with this body are of this type.
+        unsafe { ptr::eq(fibre.as_ref().body(), &raw const BODY).then(|| whole(fibre).data) }
+    };
+    running().and_then(data).unwrap_or(ptr::null())
 }
 
 impl Builder {

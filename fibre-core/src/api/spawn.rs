@@ -3,9 +3,9 @@
 use crate::api::scope::{Scope, ScopedJoinHandle};
 use crate::cluster::{Cluster, caller_place, try_caller_place};
 use crate::config::policy::Priority;
-use crate::fibre::{Attributes, StackTime};
+use crate::fibre::{Attributes, ControlBlock, StackTime};
 use crate::park::cancel::CancelToken;
-use crate::processor::{Processor, running};
+use crate::processor::{Processor, with_running};
 use crate::spawn::join::JoinHandle;
 use crate::spawn::task::{Place, launch, refuse};
 use crate::sys::current;
@@ -82,7 +82,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    // SAFETY: not null means that this thread is that processor.
+    // SAFETY: this thread is that processor, if it is one, and it is not used after the switch.
     match unsafe { Processor::current().as_ref() } {
         Some(here) if here.running().is_some() => {
             // SAFETY: everything is 'static.
@@ -269,8 +269,7 @@ impl Builder {
 /// The number of the calling fibre; `None` on a plain thread.
 #[must_use]
 pub fn id() -> Option<u64> {
-    // SAFETY: the running fibre's own block.
-    running().map(|fibre| unsafe { fibre.as_ref() }.id())
+    with_running(ControlBlock::id)
 }
 
 /// The number of the calling fibre, or of the calling thread if that is not one. No other fibre or
@@ -290,12 +289,7 @@ pub fn caller_id() -> u64 {
 /// The name of the calling fibre, if the caller is one and it has one.
 #[must_use]
 pub fn name() -> Option<String> {
-    let fibre = running()?;
-    // SAFETY: the running fibre's own block.
-    unsafe { fibre.as_ref() }
-        .attributes
-        .name()
-        .map(str::to_owned)
+    with_running(|fibre| fibre.attributes.name().map(str::to_owned))?
 }
 
 /// The processor that the calling fibre is on, as a number within its cluster; `None` on
@@ -311,13 +305,11 @@ pub fn name() -> Option<String> {
 /// ```
 #[must_use]
 pub fn processor() -> Option<usize> {
-    // SAFETY: not null means that this thread is that processor.
-    unsafe { Processor::current().as_ref() }.map(Processor::index)
+    Processor::here(Processor::index)
 }
 
 /// How many processors the cluster of the calling fibre has; `None` on a plain thread.
 #[must_use]
 pub fn processors() -> Option<usize> {
-    // SAFETY: not null means that this thread is that processor.
-    unsafe { Processor::current().as_ref() }.map(|here| here.domain().regular())
+    Processor::here(|here| here.domain().regular())
 }

@@ -45,10 +45,8 @@ pub fn freeze(patience: Duration) -> Frozen {
     let wish = |running: &Arc<_>| Paused::begin(Cluster(Arc::clone(running)));
     let paused = clusters.iter().map(wish).collect();
     for running in &clusters {
-        let own = running.is_callers().then(|| {
-            // SAFETY: the caller is a fibre of this cluster, hence its thread a processor.
-            unsafe { (*Processor::current()).index() }
-        });
+        let callers = running.is_callers();
+        let own = Processor::here(Processor::index).filter(|_| callers);
         let moves = || {
             let moving = running.domain.orders.not_at(ProcessorPhase::Still);
             moving.into_iter().any(|processor| Some(processor) != own)

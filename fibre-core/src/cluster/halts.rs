@@ -36,7 +36,8 @@ pub fn with_drivers<R>(
     f: impl FnOnce(Drivers<'_>) -> io::Result<R>,
 ) -> io::Result<R> {
     let processor = Processor::current();
-    // SAFETY: not null means that this thread is that processor.
+    // SAFETY: this thread is that processor, if it is one; after a switch in `f`, which nobody
+    // makes but to drop what could not be used, it is not used.
     let (domain, wanted) = match unsafe { processor.as_ref() } {
         Some(here) => (here.domain(), here.index()),
         None => {
@@ -54,9 +55,7 @@ pub fn with_drivers<R>(
 #[inline]
 #[must_use]
 pub fn io_config() -> u32 {
-    let processor = Processor::current();
-    // SAFETY: not null means that this thread is that processor.
-    unsafe { processor.as_ref() }.map_or(0, |here| here.domain().settings.above)
+    Processor::here(|here| here.domain().settings.above).unwrap_or(0)
 }
 
 impl Drivers<'_> {

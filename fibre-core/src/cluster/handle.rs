@@ -94,7 +94,8 @@ impl Cluster {
     pub(crate) fn with_place<R>(&self, f: impl FnOnce(&Place<'_>) -> R) -> io::Result<R> {
         let domain = &self.0.domain;
         let processor = Processor::current();
-        // SAFETY: not null means that this thread is that processor.
+        // SAFETY: this thread is that processor, if it is one; after a switch in `f`, which nobody
+        // makes but to drop what could not be used, it is not used.
         Ok(match unsafe { processor.as_ref() } {
             Some(here) if Arc::ptr_eq(here.domain(), domain) => f(&Place::Here(here)),
             _ => {

@@ -8,12 +8,12 @@
 //! that the cluster does not end meanwhile, and takes it back even when it is closed to others.
 
 use super::handle::Cluster;
-use crate::fibre::FibreRef;
 use crate::park;
-use crate::processor::Processor;
+use crate::processor::{Processor, with_running};
 use crate::scheduler::domain::Domain;
 use crate::spawn::task::SpawnError;
 use crate::stack::context::Action;
+use crate::sys::current::panicking;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -44,14 +44,13 @@ use std::time::Duration;
 /// been told to stay on a processor, and nothing on its kernel thread may be unwinding. Also if
 /// `cluster` has been stopped, or has as many fibres as it may have.
 pub fn migrate_to(cluster: &Cluster) -> io::Result<()> {
-    let (fibre, here) = traveller()?;
     let target = &cluster.0.domain;
-    if Arc::ptr_eq(here.domain(), target) {
+    if Arc::ptr_eq(&own_cluster()?, target) {
         return Ok(());
     }
-    may_travel(fibre, here, target)?;
+    may_travel(target)?;
     admit(target)?;
-    travel(fibre, here, target, false);
+    travel(target, false);
     Ok(())
 }
 
@@ -67,61 +66,50 @@ pub(crate) fn visit<R>(
     arriving: impl FnOnce(),
     f: impl FnOnce() -> R,
 ) -> io::Result<R> {
-    let (fibre, here) = traveller()?;
-    let (home, target) = (Arc::clone(here.domain()), &cluster.0.domain);
+    let (home, target) = (own_cluster()?, &cluster.0.domain);
     if Arc::ptr_eq(&home, target) {
         return Ok(f());
     }
-    may_travel(fibre, here, target)?;
+    may_travel(target)?;
     admit(target)?;
     arriving();
-    travel(fibre, here, target, true);
+    travel(target, true);
     let result = catch_unwind(AssertUnwindSafe(f));
-    while !has_returned(&home) {
+    while may_travel(&home).is_err() {
         // Another fibre unwinds on this thread: the caller asks on another thread, or later.
         park::sleep(Duration::from_micros(50));
     }
+    travel(&home, false);
     result.or_else(|payload| resume_unwind(payload))
 }
 
-/// Ends a visit, unless the fibre must not leave this processor now.
-fn has_returned(home: &Arc<Domain>) -> bool {
-    let Ok((fibre, here)) = traveller() else {
-        unreachable!("only a fibre can make a visit")
-    };
-    let may = may_travel(fibre, here, home).is_ok();
-    if may {
-        travel(fibre, here, home, false);
-    }
-    may
+/// The cluster in which the calling fibre is.
+fn own_cluster() -> io::Result<Arc<Domain>> {
+    let domain = Processor::here(|here| here.running().map(|_| Arc::clone(here.domain())));
+    let none = || refused("only a fibre can move to another cluster");
+    domain.flatten().ok_or_else(none)
 }
 
-/// The calling fibre, and the processor that it runs on, which is not to be used after a switch.
-fn traveller<'a>() -> io::Result<(FibreRef, &'a Processor)> {
-    // SAFETY: not null means that this thread is that processor.
-    let here = unsafe { Processor::current().as_ref() };
-    here.and_then(|here| Some((here.running()?, here)))
-        .ok_or_else(|| refused("only a fibre can move to another cluster"))
-}
-
-/// Whether the running fibre may leave for another cluster.
-fn may_travel(fibre: FibreRef, here: &Processor, target: &Domain) -> io::Result<()> {
-    if !(here.domain().settings.moves_started && target.settings.moves_started) {
+/// Whether the calling fibre may leave for another cluster.
+fn may_travel(target: &Domain) -> io::Result<()> {
+    let moves = Processor::here(|here| here.domain().settings.moves_started) == Some(true);
+    if !(moves && target.settings.moves_started) {
         return Err(refused("both clusters must move started fibres"));
     }
-    // SAFETY: the running fibre's own block.
-    if !unsafe { fibre.as_ref() }.link().may_move() || crate::sys::current::panicking() {
+    if with_running(|fibre| fibre.link().may_move()) != Some(true) || panicking() {
         return Err(refused("the fibre must stay on its processor"));
     }
     Ok(())
 }
 
-/// Sends the running fibre to another cluster, which counts it, and which it may leave for.
+/// Sends the calling fibre to another cluster, which counts it, and which it may leave for.
 /// `stays_counted`: its own cluster goes on counting it, as it will come back.
-fn travel(fibre: FibreRef, here: &Processor, target: &Arc<Domain>, stays_counted: bool) {
-    here.set_destination(Arc::clone(target), stays_counted);
-    // SAFETY: the running fibre's own block.
-    park::suspend(unsafe { fibre.as_ref() }, Action::Migrate);
+fn travel(target: &Arc<Domain>, stays_counted: bool) {
+    let left = park::leave_if(|here, _| {
+        here.set_destination(Arc::clone(target), stays_counted);
+        Some(Action::Migrate)
+    });
+    debug_assert!(left.is_some(), "only a fibre can move");
 }
 
 /// Counts a fibre that comes from another cluster.

@@ -67,9 +67,7 @@ impl Running {
 
     /// Whether the caller is a fibre of this cluster.
     pub fn is_callers(&self) -> bool {
-        let processor = Processor::current();
-        // SAFETY: not null means that this thread is that processor.
-        unsafe { processor.as_ref() }.is_some_and(|here| Arc::ptr_eq(here.domain(), &self.domain))
+        Processor::here(|here| Arc::ptr_eq(here.domain(), &self.domain)) == Some(true)
     }
 
     /// The kernel's numbers of the processors' threads.

@@ -18,7 +18,7 @@ use super::running::Running;
 use super::stop::StuckProcessor;
 use super::thread;
 use crate::fibre::{ControlBlock, FibreRef, Roster, RosterRef};
-use crate::processor::running;
+use crate::processor::with_running;
 use crate::scheduler::control::ProcessorPhase;
 use crate::sync::glances::Glances;
 use crate::sys::fork::is_forked_child;
@@ -129,11 +129,9 @@ pub fn waits() -> Vec<Waiting> {
     if is_forked_child() {
         return Vec::new();
     }
-    let Some(caller) = running() else {
+    let Some(caller) = with_running(ControlBlock::id) else {
         return collect();
     };
-    // SAFETY: the running fibre's own block.
-    let caller = unsafe { caller.as_ref() }.id();
     // A fibre cannot let its own processor stand still, so a thread looks while it waits.
     let found = thread::aside(
         "fibre-waits",

@@ -55,11 +55,8 @@ impl Lent {
     /// Takes a stack, from the processor's cache if the caller is on a processor.
     fn new(bytes: usize) -> io::Result<Self> {
         let class = class_of(bytes);
-        // SAFETY: not null means that this thread is that processor.
-        let stack = match unsafe { Processor::current().as_ref() } {
-            Some(here) => here.take_stack(class)?,
-            None => take_one(class)?,
-        };
+        let taken = Processor::here(|here| here.take_stack(class));
+        let stack = taken.unwrap_or_else(|| take_one(class))?;
         stack.set_owner((OVERFLOW_HOOK.who_runs)());
         let stack = ManuallyDrop::new(stack);
         Ok(Self { stack })
@@ -70,14 +67,10 @@ impl Drop for Lent {
     fn drop(&mut self) {
         // SAFETY: taken out once, here.
         let stack = unsafe { ManuallyDrop::take(&mut self.stack) };
+        stack.set_owner(std::ptr::null());
+        let mut stack = Some(stack);
         // The fibre may be on another processor by now.
-        // SAFETY: not null means that this thread is that processor.
-        match unsafe { Processor::current().as_ref() } {
-            Some(here) => here.put_stack(stack),
-            None => {
-                stack.set_owner(std::ptr::null());
-                put_cold(stack);
-            }
-        }
+        let _ = Processor::here(|here| stack.take().map(|stack| here.put_stack(stack)));
+        stack.into_iter().for_each(put_cold);
     }
 }

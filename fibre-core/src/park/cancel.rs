@@ -18,9 +18,8 @@
 
 use crate::fibre::ControlBlock;
 use crate::fibre::cancel_group::CancelGroup;
-use crate::park::{Shield, doze, suspend, yield_now};
-use crate::processor::Processor;
-use crate::processor::running;
+use crate::park::{Shield, doze, leave_if, yield_now};
+use crate::processor::{Processor, with_running};
 use crate::stack::context::Action;
 use crate::sys::current;
 use crate::wait::cancelled::Cancelled;
@@ -106,8 +105,7 @@ impl CancelToken {
 #[inline]
 #[must_use]
 pub fn is_cancelled() -> bool {
-    // SAFETY: the running fibre's own block.
-    running().is_some_and(|fibre| notices(unsafe { fibre.as_ref() }))
+    with_running(notices) == Some(true)
 }
 
 /// Whether a running fibre has been cancelled, and is to notice it.
@@ -156,22 +154,18 @@ fn refuse() -> Result<(), Cancelled> {
 /// [`Cancelled`].
 #[inline]
 pub fn yield_cancellable() -> Result<(), Cancelled> {
-    // SAFETY: not null means that this thread is that processor.
-    let Some(here) = (unsafe { Processor::current().as_ref() }) else {
-        return Ok(());
-    };
-    let Some(fibre) = here.running() else {
-        return Ok(());
-    };
-    // SAFETY: the running fibre's own block.
-    let block = unsafe { fibre.as_ref() };
-    if notices(block) {
-        return refuse();
-    }
-    if !here.yields_to_nobody() {
-        suspend(block, Action::Yield);
-    }
-    Ok(())
+    leave_unless_cancelled(|here| !here.yields_to_nobody())
+}
+
+/// Lets others run if the calling fibre has not been cancelled and its processor `says` so.
+#[inline(always)]
+fn leave_unless_cancelled(says: impl FnOnce(&Processor) -> bool) -> Result<(), Cancelled> {
+    let mut cancelled = false;
+    let _ = leave_if(|here, fibre| {
+        cancelled = notices(fibre);
+        (!cancelled && says(here)).then_some(Action::Yield)
+    });
+    if cancelled { refuse() } else { Ok(()) }
 }
 
 /// A [`yield_point`](crate::internal::yield_point) that is a cancellation point, too.
@@ -181,21 +175,7 @@ pub fn yield_cancellable() -> Result<(), Cancelled> {
 /// [`Cancelled`].
 #[inline]
 pub fn yield_point_cancellable() -> Result<(), Cancelled> {
-    // SAFETY: not null means that this thread is that processor.
-    let Some(here) = (unsafe { Processor::current().as_ref() }) else {
-        return Ok(());
-    };
-    if let Some(fibre) = here.running() {
-        // SAFETY: the running fibre's own block.
-        let block = unsafe { fibre.as_ref() };
-        if notices(block) {
-            return refuse();
-        }
-        if here.slice_is_over() && !current::panicking() {
-            suspend(block, Action::Yield);
-        }
-    }
-    Ok(())
+    leave_unless_cancelled(|here| here.slice_is_over() && !current::panicking())
 }
 
 /// Runs `f`, in which the calling fibre does not notice its cancellation: for work that must be

@@ -10,7 +10,7 @@
 //! opt-in's contract covers them, as it covers what lies on the fibres' stacks.
 
 use crate::fibre::local_table::{Key, Locals};
-use crate::processor::running;
+use crate::processor::with_running;
 use crate::sys::current;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -235,11 +235,8 @@ impl Key {
     pub unsafe fn set(self, value: *mut c_void) -> bool {
         let alive = self.is_alive();
         if alive {
-            match running() {
-                // SAFETY: the running fibre's own block.
-                Some(fibre) => unsafe { fibre.as_ref() }.locals.set(self, value),
-                None => of_thread_or_new().set(self, value),
-            }
+            with_running(|fibre| fibre.locals.set(self, value))
+                .unwrap_or_else(|| of_thread_or_new().set(self, value));
         }
         alive
     }
@@ -248,11 +245,8 @@ impl Key {
 /// The caller's value of a key that has not been deleted.
 #[inline]
 fn value_of(key: Key) -> *mut c_void {
-    match running() {
-        // SAFETY: the running fibre's own block.
-        Some(fibre) => unsafe { fibre.as_ref() }.locals.get(key),
-        None => of_thread().map_or(ptr::null_mut(), |locals| locals.get(key)),
-    }
+    with_running(|fibre| fibre.locals.get(key))
+        .unwrap_or_else(|| of_thread().map_or(ptr::null_mut(), |locals| locals.get(key)))
 }
 
 /// The table of the calling thread, if it has one.
@@ -311,11 +305,7 @@ pub unsafe fn notice_thread_ends_by(notice: fn(at_end: fn())) {
 #[inline]
 #[must_use]
 pub fn has_locals() -> bool {
-    match running() {
-        // SAFETY: the running fibre's own block.
-        Some(fibre) => !unsafe { fibre.as_ref() }.locals.is_empty(),
-        None => of_thread().is_some(),
-    }
+    with_running(|fibre| !fibre.locals.is_empty()).unwrap_or_else(|| of_thread().is_some())
 }
 
 /// Ends the caller's values now, as its end would; blocks for as long as their destructors block.
@@ -335,11 +325,7 @@ pub fn has_locals() -> bool {
 /// });
 /// ```
 pub unsafe fn end_locals() {
-    match running() {
-        // SAFETY: the running fibre's own block, which it does not leave meanwhile.
-        Some(fibre) => unsafe { fibre.as_ref() }.locals.end(),
-        None => end_of_thread(),
-    }
+    with_running(|fibre| fibre.locals.end()).unwrap_or_else(end_of_thread);
 }
 
 /// Forgets the values of the calling fibre, without calling their destructors: for a fibre that
@@ -354,10 +340,7 @@ pub unsafe fn end_locals() {
 /// fibre_core::internal::forget_locals();
 /// ```
 pub unsafe fn forget_locals() {
-    if let Some(fibre) = running() {
-        // SAFETY: the running fibre's own block.
-        unsafe { fibre.as_ref() }.locals.forget();
-    }
+    let _ = with_running(|fibre| fibre.locals.forget());
 }
 
 /// Ends the values of a thread that ends, and frees their table.

@@ -18,7 +18,7 @@ use crate::config::settings::default_processors;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::frames::initialisers;
 use crate::frames::panic_hook;
-use crate::processor::{Processor, Reason, running};
+use crate::processor::{Processor, Reason, in_fibre, with_running};
 use crate::queue::Runnable;
 use crate::ready::ReadyQueue;
 use crate::stack::context::Action;
@@ -102,19 +102,21 @@ fn park_here<const AMONG: bool>(
     publish: impl FnOnce(&Waiter) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    // SAFETY: not null means that this thread is that processor.
-    let here = unsafe { Processor::current().as_ref() };
     let publish = |waiter: &Waiter| publish_in_place(publish, waiter);
-    match here.and_then(|here| Some((here, here.running()?))) {
-        Some((here, fibre))
-            if here.keeps_fibres()
-                && (limit == Limit::None || here.limits_at_home())
-                && !current::panicking() =>
-        {
-            debug_assert!(here.is_home_of(fibre), "a fibre waits at home elsewhere");
-            park_at_home::<AMONG>(fibre, awaited, limit, publish, withdraw)
-        }
-        Some((_, fibre)) => park_fibre::<AMONG>(fibre, awaited, limit, publish, withdraw),
+    let parks = Processor::here(|here| {
+        let fibre = here.running()?;
+        let at_home = here.keeps_fibres()
+            && (limit == Limit::None || here.limits_at_home())
+            && !current::panicking();
+        debug_assert!(
+            !at_home || here.is_home_of(fibre),
+            "a fibre waits at home elsewhere"
+        );
+        Some((fibre, at_home))
+    });
+    match parks.flatten() {
+        Some((fibre, true)) => park_at_home::<AMONG>(fibre, awaited, limit, publish, withdraw),
+        Some((fibre, false)) => park_fibre::<AMONG>(fibre, awaited, limit, publish, withdraw),
         None => park_thread::<AMONG>(limit, publish, withdraw),
     }
 }
@@ -126,15 +128,14 @@ fn publish_in_place(publish: impl FnOnce(&Waiter) -> bool, waiter: &Waiter) -> b
     if !cfg!(debug_assertions) {
         return publish(waiter);
     }
-    // SAFETY: not null means that this thread is that processor.
-    let here = unsafe { Processor::current().as_ref() };
-    let Some(here) = here.filter(|here| here.running().is_some()) else {
+    if !in_fibre() {
         return publish(waiter);
-    };
-    here.assert_may_leave();
-    here.set_publishing(true);
+    }
+    let note = |publishing| Processor::here(|here| here.set_publishing(publishing));
+    Processor::assert_may_leave();
+    note(true);
     let published = publish(waiter);
-    here.set_publishing(false);
+    note(false);
     published
 }
 
@@ -281,19 +282,9 @@ fn suspend_untied(block: &ControlBlock, action: Action) {
 /// The check of builds with debug assertions before a stack is left.
 #[inline(always)]
 fn look(block: &ControlBlock) {
-    assert_may_leave();
+    Processor::assert_may_leave();
     if cfg!(debug_assertions) {
         initialisers::look(block);
-    }
-}
-
-/// Asserts that the running fibre may leave its stack; see [`Processor::assert_may_leave`].
-#[inline(always)]
-fn assert_may_leave() {
-    if cfg!(debug_assertions) {
-        // SAFETY: not null means that this thread is that processor.
-        let here = unsafe { Processor::current().as_ref() };
-        here.into_iter().for_each(Processor::assert_may_leave);
     }
 }
 
@@ -401,21 +392,31 @@ impl Drop for AbortOnUnwind {
 /// ```
 #[inline(always)]
 pub fn yield_now() {
-    let processor = Processor::current();
-    if processor.is_null() {
-        return std::thread::yield_now();
-    }
-    // SAFETY: this thread is that processor.
-    let processor = unsafe { &*processor };
-    let Some(fibre) = processor.running() else {
-        return;
+    Processor::assert_may_leave();
+    let yields = |here: &Processor, _: &ControlBlock| {
+        let leaves = !here.yields_to_nobody();
+        leaves.then_some(Action::Yield)
     };
-    processor.assert_may_leave();
-    if processor.yields_to_nobody() {
-        return;
+    if leave_if(yields).is_none() {
+        std::thread::yield_now();
     }
-    // SAFETY: the running fibre's own block.
-    suspend(unsafe { fibre.as_ref() }, Action::Yield);
+}
+
+/// Leaves the stack of the calling fibre if `asks`, which gets its processor, says how. `None`: a
+/// plain thread.
+#[inline(always)]
+pub fn leave_if(asks: impl FnOnce(&Processor, &ControlBlock) -> Option<Action>) -> Option<()> {
+    let leaves = Processor::here(|here| {
+        let fibre = here.running()?;
+        // SAFETY: the calling fibre, which does not end meanwhile.
+        let action = asks(here, unsafe { fibre.as_ref() })?;
+        Some((fibre, action))
+    })?;
+    if let Some((fibre, action)) = leaves {
+        // SAFETY: as above.
+        suspend(unsafe { fibre.as_ref() }, action);
+    }
+    Some(())
 }
 
 /// Leaves the stack of the calling fibre, which runs on `processor`, to `successor`, which is new.
@@ -454,15 +455,9 @@ pub fn make_way(processor: &Processor, successor: Runnable) {
 /// ```
 #[inline]
 pub fn yield_point() {
-    assert_may_leave();
-    // SAFETY: not null means that this thread is that processor.
-    if let Some(processor) = unsafe { Processor::current().as_ref() }
-        && processor.slice_is_over()
-        && !current::panicking()
-        && let Some(fibre) = processor.running()
-    {
-        // SAFETY: the running fibre's own block.
-        suspend(unsafe { fibre.as_ref() }, Action::Yield);
+    Processor::assert_may_leave();
+    if Processor::here(Processor::slice_is_over) == Some(true) && !current::panicking() {
+        let _ = with_running(|fibre| suspend(fibre, Action::Yield));
     }
 }
 
@@ -471,10 +466,7 @@ pub fn yield_point() {
 /// a plain thread.
 #[inline]
 pub fn prefetch_next() {
-    // SAFETY: not null means that this thread is that processor.
-    if let Some(processor) = unsafe { Processor::current().as_ref() } {
-        processor.prefetch_next();
-    }
+    let _ = Processor::here(Processor::prefetch_next);
 }
 
 /// Whether the caller had better spin for a moment, for something that another processor is about
@@ -483,19 +475,14 @@ pub fn prefetch_next() {
 #[inline]
 #[must_use]
 pub fn may_spin() -> bool {
-    // SAFETY: not null means that this thread is that processor.
-    unsafe { Processor::current().as_ref() }.is_some_and(Processor::may_spin)
+    Processor::here(Processor::may_spin) == Some(true)
 }
 
 /// Whether it can pay to spin for less time than blocking takes, though others could run meanwhile.
 #[inline]
 #[must_use]
 pub fn may_spin_briefly() -> bool {
-    // SAFETY: not null means that this thread is that processor.
-    match unsafe { Processor::current().as_ref() } {
-        Some(here) => here.domain().spins(),
-        None => *SEVERAL,
-    }
+    Processor::here(|here| here.domain().spins()).unwrap_or_else(|| *SEVERAL)
 }
 
 /// Whether this process has several CPUs.
@@ -505,8 +492,7 @@ static SEVERAL: LazyLock<bool> = LazyLock::new(|| default_processors() > 1);
 #[inline]
 #[must_use]
 pub fn others_rest() -> bool {
-    // SAFETY: not null means that this thread is that processor.
-    unsafe { Processor::current().as_ref() }.is_some_and(Processor::others_rest)
+    Processor::here(Processor::others_rest) == Some(true)
 }
 
 /// Whether the processor sleeps on which the waiting fibre would go on. Called under the lock that
@@ -524,9 +510,8 @@ pub fn waits_at_rest(waiter: &Waiter) -> bool {
 #[inline]
 #[must_use]
 pub fn waits_here(waiter: &Waiter) -> bool {
-    // SAFETY: not null means that this thread is that processor.
-    let here = unsafe { Processor::current().as_ref() };
-    here.is_some_and(|here| waiter.fibre().is_some_and(|fibre| here.is_home_of(fibre)))
+    let is_home = |here: &Processor| waiter.fibre().is_some_and(|fibre| here.is_home_of(fibre));
+    Processor::here(is_home) == Some(true)
 }
 
 /// Lets the fibre of `resume` run next on this processor, and queues the caller before the others.
@@ -534,7 +519,7 @@ pub fn waits_here(waiter: &Waiter) -> bool {
 /// merely resumed. Blocks nothing; but it leaves the stack, so a fibre whose waiter is published
 /// must not call it.
 pub fn switch_to(resume: Resume) {
-    // SAFETY: not null means that this thread is that processor.
+    // SAFETY: this thread is that processor, if it is one; `here` is not used after the switch.
     let here = unsafe { Processor::current().as_ref() };
     let Some((here, fibre)) = here.and_then(|here| Some((here, here.running()?))) else {
         return resume.resume();
@@ -545,11 +530,10 @@ pub fn switch_to(resume: Resume) {
     match resume.successor(|successor| here.is_home_of(successor)) {
         Err(resume) => resume.resume(),
         Ok(successor) => {
-            // SAFETY: its claim is ours, and its home is here, where it runs once we have left.
-            let successor = unsafe { ControlBlock::runnable(successor) };
-            let action = here.change_places(successor);
-            // SAFETY: the running fibre's own block.
-            suspend_untied(unsafe { fibre.as_ref() }, action);
+            // SAFETY: its claim is ours, and its home is here, where it runs once we have left. The
+            // caller is the running fibre.
+            let (successor, block) = unsafe { (ControlBlock::runnable(successor), fibre.as_ref()) };
+            suspend_untied(block, here.change_places(successor));
         }
     }
 }
@@ -629,9 +613,8 @@ pub fn lower_shield() {
 
 /// Adds to the number of shields of the calling fibre, if it is one.
 fn change_shields(by: i32) {
-    if let Some(fibre) = running() {
-        // SAFETY: the running fibre's own block.
-        let shields = unsafe { &fibre.as_ref().shields };
+    let _ = with_running(|fibre| {
+        let shields = &fibre.shields;
         shields.set(shields.get().wrapping_add_signed(by));
-    }
+    });
 }

@@ -297,8 +297,7 @@ unsafe fn enter_refused(block: *const (), suspender: Suspender, processor: *cons
 /// Whether the caller runs on a fibre, and not on a plain thread.
 #[must_use]
 pub fn in_fibre() -> bool {
-    // SAFETY: not null means that this thread is that processor.
-    unsafe { Processor::current().as_ref() }.is_some_and(|here| here.running().is_some())
+    super::running().is_some()
 }
 
 /// Calls `f` with the pocket of the processor that this thread is; `None` for a plain thread.
@@ -313,6 +312,6 @@ pub fn in_fibre() -> bool {
 /// ```
 #[inline]
 pub unsafe fn with_processor_local<R>(f: impl FnOnce(Option<&ProcessorLocal>) -> R) -> R {
-    // SAFETY: not null means that this thread is that processor.
+    // SAFETY: not null means that this thread is that processor, and `f` does not leave the stack.
     f(unsafe { Processor::current().as_ref() }.map(|here| &here.pocket))
 }

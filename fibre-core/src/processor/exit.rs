@@ -60,7 +60,7 @@ pub fn exit_in_place() {
 /// Ends the process. See the module text.
 extern "C" fn exit(code: c_int) -> ! {
     let real = real_exit();
-    if Processor::current().is_null() || IN_PLACE.load(Ordering::Relaxed) {
+    if Processor::here(|_| ()).is_none() || IN_PLACE.load(Ordering::Relaxed) {
         // SAFETY: the caller has asked to end the process.
         unsafe { real(code) }
     }

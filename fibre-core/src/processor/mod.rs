@@ -112,6 +112,9 @@ pub struct Processor {
     /// Whether the running fibre is about to wait, and wakers may reach it already. Kept in builds
     /// with debug assertions only.
     publishing: Cell<bool>,
+    /// How many calls of [`here`](Self::here) the running fibre is in. Kept in builds with debug
+    /// assertions only.
+    looks: Cell<u32>,
     /// The domain to which a fibre goes that is about to leave the cluster, and whether it is still
     /// counted here.
     destination: Cell<Option<(Arc<Domain>, bool)>>,
@@ -187,6 +190,7 @@ impl Processor {
             took_part: Cell::new(false),
             successor: Slot::default(),
             publishing: Cell::new(false),
+            looks: Cell::new(0),
             destination: Cell::new(None),
             adopts: domain.settings.force_migration,
             keeps: !domain.settings.moves_started,
@@ -220,12 +224,25 @@ impl Processor {
         }
     }
 
-    /// The processor that this thread is. Null on a foreign thread.
-    ///
-    /// Do not keep the result across a switch.
+    /// The processor that this thread is. Null on a foreign thread. For callers that keep it for
+    /// longer than a call of [`here`](Self::here), and can say why that is right.
     #[inline]
     pub fn current() -> *const Self {
         current::processor().cast()
+    }
+
+    /// Calls `f` with the processor that this thread is. `None`: a foreign thread.
+    ///
+    /// As of thread-locals, nothing of the processor may be kept across a switch, after which the
+    /// fibre may be on another thread. So `f` does not leave the stack; builds with debug
+    /// assertions panic if it does.
+    #[inline(always)]
+    pub fn here<R>(f: impl FnOnce(&Self) -> R) -> Option<R> {
+        // SAFETY: not null means that this thread is that processor, which makes the thread a
+        // foreign one before it ends. `f` cannot keep the reference.
+        let here = unsafe { Self::current().as_ref() }?;
+        let _looked_at = LookedAt::begin(here);
+        Some(f(here))
     }
 
     /// Runs fibres until the domain is over, and returns what it leaves behind. Blocks the thread.
@@ -478,12 +495,21 @@ impl Processor {
 
     /// In builds with debug assertions, panics if the running fibre publishes a wait: a waker that
     /// finds the waiter may have queued the fibre, which then must not be queued, or wait, a second
-    /// time.
+    /// time. And if the fibre is in a call of [`here`](Self::here).
     #[inline(always)]
-    pub fn assert_may_leave(&self) {
-        debug_assert!(
-            !self.publishing.get(),
+    pub fn assert_may_leave() {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let asks = |here: &Self| (here.publishing.get(), here.looks.get());
+        let (publishing, looks) = Self::here(asks).unwrap_or((false, 1));
+        assert!(
+            !publishing,
             "a fibre leaves its stack while it publishes a wait"
+        );
+        assert!(
+            looks == 1,
+            "a fibre leaves its stack while it looks at its processor"
         );
     }
 
@@ -645,9 +671,40 @@ impl std::fmt::Debug for Processor {
     }
 }
 
-/// The calling fibre.
+/// A call of [`Processor::here`], as builds with debug assertions count them.
+struct LookedAt<'a>(&'a Processor);
+
+impl<'a> LookedAt<'a> {
+    /// Begins the call.
+    #[inline(always)]
+    fn begin(processor: &'a Processor) -> Self {
+        if cfg!(debug_assertions) {
+            processor.looks.set(processor.looks.get() + 1);
+        }
+        Self(processor)
+    }
+}
+
+impl Drop for LookedAt<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if cfg!(debug_assertions) {
+            self.0.looks.set(self.0.looks.get() - 1);
+        }
+    }
+}
+
+/// The address of the calling fibre.
 #[inline]
 pub fn running() -> Option<FibreRef> {
-    // SAFETY: not null means that this thread is that processor.
-    unsafe { Processor::current().as_ref() }.and_then(Processor::running)
+    Processor::here(Processor::running)?
+}
+
+/// Calls `f` with the calling fibre. `None`: a plain thread. Unlike the processor, the fibre stays
+/// what it is, so `f` may leave the stack.
+#[inline(always)]
+pub fn with_running<R>(f: impl FnOnce(&ControlBlock) -> R) -> Option<R> {
+    let fibre = running()?;
+    // SAFETY: the calling fibre does not end before `f` returns, and `f` cannot keep the reference.
+    Some(f(unsafe { fibre.as_ref() }))
 }

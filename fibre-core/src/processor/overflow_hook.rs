@@ -1,6 +1,6 @@
 //! What the overflow report learns about fibres. In a signal handler: plain loads only.
 
-use super::Processor;
+use super::{Processor, running};
 use crate::fibre::FibreRef;
 use crate::stack::{DEFAULT_STACK_SIZE, Fibre, OverflowHook, round_size};
 use std::ptr;
@@ -10,10 +10,7 @@ pub const OVERFLOW_HOOK: OverflowHook = OverflowHook { who_runs, describe };
 
 /// The fibre that runs on this thread, or null.
 fn who_runs() -> *const () {
-    // SAFETY: not null means that this thread is that processor.
-    let processor = unsafe { Processor::current().as_ref() };
-    let running = processor.and_then(Processor::running);
-    running.map_or(ptr::null(), |fibre| fibre.as_ptr().cast_const().cast())
+    running().map_or(ptr::null(), |fibre| fibre.as_ptr().cast_const().cast())
 }
 
 /// Reports a fibre's number, what its layer says of it, and the stack size of fibres here that ask
@@ -23,9 +20,7 @@ fn who_runs() -> *const () {
 ///
 /// `fibre` is a control block that is alive.
 unsafe fn describe(fibre: *const (), tell: &mut dyn FnMut(Fibre<'_>)) {
-    // SAFETY: not null means that this thread is that processor.
-    let processor = unsafe { Processor::current().as_ref() };
-    let default = processor.map(|here| here.domain().settings.stack_size);
+    let default = Processor::here(|here| here.domain().settings.stack_size);
     // SAFETY: the caller's promise.
     unsafe {
         let fibre = FibreRef::new_unchecked(fibre.cast_mut().cast());
