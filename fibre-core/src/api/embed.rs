@@ -13,7 +13,7 @@ use crate::cluster::{Cluster, try_caller_place};
 use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, Viewer};
 use crate::park::{self, Waiter};
 use crate::processor::running;
-use crate::spawn::task::{Admitted, Place, SpawnError, free_task};
+use crate::spawn::task::{Place, SpawnError, free_task};
 use crate::stack::StackError;
 use crate::sys::fork;
 use crate::wait::completion::Finished;
@@ -227,21 +227,13 @@ unsafe fn launch(
     data: *const (),
     receive: impl FnOnce(EmbeddedFibre),
 ) -> std::result::Result<(), SpawnError> {
-    let Admitted {
-        memory: task,
-        id,
-        reserved,
-    } = place.admit::<Embedded>(&attributes)?;
-    // SAFETY: fresh memory of this layout.
-    unsafe {
-        task.write(Embedded {
-            block: ControlBlock::new(&BODY, attributes, id),
-            program,
-            data,
-            ending: Cell::new(Ending::Returned),
-        });
-        (*task.as_ptr()).block.errand.reserve(reserved);
-    }
+    let admitted = place.admit::<Embedded>(&attributes)?;
+    let task = admitted.fill(|id, reserved| Embedded {
+        block: ControlBlock::new(&BODY, attributes, id, reserved),
+        program,
+        data,
+        ending: Cell::new(Ending::Returned),
+    });
     let fibre: FibreRef = task.cast();
     // SAFETY: the fibre is new, and ends only once it has been placed; the second reference is
     // the handle's. Nobody else has the runnable.

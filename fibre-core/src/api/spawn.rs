@@ -7,7 +7,7 @@ use crate::fibre::{Attributes, ControlBlock, StackTime};
 use crate::park::cancel::CancelToken;
 use crate::processor::{Processor, with_running};
 use crate::spawn::join::JoinHandle;
-use crate::spawn::task::{Place, launch, refuse};
+use crate::spawn::task::{Place, launch_static, refuse};
 use crate::sys::current;
 use std::io;
 
@@ -32,10 +32,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    // SAFETY: everything is 'static.
-    let handle =
-        caller_place(|place| unsafe { launch(place, Attributes::default(), None, closure) });
-    match handle {
+    match caller_place(|place| launch_static(place, Attributes::default(), closure)) {
         Ok(handle) => handle,
         Err(error) => refuse(error),
     }
@@ -85,8 +82,7 @@ where
     // SAFETY: this thread is that processor, if it is one, and it is not used after the switch.
     match unsafe { Processor::current().as_ref() } {
         Some(here) if here.running().is_some() => {
-            // SAFETY: everything is 'static.
-            let handle = unsafe { launch(&Place::Now(here), attributes, None, closure) };
+            let handle = launch_static(&Place::Now(here), attributes, closure);
             Ok(handle.unwrap_or_else(|error| refuse(error)))
         }
         _ => Err(closure),
@@ -219,8 +215,7 @@ impl Builder {
     {
         try_caller_place(|place| {
             place.check(&self.0)?;
-            // SAFETY: everything is 'static.
-            Ok::<_, io::Error>(unsafe { launch(place, self.fallible(), None, closure) }?)
+            Ok::<_, io::Error>(launch_static(place, self.fallible(), closure)?)
         })?
     }
 

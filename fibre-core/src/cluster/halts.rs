@@ -36,8 +36,8 @@ pub fn with_drivers<R>(
     f: impl FnOnce(Drivers<'_>) -> io::Result<R>,
 ) -> io::Result<R> {
     let processor = Processor::current();
-    // SAFETY: this thread is that processor, if it is one; after a switch in `f`, which nobody
-    // makes but to drop what could not be used, it is not used.
+    // SAFETY: this thread is that processor, if it is one. `f` may drop what blocks, but does not
+    // use the processor after that.
     let (domain, wanted) = match unsafe { processor.as_ref() } {
         Some(here) => (here.domain(), here.index()),
         None => {

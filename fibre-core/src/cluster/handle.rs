@@ -6,7 +6,7 @@ use super::running::Running;
 use crate::fibre::Attributes;
 use crate::processor::Processor;
 use crate::spawn::join::JoinHandle;
-use crate::spawn::task::{Place, launch};
+use crate::spawn::task::{Place, launch_static};
 use crate::sys::fork;
 use std::fmt;
 use std::io;
@@ -61,28 +61,9 @@ impl Cluster {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        // SAFETY: everything is 'static.
-        unsafe { self.try_spawn_unchecked(attributes, closure) }
-    }
-
-    /// [`try_spawn`](Self::try_spawn) without lifetimes.
-    ///
-    /// # Safety
-    ///
-    /// The caller joins the fibre before anything that it borrows ends.
-    pub(crate) unsafe fn try_spawn_unchecked<F, T>(
-        &self,
-        attributes: Attributes,
-        closure: F,
-    ) -> io::Result<JoinHandle<T>>
-    where
-        F: FnOnce() -> T + Send,
-        T: Send,
-    {
         self.with_place(|place| {
             place.check(&attributes)?;
-            // SAFETY: passed on.
-            Ok(unsafe { launch(place, attributes, None, closure) }?)
+            Ok(launch_static(place, attributes, closure)?)
         })?
     }
 
@@ -94,8 +75,8 @@ impl Cluster {
     pub(crate) fn with_place<R>(&self, f: impl FnOnce(&Place<'_>) -> R) -> io::Result<R> {
         let domain = &self.0.domain;
         let processor = Processor::current();
-        // SAFETY: this thread is that processor, if it is one; after a switch in `f`, which nobody
-        // makes but to drop what could not be used, it is not used.
+        // SAFETY: this thread is that processor, if it is one. `f` may drop what blocks, but does not
+        // use the processor after that.
         Ok(match unsafe { processor.as_ref() } {
             Some(here) if Arc::ptr_eq(here.domain(), domain) => f(&Place::Here(here)),
             _ => {

@@ -22,8 +22,8 @@ pub(crate) fn caller_place<R>(f: impl FnOnce(&Place<'_>) -> R) -> R {
 #[inline]
 pub(crate) fn try_caller_place<R>(f: impl FnOnce(&Place<'_>) -> R) -> io::Result<R> {
     let processor = Processor::current();
-    // SAFETY: this thread is that processor, if it is one; after a switch in `f`, which nobody
-    // makes but to drop what could not be used, it is not used.
+    // SAFETY: this thread is that processor, if it is one. `f` may drop what blocks, but does not
+    // use the processor after that.
     match unsafe { processor.as_ref() } {
         Some(here) => Ok(f(&Place::Here(here))),
         None => Ok(f(&Place::There(&Cluster::default_cluster()?.0.domain))),

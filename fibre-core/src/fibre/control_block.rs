@@ -18,7 +18,7 @@ use crate::config::policy::Priority;
 use crate::fibre::cancel_batch::Cancellable;
 use crate::fibre::cancel_group::CancelGroup;
 use crate::fibre::local_table::Locals;
-use crate::fibre::{Cancel, Hook, RunState, WaitSlot, Wake};
+use crate::fibre::{Cancel, Hook, Reserved, RunState, WaitSlot, Wake};
 use crate::queue::{Level, Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::stack::class_of;
@@ -214,15 +214,16 @@ impl Attributes {
 }
 
 impl ControlBlock {
-    /// The block of a fibre that has not started, with two references.
-    pub fn new(body: &'static Body, attributes: Attributes, id: u64) -> Self {
+    /// The block of a fibre that has not started, with two references; `reserved` is what it has of
+    /// its stack already.
+    pub fn new(body: &'static Body, attributes: Attributes, id: u64, reserved: Reserved) -> Self {
         Self {
             link: Link::with(attributes.level(), attributes.processor().is_some()),
             state: RunState::new(),
             references: AtomicU32::new(2),
             home: AtomicPtr::new(ptr::null_mut()),
             context: UnsafeCell::new(None),
-            errand: WaitSlot::new(),
+            errand: WaitSlot::new(reserved),
             suspender: Cell::new(None),
             locals: Locals::new(),
             shields: Cell::new(0),

@@ -37,19 +37,19 @@ const PROMISE: u64 = 1;
 pub struct WaitSlot(AtomicU64);
 
 impl WaitSlot {
-    /// No stack, and no wait.
-    pub const fn new() -> Self {
-        Self(AtomicU64::new(0))
+    /// No wait, and what is kept for the first run. That is leaked unless it is taken.
+    #[inline]
+    pub fn new(reserved: Reserved) -> Self {
+        Self(AtomicU64::new(match reserved {
+            Reserved::Nothing => 0,
+            Reserved::Promise => PROMISE,
+            Reserved::Stack(stack) => stack.into_word(),
+        }))
     }
 
-    /// Keeps this for the first run. It is leaked unless it is taken.
-    #[inline]
-    pub fn reserve(&self, reserved: Reserved) {
-        match reserved {
-            Reserved::Nothing => {}
-            Reserved::Promise => self.0.store(PROMISE, Ordering::Relaxed),
-            Reserved::Stack(stack) => self.0.store(stack.into_word(), Ordering::Relaxed),
-        }
+    /// Keeps the promise of a stack for the first run, which has been put off.
+    pub fn keep_promise(&self) {
+        self.0.store(PROMISE, Ordering::Relaxed);
     }
 
     /// Takes out the reservation.

@@ -151,7 +151,7 @@ impl Processor {
             Reserved::Stack(stack) => stack,
             Reserved::Promise => {
                 let stack = self.stacks.redeem(class, &self.domain().stacks);
-                stack.inspect_err(|_| block.errand.reserve(Reserved::Promise))?
+                stack.inspect_err(|_| block.errand.keep_promise())?
             }
         };
         self.settle(fibre, stack, enter);

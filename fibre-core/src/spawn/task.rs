@@ -21,7 +21,7 @@ use crate::sys::unwind_guard::drop_quietly;
 use crate::wait::completion::Finished;
 use std::alloc::Layout;
 use std::any::Any;
-use std::cell::UnsafeCell;
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -48,7 +48,7 @@ struct Task<F, T> {
     /// Comes first: a pointer to it is a pointer to the whole.
     block: ControlBlock,
     /// The closure, the result, or neither.
-    stage: UnsafeCell<Stage<F, T>>,
+    stage: Cell<Stage<F, T>>,
     /// The scope that is told about the end, if it was spawned in one.
     scope: Option<ChildrenRef>,
 }
@@ -75,103 +75,97 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         describe,
     };
 
-    /// Replaces the task's second part, and returns what was there.
+    /// The task that begins with this block.
     ///
     /// # Safety
     ///
-    /// `this` is a task of this type, and its stage is the caller's.
-    unsafe fn replace(this: FibreRef, stage: Stage<F, T>) -> Stage<F, T> {
-        // SAFETY: the caller's promise.
-        unsafe { std::mem::replace(&mut *this.cast::<Self>().as_ref().stage.get(), stage) }
+    /// `this` is a task of this type, to which a reference exists meanwhile, and its stage is the
+    /// caller's: the running fibre's until it finishes, the handle's afterwards.
+    unsafe fn of<'a>(this: FibreRef) -> &'a Self {
+        // SAFETY: the caller's promise; the block comes first.
+        unsafe { this.cast().as_ref() }
     }
 
     /// The function of [`Body::run`].
     unsafe fn run(this: FibreRef) {
-        // SAFETY: the stage is the running fibre's until it finishes.
-        let Stage::Closure(closure) = (unsafe { Self::replace(this, Stage::Empty) }) else {
+        // SAFETY: the running fibre, which the runtime's reference keeps until its stack is left.
+        let task = unsafe { Self::of(this) };
+        let Stage::Closure(closure) = task.stage.replace(Stage::Empty) else {
             unreachable!("a fibre ran twice")
         };
         let result = catch_unwind(AssertUnwindSafe(closure));
         fork::die_if_forked("the end of a fibre");
         if let Err(payload) = &result {
-            // SAFETY: the runtime's reference keeps the task alive until its stack is left.
-            tell_of_panic(unsafe { this.as_ref() }, &**payload);
+            tell_of_panic(&task.block, &**payload);
         }
-        // SAFETY: the runtime's reference keeps the task alive until its stack is left.
-        let locals = unsafe { &this.as_ref().locals };
-        locals.end();
-        // SAFETY: the same task, unfinished.
-        unsafe { Self::finish(this, result) };
+        task.block.locals.end();
+        // SAFETY: it has not finished before.
+        unsafe { task.finish(result) };
         // The destructor of an unwanted result may have used some.
-        locals.end();
+        task.block.locals.end();
     }
 
     /// The function of [`Body::fail`].
     unsafe fn fail(this: FibreRef, error: StackError) {
         stderr::warn(format_args!("{error}; the fibre ends before it began"));
-        // SAFETY: the stage is the owner's: the fibre has not started.
-        let closure = unsafe { Self::replace(this, Stage::Empty) };
-        drop_quietly(closure);
-        // SAFETY: the runtime's reference keeps the task alive.
-        unsafe { this.as_ref() }.locals.end();
-        // SAFETY: the same task, unfinished.
-        unsafe { Self::finish(this, Err(Box::new(error))) };
+        // SAFETY: the fibre has not started, and the runtime's reference keeps it.
+        let task = unsafe { Self::of(this) };
+        drop_quietly(task.stage.replace(Stage::Empty));
+        task.block.locals.end();
+        // SAFETY: it has not finished before.
+        unsafe { task.finish(Err(Box::new(error))) };
     }
 
     /// The function of [`Body::abandon`].
     unsafe fn abandon(this: FibreRef) {
-        // SAFETY: the runtime's reference, which is never given up.
-        let (block, scope) = unsafe { (this.as_ref(), this.cast::<Self>().as_ref().scope) };
+        // SAFETY: the fibre will never run again, and the runtime's reference is never given up.
+        let task = unsafe { Self::of(this) };
         // A scope has to wait: others may still use what the fibre has borrowed from it.
-        if scope.is_some() || block.completion.is_done() {
+        if task.scope.is_some() || task.block.completion.is_done() {
             return;
         }
-        // SAFETY: the stage was the fibre's, which will never run again.
-        unsafe {
-            std::mem::forget(Self::replace(this, Stage::Empty));
-            Self::finish(this, Err(Box::new(Abandoned)));
-        }
+        std::mem::forget(task.stage.replace(Stage::Empty));
+        // SAFETY: it has not finished before.
+        unsafe { task.finish(Err(Box::new(Abandoned))) };
     }
 
-    /// Publishes the result, and tells the scope.
+    /// Publishes the result, and tells the scope. From then on the stage is the handle's.
     ///
     /// # Safety
     ///
-    /// `this` is a task of this type whose stage is the caller's.
-    unsafe fn finish(this: FibreRef, result: Result<T>) {
-        // SAFETY: the runtime's reference keeps the task alive in all of this.
-        unsafe {
-            let scope = this.cast::<Self>().as_ref().scope;
-            drop(Self::replace(this, Stage::Result(result)));
-            let finished = this.as_ref().completion.finish::<ControlBlock>();
-            if finished == Finished::Unwanted {
-                Self::drop_result(this);
-            }
-            if let Some(scope) = scope {
-                ChildrenRef::child_ended(scope);
-            }
+    /// Called once.
+    unsafe fn finish(&self, result: Result<T>) {
+        drop(self.stage.replace(Stage::Result(result)));
+        if self.block.completion.finish::<ControlBlock>() == Finished::Unwanted {
+            self.drop_stage();
+        }
+        if let Some(scope) = self.scope {
+            // SAFETY: a task counts down once, here.
+            unsafe { ChildrenRef::child_ended(scope) };
         }
     }
 
     /// The function of [`Body::take_result`].
     unsafe fn take_result(this: FibreRef, place: *mut ()) {
-        // SAFETY: after the end the stage is the handle's, and `place` is for a result.
-        unsafe {
-            let Stage::Result(result) = Self::replace(this, Stage::Empty) else {
-                unreachable!("a result was taken twice")
-            };
-            place.cast::<Result<T>>().write(result);
-        }
+        // SAFETY: the fibre has ended, and the caller has a reference.
+        let task = unsafe { Self::of(this) };
+        let Stage::Result(result) = task.stage.replace(Stage::Empty) else {
+            unreachable!("a result was taken twice")
+        };
+        // SAFETY: the place is for a result.
+        unsafe { place.cast::<Result<T>>().write(result) };
     }
 
     /// The function of [`Body::drop_result`].
     unsafe fn drop_result(this: FibreRef) {
-        // SAFETY: after the end the stage belongs to the caller, as nobody else asks for the
-        // result.
-        let stage = unsafe { Self::replace(this, Stage::Empty) };
-        // SAFETY: the runtime or a handle refers to the task.
-        let scope = unsafe { this.cast::<Self>().as_ref() }.scope;
-        if let (Stage::Result(Err(_)), Some(scope)) = (&stage, scope) {
+        // SAFETY: the fibre has ended, and the caller has a reference.
+        unsafe { Self::of(this) }.drop_stage();
+    }
+
+    /// Drops a result that nobody asks for.
+    fn drop_stage(&self) {
+        let stage = self.stage.replace(Stage::Empty);
+        if let (Stage::Result(Err(_)), Some(scope)) = (&stage, self.scope) {
             // SAFETY: the fibre has not been counted down yet; or a handle is being
             // dropped, which its lifetime keeps inside the scope.
             unsafe { ChildrenRef::unasked_panic(scope) };
@@ -288,14 +282,25 @@ fn has_memory_for_error() -> bool {
         .is_some()
 }
 
-/// What a new fibre gets before it is made.
+/// What a new fibre gets before it is made. It is leaked unless the fibre is.
+#[must_use]
 pub struct Admitted<T> {
-    /// Room for the task.
-    pub memory: NonNull<T>,
+    /// Room for the task, which nobody else has.
+    memory: NonNull<T>,
     /// The fibre's number.
-    pub id: u64,
+    id: u64,
     /// The stack, or the promise of one, that it has already.
-    pub reserved: Reserved,
+    reserved: Reserved,
+}
+
+impl<T> Admitted<T> {
+    /// Makes the fibre in its place, with its number and what is reserved for it.
+    #[inline(always)]
+    pub fn fill(self, make: impl FnOnce(u64, Reserved) -> T) -> NonNull<T> {
+        // SAFETY: fresh memory of this layout, which is ours.
+        unsafe { self.memory.write(make(self.id, self.reserved)) };
+        self.memory
+    }
 }
 
 /// The place where a new fibre is to live.
@@ -438,20 +443,12 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let Admitted {
-        memory: task,
-        id,
-        reserved,
-    } = place.admit::<Task<F, T>>(&attributes)?;
-    // SAFETY: fresh memory of this layout.
-    unsafe {
-        task.write(Task {
-            block: ControlBlock::new(Task::<F, T>::BODY, attributes, id),
-            stage: UnsafeCell::new(Stage::<F, T>::Closure(closure)),
-            scope,
-        });
-        (*task.as_ptr()).block.errand.reserve(reserved);
-    }
+    let admitted = place.admit::<Task<F, T>>(&attributes)?;
+    let task = admitted.fill(|id, reserved| Task {
+        block: ControlBlock::new(Task::<F, T>::BODY, attributes, id, reserved),
+        stage: Cell::new(Stage::Closure(closure)),
+        scope,
+    });
     let fibre: FibreRef = task.cast();
     // SAFETY: the fibre is new, and ends only once it has been placed; nobody else has it.
     let runnable = unsafe {
@@ -461,6 +458,25 @@ where
     place.put(runnable);
     // SAFETY: the second reference is the handle's.
     Ok(unsafe { JoinHandle::new(fibre) })
+}
+
+/// [`launch`] of a fibre that borrows nothing.
+///
+/// # Errors
+///
+/// As for [`launch`].
+#[inline(always)]
+pub fn launch_static<F, T>(
+    place: &Place<'_>,
+    attributes: Attributes,
+    closure: F,
+) -> std::result::Result<JoinHandle<T>, SpawnError>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    // SAFETY: everything is 'static.
+    unsafe { launch(place, attributes, None, closure) }
 }
 
 /// Counts a new fibre, and gives it its number and perhaps its stack.
