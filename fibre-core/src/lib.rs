@@ -114,7 +114,7 @@ pub mod internal {
     pub use crate::{
         blocking::jobs,
         fibre::state,
-        idle::{monitor_call, parker, set, shared_queues, watchers},
+        idle::{armed, monitor_call, parker, set, shared_queues, watchers},
         ready::owner_gate,
         scheduler::control,
         sync::{asymmetric, glances, short_lock},

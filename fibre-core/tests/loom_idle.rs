@@ -1,10 +1,12 @@
 //! Models of going idle: a processor that sleeps, and the threads that give it work.
 //!
 //! Run by `cargo xtask loom`. The steps are those of `processor/idle.rs` and of
-//! `Domain::push_out`, on the shipped queue, sleepers, idle set and staging queue.
+//! `Domain::push_out`, on the shipped queue, sleepers, idle set and staging queue, and with the
+//! shipped proofs of the steps.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
+use fibre_core::internal::armed::{Announced, Armed, Bed};
 use fibre_core::internal::queue::{Level, Link, LogicalQueue, Popped, Pushed, QueueKind, Runnable};
 use fibre_core::internal::set::IdleSet;
 use fibre_core::internal::shared_queues::SharedQueues;
@@ -47,14 +49,40 @@ fn of(link: Link) -> Runnable {
     unsafe { Runnable::new(NonNull::from(Box::leak(Box::new(link)))) }
 }
 
-/// Steps 1 to 3 of `rest`; says whether the processor may sleep.
-fn may_sleep(domain: &Domain, planted: Planted) -> bool {
-    domain.commons.idle.enter(0);
-    let armed = planted == Planted::NoArm || domain.queues[0].arm();
+/// The queue of processor 0, in which it sleeps.
+struct Own<'a>(&'a LogicalQueue);
+
+impl Bed for Own<'_> {
+    fn arm(&self) -> bool {
+        self.0.arm()
+    }
+
+    fn disarm(&self) {
+        self.0.disarm();
+    }
+}
+
+/// What a processor has that takes itself to be asleep.
+enum Asleep<'a> {
+    /// All that it needs.
+    Armed(Armed<'a, Own<'a>>),
+    /// Too little, as planted.
+    Announced(#[allow(dead_code, reason = "kept until the end")] Announced<'a, Own<'a>>),
+}
+
+/// The steps of `rest` up to the sleep. `None`: the processor must not sleep.
+fn lie_down(domain: &Domain, planted: Planted) -> Option<Asleep<'_>> {
+    let announced = domain.commons.announce(0, Own(&domain.queues[0]), true);
+    let asleep = if planted == Planted::NoArm {
+        Asleep::Announced(announced)
+    } else {
+        Asleep::Armed(announced.arm().ok()?)
+    };
     let second_look = planted != Planted::NoSecondLook;
     let victim = second_look && !domain.queues[1].is_empty();
     let looks_at_commons = second_look && planted != Planted::NoLookAtCommons;
-    armed && !victim && !(looks_at_commons && domain.commons.has_work())
+    let work = victim || (looks_at_commons && domain.commons.has_work());
+    (!work).then_some(asleep)
 }
 
 /// Whether processor 0 finds a fibre, in the order of `find_work`.
@@ -69,14 +97,11 @@ fn find_work(domain: &Domain) -> bool {
 /// The processor's loop, until it has got its one fibre.
 fn run(domain: &Domain) {
     while !find_work(domain) {
-        if may_sleep(domain, Planted::Nothing) {
-            domain.commons.sleeper(0).sleep(None);
-        } else {
+        match lie_down(domain, Planted::Nothing) {
+            Some(Asleep::Armed(armed)) => drop(armed.sleep(None)),
             // `wait_for_producer`.
-            thread::yield_now();
+            _ => thread::yield_now(),
         }
-        domain.queues[0].disarm();
-        domain.commons.idle.leave(0);
     }
 }
 
@@ -154,15 +179,18 @@ fn until_served(give: fn(&Domain)) {
 fn one_attempt(give: fn(&Domain), planted: Planted) {
     let (domain, producer) = with_producer(give);
     let served = find_work(&domain);
-    let asleep = !served && may_sleep(&domain, planted);
+    let asleep = if served {
+        None
+    } else {
+        lie_down(&domain, planted)
+    };
     producer.join().unwrap();
-    if asleep {
+    if asleep.is_some() {
         assert!(
             domain.commons.sleeper(0).is_notified(),
             "it sleeps, and nobody wakes it"
         );
     } else if !served {
-        domain.queues[0].disarm();
         assert!(find_work(&domain), "it did not sleep, and there is nothing");
     }
 }

@@ -75,8 +75,8 @@ impl Cluster {
     pub(crate) fn with_place<R>(&self, f: impl FnOnce(&Place<'_>) -> R) -> io::Result<R> {
         let domain = &self.0.domain;
         let processor = Processor::current();
-        // SAFETY: this thread is that processor, if it is one. `f` may drop what blocks, but does not
-        // use the processor after that.
+        // SAFETY: this thread is that processor, if it is one. `f` may drop what blocks, but does
+        // not use the processor after that.
         Ok(match unsafe { processor.as_ref() } {
             Some(here) if Arc::ptr_eq(here.domain(), domain) => f(&Place::Here(here)),
             _ => {

@@ -489,8 +489,8 @@ impl Runnable {
     /// The fibre's stack and the computation on it.
     #[inline]
     pub fn context(&mut self) -> &mut Option<Context> {
-        // SAFETY: the only way to the context of a fibre that is not on its stack (invariant 4), and
-        // there is one runnable (invariant 1).
+        // SAFETY: the only way to the context of a fibre that is not on its stack (invariant 4),
+        // and there is one runnable (invariant 1).
         unsafe { &mut *self.block().context.get() }
     }
 

@@ -6,8 +6,10 @@
 //! * `shared_queues`: the queues that all processors of a cluster take from, and which of them a
 //!   push wakes;
 //! * `wake_batch`: wake-ups that are put off until all fibres of a batch are queued;
+//! * `armed`: the steps by which one goes to sleep;
 //! * `monitor_call`: how a processor wakes the monitor.
 
+pub mod armed;
 pub mod monitor_call;
 pub mod parker;
 pub mod set;

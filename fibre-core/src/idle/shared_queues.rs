@@ -139,8 +139,9 @@ impl SharedQueues {
 }
 
 impl Sleeper {
-    /// Blocks the owner's thread until there may be work or the deadline passes.
-    pub fn sleep(&self, deadline: Option<Instant>) {
+    /// Blocks the owner's thread until there may be work or the deadline passes. See
+    /// [`Armed::sleep`](super::armed::Armed::sleep).
+    pub(super) fn sleep(&self, deadline: Option<Instant>) {
         self.parker.sleep(self.halt.get(), deadline);
     }
 

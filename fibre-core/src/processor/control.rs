@@ -4,7 +4,7 @@
 //! still touch: their blocks and stacks, its own timers, its ready queue with the domain. No fibre
 //! is ever dropped or unwound from outside.
 
-use super::{Processor, Remains};
+use super::{Order, Processor, Remains};
 use crate::fibre::cancel_batch::Cancelling;
 use crate::fibre::{ControlBlock, Roster, RosterRef};
 use crate::queue::Runnable;
@@ -13,10 +13,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl Processor {
-    /// Obeys the orders, and stands still for as long as they say so. `false`: the processor is to
-    /// end.
+    /// Obeys the orders, and stands still for as long as they say so.
     #[cold]
-    pub(super) fn obey(&self) -> bool {
+    pub(super) fn obey(&self) -> Order {
         let orders = &self.domain.orders;
         if orders.stand_still(self.index) {
             self.stand();
@@ -24,8 +23,11 @@ impl Processor {
         if orders.are_to_cancel() && !self.cancelled.replace(true) {
             self.cancel_all();
         }
-        self.leaving.set(orders.are_to_abandon());
-        !self.leaving.get()
+        if orders.are_to_abandon() {
+            self.leaving.set(true);
+            return Order::End;
+        }
+        Order::GoOn
     }
 
     /// Stands still, as others see, too, until it may move on.

@@ -1,12 +1,9 @@
 //! What a processor without work does.
 //!
-//! The order matters, and is what `tests/loom_idle.rs` checks:
-//!
-//! 1. announce: enter the idle set, so that new work is sent here;
-//! 2. arm the own queues: from now on a push wakes us;
-//! 3. look once more: at the others' queues, and whether it is all over;
-//! 4. sleep: until a push, an event, or the next deadline;
-//! 5. take it all back.
+//! It announces that it has nothing to do, arms its queues, looks once more at the others' queues
+//! and whether it is all over, and sleeps until a push, an event, or the next deadline. Values
+//! prove the order of these steps ([`crate::idle::armed`]); `tests/loom_idle.rs` checks that it is
+//! right.
 //!
 //! The processor also wakes up to give back the memory of stacks that are not needed, while there
 //! is any.
@@ -14,11 +11,14 @@
 //! Before all that it may spin for a moment ([`spin`](super::spin)), as waking a sleeping processor
 //! costs the pushers.
 //!
-//! A push before 2 makes arming fail; a push after it wakes the processor. Work that appears at
-//! another processor before 1 is seen in 3, and its producer sees 1 if the work comes later.
+//! A push before the queues are armed makes arming fail; a push after it wakes the processor. Work
+//! that appears at another processor before the announcement is seen in the last look, and a
+//! producer whose work comes later sees the announcement.
 
-use super::Processor;
+use super::{Next, Processor};
+use crate::idle::armed::Armed;
 use crate::idle::monitor_call::MONITOR;
+use crate::ready::Owner;
 use crate::scheduler::steal::Mood;
 use crate::wait::timer::BATCH;
 use std::cell::Cell;
@@ -38,44 +38,39 @@ const LONGER: u32 = 10;
 const TICK: Duration = Duration::from_millis(1);
 
 impl Processor {
-    /// Sleeps until there may be work. `true`: it is all over.
-    pub(super) fn rest(&self) -> bool {
-        if self.leaving.get() {
-            return true;
-        }
+    /// Sleeps until there may be work.
+    pub(super) fn rest(&self) -> Next {
         if self.ready.is_aside() {
             self.stand_aside();
         }
         if self.poll_if_due() {
-            return false;
+            return Next::Again;
         }
         self.own().set_resting(true);
-        let over = self.rest_until_woken();
+        let next = self.rest_until_woken();
         self.own().set_resting(false);
-        over
+        next
     }
 
     /// The part of [`rest`](Self::rest) up to the wake-up.
-    fn rest_until_woken(&self) -> bool {
+    fn rest_until_woken(&self) -> Next {
         // What it finds may be a push in flight: then the next rest does without.
         if self.refusals.get() == 0 && self.spin_until_needed() {
             self.refusals.set(1);
-            return false;
+            return Next::Again;
         }
         let aside = self.ready.is_aside();
         if !aside {
             self.took_part.set(true);
-            self.domain.commons.idle.enter(self.index);
         }
-        let over = if self.own().arm() {
-            self.sleep_unless_needed(aside)
-        } else {
-            self.wait_for_producer();
-            false
-        };
-        self.own().disarm();
-        self.domain.commons.idle.leave(self.index);
-        over
+        let own = self.own();
+        match own.announce(!aside).arm() {
+            Ok(armed) => self.sleep_unless_needed(armed, aside),
+            Err(_announced) => {
+                self.wait_for_producer();
+                Next::Again
+            }
+        }
     }
 
     /// Spins, if that is worth while. `true`: something may have been pushed. Whatever else would
@@ -110,22 +105,22 @@ impl Processor {
             || self.watcher.is_needed(&self.domain)
     }
 
-    /// Steps 3 and 4, with the queues armed. A processor that stands aside sleeps until there is
-    /// something of its own to do. `true`: it is all over.
-    fn sleep_unless_needed(&self, aside: bool) -> bool {
+    /// Looks once more, and sleeps. A processor that stands aside sleeps until there is something
+    /// of its own to do.
+    fn sleep_unless_needed(&self, armed: Armed<'_, Owner<'_>>, aside: bool) -> Next {
         if self.domain.is_over() {
             // The others may have looked before our last fibre was counted.
             self.domain.unpark_all();
-            return true;
+            return Next::End;
         }
         if !aside && (self.domain.commons.has_work() || self.thief.has_victim(&self.domain)) {
             // The work there may be in flight, or in another thief's hands.
             self.wait_for_producer();
-            return false;
+            return Next::Again;
         }
         self.refusals.set(0);
         if self.poll_if_due() {
-            return false;
+            return Next::Again;
         }
         let before = Instant::now();
         let watch = self.for_others(aside, || self.watcher.begin(&self.domain, before));
@@ -140,11 +135,11 @@ impl Processor {
             .chain(watch)
             .min();
         self.domain.tally(self.index).set_resting();
-        self.own().sleep(deadline);
+        let _announced = armed.sleep(deadline);
         let halt = self.ready.halt();
         self.polling.begin(halt.map_or(0, |halt| halt.delivered()));
         self.wake_up(before, deadline, watch);
-        false
+        Next::Again
     }
 
     /// When to wake up for others; never for a processor that stands aside.

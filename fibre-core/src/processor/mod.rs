@@ -175,6 +175,27 @@ pub struct Processor {
     refusal: Cell<Option<StackError>>,
 }
 
+/// What a processor does next.
+#[must_use]
+enum Next {
+    /// It runs this fibre.
+    Run(Runnable),
+    /// It has found nothing, or has slept: it looks again.
+    Again,
+    /// It leaves its loop: it has been told to, or the domain is over.
+    End,
+}
+
+/// What the orders of the cluster's handles say to a processor.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// It goes on.
+    GoOn,
+    /// It leaves its loop, whatever fibres there are.
+    End,
+}
+
 impl Processor {
     /// The processor `index` of a domain that began at `epoch`, or of one that it is to join.
     ///
@@ -292,7 +313,7 @@ impl Processor {
         let successor = self.successor.take()?;
         // A rescuer knows only of the fibre before.
         self.own().pass_gate();
-        if self.count_switch() {
+        if self.count_switch() == Order::GoOn {
             return Some(successor);
         }
         // The processor is to end, and leaves this fibre with the others.
@@ -303,35 +324,48 @@ impl Processor {
     /// The next fibre to run; sleeps until there is one. `None`: it is all over.
     #[inline]
     fn next(&self) -> Option<Runnable> {
-        self.find_work().or_else(|| self.rest_until_work())
+        match self.find_work() {
+            Next::Run(fibre) => Some(fibre),
+            Next::Again => self.rest_until_work(),
+            Next::End => None,
+        }
     }
 
     /// [`next`](Self::next) for a processor that has found nothing. It may be noted as woken for
     /// nothing while a fibre comes at any moment; so the state in which it leaves counts.
     #[inline(never)]
     fn rest_until_work(&self) -> Option<Runnable> {
-        while !self.rest() {
-            if let Some(fibre) = self.find_work() {
-                self.note_work();
-                return Some(fibre);
+        loop {
+            let next = match self.rest() {
+                Next::Again => self.find_work(),
+                other => other,
+            };
+            match next {
+                Next::Run(fibre) => {
+                    self.note_work();
+                    return Some(fibre);
+                }
+                Next::Again => {}
+                Next::End => return None,
             }
         }
-        None
     }
 
-    /// Looks in its own queue, then in others'. `None`: there is nothing, or the processor is to
-    /// end.
+    /// Looks in its own queue, then in others'.
     #[inline]
-    fn find_work(&self) -> Option<Runnable> {
-        if !self.count_switch() {
-            return None;
+    fn find_work(&self) -> Next {
+        if self.count_switch() == Order::End {
+            return Next::End;
         }
         // SAFETY: between two fibres.
         let found = unsafe { self.own().pop() }.or_else(|| self.find_elsewhere());
-        if found.is_some() {
-            self.refusals.set(0);
+        match found {
+            Some(fibre) => {
+                self.refusals.set(0);
+                Next::Run(fibre)
+            }
+            None => Next::Again,
         }
-        found
     }
 
     /// Looks at what others have: the staging queue, other processors, the background (thesis,
@@ -375,23 +409,23 @@ impl Processor {
         Some(fibre)
     }
 
-    /// Counts towards the next service. `false`: the processor is to end.
+    /// Counts towards the next service.
     #[inline]
-    fn count_switch(&self) -> bool {
+    fn count_switch(&self) -> Order {
         match self.until_service.get() {
             0 => self.service(),
             left => {
                 self.until_service.set(left - 1);
-                true
+                Order::GoOn
             }
         }
     }
 
-    /// Looks at what a busy processor would otherwise never see. `false`: it is to end.
+    /// Looks at what a busy processor would otherwise never see.
     #[cold]
-    fn service(&self) -> bool {
-        if self.domain.orders.is_any() && !self.obey() {
-            return false;
+    fn service(&self) -> Order {
+        if self.domain.orders.is_any() && self.obey() == Order::End {
+            return Order::End;
         }
         self.own().pass_gate();
         let now = Instant::now();
@@ -410,7 +444,7 @@ impl Processor {
         } else {
             self.help_others();
         }
-        true
+        Order::GoOn
     }
 
     /// Takes some of the fibres that others have behind those that are here, so that nothing

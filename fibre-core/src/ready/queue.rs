@@ -22,6 +22,7 @@
 
 use crate::config::policy::Stealing;
 use crate::config::settings::Settings;
+use crate::idle::armed::{Announced, Bed};
 use crate::idle::parker::Driver;
 use crate::idle::shared_queues::SharedQueues;
 use crate::idle::wake_batch;
@@ -142,8 +143,8 @@ impl ReadyQueue {
     ///
     /// # Safety
     ///
-    /// This thread is the owner; or the owner's thread has left its loop for good, and one thread at
-    /// a time stands in for it.
+    /// This thread is the owner; or the owner's thread has left its loop for good, and one thread
+    /// at a time stands in for it.
     #[inline]
     #[must_use]
     pub unsafe fn as_owner(&self) -> Owner<'_> {
@@ -534,34 +535,32 @@ impl Owner<'_> {
             && (self.is_single_level() || self.is_empty_slow())
     }
 
-    /// Says that the owner is about to sleep: from now on a push wakes it. `false`: a fibre came,
-    /// and the owner must not sleep.
-    #[must_use]
-    pub fn arm(self) -> bool {
-        self.has_none_local() && self.inbox.arm() && self.shared.arm()
-    }
-
-    /// Ends what [`arm`](Self::arm) began, whatever it returned.
-    pub fn disarm(self) {
-        self.inbox.disarm();
-        self.shared.disarm();
-    }
-
     /// Sets whether the owner has nothing to run.
     pub fn set_resting(self, resting: bool) {
         self.resting.store(resting, Ordering::Relaxed);
         self.set_stuck(false);
     }
 
-    /// Blocks the owner's thread until there may be work or the deadline passes.
-    pub fn sleep(self, deadline: Option<std::time::Instant>) {
-        self.commons.sleeper(self.index).sleep(deadline);
+    /// Announces that the owner has nothing to do, before it sleeps; with `joins`, to all.
+    pub fn announce(&self, joins: bool) -> Announced<'_, Self> {
+        self.commons.announce(self.index, *self, joins)
     }
 
     /// Blocks the owner's thread until [`unpark`](ReadyQueue::unpark) or less long, whatever is
-    /// pushed and whatever happens elsewhere. Its queues must not be armed.
+    /// pushed and whatever happens elsewhere. It has announced nothing.
     pub fn stand(self) {
         self.commons.sleeper(self.index).stand();
+    }
+}
+
+impl Bed for Owner<'_> {
+    fn arm(&self) -> bool {
+        self.has_none_local() && self.inbox.arm() && self.shared.arm()
+    }
+
+    fn disarm(&self) {
+        self.inbox.disarm();
+        self.shared.disarm();
     }
 }
 

@@ -105,9 +105,9 @@ mod tests {
         if backlog {
             domain.queues()[0].push_shared(of(&first));
         }
-        domain.commons.idle.enter(1);
         // SAFETY: the queue has no owner, so this thread stands in for it.
-        assert!(unsafe { domain.queues()[1].as_owner() }.arm());
+        let owner = unsafe { domain.queues()[1].as_owner() };
+        let armed = owner.announce(true).arm().unwrap();
         domain.push_out(of(&second), Some(0), 1);
         let woken = !domain.commons.idle.is_any();
         let node = Popped::Node(NonNull::from(&second));
@@ -119,6 +119,7 @@ mod tests {
             }
         }
         assert_eq!(woken, found == Some(1), "who is woken gets it");
+        drop(armed);
         found
     }
 

@@ -1,0 +1,155 @@
+//! How a processor goes to sleep, as values that prove its steps.
+//!
+//! ```text
+//!   announce ──► Announced ──arm──► Armed ──sleep──► Announced ──► dropped
+//!                    │                └──── there is work ────────────┤
+//!                    └── a fibre came: it could not be armed ─────────┘
+//! ```
+//!
+//! 1. **Announce**: the processor enters the idle set, so that new work is sent to it.
+//! 2. **Arm**: it puts its mark into its empty queues, so that a push wakes it.
+//! 3. It looks once more at all that others could have for it: the holder of an [`Armed`] does.
+//! 4. **Sleep**.
+//! 5. Dropping the value takes it all back, however far it came.
+//!
+//! Only an [`Armed`] can sleep, and there is none without the steps before. So no processor sleeps
+//! of which nobody knows. That step 3 is not left out is for the processor to see to, and for
+//! `tests/loom_idle.rs` to check.
+
+use crate::idle::shared_queues::SharedQueues;
+use std::time::Instant;
+
+/// The queues that wake their consumer, which sleeps in them.
+pub trait Bed {
+    /// Says that the consumer is about to sleep. `false`: there is something in a queue.
+    #[must_use]
+    fn arm(&self) -> bool;
+
+    /// Ends what [`arm`](Self::arm) began, whatever it returned.
+    fn disarm(&self);
+}
+
+/// A processor that has said that it has nothing to do.
+#[must_use = "dropped, it takes back that it is idle"]
+#[derive(Debug)]
+pub struct Announced<'a, B: Bed> {
+    /// Where it sleeps, and where others learn that it does.
+    commons: &'a SharedQueues,
+    /// Its place in the group.
+    processor: usize,
+    /// Its queues.
+    bed: B,
+}
+
+/// A processor that is woken by whatever is pushed for it.
+#[must_use = "dropped, it takes back that it is idle"]
+#[derive(Debug)]
+pub struct Armed<'a, B: Bed>(Announced<'a, B>);
+
+impl SharedQueues {
+    /// Announces that a processor has nothing to do, and is about to look for the last time. Unless
+    /// it `joins` the idle set, it is known to those only that push to its own queues. The
+    /// processor only.
+    pub fn announce<B: Bed>(&self, processor: usize, bed: B, joins: bool) -> Announced<'_, B> {
+        if joins {
+            self.idle.enter(processor);
+        }
+        Announced {
+            commons: self,
+            processor,
+            bed,
+        }
+    }
+}
+
+impl<'a, B: Bed> Announced<'a, B> {
+    /// Sees to it that a push wakes the processor.
+    ///
+    /// # Errors
+    ///
+    /// The value itself, if something has been pushed: the processor must not sleep.
+    pub fn arm(self) -> Result<Armed<'a, B>, Self> {
+        if self.bed.arm() {
+            Ok(Armed(self))
+        } else {
+            Err(self)
+        }
+    }
+}
+
+impl<'a, B: Bed> Armed<'a, B> {
+    /// Blocks the processor's thread until there may be work, or the deadline passes. It is known
+    /// as idle until the result is dropped.
+    pub fn sleep(self, deadline: Option<Instant>) -> Announced<'a, B> {
+        let Self(awake) = self;
+        awake.commons.sleeper(awake.processor).sleep(deadline);
+        awake
+    }
+}
+
+impl<B: Bed> Drop for Announced<'_, B> {
+    fn drop(&mut self) {
+        self.bed.disarm();
+        self.commons.idle.leave(self.processor);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::queue::QueueKind;
+    use std::cell::Cell;
+
+    /// Queues that hold something or not, and whether they have been armed.
+    #[derive(Debug, Default)]
+    struct Queues {
+        filled: Cell<bool>,
+        armed: Cell<bool>,
+    }
+
+    impl Bed for &Queues {
+        fn arm(&self) -> bool {
+            self.armed.set(true);
+            !self.filled.get()
+        }
+
+        fn disarm(&self) {
+            self.armed.set(false);
+        }
+    }
+
+    #[test]
+    fn what_was_announced_is_taken_back() {
+        let commons = SharedQueues::new(2, QueueKind::default());
+        let queues = Queues::default();
+        let is_idle = || commons.idle.is_any();
+        let announced = commons.announce(1, &queues, true);
+        assert!(is_idle() && !queues.armed.get());
+        drop(announced);
+        assert!(!is_idle());
+        // Refused: it is idle until it has looked for what has come.
+        queues.filled.set(true);
+        let refused = commons.announce(1, &queues, true).arm().unwrap_err();
+        assert!(is_idle() && queues.armed.get());
+        drop(refused);
+        assert!(!is_idle() && !queues.armed.get());
+        queues.filled.set(false);
+        let armed = commons.announce(1, &queues, true).arm().unwrap();
+        commons.sleeper(1).unpark();
+        let awake = armed.sleep(None);
+        assert!(is_idle() && queues.armed.get());
+        drop(awake);
+        assert!(!is_idle() && !queues.armed.get());
+    }
+
+    #[test]
+    fn who_does_not_join_is_not_claimed() {
+        let commons = SharedQueues::new(1, QueueKind::default());
+        let queues = Queues::default();
+        let armed = commons.announce(0, &queues, false).arm().unwrap();
+        assert!(!commons.idle.is_any() && queues.armed.get());
+        drop(armed);
+        assert!(!queues.armed.get());
+    }
+}
