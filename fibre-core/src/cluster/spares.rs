@@ -484,14 +484,17 @@ mod tests {
         let queue = &domain.queues()[0];
         let halt = Arc::new(Counting::default());
         queue.install_halt(Arc::<Counting>::clone(&halt));
+        // SAFETY: the queue has no owner, and one thread at a time stands in for it.
+        let owner = || unsafe { queue.as_owner() };
+        let sleep = || drop(owner().announce(false).arm().unwrap().sleep(None));
         // That has notified it.
-        queue.sleep(None);
+        sleep();
         domain.tally(0).set_busy_since(0);
         help(&domain, 0, barrier, Instant::now());
         assert_eq!(halt.counts(), [0, 0]);
         domain.tally(0).set_resting();
         std::thread::scope(|scope| {
-            scope.spawn(|| queue.sleep(None));
+            scope.spawn(sleep);
             while halt.counts() == [0, 0] {
                 std::thread::yield_now();
             }
@@ -500,7 +503,7 @@ mod tests {
         assert_eq!(halt.counts(), [1, 1]);
         // It has said that it sleeps, and does not yet.
         help(&domain, 0, barrier, Instant::now());
-        queue.sleep(None);
+        sleep();
         assert_eq!(halt.counts(), [1, 1]);
     }
 }

@@ -1,6 +1,6 @@
 //! Running one fibre until it leaves its stack, and what follows.
 
-use super::{Processor, ProcessorLocal};
+use super::Processor;
 use crate::fibre::{ControlBlock, FibreRef, Left, Reserved, Roster};
 use crate::queue::Runnable;
 use crate::stack::context::{Action, Context, Entry, Suspender};
@@ -292,26 +292,4 @@ unsafe fn enter_refused(block: *const (), suspender: Suspender, processor: *cons
             (fibre.as_ref().body().fail)(fibre, error);
         }
     }
-}
-
-/// Whether the caller runs on a fibre, and not on a plain thread.
-#[must_use]
-pub fn in_fibre() -> bool {
-    super::running().is_some()
-}
-
-/// Calls `f` with the pocket of the processor that this thread is; `None` for a plain thread.
-///
-/// # Safety
-///
-/// `f` neither blocks nor yields. There is one layer above that uses pockets, and what `f` leaves
-/// in one is what that layer, and the function that it has set for the end, expect there.
-///
-/// ```compile_fail,E0133
-/// fibre_core::internal::with_processor_local(|pocket| pocket.is_none());
-/// ```
-#[inline]
-pub unsafe fn with_processor_local<R>(f: impl FnOnce(Option<&ProcessorLocal>) -> R) -> R {
-    // SAFETY: not null means that this thread is that processor, and `f` does not leave the stack.
-    f(unsafe { Processor::current().as_ref() }.map(|here| &here.pocket))
 }

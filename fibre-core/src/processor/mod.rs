@@ -26,6 +26,7 @@
 //! * `held`: how long a fibre has been held;
 //! * `prefetch`: has the CPU fetch what a fibre needs before it runs;
 //! * `local`: what a layer above keeps with a processor, so that it needs no lock;
+//! * `here`: the processor that this thread is, and the fibre that it runs;
 //! * `overflow_hook`: what the overflow report learns about fibres;
 //! * `os_thread`: kernel threads that the runtime starts, and what they must not inherit;
 //! * `exit`: a call of `exit` on a processor's thread;
@@ -37,6 +38,7 @@ mod control;
 mod execute;
 pub mod exit;
 mod held;
+mod here;
 mod hold;
 mod idle;
 mod local;
@@ -50,7 +52,7 @@ mod spin;
 mod time_slice;
 mod watch;
 
-pub use execute::{in_fibre, with_processor_local};
+pub use here::{in_fibre, running, with_processor_local, with_running};
 pub use hold::Reason;
 pub use local::ProcessorLocal;
 pub use overflow_hook::OVERFLOW_HOOK;
@@ -243,27 +245,6 @@ impl Processor {
             refusal: Cell::new(None),
             domain,
         }
-    }
-
-    /// The processor that this thread is. Null on a foreign thread. For callers that keep it for
-    /// longer than a call of [`here`](Self::here), and can say why that is right.
-    #[inline]
-    pub fn current() -> *const Self {
-        current::processor().cast()
-    }
-
-    /// Calls `f` with the processor that this thread is. `None`: a foreign thread.
-    ///
-    /// As of thread-locals, nothing of the processor may be kept across a switch, after which the
-    /// fibre may be on another thread. So `f` does not leave the stack; builds with debug
-    /// assertions panic if it does.
-    #[inline(always)]
-    pub fn here<R>(f: impl FnOnce(&Self) -> R) -> Option<R> {
-        // SAFETY: not null means that this thread is that processor, which makes the thread a
-        // foreign one before it ends. `f` cannot keep the reference.
-        let here = unsafe { Self::current().as_ref() }?;
-        let _looked_at = LookedAt::begin(here);
-        Some(f(here))
     }
 
     /// Runs fibres until the domain is over, and returns what it leaves behind. Blocks the thread.
@@ -527,26 +508,6 @@ impl Processor {
         self.publishing.set(publishing);
     }
 
-    /// In builds with debug assertions, panics if the running fibre publishes a wait: a waker that
-    /// finds the waiter may have queued the fibre, which then must not be queued, or wait, a second
-    /// time. And if the fibre is in a call of [`here`](Self::here).
-    #[inline(always)]
-    pub fn assert_may_leave() {
-        if !cfg!(debug_assertions) {
-            return;
-        }
-        let asks = |here: &Self| (here.publishing.get(), here.looks.get());
-        let (publishing, looks) = Self::here(asks).unwrap_or((false, 1));
-        assert!(
-            !publishing,
-            "a fibre leaves its stack while it publishes a wait"
-        );
-        assert!(
-            looks == 1,
-            "a fibre leaves its stack while it looks at its processor"
-        );
-    }
-
     /// Notes the domain to which the running fibre goes, which leaves the cluster next; and whether
     /// the fibre will come back, and is counted here until then.
     pub fn set_destination(&self, destination: Arc<Domain>, stays_counted: bool) {
@@ -703,42 +664,4 @@ impl std::fmt::Debug for Processor {
             .field("index", &self.index)
             .finish_non_exhaustive()
     }
-}
-
-/// A call of [`Processor::here`], as builds with debug assertions count them.
-struct LookedAt<'a>(&'a Processor);
-
-impl<'a> LookedAt<'a> {
-    /// Begins the call.
-    #[inline(always)]
-    fn begin(processor: &'a Processor) -> Self {
-        if cfg!(debug_assertions) {
-            processor.looks.set(processor.looks.get() + 1);
-        }
-        Self(processor)
-    }
-}
-
-impl Drop for LookedAt<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if cfg!(debug_assertions) {
-            self.0.looks.set(self.0.looks.get() - 1);
-        }
-    }
-}
-
-/// The address of the calling fibre.
-#[inline]
-pub fn running() -> Option<FibreRef> {
-    Processor::here(Processor::running)?
-}
-
-/// Calls `f` with the calling fibre. `None`: a plain thread. Unlike the processor, the fibre stays
-/// what it is, so `f` may leave the stack.
-#[inline(always)]
-pub fn with_running<R>(f: impl FnOnce(&ControlBlock) -> R) -> Option<R> {
-    let fibre = running()?;
-    // SAFETY: the calling fibre does not end before `f` returns, and `f` cannot keep the reference.
-    Some(f(unsafe { fibre.as_ref() }))
 }
