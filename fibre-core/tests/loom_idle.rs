@@ -6,7 +6,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::internal::armed::{Announced, Armed, Bed};
+use fibre_core::internal::armed::{Announced, Armed, ConsumerQueues};
 use fibre_core::internal::queue::{Level, Link, LogicalQueue, Popped, Pushed, QueueKind, Runnable};
 use fibre_core::internal::set::IdleSet;
 use fibre_core::internal::shared_queues::SharedQueues;
@@ -52,7 +52,7 @@ fn of(link: Link) -> Runnable {
 /// The queue of processor 0, in which it sleeps.
 struct Own<'a>(&'a LogicalQueue);
 
-impl Bed for Own<'_> {
+impl ConsumerQueues for Own<'_> {
     fn arm(&self) -> bool {
         self.0.arm()
     }

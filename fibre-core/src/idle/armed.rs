@@ -20,7 +20,7 @@ use crate::idle::shared_queues::SharedQueues;
 use std::time::Instant;
 
 /// The queues that wake their consumer, which sleeps in them.
-pub trait Bed {
+pub trait ConsumerQueues {
     /// Says that the consumer is about to sleep. `false`: there is something in a queue.
     #[must_use]
     fn arm(&self) -> bool;
@@ -32,44 +32,49 @@ pub trait Bed {
 /// A processor that has said that it has nothing to do.
 #[must_use = "dropped, it takes back that it is idle"]
 #[derive(Debug)]
-pub struct Announced<'a, B: Bed> {
+pub struct Announced<'a, Q: ConsumerQueues> {
     /// Where it sleeps, and where others learn that it does.
     commons: &'a SharedQueues,
     /// Its place in the group.
     processor: usize,
     /// Its queues.
-    bed: B,
+    queues: Q,
 }
 
 /// A processor that is woken by whatever is pushed for it.
 #[must_use = "dropped, it takes back that it is idle"]
 #[derive(Debug)]
-pub struct Armed<'a, B: Bed>(Announced<'a, B>);
+pub struct Armed<'a, Q: ConsumerQueues>(Announced<'a, Q>);
 
 impl SharedQueues {
     /// Announces that a processor has nothing to do, and is about to look for the last time. Unless
     /// it `joins` the idle set, it is known to those only that push to its own queues. The
     /// processor only.
-    pub fn announce<B: Bed>(&self, processor: usize, bed: B, joins: bool) -> Announced<'_, B> {
+    pub fn announce<Q: ConsumerQueues>(
+        &self,
+        processor: usize,
+        queues: Q,
+        joins: bool,
+    ) -> Announced<'_, Q> {
         if joins {
             self.idle.enter(processor);
         }
         Announced {
             commons: self,
             processor,
-            bed,
+            queues,
         }
     }
 }
 
-impl<'a, B: Bed> Announced<'a, B> {
+impl<'a, Q: ConsumerQueues> Announced<'a, Q> {
     /// Sees to it that a push wakes the processor.
     ///
     /// # Errors
     ///
     /// The value itself, if something has been pushed: the processor must not sleep.
-    pub fn arm(self) -> Result<Armed<'a, B>, Self> {
-        if self.bed.arm() {
+    pub fn arm(self) -> Result<Armed<'a, Q>, Self> {
+        if self.queues.arm() {
             Ok(Armed(self))
         } else {
             Err(self)
@@ -77,19 +82,19 @@ impl<'a, B: Bed> Announced<'a, B> {
     }
 }
 
-impl<'a, B: Bed> Armed<'a, B> {
+impl<'a, Q: ConsumerQueues> Armed<'a, Q> {
     /// Blocks the processor's thread until there may be work, or the deadline passes. It is known
     /// as idle until the result is dropped.
-    pub fn sleep(self, deadline: Option<Instant>) -> Announced<'a, B> {
+    pub fn sleep(self, deadline: Option<Instant>) -> Announced<'a, Q> {
         let Self(awake) = self;
         awake.commons.sleeper(awake.processor).sleep(deadline);
         awake
     }
 }
 
-impl<B: Bed> Drop for Announced<'_, B> {
+impl<Q: ConsumerQueues> Drop for Announced<'_, Q> {
     fn drop(&mut self) {
-        self.bed.disarm();
+        self.queues.disarm();
         self.commons.idle.leave(self.processor);
     }
 }
@@ -108,7 +113,7 @@ mod tests {
         armed: Cell<bool>,
     }
 
-    impl Bed for &Queues {
+    impl ConsumerQueues for &Queues {
         fn arm(&self) -> bool {
             self.armed.set(true);
             !self.filled.get()

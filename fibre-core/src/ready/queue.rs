@@ -22,7 +22,7 @@
 
 use crate::config::policy::Stealing;
 use crate::config::settings::Settings;
-use crate::idle::armed::{Announced, Bed};
+use crate::idle::armed::{Announced, ConsumerQueues};
 use crate::idle::parker::Driver;
 use crate::idle::shared_queues::SharedQueues;
 use crate::idle::wake_batch;
@@ -553,7 +553,7 @@ impl Owner<'_> {
     }
 }
 
-impl Bed for Owner<'_> {
+impl ConsumerQueues for Owner<'_> {
     fn arm(&self) -> bool {
         self.has_none_local() && self.inbox.arm() && self.shared.arm()
     }
