@@ -11,6 +11,7 @@
 //! the others have gone on relying on it. Under the lock the party finds whether it was counted:
 //! then it has been taken out of the list.
 
+use crate::faults;
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
 use fibre_core::internal::{Limit, Outcome, yield_point};
 use fibre_core::sync::planted;
@@ -152,7 +153,7 @@ impl Barrier {
         let counted = Cell::new(true);
         let enter = |state: &mut State| {
             others = state.open();
-            if planted("barrier: the lock is given back after the resume") {
+            if planted(faults::barrier::UNLOCKS_AFTER_RESUME) {
                 others.take().map(Self::lead);
                 return false;
             }
@@ -161,7 +162,7 @@ impl Barrier {
         };
         let leave = |state: &mut State, taken_back: bool| {
             state.arrived -= u32::from(taken_back);
-            let taken_back = taken_back || planted("barrier: who was counted gives up");
+            let taken_back = taken_back || planted(faults::barrier::COUNTED_PARTY_GIVES_UP);
             counted.set(!taken_back);
         };
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.

@@ -3,6 +3,7 @@
 //! A waiter enters the list while it still holds the mutex, and unlocks the mutex only then. So a
 //! notifier that has held the mutex since finds the waiter.
 
+use crate::faults;
 use crate::lock::RawLock;
 use crate::mutex::MutexGuard;
 use crate::wait_list::{Locked, WaitList, wait};
@@ -112,7 +113,7 @@ impl Condvar {
         guard: &mut MutexGuard<'_, T, L>,
         limit: Limit,
     ) -> Waited {
-        let early = planted("condvar: the mutex is unlocked before the list is entered");
+        let early = planted(faults::condvar::UNLOCKS_MUTEX_BEFORE_ENTERING);
         if early {
             guard.unlock_for_wait();
         }
@@ -196,7 +197,7 @@ impl Condvar {
     pub fn notify_one(&self) {
         let mut waiting = self.waiting.lock();
         let first = waiting.claim_first(0);
-        if !planted("condvar: the lock is given back after the resume") {
+        if !planted(faults::condvar::UNLOCKS_AFTER_RESUME) {
             drop(waiting);
         }
         if let Some(first) = first {

@@ -12,6 +12,7 @@
 //! The setter gives the lock back before it resumes a waiter, and that is its last touch: the
 //! resumed waiter may free the event.
 
+use crate::faults;
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::internal::{Limit, Outcome, yield_point};
 use fibre_core::sync::planted;
@@ -93,13 +94,13 @@ impl Event {
     /// Sets the event. All present waiters go on, even if it is reset at once. Blocks nothing.
     pub fn set(&self) {
         let mut state = self.state.lock();
-        state.set = !planted("event: those that wait are claimed before it is set");
+        state.set = !planted(faults::event::CLAIMS_BEFORE_IT_IS_SET);
         let all = state.waiting.claim_all(0);
-        if !planted("event: the lock is given back after the resume") {
+        if !planted(faults::event::UNLOCKS_AFTER_RESUME) {
             drop(state);
         }
         all.resume();
-        if planted("event: those that wait are claimed before it is set") {
+        if planted(faults::event::CLAIMS_BEFORE_IT_IS_SET) {
             self.state.lock().set = true;
         }
     }
@@ -197,7 +198,7 @@ impl AutoEvent {
     pub fn set(&self) {
         let mut state = self.state.lock();
         let first = state.waiting.claim_first(0);
-        state.set |= first.is_none() || planted("event: it is handed over and stays set");
+        state.set |= first.is_none() || planted(faults::event::HANDED_OVER_STAYS_SET);
         drop(state);
         if let Some(first) = first {
             first.resume();

@@ -10,6 +10,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `faults` | the names of faults that models plant |
 //! | `turn` | lets models block on a lock that is a bit of a word |
 //! | `owner` | in debug builds, which fibre has a lock |
 //! | `contention` | the places where callers wait for locks |
@@ -34,6 +35,8 @@ mod condvar;
 #[cfg_attr(loom, path = "model/contention.rs")]
 mod contention;
 mod event;
+#[doc(hidden)]
+pub mod faults;
 mod lazy_lock;
 pub mod lock;
 mod mutex;

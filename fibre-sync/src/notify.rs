@@ -9,6 +9,7 @@
 //! The notifier gives the lock back before it resumes a waiter, and that is its last touch: the
 //! resumed waiter may free the object.
 
+use crate::faults;
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::internal::{Limit, Outcome, yield_point};
 use fibre_core::sync::planted;
@@ -79,7 +80,7 @@ impl Notify {
     pub fn notify_one(&self) {
         let mut state = self.state.lock();
         let first = state.waiting.claim_first(0);
-        state.permit |= first.is_none() || planted("notify: one is woken and one is kept");
+        state.permit |= first.is_none() || planted(faults::notify::WAKES_ONE_AND_KEEPS_ONE);
         drop(state);
         if let Some(first) = first {
             first.resume();
@@ -90,11 +91,11 @@ impl Notify {
     /// nothing for others. Blocks nothing.
     pub fn notify_waiters(&self) {
         let mut state = self.state.lock();
-        if !planted("notify: a broadcast is not counted") {
+        if !planted(faults::notify::BROADCAST_IS_NOT_COUNTED) {
             state.broadcasts = state.broadcasts.wrapping_add(1);
         }
         let all = state.waiting.claim_all(0);
-        if !planted("notify: the lock is given back after the broadcast") {
+        if !planted(faults::notify::UNLOCKS_AFTER_BROADCAST) {
             drop(state);
         }
         all.resume();

@@ -25,6 +25,7 @@
 //! The lock is taken with acquire and given back with release. `COMPLETE` is stored with release
 //! and read with acquire: a reader that sees it sees what the initialiser did.
 
+use crate::faults;
 use crate::turn::{ModelLock, Turn};
 use fibre_core::internal::{Limit, Outcome, Resume, Waiter, park_until};
 use fibre_core::sync::{
@@ -160,7 +161,7 @@ impl OnceWord {
     fn take(&self, seen: *mut Node) -> bool {
         let taken = seen.map_addr(|word| word | LOCKED);
         // The word may have changed since, and changed back.
-        let order = match planted("once: the lock is taken without acquire") {
+        let order = match planted(faults::once::TAKES_LOCK_WITHOUT_ACQUIRE) {
             true => Ordering::Relaxed,
             false => Ordering::Acquire,
         };
@@ -227,14 +228,14 @@ impl LockedWord<'_> {
     /// [`finish`](Self::finish).
     pub fn begin(&mut self, node: &Node) {
         self.push_first(node);
-        if !planted("once: who initialises does not say so") {
+        if !planted(faults::once::INITIALISES_SILENTLY) {
             self.set(Progress::Running);
         }
     }
 
     /// Sets how the initialisation ended, and claims all waiters that have not given up.
     pub fn finish(mut self, end: Progress) -> Claimed {
-        if planted("once: the state is stored before the lock is given back") {
+        if planted(faults::once::STORES_STATE_BEFORE_UNLOCKING) {
             let seen = self
                 .seen
                 .map_addr(|word| word & !STATE | LOCKED | end as usize);
@@ -308,7 +309,7 @@ impl LockedWord<'_> {
 
     /// Takes a node out, if it is in the list.
     fn remove(&mut self, gone: &Node) {
-        if !gone.linked.replace(false) || planted("once: who gives up stays in the list") {
+        if !gone.linked.replace(false) || planted(faults::once::GIVING_UP_STAYS_IN_THE_LIST) {
             return;
         }
         self.join(gone.before.get(), gone.next.get());
@@ -317,7 +318,7 @@ impl LockedWord<'_> {
 
 impl Drop for LockedWord<'_> {
     fn drop(&mut self) {
-        let order = match planted("once: the word is given back without release") {
+        let order = match planted(faults::once::GIVES_WORD_BACK_WITHOUT_RELEASE) {
             true => Ordering::Relaxed,
             false => Ordering::Release,
         };
@@ -338,10 +339,10 @@ impl Claimed {
         while let Some(node) = unsafe { next.as_ref() } {
             next = node.next.get();
             let resume = node.resume.take();
-            if let Some(resume) = resume.filter(|_| !planted("once: nobody is woken")) {
+            if let Some(resume) = resume.filter(|_| !planted(faults::once::WAKES_NOBODY)) {
                 resume.resume();
             }
-            if planted("once: the chain is read after the resume") {
+            if planted(faults::once::READS_CHAIN_AFTER_RESUME) {
                 next = node.next.get();
             }
         }

@@ -27,6 +27,7 @@
 //! `QUEUED` and begins anew.
 
 use crate::contention::{Contended, Ending};
+use crate::faults;
 use crate::rw_word::{Entry, Return, RwWord};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
 use fibre_core::internal::{Limit, Outcome, Resume, may_spin, yield_point};
@@ -169,7 +170,7 @@ impl RawRwLock {
     /// Joins the present readers, if there are any.
     #[cold]
     fn join(&self) -> bool {
-        let hasty = planted("read-write lock: a reader joins without the queue's lock");
+        let hasty = planted(faults::rw_lock::READER_JOINS_WITHOUT_LOCK);
         let _queue = (!hasty).then(|| self.queue.lock());
         self.word.join()
     }
@@ -341,7 +342,7 @@ impl RawRwLock {
         }
         if !self.word.is_written() {
             // The readers waited only behind that writer.
-            if planted("read-write lock: a writer that gives up forgets the readers behind it") {
+            if planted(faults::rw_lock::GIVING_UP_FORGETS_READERS_BEHIND) {
                 return None;
             }
             let readers = queue.readers.claim_all(0);
@@ -382,7 +383,7 @@ impl RawRwLock {
             if self.word.is_to_be_passed_on() {
                 let heirs = self.to_the_readers(&mut queue, 0);
                 if let Some(heirs) = heirs.or_else(|| self.to_a_writer(&mut queue)) {
-                    if !planted("read-write lock: the queue is unlocked after the resume") {
+                    if !planted(faults::rw_lock::UNLOCKS_AFTER_RESUME) {
                         drop(queue);
                     }
                     return heirs.resume();

@@ -21,6 +21,7 @@
 //! reads it with acquire, and releases by the store. The new holder acquires by its claim, which
 //! comes after that read.
 
+use crate::faults;
 use fibre_core::sync::{AtomicU32, Ordering, planted};
 
 /// A writer holds the lock.
@@ -204,7 +205,7 @@ impl RwWord {
     /// Sets `QUEUED`, if `waits` says of the word that the caller has to wait.
     fn queue_if(&self, waits: impl Fn(u32) -> bool) -> bool {
         let now = self.0.load(Ordering::Relaxed);
-        if planted("read-write lock: who waits leaves no mark") {
+        if planted(faults::rw_lock::WAITER_LEAVES_NO_MARK) {
             return waits(now);
         }
         waits(now) && self.exchange(now, now | QUEUED, Ordering::Relaxed).is_ok()

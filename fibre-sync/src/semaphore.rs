@@ -12,6 +12,7 @@
 //! All this concerns only lists with such a waiter; without one, a release looks at the first
 //! waiter only.
 
+use crate::faults;
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait, wait_or_leave};
 use fibre_core::internal::{Limit, Outcome, yield_point};
 use fibre_core::sync::planted;
@@ -100,7 +101,7 @@ impl State {
                 return served;
             }
             let won = self.waiting.claim_first_of_many(0, &mut served);
-            if won || planted("semaphore: a claim that was lost is counted") {
+            if won || planted(faults::semaphore::COUNTS_A_LOST_CLAIM) {
                 self.saved -= asks;
                 self.many -= usize::from(asks > 1);
             }
@@ -248,7 +249,7 @@ impl Semaphore {
         };
         let leave = |state: &mut State, _: bool| {
             state.many -= 1;
-            if !planted("semaphore: who gives up keeps what was saved for it") {
+            if !planted(faults::semaphore::GIVING_UP_KEEPS_WHAT_WAS_SAVED) {
                 next = state.settle();
             }
         };
@@ -284,13 +285,13 @@ impl Semaphore {
             return self.release_many(1);
         }
         let first = state.waiting.claim_first(0);
-        if first.is_none() || planted("semaphore: a permit is handed over and counted") {
+        if first.is_none() || planted(faults::semaphore::HANDED_OVER_IS_COUNTED_TOO) {
             match state.permits.checked_add(1) {
                 Some(permits) => state.permits = permits,
                 None => too_many(),
             }
         }
-        if !planted("semaphore: the lock is given back after the resume") {
+        if !planted(faults::semaphore::UNLOCKS_AFTER_RESUME) {
             drop(state);
         }
         if let Some(first) = first {

@@ -5,7 +5,7 @@
 //! it is a lock of loom, so that a caller at the bit always finds it free. Then the turn provides
 //! the exclusion. It does not provide the visibility of what is written under the bit to readers
 //! without it. Models of the bit itself do without turns, by a variant called
-//! `turn: nobody waits for any`. Their turns are in `model/turn.rs`.
+//! `faults::turn::NOT_TAKEN`. Their turns are in `model/turn.rs`.
 
 /// The turns of one word, outside of models.
 #[derive(Debug)]

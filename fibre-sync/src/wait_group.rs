@@ -8,6 +8,7 @@
 //! The caller that brings the count to zero claims all waiters, gives the lock back, and then
 //! resumes them. Giving the lock back is its last touch: a resumed waiter may free the group.
 
+use crate::faults;
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::internal::{Limit, Outcome, yield_point};
 use fibre_core::sync::planted;
@@ -90,7 +91,7 @@ impl WaitGroup {
         let left = state.count.checked_sub(1);
         state.count = left.unwrap_or(0);
         let all = (left == Some(0)).then(|| state.waiting.claim_all(0));
-        if !planted("wait group: the lock is given back after the resume") {
+        if !planted(faults::wait_group::UNLOCKS_AFTER_RESUME) {
             drop(state);
         }
         assert!(
@@ -175,7 +176,7 @@ impl WaitGroup {
                 &self.state,
                 |state| &mut state.waiting,
                 limit,
-                |state| state.count > 0 || planted("wait group: who finds all done waits"),
+                |state| state.count > 0 || planted(faults::wait_group::WAITS_THOUGH_ALL_ARE_DONE),
                 || (),
             )
         };

@@ -8,6 +8,7 @@
 //! A node is in the list from [`wait`]'s publication until a waker pops it or the
 //! withdrawal after a deadline or a cancellation removes it.
 
+use crate::faults;
 use fibre_core::WaitObject;
 use fibre_core::internal::{Limit, Outcome, Resume, ShortGuard, ShortLock, Waiter, park_until};
 use fibre_core::sync::{Cell, Framed, planted};
@@ -161,7 +162,7 @@ impl WaitList {
             if let Some(resume) = unsafe { node.claim(token) } {
                 return Some(resume);
             }
-            if planted("wait list: a waker that loses its claim goes") {
+            if planted(faults::wait_list::WAKER_GOES_THAT_LOST_ITS_CLAIM) {
                 return None;
             }
         }
@@ -399,7 +400,7 @@ impl Drop for Claimed {
             while let Some(node) = self.first.as_ref() {
                 self.first = node.behind.get();
                 (*node.waiter.get()).claimed().resume();
-                if planted("wait list: a chain is followed through a frame that was let go") {
+                if planted(faults::wait_list::FOLLOWS_CHAIN_THROUGH_FREED_FRAME) {
                     self.first = node.behind.get();
                 }
             }
@@ -545,7 +546,7 @@ pub unsafe fn wait_under<G>(
         let mut guard = lock();
         // A waker may have popped it, and lost the claim.
         let linked = node.linked.get();
-        if linked && !planted("wait list: who gives up stays in it") {
+        if linked && !planted(faults::wait_list::GIVING_UP_STAYS_IN_THE_LIST) {
             // SAFETY: the guard's, and the node is in it.
             unsafe { (*list(&mut guard)).unlink(&node) };
         }

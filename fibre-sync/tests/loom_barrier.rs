@@ -7,6 +7,7 @@
 
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_sync::Barrier;
+use fibre_sync::faults;
 use loom::thread;
 use std::time::Instant;
 
@@ -28,10 +29,7 @@ fn who_goes_on_may_free() {
 /// Planted: who was resumed frees the lock that is then given back.
 #[test]
 fn planted_late_unlock_is_found() {
-    finds_planted(
-        "barrier: the lock is given back after the resume",
-        pass_and_free,
-    );
+    finds_planted(faults::barrier::UNLOCKS_AFTER_RESUME, pass_and_free);
 }
 
 /// Two parties that may give up, for a round or none.
@@ -53,7 +51,7 @@ fn a_round_is_complete() {
 /// Planted: the other one passes because of somebody who gives up.
 #[test]
 fn planted_counted_one_that_gives_up_is_found() {
-    finds_planted("barrier: who was counted gives up", both_or_neither);
+    finds_planted(faults::barrier::COUNTED_PARTY_GIVES_UP, both_or_neither);
 }
 
 /// Three parties, of whom the last lets two go on, and whose frames end then.
@@ -78,7 +76,7 @@ fn all_go_on() {
 #[test]
 fn planted_chain_through_a_gone_frame_is_found() {
     finds_planted(
-        "wait list: a chain is followed through a frame that was let go",
+        faults::wait_list::FOLLOWS_CHAIN_THROUGH_FREED_FRAME,
         last_of_three,
     );
 }

@@ -7,6 +7,7 @@
 
 use fibre_core::model::{Shared, Watched, check, finds_planted};
 use fibre_sync::channel::{Sender, bounded, rendezvous};
+use fibre_sync::faults;
 use loom::thread;
 use std::time::Instant;
 
@@ -57,10 +58,9 @@ fn a_rendezvous_keeps_the_order() {
 /// Planted: the value is in the buffer, and who waits for it sleeps for ever.
 #[test]
 fn planted_passing_by_is_found() {
-    finds_planted(
-        "channel: a value is stored while somebody waits for it",
-        || one_to_one(1, 1),
-    );
+    finds_planted(faults::channel::STORES_WHAT_A_RECEIVER_WAITS_FOR, || {
+        one_to_one(1, 1)
+    });
 }
 
 /// One sends two values, of which one has room; one is received before it has ended.
@@ -81,7 +81,7 @@ fn room_is_used() {
 /// Planted: there is room, and who waits for it sleeps for ever.
 #[test]
 fn planted_unused_room_is_found() {
-    finds_planted("channel: room is left to nobody", room_for_one);
+    finds_planted(faults::channel::LEAVES_ROOM_TO_NOBODY, room_for_one);
 }
 
 /// Two send, this one receives.
@@ -163,7 +163,7 @@ fn a_closed_channel_holds_nobody() {
 /// Planted: the second one waits for a value that will never come.
 #[test]
 fn planted_forgotten_receiver_is_found() {
-    finds_planted("channel: closing lets one of many go on", closing);
+    finds_planted(faults::channel::CLOSING_WAKES_ONE_OF_MANY, closing);
 }
 
 /// The last receiver goes while one sends: the value comes back, or was in the buffer.
@@ -208,5 +208,5 @@ fn a_sender_that_gives_up_keeps_its_value() {
 /// Planted: who gives up is told that it has sent.
 #[test]
 fn planted_lost_value_is_found() {
-    finds_planted("channel: who gives up loses its value", returned);
+    finds_planted(faults::channel::GIVING_UP_LOSES_THE_VALUE, returned);
 }

@@ -6,6 +6,7 @@
 
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_core::sync::EndOfFrame;
+use fibre_sync::faults;
 use fibre_sync::{Condvar, Mutex};
 use loom::thread;
 use std::time::Instant;
@@ -57,7 +58,7 @@ fn no_notification_is_lost() {
 #[test]
 fn planted_gap_before_waiting_is_found() {
     finds_planted(
-        "condvar: the mutex is unlocked before the list is entered",
+        faults::condvar::UNLOCKS_MUTEX_BEFORE_ENTERING,
         wait_and_notify,
     );
 }
@@ -86,10 +87,7 @@ fn who_is_notified_may_free() {
 /// Planted: who was notified frees the lock that is then given back.
 #[test]
 fn planted_late_unlock_is_found() {
-    finds_planted(
-        "condvar: the lock is given back after the resume",
-        notify_and_free,
-    );
+    finds_planted(faults::condvar::UNLOCKS_AFTER_RESUME, notify_and_free);
 }
 
 /// One gives up at some moment, and passes on what it was told; the other waits for ever. Both
@@ -119,7 +117,10 @@ fn a_deadline_swallows_no_notification() {
 /// Planted: the notification finds one that gives up, and reaches nobody.
 #[test]
 fn planted_swallowed_notification_is_found() {
-    finds_planted("wait list: a waker that loses its claim goes", one_gives_up);
+    finds_planted(
+        faults::wait_list::WAKER_GOES_THAT_LOST_ITS_CLAIM,
+        one_gives_up,
+    );
 }
 
 /// Two wait for one change.

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
 use fibre_core::model::{Shared, check, finds_planted};
+use fibre_sync::faults;
 use fibre_sync::{AutoEvent, Event};
 use loom::thread;
 use std::time::Instant;
@@ -27,10 +28,7 @@ fn who_waits_may_free() {
 /// Planted: who was resumed frees the lock that is then given back.
 #[test]
 fn planted_late_unlock_is_found() {
-    finds_planted(
-        "event: the lock is given back after the resume",
-        set_and_free,
-    );
+    finds_planted(faults::event::UNLOCKS_AFTER_RESUME, set_and_free);
 }
 
 /// One waits, one waits with a deadline, one sets.
@@ -54,10 +52,7 @@ fn all_see_it() {
 /// Planted: who comes in between sleeps for ever.
 #[test]
 fn planted_late_setting_is_found() {
-    finds_planted(
-        "event: those that wait are claimed before it is set",
-        wait_and_look,
-    );
+    finds_planted(faults::event::CLAIMS_BEFORE_IT_IS_SET, wait_and_look);
 }
 
 /// Two may give up, for one setting: one takes it, or it stays.
@@ -81,7 +76,7 @@ fn a_setting_is_for_one() {
 /// Planted: two go on for one setting.
 #[test]
 fn planted_doubled_setting_is_found() {
-    finds_planted("event: it is handed over and stays set", one_takes_it);
+    finds_planted(faults::event::HANDED_OVER_STAYS_SET, one_takes_it);
 }
 
 /// One waits with a deadline and one without; the patient one gets the setting, from whomever.
@@ -109,7 +104,7 @@ fn the_next_one_gets_what_was_given_up() {
 #[test]
 fn planted_waker_that_goes_is_found() {
     finds_planted(
-        "wait list: a waker that loses its claim goes",
+        faults::wait_list::WAKER_GOES_THAT_LOST_ITS_CLAIM,
         impatient_and_patient,
     );
 }

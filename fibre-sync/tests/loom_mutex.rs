@@ -10,6 +10,7 @@
 use fibre_core::model::{Shared, Watched, check, check_with, finds_planted, finds_planted_with};
 use fibre_core::sync::EndOfFrame;
 use fibre_sync::Mutex;
+use fibre_sync::faults;
 use fibre_sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
 use loom::thread;
 use std::time::Instant;
@@ -76,7 +77,7 @@ fn one_barges() {
 /// The bits of the word by themselves: what one writes under either of them, the next one sees.
 #[test]
 fn the_word_hands_on_what_was_written() {
-    const SPINS: &[&str] = &["turn: nobody waits for any"];
+    const SPINS: &[&str] = &[faults::turn::NOT_TAKEN];
     check_with(SPINS, || all_lock::<Barging>(&[2, 1]));
     check_with(SPINS, || all_lock::<Hybrid>(&[2, 1]));
     check_with(SPINS, || all_lock::<Baton>(&[1, 1]));
@@ -86,8 +87,8 @@ fn the_word_hands_on_what_was_written() {
 #[test]
 fn planted_unordered_list_is_found() {
     finds_planted_with(
-        &["turn: nobody waits for any"],
-        "mutex: the list is given back without release",
+        &[faults::turn::NOT_TAKEN],
+        faults::mutex::GIVES_LIST_BACK_WITHOUT_RELEASE,
         || all_lock::<Barging>(&[2, 1]),
     );
 }
@@ -95,7 +96,7 @@ fn planted_unordered_list_is_found() {
 /// Planted: the one that gets the lock and one that barges hold it both.
 #[test]
 fn planted_two_holders_are_found() {
-    const FAULT: &str = "mutex: what is handed over is free, too";
+    const FAULT: &str = faults::mutex::HANDED_OVER_IS_FREE_TOO;
     finds_planted(FAULT, || all_lock::<Baton>(&[2, 1]));
     finds_planted(FAULT, || all_lock::<Hybrid>(&[3, 1]));
 }
@@ -103,7 +104,7 @@ fn planted_two_holders_are_found() {
 /// Planted: those whom the woken one left in the list sleep for ever.
 #[test]
 fn planted_forgotten_waiters_are_found() {
-    finds_planted("mutex: who was woken forgets those behind it", || {
+    finds_planted(faults::mutex::WOKEN_FORGETS_THOSE_BEHIND, || {
         all_lock::<Barging>(&[1, 1, 1]);
     });
 }
@@ -141,7 +142,7 @@ fn who_locks_last_may_free() {
 /// Planted: who unlocks looks at a word whose owner has freed it.
 #[test]
 fn planted_look_back_is_found() {
-    const FAULT: &str = "mutex: an unlock looks back";
+    const FAULT: &str = faults::mutex::UNLOCK_LOOKS_BACK;
     finds_planted(FAULT, the_last_one_frees::<Barging>);
     finds_planted(FAULT, the_last_one_frees::<Baton>);
 }
@@ -150,7 +151,7 @@ fn planted_look_back_is_found() {
 #[test]
 fn planted_early_resume_is_found() {
     finds_planted(
-        "mutex: the waiter is resumed before the word is left",
+        faults::mutex::RESUMES_BEFORE_LEAVING_THE_WORD,
         the_last_one_frees::<Baton>,
     );
 }
@@ -181,7 +182,7 @@ fn who_gives_up_takes_no_turn_along() {
 /// Planted: the lock is free, and the one behind who gave up sleeps for ever.
 #[test]
 fn planted_turn_taken_along_is_found() {
-    finds_planted("wait list: a waker that loses its claim goes", || {
+    finds_planted(faults::wait_list::WAKER_GOES_THAT_LOST_ITS_CLAIM, || {
         one_gives_up::<Barging>();
     });
 }

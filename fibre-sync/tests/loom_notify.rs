@@ -7,6 +7,7 @@
 
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_sync::Notify;
+use fibre_sync::faults;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use std::time::Instant;
@@ -32,7 +33,7 @@ fn a_notification_is_for_one() {
 /// Planted: two go on for one notification.
 #[test]
 fn planted_doubled_notification_is_found() {
-    finds_planted("notify: one is woken and one is kept", one_consumes_it);
+    finds_planted(faults::notify::WAKES_ONE_AND_KEEPS_ONE, one_consumes_it);
 }
 
 /// One looks at a condition and then waits, the other one changes it and tells all.
@@ -64,7 +65,7 @@ fn what_has_begun_misses_nothing() {
 /// Planted: the change comes between the look and the wait, which lasts for ever.
 #[test]
 fn planted_lost_broadcast_is_found() {
-    finds_planted("notify: a broadcast is not counted", look_and_wait);
+    finds_planted(faults::notify::BROADCAST_IS_NOT_COUNTED, look_and_wait);
 }
 
 /// A waiter that has been notified may free the object.
@@ -98,8 +99,5 @@ fn who_hears_a_broadcast_may_free() {
 /// Planted: who was resumed frees the lock that is then given back.
 #[test]
 fn planted_late_unlock_is_found() {
-    finds_planted(
-        "notify: the lock is given back after the broadcast",
-        broadcast_and_free,
-    );
+    finds_planted(faults::notify::UNLOCKS_AFTER_BROADCAST, broadcast_and_free);
 }

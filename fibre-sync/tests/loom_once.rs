@@ -6,6 +6,7 @@
 
 use fibre_core::model::{Shared, Watched, check, check_with, finds_planted, finds_planted_with};
 use fibre_sync::OnceLock;
+use fibre_sync::faults;
 use loom::thread;
 use std::time::Instant;
 
@@ -35,14 +36,14 @@ fn one_of_two_initialises() {
 /// Planted: both initialise.
 #[test]
 fn planted_silent_initialiser_is_found() {
-    finds_planted("once: who initialises does not say so", two_initialise);
+    finds_planted(faults::once::INITIALISES_SILENTLY, two_initialise);
 }
 
 /// Planted: the other one sees that there is a value, and not the value.
 #[test]
 fn planted_missing_release_is_found() {
     finds_planted(
-        "once: the word is given back without release",
+        faults::once::GIVES_WORD_BACK_WITHOUT_RELEASE,
         two_initialise,
     );
 }
@@ -65,16 +66,13 @@ fn who_waits_may_free() {
 /// Planted: who sees the value frees the word that is then given back.
 #[test]
 fn planted_late_touch_is_found() {
-    finds_planted(
-        "once: the state is stored before the lock is given back",
-        set_and_free,
-    );
+    finds_planted(faults::once::STORES_STATE_BEFORE_UNLOCKING, set_and_free);
 }
 
 /// Planted: who waits sleeps for ever.
 #[test]
 fn planted_forgotten_waiter_is_found() {
-    finds_planted("once: nobody is woken", set_and_free);
+    finds_planted(faults::once::WAKES_NOBODY, set_and_free);
 }
 
 /// One waits and another one gives up, while a third one sets the cell.
@@ -97,7 +95,7 @@ fn who_gives_up_leaves_no_trace() {
 /// Planted: the setter finds a node whose frame has ended.
 #[test]
 fn planted_node_that_stays_is_found() {
-    finds_planted("once: who gives up stays in the list", wait_and_give_up);
+    finds_planted(faults::once::GIVING_UP_STAYS_IN_THE_LIST, wait_and_give_up);
 }
 
 /// Two wait while a third one sets the cell.
@@ -119,7 +117,7 @@ fn both_are_woken() {
 /// Planted: who was resumed has left the frame in which the next one is looked up.
 #[test]
 fn planted_late_look_at_the_chain_is_found() {
-    finds_planted("once: the chain is read after the resume", two_wait);
+    finds_planted(faults::once::READS_CHAIN_AFTER_RESUME, two_wait);
 }
 
 /// An initialiser that fails while another one waits for it: that one makes the value.
@@ -138,7 +136,7 @@ fn who_waits_for_a_failure_tries() {
 
 /// What makes models do without turns at the word's lock bit, so that the bit alone excludes and
 /// orders.
-const NO_TURNS: &str = "turn: nobody waits for any";
+const NO_TURNS: &str = faults::turn::NOT_TAKEN;
 
 /// An initialiser that fails having done something, after which the word is as it was at first;
 /// another one, which may have looked at the word before, does the same.
@@ -171,7 +169,7 @@ fn the_bit_alone_orders_initialisers() {
 fn planted_lock_without_acquire_is_found() {
     finds_planted_with(
         &[NO_TURNS],
-        "once: the lock is taken without acquire",
+        faults::once::TAKES_LOCK_WITHOUT_ACQUIRE,
         fail_and_try,
     );
 }

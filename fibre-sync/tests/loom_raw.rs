@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
 use fibre_core::model::{Shared, Watched, check, finds_planted};
+use fibre_sync::faults;
 use fibre_sync::raw::{Barrier, Condvar, Error, Kind, Mutex, Once, Semaphore, Wait};
 use loom::thread;
 use std::time::Instant;
@@ -50,7 +51,7 @@ fn a_destruction_waits_for_those_inside() {
 #[test]
 fn planted_hasty_destruction_is_found() {
     finds_planted(
-        "raw condvar: a destruction waits for nobody inside",
+        faults::raw_condvar::DESTRUCTION_WAITS_FOR_NOBODY,
         broadcast_and_destroy,
     );
 }
@@ -89,7 +90,7 @@ fn a_barrier_is_destroyed_when_all_have_left() {
 #[test]
 fn planted_hasty_destruction_of_a_barrier_is_found() {
     finds_planted(
-        "raw barrier: a destruction waits for nobody inside",
+        faults::raw_barrier::DESTRUCTION_WAITS_FOR_NOBODY,
         meet_and_destroy,
     );
 }
@@ -158,7 +159,7 @@ fn two_posts_let_two_go_on() {
 #[test]
 fn planted_forgotten_permit_is_found() {
     finds_planted(
-        "raw semaphore: who has the list does not look for permits",
+        faults::raw_semaphore::LIST_OWNER_LOOKS_FOR_NO_PERMITS,
         post_twice_to_two,
     );
 }
@@ -185,7 +186,7 @@ fn who_gets_a_permit_may_free() {
 #[test]
 fn planted_late_touch_of_a_post_is_found() {
     finds_planted(
-        "raw semaphore: the list is given back after the resume",
+        faults::raw_semaphore::GIVES_LIST_BACK_AFTER_RESUME,
         post_and_free,
     );
 }
@@ -230,14 +231,14 @@ fn once_is_once() {
 /// Planted: both initialise.
 #[test]
 fn planted_silent_initialiser_is_found() {
-    finds_planted("raw once: who initialises does not say so", two_initialise);
+    finds_planted(faults::raw_once::INITIALISES_SILENTLY, two_initialise);
 }
 
 /// Planted: the other one does not see what was done.
 #[test]
 fn planted_missing_release_of_a_once_is_found() {
     finds_planted(
-        "raw once: the word is written without release",
+        faults::raw_once::WRITES_WORD_WITHOUT_RELEASE,
         two_initialise,
     );
 }
@@ -268,7 +269,7 @@ fn who_finds_it_done_may_free() {
 #[test]
 fn planted_late_look_at_a_once_is_found() {
     finds_planted(
-        "raw once: the word is looked at after the end",
+        faults::raw_once::LOOKS_AT_WORD_AFTER_THE_END,
         initialise_and_free,
     );
 }
@@ -307,7 +308,7 @@ fn who_has_a_permit_sees_what_the_poster_did() {
 #[test]
 fn planted_take_without_acquire_is_found() {
     finds_planted(
-        "raw semaphore: a permit is taken without acquire",
+        faults::raw_semaphore::TAKES_PERMIT_WITHOUT_ACQUIRE,
         post_and_see,
     );
 }

@@ -7,6 +7,7 @@
 use fibre_core::internal::Limit;
 use fibre_core::model::{Shared, Watched, check, finds_planted};
 use fibre_sync::RawRwLock;
+use fibre_sync::faults;
 use loom::thread;
 use std::time::Instant;
 
@@ -61,10 +62,7 @@ fn writers_are_alone() {
 /// Planted: the holder goes and wakes nobody.
 #[test]
 fn planted_missing_mark_is_found() {
-    finds_planted(
-        "read-write lock: who waits leaves no mark",
-        write_write_read,
-    );
+    finds_planted(faults::rw_lock::WAITER_LEAVES_NO_MARK, write_write_read);
 }
 
 /// Two readers and a writer.
@@ -132,12 +130,9 @@ fn who_gets_it_may_free_it() {
 /// Planted: who was resumed frees the lock of the queue, which is then given back.
 #[test]
 fn planted_late_unlock_is_found() {
-    finds_planted(
-        "read-write lock: the queue is unlocked after the resume",
-        || {
-            get_and_free(true, true);
-        },
-    );
+    finds_planted(faults::rw_lock::UNLOCKS_AFTER_RESUME, || {
+        get_and_free(true, true);
+    });
 }
 
 /// One reads until another one has read; a writer that comes in between gives up.
@@ -168,7 +163,7 @@ fn who_gives_up_holds_back_nobody() {
 #[test]
 fn planted_forgotten_readers_are_found() {
     finds_planted(
-        "read-write lock: a writer that gives up forgets the readers behind it",
+        faults::rw_lock::GIVING_UP_FORGETS_READERS_BEHIND,
         read_together,
     );
 }
@@ -230,8 +225,5 @@ fn who_joins_readers_is_counted() {
 /// Planted: the last reader hands the lock over and forgets who joined it meanwhile.
 #[test]
 fn planted_join_without_the_lock_is_found() {
-    finds_planted(
-        "read-write lock: a reader joins without the queue's lock",
-        join_and_write,
-    );
+    finds_planted(faults::rw_lock::READER_JOINS_WITHOUT_LOCK, join_and_write);
 }

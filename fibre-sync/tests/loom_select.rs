@@ -6,6 +6,7 @@
 
 use fibre_core::model::{check, finds_planted};
 use fibre_sync::channel::{Receiver, Select, Sender, bounded, rendezvous};
+use fibre_sync::faults;
 use loom::thread;
 use std::time::Instant;
 
@@ -46,7 +47,7 @@ fn a_selection_misses_nothing() {
 /// Planted: what comes between the look and the waiting is not seen.
 #[test]
 fn planted_blind_waiting_is_found() {
-    finds_planted("select: nobody looks again under the locks", || {
+    finds_planted(faults::select::NO_SECOND_LOOK_UNDER_THE_LOCKS, || {
         two_senders(1);
     });
 }
@@ -78,7 +79,7 @@ fn one_of_two_is_chosen() {
 /// Planted: a sender finds a place in its line whose frame has ended.
 #[test]
 fn planted_arm_that_stays_is_found() {
-    finds_planted("select: an arm stays in its line", served_by_two);
+    finds_planted(faults::select::ARM_STAYS_IN_ITS_LINE, served_by_two);
 }
 
 /// Sends into the one or receives from the other; `true`: sent.

@@ -7,6 +7,7 @@
 
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_sync::Semaphore;
+use fibre_sync::faults;
 use loom::thread;
 use std::time::Instant;
 
@@ -28,10 +29,7 @@ fn who_acquires_may_free() {
 /// Planted: who was resumed frees the lock that is then given back.
 #[test]
 fn planted_late_unlock_is_found() {
-    finds_planted(
-        "semaphore: the lock is given back after the resume",
-        hand_over_and_free,
-    );
+    finds_planted(faults::semaphore::UNLOCKS_AFTER_RESUME, hand_over_and_free);
 }
 
 /// One acquires with a deadline while a permit comes: it is either acquired or there.
@@ -54,7 +52,7 @@ fn a_deadline_loses_no_permit() {
 #[test]
 fn planted_doubled_permit_is_found() {
     finds_planted(
-        "semaphore: a permit is handed over and counted",
+        faults::semaphore::HANDED_OVER_IS_COUNTED_TOO,
         acquire_or_give_up,
     );
 }
@@ -62,7 +60,10 @@ fn planted_doubled_permit_is_found() {
 /// Planted: the release finds a node whose frame has ended.
 #[test]
 fn planted_node_that_stays_is_found() {
-    finds_planted("wait list: who gives up stays in it", acquire_or_give_up);
+    finds_planted(
+        faults::wait_list::GIVING_UP_STAYS_IN_THE_LIST,
+        acquire_or_give_up,
+    );
 }
 
 /// One waits with a deadline and one without, for the same permit. The patient one gets it,
@@ -92,7 +93,7 @@ fn the_next_one_gets_what_was_given_up() {
 #[test]
 fn planted_waker_that_goes_is_found() {
     finds_planted(
-        "wait list: a waker that loses its claim goes",
+        faults::wait_list::WAKER_GOES_THAT_LOST_ITS_CLAIM,
         impatient_and_patient,
     );
 }
@@ -143,7 +144,7 @@ fn saved_permits_are_passed_on() {
 #[test]
 fn planted_hoard_is_found() {
     finds_planted(
-        "semaphore: who gives up keeps what was saved for it",
+        faults::semaphore::GIVING_UP_KEEPS_WHAT_WAS_SAVED,
         large_and_small,
     );
 }
@@ -195,7 +196,7 @@ fn a_lost_claim_takes_no_permits() {
 #[test]
 fn planted_count_of_a_lost_claim_is_found() {
     for one_by_one in [false, true] {
-        finds_planted("semaphore: a claim that was lost is counted", move || {
+        finds_planted(faults::semaphore::COUNTS_A_LOST_CLAIM, move || {
             large_gives_up(one_by_one);
         });
     }

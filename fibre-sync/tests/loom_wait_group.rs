@@ -7,6 +7,7 @@
 use fibre_core::model::Watched;
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_sync::WaitGroup;
+use fibre_sync::faults;
 use loom::thread;
 use std::time::Instant;
 
@@ -36,16 +37,13 @@ fn who_waits_may_free() {
 /// Planted: who was resumed frees the lock that is then given back.
 #[test]
 fn planted_late_unlock_is_found() {
-    finds_planted(
-        "wait group: the lock is given back after the resume",
-        two_jobs,
-    );
+    finds_planted(faults::wait_group::UNLOCKS_AFTER_RESUME, two_jobs);
 }
 
 /// Planted: the last job has ended, and who comes then sleeps for ever.
 #[test]
 fn planted_wait_for_nothing_is_found() {
-    finds_planted("wait group: who finds all done waits", two_jobs);
+    finds_planted(faults::wait_group::WAITS_THOUGH_ALL_ARE_DONE, two_jobs);
 }
 
 /// One waits with a deadline, another one without.

@@ -8,6 +8,7 @@
 use fibre_core::internal::{Limit, Outcome};
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_core::{WaitKind, WaitObject};
+use fibre_sync::faults;
 use fibre_sync::{Locked, Place, Spot, WaitList, wait_at};
 use loom::thread;
 
@@ -70,7 +71,7 @@ fn all_are_resumed() {
 #[test]
 fn planted_chain_through_a_frame_is_found() {
     finds_planted(
-        "wait list: a chain is followed through a frame that was let go",
+        faults::wait_list::FOLLOWS_CHAIN_THROUGH_FREED_FRAME,
         two_pass,
     );
 }
@@ -108,7 +109,7 @@ fn a_list_survives_who_gives_up() {
 /// Planted: the waker comes to a frame that has ended.
 #[test]
 fn planted_node_that_stays_is_found() {
-    finds_planted("wait list: who gives up stays in it", one_gives_up);
+    finds_planted(faults::wait_list::GIVING_UP_STAYS_IN_THE_LIST, one_gives_up);
 }
 
 /// Two give up, while one of them, or the other, is let through.

@@ -5,11 +5,13 @@
 //! * `asymmetric`: looking at what its owner may take away, at the looker's cost;
 //! * `glances`: looking at what a processor changes between two fibres;
 //! * `segmented`: a table that grows and never moves;
+//! * `faults`: names of the faults that models plant;
 //! * `twins`: macros for what models have in another form;
 //! * `model`: for models only: planted faults, loom's memory and where it ends, a lock that blocks.
 
 pub mod asymmetric;
 mod atomic;
+mod faults;
 pub mod glances;
 #[cfg(loom)]
 pub mod model;

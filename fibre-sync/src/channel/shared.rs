@@ -10,6 +10,7 @@
 
 use super::buffer::Ring;
 use super::state::{Offered, Place, State, Taken};
+use crate::faults;
 use crate::wait_list::{Locked, WaitList};
 use fibre_core::internal::{
     Limit, Outcome, Resume, ShortGuard, Waiter, may_spin, park_until, yield_point,
@@ -185,7 +186,7 @@ impl<T> Channel<T> {
         if let Some(receiver) = receiver {
             receiver.resume();
         }
-        if outcome != Outcome::NotParked && !planted("channel: who gives up loses its value") {
+        if outcome != Outcome::NotParked && !planted(faults::channel::GIVING_UP_LOSES_THE_VALUE) {
             *value = place.replace(None);
         }
         Failed::of(outcome)
@@ -263,7 +264,7 @@ impl<T> Channel<T> {
         let first = self.lock().close();
         while let Some(refused) = self.next_refused() {
             refused.resume();
-            if planted("channel: closing lets one of many go on") {
+            if planted(faults::channel::CLOSING_WAKES_ONE_OF_MANY) {
                 break;
             }
         }

@@ -24,6 +24,7 @@
 //! writes it before it resumes the waiter. So the slot is ordered like all data of a wait.
 
 use super::buffer::{Buffer, Ring};
+use crate::faults;
 use crate::wait_list::{Node, Place as End, WaitList};
 use fibre_core::internal::{Resume, Waiter};
 use fibre_core::sync::{Cell, planted};
@@ -145,7 +146,7 @@ impl<T> State<T> {
             return Offered::Closed;
         }
         if !self.receiving.is_empty()
-            && !planted("channel: a value is stored while somebody waits for it")
+            && !planted(faults::channel::STORES_WHAT_A_RECEIVER_WAITS_FOR)
             && let Some((receiver, slot)) = claim::<T>(&mut self.receiving)
         {
             // SAFETY: a slot of this channel's receivers; it belongs to this caller until the
@@ -169,11 +170,12 @@ impl<T> State<T> {
     #[inline]
     pub(crate) fn take(&mut self) -> Taken<T> {
         if let Some((value, ring)) = self.buffer.pop() {
-            let sender = if self.sending.is_empty() || planted("channel: room is left to nobody") {
-                None
-            } else {
-                self.refill()
-            };
+            let sender =
+                if self.sending.is_empty() || planted(faults::channel::LEAVES_ROOM_TO_NOBODY) {
+                    None
+                } else {
+                    self.refill()
+                };
             let afterwards = Afterwards {
                 sender,
                 _ring: ring,

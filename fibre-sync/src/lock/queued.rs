@@ -27,6 +27,7 @@ use super::attempt::attempt;
 use super::raw_lock::RawLock;
 use super::word::{ListGuard, LockWord};
 use crate::contention::{Contended, Ending};
+use crate::faults;
 use crate::wait_list::{Place, Spot, wait_under};
 use fibre_core::internal::{
     Limit, Outcome, others_rest, switch_to, waits_at_rest, waits_here, wake_next, yield_point,
@@ -293,11 +294,11 @@ impl<M: LockPolicy> Queued<M> {
             false => FAR,
         };
         let round = round.saturating_sub(cost);
-        if planted("mutex: the waiter is resumed before the word is left") {
+        if planted(faults::mutex::RESUMES_BEFORE_LEAVING_THE_WORD) {
             first.resume();
             return list.hand_over(round);
         }
-        if planted("mutex: what is handed over is free, too") {
+        if planted(faults::mutex::HANDED_OVER_IS_FREE_TOO) {
             list.free();
         } else {
             list.hand_over(round);
@@ -308,7 +309,7 @@ impl<M: LockPolicy> Queued<M> {
             HandOver::Late => wake_next(first),
             HandOver::Never | HandOver::Always | HandOver::InPlace => first.resume(),
         }
-        if planted("mutex: an unlock looks back") {
+        if planted(faults::mutex::UNLOCK_LOOKS_BACK) {
             let _ = self.is_locked();
         }
     }
@@ -332,7 +333,7 @@ impl<M: LockPolicy> Queued<M> {
         for one in first.into_iter().chain(second) {
             one.resume();
         }
-        if planted("mutex: an unlock looks back") {
+        if planted(faults::mutex::UNLOCK_LOOKS_BACK) {
             let _ = self.is_locked();
         }
     }

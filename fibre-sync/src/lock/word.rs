@@ -23,6 +23,7 @@
 //! word are read-modify-writes, and so carry on the release of the last unlock.
 
 use super::heat::Heat;
+use crate::faults;
 use crate::turn::{ModelLock, Turn};
 use crate::wait_list::WaitList;
 use fibre_core::sync::{AtomicU32, Backoff, Ordering, planted};
@@ -206,7 +207,7 @@ impl ListGuard<'_> {
     /// an urgent one if `urgent`. `woken`: the caller has been woken for the lock.
     #[inline]
     pub fn lock_or_announce(&mut self, urgent: bool, woken: bool) -> bool {
-        let forgets = planted("mutex: who was woken forgets those behind it");
+        let forgets = planted(faults::mutex::WOKEN_FORGETS_THOSE_BEHIND);
         let more = match (self.waiting().is_empty() || forgets, woken) {
             (true, _) => 0,
             (false, true) => WAITING | KEEN,
@@ -273,7 +274,7 @@ impl ListGuard<'_> {
 impl Drop for ListGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        let release = match planted("mutex: the list is given back without release") {
+        let release = match planted(faults::mutex::GIVES_LIST_BACK_WITHOUT_RELEASE) {
             true => Ordering::Relaxed,
             false => Ordering::Release,
         };

@@ -1,5 +1,6 @@
 //! The turns of models; see `turn.rs`.
 
+use crate::faults;
 use fibre_core::sync::planted;
 use loom::sync::{Mutex, MutexGuard};
 
@@ -20,7 +21,7 @@ impl Turn {
     /// Waits for a turn.
     #[allow(clippy::unwrap_used, reason = "a poisoned model has failed already")]
     pub fn take(&self) -> ModelLock {
-        let spins = planted("turn: nobody waits for any");
+        let spins = planted(faults::turn::NOT_TAKEN);
         (!spins).then(|| self.0.lock().unwrap())
     }
 }

@@ -5,6 +5,7 @@
 //! about to look at the barrier once more. So parties whose wait has a limit are counted, from
 //! before the wait begins until they are done with the barrier, and a destruction waits for them.
 
+use crate::faults;
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::{Wait, until};
 use fibre_core::sync::{AtomicU32, Ordering, planted};
@@ -64,7 +65,7 @@ impl Barrier {
     #[inline]
     pub fn wait(&self, wait: Wait) -> Result<bool> {
         self.check()?;
-        if wait == Wait::FOREVER || planted("raw barrier: a destruction waits for nobody inside") {
+        if wait == Wait::FOREVER || planted(faults::raw_barrier::DESTRUCTION_WAITS_FOR_NOBODY) {
             return self.come(wait);
         }
         self.limited.fetch_add(1, Ordering::Relaxed);

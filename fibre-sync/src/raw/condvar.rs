@@ -10,6 +10,7 @@
 //! A wait unlocks a recursive mutex by one level, as in glibc: if it was locked twice, it stays
 //! locked during the wait.
 
+use crate::faults;
 use crate::raw::error::{Error, Result};
 use crate::raw::mutex::Mutex;
 use crate::raw::wait::{Clock, Wait, until};
@@ -225,7 +226,7 @@ impl Condvar {
         if !state.waiting.is_empty() {
             return Err(Error::Busy);
         }
-        let hasty = planted("raw condvar: a destruction waits for nobody inside");
+        let hasty = planted(faults::raw_condvar::DESTRUCTION_WAITS_FOR_NOBODY);
         state.destroyed = state.inside == 0 || hasty;
         Ok(state.destroyed)
     }

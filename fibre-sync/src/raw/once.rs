@@ -14,6 +14,7 @@
 //! nothing. Then the code that cleans up after it says so ([`Once::finish`]), and the next caller
 //! begins anew.
 
+use crate::faults;
 use crate::raw::error::{Error, Result};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_under};
 use fibre_core::internal::{Limit, caller_id};
@@ -255,7 +256,7 @@ impl Once {
     /// The caller has begun, and has not finished.
     pub unsafe fn finish(&self, done: bool) {
         self.end(if done { COMPLETE } else { INCOMPLETE }).resume();
-        if planted("raw once: the word is looked at after the end") {
+        if planted(faults::raw_once::LOOKS_AT_WORD_AFTER_THE_END) {
             self.progress.load(Ordering::Relaxed);
         }
     }
@@ -316,7 +317,7 @@ impl Once {
         // SAFETY: the caller's own.
         unsafe { (*entry).next = chain.first };
         chain.first = entry;
-        if !planted("raw once: who initialises does not say so") {
+        if !planted(faults::raw_once::INITIALISES_SILENTLY) {
             self.progress.store(RUNNING, Ordering::Relaxed);
         }
         Found::Turn
@@ -328,7 +329,7 @@ impl Once {
         // SAFETY: the entry of the caller, which is the initialiser: alive, and in the chain.
         let waiting = unsafe { (*chain.find(self)).waiting.claim_all(0) };
         chain.remove(self);
-        let release = match planted("raw once: the word is written without release") {
+        let release = match planted(faults::raw_once::WRITES_WORD_WITHOUT_RELEASE) {
             true => Ordering::Relaxed,
             false => Ordering::Release,
         };

@@ -30,6 +30,7 @@
 //! A post releases, and taking a permit acquires. `LISTED` is taken with acquire and given back
 //! with release. All changes are read-modify-writes, so none hides a release from later callers.
 
+use crate::faults;
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
 use crate::turn::{ModelLock, Turn};
@@ -236,7 +237,7 @@ impl Semaphore {
     /// Takes a free permit.
     #[inline]
     fn take(&self) -> bool {
-        let acquire = match planted("raw semaphore: a permit is taken without acquire") {
+        let acquire = match planted(faults::raw_semaphore::TAKES_PERMIT_WITHOUT_ACQUIRE) {
             true => Ordering::Relaxed,
             false => Ordering::Acquire,
         };
@@ -294,7 +295,7 @@ impl Semaphore {
         let list = unsafe { &mut *self.list.get() };
         let mut first = list.claim_first(0);
         let in_hand = u64::from(first.is_none());
-        if planted("raw semaphore: the list is given back after the resume") {
+        if planted(faults::raw_semaphore::GIVES_LIST_BACK_AFTER_RESUME) {
             first.take().into_iter().for_each(Resume::resume);
         }
         let queued = if list.is_empty() { 0 } else { QUEUED };
@@ -320,14 +321,13 @@ impl Semaphore {
             while in_hand > 0 && !list.is_empty() {
                 in_hand -= u64::from(list.claim_first_of_many(0, &mut served));
             }
-            if planted("raw semaphore: the list is given back after the resume") {
+            if planted(faults::raw_semaphore::GIVES_LIST_BACK_AFTER_RESUME) {
                 std::mem::replace(&mut served, Claimed::none()).resume();
             }
             let there = permits(now);
             let next = if list.is_empty() {
                 (now & !(LISTED | QUEUED)) + in_hand * PERMIT
-            } else if there > 0
-                && !planted("raw semaphore: who has the list does not look for permits")
+            } else if there > 0 && !planted(faults::raw_semaphore::LIST_OWNER_LOOKS_FOR_NO_PERMITS)
             {
                 now - there * PERMIT
             } else {

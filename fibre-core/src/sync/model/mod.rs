@@ -6,14 +6,14 @@
 //! to go wrong here, and [`finds_planted`] runs the model with that fault:
 //!
 //! ```text
-//!   if !planted("semaphore: a release wakes nobody") {     // shipped code
+//!   if !planted(faults::semaphore::WAKES_NOBODY) {         // shipped code
 //!       first.resume();
 //!   }
 //!
 //!   /// Planted: who waits sleeps for ever.                // the model
 //!   #[test]
 //!   fn planted_forgotten_waiter_is_found() {
-//!       finds_planted("semaphore: a release wakes nobody", || acquire_and_release());
+//!       finds_planted(faults::semaphore::WAKES_NOBODY, || acquire_and_release());
 //!   }
 //! ```
 //!

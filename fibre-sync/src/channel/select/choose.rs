@@ -15,6 +15,7 @@
 //! waiter's frame ends.
 
 use super::arm::Arm;
+use crate::faults;
 use fibre_core::internal::{Limit, Outcome, Waiter, park_among, yield_point};
 use fibre_core::sync::planted;
 use fibre_core::{WaitKind, WaitObject};
@@ -32,7 +33,7 @@ pub(crate) fn choose(arms: &mut [&dyn Arm], limit: Limit) -> Outcome {
     let start = turn(arms.len());
     let publish = |waiter: &Waiter| publish(arms, start, waiter);
     let awaited = WaitObject::placeless(WaitKind::Select);
-    let stays = planted("select: an arm stays in its line");
+    let stays = planted(faults::select::ARM_STAYS_IN_ITS_LINE);
     let withdraw = |_: &Waiter| arms.iter().skip(stays.into()).for_each(|arm| arm.leave());
     // SAFETY: the waiter is reached by the arms' places only, each under its channel's lock; if
     // `publish` returns `false`, none has entered; and all have left after `withdraw`.
@@ -63,7 +64,7 @@ fn publish(arms: &[&dyn Arm], start: usize, waiter: &Waiter) -> bool {
     let (later, sooner) = arms.split_at(start);
     // SAFETY: all locks are held.
     let attempt = |arm: &&dyn Arm| unsafe { arm.attempt() };
-    let blind = planted("select: nobody looks again under the locks");
+    let blind = planted(faults::select::NO_SECOND_LOOK_UNDER_THE_LOCKS);
     let ready = !blind && sooner.iter().chain(later).any(attempt);
     if !ready {
         for (arm, token) in arms.iter().zip(0..) {
