@@ -105,6 +105,8 @@
 //! own. The thread-local values of the processor's thread are not dropped, since other fibres may
 //! use them. Fibres of other processors run until the process has ended.
 
+#![deny(unreachable_pub, unnameable_types)]
+
 pub use fibre_core::{
     BlockingPool, BlockingPoolBuilder, Builder, Cluster, ClusterBuilder, JoinHandle, QueueKind,
     Result, Scope, ScopedJoinHandle, StackError, UnknownChoice, blocking, blocking_visit,

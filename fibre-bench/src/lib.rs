@@ -6,6 +6,8 @@
 //! difference between two of them is a difference between their runtimes.
 //! [`measure`] holds the clocks all of them read.
 
+#![deny(unreachable_pub, unnameable_types)]
+
 pub mod http;
 pub mod load;
 pub mod peer;

@@ -8,6 +8,8 @@
 //! for), [`benchmarks`] and [`figures`] (what can be run), [`cli`]. What is not of this program
 //! alone lies in [`fibre_measure`].
 
+#![deny(unreachable_pub, unnameable_types)]
+
 mod benchmarks;
 mod c;
 mod cli;

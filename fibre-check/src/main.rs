@@ -20,6 +20,8 @@
 //! docs/c/fibre-check.md is its manual. Exit code: 0 if there is nothing to tell, 1 if there is, 2
 //! if a file cannot be read or the arguments make no sense.
 
+#![deny(unreachable_pub, unnameable_types)]
+
 mod mapping;
 mod survey;
 

@@ -30,6 +30,8 @@
 //!
 //! This library has what the programs share.
 
+#![deny(unreachable_pub, unnameable_types)]
+
 pub mod connections;
 pub mod http_client;
 pub mod identity;

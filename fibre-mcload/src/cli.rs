@@ -21,7 +21,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 /// The command line.
 #[derive(Parser)]
 #[command(about = "Puts load on Memcached servers, checks every answer, and compares servers")]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -29,7 +29,7 @@ pub struct Cli {
 
 /// What can be done.
 #[derive(Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Puts load on a server
     Run(Run),
     /// Opens connections that do nothing, and says what each costs the server
@@ -40,7 +40,7 @@ pub enum Command {
 
 impl Command {
     /// Does it.
-    pub fn execute(&self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn execute(&self) -> anyhow::Result<ExitCode> {
         fibre_measure::raise_file_limit()?;
         match self {
             Self::Run(run) => run.execute(),
@@ -52,7 +52,7 @@ impl Command {
 
 /// Which server, and how its load is to run.
 #[derive(Args)]
-pub struct Target {
+pub(crate) struct Target {
     /// HOST:PORT of the server
     server: String,
     /// Its process id [default: of whoever listens there on this machine]
@@ -77,7 +77,7 @@ pub struct Target {
 
 /// Load.
 #[derive(Args)]
-pub struct Run {
+pub(crate) struct Run {
     #[command(flatten)]
     target: Target,
     /// The dialect
@@ -142,7 +142,7 @@ pub struct Run {
 
 /// Idle connections.
 #[derive(Args)]
-pub struct Idle {
+pub(crate) struct Idle {
     #[command(flatten)]
     target: Target,
 }
@@ -247,7 +247,7 @@ fn address(text: &str) -> anyhow::Result<SocketAddr> {
 }
 
 /// Parses a number of seconds, fractions allowed.
-pub fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "not a number")?;
     Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
 }

@@ -35,7 +35,7 @@ const PRELOAD: usize = 16;
 const ATTEMPTS: u32 = 20;
 
 /// A connection that is opened anew when it is lost.
-pub struct Client {
+pub(crate) struct Client {
     /// What all have in common.
     shared: Arc<Shared>,
     /// Which one it is.
@@ -60,7 +60,7 @@ pub struct Client {
 
 impl Client {
     /// Connection `number`, on a processor.
-    pub fn new(shared: Arc<Shared>, number: u32, processor: usize) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, number: u32, processor: usize) -> Self {
         Self {
             random: Random::new(shared.plan.seed, u64::from(number)),
             work: Work::Preload { next: number },
@@ -76,7 +76,7 @@ impl Client {
     }
 
     /// Stores its keys, waits for the others, and does what was planned.
-    pub fn live(mut self) {
+    pub(crate) fn live(mut self) {
         self.prepare();
         self.shared.preparing.done();
         self.shared.go.wait();

@@ -10,7 +10,7 @@ use crate::values::Flaw;
 
 /// A request under way.
 #[derive(Debug, Clone, Copy)]
-pub struct Pending {
+pub(crate) struct Pending {
     /// The key.
     pub key: u32,
     /// The version that it stores, or the oldest one that may be the answer.
@@ -25,7 +25,7 @@ pub struct Pending {
 
 /// The requests under way on a connection, and the part of an answer that has come.
 #[derive(Debug)]
-pub struct Digest {
+pub(crate) struct Digest {
     /// Which tally it counts in.
     pub processor: usize,
     /// The requests, the oldest first.
@@ -42,7 +42,7 @@ pub struct Digest {
 
 impl Digest {
     /// Nothing under way.
-    pub fn new(processor: usize) -> Self {
+    pub(crate) fn new(processor: usize) -> Self {
         Self {
             processor,
             pending: VecDeque::new(),
@@ -55,14 +55,14 @@ impl Digest {
 
     /// Notes a request, and says its token.
     #[inline]
-    pub fn ask(&mut self, pending: Pending) -> u32 {
+    pub(crate) fn ask(&mut self, pending: Pending) -> u32 {
         self.pending.push_back(pending);
         self.token = self.token.wrapping_add(1);
         self.token
     }
 
     /// Takes what was read.
-    pub fn take(&mut self, shared: &Shared, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn take(&mut self, shared: &Shared, bytes: &[u8]) -> Result<(), Failure> {
         if self.rest.is_empty() {
             let taken = self.answers(shared, bytes, bytes.len())?;
             self.rest.extend_from_slice(&bytes[taken..]);
@@ -121,7 +121,7 @@ impl Digest {
     /// Forgets the requests under way, and that the ages of their keys are known. Each has taken at
     /// least as long as it has been waited for, and that counts: what is slow enough to be given up
     /// must not be left out.
-    pub fn lose(&mut self, shared: &Shared, failure: Failure) {
+    pub(crate) fn lose(&mut self, shared: &Shared, failure: Failure) {
         let now = shared.clock.now();
         let mut tally = shared.tally(self.processor);
         *tally.lost.entry(failure.words()).or_default() += 1;

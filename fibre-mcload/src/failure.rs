@@ -4,7 +4,7 @@ use std::io;
 
 /// Why a connection is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// Nobody listens.
     Refused,
     /// The server has closed it.
@@ -24,7 +24,7 @@ pub enum Failure {
 impl Failure {
     /// The failure in a word or two.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Refused => "refused",
             Self::Closed => "closed",

@@ -11,6 +11,8 @@
 //! connections share), `digest` (judging answers), `client` (a connection), [`server`] (its
 //! process), [`report`], `run` and `idle`.
 
+#![deny(unreachable_pub, unnameable_types)]
+
 mod client;
 mod clock;
 mod digest;

@@ -1,5 +1,7 @@
 //! `fibre-mcload`: puts load on Memcached servers, checks every answer, and compares servers.
 
+#![deny(unreachable_pub, unnameable_types)]
+
 mod cli;
 mod compare;
 

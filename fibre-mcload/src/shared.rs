@@ -28,7 +28,7 @@ const BUFFER: usize = 16 << 10;
 const SPARE: usize = 64;
 
 /// What all connections of a run have in common.
-pub struct Shared {
+pub(crate) struct Shared {
     /// What is asked for.
     pub plan: Plan,
     /// The keys.
@@ -59,7 +59,7 @@ pub struct Shared {
 
 impl Shared {
     /// The shared part of a run by a plan without fault.
-    pub fn new(plan: Plan) -> anyhow::Result<Self> {
+    pub(crate) fn new(plan: Plan) -> anyhow::Result<Self> {
         let tallies: Result<_, _> = (0..plan.processors)
             .map(|_| Tally::new().map(Mutex::new))
             .collect();
@@ -85,12 +85,12 @@ impl Shared {
 
     /// The tally of a processor. Whoever has it must not wait for anything.
     #[inline]
-    pub fn tally(&self, processor: usize) -> MutexGuard<'_, Tally> {
+    pub(crate) fn tally(&self, processor: usize) -> MutexGuard<'_, Tally> {
         lock(&self.tallies[processor])
     }
 
     /// The sum of all tallies.
-    pub fn sum(&self) -> anyhow::Result<Tally> {
+    pub(crate) fn sum(&self) -> anyhow::Result<Tally> {
         let mut sum = Tally::new()?;
         for tally in &self.tallies {
             sum.merge(std::mem::replace(&mut *lock(tally), Tally::new()?));
@@ -99,17 +99,17 @@ impl Shared {
     }
 
     /// Notes that there is no sense in going on.
-    pub fn give_up(&self, failure: Failure) {
+    pub(crate) fn give_up(&self, failure: Failure) {
         lock(&self.hopeless).get_or_insert(failure);
     }
 
     /// Whether, and why, there is no sense in going on.
-    pub fn given_up(&self) -> Option<Failure> {
+    pub(crate) fn given_up(&self) -> Option<Failure> {
         *lock(&self.hopeless)
     }
 
     /// Opens a connection and has the server say its version on it, so that it has been accepted.
-    pub fn connect(&self) -> io::Result<TcpStream> {
+    pub(crate) fn connect(&self) -> io::Result<TcpStream> {
         self.opening.acquire();
         let opened = self.open();
         self.opening.release();
@@ -137,7 +137,7 @@ impl Shared {
 }
 
 /// How long who has lost a connection waits before the next one.
-pub const PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
 /// A lock whose owner has not changed what it guards halfway, even if it panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

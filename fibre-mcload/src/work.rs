@@ -10,7 +10,7 @@ use crate::random::Random;
 
 /// What a connection does.
 #[derive(Debug)]
-pub enum Work {
+pub(crate) enum Work {
     /// It stores its own keys, one after the other, from this one.
     Preload {
         /// The next key.
@@ -27,7 +27,7 @@ pub enum Work {
 
 /// When requests are due.
 #[derive(Debug)]
-pub enum Pace {
+pub(crate) enum Pace {
     /// When there is room for them.
     Closed,
     /// At fixed times.
@@ -36,7 +36,7 @@ pub enum Pace {
 
 /// The times at which requests are due.
 #[derive(Debug)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     /// The next one, in nanoseconds.
     next: f64,
     /// The gap from one request to the next.
@@ -50,7 +50,7 @@ pub struct Schedule {
 impl Schedule {
     /// Times from `begin` on with gaps of this shape, and of this mean in nanoseconds.
     #[must_use]
-    pub fn new(begin: u64, gap: Distribution, mean: f64, mut random: Random) -> Self {
+    pub(crate) fn new(begin: u64, gap: Distribution, mean: f64, mut random: Random) -> Self {
         let stretch = mean / gap.mean();
         // Connections do not begin together.
         let first = random.unit() * mean;
@@ -64,12 +64,12 @@ impl Schedule {
 
     /// The next time.
     #[must_use]
-    pub fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.next as u64
     }
 
     /// Goes on to the one after it.
-    pub fn advance(&mut self) {
+    pub(crate) fn advance(&mut self) {
         self.next += self.gap.quantile(self.random.unit()) * self.stretch;
     }
 }
@@ -77,7 +77,7 @@ impl Schedule {
 impl Pace {
     /// When the next request is due, if that is known before there is room for it.
     #[must_use]
-    pub fn next(&self) -> Option<u64> {
+    pub(crate) fn next(&self) -> Option<u64> {
         match self {
             Self::Closed => None,
             Self::Open(schedule) => Some(schedule.next()),
@@ -86,7 +86,7 @@ impl Pace {
 
     /// Takes the next request if it is due now, and says since when.
     #[inline]
-    pub fn take(&mut self, now: u64) -> Option<u64> {
+    pub(crate) fn take(&mut self, now: u64) -> Option<u64> {
         let Self::Open(schedule) = self else {
             return Some(now);
         };

@@ -5,6 +5,8 @@
 //! in [`format`](mod@format), SVG in [`plot`]. Where it was read: the [`Machine`], and which of its
 //! [`Cores`] are for whom. And what clients need: addresses in [`Turns`], and [`raise_file_limit`].
 
+#![deny(unreachable_pub, unnameable_types)]
+
 mod clock;
 mod cores;
 mod file_limit;

@@ -30,7 +30,7 @@ static PLACES: [AtomicPtr<Place>; LISTS] = [const { AtomicPtr::new(ptr::null_mut
 
 /// How a call ended that found its lock taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub(crate) enum Ending {
     /// It found the lock free in the end.
     Taken,
     /// The lock was handed over to it.
@@ -42,20 +42,20 @@ pub enum Ending {
 /// A call that has found its lock taken, if that is of interest.
 #[derive(Debug)]
 #[must_use = "it is counted when it ends"]
-pub struct Contended(Option<(Instant, &'static Location<'static>)>);
+pub(crate) struct Contended(Option<(Instant, &'static Location<'static>)>);
 
 impl Contended {
     /// The call has begun.
     #[inline]
     #[track_caller]
-    pub fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let location = Location::caller();
         Self(SWITCH.is_on().then(|| (Instant::now(), location)))
     }
 
     /// The call has ended.
     #[inline]
-    pub fn end(self, how: Ending) {
+    pub(crate) fn end(self, how: Ending) {
         if let Some((since, location)) = self.0 {
             Place::of(location).count(how, since.elapsed());
         }

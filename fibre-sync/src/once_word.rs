@@ -43,7 +43,7 @@ const YIELDS: u32 = 32;
 
 /// The progress of an initialisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub(crate) enum Progress {
     /// No initialiser has begun.
     Incomplete = 0,
     /// An initialiser has panicked.
@@ -57,7 +57,7 @@ pub enum Progress {
 /// A place in the list, in the frame of a waiter or of the initialiser. Aligned, so that the low
 /// bits of its address are free.
 #[repr(align(8))]
-pub struct Node {
+pub(crate) struct Node {
     /// The next node, which came earlier; or null.
     next: Cell<*const Node>,
     /// The node before, or null.
@@ -79,7 +79,7 @@ impl Node {
     }
 
     /// The initialiser's node, in no list.
-    pub fn initialising(initialiser: u64) -> Self {
+    pub(crate) fn initialising(initialiser: u64) -> Self {
         Self {
             next: Cell::new(ptr::null()),
             before: Cell::new(ptr::null()),
@@ -95,7 +95,7 @@ fibre_core::end_of_frame!(Node: next, before, waiter, linked);
 
 /// The word. See the module text.
 #[derive(Debug)]
-pub struct OnceWord(AtomicPtr<Node>, Turn);
+pub(crate) struct OnceWord(AtomicPtr<Node>, Turn);
 
 fibre_core::end_of_frame!(OnceWord: 0);
 
@@ -117,20 +117,20 @@ fn first(word: *const Node) -> *const Node {
 impl OnceWord {
     fibre_core::const_outside_models! {
         /// The word before any initialisation.
-        pub const fn new() -> Self {
+        pub(crate) const fn new() -> Self {
             Self(AtomicPtr::new(ptr::null_mut()), Turn::new())
         }
     }
 
     /// The progress; acquires what a complete initialisation has written.
     #[inline]
-    pub fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> Progress {
         progress(self.0.load(Ordering::Acquire))
     }
 
     /// Takes the lock. Returns `None` if the initialisation is complete: then there is nothing left
     /// to do.
-    pub fn lock(&self) -> Option<LockedWord<'_>> {
+    pub(crate) fn lock(&self) -> Option<LockedWord<'_>> {
         let turn = self.1.take();
         let mut yields = 0;
         loop {
@@ -172,7 +172,7 @@ impl OnceWord {
 
     /// Waits for a change of the state. Does not wait if it is complete, or if `must_wait` returns
     /// `false` ([`Outcome::NotParked`]). `must_wait` is called under the lock and does not panic.
-    pub fn wait(
+    pub(crate) fn wait(
         &self,
         limit: Limit,
         must_wait: impl FnOnce(&mut LockedWord<'_>) -> bool,
@@ -204,7 +204,7 @@ impl OnceWord {
 
 /// The right to change the list and the state; given back when dropped.
 #[derive(Debug)]
-pub struct LockedWord<'a> {
+pub(crate) struct LockedWord<'a> {
     word: &'a OnceWord,
     /// The word to store, without the lock bit.
     seen: *mut Node,
@@ -214,19 +214,19 @@ pub struct LockedWord<'a> {
 
 impl LockedWord<'_> {
     /// The progress.
-    pub fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> Progress {
         progress(self.seen)
     }
 
     /// Whether the fibre or thread with this number is the initialiser.
-    pub fn is_run_by(&self, number: u64) -> bool {
+    pub(crate) fn is_run_by(&self, number: u64) -> bool {
         // SAFETY: in the list, hence alive.
         unsafe { first(self.seen).as_ref() }.is_some_and(|first| first.initialiser == number)
     }
 
     /// Makes the owner of `node` the initialiser. The node stays put until
     /// [`finish`](Self::finish).
-    pub fn begin(&mut self, node: &Node) {
+    pub(crate) fn begin(&mut self, node: &Node) {
         self.push_first(node);
         if !planted(faults::once::INITIALISES_SILENTLY) {
             self.set(Progress::Running);
@@ -234,7 +234,7 @@ impl LockedWord<'_> {
     }
 
     /// Sets how the initialisation ended, and claims all waiters that have not given up.
-    pub fn finish(mut self, end: Progress) -> Claimed {
+    pub(crate) fn finish(mut self, end: Progress) -> Claimed {
         if planted(faults::once::STORES_STATE_BEFORE_UNLOCKING) {
             let seen = self
                 .seen
@@ -329,11 +329,11 @@ impl Drop for LockedWord<'_> {
 /// The claimed waiters, to be resumed in the order in which they came.
 #[must_use = "they sleep until they are resumed"]
 #[derive(Debug)]
-pub struct Claimed(*const Node);
+pub(crate) struct Claimed(*const Node);
 
 impl Claimed {
     /// Resumes all of them.
-    pub fn resume(self) {
+    pub(crate) fn resume(self) {
         let mut next = self.0;
         // SAFETY: claimed and not resumed yet, so its frame does not end.
         while let Some(node) = unsafe { next.as_ref() } {

@@ -7,7 +7,7 @@
 //! the type has no size and does nothing.
 
 #[cfg(all(debug_assertions, not(loom)))]
-pub use self::known::Owner;
+pub(crate) use self::known::Owner;
 #[cfg(not(all(debug_assertions, not(loom))))]
 pub use self::unknown::Owner;
 
@@ -21,7 +21,7 @@ mod known {
 
     /// The record of a lock's owner. All zeros means no owner.
     #[derive(Debug, Default)]
-    pub struct Owner {
+    pub(crate) struct Owner {
         /// The number of the owning fibre or thread; zero for none.
         number: AtomicU64,
         /// The place in the program where it locked.
@@ -30,7 +30,7 @@ mod known {
 
     impl Owner {
         /// A record without an owner.
-        pub const fn new() -> Self {
+        pub(crate) const fn new() -> Self {
             Self {
                 number: AtomicU64::new(0),
                 place: AtomicPtr::new(ptr::null_mut()),
@@ -39,7 +39,7 @@ mod known {
 
         /// Records the caller as the owner.
         #[track_caller]
-        pub fn take(&self) {
+        pub(crate) fn take(&self) {
             let place = ptr::from_ref(Location::caller()).cast_mut();
             self.place.store(place, Ordering::Relaxed);
             self.number.store(caller_id(), Ordering::Relaxed);
@@ -48,7 +48,7 @@ mod known {
         /// The object that waiters for the lock are shown to wait for, with the owner, which is a
         /// part of it.
         #[inline]
-        pub fn of(&self, awaited: WaitObject) -> WaitObject {
+        pub(crate) fn of(&self, awaited: WaitObject) -> WaitObject {
             let object = awaited.address().unwrap_or_default();
             let offset = self.number.as_ptr().addr().wrapping_sub(object);
             // SAFETY: an atomic number, in the object.
@@ -56,13 +56,13 @@ mod known {
         }
 
         /// Removes the record, before the lock is given back.
-        pub fn leave(&self) {
+        pub(crate) fn leave(&self) {
             self.number.store(0, Ordering::Relaxed);
         }
 
         /// Panics if the caller has the lock, which belongs to the `what` at this address.
         #[track_caller]
-        pub fn refuse_itself(&self, what: &str, at: *const ()) {
+        pub(crate) fn refuse_itself(&self, what: &str, at: *const ()) {
             let caller = caller_id();
             if self.number.load(Ordering::Relaxed) == caller {
                 self.refuse(caller, what, at);

@@ -37,7 +37,7 @@ const FULL: u32 = 1 << 31;
 /// What a holder that gives the lock back has to do.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Return {
+pub(crate) enum Return {
     /// Nothing: the lock has been given back.
     Done,
     /// Pass the lock on, under the queue's lock: it is still the caller's.
@@ -47,7 +47,7 @@ pub enum Return {
 /// What a caller found that came under the queue's lock.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
+pub(crate) enum Entry {
     /// The lock is the caller's.
     Taken,
     /// The caller has to wait.
@@ -56,46 +56,46 @@ pub enum Entry {
 
 /// The word. See the module text.
 #[derive(Debug, Default)]
-pub struct RwWord(AtomicU32);
+pub(crate) struct RwWord(AtomicU32);
 
 fibre_core::end_of_frame!(RwWord: 0);
 
 impl RwWord {
     fibre_core::const_outside_models! {
         /// The word of a free lock.
-        pub const fn new() -> Self {
+        pub(crate) const fn new() -> Self {
             Self(AtomicU32::new(0))
         }
     }
 
     /// Whether the lock is free.
-    pub fn is_free(&self) -> bool {
+    pub(crate) fn is_free(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 
     /// Whether a writer holds the lock. Acquires what the last holder released.
-    pub fn is_written(&self) -> bool {
+    pub(crate) fn is_written(&self) -> bool {
         self.0.load(Ordering::Acquire) & WRITER != 0
     }
 
     /// Whether the queue has waiters.
-    pub fn has_queue(&self) -> bool {
+    pub(crate) fn has_queue(&self) -> bool {
         self.0.load(Ordering::Relaxed) & QUEUED != 0
     }
 
     /// How many readers hold the lock.
-    pub fn readers(&self) -> usize {
+    pub(crate) fn readers(&self) -> usize {
         (self.0.load(Ordering::Relaxed) / READER) as usize
     }
 
     /// Whether there are too many readers for another one.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= FULL
     }
 
     /// Adds a reader, unless it has to wait. Returns whether it did.
     #[inline]
-    pub fn try_read(&self) -> bool {
+    pub(crate) fn try_read(&self) -> bool {
         let mut now = self.0.load(Ordering::Relaxed);
         while now & (WRITER | QUEUED) == 0 && now < FULL {
             match self.exchange(now, now + READER, Ordering::Acquire) {
@@ -108,7 +108,7 @@ impl RwWord {
 
     /// Takes a free lock for a writer. Returns whether it did.
     #[inline]
-    pub fn try_write(&self) -> bool {
+    pub(crate) fn try_write(&self) -> bool {
         self.0
             .compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
@@ -116,7 +116,7 @@ impl RwWord {
 
     /// Removes a reader, unless it is the last one and the queue has waiters.
     #[inline]
-    pub fn end_read(&self) -> Return {
+    pub(crate) fn end_read(&self) -> Return {
         let mut now = self.0.load(Ordering::Relaxed);
         while now != READER | QUEUED {
             match self.exchange(now, now - READER, Ordering::Release) {
@@ -129,13 +129,13 @@ impl RwWord {
 
     /// Removes the writer, unless the queue has waiters.
     #[inline]
-    pub fn end_write(&self) -> Return {
+    pub(crate) fn end_write(&self) -> Return {
         self.leave_to(0)
     }
 
     /// Turns the writer into a reader, unless the queue has waiters.
     #[inline]
-    pub fn downgrade(&self) -> Return {
+    pub(crate) fn downgrade(&self) -> Return {
         self.leave_to(READER)
     }
 
@@ -152,7 +152,7 @@ impl RwWord {
     }
 
     /// Adds a reader, or sets `QUEUED`. Under the queue's lock.
-    pub fn read_or_queue(&self) -> Entry {
+    pub(crate) fn read_or_queue(&self) -> Entry {
         loop {
             if self.try_read() {
                 return Entry::Taken;
@@ -165,7 +165,7 @@ impl RwWord {
 
     /// [`read_or_queue`](Self::read_or_queue) for a reader that joins other readers before all
     /// waiters.
-    pub fn join_or_queue(&self) -> Entry {
+    pub(crate) fn join_or_queue(&self) -> Entry {
         loop {
             if self.try_read() || self.join() {
                 return Entry::Taken;
@@ -179,7 +179,7 @@ impl RwWord {
     /// Adds a reader if others read, also if the queue has waiters. Under the queue's lock: so no
     /// holder hands the lock over meanwhile, and the last reader, which may be about to, looks
     /// again.
-    pub fn join(&self) -> bool {
+    pub(crate) fn join(&self) -> bool {
         let mut now = self.0.load(Ordering::Relaxed);
         while now & WRITER == 0 && (READER..FULL).contains(&now) {
             match self.exchange(now, now + READER, Ordering::Acquire) {
@@ -191,7 +191,7 @@ impl RwWord {
     }
 
     /// Takes the lock for a writer, or sets `QUEUED`. Under the queue's lock.
-    pub fn write_or_queue(&self) -> Entry {
+    pub(crate) fn write_or_queue(&self) -> Entry {
         loop {
             if self.try_write() {
                 return Entry::Taken;
@@ -213,19 +213,19 @@ impl RwWord {
 
     /// Whether the only holder has to pass the lock on. Under the queue's lock, for that holder:
     /// waiters that gave up may have changed this.
-    pub fn is_to_be_passed_on(&self) -> bool {
+    pub(crate) fn is_to_be_passed_on(&self) -> bool {
         let now = self.0.load(Ordering::Acquire);
         now == WRITER | QUEUED || now == READER | QUEUED
     }
 
     /// Hands the lock from its only holder to a writer. Under the queue's lock, as all methods that
     /// follow.
-    pub fn hand_to_writer(&self, others_wait: bool) {
+    pub(crate) fn hand_to_writer(&self, others_wait: bool) {
         self.hand_over(WRITER, others_wait);
     }
 
     /// Hands the lock from its only holder to so many readers.
-    pub fn hand_to_readers(&self, readers: usize, others_wait: bool) {
+    pub(crate) fn hand_to_readers(&self, readers: usize, others_wait: bool) {
         self.hand_over(count_of(readers), others_wait);
     }
 
@@ -236,7 +236,7 @@ impl RwWord {
     }
 
     /// Clears `QUEUED` and adds so many readers, which have waited, to those that hold the lock.
-    pub fn let_in(&self, readers: usize) {
+    pub(crate) fn let_in(&self, readers: usize) {
         let mut now = self.0.load(Ordering::Relaxed);
         loop {
             let next = (now & !QUEUED) + count_of(readers);
@@ -248,7 +248,7 @@ impl RwWord {
     }
 
     /// Clears `QUEUED`.
-    pub fn nobody_waits(&self) {
+    pub(crate) fn nobody_waits(&self) {
         self.0.fetch_and(!QUEUED, Ordering::Relaxed);
     }
 

@@ -9,21 +9,21 @@
 
 /// The turns of one word, outside of models.
 #[derive(Debug)]
-pub struct Turn;
+pub(crate) struct Turn;
 
 /// A turn that a caller has taken.
 #[derive(Debug)]
-pub struct ModelLock;
+pub(crate) struct ModelLock;
 
 impl Turn {
     /// The turns of a word.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self
     }
 
     /// Takes a turn, at once.
     #[inline(always)]
-    pub fn take(&self) -> ModelLock {
+    pub(crate) fn take(&self) -> ModelLock {
         ModelLock
     }
 }

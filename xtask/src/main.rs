@@ -10,6 +10,8 @@
 //! of libraries, [`tidy`] holds the source rules that no compiler checks, [`mutants`] what makes
 //! mistakes on purpose, and [`instructions`] what the gate on instruction counts is made of.
 
+#![deny(unreachable_pub, unnameable_types)]
+
 mod choices;
 mod conformance;
 mod instructions;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use fibre_bench::serving::ANNOUNCEMENT;
 
 /// A running server, which ends when it is dropped.
-pub struct Server {
+pub(crate) struct Server {
     /// The process; its input is a pipe.
     pub child: Child,
     /// Where it listens.
@@ -15,7 +15,7 @@ pub struct Server {
 
 impl Server {
     /// Starts a server and waits until it listens.
-    pub fn start(path: &str, arguments: &[&str]) -> io::Result<Self> {
+    pub(crate) fn start(path: &str, arguments: &[&str]) -> io::Result<Self> {
         let mut child = Command::new(path)
             .args(arguments)
             .stdin(Stdio::piped())

@@ -16,7 +16,7 @@ use rustix::process::getuid;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// What a server is started with that does not say itself where it listens.
-pub const USUAL: &str =
+pub(super) const USUAL: &str =
     "-l 127.0.0.1 -p {port} -U 0 -t {threads} -c {connections} -m 1024 -o hashpower=20";
 
 /// How long a server may take to listen.
@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// A server that can be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Contestant {
+pub(super) struct Contestant {
     /// What it is called in tables.
     pub name: String,
     /// Variables of its environment.
@@ -41,7 +41,7 @@ pub struct Contestant {
 
 /// Variables under which a server is measured once more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variant {
+pub(super) struct Variant {
     /// What it is called in tables, behind the server's name.
     name: String,
     /// The variables.
@@ -122,7 +122,7 @@ fn without_folder<S: Serializer>(words: &[String], serializer: S) -> Result<S::O
 
 impl Contestant {
     /// The same server under other variables.
-    pub fn under(&self, variant: &Variant) -> Self {
+    pub(super) fn under(&self, variant: &Variant) -> Self {
         let own = self.environment.iter().cloned();
         Self {
             name: format!("{}, {}", self.name, variant.name),
@@ -133,7 +133,7 @@ impl Contestant {
     }
 
     /// Whether it is one of ours by its name.
-    pub fn is_ours(&self) -> bool {
+    pub(super) fn is_ours(&self) -> bool {
         self.name.starts_with("fibre")
     }
 
@@ -166,7 +166,7 @@ impl Contestant {
     }
 
     /// Starts it on these cores, for so many connections, and waits until it listens.
-    pub fn start(&self, cores: &[usize], connections: u32) -> anyhow::Result<Running> {
+    pub(super) fn start(&self, cores: &[usize], connections: u32) -> anyhow::Result<Running> {
         let address = free_address()?;
         let mut child = self
             .command(address.port(), cores.len(), connections + 1024)
@@ -198,7 +198,7 @@ fn free_address() -> io::Result<SocketAddr> {
 }
 
 /// A running server; dropping it ends it.
-pub struct Running {
+pub(super) struct Running {
     /// The process.
     child: Child,
     /// Where it listens.
@@ -207,7 +207,7 @@ pub struct Running {
 
 impl Running {
     /// The process id.
-    pub fn id(&self) -> u32 {
+    pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
 

@@ -37,7 +37,7 @@ fn remark(figure: &Figure) -> &'static str {
 }
 
 /// Writes `report.md`, `results.json` and the plots.
-pub fn write(
+pub(super) fn write(
     results: &Results,
     directory: &Path,
     grid: &[Point],

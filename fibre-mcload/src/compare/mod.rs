@@ -37,7 +37,7 @@ const IDLE: f64 = 3.0;
 
 /// What to compare.
 #[derive(Args)]
-pub struct Compare {
+pub(crate) struct Compare {
     /// A server: a name for tables, and how it is started: words, the first of which may be
     /// `VARIABLE=VALUE`. Without `{port}` in it, the usual options are added. The first one is who
     /// the others are compared with
@@ -93,7 +93,7 @@ const VARIANTS: [&str; 4] = [
 
 impl Compare {
     /// Measures everything, prints the summary and writes the rest.
-    pub fn execute(&self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn execute(&self) -> anyhow::Result<ExitCode> {
         let cores = Cores::observe()?;
         let (results, sizes) = match &self.from {
             Some(file) => self.read(file, &cores)?,

@@ -45,7 +45,7 @@ const SHOWN: [Shown; 4] = [
 ];
 
 /// A figure as a plot.
-pub fn plot(results: &Results, figure: &Figure) -> Plot {
+pub(super) fn plot(results: &Results, figure: &Figure) -> Plot {
     let rows: Vec<&Row> = figure
         .points
         .iter()

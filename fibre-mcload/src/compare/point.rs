@@ -10,7 +10,7 @@ const ROOM: usize = 16;
 
 /// One setting of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub(super) struct Point {
     /// Connections.
     pub connections: u32,
     /// Requests under way on each.
@@ -27,7 +27,7 @@ pub struct Point {
 
 /// What a figure is drawn over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Over {
+pub(super) enum Over {
     /// Connections.
     Connections,
     /// The share of updates.
@@ -42,7 +42,7 @@ pub enum Over {
 
 /// A figure: a set of points that differ in one thing.
 #[derive(Debug, Clone)]
-pub struct Figure {
+pub(super) struct Figure {
     /// The name of its file.
     pub name: &'static str,
     /// Which of the thesis it stands for, in words.
@@ -56,7 +56,7 @@ pub struct Figure {
 }
 
 /// What is asked for.
-pub struct Sizes {
+pub(super) struct Sizes {
     /// Numbers of connections.
     pub connections: Vec<u32>,
     /// Numbers of requests under way.
@@ -73,7 +73,7 @@ pub struct Sizes {
 
 impl Sizes {
     /// Every combination of connections, pipelines and updates.
-    pub fn grid(&self) -> Vec<Point> {
+    pub(super) fn grid(&self) -> Vec<Point> {
         let mut points = Vec::new();
         for &pipeline in &self.pipelines {
             for &update in &self.updates {
@@ -134,7 +134,7 @@ impl Sizes {
     }
 
     /// Points at which variants are measured, too.
-    pub fn with_variants(&self) -> Vec<Point> {
+    pub(super) fn with_variants(&self) -> Vec<Point> {
         let mut points: Vec<Point> = self
             .updates
             .iter()
@@ -151,7 +151,7 @@ impl Sizes {
     }
 
     /// All figures in the order of the thesis, then ours.
-    pub fn figures(&self) -> Vec<Figure> {
+    pub(super) fn figures(&self) -> Vec<Figure> {
         let (deep, usual) = (self.deep(), self.usual(1, 0.0).connections);
         let etc = "sizes of ETC";
         vec![
@@ -221,7 +221,7 @@ impl Sizes {
     }
 
     /// Every point once: the grid first.
-    pub fn points(&self) -> Vec<Point> {
+    pub(super) fn points(&self) -> Vec<Point> {
         let mut points = self.grid();
         for point in self.figures().into_iter().flat_map(|figure| figure.points) {
             // The rate of an open loop follows from the point before it.
@@ -237,7 +237,7 @@ impl Sizes {
 
 impl Point {
     /// The closed loop whose rate an open one takes its share of; any other point is that itself.
-    pub fn closed(&self) -> Self {
+    pub(super) fn closed(&self) -> Self {
         let pipeline = self.share.map_or(self.pipeline, |_| 1);
         Self {
             pipeline,
@@ -247,7 +247,7 @@ impl Point {
     }
 
     /// In words, for messages and tables.
-    pub fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         let mut words = format!("{} connections", self.connections);
         match self.share {
             Some(share) => words += &format!(", open loop at {share}"),
@@ -266,12 +266,12 @@ impl Point {
     /// Which share of the questions has to find a value: all where the server has room for
     /// everything. The sizes of ETC are so uneven that a few values may have to make room for
     /// others of their size.
-    pub fn least_hits(&self) -> f64 {
+    pub(super) fn least_hits(&self) -> f64 {
         if self.etc { 0.95 } else { 1.0 }
     }
 
     /// Where it lies on an axis.
-    pub fn along(&self, over: Over) -> f64 {
+    pub(super) fn along(&self, over: Over) -> f64 {
         match over {
             Over::Connections => self.connections.into(),
             Over::Updates => self.update,

@@ -14,7 +14,7 @@ use super::point::Point;
 
 /// How long a run takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Length {
+pub(super) struct Length {
     /// Seconds that it counts.
     pub seconds: f64,
     /// Seconds before.
@@ -25,7 +25,7 @@ pub struct Length {
 
 /// A run that ends by itself, however slow the machine is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Tiny {
+pub(super) struct Tiny {
     /// How many keys are stored first.
     pub keys: u32,
     /// How many requests there are.
@@ -35,7 +35,7 @@ pub struct Tiny {
 /// The readings at a point with a server: one of each in every repetition, not a number where it
 /// failed, so that what is paired was read in the same one.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Readings {
+pub(super) struct Readings {
     /// Requests per second.
     pub throughput: Series,
     /// CPU time of the server for a request, in microseconds.
@@ -55,7 +55,7 @@ pub struct Readings {
 }
 
 /// One repetition: a server, the point, and how it is to be done.
-pub struct Run<'a> {
+pub(super) struct Run<'a> {
     /// The server.
     pub contestant: &'a Contestant,
     /// The setting.
@@ -70,7 +70,7 @@ pub struct Run<'a> {
 
 impl Readings {
     /// Measures once more.
-    pub fn measure(&mut self, run: &Run<'_>) -> anyhow::Result<()> {
+    pub(super) fn measure(&mut self, run: &Run<'_>) -> anyhow::Result<()> {
         let report = run.execute();
         let figures = report.and_then(|report| figures(&report));
         let readings = figures.as_ref().copied().unwrap_or([f64::NAN; 8]);
@@ -169,7 +169,11 @@ fn trouble(report: &Report) -> String {
 }
 
 /// Measures idle connections.
-pub fn idle(contestant: &Contestant, connections: u32, cores: &Cores) -> anyhow::Result<Idle> {
+pub(super) fn idle(
+    contestant: &Contestant,
+    connections: u32,
+    cores: &Cores,
+) -> anyhow::Result<Idle> {
     let server = contestant.start(&cores.measured(1), connections)?;
     load(&format!(
         "idle {} --json --server-pid {} --connections {connections} --cores {}",

@@ -10,7 +10,7 @@ use super::readings::{Length, Readings};
 
 /// Everything that was measured.
 #[derive(Serialize, Deserialize)]
-pub struct Results {
+pub(super) struct Results {
     /// The machine on which it was measured.
     pub machine: Machine,
     /// How many cores there were.
@@ -31,7 +31,7 @@ pub struct Results {
 
 /// What was read at a point.
 #[derive(Serialize, Deserialize)]
-pub struct Row {
+pub(super) struct Row {
     /// The point.
     #[serde(flatten)]
     pub point: Point,
@@ -43,7 +43,7 @@ pub struct Row {
 
 /// Which of two figures is the better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
+pub(super) enum Better {
     /// A rate.
     More,
     /// A cost.
@@ -52,7 +52,7 @@ pub enum Better {
 
 /// How one stands against the first, over all repetitions.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Comparison {
+pub(super) struct Comparison {
     /// The median of the ratios.
     pub median: f64,
     /// The least ratio.
@@ -65,7 +65,7 @@ pub struct Comparison {
 
 /// Whether one is as good as the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub(super) enum Mark {
     /// In the median, to a hundredth.
     Reached,
     /// Not in the median, but in some repetition.
@@ -76,7 +76,7 @@ pub enum Mark {
 
 impl Mark {
     /// The mark as a word that can be searched for.
-    pub fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Reached => "reached",
             Self::Level => "level",
@@ -87,7 +87,7 @@ impl Mark {
 
 impl Comparison {
     /// Of readings, repetition by repetition; nothing where there is nothing to compare.
-    pub fn new(own: &Series, first: &Series, better: Better) -> Option<Self> {
+    pub(super) fn new(own: &Series, first: &Series, better: Better) -> Option<Self> {
         let ratios = own.paired(first);
         let (median, least, greatest) = (ratios.median(), ratios.minimum(), ratios.maximum());
         let rounded = |ratio: f64| (ratio * 100.0).round() / 100.0;
@@ -117,17 +117,17 @@ impl Comparison {
 
 impl Results {
     /// The row of a point.
-    pub fn row(&self, point: &Point) -> Option<&Row> {
+    pub(super) fn row(&self, point: &Point) -> Option<&Row> {
         self.points.iter().find(|row| row.point == *point)
     }
 
     /// What the first server is called.
-    pub fn first(&self) -> &str {
+    pub(super) fn first(&self) -> &str {
         self.servers.first().map_or("nobody", |server| &server.name)
     }
 
     /// The servers that have to be as good as the first: ours, or all others if none is.
-    pub fn judged(&self) -> Vec<usize> {
+    pub(super) fn judged(&self) -> Vec<usize> {
         let others = || (1..self.servers.len()).filter(|&index| !self.servers[index].is_variant);
         let ours: Vec<usize> = others()
             .filter(|&index| self.servers[index].is_ours())
@@ -140,17 +140,17 @@ impl Results {
     }
 
     /// Whether the load has a core of its own: without one, only CPU time means anything.
-    pub fn is_apart(&self, point: &Point) -> bool {
+    pub(super) fn is_apart(&self, point: &Point) -> bool {
         point.cores < self.cores
     }
 
     /// The rows by which servers are judged.
-    pub fn judged_rows(&self) -> impl Iterator<Item = &Row> {
+    pub(super) fn judged_rows(&self) -> impl Iterator<Item = &Row> {
         self.points.iter().filter(|row| self.is_apart(&row.point))
     }
 
     /// Resident bytes of an idle connection of a server, above the first's.
-    pub fn idle_above(&self, index: usize) -> Option<f64> {
+    pub(super) fn idle_above(&self, index: usize) -> Option<f64> {
         let of = |index: usize| self.idle.get(index).copied().flatten();
         Some(of(index)?.bytes_per_connection - of(0)?.bytes_per_connection)
     }
@@ -159,7 +159,7 @@ impl Results {
 impl Row {
     /// How the requests per second of a server stand; nothing in an open loop, where they are
     /// given.
-    pub fn throughput(&self, index: usize) -> Option<Comparison> {
+    pub(super) fn throughput(&self, index: usize) -> Option<Comparison> {
         if self.point.share.is_some() {
             return None;
         }
@@ -167,12 +167,12 @@ impl Row {
     }
 
     /// How its CPU time for a request stands.
-    pub fn cpu(&self, index: usize) -> Option<Comparison> {
+    pub(super) fn cpu(&self, index: usize) -> Option<Comparison> {
         self.compare(index, Better::Less, |readings| &readings.cpu_us)
     }
 
     /// How the 99th percentile of its latency stands.
-    pub fn p99(&self, index: usize) -> Option<Comparison> {
+    pub(super) fn p99(&self, index: usize) -> Option<Comparison> {
         self.compare(index, Better::Less, |readings| &readings.p99_ms)
     }
 

@@ -12,7 +12,7 @@ use super::results::{Comparison, Mark, Results, Row};
 const IDLE_ABOVE: f64 = 8000.0;
 
 /// How it is read.
-pub const LEGEND: &str = "\
+pub(super) const LEGEND: &str = "\
 `×` is a ratio to the first server: the median over the repetitions, each paired with the first server's reading of the same
 repetition; *from – to* are the least and the greatest of them. What has to be reached: at least as many requests per second, and a 99th percentile
 of the latency that is no longer. **reached**: in the median, to a hundredth; *level*: not in the median, but in at least one
@@ -22,7 +22,7 @@ repetition; **short**: in none. CPU time for a request has no bar of its own.";
 type Compared = fn(&Row, usize) -> Option<Comparison>;
 
 /// A row for each server but the first.
-pub fn overview(results: &Results) -> Table {
+pub(super) fn overview(results: &Results) -> Table {
     let header = [
         "server",
         "points",
@@ -108,7 +108,7 @@ fn mean(ratios: &[f64]) -> f64 {
 }
 
 /// A row for each point, of one server.
-pub fn scorecard(results: &Results, index: usize) -> Table {
+pub(super) fn scorecard(results: &Results, index: usize) -> Table {
     let header = [
         "load",
         "requests/s ×",

@@ -66,7 +66,7 @@ impl Columns {
 }
 
 /// The tables of the grid.
-pub fn of_grid(results: &Results, points: &[Point]) -> String {
+pub(super) fn of_grid(results: &Results, points: &[Point]) -> String {
     let columns = Columns::Grid;
     let busy = (
         "Share of their cores that server / load were busy; where the load is near 100 % and the server is not, it is the load that sets the rate",
@@ -77,7 +77,7 @@ pub fn of_grid(results: &Results, points: &[Point]) -> String {
 }
 
 /// The tables of a figure.
-pub fn of_figure(results: &Results, points: &[Point], over: Over) -> String {
+pub(super) fn of_figure(results: &Results, points: &[Point], over: Over) -> String {
     if over == Over::Variants {
         let rows = points.iter().filter_map(|point| results.row(point));
         return rows.map(|row| of_variants(results, row)).collect();
@@ -219,7 +219,7 @@ fn hits(row: &Row, index: usize) -> String {
 }
 
 /// What idle connections cost.
-pub fn idle(results: &Results) -> Table {
+pub(super) fn idle(results: &Results) -> Table {
     let above = format!("above {}", results.first());
     let header = [
         "server",

@@ -4,7 +4,7 @@ use super::words::{Answer, Front, Said, data, number, of_line, refusal, write_nu
 
 /// Appends `mg KEY v OTOKEN`: ask for the value.
 #[inline]
-pub fn ask(token: u32, name: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+pub(super) fn ask(token: u32, name: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
     out.extend_from_slice(b"mg ");
     name(out);
     out.extend_from_slice(b" v");
@@ -13,7 +13,7 @@ pub fn ask(token: u32, name: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
 
 /// Appends `ms KEY LENGTH OTOKEN`.
 #[inline]
-pub fn store(token: u32, name: impl FnOnce(&mut Vec<u8>), length: usize, out: &mut Vec<u8>) {
+pub(super) fn store(token: u32, name: impl FnOnce(&mut Vec<u8>), length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"ms ");
     name(out);
     out.push(b' ');
@@ -31,7 +31,7 @@ fn end(token: u32, out: &mut Vec<u8>) {
 
 /// What a line and the bytes from its beginning say.
 #[inline]
-pub fn front<'a>(line: &'a [u8], bytes: &'a [u8]) -> Front<'a> {
+pub(super) fn front<'a>(line: &'a [u8], bytes: &'a [u8]) -> Front<'a> {
     let (word, rest) = line.split_at(line.len().min(2));
     if !matches!(rest, [] | [b' ', ..]) {
         return refusal(line);

@@ -7,7 +7,7 @@ const AFTER: &[u8] = b"\r\nEND\r\n";
 
 /// Appends `get KEY`.
 #[inline]
-pub fn ask(name: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+pub(super) fn ask(name: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
     out.extend_from_slice(b"get ");
     name(out);
     out.extend_from_slice(b"\r\n");
@@ -15,7 +15,7 @@ pub fn ask(name: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
 
 /// Appends `set KEY FLAGS EXPIRY LENGTH`.
 #[inline]
-pub fn store(name: impl FnOnce(&mut Vec<u8>), length: usize, out: &mut Vec<u8>) {
+pub(super) fn store(name: impl FnOnce(&mut Vec<u8>), length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"set ");
     name(out);
     out.extend_from_slice(b" 0 0 ");
@@ -25,7 +25,7 @@ pub fn store(name: impl FnOnce(&mut Vec<u8>), length: usize, out: &mut Vec<u8>) 
 
 /// What a line and the bytes from its beginning say.
 #[inline]
-pub fn front<'a>(line: &'a [u8], bytes: &'a [u8]) -> Front<'a> {
+pub(super) fn front<'a>(line: &'a [u8], bytes: &'a [u8]) -> Front<'a> {
     match line {
         b"END" => of_line(Said::Miss, None, line),
         b"STORED" => of_line(Said::Stored, None, line),

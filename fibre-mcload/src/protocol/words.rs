@@ -44,7 +44,7 @@ pub enum Front<'a> {
 }
 
 /// An answer that is a line and its end.
-pub fn of_line<'a>(said: Said<'a>, token: Option<u32>, line: &[u8]) -> Front<'a> {
+pub(super) fn of_line<'a>(said: Said<'a>, token: Option<u32>, line: &[u8]) -> Front<'a> {
     Front::Whole(Answer {
         said,
         token,
@@ -53,7 +53,7 @@ pub fn of_line<'a>(said: Said<'a>, token: Option<u32>, line: &[u8]) -> Front<'a>
 }
 
 /// What both dialects say when they refuse.
-pub fn refusal(line: &[u8]) -> Front<'_> {
+pub(super) fn refusal(line: &[u8]) -> Front<'_> {
     let refusals: [&[u8]; 3] = [b"ERROR", b"SERVER_ERROR", b"CLIENT_ERROR"];
     let word = line.split(|&byte| byte == b' ').next();
     match word {
@@ -63,7 +63,7 @@ pub fn refusal(line: &[u8]) -> Front<'_> {
 }
 
 /// The bytes of a value after a line, and how many there are with `after`, which follows them.
-pub fn data<'a>(
+pub(super) fn data<'a>(
     line: &[u8],
     length: usize,
     after: &[u8],
@@ -84,7 +84,7 @@ pub fn data<'a>(
 
 /// The number that digits say.
 #[inline]
-pub fn number(digits: &[u8]) -> Option<usize> {
+pub(super) fn number(digits: &[u8]) -> Option<usize> {
     let sound = !digits.is_empty() && digits.len() < 10 && digits.iter().all(u8::is_ascii_digit);
     sound.then(|| {
         let digit = |number, byte: &u8| number * 10 + usize::from(byte - b'0');
@@ -94,7 +94,7 @@ pub fn number(digits: &[u8]) -> Option<usize> {
 
 /// Appends a number in digits.
 #[inline]
-pub fn write_number(mut number: usize, out: &mut Vec<u8>) {
+pub(super) fn write_number(mut number: usize, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let mut start = digits.len();
     loop {

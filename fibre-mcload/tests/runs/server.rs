@@ -12,7 +12,7 @@ use fibre_mcload::values::Values;
 
 /// What the server does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// Nothing.
     None,
     /// It answers with another key's value.
@@ -45,7 +45,7 @@ pub enum Fault {
 type Store = HashMap<Vec<u8>, Vec<Vec<u8>>>;
 
 /// A running server.
-pub struct Server {
+pub(crate) struct Server {
     /// Where it listens.
     pub address: SocketAddr,
 }
@@ -68,12 +68,12 @@ struct Shared {
 
 impl Server {
     /// Starts it on a port of its own.
-    pub fn start(fault: Fault) -> io::Result<Self> {
+    pub(crate) fn start(fault: Fault) -> io::Result<Self> {
         Self::start_on(0, fault)
     }
 
     /// Starts it on this port.
-    pub fn start_on(port: u16, fault: Fault) -> io::Result<Self> {
+    pub(crate) fn start_on(port: u16, fault: Fault) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port))?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {

@@ -10,7 +10,7 @@ mod dots;
 mod lines;
 
 pub use dots::{Dots, Row};
-pub use lines::{Axis, Curve, Panel, Stroke};
+pub use lines::{Axis, Curve, Panel, Scale, Stroke};
 
 /// A plot to be drawn.
 pub struct Plot {

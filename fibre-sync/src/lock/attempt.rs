@@ -39,7 +39,7 @@ const RETURNS: u32 = 4;
 
 /// Waits for a moment until `take` succeeds in taking the lock; `take` is called when the lock is
 /// free. A caller with a limit does not yield, and comes back only once.
-pub fn attempt(word: &LockWord, limit: Limit, take: impl Fn() -> bool) -> bool {
+pub(super) fn attempt(word: &LockWord, limit: Limit, take: impl Fn() -> bool) -> bool {
     if !may_spin_briefly() {
         return false;
     }

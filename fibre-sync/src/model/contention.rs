@@ -2,7 +2,7 @@
 
 /// How a call ended that found its lock taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub(crate) enum Ending {
     /// It found the lock free in the end.
     Taken,
     /// The lock was handed over to it.
@@ -14,14 +14,14 @@ pub enum Ending {
 /// A call that has found its lock taken.
 #[derive(Debug)]
 #[must_use = "it is counted when it ends"]
-pub struct Contended;
+pub(crate) struct Contended;
 
 impl Contended {
     /// The call has begun.
-    pub fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         Self
     }
 
     /// The call has ended.
-    pub fn end(self, _how: Ending) {}
+    pub(crate) fn end(self, _how: Ending) {}
 }

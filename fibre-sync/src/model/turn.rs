@@ -6,21 +6,21 @@ use loom::sync::{Mutex, MutexGuard};
 
 /// The turns of one word.
 #[derive(Debug)]
-pub struct Turn(&'static Mutex<()>);
+pub(crate) struct Turn(&'static Mutex<()>);
 
 /// A turn that a caller has taken.
-pub type ModelLock = Option<MutexGuard<'static, ()>>;
+pub(crate) type ModelLock = Option<MutexGuard<'static, ()>>;
 
 impl Turn {
     /// The turns of a word. They outlive the word, so they play no part in when that may be
     /// freed.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Box::leak(Box::new(Mutex::new(()))))
     }
 
     /// Waits for a turn.
     #[allow(clippy::unwrap_used, reason = "a poisoned model has failed already")]
-    pub fn take(&self) -> ModelLock {
+    pub(crate) fn take(&self) -> ModelLock {
         let spins = planted(faults::turn::NOT_TAKEN);
         (!spins).then(|| self.0.lock().unwrap())
     }

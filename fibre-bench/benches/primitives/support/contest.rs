@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The workers that compete, and what they do.
-pub struct Contest<'a, O> {
+pub(crate) struct Contest<'a, O> {
     /// What runs them.
     workers: &'a Workers,
     /// How many they are.
@@ -35,7 +35,7 @@ struct Course {
 }
 
 /// What has come out.
-pub struct Shares {
+pub(crate) struct Shares {
     /// The operations of each participant.
     pub counts: Vec<u64>,
     /// From the first one's beginning to the end for all. A worker that has not run since learns
@@ -53,7 +53,7 @@ struct Account {
 
 impl<'a, O: Fn() + Send + Sync + 'static> Contest<'a, O> {
     /// A contest that can be held any number of times.
-    pub fn new(workers: &'a Workers, participants: usize, operation: O) -> Self {
+    pub(crate) fn new(workers: &'a Workers, participants: usize, operation: O) -> Self {
         Self {
             workers,
             participants,
@@ -62,7 +62,7 @@ impl<'a, O: Fn() + Send + Sync + 'static> Contest<'a, O> {
     }
 
     /// How long all together take for so many operations.
-    pub fn time(&self, operations: u64) -> Duration {
+    pub(crate) fn time(&self, operations: u64) -> Duration {
         let part = operations.div_ceil(self.participants as u64);
         let (course, participants) = self.start(part);
         let shares = course.shares(participants);
@@ -70,7 +70,7 @@ impl<'a, O: Fn() + Send + Sync + 'static> Contest<'a, O> {
     }
 
     /// How much each does within a time of about this length.
-    pub fn shares(&self, window: Duration) -> Shares {
+    pub(crate) fn shares(&self, window: Duration) -> Shares {
         let (course, participants) = self.start(u64::MAX);
         while !course.gate.is_open() {
             thread::yield_now();

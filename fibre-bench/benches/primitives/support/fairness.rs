@@ -17,7 +17,7 @@ const SHORT_WINDOW: Duration = Duration::from_millis(1);
 
 /// The table of one group.
 #[derive(Default)]
-pub struct Fairness {
+pub(crate) struct Fairness {
     /// Its lines, without the heading.
     lines: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub struct Fairness {
 impl Fairness {
     /// Adds the contest as a member to the group, and to the table unless criterion has
     /// left it out.
-    pub fn add<O: Fn() + Send + Sync + 'static>(
+    pub(crate) fn add<O: Fn() + Send + Sync + 'static>(
         &mut self,
         group: &mut Group<'_>,
         (name, parameter): (&str, &str),
@@ -44,7 +44,7 @@ impl Fairness {
     }
 
     /// Prints the table, if there is anything in it.
-    pub fn print(&self) {
+    pub(crate) fn print(&self) {
         if self.lines.is_empty() {
             return;
         }

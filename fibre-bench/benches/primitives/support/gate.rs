@@ -10,7 +10,7 @@ use fibre::sync::Semaphore;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The gate. It opens once.
-pub struct Gate {
+pub(super) struct Gate {
     /// How many are expected.
     workers: usize,
     /// How many of them can run at once.
@@ -25,7 +25,7 @@ pub struct Gate {
 
 impl Gate {
     /// A gate for so many workers on so many processors.
-    pub fn new(workers: usize, processors: usize) -> Self {
+    pub(super) fn new(workers: usize, processors: usize) -> Self {
         Self {
             workers,
             processors,
@@ -36,7 +36,7 @@ impl Gate {
     }
 
     /// Waits for all others.
-    pub fn pass(&self) {
+    pub(super) fn pass(&self) {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         let round = number.next_multiple_of(self.processors);
         self.spin_until_started(round.min(self.workers));
@@ -57,7 +57,7 @@ impl Gate {
     }
 
     /// Whether all have come.
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.ready.load(Ordering::Acquire) == self.workers
     }
 

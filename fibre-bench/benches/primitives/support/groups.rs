@@ -6,11 +6,11 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion};
 use std::time::Duration;
 
 /// The members that are compared with each other.
-pub type Group<'a> = BenchmarkGroup<'a, WallTime>;
+pub(crate) type Group<'a> = BenchmarkGroup<'a, WallTime>;
 
 /// Criterion with times that let all of the benchmarks end in minutes; its own options
 /// (`--measurement-time`, `--sample-size`, …) go before.
-pub fn criterion() -> Criterion {
+pub(crate) fn criterion() -> Criterion {
     Criterion::default()
         .without_plots()
         .sample_size(20)
@@ -20,14 +20,14 @@ pub fn criterion() -> Criterion {
 }
 
 /// Whether this is a measurement, and not a look at whether everything runs.
-pub fn measuring() -> bool {
+pub(super) fn measuring() -> bool {
     let given = |flag: &str| std::env::args().any(|argument| argument == flag);
     given("--bench") && !given("--test")
 }
 
 /// Adds a member that consists of one loop in one worker. `body` does so many operations
 /// and says how long they took.
-pub fn add(
+pub(crate) fn add(
     group: &mut Group<'_>,
     id: BenchmarkId,
     workers: &Workers,
@@ -39,7 +39,7 @@ pub fn add(
 }
 
 /// The id of a member without a parameter (""), or with one.
-pub fn member(name: &str, parameter: &str) -> BenchmarkId {
+pub(crate) fn member(name: &str, parameter: &str) -> BenchmarkId {
     match parameter {
         "" => BenchmarkId::from_parameter(name),
         _ => BenchmarkId::new(name, parameter),

@@ -19,10 +19,10 @@ mod must;
 mod rally;
 mod workers;
 
-pub use clock::{in_proportion, time, time_batches};
-pub use contest::Contest;
-pub use fairness::Fairness;
-pub use groups::{Group, add, criterion, member};
-pub use must::must;
-pub use rally::{Players, rally};
-pub use workers::{Running, Workers};
+pub(crate) use clock::{in_proportion, time, time_batches};
+pub(crate) use contest::Contest;
+pub(crate) use fairness::Fairness;
+pub(crate) use groups::{Group, add, criterion, member};
+pub(crate) use must::must;
+pub(crate) use rally::{Players, rally};
+pub(crate) use workers::{Running, Workers};

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The worker that serves and is timed, and the one that answers.
-pub type Players<'a> = (&'a Workers, &'a Workers);
+pub(crate) type Players<'a> = (&'a Workers, &'a Workers);
 
 /// How long `rounds` calls of `serve` take in a worker of one kind, while a worker of
 /// another kind makes as many of `answer`. The clock starts when both are there.
-pub fn rally(
+pub(crate) fn rally(
     (server, answerer): Players<'_>,
     rounds: u64,
     serve: impl FnMut() + Send + 'static,

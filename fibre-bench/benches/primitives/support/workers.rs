@@ -12,7 +12,7 @@ use std::panic::resume_unwind;
 use std::thread;
 
 /// One kind of worker, and what it runs on.
-pub enum Workers {
+pub(crate) enum Workers {
     /// Fibres of this cluster.
     Fibres(Cluster),
     /// Threads, all pinned to the first so many cores.
@@ -21,7 +21,7 @@ pub enum Workers {
 
 impl Workers {
     /// Fibres of a new cluster.
-    pub fn fibres(processors: usize) -> io::Result<Self> {
+    pub(crate) fn fibres(processors: usize) -> io::Result<Self> {
         Cluster::builder()
             .processors(processors)
             .build()
@@ -29,7 +29,7 @@ impl Workers {
     }
 
     /// How many kernel threads can run at once.
-    pub fn processors(&self) -> usize {
+    pub(crate) fn processors(&self) -> usize {
         match self {
             Self::Fibres(cluster) => cluster.processors(),
             Self::Threads(cores) => *cores,
@@ -37,7 +37,7 @@ impl Workers {
     }
 
     /// Whether a worker of `self` and one of `other` have to take turns on one core.
-    pub fn take_turns_with(&self, other: &Self) -> bool {
+    pub(crate) fn take_turns_with(&self, other: &Self) -> bool {
         let alike = matches!(
             (self, other),
             (Self::Fibres(_), Self::Fibres(_)) | (Self::Threads(_), Self::Threads(_))
@@ -46,7 +46,7 @@ impl Workers {
     }
 
     /// Starts a worker.
-    pub fn start<T: Send + 'static>(
+    pub(crate) fn start<T: Send + 'static>(
         &self,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> Running<T> {
@@ -63,12 +63,12 @@ impl Workers {
     }
 
     /// Runs one worker to its end.
-    pub fn run<T: Send + 'static>(&self, body: impl FnOnce() -> T + Send + 'static) -> T {
+    pub(crate) fn run<T: Send + 'static>(&self, body: impl FnOnce() -> T + Send + 'static) -> T {
         self.start(body).join()
     }
 
     /// Ends the cluster, if it is one.
-    pub fn stop(self) {
+    pub(crate) fn stop(self) {
         if let Self::Fibres(cluster) = self {
             cluster.stop();
         }
@@ -76,7 +76,7 @@ impl Workers {
 }
 
 /// A worker that has been started.
-pub enum Running<T> {
+pub(crate) enum Running<T> {
     /// A fibre.
     Fibre(fibre::JoinHandle<T>),
     /// A thread.
@@ -85,7 +85,7 @@ pub enum Running<T> {
 
 impl<T> Running<T> {
     /// Waits for its end; its panic goes on here.
-    pub fn join(self) -> T {
+    pub(crate) fn join(self) -> T {
         let result = match self {
             Self::Fibre(handle) => handle.join(),
             Self::Thread(handle) => handle.join(),

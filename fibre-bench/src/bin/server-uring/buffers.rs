@@ -12,7 +12,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 const COUNT: u16 = 256;
 
 /// A ring of free buffers, shared with the kernel, for as long as the process lasts.
-pub struct Buffers {
+pub(crate) struct Buffers {
     /// The ring.
     ring: NonNull<BufRingEntry>,
     /// The buffers, one after the other.
@@ -25,10 +25,10 @@ pub struct Buffers {
 
 impl Buffers {
     /// What orders call them.
-    pub const GROUP: u16 = 0;
+    pub(crate) const GROUP: u16 = 0;
 
     /// Makes them known to the kernel.
-    pub fn register(submitter: &Submitter<'_>, size: usize) -> io::Result<Self> {
+    pub(crate) fn register(submitter: &Submitter<'_>, size: usize) -> io::Result<Self> {
         let length = usize::from(COUNT) * size_of::<BufRingEntry>();
         let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping; nobody unmaps it.
@@ -54,7 +54,7 @@ impl Buffers {
     /// # Safety
     ///
     /// The kernel has filled so many, and has not been given the buffer back.
-    pub unsafe fn get(&self, id: u16, length: usize) -> &[u8] {
+    pub(crate) unsafe fn get(&self, id: u16, length: usize) -> &[u8] {
         // SAFETY: the bytes lie within the buffer, and are ours as the caller says.
         unsafe { slice::from_raw_parts(self.start(id).as_ptr(), length) }
     }
@@ -67,7 +67,7 @@ impl Buffers {
     }
 
     /// Lets the kernel fill a buffer again.
-    pub fn give_back(&mut self, id: u16) {
+    pub(crate) fn give_back(&mut self, id: u16) {
         let place = usize::from(self.tail % COUNT);
         let start = self.start(id);
         self.tail = self.tail.wrapping_add(1);

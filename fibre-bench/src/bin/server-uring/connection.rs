@@ -11,7 +11,7 @@ use rustix::net::{RecvFlags, SendFlags};
 const MOST_WAITING: usize = 64 << 10;
 
 /// A client, and what the kernel does for it.
-pub struct Connection {
+pub(crate) struct Connection {
     /// The socket, non-blocking.
     socket: OwnedFd,
     /// What turns its bytes into replies.
@@ -40,7 +40,7 @@ pub struct Connection {
 
 /// An order to receive, or to be told of readiness.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Receiving {
+pub(crate) enum Receiving {
     /// There is none.
     No,
     /// The kernel has it.
@@ -51,7 +51,7 @@ pub enum Receiving {
 
 impl Connection {
     /// A new one, that receives so many bytes at once.
-    pub fn new(socket: OwnedFd, responder: Responder, room: usize) -> Self {
+    pub(crate) fn new(socket: OwnedFd, responder: Responder, room: usize) -> Self {
         Self {
             socket,
             responder,
@@ -69,19 +69,19 @@ impl Connection {
     }
 
     /// Whether too many replies wait to receive more.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() >= MOST_WAITING
     }
 
     /// Has the replies to `bytes` wait.
-    pub fn reply(&mut self, bytes: &[u8]) {
+    pub(crate) fn reply(&mut self, bytes: &[u8]) {
         for reply in self.responder.replies(bytes) {
             self.waiting.extend_from_slice(reply);
         }
     }
 
     /// What to order the kernel to send now, if anything.
-    pub fn next_to_send(&mut self) -> Option<&[u8]> {
+    pub(crate) fn next_to_send(&mut self) -> Option<&[u8]> {
         if self.sending {
             return None;
         }
@@ -96,7 +96,7 @@ impl Connection {
     }
 
     /// Takes the result of an order to send.
-    pub fn sent(&mut self, result: i32) {
+    pub(crate) fn sent(&mut self, result: i32) {
         self.sending = false;
         match usize::try_from(result) {
             Ok(sent) => self.gone += sent,
@@ -105,7 +105,7 @@ impl Connection {
     }
 
     /// Calls `send` for what waits; what the socket does not take is left waiting.
-    pub fn send_now(&mut self) {
+    pub(crate) fn send_now(&mut self) {
         if self.gone < self.leaving.len() || self.waiting.is_empty() {
             return;
         }
@@ -118,19 +118,19 @@ impl Connection {
     }
 
     /// Notes an event of readiness.
-    pub fn became_readable(&mut self, events: i16) {
+    pub(crate) fn became_readable(&mut self, events: i16) {
         self.unread = true;
         self.hung_up |= events & (libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR) != 0;
     }
 
     /// Whether such an event has been followed up only in part, and replies may wait.
-    pub fn can_receive_now(&self) -> bool {
+    pub(crate) fn can_receive_now(&self) -> bool {
         self.unread && !self.closing && !self.is_full()
     }
 
     /// After such an event calls `recv` until it finds nothing, and has the replies wait; stops
     /// when too many of them do.
-    pub fn receive_now(&mut self) {
+    pub(crate) fn receive_now(&mut self) {
         let mut buffer = mem::take(&mut self.buffer);
         while self.can_receive_now() {
             match rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
