@@ -9,65 +9,42 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// The poller of a cluster, which waits in the kernel for its descriptors. Source: thesis, section
-/// 3.4.3, for all but the first two.
-///
-/// Each has a name, which the environment variable takes. See docs/decisions/0020 for what they
-/// cost.
-///
-/// ```
-/// use fibre::Poller;
-///
-/// assert_eq!("thread-sleep".parse(), Ok(Poller::ThreadSleep));
-/// assert_eq!(Poller::default().to_string(), "processors");
-/// ```
-#[non_exhaustive]
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Poller {
-    /// Each idle processor waits in an epoll instance of its own. Where fibres stay on their
-    /// processors, no event wakes a second thread.
-    #[default]
-    Processors,
-    /// The first idle processor waits in the one instance of the cluster.
-    Shared,
-    /// A poller fibre, which runs on a processor that has nothing else to do; while there are
-    /// no events, one master thread waits for all clusters of this kind.
-    Fibre,
-    /// A thread of the cluster that polls in a loop.
-    ThreadLoop,
-    /// A thread that polls in a loop and sleeps for a millisecond after each poll: few system
-    /// calls, and late events.
-    ThreadSleep,
-    /// A thread that polls only when a processor has nothing to do, or, so that no waiter starves,
-    /// after all have been busy for ten milliseconds.
-    ThreadOpportunistic,
-    /// A thread that polls when a processor has nothing to do, or after one millisecond.
-    ThreadTimeout,
+/// Makes [`Poller`] of fibre-core's table.
+macro_rules! poller {
+    ($($variant:ident, $name:literal, $_start:path, $about:literal;)*) => {
+        /// The poller of a cluster, which waits in the kernel for its descriptors. Source: thesis,
+        /// section 3.4.3, for all but the first two.
+        ///
+        /// Each has a name, which the environment variable takes. See docs/decisions/0020 for what
+        /// they cost.
+        ///
+        /// ```
+        /// use fibre::Poller;
+        ///
+        /// assert_eq!("thread-sleep".parse(), Ok(Poller::ThreadSleep));
+        /// assert_eq!(Poller::default().to_string(), "processors");
+        /// ```
+        #[non_exhaustive]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Poller {
+            $(
+                #[doc = concat!("`", $name, "`: ", $about)]
+                $variant,
+            )*
+        }
+
+        impl Poller {
+            /// All pollers.
+            pub const ALL: [Self; POLLERS.0.len()] = [$(Self::$variant),*];
+        }
+    };
 }
 
-impl Poller {
-    /// All pollers.
-    pub const ALL: [Self; 7] = [
-        Self::Processors,
-        Self::Shared,
-        Self::Fibre,
-        Self::ThreadLoop,
-        Self::ThreadSleep,
-        Self::ThreadOpportunistic,
-        Self::ThreadTimeout,
-    ];
+fibre_core::pollers!(poller);
 
-    /// The poller's name.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Processors => "processors",
-            Self::Shared => "shared",
-            Self::Fibre => "fibre",
-            Self::ThreadLoop => "thread-loop",
-            Self::ThreadSleep => "thread-sleep",
-            Self::ThreadOpportunistic => "thread-opportunistic",
-            Self::ThreadTimeout => "thread-timeout",
-        }
+impl Default for Poller {
+    fn default() -> Self {
+        Self::Processors
     }
 }
 
@@ -90,7 +67,7 @@ impl std::error::Error for UnknownPoller {}
 
 impl fmt::Display for Poller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(POLLERS.0[*self as usize])
     }
 }
 
@@ -98,9 +75,8 @@ impl FromStr for Poller {
     type Err = UnknownPoller;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|poller| poller.name() == text)
-            .ok_or(UnknownPoller)
+        let place = POLLERS.0.iter().position(|name| *name == text);
+        place.map(|place| Self::ALL[place]).ok_or(UnknownPoller)
     }
 }
 
@@ -246,7 +222,6 @@ mod tests {
         for (place, poller) in Poller::ALL.into_iter().enumerate() {
             assert_eq!(poller.to_string().parse(), Ok(poller));
             assert_eq!(poller as usize, place);
-            assert!(POLLERS.contains(poller.name()));
         }
         assert_eq!("Fibre".parse::<Poller>(), Err(UnknownPoller));
     }

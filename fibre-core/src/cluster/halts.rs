@@ -25,8 +25,8 @@ pub struct Bell(Weak<SharedQueues>);
 /// Calls `f` with the halts of the caller's cluster; on a thread that is no processor, of the
 /// default cluster, with the processor chosen by `spread`.
 ///
-/// For layers above that want to hear of events: they find their own type behind the trait object
-/// by downcasting it to [`std::any::Any`].
+/// For layers above that want to hear of events: they find what is theirs behind the trait object
+/// by [`Driver::of_layer_above`].
 ///
 /// # Errors
 ///

@@ -11,6 +11,7 @@
 
 use crate::choice::{NamedChoice, Names};
 use crate::config::policy::{Placement, StealOrder, Stealing};
+use crate::config::pollers::POLLERS;
 use crate::config::settings::{Moves, ProcessorCount, SpareCount, StackBytes, ZeroOrOne};
 use crate::queue::QueueKind;
 use crate::sys::stderr;
@@ -115,14 +116,8 @@ static VARIABLES: &[Variable] = &[
     number::<u64>("FIBRE_SEED", "a number"),
     Variable {
         name: "FIBRE_POLLER",
-        // fibre-io has a test that these are its pollers.
-        wanted: Wanted::Words(POLLERS),
-        accepts: |text| {
-            let mut names = POLLERS
-                .split([',', ' '])
-                .filter(|word| !matches!(*word, "" | "or"));
-            names.any(|name| name == text)
-        },
+        wanted: Wanted::Names(POLLERS),
+        accepts: |text| POLLERS.0.contains(&text),
     },
     switch("FIBRE_YIELD_BEFORE_READ"),
     switch("FIBRE_LAZY_REGISTRATION"),
@@ -142,10 +137,6 @@ static VARIABLES: &[Variable] = &[
     foreign("FIBRE_SHUTDOWNS"),
     foreign("FIBRE_CAPI"),
 ];
-
-/// The names of pollers, which are a layer above.
-pub const POLLERS: &str =
-    "processors, shared, fibre, thread-loop, thread-sleep, thread-opportunistic or thread-timeout";
 
 /// The possible values of `FIBRE_GUARD`.
 const GUARD_PROTECT: &str = "mprotect";

@@ -36,7 +36,12 @@ const NOTIFIED: u32 = 3;
 ///
 /// Errors are the implementation's to handle: a sleep that ends early is
 /// harmless, one that never ends is not.
-pub trait Driver: Any + Send + Sync {
+pub trait Driver: Send + Sync {
+    /// What the layer above looks for behind the trait object.
+    fn of_layer_above(&self) -> &dyn Any {
+        &()
+    }
+
     /// Delivers the events that are there, without sleeping. Called by the processor now and then
     /// while it is busy, and by another one for it if it does not come to that, see
     /// [`needs_watch`](Self::needs_watch).

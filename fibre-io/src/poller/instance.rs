@@ -1,9 +1,10 @@
 //! An epoll instance with its interrupt descriptor, and the delivery of its events.
 
+use crate::config::is_batched;
 use crate::descriptor::table::{self, Slot};
 use crate::epoll::{Epoll, Event, Step};
 use crate::gate::word::News;
-use fibre_core::internal::{abort_with, fetch_all, wake_after};
+use fibre_core::internal::{Drivers, abort_with, fetch_all, wake_after};
 use fibre_core::is_forked_child;
 use fibre_core::sync::time_left;
 use rustix::event::{EventfdFlags, eventfd};
@@ -30,12 +31,21 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// A new instance for a cluster, as its builder chose.
+    ///
+    /// # Errors
+    ///
+    /// When the process is out of descriptors.
+    pub fn of(drivers: &Drivers<'_>) -> io::Result<Self> {
+        Self::new(is_batched(drivers.io_config()))
+    }
+
     /// A new instance.
     ///
     /// # Errors
     ///
     /// When the process is out of descriptors.
-    pub fn new(batched: bool) -> io::Result<Self> {
+    fn new(batched: bool) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         // Generation zero has no owner: the event finds no waiter.

@@ -1,16 +1,10 @@
-//! The pollers, which wait in the kernel for descriptors: seven behind one contract.
-//!
-//! | poller | epoll instances | sleeper |
-//! |---|---|---|
-//! | `processors` | one per processor | the processor |
-//! | `shared` | one per cluster | the first idle processor; the others on their futexes |
-//! | `fibre` | one per cluster | none: idle processors poll, and a master thread watches the instances |
-//! | `thread`: four of them | one per cluster | a thread of the cluster |
+//! The pollers, which wait in the kernel for descriptors, behind one contract.
 //!
 //! Files:
 //!
 //! * `instance`: an epoll instance with its interrupt descriptor, and the delivery of its events;
-//! * `master`: one thread that waits for the epoll instances of many clusters.
+//! * `processors`: the default poller: each processor sleeps in an instance of its own;
+//! * `variants`: the others; their table is `fibre-core/src/config/pollers.rs`.
 //!
 //! # The contract
 //!
@@ -41,24 +35,16 @@
 //! 9. ***Failure** of `epoll_wait` other than by a signal, and a panic of a poller, end the process
 //!    with a message: a runtime that gets no more events would only hang.
 
-mod fibre;
 mod instance;
-mod master;
 mod processors;
-mod shared;
-mod thread;
+mod variants;
 
-use crate::config::{Poller, is_batched, poller_of};
+use crate::config::{Poller, poller_of};
 use crate::epoll::Epoll;
-use fibre::FibrePoller;
 use fibre_core::internal::{Driver, Drivers, with_drivers};
 use instance::Instance;
-use processors::Processors;
-use shared::Shared;
-use std::any::Any;
 use std::io;
 use std::sync::Arc;
-use thread::{Manner, ThreadPoller};
 
 /// The instance of the caller's processor. On a thread that is no processor: an instance of the
 /// default cluster, chosen by `spread`.
@@ -67,53 +53,26 @@ use thread::{Manner, ThreadPoller};
 ///
 /// When the kernel gives no descriptors, or no threads for the default cluster or its poller.
 pub fn epoll_of_caller(spread: usize) -> io::Result<Arc<Epoll>> {
-    with_drivers(spread, |halts| {
-        let halt = halt_of(&halts)?;
-        match instance_of(&*halt) {
+    with_drivers(spread, |drivers| {
+        let driver = driver_of(&drivers)?;
+        match driver.of_layer_above().downcast_ref::<Instance>() {
             Some(instance) => Ok(Arc::clone(instance.epoll())),
             None => Err(io::Error::other("somebody else lets this processor sleep")),
         }
     })
 }
 
-/// Makes a processor's driver: the poller that was chosen for its cluster.
-fn halt_of(halts: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
-    let word = halts.io_config();
-    let batched = is_batched(word);
-    let manner = match poller_of(word) {
-        Poller::Processors => {
-            return halts.own(|| Ok(Arc::new(Processors::new(Instance::new(batched)?))));
+/// Makes [`driver_of`] of the table.
+macro_rules! driver_of {
+    ($($variant:ident, $_name:literal, $start:path, $_about:literal;)*) => {
+        /// The driver of the caller's processor: the poller that was chosen for its cluster, which
+        /// the first call makes.
+        fn driver_of(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+            match poller_of(drivers.io_config()) {
+                $(Poller::$variant => $start(drivers),)*
+            }
         }
-        Poller::Shared => {
-            return halts.common(|| Ok(Arc::new(Shared::new(Instance::new(batched)?))));
-        }
-        Poller::Fibre => {
-            return halts.common(|| Ok(FibrePoller::start(Instance::new(batched)?, halts.bell())?));
-        }
-        Poller::ThreadLoop => Manner::Loop,
-        Poller::ThreadSleep => Manner::Sleep,
-        Poller::ThreadOpportunistic => Manner::Opportunistic,
-        Poller::ThreadTimeout => Manner::Timeout,
     };
-    halts.common(|| {
-        let instance = Instance::new(batched)?;
-        Ok(ThreadPoller::start(
-            instance,
-            manner,
-            halts.bell(),
-            halts.name(),
-        )?)
-    })
 }
 
-/// The instance behind a driver, if the driver is one of these pollers.
-fn instance_of(halt: &dyn Driver) -> Option<&Instance> {
-    let any: &dyn Any = halt;
-    let own = any.downcast_ref::<Processors>().map(Processors::instance);
-    own.or_else(|| any.downcast_ref::<Shared>().map(Shared::instance))
-        .or_else(|| any.downcast_ref::<FibrePoller>().map(FibrePoller::instance))
-        .or_else(|| {
-            any.downcast_ref::<ThreadPoller>()
-                .map(ThreadPoller::instance)
-        })
-}
+fibre_core::pollers!(driver_of);

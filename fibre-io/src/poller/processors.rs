@@ -6,26 +6,30 @@
 //! docs/decisions/0003.
 
 use super::instance::Instance;
-use fibre_core::internal::Driver;
+use fibre_core::internal::{Driver, Drivers};
+use std::any::Any;
+use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// See the module text.
 #[derive(Debug)]
-pub struct Processors(Instance);
+struct Processors(Instance);
 
-impl Processors {
-    /// The poller of one processor.
-    pub fn new(instance: Instance) -> Self {
-        Self(instance)
-    }
-
-    /// Its instance.
-    pub fn instance(&self) -> &Instance {
-        &self.0
-    }
+/// Makes the pollers of all processors, and returns that of the caller's.
+///
+/// # Errors
+///
+/// When the process is out of descriptors.
+pub fn start(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+    drivers.own(|| Ok(Arc::new(Processors(Instance::of(drivers)?))))
 }
 
 impl Driver for Processors {
+    fn of_layer_above(&self) -> &dyn Any {
+        &self.0
+    }
+
     fn poll(&self) {
         self.0.poll();
     }

@@ -11,18 +11,10 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::steps::Steps;
-use crate::workspace::cargo;
+use crate::workspace::{Workspace, cargo};
 
-/// All pollers.
-const POLLERS: [&str; 7] = [
-    "processors",
-    "shared",
-    "fibre",
-    "thread-loop",
-    "thread-sleep",
-    "thread-opportunistic",
-    "thread-timeout",
-];
+/// The table of all of them.
+const TABLE: &str = "fibre-core/src/config/pollers.rs";
 
 /// What takes turns: variables, and their values, of which the next one comes after so many
 /// pollers.
@@ -52,9 +44,23 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let mut build = tests();
     build.arg("--no-run");
     steps.run("pollers: build", build)?;
-    let rows = POLLERS.iter().enumerate();
-    let rows = rows.map(|(row, poller)| (format!("pollers: {poller}"), suite(row, options)));
+    let table = std::fs::read_to_string(Workspace::find()?.root().join(TABLE))?;
+    let rows = names(&table).enumerate();
+    let rows = rows.map(|(row, poller)| {
+        let command = suite(row, poller, options);
+        (format!("pollers: {poller}"), command)
+    });
     steps.run_tests_side_by_side(rows, options.arguments.is_empty())
+}
+
+/// The names in the table: each row begins with a variant of the enum and its name.
+fn names(table: &str) -> impl Iterator<Item = &str> {
+    table.lines().filter_map(|line| {
+        let (variant, rest) = line.trim_start().split_once(", \"")?;
+        let (name, _) = rest.split_once("\", ")?;
+        let is_row = variant.chars().all(char::is_alphanumeric);
+        is_row.then_some(name)
+    })
 }
 
 /// The command that runs the suites.
@@ -67,9 +73,9 @@ fn tests() -> Command {
 }
 
 /// The command that runs the suites with a poller, and the switches for its row.
-fn suite(row: usize, options: &Options) -> Command {
+fn suite(row: usize, poller: &str, options: &Options) -> Command {
     let mut command = tests();
-    command.env("FIBRE_POLLER", POLLERS[row]);
+    command.env("FIBRE_POLLER", poller);
     for (variable, pollers, values) in TURNS {
         command.env(variable, values[row / pollers % values.len()]);
     }
@@ -83,16 +89,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rows_are_found() {
+        let table =
+            "//! \"no\", row\n  A, \"a-b\", a::start,\n  \"of, \"a\", b\";\n  B2, \"c\", c, \"d\";";
+        assert!(names(table).eq(["a-b", "c"]));
+    }
+
+    #[test]
     fn no_poller_is_left_out() {
-        let root = crate::workspace::Workspace::find().unwrap();
-        let text = std::fs::read_to_string(root.root().join("docs/CONFIGURATION.md")).unwrap();
-        let row = text
-            .lines()
-            .find(|line| line.contains("| `FIBRE_POLLER` |"));
-        let values = row.unwrap().split('|').nth(2).unwrap();
-        let values = values
-            .split(',')
-            .map(|value| value.trim().trim_matches('`'));
-        assert!(values.eq(POLLERS));
+        let root = Workspace::find().unwrap();
+        let table = std::fs::read_to_string(root.root().join(TABLE)).unwrap();
+        assert_eq!(names(&table).next(), Some("processors"));
+        let rows = table.lines().filter(|line| line.contains("::"));
+        assert_eq!(names(&table).count(), rows.count());
     }
 }

@@ -9,17 +9,18 @@
 //! only one: it is due or not. So any processor can run it, unlike a started fibre, which has to
 //! stay with its processor.
 
-use super::instance::Instance;
 use super::master::{self, Called};
 use crate::poll_words::poll_turn::Shift;
-use fibre_core::internal::{Bell, Driver};
+use crate::poller::instance::Instance;
+use fibre_core::internal::{Bell, Driver, Drivers};
+use std::any::Any;
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// See the module text.
 #[derive(Debug)]
-pub struct FibrePoller {
+struct FibrePoller {
     instance: Instance,
     /// Whose shift it is.
     shift: Shift,
@@ -29,29 +30,24 @@ pub struct FibrePoller {
     place: OnceLock<master::Place>,
 }
 
-impl FibrePoller {
-    /// Makes the poller of a cluster, and puts its instance under the master's watch.
-    ///
-    /// # Errors
-    ///
-    /// When the master's thread cannot be started, or the process is out of descriptors.
-    pub fn start(instance: Instance, bell: Bell) -> io::Result<Arc<Self>> {
-        let poller = Arc::new(Self {
-            instance,
+/// Makes the poller of a cluster, and puts its instance under the master's watch.
+///
+/// # Errors
+///
+/// When the master's thread cannot be started, or the process is out of descriptors.
+pub fn start(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+    drivers.common(|| {
+        let poller = Arc::new(FibrePoller {
+            instance: Instance::of(drivers)?,
             shift: Shift::new(),
-            bell,
+            bell: drivers.bell(),
             place: OnceLock::new(),
         });
         let called = Arc::downgrade(&poller);
         let place = master::Place::take(poller.instance.epoll(), called)?;
         let _ = poller.place.set(place);
         Ok(poller)
-    }
-
-    /// Its instance.
-    pub fn instance(&self) -> &Instance {
-        &self.instance
-    }
+    })
 }
 
 impl Called for FibrePoller {
@@ -62,6 +58,10 @@ impl Called for FibrePoller {
 }
 
 impl Driver for FibrePoller {
+    fn of_layer_above(&self) -> &dyn Any {
+        &self.instance
+    }
+
     fn poll(&self) {
         if !self.shift.begin() {
             return;

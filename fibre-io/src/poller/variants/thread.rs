@@ -9,10 +9,11 @@
 //! Busy processors call it, too, after [`PATIENCE`] services without a poll, since fibres that
 //! yield in a loop must not keep events from the others for ever.
 
-use super::instance::Instance;
 use crate::poll_words::poll_request::Calls;
-use fibre_core::internal::{Bell, Driver, start_helper};
+use crate::poller::instance::Instance;
+use fibre_core::internal::{Bell, Driver, Drivers, start_helper};
 use parking_lot::Mutex;
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -28,7 +29,7 @@ const PATIENCE: u32 = 50;
 
 /// When the thread polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+enum Manner {
     /// In an endless loop.
     Loop,
     /// In an endless loop, with a sleep after each poll.
@@ -48,7 +49,7 @@ impl Manner {
 
 /// See the module text.
 #[derive(Debug)]
-pub struct ThreadPoller {
+struct ThreadPoller {
     instance: Instance,
     manner: Manner,
     /// The calls of processors.
@@ -63,38 +64,63 @@ pub struct ThreadPoller {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl ThreadPoller {
-    /// Starts the thread for the cluster of this name.
-    ///
-    /// # Errors
-    ///
-    /// When the thread cannot be started.
-    pub fn start(
-        instance: Instance,
-        manner: Manner,
-        bell: Bell,
-        name: &str,
-    ) -> io::Result<Arc<Self>> {
-        let poller = Arc::new(Self {
-            instance,
+/// Starts the thread of a cluster that polls in a loop.
+///
+/// # Errors
+///
+/// When the thread cannot be started, or the process is out of descriptors.
+pub fn looping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+    start(drivers, Manner::Loop)
+}
+
+/// Starts a thread that sleeps after each poll.
+///
+/// # Errors
+///
+/// As [`looping`].
+pub fn sleeping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+    start(drivers, Manner::Sleep)
+}
+
+/// Starts a thread that polls while a processor is idle.
+///
+/// # Errors
+///
+/// As [`looping`].
+pub fn opportunistic(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+    start(drivers, Manner::Opportunistic)
+}
+
+/// Starts a thread that polls while a processor is idle, or after [`PAUSE`].
+///
+/// # Errors
+///
+/// As [`looping`].
+pub fn impatient(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+    start(drivers, Manner::Timeout)
+}
+
+/// Starts the thread of a cluster.
+fn start(drivers: &Drivers<'_>, manner: Manner) -> io::Result<Arc<dyn Driver>> {
+    drivers.common(|| {
+        let poller = Arc::new(ThreadPoller {
+            instance: Instance::of(drivers)?,
             manner,
             calls: Calls::new(),
-            bell,
+            bell: drivers.bell(),
             services: AtomicU32::new(0),
             over: AtomicBool::new(false),
             thread: Mutex::default(),
         });
         let runs = Arc::clone(&poller);
-        let thread = start_helper(format!("{name}/poll"), move || runs.run())?;
+        let name = format!("{}/poll", drivers.name());
+        let thread = start_helper(name, move || runs.run())?;
         *poller.thread.lock() = Some(thread);
         Ok(poller)
-    }
+    })
+}
 
-    /// Its instance.
-    pub fn instance(&self) -> &Instance {
-        &self.instance
-    }
-
+impl ThreadPoller {
     /// The thread's loop.
     fn run(&self) {
         loop {
@@ -124,6 +150,10 @@ impl ThreadPoller {
 }
 
 impl Driver for ThreadPoller {
+    fn of_layer_above(&self) -> &dyn Any {
+        &self.instance
+    }
+
     fn poll(&self) {
         if self.manner.waits() {
             let services = self.services.fetch_add(1, Ordering::Relaxed);

@@ -5,35 +5,41 @@
 //! polls at each service like all busy processors. Should one fibre keep it for long, an idle
 //! processor that watches polls instead.
 
-use super::instance::Instance;
 use crate::poll_words::poll_lock::Duty;
-use fibre_core::internal::Driver;
+use crate::poller::instance::Instance;
+use fibre_core::internal::{Driver, Drivers};
+use std::any::Any;
+use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// See the module text.
 #[derive(Debug)]
-pub struct Shared {
+struct Shared {
     instance: Instance,
     /// The right to sleep in the instance.
     duty: Duty,
 }
 
-impl Shared {
-    /// The poller of a cluster.
-    pub fn new(instance: Instance) -> Self {
-        Self {
-            instance,
+/// Makes the poller of a cluster.
+///
+/// # Errors
+///
+/// When the process is out of descriptors.
+pub fn start(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+    drivers.common(|| {
+        Ok(Arc::new(Shared {
+            instance: Instance::of(drivers)?,
             duty: Duty::new(),
-        }
-    }
-
-    /// Its instance.
-    pub fn instance(&self) -> &Instance {
-        &self.instance
-    }
+        }))
+    })
 }
 
 impl Driver for Shared {
+    fn of_layer_above(&self) -> &dyn Any {
+        &self.instance
+    }
+
     fn poll(&self) {
         if self.duty.take() {
             self.instance.poll();

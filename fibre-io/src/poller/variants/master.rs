@@ -5,8 +5,8 @@
 //! is watched again. The thread begins with the first cluster that needs it, and ends with the last
 //! one.
 
-use super::instance::give_up;
 use crate::epoll::Epoll;
+use crate::poller::instance::give_up;
 use fibre_core::internal::start_helper;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
