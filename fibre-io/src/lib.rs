@@ -1,8 +1,8 @@
 //! Blocking-style sockets, pipes, files, signals and child processes for fibres.
 //!
 //! A call that would block the kernel thread blocks the fibre instead. All I/O goes through one
-//! funnel, [`Source::io`]. It tries the system call. If the call would block, the funnel makes sure
-//! that the descriptor is registered with the poller's epoll instance (lazily, once,
+//! funnel, `funnel::Policy::run`. It tries the system call. If the call would block, the funnel
+//! makes sure that the descriptor is registered with the poller's epoll instance (lazily, once,
 //! edge-triggered), waits at the gate of that direction, and tries again. Called outside a fibre,
 //! the same functions block the thread.
 //!
@@ -12,17 +12,19 @@
 //! |---|---|
 //! | `timeout` | how long a call may wait |
 //! | `buffers` | buffers that connections share |
+//! | `forward` | reading and writing through a value, as through a reference |
 //! | `seen` | a cursor into a count of arrivals |
 //! | `shut_down` | listeners whose shutdown the kernel does not report |
-//! | `retry` | retrying calls whose success no event reports |
+//! | `config` | the choices of each cluster |
 //! | `gate` | readiness of one direction, and the fibres that wait for it |
 //! | `epoll` | one epoll instance, as the kernel has it |
 //! | `descriptor` | one slot for each descriptor's number: its owner, its users, its gates |
-//! | `config` | the choices of each cluster |
+//! | `retry` | what calls do between tries besides waiting at a gate |
+//! | `funnel` | how a call that would block is made to wait |
 //! | `poll_words` | the words that decide which processor or thread polls |
 //! | `poller` | the pollers, which wait in the kernel for descriptors |
 //! | `backoff` | pauses of accepting when descriptors run out |
-//! | `source` | a descriptor with its slot; the funnel |
+//! | `source` | a descriptor with its slot |
 //! | `transfer` | computations of every call that moves bytes |
 //! | `readiness`, `poll` | waiting for several descriptors |
 //! | `pollable` | any descriptor that can be waited for |
@@ -50,7 +52,13 @@ mod descriptor;
 #[cfg(not(loom))]
 mod epoll;
 #[cfg(not(loom))]
+mod forward;
+#[cfg(not(loom))]
 pub mod fs;
+#[cfg(loom)]
+pub mod funnel;
+#[cfg(not(loom))]
+mod funnel;
 #[cfg(loom)]
 pub mod gate;
 #[cfg(not(loom))]
@@ -97,7 +105,7 @@ pub use buffers::{BufferPool, PooledBuffer};
 #[cfg(not(loom))]
 pub use config::{IoChoices, Poller, UnknownPoller};
 #[cfg(not(loom))]
-pub use gate::word::Snapshot;
+pub use funnel::{Direction, Left};
 #[cfg(not(loom))]
-pub use source::{Direction, Left, Source};
+pub use source::Source;
 pub use timeout::{TimeLimit, Timeout};

@@ -10,7 +10,9 @@
 //! plain thread gets what the process has chosen, which in Rust programs is the same.
 
 use crate::copy::{CopyFrom, CopyTo, Origin};
-use crate::source::{Direction, Left, Source};
+use crate::forward::{reads_as_reference, writes_as_reference};
+use crate::funnel::{Direction, Left};
+use crate::source::Source;
 use crate::timeout::Timeout;
 use crate::transfer::{left, total, useful};
 use rustix::io::Errno;
@@ -229,15 +231,7 @@ impl Read for &PipeReader {
     }
 }
 
-impl Read for PipeReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&*self).read(buffer)
-    }
-
-    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        (&*self).read_vectored(buffers)
-    }
-}
+reads_as_reference!(PipeReader);
 
 impl Write for &PipeWriter {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
@@ -260,16 +254,4 @@ impl Write for &PipeWriter {
     }
 }
 
-impl Write for PipeWriter {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        (&*self).write(buffer)
-    }
-
-    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        (&*self).write_vectored(buffers)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+writes_as_reference!(PipeWriter);

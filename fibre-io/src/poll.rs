@@ -12,10 +12,11 @@
 //! `poll(2)` says at once that reads and writes do not block.
 
 use crate::descriptor::table::Slot;
+use crate::funnel::Direction;
 use crate::gate::several::await_any;
 use crate::gate::single::Gate;
 use crate::readiness::Readiness as Flags;
-use crate::source::{Direction, Source, register};
+use crate::source::{Source, register};
 use fibre_core::internal::{Limit, yield_point_cancellable};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd as KernelPollFd, PollFlags};

@@ -1,8 +1,10 @@
 //! Any descriptor that can be waited for: timers, event counters, terminals, watches of
 //! directories, sockets of other libraries.
 
+use crate::forward::{reads_as_reference, writes_as_reference};
+use crate::funnel::{Direction, Left};
 use crate::poll::{PollFd, Readiness, poll, poll_timeout, poll_until};
-use crate::source::{Direction, Left, PassOn, Source, closed};
+use crate::source::{PassOn, Source, closed};
 use crate::timeout::Timeout;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
@@ -226,18 +228,7 @@ where
     }
 }
 
-impl<T: AsFd> Read for Pollable<T>
-where
-    for<'a> &'a T: Read,
-{
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&*self).read(buffer)
-    }
-
-    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        (&*self).read_vectored(buffers)
-    }
-}
+reads_as_reference!(Pollable<T> where [T: AsFd] for<'a> &'a T: Read);
 
 impl<T: AsFd> Write for &Pollable<T>
 where
@@ -256,19 +247,4 @@ where
     }
 }
 
-impl<T: AsFd> Write for Pollable<T>
-where
-    for<'a> &'a T: Write,
-{
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        (&*self).write(buffer)
-    }
-
-    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        (&*self).write_vectored(buffers)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        (&*self).flush()
-    }
-}
+writes_as_reference!(Pollable<T> where [T: AsFd] for<'a> &'a T: Write);

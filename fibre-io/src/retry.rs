@@ -1,4 +1,4 @@
-//! Retrying calls whose success no event reports.
+//! What calls do between tries besides waiting at a gate: they let other fibres run, or pause.
 //!
 //! Two calls of Unix sockets can find no room and get no event when there is room again: `connect`
 //! to a listener whose queue is full, and `sendto` to a full socket from one that is not connected
@@ -9,10 +9,10 @@
 //! Fibres that wait so have no order, and a busy newcomer that takes the room can keep one of them
 //! out.
 
-use crate::timeout::{Clock, Timeout};
-use fibre_core::internal::yield_cancellable;
+use crate::config::yields_before_read;
+use crate::gate::single::Turn;
+use fibre_core::internal::{yield_cancellable, yield_point_cancellable};
 use fibre_core::{Cancelled, sleep_cancellable};
-use std::io;
 use std::time::{Duration, Instant};
 
 /// Before how many tries the fibre only yields.
@@ -24,62 +24,40 @@ const SHORTEST: Duration = Duration::from_micros(50);
 /// The longest sleep.
 const LONGEST: Duration = Duration::from_millis(5);
 
-/// One call's tries.
-#[derive(Debug)]
-pub struct Retry<'a> {
-    /// How long the call may go on.
-    clock: Clock<'a>,
-    /// How often the call has waited.
-    waits: u32,
+/// Lets other fibres run before a read; where reads do not yield, once the slice is used up.
+///
+/// # Errors
+///
+/// If the fibre has been cancelled.
+#[inline]
+pub fn make_way() -> Result<(), Cancelled> {
+    if yields_before_read() {
+        yield_cancellable()
+    } else {
+        yield_point_cancellable()
+    }
 }
 
-impl<'a> Retry<'a> {
-    /// The tries of a call that has not been tried yet.
-    pub fn new(patience: Timeout<'a>) -> Self {
-        Self {
-            clock: Clock::new(patience),
-            waits: 0,
+/// Pauses until the next try, no longer than the turn lasts; `pauses` counts. Returns `false` if
+/// the turn is over. Blocks the fibre (or thread).
+///
+/// # Errors
+///
+/// If the fibre has been cancelled.
+pub fn pause(turn: &mut Turn<'_>, pauses: &mut u32) -> Result<bool, Cancelled> {
+    let now = Instant::now();
+    let end = turn.end();
+    if end.is_some_and(|end| end <= now) {
+        return Ok(false);
+    }
+    match pauses.checked_sub(YIELDS) {
+        None => yield_cancellable()?,
+        Some(sleeps) => {
+            let pause = SHORTEST * (1 << sleeps.min(10));
+            let left = end.map_or(LONGEST, |end| end - now);
+            sleep_cancellable(pause.min(LONGEST).min(left))?;
         }
     }
-
-    /// Waits until the next try. Blocks the fibre (or thread).
-    ///
-    /// # Errors
-    ///
-    /// `TimedOut`; `ECANCELED` if the fibre has been cancelled.
-    pub fn wait(&mut self) -> io::Result<()> {
-        if self.wait_once()? {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::TimedOut.into())
-        }
-    }
-
-    /// [`wait`](Self::wait), but returns `false` if its time is over.
-    ///
-    /// # Errors
-    ///
-    /// If the fibre has been cancelled.
-    pub fn wait_once(&mut self) -> Result<bool, Cancelled> {
-        let now = Instant::now();
-        let end = self.clock.term().end;
-        if end.is_some_and(|end| end <= now) {
-            return Ok(false);
-        }
-        let left = end.map_or(LONGEST, |end| end - now);
-        self.pause(left)?;
-        self.waits = self.waits.saturating_add(1);
-        Ok(true)
-    }
-
-    /// Yields or sleeps, no longer than the time left.
-    fn pause(&self, left: Duration) -> Result<(), Cancelled> {
-        match self.waits.checked_sub(YIELDS) {
-            None => yield_cancellable(),
-            Some(sleeps) => {
-                let pause = SHORTEST * (1 << sleeps.min(10));
-                sleep_cancellable(pause.min(LONGEST).min(left))
-            }
-        }
-    }
+    *pauses = pauses.saturating_add(1);
+    Ok(true)
 }

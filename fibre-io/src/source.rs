@@ -1,39 +1,19 @@
-//! A descriptor that fibres can wait for, and the funnel that all I/O goes through.
+//! A descriptor that fibres can wait for.
 
 use crate::backoff;
-use crate::config::{registers_lazily, yields_before_read};
+use crate::config::registers_lazily;
 use crate::descriptor::flags::Known;
 use crate::descriptor::table::Slot;
+use crate::funnel::{Direction, Left, Policy, Progress, TOLD, UNTOLD};
 use crate::gate::single::{Gate, Turn};
-use crate::gate::word::Snapshot;
 use crate::poller::epoll_of_caller;
-use crate::retry::Retry;
 use crate::timeout::Timeout;
-use fibre_core::internal::{prefetch_next, yield_cancellable, yield_point_cancellable};
-use fibre_core::{Cancelled, is_forked_child};
+use fibre_core::internal::yield_point_cancellable;
+use fibre_core::is_forked_child;
 use rustix::io::Errno;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::time::Instant;
-
-/// What a call waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Data, end of file, or a connection to accept.
-    Read,
-    /// Room in the send buffer, or being connected.
-    Write,
-}
-
-/// What a successful call says about the direction it used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
-    /// The call took less than it could have: nothing is left until the next event.
-    Nothing,
-    /// There may be more.
-    More,
-}
 
 /// A non-blocking descriptor with its slot. Dropping it deregisters the descriptor and drops its
 /// holder; an owned descriptor is closed.
@@ -135,18 +115,12 @@ impl<F: AsFd> Source<F> {
 
     /// The gate of a direction.
     pub(crate) fn gate(&self, direction: Direction) -> &'static Gate {
-        match direction {
-            Direction::Read => &self.slot.read,
-            Direction::Write => &self.slot.write,
-        }
+        gate_of(self.slot, direction)
     }
 
-    /// The funnel: calls `operation` until it neither would block nor was interrupted, and waits
-    /// for `direction` between two tries. Blocks the fibre, or the thread if the caller is not a
-    /// fibre, for as long as `patience` allows.
-    ///
-    /// A call whose time is over tries once more before it fails. It so finds what came while its
-    /// processor did not poll for events.
+    /// Calls `operation` until it neither would block nor was interrupted, and waits for
+    /// `direction` between two tries: the [funnel](crate::funnel). Blocks the fibre, or the thread
+    /// if the caller is not a fibre, for as long as `patience` allows.
     ///
     /// `operation` also says whether it left something ([`Left`]). If not, the next call waits for
     /// an event without trying first.
@@ -167,61 +141,15 @@ impl<F: AsFd> Source<F> {
         patience: Timeout<'_>,
         mut operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
-        let gate = self.gate(direction);
-        let mut rested = direction == Direction::Write;
-        if rested {
-            yield_point_cancellable()?;
-        }
         let mut turn = Turn::new(patience);
-        loop {
-            let seen = gate.snapshot();
-            if seen.is_closed() {
-                return Err(refuse());
-            }
-            if self.slot.is_registered() {
-                if !seen.is_ready() && !turn.is_over() {
-                    gate.wait(number_of(self), &mut turn)?;
-                    rested = true;
-                    continue;
-                }
-            } else if !registers_lazily() {
-                self.register_early()?;
-            }
-            if !rested {
-                rested = true;
-                make_way()?;
-                continue;
-            }
-            if direction == Direction::Read {
-                // Not before a write: a fibre that writes has prefetched when it read.
-                prefetch_next();
-            }
-            match operation(self.as_fd()) {
-                Ok((value, Left::More)) => {
-                    gate.took_all(&turn);
-                    return Ok(value);
-                }
-                Ok((value, Left::Nothing)) => {
-                    gate.took_rest(seen);
-                    return Ok(value);
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    gate.drained(seen, true);
-                    turn.in_vain()?;
-                    self.register()?;
-                }
-                Err(errno) => {
-                    gate.pass_on();
-                    return Err(errno.into());
-                }
-            }
-        }
+        let mut progress = Progress::new(direction, false);
+        let operation = || operation(self.as_fd());
+        (&mut &*self).run::<TOLD, _>(&mut turn, &mut progress, operation)
     }
 
-    /// The funnel for operations that no event may report. It tries again after pauses of up to 5
-    /// ms, and leaves the gate's readiness to other calls. Blocks the fibre (or thread) for as long
-    /// as `patience` allows.
+    /// [`io`](Self::io) for operations that no event may report. It tries again after pauses of up
+    /// to 5 ms, and leaves the gate's readiness to other calls. Blocks the fibre (or thread) for as
+    /// long as `patience` allows.
     ///
     /// # Errors
     ///
@@ -232,54 +160,16 @@ impl<F: AsFd> Source<F> {
         patience: Timeout<'_>,
         mut operation: impl FnMut(BorrowedFd<'_>) -> Result<T, Errno>,
     ) -> io::Result<T> {
-        yield_point_cancellable()?;
-        let mut retry = Retry::new(patience);
-        loop {
-            if self.gate(direction).snapshot().is_closed() {
-                return Err(refuse());
-            }
-            match operation(self.as_fd()) {
-                Err(Errno::AGAIN) => retry.wait()?,
-                Err(Errno::INTR) => {}
-                done => return Ok(done?),
-            }
-        }
+        let mut turn = Turn::new(patience);
+        let mut progress = Progress::new(direction, false);
+        let operation = || Ok((operation(self.as_fd())?, Left::More));
+        (&mut &*self).run::<UNTOLD, _>(&mut turn, &mut progress, operation)
     }
 
     /// Wakes the next waiter of `direction`. For a call that may have been woken by an event and
     /// has neither used nor recorded it.
     pub fn pass_on(&self, direction: Direction) {
         self.gate(direction).pass_on();
-    }
-
-    /// What the gate of a direction knows now; for [`wait_ready`](Self::wait_ready).
-    pub fn snapshot(&self, direction: Direction) -> Snapshot {
-        self.gate(direction).snapshot()
-    }
-
-    /// Waits for an event of `direction` that came after `seen` was taken. For callers that learn
-    /// whether they have to wait from a call other than a read or a write (being connected). Take
-    /// the snapshot before that call.
-    ///
-    /// # Errors
-    ///
-    /// `TimedOut`; `ConnectionAborted`; `ECANCELED`; those of `epoll_ctl`.
-    pub fn wait_ready(
-        &self,
-        direction: Direction,
-        seen: Snapshot,
-        deadline: Option<Instant>,
-    ) -> io::Result<()> {
-        let gate = self.gate(direction);
-        gate.drained(seen, true);
-        self.register()?;
-        let mut turn = Turn::new(deadline.map_or(Timeout::Endless, Timeout::Until));
-        gate.wait(number_of(self), &mut turn)?;
-        if gate.snapshot().is_closed() {
-            Err(closed())
-        } else {
-            turn.in_vain()
-        }
     }
 
     /// [`register`](Self::register) before any call has to wait. A descriptor that cannot be polled
@@ -327,6 +217,42 @@ impl<F: AsFd> Source<F> {
     }
 }
 
+/// An object has its descriptor for itself: the number is nobody else's, and every call waits.
+impl<F: AsFd> Policy for &Source<F> {
+    type Error = io::Error;
+
+    #[inline]
+    fn gate(&self, direction: Direction) -> &'static Gate {
+        Source::gate(self, direction)
+    }
+
+    #[inline]
+    fn number(&self) -> u32 {
+        number_of(self)
+    }
+
+    #[inline]
+    fn is_told(&mut self) -> io::Result<bool> {
+        let is_registered = self.slot.is_registered();
+        if !is_registered && !registers_lazily() {
+            self.register_early()?;
+        }
+        Ok(is_registered)
+    }
+
+    fn register(&mut self) -> io::Result<()> {
+        Source::register(self)
+    }
+
+    fn closed(&self) -> io::Error {
+        refuse()
+    }
+
+    fn late(&self) -> io::Error {
+        io::ErrorKind::TimedOut.into()
+    }
+}
+
 impl<F: AsFd> AsFd for Source<F> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.get_ref().as_fd()
@@ -349,6 +275,15 @@ impl<F: AsFd> Drop for Source<F> {
             self.fd = None;
             backoff::descriptor_freed();
         }
+    }
+}
+
+/// The gate of a direction.
+#[inline]
+pub fn gate_of(slot: &Slot, direction: Direction) -> &Gate {
+    match direction {
+        Direction::Read => &slot.read,
+        Direction::Write => &slot.write,
     }
 }
 
@@ -387,16 +322,6 @@ pub fn register(fd: BorrowedFd<'_>, slot: &Slot) -> io::Result<()> {
         );
     }
     slot.register(register)
-}
-
-/// Lets other fibres run before a read; where reads do not yield, once the slice is used up.
-#[inline]
-pub fn make_way() -> Result<(), Cancelled> {
-    if yields_before_read() {
-        yield_cancellable()
-    } else {
-        yield_point_cancellable()
-    }
 }
 
 /// Wakes the next waiter if user code unwinds in a call that may have been woken by an event.

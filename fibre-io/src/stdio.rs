@@ -14,6 +14,7 @@
 //! take it for themselves wait for it as they wait for the descriptor: until the fibre is
 //! cancelled.
 
+use crate::forward::{reads_as_reference, writes_as_reference};
 use crate::poll::{PollFd, Readiness, poll};
 use fibre_core::internal::yield_point_cancellable;
 use fibre_core::{Cancelled, blocking, in_fibre};
@@ -236,15 +237,7 @@ impl Read for &Stdin {
     }
 }
 
-impl Read for Stdin {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&*self).read(buffer)
-    }
-
-    fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        (&*self).read_to_end(buffer)
-    }
-}
+reads_as_reference!(Stdin);
 
 /// What the process writes to.
 macro_rules! output {
@@ -328,23 +321,7 @@ macro_rules! output {
             }
         }
 
-        impl Write for $name {
-            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                (&*self).write(bytes)
-            }
-
-            fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-                (&*self).write_all(bytes)
-            }
-
-            fn write_fmt(&mut self, words: fmt::Arguments<'_>) -> io::Result<()> {
-                (&*self).write_fmt(words)
-            }
-
-            fn flush(&mut self) -> io::Result<()> {
-                (&*self).flush()
-            }
-        }
+        writes_as_reference!($name);
     };
 }
 

@@ -1,6 +1,6 @@
 //! Computations that every call that moves bytes needs before and after.
 
-use crate::source::Left;
+use crate::funnel::Left;
 use std::ops::{Deref, Range};
 
 /// How many slices the kernel takes at once (`UIO_MAXIOV`).

@@ -1,295 +1,328 @@
-//! Models of the gate's word: a poller that delivers edges, and readers that try,
-//! find nothing, and wait.
+//! Models of the funnel: calls that try, find nothing, and wait at a gate, while a poller delivers
+//! edges, a deadline changes, and the number of the descriptor gets another owner.
 //!
-//! Run by `cargo xtask loom`. The list of waiters is a lock with a condition here; the
-//! word and the order of steps are those of `gate.rs` and `source.rs`.
+//! Run by `cargo xtask loom`. Funnel, gate, owners and users are the shipped ones; the kernel is a
+//! count of bytes here. All calls that wait for one descriptor are policies of this one
+//! loop (`Source::io`, `raw::Call::run`, `raw::wait`), so these models are theirs, too.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::model::{self, finds_bug};
-use fibre_io::gate::word::{Delivered, GateWord, News, Snapshot};
+use fibre_core::model::{self, Shared};
+use fibre_io::descriptor::owner::Ownership;
+use fibre_io::descriptor::use_count::{InUse, Users};
+use fibre_io::funnel::{Direction, Left, Policy, Progress, TOLD};
+use fibre_io::gate::single::{Gate, Turn};
+use fibre_io::gate::word::News;
+use fibre_io::{TimeLimit, Timeout};
 use loom::sync::atomic::{AtomicUsize, Ordering};
-use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
+use rustix::io::Errno;
+use std::io::{self, ErrorKind};
+use std::time::Instant;
 
-/// A socket: bytes in the kernel, the gate's word, and its list.
-struct Socket {
-    /// What the kernel has.
-    bytes: AtomicUsize,
-    /// The deadline of those who wait, as a number.
-    deadline: AtomicUsize,
-    word: GateWord,
-    /// How many wait, and how many of them have been woken.
-    list: Mutex<(usize, usize)>,
-    woken: Condvar,
+/// In models a wait that could be cancelled ends at any moment, and these are about being woken.
+const ENDLESS: &[&str] = &["gate: nobody cancels those that wait without a limit"];
+
+/// Checks a model.
+fn check(model: fn()) {
+    model::check_with(ENDLESS, model);
 }
 
-/// What to do wrong.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Planted {
-    Nothing,
-    /// Clear the readiness whatever came since the snapshot.
-    ClearBlindly,
-    /// Wait without asking whether an event has come.
-    WaitBlindly,
-    /// Wait without asking whether the deadline is still the same.
-    KeepDeadline,
-    /// Clear the flag of the waiters when the list has been let go.
-    ClearLate,
+/// Checks that a model fails if the shipped code has this fault.
+fn finds_planted(fault: &'static str, model: fn()) {
+    model::finds_planted_with(ENDLESS, fault, model);
+}
+
+/// Arrivals are events: the descriptor is registered.
+const REGISTERED: usize = 1 << 16;
+/// The number is another descriptor's by now.
+const REUSED: usize = 1 << 17;
+/// How many bytes there are to read.
+const BYTES: usize = REGISTERED - 1;
+
+/// A socket: what the kernel has, and the slot of its number.
+#[derive(Default)]
+struct Socket {
+    /// What the kernel knows of the number: bytes and flags.
+    kernel: AtomicUsize,
+    gate: Gate,
+    ownership: Ownership,
+    users: Users,
 }
 
 impl Socket {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            bytes: AtomicUsize::new(0),
-            deadline: AtomicUsize::new(0),
-            word: GateWord::new(),
-            list: Mutex::new((0, 0)),
-            woken: Condvar::new(),
-        })
+    /// A socket that no call has tried yet.
+    fn new() -> Shared<Self> {
+        let socket = Self::default();
+        socket.ownership.take(|| socket.users.admit());
+        Shared::new(socket)
+    }
+
+    /// The same, which a call has found drained.
+    fn drained() -> Shared<Self> {
+        let socket = Self::new();
+        socket.register();
+        socket.gate.drained(socket.gate.snapshot(), true);
+        socket
     }
 
     /// A byte arrives, and the poller delivers the edge.
     fn arrive(&self) {
-        self.bytes.fetch_add(1, Ordering::Release);
-        if self.word.event(News::default()) == Delivered::Waiters {
-            self.wake_one();
+        if self.kernel.fetch_add(1, Ordering::AcqRel) & REGISTERED != 0 {
+            self.gate.event(News::default());
         }
     }
 
-    /// `Gate::wake_one`.
-    fn wake_one(&self) {
-        let mut list = self.list.lock().unwrap();
-        if list.0 > 0 {
-            list.0 -= 1;
-            list.1 += 1;
-            self.woken.notify_one();
-        } else {
-            self.word.no_waiters();
+    /// Registers the descriptor, which reports the present state.
+    fn register(&self) {
+        if self.kernel.fetch_or(REGISTERED, Ordering::AcqRel) & BYTES > 0 {
+            self.gate.event(News::default());
         }
     }
 
-    /// `Gate::pass_on`; planted: says that nobody waits when somebody may do so again.
-    fn pass_on(&self, planted: Planted) {
-        if !self.word.snapshot().has_waiters() {
-            return;
-        }
-        if planted != Planted::ClearLate {
-            return self.wake_one();
-        }
-        if self.list.lock().unwrap().0 == 0 {
-            self.word.no_waiters();
-        }
+    /// `Slot::is_registered`.
+    fn is_registered(&self) -> bool {
+        self.kernel.load(Ordering::Acquire) & REGISTERED != 0
     }
 
-    /// The deadline changes.
-    fn set_deadline(&self, deadline: usize) {
-        self.deadline.store(deadline, Ordering::Relaxed);
-        if self.word.nudge() == Delivered::Waiters {
-            self.wake_one();
-        }
+    /// The system call: takes one byte.
+    fn take(&self) -> Result<(), Errno> {
+        let take = |kernel| (kernel & BYTES > 0).then(|| kernel - 1);
+        let taken = self
+            .kernel
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
+        let (Ok(kernel) | Err(kernel)) = taken;
+        assert!(kernel & REUSED == 0, "a byte of another descriptor");
+        taken.map(drop).map_err(|_| Errno::AGAIN)
     }
 
-    /// The first part of `Gate::wait`; says whether the reader is now in the list.
-    fn enter(&self, planted: Planted) -> bool {
-        self.enter_until(self.deadline.load(Ordering::Relaxed), planted)
-    }
-
-    /// The same, for one who knows the deadline already.
-    fn enter_until(&self, deadline: usize, planted: Planted) -> bool {
-        let mut list = self.list.lock().unwrap();
-        let ready = !self.word.begin_wait() && planted != Planted::WaitBlindly;
-        let same = self.deadline.load(Ordering::Relaxed) == deadline;
-        let wait = !ready && (same || planted == Planted::KeepDeadline);
-        if wait {
-            list.0 += 1;
-        } else if list.0 == 0 {
-            self.word.no_waiters();
-        }
-        wait
-    }
-
-    /// The second part: sleeps until woken.
-    fn sleep(&self) {
-        let mut list = self.list.lock().unwrap();
-        while list.1 == 0 {
-            list = self.woken.wait(list).unwrap();
-        }
-        list.1 -= 1;
-    }
-
-    /// The system call: takes one byte, if there is one.
-    fn take(&self) -> bool {
-        self.bytes
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |bytes| {
-                bytes.checked_sub(1)
-            })
-            .is_ok()
-    }
-
-    /// `Source::io`, reading one byte, until it is read (`true`) or the reader is in the
-    /// list.
-    fn try_read(&self, planted: Planted) -> bool {
-        loop {
-            let seen = self.word.snapshot();
-            if !seen.is_ready() {
-                if self.enter(planted) {
-                    return false;
-                }
-                continue;
+    /// Closes the number as `Slot::evict` does; another descriptor gets it, and has a byte.
+    fn close_and_reuse(&self) {
+        let evicted = self.ownership.evict(|| {
+            self.users.bar();
+            self.gate.close();
+            while !self.users.is_empty() {
+                thread::yield_now();
             }
-            if self.take() {
-                if self.word.snapshot().has_waiters() {
-                    self.wake_one();
-                }
-                return true;
-            }
-            self.drained(seen, planted);
-        }
-    }
-
-    /// Reads one byte, for real.
-    fn read(&self) {
-        while !self.try_read(Planted::Nothing) {
-            self.sleep();
-        }
-    }
-
-    /// The call would have blocked.
-    fn drained(&self, seen: Snapshot, planted: Planted) {
-        if planted == Planted::ClearBlindly {
-            while !self.word.drained(self.word.snapshot(), true) {}
-        } else {
-            let _ = self.word.drained(seen, true);
-        }
+        });
+        assert!(evicted);
+        self.kernel.store(REUSED | 1, Ordering::Release);
+        let prepare = || {
+            self.gate.reset();
+            self.users.admit();
+        };
+        self.ownership.take(prepare);
     }
 }
 
-/// A reader and a poller: if the reader goes to sleep, it has been woken by the time the
-/// poller is done. (A model that really slept for ever would not end in a way that a
-/// test can catch.)
-fn one_reader(planted: Planted) {
+/// A call's policy: that of an object, or of a number that is checked for its owner.
+#[derive(Clone, Copy)]
+struct Reader {
+    socket: Shared<Socket>,
+    /// The owner when the call began.
+    owner: u32,
+}
+
+impl Policy for Reader {
+    type Error = io::Error;
+
+    fn gate(&self, _: Direction) -> &'static Gate {
+        &self.socket.get().gate
+    }
+
+    fn number(&self) -> u32 {
+        7
+    }
+
+    fn is_told(&mut self) -> io::Result<bool> {
+        Ok(self.socket.is_registered())
+    }
+
+    fn register(&mut self) -> io::Result<()> {
+        if self.is_current() && !self.socket.is_registered() {
+            self.socket.register();
+        }
+        Ok(())
+    }
+
+    fn is_current(&self) -> bool {
+        self.socket.ownership.is_owner(self.owner)
+    }
+
+    fn enter(&self) -> io::Result<Option<InUse<'static>>> {
+        let inside = self.socket.get().users.enter();
+        if inside.is_none() || !self.is_current() {
+            return Err(self.closed());
+        }
+        Ok(inside)
+    }
+
+    fn closed(&self) -> io::Error {
+        Errno::BADF.into()
+    }
+
+    fn late(&self) -> io::Error {
+        ErrorKind::TimedOut.into()
+    }
+}
+
+/// Reads one byte, and leaves what there is beyond it.
+fn read(socket: Shared<Socket>, timeout: Timeout<'_>) -> io::Result<()> {
+    let owner = socket.ownership.generation();
+    let mut reader = Reader { socket, owner };
+    let mut turn = Turn::new(timeout);
+    let mut progress = Progress::new(Direction::Read, false);
+    reader.run::<TOLD, _>(&mut turn, &mut progress, || {
+        Ok((socket.take()?, Left::More))
+    })
+}
+
+/// A reader and an edge. A reader that nobody wakes is a deadlock, which loom finds.
+fn one_reader(is_registered: bool) {
     let socket = Socket::new();
-    let poller = {
-        let socket = Arc::clone(&socket);
-        thread::spawn(move || socket.arrive())
-    };
-    let asleep = !socket.try_read(planted);
-    poller.join().unwrap();
-    let woken = socket.list.lock().unwrap().1 > 0;
-    assert_eq!(
-        asleep, woken,
-        "asleep with a byte in the kernel, and nobody wakes it"
-    );
+    if is_registered {
+        socket.register();
+    }
+    let poller = thread::spawn(move || socket.arrive());
+    read(socket, Timeout::Endless).unwrap();
+    poller.join().ok();
 }
 
-/// The same at a gate where somebody has waited before, and where somebody else passes an event on
-/// meanwhile.
-fn late_reader(planted: Planted) {
-    let socket = Socket::new();
-    let _ = socket.word.drained(socket.word.snapshot(), true);
-    assert!(socket.word.begin_wait());
-    let poller = {
-        let socket = Arc::clone(&socket);
-        thread::spawn(move || socket.arrive())
-    };
-    let other = {
-        let socket = Arc::clone(&socket);
-        thread::spawn(move || socket.pass_on(planted))
-    };
-    let asleep = !socket.try_read(planted);
-    poller.join().unwrap();
-    other.join().unwrap();
-    let woken = socket.list.lock().unwrap().1 > 0;
-    assert!(
-        !asleep || woken,
-        "asleep with a byte in the kernel, and nobody wakes it"
-    );
+/// The same at a gate where a reader has waited before, and while another call passes an event on.
+fn late_reader() {
+    let socket = Socket::drained();
+    let mut turn = Turn::new(Timeout::Until(Instant::now()));
+    assert!(socket.gate.wait(7, &mut turn, || true).is_ok());
+    assert!(socket.gate.snapshot().has_waiters());
+    let poller = thread::spawn(move || socket.arrive());
+    let other = thread::spawn(move || socket.gate.pass_on());
+    read(socket, Timeout::Endless).unwrap();
+    poller.join().ok();
+    other.join().ok();
 }
 
-/// Two readers and two edges.
+/// Two readers, and an edge for two bytes: whoever comes first passes it on.
 fn two_readers() {
-    let socket = Socket::new();
-    let reader = {
-        let socket = Arc::clone(&socket);
-        thread::spawn(move || socket.read())
-    };
-    let poller = {
-        let socket = Arc::clone(&socket);
-        thread::spawn(move || {
-            socket.arrive();
-            socket.arrive();
-        })
-    };
-    socket.read();
+    let socket = Socket::drained();
+    let reader = thread::spawn(move || read(socket, Timeout::Endless).unwrap());
+    socket.kernel.fetch_add(1, Ordering::AcqRel);
+    socket.arrive();
+    read(socket, Timeout::Endless).unwrap();
     reader.join().unwrap();
-    poller.join().unwrap();
 }
 
-/// A reader with nothing to read, and one who changes its deadline: if the reader goes to sleep
-/// until the old one, it is woken.
-fn changed_deadline(planted: Planted) {
-    let socket = Socket::new();
-    let _ = socket.word.drained(socket.word.snapshot(), true);
-    let setter = {
-        let socket = Arc::clone(&socket);
-        thread::spawn(move || socket.set_deadline(1))
+/// A reader with nothing to read, whose deadline is set to a moment that is past.
+fn changed_deadline() {
+    let socket = Socket::drained();
+    let limit = Shared::new(TimeLimit::default());
+    let setter = thread::spawn(move || {
+        limit.set_deadline(Some(Instant::now()));
+        socket.gate.nudge();
+    });
+    let late = read(socket, Timeout::Set(limit.get())).unwrap_err();
+    assert_eq!(late.kind(), ErrorKind::TimedOut);
+    setter.join().ok();
+}
+
+/// A reader that has waited, or is about to, when its number is closed and reused.
+fn closed_under_a_reader(waits: bool) {
+    let socket = if waits {
+        Socket::drained()
+    } else {
+        Socket::new()
     };
-    let until = loop {
-        let deadline = socket.deadline.load(Ordering::Relaxed);
-        if socket.enter_until(deadline, planted) {
-            break deadline;
+    let owner = socket.ownership.generation();
+    let closer = thread::spawn(move || socket.close_and_reuse());
+    let mut reader = Reader { socket, owner };
+    let mut turn = Turn::new(Timeout::Endless);
+    let mut progress = Progress::new(Direction::Read, false);
+    let mut first = true;
+    let done = reader.run::<TOLD, _>(&mut turn, &mut progress, || {
+        if std::mem::take(&mut first) && !waits {
+            // A first try does not enter: here it was made before the number was closed.
+            return Err(Errno::AGAIN);
         }
-    };
-    setter.join().unwrap();
-    let woken = socket.list.lock().unwrap().1 > 0;
-    assert!(until == 1 || woken, "asleep until an old deadline");
-}
-
-/// A new deadline reaches all who wait, whenever it comes.
-#[test]
-fn a_deadline_is_not_missed() {
-    model::check(|| changed_deadline(Planted::Nothing));
-}
-
-/// Planted: waiting although the deadline has changed since it was looked at.
-#[test]
-fn planted_old_deadline_is_found() {
-    finds_bug(|| changed_deadline(Planted::KeepDeadline));
+        Ok((socket.take()?, Left::More))
+    });
+    assert_eq!(
+        done.unwrap_err().raw_os_error(),
+        Some(Errno::BADF.raw_os_error())
+    );
+    closer.join().ok();
 }
 
 /// An edge is never lost, whenever it comes.
 #[test]
 fn an_edge_is_not_lost() {
-    model::check(|| one_reader(Planted::Nothing));
+    check(|| one_reader(false));
+    check(|| one_reader(true));
 }
 
 /// Nor is one for a reader that finds the flag of the waiters set.
 #[test]
-fn an_edge_is_not_lost_on_those_who_are_back() {
-    model::check(|| late_reader(Planted::Nothing));
-}
-
-/// Planted: the flag is cleared when somebody waits again.
-#[test]
-fn planted_late_clearing_is_found() {
-    finds_bug(|| late_reader(Planted::ClearLate));
+fn an_edge_is_not_lost_on_readers_that_are_back() {
+    check(late_reader);
 }
 
 /// Two readers of one socket both get what came for them.
 #[test]
 fn two_readers_are_both_served() {
-    model::check(two_readers);
+    check(two_readers);
 }
 
-/// Planted: a late reader clears the flag of an edge that it has not seen.
+/// A new deadline reaches all waiters, whenever it comes.
+#[test]
+fn a_deadline_is_not_missed() {
+    check(changed_deadline);
+}
+
+/// A call ends with its descriptor, and takes nothing of the next one.
+#[test]
+fn a_call_touches_its_own_descriptor_only() {
+    check(|| closed_under_a_reader(true));
+    check(|| closed_under_a_reader(false));
+}
+
+/// Planted: a late try clears the readiness of an edge that it has not seen.
 #[test]
 fn planted_blind_clearing_is_found() {
-    finds_bug(|| one_reader(Planted::ClearBlindly));
+    finds_planted(
+        "gate: what a try found clears what has come meanwhile",
+        || one_reader(true),
+    );
 }
 
-/// Planted: waiting although the edge has come.
+/// Planted: a reader waits although the edge has come.
 #[test]
 fn planted_blind_waiting_is_found() {
-    finds_bug(|| one_reader(Planted::WaitBlindly));
+    finds_planted(
+        "gate: a waiter does not ask whether an event has come",
+        || one_reader(false),
+    );
+}
+
+/// Planted: the flag of the waiters is cleared when a reader waits again.
+#[test]
+fn planted_late_clearing_is_found() {
+    finds_planted(
+        "gate: the flag of the waiters is cleared after the list is let go",
+        late_reader,
+    );
+}
+
+/// Planted: a reader waits although its deadline has changed since it was looked at.
+#[test]
+fn planted_old_deadline_is_found() {
+    finds_planted(
+        "gate: a waiter keeps a time limit that has changed",
+        changed_deadline,
+    );
+}
+
+/// Planted: a reader that was woken reads from the number, whosever it is.
+#[test]
+fn planted_trust_in_numbers_is_found() {
+    finds_planted("funnel: a later try does not enter", || {
+        closed_under_a_reader(false);
+    });
 }

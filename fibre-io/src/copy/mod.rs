@@ -17,7 +17,8 @@ mod ends;
 
 pub use ends::{CopyFrom, CopyTo, Duplex, Origin};
 
-use crate::source::{Direction, Left, Source};
+use crate::funnel::{Direction, Left};
+use crate::source::Source;
 use crate::timeout::Timeout;
 use fibre_core::{blocking, in_fibre, scope};
 use rustix::fs::{SeekFrom, seek, tell};

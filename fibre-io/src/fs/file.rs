@@ -4,6 +4,7 @@ use super::in_place::{InPlace, checked};
 use super::patient::{self, Kind, PATIENT};
 use super::{FileTimes, Metadata, Permissions, TryLockError};
 use crate::copy::{CopyFrom, Origin};
+use crate::forward::{reads_as_reference, writes_as_reference};
 use fibre_core::{blocking, in_fibre};
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
@@ -258,41 +259,8 @@ impl FileExt for File {
     }
 }
 
-impl Read for File {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&*self).read(buffer)
-    }
-
-    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        (&*self).read_vectored(buffers)
-    }
-
-    fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        (&*self).read_to_end(buffer)
-    }
-
-    fn read_to_string(&mut self, buffer: &mut String) -> io::Result<usize> {
-        (&*self).read_to_string(buffer)
-    }
-}
-
-impl Write for File {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        (&*self).write(buffer)
-    }
-
-    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        (&*self).write_vectored(buffers)
-    }
-
-    fn write_all(&mut self, buffer: &[u8]) -> io::Result<()> {
-        (&*self).write_all(buffer)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        (&*self).flush()
-    }
-}
+reads_as_reference!(File);
+writes_as_reference!(File);
 
 impl Seek for File {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {

@@ -10,9 +10,9 @@
 use crate::gate::word::{Delivered, GateWord, News, Snapshot};
 use crate::timeout::{Clock, Timeout};
 use fibre_core::internal::{Limit, Outcome, Waiter, WakeHints};
+use fibre_core::sync::planted;
 use fibre_core::{Cancelled, WaitKind, WaitObject};
 use fibre_sync::{Locked, Node, Place, Spot, WaitList, wait_at};
-use std::io;
 use std::time::Instant;
 
 /// The wake value of one waiter: an event came.
@@ -64,18 +64,6 @@ impl<'a> Turn<'a> {
     pub fn end(&mut self) -> Option<Instant> {
         self.clock.term().end
     }
-
-    /// Reports a try that would have blocked.
-    ///
-    /// # Errors
-    ///
-    /// `TimedOut` if the call must not wait again.
-    pub fn in_vain(&self) -> io::Result<()> {
-        if self.over {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        Ok(())
-    }
 }
 
 impl Gate {
@@ -96,26 +84,16 @@ impl Gate {
         self.word.drained(seen, hangup_too)
     }
 
-    /// Waits until the direction may be ready or closed, or until the turn is over. Blocks the
-    /// fibre (or thread). A waiter that gives up has consumed no event: the waker goes on to the
-    /// next one. `number` is the descriptor that the fibre is shown to wait for.
+    /// Waits until the direction may be ready or closed, or until the turn is over; but only if
+    /// `still` returns `true`. It is called after the wait has been announced. So a caller that
+    /// changes its answer and then wakes all waiters wakes this one. Blocks the fibre (or thread).
+    /// A waiter that gives up has consumed no event: the waker goes on to the next one. `number` is
+    /// the descriptor that the fibre is shown to wait for.
     ///
     /// # Errors
     ///
     /// If the fibre has been cancelled.
-    #[inline]
-    pub fn wait(&self, number: u32, turn: &mut Turn<'_>) -> Result<(), Cancelled> {
-        self.wait_while(number, turn, || true)
-    }
-
-    /// [`wait`](Self::wait), but only if `still` returns `true`. It is called after the wait has
-    /// been announced. So a caller that changes its answer and then wakes all waiters wakes this
-    /// one.
-    ///
-    /// # Errors
-    ///
-    /// If the fibre has been cancelled.
-    pub fn wait_while(
+    pub fn wait(
         &self,
         number: u32,
         turn: &mut Turn<'_>,
@@ -123,14 +101,18 @@ impl Gate {
     ) -> Result<(), Cancelled> {
         let term = turn.clock.term();
         let enter = |list: &mut WaitList| {
-            let wait = self.word.begin_wait() && turn.clock.is_current(term) && still();
+            let old = planted("gate: a waiter keeps a time limit that has changed");
+            let wait = self.word.begin_wait() && (old || turn.clock.is_current(term)) && still();
             if !wait && list.is_empty() {
                 self.word.no_waiters();
             }
             wait
         };
         self.traces.leave(&term);
-        let limit = Limit::of(term.end);
+        let limit = match term.end {
+            None if planted("gate: nobody cancels those that wait without a limit") => Limit::None,
+            end => Limit::of(end),
+        };
         let spot = Spot::new(WaitObject::numbered(WaitKind::Io, number), turn.place);
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         match unsafe { wait_at(spot, &self.waiting, |list| list, limit, enter, || ()) } {
@@ -249,12 +231,15 @@ impl Gate {
     fn wake_one(&self) {
         let mut list = self.waiting.lock();
         let first = list.claim_first(EVENT);
-        if first.is_none() {
+        let late = planted("gate: the flag of the waiters is cleared after the list is let go");
+        if first.is_none() && !late {
             self.word.no_waiters();
         }
         drop(list);
-        if let Some(first) = first {
-            first.resume();
+        match first {
+            Some(first) => first.resume(),
+            None if late => self.word.no_waiters(),
+            None => {}
         }
     }
 
@@ -300,8 +285,7 @@ mod tests {
         let waits = fibre_core::spawn(move || {
             begins.store(true, Ordering::Relaxed);
             let mut turn = Turn::new(patience);
-            (0..times).for_each(|_| gate.wait(0, &mut turn).unwrap());
-            assert_eq!(turn.in_vain().is_err(), turn.is_over());
+            (0..times).for_each(|_| gate.wait(0, &mut turn, || true).unwrap());
             turn.is_over()
         });
         while !begun.load(Ordering::Relaxed) {
@@ -378,14 +362,14 @@ mod tests {
         alone(|| {
             let gate = Gate::default();
             let mut turn = Turn::new(Timeout::Endless);
-            gate.wait(0, &mut turn).unwrap();
+            gate.wait(0, &mut turn, || true).unwrap();
             assert!(!gate.snapshot().has_waiters() && !turn.is_over());
             gate.drained(gate.snapshot(), true);
-            gate.wait_while(0, &mut turn, || false).unwrap();
+            gate.wait(0, &mut turn, || false).unwrap();
             assert!(!gate.snapshot().has_waiters());
             let gate = drained();
             let crowd = crowd::<1>(&gate);
-            gate.wait_while(0, &mut turn, || false).unwrap();
+            gate.wait(0, &mut turn, || false).unwrap();
             assert!(gate.snapshot().has_waiters());
             gate.event(News::default());
             go_on(&crowd, [true]);
@@ -455,17 +439,16 @@ mod tests {
             let end = Instant::now() + Duration::from_millis(5);
             let mut turn = Turn::new(Timeout::Until(end));
             assert_eq!(turn.end(), Some(end));
-            assert!(!turn.is_over() && turn.in_vain().is_ok());
-            gate.wait(0, &mut turn).unwrap();
+            assert!(!turn.is_over());
+            gate.wait(0, &mut turn, || true).unwrap();
             assert!(turn.is_over() && Instant::now() >= end);
-            assert_eq!(turn.in_vain().unwrap_err().kind(), io::ErrorKind::TimedOut);
             assert_eq!(Turn::new(Timeout::Endless).end(), None);
             let limited = waiting(&gate, 1, Timeout::within(Duration::from_millis(5)));
             assert!(limited.join().unwrap(), "nobody has told it anything");
             let cancelled = Arc::clone(&gate);
             let cancelled = fibre_core::spawn(move || {
                 let mut turn = Turn::new(Timeout::Endless);
-                cancelled.wait(0, &mut turn).is_err()
+                cancelled.wait(0, &mut turn, || true).is_err()
             });
             while !gate.snapshot().has_waiters() {
                 yield_now();

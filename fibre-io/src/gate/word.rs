@@ -96,6 +96,12 @@ impl Snapshot {
         self.0 & (READY | HANGUP | CLOSED | MARKED) == READY
     }
 
+    /// Whether an event has come since `earlier` was taken.
+    #[must_use]
+    pub fn is_later_than(self, earlier: Self) -> bool {
+        self.0 / EPOCH != earlier.0 / EPOCH
+    }
+
     /// Whether a waiter may be in the list.
     #[must_use]
     pub fn has_waiters(self) -> bool {
@@ -141,6 +147,8 @@ impl GateWord {
         if !hangup_too && seen.0 & MARKED != 0 {
             return false;
         }
+        let blind = planted("gate: what a try found clears what has come meanwhile");
+        let seen = if blind { self.snapshot() } else { seen };
         let gone = if hangup_too { READY | HANGUP } else { READY };
         let mut word = seen.0;
         loop {
@@ -189,7 +197,9 @@ impl GateWord {
     /// Announces a wait, under the list's lock. Returns `false` if the caller must not wait.
     #[must_use]
     pub fn begin_wait(&self) -> bool {
-        self.announce() & (READY | HANGUP | CLOSED) == 0
+        let before = self.announce();
+        before & (READY | HANGUP | CLOSED) == 0
+            || planted("gate: a waiter does not ask whether an event has come")
     }
 
     /// Announces, under the list's lock, a wait for an event later than `seen`: earlier readiness
@@ -198,7 +208,7 @@ impl GateWord {
     pub fn begin_wait_since(&self, seen: Snapshot) -> bool {
         let before = self.announce();
         let blind = planted("gates: nobody asks what has come since the look");
-        before & CLOSED == 0 && (blind || before / EPOCH == seen.0 / EPOCH)
+        before & CLOSED == 0 && (blind || !Snapshot(before).is_later_than(seen))
     }
 
     /// Sets `WAITERS` unless it is set. Returns the word as it was.

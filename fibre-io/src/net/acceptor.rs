@@ -1,8 +1,9 @@
 //! A listening socket of any family, and the work of accepting besides the system call.
 
 use crate::backoff::Backoff;
+use crate::funnel::{Direction, Left};
 use crate::shut_down::is_shut_down;
-use crate::source::{Direction, Left, Source, closed, number_of};
+use crate::source::{Source, closed, number_of};
 use crate::timeout::Timeout;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketAddrAny, SocketFlags};

@@ -7,7 +7,8 @@
 //! socket was made blocking.
 
 use super::Shutdown;
-use crate::source::{Direction, Left, PassOn, Source};
+use crate::funnel::{Direction, Left};
+use crate::source::{PassOn, Source};
 use crate::timeout::{TimeLimit, Timeout};
 use crate::transfer::{left, total, useful};
 use rustix::io::Errno;

@@ -1,5 +1,5 @@
-//! The methods that every kind of socket has, as macros: closing, limits of time, conversions,
-//! reading and writing. The types have a field `end` that does the work.
+//! The methods that every kind of socket has, as macros: closing, limits of time, conversions. The
+//! types have a field `end` that does the work.
 
 /// Duplicating, and the way from and to std.
 macro_rules! handle {
@@ -206,9 +206,9 @@ macro_rules! limits {
     };
 }
 
-/// Reading, writing and ending streams.
+/// Ending, splitting and copying streams.
 macro_rules! stream {
-    ($stream:ident, $read:ident) => {
+    ($stream:ident) => {
         impl $stream {
             /// Ends one direction or both, and wakes the fibres that wait there: readers get the
             /// end, writers `BrokenPipe`. Blocks nothing.
@@ -249,7 +249,7 @@ macro_rules! stream {
             }
 
             fn read_some(&self, buffer: &mut [u8]) -> io::Result<usize> {
-                self.end.$read(buffer)
+                (&*self).read(buffer)
             }
         }
 
@@ -273,69 +273,6 @@ macro_rules! stream {
             fn end_writing(&self) {
                 // It fails if the connection is broken, and then the peer knows.
                 let _ = self.end.shutdown(Shutdown::Write);
-            }
-        }
-
-        impl Read for &$stream {
-            #[inline]
-            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-                self.end.$read(buffer)
-            }
-
-            fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-                self.end.read_vectored(buffers)
-            }
-        }
-
-        impl Write for &$stream {
-            #[inline]
-            fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-                self.end.write(buffer)
-            }
-
-            fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-                self.end.write_vectored(buffers)
-            }
-
-            #[inline]
-            fn write_all(&mut self, buffer: &[u8]) -> io::Result<()> {
-                self.end.write_all(buffer)
-            }
-
-            /// Does nothing: the stream has no buffer of its own.
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
-
-        impl Read for $stream {
-            #[inline]
-            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-                (&*self).read(buffer)
-            }
-
-            fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-                (&*self).read_vectored(buffers)
-            }
-        }
-
-        impl Write for $stream {
-            #[inline]
-            fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-                (&*self).write(buffer)
-            }
-
-            fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-                (&*self).write_vectored(buffers)
-            }
-
-            #[inline]
-            fn write_all(&mut self, buffer: &[u8]) -> io::Result<()> {
-                self.end.write_all(buffer)
-            }
-
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
             }
         }
     };

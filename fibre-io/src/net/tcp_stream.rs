@@ -6,8 +6,9 @@ use super::kinds::expect_tcp;
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::{Shutdown, SocketAddr, ToSocketAddrs, each_address, internet_socket, to_std};
 use crate::copy::{CopyFrom, CopyTo, Duplex, Origin};
-use crate::gate::word::Snapshot;
-use crate::source::{Direction, Source};
+use crate::forward::{reads_as_reference, writes_as_reference};
+use crate::funnel::{Direction, Left};
+use crate::source::Source;
 use crate::timeout::{Timeout, not_zero};
 use fibre_core::cancellation_point;
 use rustix::io::Errno;
@@ -63,7 +64,7 @@ pub struct TcpStream {
 handle!(TcpStream, std_net::TcpStream, Endpoint, expect_tcp);
 close!(TcpStream);
 limits!(TcpStream);
-stream!(TcpStream, read);
+stream!(TcpStream);
 
 impl TcpStream {
     /// A stream on a connected socket.
@@ -142,28 +143,20 @@ impl TcpStream {
         address: &SocketAddr,
         end: Option<Instant>,
     ) -> io::Result<Self> {
-        let seen = source.snapshot(Direction::Write);
-        match rustix::net::connect(&source, address) {
-            Ok(()) => {}
-            Err(Errno::INPROGRESS | Errno::INTR) => Self::finish_connect(&source, seen, end)?,
-            Err(errno) => return Err(errno.into()),
-        }
-        Ok(Self::from_source(source))
-    }
-
-    /// Waits for the handshake and asks how it went. An event is only a hint, so a socket without
-    /// error and without peer is still connecting. A caller whose wait timed out asks, too: the
-    /// event may not have been delivered yet.
-    fn finish_connect(source: &Source, mut seen: Snapshot, end: Option<Instant>) -> io::Result<()> {
-        loop {
-            let waited = source.wait_ready(Direction::Write, seen, end);
-            seen = source.snapshot(Direction::Write);
-            sockopt::socket_error(source)?.map_err(io::Error::from)?;
-            match rustix::net::getpeername(source) {
-                Err(Errno::NOTCONN) => waited?,
-                asked => return asked.map(drop).map_err(io::Error::from),
+        let patience = end.map_or(Timeout::Endless, Timeout::Until);
+        let mut begun = false;
+        let connect = |fd: BorrowedFd<'_>| {
+            if begun {
+                return Ok((connected(fd)?, Left::More));
             }
-        }
+            begun = true;
+            match rustix::net::connect(fd, address) {
+                Err(Errno::INPROGRESS | Errno::INTR) => Err(Errno::AGAIN),
+                done => Ok((done, Left::More)),
+            }
+        };
+        source.io(Direction::Write, patience, connect)??;
+        Ok(Self::from_source(source))
     }
 
     /// The address of the other end.
@@ -286,5 +279,50 @@ impl TcpStream {
     /// Those of `setsockopt`.
     pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
         Ok(sockopt::set_tcp_quickack(&self.end, quickack)?)
+    }
+}
+
+impl Read for &TcpStream {
+    #[inline]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.end.read(buffer)
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        self.end.read_vectored(buffers)
+    }
+}
+
+impl Write for &TcpStream {
+    #[inline]
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.end.write(buffer)
+    }
+
+    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.end.write_vectored(buffers)
+    }
+
+    #[inline]
+    fn write_all(&mut self, buffer: &[u8]) -> io::Result<()> {
+        self.end.write_all(buffer)
+    }
+
+    /// Does nothing: the stream has no buffer of its own.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+reads_as_reference!(TcpStream);
+writes_as_reference!(TcpStream);
+
+/// How a handshake went. An event is only a hint, so a socket without error and without peer is
+/// still connecting: `EAGAIN`.
+fn connected(socket: BorrowedFd<'_>) -> Result<Result<(), Errno>, Errno> {
+    sockopt::socket_error(socket)??;
+    match rustix::net::getpeername(socket) {
+        Err(Errno::NOTCONN) => Err(Errno::AGAIN),
+        asked => Ok(asked.map(drop)),
     }
 }

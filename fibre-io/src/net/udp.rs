@@ -6,7 +6,7 @@ use super::kinds::expect_any;
 use super::{
     Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, each_address, internet_socket, peer_of, to_std,
 };
-use crate::source::{Direction, Left};
+use crate::funnel::{Direction, Left};
 use rustix::net::{RecvFlags, SocketType, recvfrom, sendto, sockopt};
 use std::io;
 use std::net as std_net;

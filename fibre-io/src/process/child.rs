@@ -1,9 +1,10 @@
 //! A child process.
 
+use crate::funnel::{Direction, Left};
 use crate::pipe::{PipeReader, PipeWriter};
 use crate::poll::{PollFd, Readiness, poll};
 use crate::signal::{SIGKILL, Signal};
-use crate::source::{Direction, Left, Source};
+use crate::source::Source;
 use crate::timeout::{Timeout, none_if_late};
 use fibre_core::{Builder, sleep_cancellable};
 use rustix::io::Errno;

@@ -1,24 +1,25 @@
 //! The funnel for raw numbers: a call that does not wait, made to wait.
 //!
-//! It follows [`Source::io`](crate::Source::io) step by step, except for what only a number has:
+//! Its [`Policy`] is the one of objects, except for what only a number has:
 //!
 //! * The descriptor decides whether a call waits (`O_NONBLOCK`), and how long, if it has time-outs.
 //!   The kernel is asked for both when the call would have to wait, as other code may change them
 //!   at any time.
-//! * The descriptor may be closed while the call waits. Then the call must not try again.
+//! * A descriptor that was found may be closed unseen, so its registration is confirmed when a call
+//!   would block. Registering it once more brings an event for the present state, with which the
+//!   operation may still have to wait; so that is done once for each call.
+//! * The descriptor may be closed while the call waits. Then the call must not try again: it enters
+//!   the number for all tries but the first.
 
 use super::failure::Failure;
 use super::number::Number;
-use super::one;
 use crate::descriptor::flags::Known;
+use crate::descriptor::use_count::InUse;
 use crate::fs::PATIENT;
+use crate::funnel::{Direction, Left, Policy, Progress, TOLD, UNTOLD};
 use crate::gate::single::{Gate, Turn};
-use crate::readiness::Readiness;
-use crate::retry::Retry;
-use crate::source::{Direction, Left, make_way};
+use crate::source::number_of;
 use crate::timeout::Timeout;
-use fibre_core::Cancelled;
-use fibre_core::internal::{prefetch_next, yield_point_cancellable};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::sockopt::{Timeout as SocketTimeout, socket_timeout};
@@ -41,18 +42,21 @@ pub enum Wish {
 /// One call of the program, which may take several system calls, and waits between them.
 #[derive(Debug)]
 pub struct Call<'fd> {
-    /// The number that the call is made on.
-    number: Number<'fd>,
-    /// The direction that the call waits for.
-    direction: Direction,
-    /// Whether the call waits, if that is known already.
-    waits: Option<bool>,
+    /// What the call is made on, and whether it waits.
+    policy: OfNumber<'fd>,
     /// How long the call waits.
     turn: Turn<'static>,
-    /// Whether the call has let others run since it began.
-    rested: bool,
-    /// Whether the call has waited.
-    has_waited: bool,
+    /// How far the call has come.
+    progress: Progress,
+}
+
+/// See the module text.
+#[derive(Debug)]
+struct OfNumber<'fd> {
+    /// The number that the call is made on.
+    number: Number<'fd>,
+    /// Whether the call waits, if that is known already.
+    waits: Option<bool>,
     /// Whether the call has made sure that events come.
     confirmed: bool,
 }
@@ -65,21 +69,48 @@ impl<'fd> Call<'fd> {
     /// `EBADF` if there is no such descriptor.
     #[inline]
     pub fn new(fd: BorrowedFd<'fd>, direction: Direction, wish: Wish) -> Result<Self, Errno> {
-        Ok(Self {
-            number: Number::of(fd)?,
-            direction,
-            waits: (wish == Wish::Never).then_some(false),
-            turn: Turn::new(Timeout::Endless),
-            rested: false,
-            has_waited: false,
-            confirmed: false,
-        })
+        let waits = (wish == Wish::Never).then_some(false);
+        let (number, turn) = (Number::of(fd)?, Turn::new(Timeout::Endless));
+        Ok(Self::with(
+            number,
+            waits,
+            turn,
+            Progress::new(direction, false),
+        ))
+    }
+
+    /// A call that waits until `deadline` at most, whatever its descriptor says, and has let other
+    /// fibres run already.
+    pub(super) fn waiting(number: Number<'fd>, at: Direction, deadline: Option<Instant>) -> Self {
+        let turn = Turn::new(deadline.map_or(Timeout::Endless, Timeout::Until));
+        Self::with(number, Some(true), turn, Progress::new(at, true))
+    }
+
+    /// A call of these parts.
+    #[inline]
+    fn with(
+        number: Number<'fd>,
+        waits: Option<bool>,
+        turn: Turn<'static>,
+        progress: Progress,
+    ) -> Self {
+        let confirmed = false;
+        let policy = OfNumber {
+            number,
+            waits,
+            confirmed,
+        };
+        Self {
+            policy,
+            turn,
+            progress,
+        }
     }
 
     /// The call with a limit: it waits until `deadline` at most, whatever its descriptor says.
     #[must_use]
     pub fn until(mut self, deadline: Instant) -> Self {
-        self.waits = Some(true);
+        self.policy.waits = Some(true);
         self.turn = Turn::new(Timeout::Until(deadline));
         self
     }
@@ -88,7 +119,22 @@ impl<'fd> Call<'fd> {
     #[inline]
     #[must_use]
     pub fn known(&self) -> Known {
-        self.number.known()
+        self.policy.number.known()
+    }
+
+    /// The number that the call is made on.
+    pub(super) fn number(&self) -> Number<'fd> {
+        self.policy.number
+    }
+
+    /// Until when the call waits; `None` for ever.
+    pub(super) fn end(&mut self) -> Option<Instant> {
+        self.turn.end()
+    }
+
+    /// Whether the call has waited as long as it may.
+    pub(super) fn is_over(&self) -> bool {
+        self.turn.is_over()
     }
 
     /// Whether the call waits where it would block. If not, it fails with `EAGAIN` there.
@@ -97,25 +143,8 @@ impl<'fd> Call<'fd> {
     ///
     /// Those of `fcntl` and `getsockopt`.
     pub fn waits(&mut self) -> Result<bool, Errno> {
-        if let Some(waits) = self.waits {
-            return Ok(waits);
-        }
-        let known = self.number.known();
-        let waits =
-            known.has(Known::HIDDEN) || !fcntl_getfl(self.number)?.contains(OFlags::NONBLOCK);
-        self.waits = Some(waits);
-        // Time-outs belong to the socket: another of its numbers may have set them.
-        let may_be_timed = known.and(Known::TIMED | Known::SHARED) != Known::NOTHING;
-        if waits && may_be_timed && known.has(Known::SOCKET) {
-            let which = match self.direction {
-                Direction::Read => SocketTimeout::Recv,
-                Direction::Write => SocketTimeout::Send,
-            };
-            if let Some(timeout) = socket_timeout(self.number, which)? {
-                self.turn = Turn::new(Timeout::within(timeout));
-            }
-        }
-        Ok(waits)
+        let direction = self.progress.direction();
+        self.policy.find_out(direction, &mut self.turn)
     }
 
     /// Calls the non-blocking `operation` until it neither would block nor was interrupted. Between
@@ -148,82 +177,10 @@ impl<'fd> Call<'fd> {
     /// descriptor that cannot be waited for; `Cancelled` if the fibre has been cancelled.
     pub fn run<T>(
         &mut self,
-        mut operation: impl FnMut() -> Result<(T, Left), Errno>,
+        operation: impl FnMut() -> Result<(T, Left), Errno>,
     ) -> Result<T, Failure> {
-        let gate = self.number.gate(self.direction);
-        if self.direction == Direction::Write && !self.rested {
-            self.rest(yield_point_cancellable)?;
-        }
-        loop {
-            let seen = gate.snapshot();
-            if seen.is_closed() {
-                return Err(Errno::BADF.into());
-            }
-            let is_drained = self.number.is_registered() && !seen.is_ready();
-            if is_drained && !self.turn.is_over() && self.waits()? {
-                self.wait(gate)?;
-                continue;
-            }
-            if !self.rested {
-                self.rest(make_way)?;
-                continue;
-            }
-            let inside = self.has_waited.then(|| self.number.enter()).transpose()?;
-            if self.direction == Direction::Read {
-                // Not before a write: a fibre that writes has prefetched when it read.
-                prefetch_next();
-            }
-            let done = operation();
-            drop(inside);
-            match done {
-                Ok((value, Left::More)) => {
-                    gate.took_all(&self.turn);
-                    return Ok(value);
-                }
-                Ok((value, Left::Nothing)) => {
-                    gate.took_rest(seen);
-                    return Ok(value);
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    gate.drained(seen, true);
-                    if self.turn.is_over() || !self.waits()? {
-                        return Err(Errno::AGAIN.into());
-                    }
-                    self.confirm()?;
-                    if !self.number.is_registered() {
-                        // The descriptor was found, and its registration has just been confirmed.
-                        self.wait(gate)?;
-                    }
-                }
-                Err(errno) => {
-                    gate.pass_on();
-                    return Err(errno.into());
-                }
-            }
-        }
-    }
-
-    /// Lets others run, and goes on only with the descriptor that the call was made on.
-    #[inline]
-    fn rest(&mut self, way: impl FnOnce() -> Result<(), Cancelled>) -> Result<(), Failure> {
-        self.rested = true;
-        way()?;
-        if self.number.is_current() {
-            Ok(())
-        } else {
-            Err(Errno::BADF.into())
-        }
-    }
-
-    /// Makes sure that events come. Registering a found descriptor once more brings an event for
-    /// the present state, with which the operation may still have to wait; so that is done once.
-    fn confirm(&mut self) -> Result<(), Failure> {
-        if !self.confirmed || !self.number.has_instance() {
-            self.number.register()?;
-            self.confirmed = true;
-        }
-        Ok(())
+        let (turn, progress) = (&mut self.turn, &mut self.progress);
+        self.policy.run::<TOLD, _>(turn, progress, operation)
     }
 
     /// [`run`](Self::run) for operations that no event may report. It tries again after pauses of
@@ -237,37 +194,9 @@ impl<'fd> Call<'fd> {
         &mut self,
         mut operation: impl FnMut() -> Result<T, Errno>,
     ) -> Result<T, Failure> {
-        yield_point_cancellable()?;
-        let mut retry = None;
-        loop {
-            let inside = self.number.enter()?;
-            let done = operation();
-            drop(inside);
-            match done {
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if self.waits()? => {
-                    let end = self.turn.end().map_or(Timeout::Endless, Timeout::Until);
-                    if !retry.get_or_insert_with(|| Retry::new(end)).wait_once()? {
-                        return Err(Errno::AGAIN.into());
-                    }
-                }
-                done => return Ok(done?),
-            }
-        }
-    }
-
-    /// Waits until a condition of `interest` holds for the descriptor, for a call that is then made
-    /// [elsewhere](Self::elsewhere). Blocks the fibre, or the thread if the caller is no fibre.
-    ///
-    /// # Errors
-    ///
-    /// As `run`'s.
-    pub fn until_ready(&mut self, interest: Readiness) -> Result<(), Failure> {
-        let found = one::wait(self.number.as_fd(), interest, self.turn.end())?;
-        if found.is_empty() {
-            return Err(Errno::AGAIN.into());
-        }
-        Ok(())
+        let (turn, progress) = (&mut self.turn, &mut self.progress);
+        let operation = || Ok((operation()?, Left::More));
+        self.policy.run::<UNTOLD, _>(turn, progress, operation)
     }
 
     /// Makes a system call that may block its thread without limit, on a thread of its own. The
@@ -283,32 +212,84 @@ impl<'fd> Call<'fd> {
         &self,
         call: impl FnOnce(BorrowedFd<'_>) -> Result<T, Errno> + Send,
     ) -> Result<T, Errno> {
-        let inside = self.number.enter()?;
-        let own = fcntl_dupfd_cloexec(self.number, FIRST_OF_OURS);
+        let number = self.number();
+        let inside = number.enter()?;
+        let own = fcntl_dupfd_cloexec(number, FIRST_OF_OURS);
         drop(inside);
-        let number = self.number;
         PATIENT.run(move || match &own {
             Ok(own) => call(own.as_fd()),
             Err(_) if number.is_current() => call(number.as_fd()),
             Err(_) => Err(Errno::BADF),
         })
     }
+}
 
-    /// Waits until the direction may be ready, or the time is over.
-    fn wait(&mut self, gate: &Gate) -> Result<(), Failure> {
-        let number = self.number;
-        self.rested = true;
-        self.has_waited = true;
-        gate.wait_while(
-            crate::source::number_of(number.as_fd()),
-            &mut self.turn,
-            || number.is_current(),
-        )?;
-        if !number.is_current() {
-            // The event belonged to the new owner.
-            gate.pass_on();
-            return Err(Errno::BADF.into());
+impl OfNumber<'_> {
+    /// See [`Call::waits`].
+    fn find_out(&mut self, direction: Direction, turn: &mut Turn<'_>) -> Result<bool, Errno> {
+        if let Some(waits) = self.waits {
+            return Ok(waits);
         }
-        Ok(())
+        let known = self.number.known();
+        let waits =
+            known.has(Known::HIDDEN) || !fcntl_getfl(self.number)?.contains(OFlags::NONBLOCK);
+        self.waits = Some(waits);
+        // Time-outs belong to the socket: another of its numbers may have set them.
+        let may_be_timed = known.and(Known::TIMED | Known::SHARED) != Known::NOTHING;
+        if waits && may_be_timed && known.has(Known::SOCKET) {
+            let which = match direction {
+                Direction::Read => SocketTimeout::Recv,
+                Direction::Write => SocketTimeout::Send,
+            };
+            if let Some(timeout) = socket_timeout(self.number, which)? {
+                *turn = Turn::new(Timeout::within(timeout));
+            }
+        }
+        Ok(waits)
+    }
+}
+
+impl Policy for OfNumber<'_> {
+    type Error = Failure;
+
+    #[inline]
+    fn gate(&self, direction: Direction) -> &'static Gate {
+        self.number.gate(direction)
+    }
+
+    fn number(&self) -> u32 {
+        number_of(self.number)
+    }
+
+    #[inline]
+    fn is_told(&mut self) -> Result<bool, Failure> {
+        Ok(self.number.is_registered() || self.confirmed && self.number.has_instance())
+    }
+
+    fn register(&mut self) -> Result<(), Failure> {
+        self.confirmed = true;
+        self.number.register()
+    }
+
+    #[inline]
+    fn waits(&mut self, direction: Direction, turn: &mut Turn<'_>) -> Result<bool, Failure> {
+        Ok(self.find_out(direction, turn)?)
+    }
+
+    #[inline]
+    fn is_current(&self) -> bool {
+        self.number.is_current()
+    }
+
+    fn enter(&self) -> Result<Option<InUse<'static>>, Failure> {
+        Ok(Some(self.number.enter()?))
+    }
+
+    fn closed(&self) -> Failure {
+        Errno::BADF.into()
+    }
+
+    fn late(&self) -> Failure {
+        Errno::AGAIN.into()
     }
 }

@@ -41,8 +41,8 @@ mod one;
 mod several;
 
 pub use crate::descriptor::flags::Known;
+pub use crate::funnel::{Direction, Left};
 pub use crate::shut_down::is_shut_down;
-pub use crate::source::{Direction, Left};
 pub use call::{Call, Wish};
 pub use failure::Failure;
 pub use number::{

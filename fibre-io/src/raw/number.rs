@@ -5,8 +5,9 @@ use crate::backoff::descriptor_freed;
 use crate::descriptor::flags::Known;
 use crate::descriptor::table::Slot;
 use crate::descriptor::use_count::InUse;
+use crate::funnel::Direction;
 use crate::gate::single::Gate;
-use crate::source::{Direction, register};
+use crate::source::{gate_of, register};
 use fibre_core::is_forked_child;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -46,10 +47,7 @@ impl<'fd> Number<'fd> {
 
     /// The gate of a direction.
     pub fn gate(&self, direction: Direction) -> &'static Gate {
-        match direction {
-            Direction::Read => &self.slot.read,
-            Direction::Write => &self.slot.write,
-        }
+        gate_of(self.slot, direction)
     }
 
     /// What is known of the descriptor.
@@ -265,10 +263,7 @@ pub unsafe fn close<T>(fd: RawFd, call: impl FnOnce() -> Result<T, Errno>) -> Re
 /// the kernel does not report.
 pub fn try_again(fd: BorrowedFd<'_>, direction: Direction) {
     if let Some(slot) = Slot::existing(fd.as_raw_fd()) {
-        match direction {
-            Direction::Read => slot.read.wake_all(),
-            Direction::Write => slot.write.wake_all(),
-        }
+        gate_of(slot, direction).wake_all();
     }
 }
 

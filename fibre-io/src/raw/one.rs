@@ -14,14 +14,14 @@
 //! makes no system call for its waits. A program that reads by calls of its own makes one for each
 //! wait.
 
+use super::call::Call;
 use super::failure::Failure;
 use super::number::Number;
 use super::several::poll;
-use crate::gate::single::{Gate, Turn};
+use crate::funnel::{Direction, Left};
+use crate::gate::word::Snapshot;
 use crate::poll::PollFd;
 use crate::readiness::Readiness;
-use crate::source::{Direction, number_of};
-use crate::timeout::Timeout;
 use fibre_core::internal::yield_point_cancellable;
 use rustix::event::PollFlags;
 use rustix::io::{Errno, retry_on_intr};
@@ -60,51 +60,53 @@ pub fn wait(
         return wait_for_both(fd, interest, deadline);
     };
     let number = Number::of(fd)?;
-    let gate = number.gate(direction);
-    let mut turn = Turn::new(deadline.map_or(Timeout::Endless, Timeout::Until));
-    let mut confirmed = false;
-    loop {
-        let seen = gate.snapshot();
-        if seen.is_closed() || !number.is_current() {
-            return Err(Errno::BADF.into());
-        }
-        let is_sure = number.is_registered() || confirmed && number.has_instance();
-        if seen.is_ready() || turn.is_over() || !is_sure {
-            let found = look(fd, interest)?;
-            if !found.is_empty() {
-                gate.pass_on();
-                return Ok(found);
-            }
-            if turn.is_over() {
-                return Ok(Readiness::NONE);
-            }
-            gate.drained(seen, true);
-            if !is_sure {
-                // Registering once more brings an event for the present state, so this is done
-                // once.
-                confirmed = true;
-                match number.register() {
-                    // The descriptor cannot be waited for: its state will never change.
-                    Err(Failure::Errno(Errno::PERM)) => {}
-                    done => done?,
-                }
-            }
-        }
-        gate.wait_while(number_of(fd), &mut turn, || number.is_current())?;
-        if !turn.is_over() && has_come(&number, gate) {
-            gate.pass_on();
-            return Ok(match direction {
-                Direction::Read => Readiness::READ,
-                Direction::Write => Readiness::WRITE,
-            });
-        }
+    let before = number.gate(direction).snapshot();
+    let mut call = Call::waiting(number, direction, deadline);
+    let found = call.run(
+        || match look_unless_told(number, direction, interest, before)? {
+            Readiness::NONE => Err(Errno::AGAIN),
+            found => Ok((found, Left::More)),
+        },
+    );
+    match found {
+        Err(Failure::Errno(Errno::AGAIN)) if call.is_over() => Ok(Readiness::NONE),
+        found => found,
     }
 }
 
-/// Whether an event has come that makes asking unnecessary. The event of a number that was found
-/// may be of an earlier descriptor.
-fn has_come(number: &Number<'_>, gate: &Gate) -> bool {
-    number.is_registered() && gate.snapshot().is_plainly_ready() && number.is_current()
+/// The conditions that hold. The kernel is not asked if an event has come since `before` that says
+/// enough. (The event of a number that was found may be of an earlier descriptor.)
+fn look_unless_told(
+    number: Number<'_>,
+    direction: Direction,
+    interest: Readiness,
+    before: Snapshot,
+) -> Result<Readiness, Errno> {
+    let now = number.gate(direction).snapshot();
+    let is_told = now.is_plainly_ready() && now.is_later_than(before);
+    if is_told && number.is_registered() && number.is_current() {
+        return Ok(match direction {
+            Direction::Read => Readiness::READ,
+            Direction::Write => Readiness::WRITE,
+        });
+    }
+    look(number.as_fd(), interest)
+}
+
+impl Call<'_> {
+    /// Waits until a condition of `interest` holds for the descriptor, for a call that is then made
+    /// [elsewhere](Self::elsewhere). Blocks the fibre, or the thread if the caller is no fibre.
+    ///
+    /// # Errors
+    ///
+    /// As for [`run`](Self::run).
+    pub fn until_ready(&mut self, interest: Readiness) -> Result<(), Failure> {
+        let end = self.end();
+        if wait(self.number().as_fd(), interest, end)?.is_empty() {
+            return Err(Errno::AGAIN.into());
+        }
+        Ok(())
+    }
 }
 
 /// The direction that all conditions of `interest` are about, if it is one.

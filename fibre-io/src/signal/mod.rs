@@ -10,7 +10,8 @@ mod number;
 
 pub use number::*;
 
-use crate::source::{Direction, Left, Source};
+use crate::funnel::{Direction, Left};
+use crate::source::Source;
 use crate::timeout::{Timeout, none_if_late};
 use handler::{Watched, news};
 use rustix::io::Errno;

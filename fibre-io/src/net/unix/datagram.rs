@@ -4,11 +4,11 @@ use super::SocketAddr;
 use super::address::{
     of_other_end, of_path, of_this_end, to_kernel, to_std, unix_pair, unix_socket,
 };
+use crate::funnel::{Direction, Left};
 use crate::net::Shutdown;
 use crate::net::endpoint::{Endpoint, RECEIVE, SEND};
 use crate::net::handles::{close, handle, limits};
 use crate::net::kinds::expect_any;
-use crate::source::{Direction, Left};
 use crate::timeout::Timeout;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;

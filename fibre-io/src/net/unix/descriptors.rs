@@ -1,7 +1,7 @@
 //! Descriptors that are sent along with bytes (`SCM_RIGHTS`).
 
+use crate::funnel::Left;
 use crate::net::endpoint::{Endpoint, RECEIVE, SEND};
-use crate::source::Left;
 use crate::transfer::left;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,

@@ -5,16 +5,16 @@ use super::credentials::peer_credentials;
 use super::descriptors::{self, Received};
 use super::{SocketAddr, UCred};
 use crate::copy::{CopyFrom, CopyTo, Duplex, Origin};
+use crate::forward::{reads_as_reference, writes_as_reference};
+use crate::funnel::Direction;
 use crate::net::Shutdown;
 use crate::net::endpoint::Endpoint;
 use crate::net::handles::{close, handle, limits, stream};
 use crate::net::kinds::expect_unix_stream;
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
-use crate::retry::Retry;
-use crate::source::{Direction, Source};
+use crate::source::Source;
 use crate::timeout::Timeout;
 use fibre_core::cancellation_point;
-use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketAddrUnix, SocketType};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
@@ -57,7 +57,7 @@ handle!(
 );
 close!(UnixStream);
 limits!(UnixStream);
-stream!(UnixStream, read_with_descriptors);
+stream!(UnixStream);
 
 impl UnixStream {
     /// A stream on a connected socket.
@@ -115,15 +115,10 @@ impl UnixStream {
     fn connect_kernel(address: &SocketAddrUnix, patience: Timeout<'_>) -> io::Result<Self> {
         cancellation_point()?;
         let socket = unix_socket(SocketType::STREAM)?;
-        let mut retry = Retry::new(patience);
-        loop {
-            match rustix::net::connect(&socket, address) {
-                Ok(()) => return Ok(Self::from_source(Source::from_nonblocking(socket)?)),
-                Err(Errno::AGAIN) => retry.wait()?,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        }
+        let source = Source::from_nonblocking(socket)?;
+        let connect = |fd: BorrowedFd<'_>| rustix::net::connect(fd, address);
+        source.io_untold(Direction::Write, patience, connect)?;
+        Ok(Self::from_source(source))
     }
 
     /// Two streams that are connected to each other. Blocks nothing.
@@ -210,3 +205,38 @@ impl UnixStream {
         peer_credentials(&self.end)
     }
 }
+
+impl Read for &UnixStream {
+    #[inline]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.end.read_with_descriptors(buffer)
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        self.end.read_vectored(buffers)
+    }
+}
+
+impl Write for &UnixStream {
+    #[inline]
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.end.write(buffer)
+    }
+
+    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.end.write_vectored(buffers)
+    }
+
+    #[inline]
+    fn write_all(&mut self, buffer: &[u8]) -> io::Result<()> {
+        self.end.write_all(buffer)
+    }
+
+    /// Does nothing: the stream has no buffer of its own.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+reads_as_reference!(UnixStream);
+writes_as_reference!(UnixStream);

@@ -1,0 +1,290 @@
+//! The funnel: how a call that would block its thread is made to wait. All I/O goes through it.
+//!
+//! ```text
+//!   look at the gate ──► drained, and events are sure to come ──► wait at the gate ──┐
+//!     ▲        │                                                                     │
+//!     │        └──► else: try ──► done: say what is left, and return                 │
+//!     │                │                                                             │
+//!     │                └──► would block: record that, make sure that events come     │
+//!     └─────────────────────────────────────┴──────────────── the gate wakes the call┘
+//! ```
+//!
+//! The order of steps keeps every event:
+//!
+//! 1. The call takes a snapshot of the gate before each try. What the try finds is recorded against
+//!    that snapshot, so an event that came meanwhile is not cleared (`gate::word`).
+//! 2. A call that would block makes sure that events come *before* it waits. Registering reports
+//!    the present state, so what came before the registration is an event, too.
+//! 3. A call that was woken and does not use the event up wakes the next waiter.
+//! 4. A call whose time is over tries once more before it fails. It so finds what came while its
+//!    processor did not poll for events.
+//!
+//! Callers differ in what has the descriptor, which is their [`Policy`]: an object of this runtime
+//! ([`Source`](crate::Source)), or a number that any code may close (`raw::Call`). *Untold*
+//! operations are those that no event reports: they pause between tries instead of waiting at the
+//! gate, and leave what is known of the direction to other calls.
+
+use crate::descriptor::use_count::InUse;
+use crate::gate::single::{Gate, Turn};
+use fibre_core::Cancelled;
+use fibre_core::internal::yield_point_cancellable;
+use fibre_core::sync::planted;
+use rustix::io::Errno;
+
+#[cfg(loom)]
+use self::model::{make_way, pause, prefetch_next};
+#[cfg(not(loom))]
+use crate::retry::{make_way, pause};
+#[cfg(not(loom))]
+use fibre_core::internal::prefetch_next;
+
+/// What a call waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Data, end of file, or a connection to accept.
+    Read,
+    /// Room in the send buffer, or being connected.
+    Write,
+}
+
+/// What a successful call says about the direction it used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// The call took less than it could have: nothing is left until the next event.
+    Nothing,
+    /// There may be more.
+    More,
+}
+
+/// For [`Policy::run`]: events report when the operation may succeed.
+pub const TOLD: bool = true;
+
+/// For [`Policy::run`]: no event reports when the operation may succeed.
+pub const UNTOLD: bool = false;
+
+/// What the funnel asks of whatever has the descriptor.
+pub trait Policy {
+    /// How calls fail.
+    type Error: From<Errno> + From<Cancelled>;
+
+    /// The gate of a direction.
+    fn gate(&self, direction: Direction) -> &'static Gate;
+
+    /// The descriptor that a waiting fibre is shown to wait for.
+    fn number(&self) -> u32;
+
+    /// Whether events are sure to come, as far as is known without asking the kernel.
+    ///
+    /// # Errors
+    ///
+    /// If the descriptor is to be registered before any call has to wait, and cannot be.
+    fn is_told(&mut self) -> Result<bool, Self::Error>;
+
+    /// Makes sure that events come, the present state among them.
+    ///
+    /// # Errors
+    ///
+    /// If the descriptor cannot be registered.
+    fn register(&mut self) -> Result<(), Self::Error>;
+
+    /// Whether the call waits where it would block. If it does, its turn says for how long.
+    ///
+    /// # Errors
+    ///
+    /// If the descriptor decides about that, and cannot be asked.
+    fn waits(&mut self, _: Direction, _: &mut Turn<'_>) -> Result<bool, Self::Error> {
+        Ok(true)
+    }
+
+    /// Whether the descriptor is still the one that the call was made on.
+    fn is_current(&self) -> bool {
+        true
+    }
+
+    /// Keeps the descriptor's number in place for a try, some time after the call began.
+    ///
+    /// # Errors
+    ///
+    /// If the number is another descriptor's by now.
+    fn enter(&self) -> Result<Option<InUse<'static>>, Self::Error> {
+        Ok(None)
+    }
+
+    /// The error of a call whose descriptor has been closed.
+    fn closed(&self) -> Self::Error;
+
+    /// The error of a call that would block and does not wait, or not any longer.
+    fn late(&self) -> Self::Error;
+
+    /// Calls the non-blocking `operation` until it neither would block nor was interrupted, and
+    /// waits between two tries. Blocks the fibre, or the thread if the caller is no fibre.
+    ///
+    /// # Errors
+    ///
+    /// Those of `operation` and of the policy; that the fibre has been cancelled.
+    #[inline]
+    fn run<const IS_TOLD: bool, T>(
+        &mut self,
+        turn: &mut Turn<'_>,
+        progress: &mut Progress,
+        mut operation: impl FnMut() -> Result<(T, Left), Errno>,
+    ) -> Result<T, Self::Error> {
+        let direction = progress.direction;
+        let gate = self.gate(direction);
+        let mut pauses = 0;
+        if !IS_TOLD || direction == Direction::Write && !progress.rested {
+            self.rest(progress, yield_point_cancellable)?;
+        }
+        loop {
+            let seen = gate.snapshot();
+            if seen.is_closed() {
+                return Err(self.closed());
+            }
+            let is_drained = IS_TOLD && self.is_told()? && !seen.is_ready();
+            if is_drained && !turn.is_over() && self.waits(direction, turn)? {
+                self.wait(gate, turn)?;
+                (progress.rested, progress.begun) = (true, true);
+                continue;
+            }
+            if !progress.rested {
+                self.rest(progress, make_way)?;
+                continue;
+            }
+            match self.attempt(progress, &mut operation)? {
+                Ok((value, left)) => {
+                    match left {
+                        _ if !IS_TOLD => {}
+                        Left::More => gate.took_all(turn),
+                        Left::Nothing => gate.took_rest(seen),
+                    }
+                    return Ok(value);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    if IS_TOLD {
+                        gate.drained(seen, true);
+                    }
+                    if turn.is_over() || !self.waits(direction, turn)? {
+                        return Err(self.late());
+                    }
+                    progress.begun = true;
+                    if IS_TOLD {
+                        self.register()?;
+                    } else if !pause(turn, &mut pauses)? {
+                        return Err(self.late());
+                    }
+                }
+                Err(errno) => {
+                    if IS_TOLD {
+                        gate.pass_on();
+                    }
+                    return Err(errno.into());
+                }
+            }
+        }
+    }
+
+    /// Lets other fibres run, and goes on only with the descriptor that the call was made on.
+    ///
+    /// # Errors
+    ///
+    /// If the descriptor has been closed, or the fibre cancelled.
+    #[inline]
+    fn rest(
+        &self,
+        progress: &mut Progress,
+        way: impl FnOnce() -> Result<(), Cancelled>,
+    ) -> Result<(), Self::Error> {
+        progress.rested = true;
+        way()?;
+        self.is_current().then_some(()).ok_or_else(|| self.closed())
+    }
+
+    /// Waits until the direction may be ready, or the call's time is over.
+    ///
+    /// # Errors
+    ///
+    /// As [`rest`](Self::rest)'s.
+    #[inline]
+    fn wait(&self, gate: &Gate, turn: &mut Turn<'_>) -> Result<(), Self::Error> {
+        gate.wait(self.number(), turn, || self.is_current())?;
+        if !self.is_current() {
+            // The event belonged to the new owner.
+            gate.pass_on();
+            return Err(self.closed());
+        }
+        Ok(())
+    }
+
+    /// Makes one try.
+    ///
+    /// # Errors
+    ///
+    /// As [`enter`](Self::enter)'s.
+    #[inline]
+    fn attempt<D>(
+        &self,
+        progress: &Progress,
+        operation: &mut impl FnMut() -> Result<D, Errno>,
+    ) -> Result<Result<D, Errno>, Self::Error> {
+        let enters = progress.begun && !planted("funnel: a later try does not enter");
+        let inside = if enters { self.enter()? } else { None };
+        if progress.direction == Direction::Read {
+            // Not before a write: a fibre that writes has prefetched when it read.
+            prefetch_next();
+        }
+        let done = operation();
+        drop(inside);
+        Ok(done)
+    }
+}
+
+/// How far a call has come.
+#[derive(Debug)]
+pub struct Progress {
+    /// What the call waits for.
+    direction: Direction,
+    /// Whether the call has let other fibres run since it began.
+    rested: bool,
+    /// Whether the call has been tried or has waited: later tries have to enter.
+    begun: bool,
+}
+
+impl Progress {
+    /// A call that has done nothing yet, except perhaps that it has let other fibres run.
+    #[inline]
+    #[must_use]
+    pub fn new(direction: Direction, rested: bool) -> Self {
+        Self {
+            direction,
+            rested,
+            begun: false,
+        }
+    }
+
+    /// What the call waits for.
+    #[inline]
+    #[must_use]
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+}
+
+/// What models have in the place of yields, pauses and prefetches: nothing.
+#[cfg(loom)]
+mod model {
+    use super::{Cancelled, Turn};
+
+    /// Does nothing: loom switches threads by itself.
+    pub fn make_way() -> Result<(), Cancelled> {
+        Ok(())
+    }
+
+    /// Says that time is over.
+    pub fn pause(_: &mut Turn<'_>, _: &mut u32) -> Result<bool, Cancelled> {
+        Ok(false)
+    }
+
+    /// Does nothing.
+    pub fn prefetch_next() {}
+}
