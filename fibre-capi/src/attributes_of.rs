@@ -155,30 +155,31 @@ pub unsafe extern "C" fn fibre_setschedparam(
 ) -> c_int {
     // SAFETY: the caller's parameter.
     let priority = unsafe { (*param).sched_priority };
-    with(thread, |record| match policy {
+    match policy {
         libc::SCHED_OTHER | libc::SCHED_FIFO | libc::SCHED_RR => {
-            let (own, has) = record.about(|about| about.scheduling);
-            match is_priority_of(policy, priority) {
-                false => libc::EINVAL,
-                true if (policy, priority) == (own.into(), has.into()) => 0,
-                true => libc::ENOTSUP,
-            }
+            keep_scheduling(thread, Some(policy), priority)
         }
-        _ => libc::EINVAL,
+        _ => with(thread, |_| libc::EINVAL),
+    }
+}
+
+/// Refuses a scheduling, unless it is what the fibre has; `None` for the policy that it has.
+fn keep_scheduling(thread: fibre_t, policy: Option<c_int>, priority: c_int) -> c_int {
+    with(thread, |record| {
+        let (own, has) = record.about(|about| about.scheduling);
+        let policy = policy.unwrap_or(own.into());
+        match is_priority_of(policy, priority) {
+            false => libc::EINVAL,
+            true if (policy, priority) == (own.into(), has.into()) => 0,
+            true => libc::ENOTSUP,
+        }
     })
 }
 
 /// `pthread_setschedprio`: as `fibre_setschedparam`, with the policy that the fibre has.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_setschedprio(thread: fibre_t, priority: c_int) -> c_int {
-    with(thread, |record| {
-        let (policy, has) = record.about(|about| about.scheduling);
-        match is_priority_of(policy.into(), priority) {
-            false => libc::EINVAL,
-            true if priority == has.into() => 0,
-            true => libc::ENOTSUP,
-        }
-    })
+    keep_scheduling(thread, None, priority)
 }
 
 /// `pthread_getaffinity_np`: the processors that the caller's cluster has, or else the default one,

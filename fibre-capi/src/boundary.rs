@@ -5,8 +5,8 @@
 //! * A call that may leave the stack keeps the error number: the fibre may be on another thread
 //!   afterwards, and others have run on this one.
 //! * The error of a call becomes a return value as POSIX has it. [`call`] is for the functions
-//!   of threads, which return error numbers and leave `errno` alone; [`posix_raw`] for those that
-//!   return -1 and set it.
+//!   of threads, which return error numbers and leave `errno` alone; [`posix_raw_or_leave`] for
+//!   those that return -1 and set it.
 //! * A call that its fibre's cancellation has ended does not return: [`call_or_leave`] and
 //!   [`posix_raw_or_leave`] are cancellation points. Nothing that has to be dropped may live in the
 //!   frames of their callers.
@@ -120,13 +120,7 @@ pub fn call_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
     }
 }
 
-/// A call that may leave the stack, and returns -1 and sets the error number if it fails.
-#[inline(always)]
-pub fn posix_raw(f: impl FnOnce() -> raw::Result) -> c_int {
-    minus_one(keep_errno(f))
-}
-
-/// The same; a cancelled fibre ends in it.
+/// [`call_or_leave`] that returns -1 and sets the error number if it fails.
 #[inline(always)]
 pub fn posix_raw_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
     match keep_errno(f) {
@@ -144,15 +138,6 @@ pub fn look_before(number: c_int) -> c_int {
         leave();
     }
     number
-}
-
-/// Zero, or -1 and the error number.
-#[inline(always)]
-fn minus_one(result: raw::Result) -> c_int {
-    match result {
-        Ok(()) => 0,
-        Err(error) => fail(error.number()),
-    }
 }
 
 /// Sets the error number and returns -1.
@@ -227,7 +212,7 @@ mod tests {
         errno::set(7);
         assert_eq!(call(|| Err(raw::Error::Busy)), libc::EBUSY);
         assert_eq!((call(|| Ok(())), errno::get()), (0, 7));
-        assert_eq!(posix_raw(|| Err(raw::Error::Again)), -1);
+        assert_eq!(posix_raw_or_leave(|| Err(raw::Error::Again)), -1);
         assert_eq!(errno::get(), libc::EAGAIN);
     }
 

@@ -286,17 +286,21 @@ unsafe fn stop(cluster: *mut fibre_cluster_t, end: impl FnOnce(Cluster)) -> c_in
     0
 }
 
-/// Calls `f` with a cluster; null is the default one, which is started if need be. An error becomes
-/// its number.
+/// Calls `f` with a cluster; null is the default one, which is started if need be.
+fn visit<T>(
+    cluster: *const fibre_cluster_t,
+    f: impl FnOnce(&Cluster) -> io::Result<T>,
+) -> io::Result<T> {
+    // SAFETY: null, or the caller's cluster.
+    keep_errno(|| match unsafe { cluster.as_ref() } {
+        Some(there) => f(&there.cluster),
+        None => f(init::cluster()?),
+    })
+}
+
+/// The same; an error becomes its number.
 fn with(cluster: *const fibre_cluster_t, f: impl FnOnce(&Cluster) -> io::Result<()>) -> c_int {
-    let result = keep_errno(|| {
-        // SAFETY: null, or the caller's cluster.
-        match unsafe { cluster.as_ref() } {
-            Some(there) => f(&there.cluster),
-            None => f(init::cluster()?),
-        }
-    });
-    result.map_or_else(|error| number_of(&error), |()| 0)
+    visit(cluster, f).map_or_else(|error| number_of(&error), |()| 0)
 }
 
 /// Adds processors to a cluster; null is the default one. `EAGAIN` if there is no room for so many,
@@ -314,23 +318,14 @@ pub unsafe extern "C" fn fibre_cluster_add_processors(
 /// How many processors a cluster has; null is the default one. -1 if that cannot be started.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_cluster_processors(cluster: *const fibre_cluster_t) -> c_int {
-    let mut count = -1;
-    with(cluster, |cluster| {
-        count = c_int::try_from(cluster.processors()).unwrap_or(c_int::MAX);
-        Ok(())
-    });
-    count
+    let count = visit(cluster, |cluster| Ok(cluster.processors()));
+    count.map_or(-1, |count| c_int::try_from(count).unwrap_or(c_int::MAX))
 }
 
 /// How many fibres a cluster has that have not ended; null is the default one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_cluster_live(cluster: *const fibre_cluster_t) -> usize {
-    let mut count = 0;
-    with(cluster, |cluster| {
-        count = cluster.live();
-        Ok(())
-    });
-    count
+    visit(cluster, |cluster| Ok(cluster.live())).unwrap_or(0)
 }
 
 /// Moves the calling fibre to a cluster; null is the default one. `ENOTSUP` if the caller is no

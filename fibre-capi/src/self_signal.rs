@@ -42,15 +42,11 @@ pub fn take_back(signal: c_int) {
 /// Lets a signal in that is pending for this thread, or for the process.
 pub fn let_in(signal: c_int) {
     let kept = errno::get();
-    let at_once = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: a set and a time of ours, and no descriptors; all zeros is a set.
+    // SAFETY: a set and a time of ours, and no descriptors; all zeros are such.
     unsafe {
         let mut mask: libc::sigset_t = mem::zeroed();
         write(&raw mut mask, blocked() & !bit(signal));
-        libc::ppoll(ptr::null_mut(), 0, &raw const at_once, &raw const mask);
+        libc::ppoll(ptr::null_mut(), 0, &mem::zeroed(), &raw const mask);
     }
     errno::set(kept);
 }

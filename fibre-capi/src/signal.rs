@@ -5,7 +5,7 @@
 //! processor, usually the main one, runs the handler. A fibre gets a signal that it sends to itself
 //! at once, see `self_signal`.
 
-use crate::boundary::contain;
+use crate::boundary::{contain, fail};
 use crate::record::{Record, Refused, fibre_t, of_caller};
 use crate::self_signal::raise;
 use crate::sigmask::holds;
@@ -56,10 +56,7 @@ pub extern "C" fn fibre_sigqueue(thread: fibre_t, signal: c_int, value: libc::si
 pub extern "C" fn fibre_raise(signal: c_int) -> c_int {
     match raise_here(signal) {
         0 => 0,
-        number => {
-            crate::errno::set(number);
-            -1
-        }
+        number => fail(number),
     }
 }
 

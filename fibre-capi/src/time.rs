@@ -11,6 +11,7 @@ use crate::memory::fetch;
 use fibre_core::internal::{Limit, WallTime, sleep_within};
 use fibre_core::{Cancelled, in_fibre};
 use libc::{clockid_t, timespec, useconds_t};
+use rustix::io::Errno;
 use std::ffi::{c_int, c_uint};
 use std::time::Duration;
 
@@ -65,12 +66,9 @@ pub unsafe extern "C-unwind" fn fibre_nanosleep(
         return unsafe { libc::nanosleep(time, remaining) };
     }
     // SAFETY: the caller's.
-    let Ok(time) = (unsafe { fetch(time) }) else {
-        return fail(look_before(libc::EFAULT));
-    };
-    match duration(&time) {
+    match unsafe { fetch(time) }.and_then(|time| duration(&time)) {
         Ok(duration) => sleep_or_leave(duration),
-        Err(_) => return fail(look_before(libc::EINVAL)),
+        Err(error) => return fail(look_before(error.raw_os_error())),
     }
     0
 }
@@ -91,25 +89,23 @@ pub unsafe extern "C-unwind" fn fibre_clock_nanosleep(
         // SAFETY: passed on.
         return unsafe { libc::clock_nanosleep(clock, flags, time, remaining) };
     }
+    let is_absolute = flags & libc::TIMER_ABSTIME != 0;
     // SAFETY: the caller's.
-    let Ok(time) = (unsafe { fetch(time) }) else {
-        return look_before(libc::EFAULT);
-    };
-    match limit(clock, flags & libc::TIMER_ABSTIME != 0, &time) {
+    match unsafe { fetch(time) }.and_then(|time| limit(clock, is_absolute, &time)) {
         Ok(limit) => sleep_until_or_leave(limit),
-        Err(number) => return look_before(number),
+        Err(error) => return look_before(error.raw_os_error()),
     }
     0
 }
 
 /// Until when to sleep by a clock: for a time, or until it shows it.
-fn limit(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Limit, c_int> {
+fn limit(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Limit, Errno> {
     match clock {
         libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME | libc::CLOCK_TAI => {}
-        libc::CLOCK_PROCESS_CPUTIME_ID => return Err(libc::ENOTSUP),
-        _ => return Err(libc::EINVAL),
+        libc::CLOCK_PROCESS_CPUTIME_ID => return Err(Errno::NOTSUP),
+        _ => return Err(Errno::INVAL),
     }
-    let then = duration(time).map_err(|_| libc::EINVAL)?;
+    let then = duration(time)?;
     if !absolute {
         return Ok(Limit::after(then));
     }
@@ -124,7 +120,7 @@ fn limit(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Limit, c_i
     };
     // SAFETY: a place of ours.
     if unsafe { libc::clock_gettime(clock, &raw mut now) } != 0 {
-        return Err(libc::EINVAL);
+        return Err(Errno::INVAL);
     }
     let now = duration(&now).unwrap_or_default();
     Ok(Limit::after(then.saturating_sub(now)))

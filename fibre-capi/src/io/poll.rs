@@ -10,8 +10,10 @@ use fibre_core::in_fibre;
 use fibre_core::internal::yield_point_cancellable;
 use fibre_io::poll::{PollFd, Readiness};
 use fibre_io::raw::{Failure, poll, wait};
+use fibre_sync::raw::{Clock, Limit, Wait};
+use rustix::event::{PollFd as KernelPollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use std::ffi::{c_int, c_short};
+use std::ffi::c_int;
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -43,7 +45,7 @@ pub unsafe extern "C" fn fibre_fd_wait(
         // Other bits are those of other kinds of waits.
         let interest = Readiness::from_bits(events as u16);
         if !in_fibre() {
-            return wait_on_thread(fd, events as c_short, deadline.flatten());
+            return wait_on_thread(fd, events as u16, deadline.flatten());
         }
         let found = wait(borrow(fd), interest, deadline.flatten())?;
         Ok(usize::from(found.bits()))
@@ -52,42 +54,24 @@ pub unsafe extern "C" fn fibre_fd_wait(
 
 /// The moment at which the monotonic clock shows this; `None` for one that it never shows.
 fn moment(time: &libc::timespec) -> Result<Option<Instant>, Errno> {
-    if !(0..1_000_000_000).contains(&time.tv_nsec) {
-        return Err(Errno::INVAL);
+    let wait = Wait::at(Clock::Monotonic, time.tv_sec, time.tv_nsec);
+    match wait.map_err(|_| Errno::INVAL)?.limit() {
+        Limit::Deadline(deadline) => Ok(Some(deadline)),
+        _ => Ok(None),
     }
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let nanoseconds =
-        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    let left = nanoseconds(time.tv_sec, time.tv_nsec) - nanoseconds(now.tv_sec, now.tv_nsec);
-    let left = u64::try_from(left.max(0)).ok().map(Duration::from_nanos);
-    Ok(left.and_then(|left| Instant::now().checked_add(left)))
 }
 
 /// [`fibre_fd_wait`] on a plain thread.
-pub fn wait_on_thread(
-    fd: c_int,
-    events: c_short,
-    deadline: Option<Instant>,
-) -> Result<usize, Failure> {
-    let mut asked = libc::pollfd {
-        fd,
-        events,
-        revents: 0,
-    };
-    let left = deadline.map(|end| kernel_time(end.saturating_duration_since(Instant::now())));
-    let left = left.as_ref().map_or(ptr::null(), ptr::from_ref);
-    syscall!(SYS_ppoll, &raw mut asked, 1, left).here()?;
-    if asked.revents & libc::POLLNVAL != 0 {
-        return Err(Errno::BADF.into());
-    }
-    Ok(usize::from(asked.revents.cast_unsigned()))
-}
-
-/// A time as the kernel takes it.
-fn kernel_time(time: Duration) -> libc::timespec {
-    libc::timespec {
-        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(time.subsec_nanos()),
+pub fn wait_on_thread(fd: c_int, events: u16, deadline: Option<Instant>) -> Result<usize, Failure> {
+    let flags = PollFlags::from_bits_retain(events);
+    let mut asked = [KernelPollFd::from_borrowed_fd(borrow(fd), flags)];
+    let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+    // One that the kernel has no number for never ends.
+    let left = left.and_then(|left| Timespec::try_from(left).ok());
+    rustix::event::poll(&mut asked, left.as_ref())?;
+    match asked[0].revents() {
+        found if found.contains(PollFlags::NVAL) => Err(Errno::BADF.into()),
+        found => Ok(usize::from(found.bits())),
     }
 }
 

@@ -4,7 +4,7 @@ use super::entry::{borrow, check, waits_on};
 use super::flags::{ASIDE, left, wish_to_receive};
 use super::rest_errors::{has_error, is_at_error};
 use super::syscall::syscall;
-use super::vector::{Vector, buffer, message, of_rest};
+use super::vector::{Vector, buffer, go_on, message};
 use crate::memory::{duration, fetch_any};
 use fibre_io::raw::{Call, Direction, Failure, Known, Left, known};
 use rustix::io::Errno;
@@ -171,27 +171,19 @@ fn receive_all(
     fd: c_int,
     call: &mut Call<'_>,
     whole: Vector,
-    mut received: usize,
+    received: usize,
 ) -> Result<usize, Failure> {
     if sockopt::socket_type(borrow(fd))? != SocketType::STREAM {
         return Ok(received);
     }
-    while received < whole.total() && call.waits()? {
-        let rest = whole.after(received);
-        let into = message(of_rest(&rest));
-        let more = call.run(|| {
-            if is_at_error(fd)? {
-                return Ok((0, Left::More));
-            }
-            let now = syscall!(SYS_recvmsg, fd, &raw const into, libc::MSG_DONTWAIT);
-            Ok((now.here()?, Left::More))
-        });
-        match more {
-            Ok(0) | Err(_) => break,
-            Ok(more) => received += more,
+    go_on(call, whole, received, |rest| {
+        if is_at_error(fd)? {
+            return Ok((0, Left::More));
         }
-    }
-    Ok(received)
+        let into = message(rest);
+        let now = syscall!(SYS_recvmsg, fd, &raw const into, libc::MSG_DONTWAIT);
+        Ok((now.here()?, Left::More))
+    })
 }
 
 /// Whether a short read of a socket of which this is known says that nothing is left.

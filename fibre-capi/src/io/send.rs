@@ -5,7 +5,7 @@ use super::entry::{borrow, is_ours, or_leave};
 use super::flags::{room, wish_to_send};
 use super::rest_errors::has_broken;
 use super::syscall::{Syscall, syscall};
-use super::vector::{Vector, buffer, message, of_rest};
+use super::vector::{Vector, buffer, go_on, message};
 use crate::boundary::Returned;
 use crate::memory::fetch;
 use fibre_io::raw::{Call, Direction, Failure, Left};
@@ -173,34 +173,13 @@ fn send_all_by(
         let sent = send()?;
         Ok((sent, room(sent, whole.total())))
     })?;
-    send_rest(fd, call, whole, sent, flags | ALWAYS)
-}
-
-/// Sends what was not sent of a stream, if the call waits. An error is for the next call then.
-#[inline]
-fn send_rest(
-    fd: c_int,
-    call: &mut Call<'_>,
-    whole: Vector,
-    mut sent: usize,
-    flags: c_int,
-) -> Result<usize, Failure> {
-    while sent < whole.total() && call.waits()? {
-        let rest = whole.after(sent);
-        let rest = of_rest(&rest);
-        let more = call.run(|| {
-            if has_broken(fd)? {
-                return Ok((0, Left::More));
-            }
-            let more = send_now(fd, rest, flags)?;
-            Ok((more, room(more, rest.total())))
-        });
-        match more {
-            Ok(0) | Err(_) => break,
-            Ok(more) => sent += more,
+    go_on(call, whole, sent, |rest| {
+        if has_broken(fd)? {
+            return Ok((0, Left::More));
         }
-    }
-    Ok(sent)
+        let more = send_now(fd, rest, flags | ALWAYS)?;
+        Ok((more, room(more, rest.total())))
+    })
 }
 
 /// Writes on a plain thread. Blocks the thread.

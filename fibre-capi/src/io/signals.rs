@@ -166,12 +166,8 @@ impl Wanted {
 
     /// Takes one that is there, or `EAGAIN`.
     fn take(&self) -> Result<c_int, Errno> {
-        let at_once = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: see `new`.
-        let taken = unsafe { libc::sigtimedwait(self.set, self.info, &raw const at_once) };
+        // SAFETY: see `new`; all zeros is a time.
+        let taken = unsafe { libc::sigtimedwait(self.set, self.info, &mem::zeroed()) };
         if taken < 0 {
             return Err(Errno::from_raw_os_error(errno::get()));
         }

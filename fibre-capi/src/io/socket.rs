@@ -147,7 +147,7 @@ fn accept_on_thread(fd: c_int, as_called: Syscall) -> Result<usize, Failure> {
                 if end.is_none() {
                     end = end_of_wait(fd, Timeout::Recv)?;
                 }
-                if wait_on_thread(fd, libc::POLLIN, end)? == 0 {
+                if wait_on_thread(fd, Readiness::READ.bits(), end)? == 0 {
                     return Err(Errno::AGAIN.into());
                 }
             }

@@ -1,6 +1,7 @@
 //! Buffers of a call, of which some bytes may be done.
 
 use crate::memory::{fetch, readable};
+use fibre_io::raw::{Call, Failure, Left};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
 use std::slice;
@@ -147,6 +148,25 @@ pub fn of_rest(rest: &[libc::iovec]) -> Vector {
         count: rest.len(),
         total: rest.iter().map(|one| one.iov_len).sum(),
     }
+}
+
+/// Does the rest of a call's work, `done` bytes of which are done, if the call waits. An error is
+/// for the next call then.
+#[inline]
+pub fn go_on(
+    call: &mut Call<'_>,
+    whole: Vector,
+    mut done: usize,
+    mut next: impl FnMut(Vector) -> Result<(usize, Left), Errno>,
+) -> Result<usize, Failure> {
+    while done < whole.total() && call.waits()? {
+        let rest = whole.after(done);
+        match call.run(|| next(of_rest(&rest))) {
+            Ok(0) | Err(_) => break,
+            Ok(more) => done += more,
+        }
+    }
+    Ok(done)
 }
 
 /// A message that has these buffers and nothing else.

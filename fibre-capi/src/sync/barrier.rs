@@ -40,19 +40,18 @@ pub unsafe extern "C" fn fibre_barrier_init(
     attributes: *const fibre_barrierattr_t,
     parties: c_uint,
 ) -> c_int {
+    if parties == 0 || barrier.is_null() {
+        return libc::EINVAL;
+    }
     // SAFETY: the caller's.
     unsafe {
         match attributes
             .as_ref()
             .map_or(Ok(false), |given| given.is_shared())
         {
-            Ok(false) if parties > 0 && !barrier.is_null() => {
-                number(contain(|| make(barrier, Barrier::new(parties))))
-            }
-            Ok(true) if parties > 0 && !barrier.is_null() => {
-                on_system(|| system::make(barrier.cast(), parties, shared::SHARED))
-            }
-            _ => libc::EINVAL,
+            Ok(false) => number(contain(|| make(barrier, Barrier::new(parties)))),
+            Ok(true) => on_system(|| system::make(barrier.cast(), parties, shared::SHARED)),
+            Err(error) => error.number(),
         }
     }
 }
