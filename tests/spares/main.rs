@@ -7,7 +7,6 @@ mod support;
 
 mod ending;
 mod growing;
-mod lives;
 mod meeting;
 mod places;
 mod serving;

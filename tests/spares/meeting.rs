@@ -4,7 +4,7 @@ use super::{Count, builder, kinds, meet, threads};
 use crate::support::{Latch, watched};
 use fibre::sync::Barrier;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn fibres_that_have_not_started_meet() {
@@ -160,7 +160,9 @@ fn spare_processors_come_again() {
 fn as_many_meet_as_there_is_room_for() {
     watched(|| {
         let cluster = builder(2, true).build().unwrap();
-        meet(&cluster, 20);
+        let begun = Instant::now();
+        meet(&cluster, 40);
+        println!("40 have met after {:?}", begun.elapsed());
         cluster.stop();
     });
 }

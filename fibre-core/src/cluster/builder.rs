@@ -69,7 +69,7 @@ impl ClusterBuilder {
     ///
     /// Their threads stay until the cluster ends. Each takes 2 MiB of addresses, some pages of
     /// memory and, once the cluster does I/O, 2 descriptors; they are started when they are needed,
-    /// one at first, and twice as many each time that they do not suffice.
+    /// one at first, and as many more as there are each time that they do not suffice.
     ///
     /// Zero for none; more than 1024 are an error of [`build`](Self::build). Default: the
     /// environment variable `FIBRE_MAX_SPARE`; or else as many as

@@ -11,9 +11,9 @@
 //! it gives what may move to all (`ready/rescue.rs`), lets deadlines pass, and asks for events. If
 //! then all processors are stuck and a fibre is ready that any of them may run, one more spare
 //! processor takes part: one that stands aside, or else a new one, up to a bound. It is a processor
-//! like the others (`processor/spare.rs`). If all are stuck again before long, two more take part,
-//! then four: each of them has to run for [`ENOUGH`], and the more there are, the longer that
-//! takes. So no more are idle than are stuck.
+//! like the others (`processor/spare.rs`). If spare ones are stuck already, as many more take part:
+//! each of them has to run for [`ENOUGH`] before the next look that finds all stuck, and the more
+//! there are, the longer that takes. So no more of them are idle than are stuck.
 //!
 //! When one of the regular processors has not been stuck for [`Spares::patience`], all spare ones
 //! stand aside. If they are needed again soon, that patience doubles: each time they are called
@@ -52,9 +52,6 @@ const LONG: Duration = Duration::from_secs(10);
 /// How long no processor is started after a start has failed.
 const REFUSED: Duration = Duration::from_secs(1);
 
-/// If spare processors are called again within that time, it is twice as many.
-const BEFORE_LONG: Duration = Duration::from_secs(1);
-
 /// What the monitor has seen of one processor.
 #[derive(Debug, Default, Clone, Copy)]
 struct Seen {
@@ -81,8 +78,6 @@ pub struct Spares {
     patience: Duration,
     /// When the spare ones last stood aside.
     dismissed: Option<Instant>,
-    /// When spare ones were last called, and how many.
-    called: Option<(Instant, usize)>,
     /// When a start last failed.
     refused: Option<Instant>,
 }
@@ -94,7 +89,6 @@ impl Default for Spares {
             calm: None,
             patience: SHORT,
             dismissed: None,
-            called: None,
             refused: None,
         }
     }
@@ -142,12 +136,16 @@ impl Spares {
         self.seen[index].stuck
     }
 
-    /// Has one more spare processor take part, or several if that has not helped before, as far as
-    /// there are any, or may be.
+    /// Has as many more spare processors take part as do already, or one, as far as there are any,
+    /// or may be.
     fn call_some(&mut self, crew: &Arc<Crew>, now: Instant) {
         let domain = &crew.domain;
-        let before = self.called.filter(|(then, _)| now < *then + BEFORE_LONG);
-        let wanted = before.map_or(1, |(_, wanted)| wanted.saturating_mul(2));
+        let spares = &domain.queues()[domain.regular()..];
+        let wanted = spares
+            .iter()
+            .filter(|queue| !queue.is_aside())
+            .count()
+            .max(1);
         let waits = |index: &usize| domain.queues()[*index].is_aside() && !self.is_stuck(*index);
         let there = (0..self.seen.len()).filter(waits).take(wanted);
         let mut called = 0;
@@ -162,7 +160,6 @@ impl Spares {
         if called == 0 {
             return;
         }
-        self.called = Some((now, called));
         if let Some(before) = self.dismissed.take() {
             let soon = now.saturating_duration_since(before) < 8 * self.patience;
             self.patience = if soon {
@@ -403,9 +400,9 @@ mod tests {
         assert!(crew.domain.queues()[1].is_aside());
     }
 
-    /// How many are called doubles as long as the last ones have not helped for long.
+    /// How many take part doubles until they stand aside.
     #[test]
-    fn twice_as_many_come_if_the_last_ones_did_not_help() {
+    fn as_many_come_as_there_are() {
         let mut settings = Settings::from_environment();
         settings.max_spare = Some(20);
         settings.slots = 21;
@@ -416,20 +413,15 @@ mod tests {
             seen: vec![Seen::default(); 21],
             ..Spares::default()
         };
-        let mut call = |now| {
-            let aside = || crew.domain.queues().iter().filter(|queue| queue.is_aside());
+        let aside = || crew.domain.queues().iter().filter(|queue| queue.is_aside());
+        let mut call = |_| {
             let before = aside().count();
-            spares.call_some(&crew, now);
+            spares.call_some(&crew, Instant::now());
             before - aside().count()
         };
-        let begin = Instant::now();
-        let soon = |round| begin + BEFORE_LONG / 2 * round;
-        assert_eq!([0, 1, 2, 3].map(|round| call(soon(round))), [1, 2, 4, 8]);
-        let late = soon(3) + BEFORE_LONG;
-        assert_eq!(
-            [call(late), call(late), call(late), call(late)],
-            [1, 2, 2, 0]
-        );
+        assert_eq!([0; 7].map(&mut call), [1, 1, 2, 4, 8, 4, 0]);
+        (1..21).for_each(|index| crew.domain.set_aside(index, true));
+        assert_eq!([0; 3].map(&mut call), [1, 1, 2]);
     }
 
     /// There may be more processors than when the stuck ones were looked for.
