@@ -203,9 +203,8 @@ pub mod sync {
     /// fair.lock().push(4);
     /// ```
     pub mod lock {
-        pub use fibre_sync::lock::{
-            Barging, Baton, DefaultLock, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning,
-        };
+        pub use fibre_sync::lock::variants::*;
+        pub use fibre_sync::lock::{DefaultLock, Hybrid, RawLock, Spinning};
     }
 }
 

@@ -21,7 +21,8 @@
 //! * `word`: the one word of a lock that keeps a list of waiters;
 //! * `attempt`: trying for a moment before blocking;
 //! * `heat`: whether a lock does better with one processor for a while;
-//! * `queued`: locks whose waiters block in a list;
+//! * `queued`: locks whose waiters block in a list; the default one;
+//! * `variants`: the other ones;
 //! * `spinning`: a lock whose waiters never block.
 
 mod attempt;
@@ -29,11 +30,13 @@ mod heat;
 mod queued;
 mod raw_lock;
 mod spinning;
+pub mod variants;
 mod word;
 
-pub use queued::{Barging, Baton, Exchange, Hybrid, LockPolicy, Queued, SpinThenBlock};
+pub use queued::{Hybrid, LockPolicy, Queued};
 pub use raw_lock::RawLock;
 pub use spinning::{Spinning, spin_for};
+pub use variants::*;
 pub use word::{ListGuard, LockWord};
 
 /// The lock of a [`Mutex`](crate::Mutex) unless another one is asked for; see

@@ -6,8 +6,8 @@
 //! of the others, and in the [`Hybrid`] it asks for the baton [`PATIENCE`] later. Then the next
 //! unlock does not free the word but hands it over. (Go's mutex does the same, but its patience
 //! begins with the wait; so a lock with a thousand waiters is a baton, because all of them have
-//! waited for long.) A round of the waiters behind it get the lock in the same way. A [`Baton`] is
-//! always handed over.
+//! waited for long.) A round of the waiters behind it get the lock in the same way. A
+//! [`Baton`](super::Baton) is always handed over.
 //!
 //! A waiter marks the word before it sleeps, and a woken one that finds the lock taken marks it
 //! again. So the holder of a lock with waiters always finds the mark, except while a woken waiter
@@ -88,60 +88,27 @@ macro_rules! manner {
         #[derive(Debug, Clone, Copy)]
         pub enum $manner {}
 
-        impl LockPolicy for $manner {
+        impl $crate::lock::queued::LockPolicy for $manner {
             const NAME: &'static str = $name;
             const SPINS: bool = $spins;
-            const HAND_OVER: HandOver = HandOver::$hand_over;
+            const HAND_OVER: $crate::lock::queued::HandOver =
+                $crate::lock::queued::HandOver::$hand_over;
         }
 
         $(#[$doc])*
-        pub type $lock = Queued<$manner>;
+        pub type $lock = $crate::lock::queued::Queued<$manner>;
     };
 }
+pub(super) use manner;
 
 manner!(
-    /// Blocking with barging: a caller that finds the lock taken blocks; an unlock frees the lock
-    /// and wakes one waiter.
-    Barging,
-    BargingManner,
-    "barging",
-    false,
-    Never
-);
-manner!(
-    /// [`Barging`], but a caller tries for a moment before it blocks.
-    SpinThenBlock,
-    SpinThenBlockManner,
-    "spin-block",
-    true,
-    Never
-);
-manner!(
-    /// [`SpinThenBlock`], but a waiter that was woken in vain a millisecond ago is handed the lock.
+    /// [`SpinThenBlock`](super::SpinThenBlock), but a waiter that was woken in vain a millisecond
+    /// ago is handed the lock.
     Hybrid,
     HybridManner,
     "hybrid",
     true,
     Late
-);
-manner!(
-    /// Baton passing: an unlock hands the lock to the waiter that has waited longest. Fair, and
-    /// slow when contended: the lock is unused while that waiter wakes up.
-    Baton,
-    BatonManner,
-    "baton",
-    false,
-    Always
-);
-manner!(
-    /// Combine and exchange: an unlock hands the lock over, and lets the next holder run at once on
-    /// this processor, if it may; the unlocker is queued. So the lock's data stay in one
-    /// processor's caches, and an unlock is a yield.
-    Exchange,
-    ExchangeManner,
-    "exchange",
-    false,
-    InPlace
 );
 
 /// A lock with a list of waiters, used by a policy. All zeros when free.
@@ -342,11 +309,11 @@ impl<M: LockPolicy> Queued<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::{Barging, Baton, Exchange, SpinThenBlock};
     use std::thread;
 
     /// Checks a lock of this policy, between two threads.
-    fn is_a_lock<M: LockPolicy>() {
-        let lock = Queued::<M>::default();
+    fn is_a_lock<M: LockPolicy>(lock: Queued<M>) {
         assert!(lock.try_lock() && !lock.try_lock() && lock.is_locked());
         let said = format!("{lock:?}");
         assert!(
@@ -354,7 +321,7 @@ mod tests {
             "{said}"
         );
         assert!(std::ptr::eq(
-            lock.in_manner::<BatonManner>().word.heat(),
+            lock.in_manner::<HybridManner>().word.heat(),
             lock.word.heat()
         ));
         let end = Instant::now() + Duration::from_millis(2);
@@ -385,10 +352,10 @@ mod tests {
 
     #[test]
     fn each_manner_is_a_lock() {
-        is_a_lock::<BargingManner>();
-        is_a_lock::<SpinThenBlockManner>();
-        is_a_lock::<HybridManner>();
-        is_a_lock::<BatonManner>();
-        is_a_lock::<ExchangeManner>();
+        is_a_lock(Barging::default());
+        is_a_lock(SpinThenBlock::default());
+        is_a_lock(Hybrid::default());
+        is_a_lock(Baton::default());
+        is_a_lock(Exchange::default());
     }
 }

@@ -57,7 +57,7 @@ impl Figures {
             let texts: Vec<&str> = four.iter().map(|token| token.text.as_str()).collect();
             let attribute = texts[..2] == ["[", "cfg"] || texts[..2] == ["[", "cfg_attr"];
             let asked = texts[..2] == ["cfg", "!"];
-            attribute && texts[3] != "test" || asked && texts[3] != "test"
+            (attribute || asked) && texts[3] != "test"
         });
         Self {
             files: 1,

@@ -1,0 +1,13 @@
+//! Blocking with barging: the plainest lock with a list.
+
+use crate::lock::queued::manner;
+
+manner!(
+    /// Blocking with barging: a caller that finds the lock taken blocks; an unlock frees the lock
+    /// and wakes one waiter.
+    Barging,
+    BargingManner,
+    "barging",
+    false,
+    Never
+);

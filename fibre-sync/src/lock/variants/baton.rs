@@ -1,0 +1,13 @@
+//! Handing over: first come, first served.
+
+use crate::lock::queued::manner;
+
+manner!(
+    /// Baton passing: an unlock hands the lock to the waiter that has waited longest. Fair, and
+    /// slow when contended: the lock is unused while that waiter wakes up.
+    Baton,
+    BatonManner,
+    "baton",
+    false,
+    Always
+);

@@ -1,0 +1,12 @@
+//! Barging after a short spin.
+
+use crate::lock::queued::manner;
+
+manner!(
+    /// [`Barging`](super::Barging), but a caller tries for a moment before it blocks.
+    SpinThenBlock,
+    SpinThenBlockManner,
+    "spin-block",
+    true,
+    Never
+);
