@@ -9,7 +9,7 @@
 #[cfg(all(debug_assertions, not(loom)))]
 pub(crate) use self::known::Owner;
 #[cfg(not(all(debug_assertions, not(loom))))]
-pub use self::unknown::Owner;
+pub(crate) use self::unknown::Owner;
 
 #[cfg(all(debug_assertions, not(loom)))]
 mod known {
@@ -90,30 +90,30 @@ mod unknown {
 
     /// The record in other builds: it has no size.
     #[derive(Debug, Default)]
-    pub struct Owner;
+    pub(crate) struct Owner;
 
     impl Owner {
         /// A record without an owner.
-        pub const fn new() -> Self {
+        pub(crate) const fn new() -> Self {
             Self
         }
 
         /// Does nothing in this build.
         #[inline(always)]
-        pub fn take(&self) {}
+        pub(crate) fn take(&self) {}
 
         /// The object that waiters for the lock are shown to wait for.
         #[inline(always)]
-        pub fn of(&self, awaited: WaitObject) -> WaitObject {
+        pub(crate) fn of(&self, awaited: WaitObject) -> WaitObject {
             awaited
         }
 
         /// Does nothing in this build.
         #[inline(always)]
-        pub fn leave(&self) {}
+        pub(crate) fn leave(&self) {}
 
         /// Checks nothing in this build.
         #[inline(always)]
-        pub fn refuse_itself(&self, _what: &str, _at: *const ()) {}
+        pub(crate) fn refuse_itself(&self, _what: &str, _at: *const ()) {}
     }
 }
