@@ -3,7 +3,6 @@
 use super::handle::Cluster;
 use super::monitor;
 use super::running::Running;
-use crate::fibre::ControlBlock;
 use crate::park::sleep;
 use crate::queue::Runnable;
 use crate::scheduler::control::ProcessorPhase;
@@ -239,12 +238,7 @@ impl Running {
                 // The sender of a fibre that is still on its way here abandons it.
                 roster.leave();
             }
-            roster.for_each(|hook| {
-                // SAFETY: fibres in the roster have their runtime's reference, and leave it
-                // under the lock before that is given up.
-                let fibre = unsafe { ControlBlock::from_hook(hook) };
-                // SAFETY: as above.
-                let block = unsafe { fibre.as_ref() };
+            roster.for_each_fibre(|fibre, block| {
                 left.push(LeftFibre::new(block, true));
                 if for_good {
                     // SAFETY: no processor is left that could run it.

@@ -183,11 +183,7 @@ impl Running {
                 .iter()
                 .filter(|(processor, _)| moving.contains(processor));
             let mut stuck: Vec<_> = stuck
-                .map(|(processor, roster)| {
-                    // SAFETY: the processor takes its roster out of here before it ends.
-                    let running = unsafe { roster.last() };
-                    (running, self.stuck(*processor))
-                })
+                .map(|(processor, roster)| (roster.last(), self.stuck(*processor)))
                 .collect();
             stuck.retain(|(running, _)| !running.is_null());
             self.read(&roster, all && moving.is_empty(), &stuck, found);
@@ -209,24 +205,21 @@ impl Running {
             .not_at(ProcessorPhase::Still)
             .contains(&processor)
         {
-            // SAFETY: the processor stands still, and takes its roster out of the list before
-            // it ends.
+            // SAFETY: the processor stands still.
             self.read(unsafe { roster.get() }, true, &[], found);
             return true;
         }
-        // SAFETY: as above, it is alive.
-        let between = unsafe { roster.last() }.is_null();
+        let between = roster.last().is_null();
         let stuck = self.stuck(processor);
         if domain.roster.is_some() && !between {
             // Found with the fibres of the roster that all processors share.
             return true;
         }
         let look = |running: FibreRef| {
-            // SAFETY: the processor is alive, and changes nothing during a look.
+            // SAFETY: the processor changes nothing during a look.
             self.read_stuck(unsafe { roster.get() }, running, stuck, found);
         };
-        // SAFETY: as above.
-        if domain.roster.is_none() && unsafe { roster.look(look) }.is_some() {
+        if domain.roster.is_none() && roster.look(look).is_some() {
             return true;
         }
         let can_look = domain.roster.is_some() || Glances::can_look();
@@ -254,9 +247,7 @@ impl Running {
     /// Adds the fibres in a roster that wait, and those that run on `stuck` processors, or did a
     /// moment ago. If none of them runs meanwhile (`still`), their owners are known, too.
     fn read(&self, roster: &Roster, still: bool, stuck: &[Runs], found: &mut Vec<Waiting>) {
-        roster.for_each(|hook| {
-            // SAFETY: fibres in the roster have their runtime's reference.
-            let block = unsafe { ControlBlock::from_hook(hook).as_ref() };
+        roster.for_each_fibre(|_, block| {
             if let Some((_, stuck)) = stuck.iter().find(|(running, _)| ptr::eq(block, *running)) {
                 found.push(self.runs(block, *stuck));
                 return;
@@ -293,9 +284,7 @@ impl Running {
         found: &mut Vec<Waiting>,
     ) {
         let place = WaitObject::numbered(WaitKind::Processor, stuck.index as u32);
-        roster.for_each(|hook| {
-            // SAFETY: fibres in the roster have their runtime's reference.
-            let block = unsafe { ControlBlock::from_hook(hook).as_ref() };
+        roster.for_each_fibre(|_, block| {
             if ptr::eq(block, running.as_ptr()) {
                 found.push(self.runs(block, stuck));
                 return;

@@ -18,7 +18,7 @@ use crate::config::policy::Priority;
 use crate::fibre::cancel_batch::Cancellable;
 use crate::fibre::cancel_group::CancelGroup;
 use crate::fibre::local_table::Locals;
-use crate::fibre::{Cancel, Hook, Reserved, RunState, WaitSlot, Wake};
+use crate::fibre::{Cancel, Hook, Reserved, Roster, RunState, WaitSlot, Wake};
 use crate::queue::{Level, Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::stack::class_of;
@@ -291,7 +291,7 @@ impl ControlBlock {
     ///
     /// # Safety
     ///
-    /// The invariants of [`Runnable`](crate::queue::Runnable) hold for it: the caller is the one to
+    /// The invariants of [`Runnable`] hold for it: the caller is the one to
     /// queue the fibre, or to run it.
     #[inline]
     pub unsafe fn runnable(this: FibreRef) -> Runnable {
@@ -312,32 +312,10 @@ impl ControlBlock {
         unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).roster) }
     }
 
-    /// The fibre that this member of a roster is.
-    ///
-    /// # Safety
-    ///
-    /// `hook` came from [`hook`](Self::hook).
-    pub unsafe fn from_hook(hook: NonNull<Hook>) -> FibreRef {
-        // SAFETY: the block that it is a part of.
-        unsafe { hook.byte_sub(offset_of!(Self, roster)) }.cast()
-    }
-
     /// Makes `home` the queue that the fibre goes to when woken. Called by the owner only.
     #[inline]
     pub fn set_home(&self, home: *const ReadyQueue) {
         self.home.store(home.cast_mut(), Ordering::Relaxed);
-    }
-
-    /// Adds a reference.
-    ///
-    /// # Safety
-    ///
-    /// A reference to the allocation exists, which is not given up meanwhile.
-    pub unsafe fn retain(this: FibreRef) {
-        // SAFETY: alive by the caller's promise.
-        unsafe { this.as_ref() }
-            .references
-            .fetch_add(1, Ordering::Relaxed);
     }
 
     /// Cancels the fibre: ends the cancellable wait that it is in, if any, and lets it begin no
@@ -347,48 +325,11 @@ impl ControlBlock {
     ///
     /// The caller has a reference.
     pub unsafe fn cancel(this: FibreRef) {
-        // SAFETY: passed on.
+        // SAFETY: the caller has a reference, in both steps.
         unsafe {
             if Self::begin_cancel(this) {
                 asymmetric::membarrier_all();
                 Self::end_cancel(this);
-            }
-        }
-    }
-
-    /// The first step of [`cancel`](Self::cancel). `true`: the caller calls
-    /// [`end_cancel`](Self::end_cancel) soon, after [`membarrier_all`](asymmetric::membarrier_all);
-    /// the processor that the fibre waits on, if it does, needs no barrier before.
-    ///
-    /// # Safety
-    ///
-    /// The caller has a reference.
-    pub unsafe fn begin_cancel(this: FibreRef) -> bool {
-        // SAFETY: alive by the caller's reference; queued only if the caller is the one to queue
-        // it.
-        unsafe {
-            match this.as_ref().state.cancel() {
-                Cancel::Done => false,
-                Cancel::Visit => true,
-                Cancel::Enqueue => {
-                    Self::enqueue(this);
-                    false
-                }
-            }
-        }
-    }
-
-    /// The second step of [`cancel`](Self::cancel).
-    ///
-    /// # Safety
-    ///
-    /// The first one has asked for it, and the caller still has its reference.
-    pub unsafe fn end_cancel(this: FibreRef) {
-        // SAFETY: alive by the caller's reference; queued only if the caller is the one to queue
-        // it.
-        unsafe {
-            if this.as_ref().state.visit() {
-                Self::enqueue_at_home(this);
             }
         }
     }
@@ -469,6 +410,21 @@ impl ControlBlock {
     }
 }
 
+impl Roster {
+    /// Calls `f` for each fibre; `f` must not change the roster.
+    pub fn for_each_fibre(&self, mut f: impl FnMut(FibreRef, &ControlBlock)) {
+        self.for_each(|hook| {
+            // SAFETY: the hook is a part of a block, which stays as long as that is in the roster,
+            // as `add` was promised.
+            let (fibre, block) = unsafe {
+                let fibre: FibreRef = hook.byte_sub(offset_of!(ControlBlock, roster)).cast();
+                (fibre, fibre.as_ref())
+            };
+            f(fibre, block);
+        });
+    }
+}
+
 /// What a fibre that is ready gives access to.
 impl Runnable {
     /// The fibre's address.
@@ -504,8 +460,9 @@ impl Runnable {
 
 impl Cancellable for ControlBlock {
     unsafe fn retain(this: NonNull<Self>) {
-        // SAFETY: passed on.
-        unsafe { Self::retain(this) };
+        // SAFETY: alive by the reference that the caller knows of.
+        let references = unsafe { &this.as_ref().references };
+        references.fetch_add(1, Ordering::Relaxed);
     }
 
     unsafe fn cancel_later(this: NonNull<Self>) {
@@ -514,8 +471,18 @@ impl Cancellable for ControlBlock {
     }
 
     unsafe fn begin_cancel(this: NonNull<Self>) -> bool {
-        // SAFETY: passed on.
-        unsafe { Self::begin_cancel(this) }
+        // SAFETY: alive by the caller's reference; queued only if the caller is the one to queue
+        // it.
+        unsafe {
+            match this.as_ref().state.cancel() {
+                Cancel::Done => false,
+                Cancel::Visit => true,
+                Cancel::Enqueue => {
+                    Self::enqueue(this);
+                    false
+                }
+            }
+        }
     }
 
     fn membarrier_all() {
@@ -523,8 +490,13 @@ impl Cancellable for ControlBlock {
     }
 
     unsafe fn end_cancel(this: NonNull<Self>) {
-        // SAFETY: passed on.
-        unsafe { Self::end_cancel(this) };
+        // SAFETY: alive by the caller's reference; queued only if the caller is the one to queue
+        // it.
+        unsafe {
+            if this.as_ref().state.visit() {
+                Self::enqueue_at_home(this);
+            }
+        }
     }
 
     unsafe fn release(this: NonNull<Self>) {

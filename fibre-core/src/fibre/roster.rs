@@ -67,7 +67,8 @@ impl Roster {
     ///
     /// # Safety
     ///
-    /// The hook is in no roster, and stays where it is until it is taken out.
+    /// The hook is in no roster. It is a control block's, which stays where it is until the hook is
+    /// taken out. (Tests use bare hooks, and ask for no fibre.)
     #[inline]
     pub unsafe fn add(&self, hook: NonNull<Hook>) {
         let second = self.first.replace(hook.as_ptr());

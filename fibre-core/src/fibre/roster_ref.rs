@@ -6,7 +6,7 @@ use crate::sync::glances::Glances;
 use crate::sync::{AtomicPtr, Ordering};
 use std::ptr::NonNull;
 
-/// A processor's own roster, for callers that know that the processor is alive.
+/// A processor's own roster. It exists only as long as the processor does.
 #[derive(Debug)]
 pub struct RosterRef {
     /// The roster.
@@ -22,7 +22,11 @@ unsafe impl Send for RosterRef {}
 
 impl RosterRef {
     /// The reference to this roster.
-    pub fn new(roster: &Roster, glances: &Glances, running: &AtomicPtr<Link>) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// The three are a processor's, which stays where it is for as long as this exists.
+    pub unsafe fn new(roster: &Roster, glances: &Glances, running: &AtomicPtr<Link>) -> Self {
         Self {
             roster: NonNull::from(roster),
             glances: NonNull::from(glances),
@@ -34,31 +38,23 @@ impl RosterRef {
     ///
     /// # Safety
     ///
-    /// The roster is alive, and nobody changes it meanwhile.
+    /// Nobody changes the roster meanwhile.
     pub unsafe fn get(&self) -> &Roster {
-        // SAFETY: passed on.
+        // SAFETY: the processor is there, as `new` was promised.
         unsafe { self.roster.as_ref() }
     }
 
     /// The address of the fibre that the processor ran a moment ago; null if there was none.
-    ///
-    /// # Safety
-    ///
-    /// The processor is alive.
-    pub unsafe fn last(&self) -> *const ControlBlock {
-        // SAFETY: passed on.
+    pub fn last(&self) -> *const ControlBlock {
+        // SAFETY: the processor is there, as `new` was promised.
         let running = unsafe { self.running.as_ref() };
         // The block begins with its node.
         running.load(Ordering::Relaxed).cast_const().cast()
     }
 
     /// [`Glances::look`] at the roster, with the fibre that the processor runs.
-    ///
-    /// # Safety
-    ///
-    /// The processor is alive.
-    pub unsafe fn look<R>(&self, look: impl FnOnce(FibreRef) -> R) -> Option<R> {
-        // SAFETY: passed on.
+    pub fn look<R>(&self, look: impl FnOnce(FibreRef) -> R) -> Option<R> {
+        // SAFETY: the processor is there, as `new` was promised.
         let (glances, running) = unsafe { (self.glances.as_ref(), self.running.as_ref()) };
         // What runs is a fibre, whose block begins with the node.
         glances.look(running, |node| look(node.cast()))

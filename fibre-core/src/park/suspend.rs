@@ -261,9 +261,9 @@ fn leave(block: &ControlBlock) {
     suspend(block, Action::Park);
 }
 
-/// Switches to the processor.
+/// Switches to the processor. `block` is the calling fibre's, here and below.
 #[inline(always)]
-pub fn suspend(block: &ControlBlock, action: Action) {
+fn suspend(block: &ControlBlock, action: Action) {
     // Also true while another fibre of this thread unwinds; staying here is harmless.
     if current::panicking() {
         suspend_panicking(block, action);

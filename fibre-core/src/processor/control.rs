@@ -5,7 +5,7 @@
 //! is ever dropped or unwound from outside.
 
 use super::{Order, Processor, Remains};
-use crate::fibre::cancel_batch::Cancelling;
+use crate::fibre::cancel_batch::{Cancellable, Cancelling};
 use crate::fibre::{ControlBlock, Roster, RosterRef};
 use crate::queue::Runnable;
 use crate::scheduler::domain::LeftFibre;
@@ -53,19 +53,18 @@ impl Processor {
         if let Some(shared) = &self.domain.roster {
             let roster = shared.lock();
             let mut cancelling = Cancelling::new();
-            roster.for_each(|hook| {
+            roster.for_each_fibre(|fibre, _| {
                 // SAFETY: fibres in the roster have their runtime's reference, and leave it under
                 // the lock.
-                unsafe { cancelling.cancel(ControlBlock::from_hook(hook)) };
+                unsafe { cancelling.cancel(fibre) };
             });
             // Its second step is done before the lock is given back.
             drop(cancelling);
         } else {
-            self.roster.for_each(|hook| {
+            self.roster.for_each_fibre(|fibre, _| {
                 // SAFETY: as above; and the fibres that wait, wait here, so no other thread has to
                 // be made to see anything.
                 unsafe {
-                    let fibre = ControlBlock::from_hook(hook);
                     if ControlBlock::begin_cancel(fibre) {
                         ControlBlock::end_cancel(fibre);
                     }
@@ -76,7 +75,8 @@ impl Processor {
 
     /// Lets others look at the fibres that have started here, and at the one that runs.
     pub(super) fn show_roster(&self) {
-        let roster = RosterRef::new(&self.roster, &self.glances, &self.running);
+        // SAFETY: `hide_roster` takes it back before the processor ends.
+        let roster = unsafe { RosterRef::new(&self.roster, &self.glances, &self.running) };
         self.domain.rosters.lock().push((self.index, roster));
     }
 
@@ -104,10 +104,8 @@ impl Processor {
         let mut left: Vec<_> = unstarted.map(|fibre| (fibre, false)).collect();
         // Fibres that move are not ours to report; the stopper of the cluster does.
         if self.domain.roster.is_none() {
-            self.roster.for_each(|hook| {
-                // SAFETY: the hook of a fibre.
-                left.push((unsafe { ControlBlock::from_hook(hook) }, true));
-            });
+            self.roster
+                .for_each_fibre(|fibre, _| left.push((fibre, true)));
         }
         let remains = if !self.with_roster(Roster::is_empty) {
             Remains::Started
