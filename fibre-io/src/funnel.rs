@@ -189,7 +189,7 @@ pub trait Policy {
     /// # Errors
     ///
     /// If the descriptor has been closed, or the fibre cancelled.
-    #[inline]
+    #[inline(always)]
     fn rest(
         &self,
         progress: &mut Progress,
@@ -205,7 +205,7 @@ pub trait Policy {
     /// # Errors
     ///
     /// As [`rest`](Self::rest)'s.
-    #[inline]
+    #[inline(always)]
     fn wait(&self, gate: &Gate, turn: &mut Turn<'_>) -> Result<(), Self::Error> {
         gate.wait(self.number(), turn, || self.is_current())?;
         if !self.is_current() {
@@ -221,7 +221,7 @@ pub trait Policy {
     /// # Errors
     ///
     /// As [`enter`](Self::enter)'s.
-    #[inline]
+    #[inline(always)]
     fn attempt<D>(
         &self,
         progress: &Progress,
