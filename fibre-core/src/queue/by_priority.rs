@@ -224,7 +224,7 @@ mod tests {
     }
 
     /// The kinds of queue.
-    const KINDS: [QueueKind; 3] = [QueueKind::Nemesis, QueueKind::Stub, QueueKind::Locked];
+    const KINDS: [QueueKind; 3] = QueueKind::ALL;
 
     /// A consumer that is awake again need not be woken, whatever levels have been in use.
     #[test]

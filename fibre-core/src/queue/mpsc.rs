@@ -10,42 +10,78 @@ use super::locked::Locked;
 use super::nemesis::Nemesis;
 use super::runnable::Runnable;
 use super::stub::Stub;
-use super::{Popped, Pushed};
+use super::{Link, Popped, Pushed};
+use std::ptr::NonNull;
 
 /// Many producers, one consumer. See the contract in [`crate::queue`].
 #[derive(Debug)]
 pub struct BasicQueue(Nodes);
 
-/// The nodes, by kind.
-#[derive(Debug)]
-enum Nodes {
-    /// See [`Nemesis`].
-    Nemesis(Nemesis),
-    /// See [`Stub`].
-    Stub(Stub),
-    /// See [`Locked`].
-    Locked(Locked),
+/// Declares the nodes of all kinds, and what these have in common; each kind is a value of
+/// [`QueueKind`] and a type.
+macro_rules! kinds {
+    ($($kind:ident),+) => {
+        /// The nodes, by kind.
+        #[derive(Debug)]
+        enum Nodes {
+            $(#[doc = concat!("See [`", stringify!($kind), "`].")] $kind($kind),)+
+        }
+
+        impl Nodes {
+            /// Those of an empty queue.
+            fn new(kind: QueueKind) -> Self {
+                match kind {
+                    $(QueueKind::$kind => Self::$kind($kind::new()),)+
+                }
+            }
+
+            /// The word by which emptiness and sleep are known.
+            #[inline(always)]
+            fn entry(&self) -> &Entry {
+                match self {
+                    $(Self::$kind(nodes) => nodes.entry(),)+
+                }
+            }
+
+            /// Appends a fibre.
+            #[inline(always)]
+            fn push(&self, runnable: Runnable) -> Pushed {
+                match self {
+                    $(Self::$kind(nodes) => nodes.push(runnable),)+
+                }
+            }
+
+            /// Takes the oldest node out.
+            ///
+            /// # Safety
+            ///
+            /// One consumer at a time.
+            #[inline(always)]
+            unsafe fn pop(&self) -> Popped<NonNull<Link>> {
+                // SAFETY: one consumer, as the caller promises.
+                unsafe {
+                    match self {
+                        $(Self::$kind(nodes) => nodes.pop(),)+
+                    }
+                }
+            }
+        }
+    };
 }
+
+kinds!(Nemesis, Stub, Locked);
 
 impl BasicQueue {
     /// An empty queue with an awake consumer.
     #[must_use]
     pub fn new(kind: QueueKind) -> Self {
-        Self(match kind {
-            QueueKind::Nemesis => Nodes::Nemesis(Nemesis::new()),
-            QueueKind::Stub => Nodes::Stub(Stub::new()),
-            QueueKind::Locked => Nodes::Locked(Locked::new()),
-        })
+        Self(Nodes::new(kind))
     }
 
     /// The word by which emptiness and sleep are known.
     #[inline]
     fn entry(&self) -> &Entry {
-        match &self.0 {
-            Nodes::Nemesis(nodes) => nodes.entry(),
-            Nodes::Stub(nodes) => nodes.entry(),
-            Nodes::Locked(nodes) => nodes.entry(),
-        }
+        self.0.entry()
     }
 
     /// Whether the queue holds nothing, not even a push in flight.
@@ -66,11 +102,7 @@ impl BasicQueue {
     /// Appends a fibre. Any thread.
     #[inline]
     pub fn push(&self, runnable: Runnable) -> Pushed {
-        match &self.0 {
-            Nodes::Nemesis(nodes) => nodes.push(runnable),
-            Nodes::Stub(nodes) => nodes.push(runnable),
-            Nodes::Locked(nodes) => nodes.push(runnable),
-        }
+        self.0.push(runnable)
     }
 
     /// Takes the oldest fibre out.
@@ -82,14 +114,7 @@ impl BasicQueue {
     pub unsafe fn pop(&self) -> Popped {
         // SAFETY: one consumer, as the caller promises. A push was given the runnable of what comes
         // out, and it comes out once (invariant 1).
-        unsafe {
-            let popped = match &self.0 {
-                Nodes::Nemesis(nodes) => nodes.pop(),
-                Nodes::Stub(nodes) => nodes.pop(),
-                Nodes::Locked(nodes) => nodes.pop(),
-            };
-            popped.map(|node| Runnable::new(node))
-        }
+        unsafe { self.0.pop().map(|node| Runnable::new(node)) }
     }
 
     /// Says that the consumer is about to sleep: the next push is told to wake it.
