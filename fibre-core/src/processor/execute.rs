@@ -194,7 +194,7 @@ impl Processor {
 
     /// Gives a fibre that is about to start its stack, on which it begins with `entry`, makes it at
     /// home here, and lists it as started.
-    #[inline]
+    #[inline(always)]
     fn settle(&self, fibre: &mut Runnable, stack: Stack, entry: Entry) {
         let block = fibre.fibre().as_ptr().cast_const().cast();
         stack.set_owner(block);

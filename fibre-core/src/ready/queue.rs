@@ -442,8 +442,11 @@ impl Owner<'_> {
     /// Returns the level of a fibre that becomes the owner's, and takes notice of it.
     #[inline]
     fn level_of(self, runnable: &Runnable) -> Level {
-        self.notice(runnable.link());
-        runnable.link().level()
+        let level = runnable.link().level();
+        if level != Level::Normal {
+            self.gate.end_single_level();
+        }
+        level
     }
 
     /// Takes the next fibre.
