@@ -165,7 +165,7 @@ pub mod topology {
 /// | the end of a changing number of jobs | [`WaitGroup`](sync::WaitGroup) |
 /// | rounds, in which all wait for all | [`Barrier`](sync::Barrier) |
 /// | a value that is made once | [`OnceLock`](sync::OnceLock), [`LazyLock`](sync::LazyLock), [`Once`](sync::Once) |
-/// | values that change hands | [`channel`](crate::channel) |
+/// | values that change hands | [`channel`] |
 ///
 /// ```
 /// use fibre::sync::{Condvar, Mutex};
