@@ -267,6 +267,9 @@ impl Policy for OfNumber<'_> {
     }
 
     fn register(&mut self) -> Result<(), Failure> {
+        if self.confirmed && self.number.has_instance() {
+            return Ok(());
+        }
         self.confirmed = true;
         self.number.register()
     }
