@@ -119,7 +119,7 @@ impl<F: AsFd> Source<F> {
     }
 
     /// Calls `operation` until it neither would block nor was interrupted, and waits for
-    /// `direction` between two tries: the [funnel](crate::funnel). Blocks the fibre, or the thread
+    /// `direction` between two tries: the funnel. Blocks the fibre, or the thread
     /// if the caller is not a fibre, for as long as `patience` allows.
     ///
     /// `operation` also says whether it left something ([`Left`]). If not, the next call waits for
