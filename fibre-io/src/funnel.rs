@@ -133,7 +133,7 @@ pub trait Policy {
         let gate = self.gate(direction);
         let mut pauses = 0;
         if !IS_TOLD || direction == Direction::Write && !progress.rested {
-            self.rest(progress, yield_point_cancellable)?;
+            self.rested(progress, yield_point_cancellable())?;
         }
         loop {
             let seen = gate.snapshot();
@@ -147,7 +147,7 @@ pub trait Policy {
                 continue;
             }
             if !progress.rested {
-                self.rest(progress, make_way)?;
+                self.rested(progress, make_way())?;
                 continue;
             }
             match self.attempt(progress, &mut operation)? {
@@ -184,27 +184,30 @@ pub trait Policy {
         }
     }
 
-    /// Lets other fibres run, and goes on only with the descriptor that the call was made on.
+    /// Goes on after other fibres have run, but only with the descriptor that the call was made on.
     ///
     /// # Errors
     ///
     /// If the descriptor has been closed, or the fibre cancelled.
     #[inline(always)]
-    fn rest(
+    fn rested(
         &self,
         progress: &mut Progress,
-        way: impl FnOnce() -> Result<(), Cancelled>,
+        others_ran: Result<(), Cancelled>,
     ) -> Result<(), Self::Error> {
         progress.rested = true;
-        way()?;
-        self.is_current().then_some(()).ok_or_else(|| self.closed())
+        others_ran?;
+        if self.is_current() {
+            return Ok(());
+        }
+        Err(self.closed())
     }
 
     /// Waits until the direction may be ready, or the call's time is over.
     ///
     /// # Errors
     ///
-    /// As [`rest`](Self::rest)'s.
+    /// If the descriptor has been closed, or the fibre cancelled.
     #[inline(always)]
     fn wait(&self, gate: &Gate, turn: &mut Turn<'_>) -> Result<(), Self::Error> {
         gate.wait(self.number(), turn, || self.is_current())?;

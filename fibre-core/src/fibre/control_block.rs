@@ -216,6 +216,8 @@ impl Attributes {
 impl ControlBlock {
     /// The block of a fibre that has not started, with two references; `reserved` is what it has of
     /// its stack already.
+    // Always: the block is made in its place, not copied there.
+    #[inline(always)]
     pub fn new(body: &'static Body, attributes: Attributes, id: u64, reserved: Reserved) -> Self {
         Self {
             link: Link::with(attributes.level(), attributes.processor().is_some()),

@@ -50,6 +50,7 @@ impl SharedQueues {
     /// Announces that a processor has nothing to do, and is about to look for the last time. Unless
     /// it `joins` the idle set, it is known to those only that push to its own queues. The
     /// processor only.
+    #[inline]
     pub fn announce<Q: ConsumerQueues>(
         &self,
         processor: usize,
@@ -73,6 +74,7 @@ impl<'a, Q: ConsumerQueues> Announced<'a, Q> {
     /// # Errors
     ///
     /// The value itself, if something has been pushed: the processor must not sleep.
+    #[inline]
     pub fn arm(self) -> Result<Armed<'a, Q>, Self> {
         if self.queues.arm() {
             Ok(Armed(self))
@@ -85,6 +87,7 @@ impl<'a, Q: ConsumerQueues> Announced<'a, Q> {
 impl<'a, Q: ConsumerQueues> Armed<'a, Q> {
     /// Blocks the processor's thread until there may be work, or the deadline passes. It is known
     /// as idle until the result is dropped.
+    #[inline]
     pub fn sleep(self, deadline: Option<Instant>) -> Announced<'a, Q> {
         let Self(awake) = self;
         awake.commons.sleeper(awake.processor).sleep(deadline);
@@ -93,6 +96,7 @@ impl<'a, Q: ConsumerQueues> Armed<'a, Q> {
 }
 
 impl<Q: ConsumerQueues> Drop for Announced<'_, Q> {
+    #[inline]
     fn drop(&mut self) {
         self.queues.disarm();
         self.commons.idle.leave(self.processor);

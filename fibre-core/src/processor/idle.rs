@@ -126,14 +126,8 @@ impl Processor {
         let watch = self.for_others(aside, || self.watcher.begin(&self.domain, before));
         let decay = self.stacks.decay_due(&self.domain.stacks);
         let look = self.for_others(aside, || self.thief.next_look(&self.domain));
-        let deadline = self
-            .timers
-            .next()
-            .into_iter()
-            .chain(decay)
-            .chain(look)
-            .chain(watch)
-            .min();
+        let ends = [self.timers.next(), decay, look, watch];
+        let deadline = ends.into_iter().flatten().min();
         self.domain.tally(self.index).set_resting();
         let _announced = armed.sleep(deadline);
         let halt = self.ready.halt();

@@ -55,6 +55,7 @@ impl Watcher {
     }
 
     /// When to wake up for a look, if there is anything to watch. Called before each sleep.
+    #[inline]
     pub fn begin(&self, domain: &Domain, now: Instant) -> Option<Instant> {
         if !self.is_needed(domain) {
             return None;
@@ -76,6 +77,7 @@ impl Watcher {
     }
 
     /// Called after a sleep that began with `watch`: looks, if it is time.
+    #[inline]
     pub fn end(&self, domain: &Domain, watch: Option<Instant>, now: Instant) {
         if let Some(due) = watch {
             domain.commons.watch.end();
@@ -86,6 +88,7 @@ impl Watcher {
     }
 
     /// Sees to it that another processor watches this one, which has just said that it is busy.
+    #[inline]
     pub fn call(&self, domain: &Domain) {
         if self.is_needed(domain) && domain.commons.watch.is_off() {
             self.quiet.set(0);
