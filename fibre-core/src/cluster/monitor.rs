@@ -1,5 +1,5 @@
-//! The process' monitor: a thread that looks for stuck processors in all clusters that may have
-//! spare ones.
+//! The process' monitor: a thread that looks for stuck processors, which a hog keeps, in all
+//! clusters that may have spare ones.
 //!
 //! It is started with the first such cluster. While no processor is busy it sleeps for good
 //! ([`crate::idle::monitor_call`]); otherwise it looks every [`TICK`]. If it cannot be started,

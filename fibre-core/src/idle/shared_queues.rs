@@ -1,5 +1,5 @@
-//! What the processors of a cluster have in common: the queues that all of them take from,
-//! and how each of them sleeps.
+//! What the processors of a cluster have in common: the queues that all of them take from, which
+//! other runtimes call injectors, and how each of them sleeps.
 //!
 //! * `staging`: new fibres for which no processor has been chosen, fibres that migrate here, and,
 //!   with work sharing, all that may move. A processor looks here after its own queue.

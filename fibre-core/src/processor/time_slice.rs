@@ -1,4 +1,4 @@
-//! The slice: how long a fibre that never blocks runs before others do.
+//! The time slice: how long a fibre that never blocks runs before others do.
 //!
 //! A fibre that only takes free locks keeps its processor for ever: the others starve, and so do
 //! timers and descriptors. So calls that could block count (`yield_point`), and every so many of

@@ -1,4 +1,4 @@
-//! Which processors an idle one helps.
+//! Work stealing: which processors an idle one helps.
 //!
 //! Victims are the busy processors only, in the order that [`StealOrder`] says. By default the
 //! processor that has been busy for the longest time comes first (thesis section 3.2.2): it is the

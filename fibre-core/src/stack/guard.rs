@@ -1,4 +1,4 @@
-//! Making memory below stacks untouchable.
+//! Guard pages: memory below stacks that nothing may touch.
 //!
 //! `MADV_GUARD_INSTALL` (Linux 6.13) marks page-table entries and needs no mapping of its own, so a
 //! million guards fit into one process. Older kernels get `mprotect`, which splits the mapping.

@@ -1,4 +1,5 @@
-//! The pollers, which wait in the kernel for descriptors, behind one contract.
+//! The pollers, which wait in the kernel for descriptors, behind one contract: what other runtimes
+//! call a reactor.
 //!
 //! Files:
 //!
