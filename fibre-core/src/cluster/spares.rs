@@ -492,10 +492,10 @@ mod tests {
             }
             help(&domain, 0, barrier, Instant::now());
         });
-        assert_eq!(halt.counts(), [1, 1]);
+        assert_eq!(halt.counts(), [1, 2]);
         // It has said that it sleeps, and does not yet.
         help(&domain, 0, barrier, Instant::now());
         sleep();
-        assert_eq!(halt.counts(), [1, 1]);
+        assert_eq!(halt.counts(), [1, 3]);
     }
 }

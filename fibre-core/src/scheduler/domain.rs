@@ -409,7 +409,10 @@ impl Domain {
             halt.poll();
             if self.tally(processor).busy_since().is_none() {
                 // The processor has gone to sleep, wherever its poller lets it, or is about to, and
-                // we may have taken what should wake it.
+                // the poll above may have taken what should wake it: an interrupt, or an event. If
+                // another waker has sent that interrupt, the processor counts as notified, and
+                // `unpark` alone would not send it again.
+                halt.interrupt();
                 self.queues()[processor].unpark();
             }
         }
