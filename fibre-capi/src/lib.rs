@@ -37,6 +37,7 @@
 //! Fibres of these programs move between kernel threads once they have started, so nothing here may
 //! keep what belongs to a kernel thread across a call that may block.
 
+#![cfg_attr(not(test), deny(unreachable_pub, unnameable_types))]
 #![allow(
     non_camel_case_types,
     reason = "these are the names that C programs use"

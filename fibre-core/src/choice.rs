@@ -54,7 +54,7 @@ impl fmt::Display for UnknownChoice {
 impl std::error::Error for UnknownChoice {}
 
 /// An enum that [`named_choice!`](named_choice) has declared.
-pub trait NamedChoice: std::str::FromStr {
+pub(crate) trait NamedChoice: std::str::FromStr {
     /// The names of its values.
     const NAMES: Names;
 }
@@ -64,19 +64,19 @@ pub trait NamedChoice: std::str::FromStr {
 macro_rules! named_choice {
     (
         $(#[$of_choice:meta])*
-        pub enum $choice:ident, $what:literal {
+        $seen:vis enum $choice:ident, $what:literal {
             $($(#[$of_value:meta])* $value:ident = $name:literal,)+
         }
     ) => {
         $(#[$of_choice])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $choice {
+        $seen enum $choice {
             $($(#[$of_value])* $value,)+
         }
 
         impl $choice {
             /// All values, in their order.
-            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
+            $seen const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
 
             /// The value's name, as the environment has it.
             const fn name(self) -> &'static str {

@@ -30,6 +30,8 @@
 //! | `blocking` | kernel threads for calls that block |
 //! | `api` | what users call to begin fibres |
 
+#![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
+
 #[cfg(not(loom))]
 mod api;
 mod blocking;
@@ -66,6 +68,7 @@ pub mod internal {
     pub use crate::{
         api::embed::{EmbeddedFibre, Ending, Program, embedded},
         api::spawn::{caller_id, processors},
+        choice::Names,
         cluster::{
             Bell, Drivers, Frozen, freeze, io_config, live_fibres, start_helper, with_drivers,
         },
@@ -73,7 +76,7 @@ pub mod internal {
         config::environment::{complain, is_nonsense},
         config::pollers::POLLERS,
         config::settings::{switch, variable},
-        fibre::{Portrait, Viewer},
+        fibre::{ControlBlock, Portrait, Viewer},
         idle::parker::Driver,
         idle::wake_batch::wake_after,
         park::cancel::{sleep_within, yield_cancellable, yield_point_cancellable},
@@ -111,7 +114,8 @@ pub mod internal {
         wait::wall_clock::WallTime,
     };
 
-    #[cfg(loom)]
+    // For models. They are here in all builds, so that the compiler sees what nobody reaches.
+    #[doc(hidden)]
     pub use crate::{
         blocking::jobs,
         fibre::state,
@@ -123,7 +127,7 @@ pub mod internal {
     };
 
     /// The queues.
-    #[cfg(loom)]
+    #[doc(hidden)]
     pub mod queue {
         pub use crate::queue::*;
     }

@@ -29,12 +29,12 @@ static STARVED_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// How often in a row one listener has found no descriptor.
 #[derive(Debug, Default)]
-pub struct Backoff(AtomicU32);
+pub(crate) struct Backoff(AtomicU32);
 
 impl Backoff {
     /// Waits, if the last accept found no descriptor, but no longer than `patience` allows. Blocks
     /// the fibre (or thread). `number` is the listener that the fibre is shown to wait for.
-    pub fn pause(&self, number: u32, patience: Timeout<'_>) {
+    pub(crate) fn pause(&self, number: u32, patience: Timeout<'_>) {
         let failures = self.0.load(Ordering::Relaxed);
         if failures == 0 {
             return;
@@ -57,13 +57,13 @@ impl Backoff {
     }
 
     /// Records that an accept found no descriptor.
-    pub fn starved(&self) {
+    pub(crate) fn starved(&self) {
         let failures = self.0.load(Ordering::Relaxed);
         self.0.store(failures.saturating_add(1), Ordering::Relaxed);
     }
 
     /// Records that an accept found a descriptor.
-    pub fn fed(&self) {
+    pub(crate) fn fed(&self) {
         if self.0.load(Ordering::Relaxed) != 0 {
             self.0.store(0, Ordering::Relaxed);
         }
@@ -76,7 +76,7 @@ fn pause_after(failures: u32) -> Duration {
 }
 
 /// Called after this runtime has closed a descriptor: lets one acceptor try.
-pub fn descriptor_freed() {
+pub(crate) fn descriptor_freed() {
     if STARVED_COUNT.load(Ordering::SeqCst) != 0 {
         let first = STARVED.lock().claim_first(0);
         if let Some(first) = first {

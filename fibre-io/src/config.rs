@@ -189,7 +189,7 @@ impl Defaults {
 }
 
 /// The poller that a word chooses.
-pub fn poller_of(word: u32) -> Poller {
+pub(crate) fn poller_of(word: u32) -> Poller {
     match (word & POLLER).checked_sub(1) {
         Some(place) => Poller::ALL[place as usize],
         None => Defaults::get().poller,
@@ -197,19 +197,19 @@ pub fn poller_of(word: u32) -> Poller {
 }
 
 /// Whether a word chooses batched unblocking.
-pub fn is_batched(word: u32) -> bool {
+pub(crate) fn is_batched(word: u32) -> bool {
     BATCHED.get(word, |defaults| defaults.batched)
 }
 
 /// Whether the caller's cluster yields before reads.
 #[inline]
-pub fn yields_before_read() -> bool {
+pub(crate) fn yields_before_read() -> bool {
     YIELD.get(io_config(), |defaults| defaults.yields)
 }
 
 /// Whether the caller's cluster registers descriptors only when a call has to wait.
 #[inline]
-pub fn registers_lazily() -> bool {
+pub(crate) fn registers_lazily() -> bool {
     LAZY.get(io_config(), |defaults| defaults.lazy)
 }
 

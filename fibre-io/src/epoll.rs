@@ -26,11 +26,11 @@ const BOTH: EventFlags = EventFlags::IN
 
 /// See the module text.
 #[derive(Debug)]
-pub struct Epoll(OwnedFd);
+pub(crate) struct Epoll(OwnedFd);
 
 /// An event, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event {
+pub(crate) struct Event {
     /// The descriptor's number.
     pub fd: RawFd,
     /// The owner that registered it.
@@ -49,7 +49,7 @@ pub struct Event {
 
 /// What the delivery of an event will need, and is best prefetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// The descriptor's slot.
     Slot,
     /// The waiter, which is found by the slot.
@@ -72,7 +72,7 @@ impl Epoll {
     /// # Errors
     ///
     /// When the process is out of descriptors.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self(epoll::create(CreateFlags::CLOEXEC)?))
     }
 
@@ -83,7 +83,7 @@ impl Epoll {
     /// Those of `epoll_ctl`; `EPERM` for descriptors that cannot be polled. Always in a forked
     /// child: the instance is the parent's, too, and the parent would get the events of the child's
     /// descriptors.
-    pub fn add(&self, fd: BorrowedFd<'_>, generation: u32) -> io::Result<()> {
+    pub(crate) fn add(&self, fd: BorrowedFd<'_>, generation: u32) -> io::Result<()> {
         refuse_if_forked()?;
         let data = EventData::new_u64(pack(fd.as_raw_fd(), generation));
         match epoll::add(&self.0, fd, data, BOTH) {
@@ -100,7 +100,7 @@ impl Epoll {
     /// # Errors
     ///
     /// Those of [`add`](Self::add).
-    pub fn add_again(&self, fd: BorrowedFd<'_>, generation: u32) -> io::Result<()> {
+    pub(crate) fn add_again(&self, fd: BorrowedFd<'_>, generation: u32) -> io::Result<()> {
         refuse_if_forked()?;
         let data = EventData::new_u64(pack(fd.as_raw_fd(), generation));
         match epoll::modify(&self.0, fd, data, BOTH) {
@@ -115,7 +115,7 @@ impl Epoll {
     /// # Errors
     ///
     /// Those of `epoll_ctl`.
-    pub fn watch_once(&self, fd: BorrowedFd<'_>, key: u32) -> io::Result<()> {
+    pub(crate) fn watch_once(&self, fd: BorrowedFd<'_>, key: u32) -> io::Result<()> {
         let data = EventData::new_u64(pack(fd.as_raw_fd(), key));
         epoll::add(&self.0, fd, data, EventFlags::IN | EventFlags::ONESHOT)?;
         Ok(())
@@ -126,13 +126,13 @@ impl Epoll {
     /// # Errors
     ///
     /// Those of `epoll_ctl`.
-    pub fn watch_again(&self, fd: BorrowedFd<'_>, key: u32) -> Result<(), Errno> {
+    pub(crate) fn watch_again(&self, fd: BorrowedFd<'_>, key: u32) -> Result<(), Errno> {
         let data = EventData::new_u64(pack(fd.as_raw_fd(), key));
         epoll::modify(&self.0, fd, data, EventFlags::IN | EventFlags::ONESHOT)
     }
 
     /// Takes a descriptor out again: closing it would not, if it was duplicated.
-    pub fn remove(&self, fd: BorrowedFd<'_>) {
+    pub(crate) fn remove(&self, fd: BorrowedFd<'_>) {
         if is_forked_child() {
             // The instance is the parent's too, and so is the registration.
             return;
@@ -147,7 +147,7 @@ impl Epoll {
     /// # Errors
     ///
     /// Those of `epoll_wait`.
-    pub fn wait(
+    pub(crate) fn wait(
         &self,
         timeout: Option<&Timespec>,
         mut deliver: impl FnMut(Event),

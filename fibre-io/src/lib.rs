@@ -37,6 +37,8 @@
 //! | `stdio` | standard input, output and error, after `std::io` |
 //! | `signal`, `process` | signals as values; child processes |
 
+#![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
+
 #[cfg(not(loom))]
 mod backoff;
 #[cfg(not(loom))]
@@ -45,34 +47,26 @@ mod buffers;
 mod config;
 #[cfg(not(loom))]
 pub mod copy;
-#[cfg(loom)]
+#[doc(hidden)]
 pub mod descriptor;
-#[cfg(not(loom))]
-mod descriptor;
 #[cfg(not(loom))]
 mod epoll;
 #[cfg(not(loom))]
 mod forward;
 #[cfg(not(loom))]
 pub mod fs;
-#[cfg(loom)]
+#[doc(hidden)]
 pub mod funnel;
-#[cfg(not(loom))]
-mod funnel;
-#[cfg(loom)]
+#[doc(hidden)]
 pub mod gate;
-#[cfg(not(loom))]
-mod gate;
 #[cfg(not(loom))]
 pub mod net;
 #[cfg(not(loom))]
 pub mod pipe;
 #[cfg(not(loom))]
 pub mod poll;
-#[cfg(loom)]
+#[doc(hidden)]
 pub mod poll_words;
-#[cfg(not(loom))]
-mod poll_words;
 #[cfg(not(loom))]
 pub mod pollable;
 #[cfg(not(loom))]

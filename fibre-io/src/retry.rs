@@ -31,7 +31,7 @@ const LONGEST: Duration = Duration::from_millis(5);
 /// If the fibre has been cancelled.
 // Always: each read that finds something comes here.
 #[inline(always)]
-pub fn make_way() -> Result<(), Cancelled> {
+pub(crate) fn make_way() -> Result<(), Cancelled> {
     if yields_before_read() {
         yield_cancellable()
     } else {
@@ -45,7 +45,7 @@ pub fn make_way() -> Result<(), Cancelled> {
 /// # Errors
 ///
 /// If the fibre has been cancelled.
-pub fn pause(turn: &mut Turn<'_>, pauses: &mut u32) -> Result<bool, Cancelled> {
+pub(crate) fn pause(turn: &mut Turn<'_>, pauses: &mut u32) -> Result<bool, Cancelled> {
     let now = Instant::now();
     let end = turn.end();
     if end.is_some_and(|end| end <= now) {

@@ -280,7 +280,7 @@ impl<F: AsFd> Drop for Source<F> {
 
 /// The gate of a direction.
 #[inline]
-pub fn gate_of(slot: &Slot, direction: Direction) -> &Gate {
+pub(crate) fn gate_of(slot: &Slot, direction: Direction) -> &Gate {
     match direction {
         Direction::Read => &slot.read,
         Direction::Write => &slot.write,
@@ -288,7 +288,7 @@ pub fn gate_of(slot: &Slot, direction: Direction) -> &Gate {
 }
 
 /// A descriptor's number.
-pub fn number_of(fd: impl AsFd) -> u32 {
+pub(crate) fn number_of(fd: impl AsFd) -> u32 {
     fd.as_fd().as_raw_fd().unsigned_abs()
 }
 
@@ -305,7 +305,7 @@ fn slot_of(fd: BorrowedFd<'_>) -> io::Result<&'static Slot> {
 /// # Errors
 ///
 /// Those of `epoll_ctl`, and if there is no processor to register it with.
-pub fn register(fd: BorrowedFd<'_>, slot: &Slot) -> io::Result<()> {
+pub(crate) fn register(fd: BorrowedFd<'_>, slot: &Slot) -> io::Result<()> {
     let is_found = slot.known.get().has(Known::FOUND);
     if slot.is_registered() && !is_found {
         return Ok(());
@@ -326,7 +326,7 @@ pub fn register(fd: BorrowedFd<'_>, slot: &Slot) -> io::Result<()> {
 
 /// Wakes the next waiter if user code unwinds in a call that may have been woken by an event.
 /// `mem::forget` it when the code has returned.
-pub struct PassOn<'a, F: AsFd>(pub &'a Source<F>, pub Direction);
+pub(crate) struct PassOn<'a, F: AsFd>(pub &'a Source<F>, pub Direction);
 
 impl<F: AsFd> Drop for PassOn<'_, F> {
     fn drop(&mut self) {
@@ -345,7 +345,7 @@ fn refuse() -> io::Error {
 }
 
 /// The error of a call on a closed source.
-pub fn closed() -> io::Error {
+pub(crate) fn closed() -> io::Error {
     io::Error::new(
         io::ErrorKind::ConnectionAborted,
         "the socket was closed by its owner",

@@ -45,7 +45,7 @@ impl Timeout<'_> {
 ///
 /// The call's others.
 #[cfg(not(loom))]
-pub fn none_if_late<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+pub(crate) fn none_if_late<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
         result => result.map(Some),
@@ -119,7 +119,7 @@ impl TimeLimit {
 
 /// How long one call may still wait.
 #[derive(Debug)]
-pub struct Clock<'a> {
+pub(crate) struct Clock<'a> {
     /// The limit that the call was given.
     patience: Timeout<'a>,
     /// When the time-out ends that the socket had when the call first had to wait. One that is set
@@ -129,7 +129,7 @@ pub struct Clock<'a> {
 
 /// Until when a wait lasts, and the deadline from which that follows.
 #[derive(Debug, Clone, Copy)]
-pub struct Term {
+pub(crate) struct Term {
     /// The end; `None` for never.
     pub end: Option<Instant>,
     /// The deadline's word, as it was read.
@@ -139,7 +139,7 @@ pub struct Term {
 impl<'a> Clock<'a> {
     /// The clock of a call that has not waited yet.
     #[inline]
-    pub fn new(patience: Timeout<'a>) -> Self {
+    pub(crate) fn new(patience: Timeout<'a>) -> Self {
         Self {
             patience,
             by_timeout: None,
@@ -148,7 +148,7 @@ impl<'a> Clock<'a> {
 
     /// Until when the call may wait, as things are now.
     #[inline]
-    pub fn term(&mut self) -> Term {
+    pub(crate) fn term(&mut self) -> Term {
         let end = match self.patience {
             Timeout::Endless => None,
             Timeout::Until(end) => Some(end),
@@ -176,7 +176,7 @@ impl<'a> Clock<'a> {
 
     /// Whether the deadline is still the one that `term` follows from.
     #[inline]
-    pub fn is_current(&self, term: Term) -> bool {
+    pub(crate) fn is_current(&self, term: Term) -> bool {
         match self.patience {
             Timeout::Endless | Timeout::Until(_) => true,
             Timeout::Set(limit) => limit.deadline.load(Ordering::Relaxed) == term.deadline,
@@ -185,7 +185,7 @@ impl<'a> Clock<'a> {
 }
 
 /// The earlier one of two moments; `None` is later than all.
-pub fn earlier(left: Option<Instant>, right: Option<Instant>) -> Option<Instant> {
+pub(crate) fn earlier(left: Option<Instant>, right: Option<Instant>) -> Option<Instant> {
     match (left, right) {
         (Some(left), Some(right)) => Some(left.min(right)),
         (left, right) => left.or(right),
@@ -197,7 +197,7 @@ pub fn earlier(left: Option<Instant>, right: Option<Instant>) -> Option<Instant>
 /// # Errors
 ///
 /// `InvalidInput` for a zero duration.
-pub fn not_zero(timeout: Duration) -> io::Result<Duration> {
+pub(crate) fn not_zero(timeout: Duration) -> io::Result<Duration> {
     if timeout.is_zero() {
         let kind = io::ErrorKind::InvalidInput;
         return Err(io::Error::new(kind, "a time-out of zero"));

@@ -25,7 +25,7 @@
 //! | `channel` | values from senders to receivers, and `select!` |
 //! | `raw` | forms for the C library: no guards, error numbers |
 
-#![cfg_attr(not(loom), deny(unreachable_pub))]
+#![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
 // Unit tests know the threads of the system, so a build of them for models is empty.
 #![cfg(not(all(test, loom)))]
 

@@ -4,6 +4,6 @@
 //! * `scope`: fibres that borrow;
 //! * `embed`: fibres in memory of the caller's, for the C library.
 
-pub mod embed;
-pub mod scope;
-pub mod spawn;
+pub(crate) mod embed;
+pub(crate) mod scope;
+pub(crate) mod spawn;

@@ -18,7 +18,7 @@ use std::time::Instant;
 /// The threads of one cluster. The processors keep it alive: fibres may need a spare processor when
 /// no handle is left.
 #[derive(Debug)]
-pub struct Crew {
+pub(super) struct Crew {
     /// The state that the processors share.
     pub domain: Arc<Domain>,
     /// The CPUs where they run.
@@ -34,7 +34,7 @@ pub struct Crew {
 
 impl Crew {
     /// A crew without threads.
-    pub fn new(domain: Arc<Domain>, places: Places) -> Self {
+    pub(super) fn new(domain: Arc<Domain>, places: Places) -> Self {
         Self {
             domain,
             places,
@@ -45,12 +45,12 @@ impl Crew {
     }
 
     /// Keeps others from adding processors.
-    pub fn growing(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn growing(&self) -> MutexGuard<'_, ()> {
         self.growing.lock()
     }
 
     /// [`growing`](Self::growing) for a caller that had better come again than wait.
-    pub fn try_growing(&self) -> Option<MutexGuard<'_, ()>> {
+    pub(super) fn try_growing(&self) -> Option<MutexGuard<'_, ()>> {
         self.growing.try_lock()
     }
 
@@ -61,7 +61,7 @@ impl Crew {
     ///
     /// When there is no room, when a thread cannot be started, when the domain has been
     /// closed, and in a forked child.
-    pub fn add_processors(self: &Arc<Self>, more: usize) -> io::Result<()> {
+    pub(super) fn add_processors(self: &Arc<Self>, more: usize) -> io::Result<()> {
         fork::install()?;
         let _one_at_a_time = self.growing();
         let domain = &self.domain;
@@ -100,7 +100,7 @@ impl Crew {
     /// # Errors
     ///
     /// When there is no room, when a thread cannot be started, and when the processors end.
-    pub fn add_spares(self: &Arc<Self>, wanted: usize) -> io::Result<Range<usize>> {
+    pub(super) fn add_spares(self: &Arc<Self>, wanted: usize) -> io::Result<Range<usize>> {
         let _one_at_a_time = self.growing();
         let domain = &self.domain;
         let first = domain.processors();
@@ -136,7 +136,7 @@ impl Crew {
     }
 
     /// The kernel's numbers of the regular processors' threads.
-    pub fn thread_ids(&self) -> impl Iterator<Item = i32> {
+    pub(super) fn thread_ids(&self) -> impl Iterator<Item = i32> {
         let number = |processor| self.domain.tally(processor).thread();
         // They have noted it before the domain counted them.
         (0..self.domain.regular()).filter_map(number)
@@ -191,7 +191,7 @@ impl Crew {
 
     /// Waits for the ends of threads whose processors have ended and have left no fibres there;
     /// gives up the others. Blocks the fibre (or thread).
-    pub fn join_threads(&self) {
+    pub(super) fn join_threads(&self) {
         let stuck = self.domain.orders.not_at(ProcessorPhase::Gone);
         let threads = std::mem::take(&mut *self.threads.lock()).into_iter();
         let ended = threads

@@ -77,7 +77,7 @@ static WATCHED: Mutex<Watched> = Mutex::new(Watched {
 });
 
 /// Has the monitor look after a cluster, if that may have spare processors.
-pub fn watch(crew: &Arc<Crew>) {
+pub(super) fn watch(crew: &Arc<Crew>) {
     let Some(barrier) = heavy_barrier() else {
         return;
     };
@@ -118,7 +118,7 @@ fn start(barrier: HeavyBarrier) -> bool {
 
 /// Has the monitor forget a cluster that has been stopped. Blocks the thread until a look that is
 /// going on has ended.
-pub fn forget(crew: &Arc<Crew>) {
+pub(super) fn forget(crew: &Arc<Crew>) {
     let mut watched = WATCHED.lock();
     let is_its = |ward: &Ward| ptr::eq(ward.crew.as_ptr(), Arc::as_ptr(crew));
     let place = watched.wards.iter().position(is_its);

@@ -8,14 +8,14 @@ use std::sync::{Arc, Weak};
 static CLUSTERS: Mutex<Vec<Weak<Running>>> = Mutex::new(Vec::new());
 
 /// Adds a cluster.
-pub fn add(running: &Arc<Running>) {
+pub(super) fn add(running: &Arc<Running>) {
     let mut clusters = CLUSTERS.lock();
     clusters.retain(|cluster| cluster.strong_count() > 0);
     clusters.push(Arc::downgrade(running));
 }
 
 /// The clusters that exist.
-pub fn all() -> Vec<Arc<Running>> {
+pub(super) fn all() -> Vec<Arc<Running>> {
     let clusters = CLUSTERS.lock();
     clusters.iter().filter_map(Weak::upgrade).collect()
 }

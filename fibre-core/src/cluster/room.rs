@@ -35,7 +35,7 @@ const PIECES: usize = 32;
 /// # Errors
 ///
 /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), made without an allocation.
-pub fn look(places: usize) -> io::Result<()> {
+pub(super) fn look(places: usize) -> io::Result<()> {
     let each = if os_thread::is_memory_limited() {
         EACH_IN_PAGES
     } else {

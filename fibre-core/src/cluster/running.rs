@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// The state that the handles share.
-pub struct Running {
+pub(super) struct Running {
     /// The state that the processors share.
     pub domain: Arc<Domain>,
     /// The processors' threads.
@@ -26,7 +26,7 @@ pub struct Running {
 
 impl Running {
     /// A cluster without processors.
-    pub fn new(settings: Settings, places: Places) -> Self {
+    pub(super) fn new(settings: Settings, places: Places) -> Self {
         let domain = Arc::new(Domain::new(0, settings));
         Self {
             crew: Arc::new(Crew::new(Arc::clone(&domain), places)),
@@ -36,13 +36,13 @@ impl Running {
     }
 
     /// Closes the domain; from then on only spare processors are added.
-    pub fn close(&self) {
+    pub(super) fn close(&self) {
         let _nobody_adds = self.crew.growing();
         self.domain.close();
     }
 
     /// Orders that all fibres be left where they are; from then on no processor is added at all.
-    pub fn abandon(&self) {
+    pub(super) fn abandon(&self) {
         let _nobody_adds = self.crew.growing();
         self.domain.orders.abandon();
         self.domain.unpark_all();
@@ -51,7 +51,7 @@ impl Running {
     /// Waits until all processors have reached `standing`. `false`: the deadline passed first, or
     /// the calling fibre was cancelled, which it notices only if there is a deadline. Blocks the
     /// fibre, or the thread if the caller is not a fibre.
-    pub fn wait_for(&self, standing: ProcessorPhase, deadline: Option<Instant>) -> bool {
+    pub(super) fn wait_for(&self, standing: ProcessorPhase, deadline: Option<Instant>) -> bool {
         let orders = &self.domain.orders;
         // A caller that has been cancelled itself has limits all the same.
         let _shield = Shield::raise();
@@ -66,12 +66,12 @@ impl Running {
     }
 
     /// Whether the caller is a fibre of this cluster.
-    pub fn is_callers(&self) -> bool {
+    pub(super) fn is_callers(&self) -> bool {
         Processor::here(|here| Arc::ptr_eq(here.domain(), &self.domain)) == Some(true)
     }
 
     /// The kernel's numbers of the processors' threads.
-    pub fn thread_ids(&self) -> Vec<i32> {
+    pub(super) fn thread_ids(&self) -> Vec<i32> {
         self.crew.thread_ids().collect()
     }
 }

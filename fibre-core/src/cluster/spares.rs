@@ -36,7 +36,7 @@ use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 /// The time between two looks.
-pub const TICK: Duration = Duration::from_millis(10);
+pub(super) const TICK: Duration = Duration::from_millis(10);
 
 /// Looks in a row at which a stuck processor runs the same fibre, without a service in between.
 const LOOKS: u32 = 2;
@@ -69,7 +69,7 @@ struct Seen {
 
 /// What the monitor remembers of a cluster.
 #[derive(Debug)]
-pub struct Spares {
+pub(super) struct Spares {
     /// What it has seen of each processor.
     seen: Vec<Seen>,
     /// The time since which some regular processor has not been stuck, while spare ones take part.
@@ -96,7 +96,7 @@ impl Default for Spares {
 
 impl Spares {
     /// Looks at the processors of a cluster, and helps them. The monitor only.
-    pub fn look(&mut self, crew: &Arc<Crew>, barrier: HeavyBarrier, now: Instant) {
+    pub(super) fn look(&mut self, crew: &Arc<Crew>, barrier: HeavyBarrier, now: Instant) {
         let domain = &crew.domain;
         if domain.orders.are_to_abandon() {
             return;

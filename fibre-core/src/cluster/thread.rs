@@ -21,7 +21,7 @@ use std::time::Instant;
 
 /// Starts one processor's thread, on these CPUs. The thread waits at the gate, and keeps a value
 /// until its processor ends.
-pub fn start(
+pub(super) fn start(
     domain: &Arc<Domain>,
     index: usize,
     epoch: Instant,
@@ -126,7 +126,7 @@ pub fn start_helper(
 
 /// Calls `f` on a thread of its own and waits for it; reports show that the caller waits for
 /// `awaited`. Blocks the fibre, but not its processor. `None`: no thread can be started.
-pub fn aside<R: Send + 'static>(
+pub(super) fn aside<R: Send + 'static>(
     name: &str,
     awaited: WaitObject,
     f: impl FnOnce() -> R + Send + 'static,
@@ -151,7 +151,7 @@ pub fn aside<R: Send + 'static>(
 /// it, and these end the process if they get nothing. It brings what the runtime takes for it, or
 /// the error if it got nothing. So a program may use up its memory as soon as it has its cluster.
 #[derive(Debug)]
-pub struct Gate {
+pub(super) struct Gate {
     state: Mutex<GateState>,
     changed: Condvar,
 }
@@ -169,7 +169,7 @@ struct GateState {
 
 impl Gate {
     /// A shut gate.
-    pub fn new() -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -181,7 +181,7 @@ impl Gate {
     /// # Errors
     ///
     /// The last one that a thread has brought.
-    pub fn wait_for(&self, threads: usize) -> io::Result<()> {
+    pub(super) fn wait_for(&self, threads: usize) -> io::Result<()> {
         let mut state = self.state.lock();
         while state.come < threads {
             self.changed.wait(&mut state);
@@ -190,14 +190,14 @@ impl Gate {
     }
 
     /// Lets all threads begin, or else end.
-    pub fn decide(&self, begin: bool) {
+    pub(super) fn decide(&self, begin: bool) {
         self.state.lock().decision = Some(begin);
         self.changed.notify_all();
     }
 
     /// Comes to the gate, with what the thread takes to begin, and waits for the decision. Returns
     /// what it brought if it is to begin. Blocks the thread.
-    pub fn pass<T>(&self, brought: io::Result<T>) -> Option<T> {
+    pub(super) fn pass<T>(&self, brought: io::Result<T>) -> Option<T> {
         let mut state = self.state.lock();
         state.come += 1;
         self.changed.notify_all();

@@ -160,7 +160,7 @@ impl std::error::Error for Nonsense {}
 ///
 /// [`InvalidInput`](io::ErrorKind::InvalidInput) if some have values that they cannot have; it
 /// names them.
-pub fn check() -> io::Result<()> {
+pub(crate) fn check() -> io::Result<()> {
     let ours = std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;
         name.starts_with(PREFIX).then_some((name, value))
@@ -205,7 +205,7 @@ pub fn is_nonsense(error: &io::Error) -> bool {
 /// Ends a call that was to start the default cluster, and whose caller cannot get an error, if the
 /// error is about nonsense in the environment. That is no fault of the program, to which a
 /// backtrace would lead: one line reports it, and the panic hook is left out.
-pub fn end_on_nonsense(error: &io::Error) {
+pub(crate) fn end_on_nonsense(error: &io::Error) {
     if is_nonsense(error) {
         let words = format!("cannot start the default cluster: {error}");
         stderr::warn(format_args!("{words}"));

@@ -6,8 +6,8 @@
 //! * `environment`: all variables, and what each may be set to;
 //! * `debug_flag`: flags of the whole process, for users that look for a fault.
 
-pub mod debug_flag;
-pub mod environment;
-pub mod policy;
-pub mod pollers;
-pub mod settings;
+pub(crate) mod debug_flag;
+pub(crate) mod environment;
+pub(crate) mod policy;
+pub(crate) mod pollers;
+pub(crate) mod settings;

@@ -28,11 +28,11 @@ const DEFAULT_SPIN: Duration = Duration::from_micros(20);
 const DEFAULT_SLICE: Duration = Duration::from_micros(20);
 
 /// For each processor the others, the nearest first.
-pub type Neighbours = Arc<[Box<[usize]>]>;
+pub(crate) type Neighbours = Arc<[Box<[usize]>]>;
 
 /// The settings of a cluster, for its processors.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// The name of the cluster.
     pub name: String,
     /// The value that a layer above chose for it; of no meaning here.
@@ -81,7 +81,7 @@ pub struct Settings {
 
 impl Settings {
     /// The defaults, as the environment has them.
-    pub fn from_environment() -> Self {
+    pub(crate) fn from_environment() -> Self {
         Self {
             name: "fibre".to_owned(),
             above: 0,
@@ -113,7 +113,7 @@ impl Settings {
 impl Settings {
     /// Whether ordinary fibres are pushed to processors when they are new.
     #[inline]
-    pub fn pushes(&self) -> bool {
+    pub(crate) fn pushes(&self) -> bool {
         self.placement == Placement::Push && !self.sharing
     }
 }
@@ -121,7 +121,7 @@ impl Settings {
 named_choice! {
     /// How started fibres move in a cluster whose builder has allowed it.
     #[derive(Default)]
-    pub enum Moves, "a way to move" {
+    pub(crate) enum Moves, "a way to move" {
         /// They do not move.
         Never = "never",
         /// They move when others steal them.
@@ -134,13 +134,13 @@ named_choice! {
 
 impl Moves {
     /// The value that the environment asks for.
-    pub fn from_environment() -> Self {
+    pub(crate) fn from_environment() -> Self {
         variable("FIBRE_MOVES").unwrap_or_default()
     }
 }
 
 /// A value that is 0 or 1.
-pub struct ZeroOrOne(bool);
+pub(crate) struct ZeroOrOne(bool);
 
 impl FromStr for ZeroOrOne {
     type Err = ();
@@ -156,13 +156,13 @@ impl FromStr for ZeroOrOne {
 
 /// The most processors that a cluster has: fibres keep the number of the processor they stay on in
 /// 16 bits.
-pub const MOST_PROCESSORS: usize = u16::MAX as usize - 1;
+pub(crate) const MOST_PROCESSORS: usize = u16::MAX as usize - 1;
 
 /// The most spare processors of a cluster.
-pub const MOST_SPARE: usize = 1024;
+pub(crate) const MOST_SPARE: usize = 1024;
 
 /// A number of processors that a cluster can have.
-pub struct ProcessorCount(pub usize);
+pub(crate) struct ProcessorCount(pub usize);
 
 impl FromStr for ProcessorCount {
     type Err = ();
@@ -173,7 +173,7 @@ impl FromStr for ProcessorCount {
 }
 
 /// A number of spare processors that a cluster can have.
-pub struct SpareCount(pub usize);
+pub(crate) struct SpareCount(pub usize);
 
 impl FromStr for SpareCount {
     type Err = ();
@@ -184,7 +184,7 @@ impl FromStr for SpareCount {
 }
 
 /// A number of bytes that a stack can have, as far as addresses go.
-pub struct StackBytes(pub usize);
+pub(crate) struct StackBytes(pub usize);
 
 impl FromStr for StackBytes {
     type Err = ();

@@ -43,11 +43,11 @@ struct List {
 
 /// The cache of one processor, used by its thread only. See the module text.
 #[derive(Debug)]
-pub struct BlockCache([List; SIZES]);
+pub(crate) struct BlockCache([List; SIZES]);
 
 impl BlockCache {
     /// A cache without blocks.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(std::array::from_fn(|_| List {
             first: Cell::new(ptr::null_mut()),
             length: Cell::new(0),
@@ -56,7 +56,7 @@ impl BlockCache {
 
     /// Returns memory for `layout`, kept or new. `None`: the allocator has none.
     #[inline]
-    pub fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
+    pub(crate) fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
         if let Some(size) = size_of(layout)
             && let Some(block) = self.0[size].pop()
         {
@@ -72,7 +72,7 @@ impl BlockCache {
     /// `block` came from [`take`](Self::take) of any cache or from [`allocate`], for this `layout`,
     /// and it is not in use.
     #[inline]
-    pub unsafe fn put(&self, block: NonNull<u8>, layout: Layout) {
+    pub(crate) unsafe fn put(&self, block: NonNull<u8>, layout: Layout) {
         // SAFETY: passed on; the sizes that are kept have room for a `Free`.
         unsafe {
             match size_of(layout) {
@@ -125,7 +125,7 @@ impl List {
 }
 
 /// Allocates memory, which a cache may keep later. `None`: the allocator has none.
-pub fn allocate(layout: Layout) -> Option<NonNull<u8>> {
+pub(crate) fn allocate(layout: Layout) -> Option<NonNull<u8>> {
     // SAFETY: no layout of a fibre is empty: it has a control block.
     NonNull::new(unsafe { alloc(rounded(layout)) })
 }
@@ -135,7 +135,7 @@ pub fn allocate(layout: Layout) -> Option<NonNull<u8>> {
 /// # Safety
 ///
 /// As for [`BlockCache::put`].
-pub unsafe fn release(block: NonNull<u8>, layout: Layout) {
+pub(crate) unsafe fn release(block: NonNull<u8>, layout: Layout) {
     // SAFETY: allocated with the same rounding.
     unsafe { dealloc(block.as_ptr(), rounded(layout)) };
 }

@@ -8,7 +8,7 @@
 use std::ptr::NonNull;
 
 /// Something that can be cancelled; implemented by the fibre's control block.
-pub trait Cancellable {
+pub(crate) trait Cancellable {
     /// Adds a reference.
     ///
     /// # Safety
@@ -56,7 +56,7 @@ const AT_ONCE: usize = 64;
 /// Fibres that have had their first step, and not the second. The second follows when there are
 /// enough of them, or at the drop.
 #[derive(Debug)]
-pub struct Cancelling<F: Cancellable> {
+pub(crate) struct Cancelling<F: Cancellable> {
     /// The fibres. An array, as nothing may be allocated here: they may be waiting for us.
     begun: [Option<NonNull<F>>; AT_ONCE],
     /// How many fibres there are.
@@ -65,7 +65,7 @@ pub struct Cancelling<F: Cancellable> {
 
 impl<F: Cancellable> Cancelling<F> {
     /// A batch without fibres.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             begun: [None; AT_ONCE],
             count: 0,
@@ -77,7 +77,7 @@ impl<F: Cancellable> Cancelling<F> {
     /// # Safety
     ///
     /// The caller has a reference, until this has been dropped.
-    pub unsafe fn cancel(&mut self, fibre: NonNull<F>) {
+    pub(crate) unsafe fn cancel(&mut self, fibre: NonNull<F>) {
         // SAFETY: the caller's promise.
         if unsafe { F::begin_cancel(fibre) } {
             self.begun[self.count] = Some(fibre);

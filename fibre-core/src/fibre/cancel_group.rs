@@ -17,7 +17,7 @@ use std::sync::{Arc, Weak};
 
 /// A group of fibres. See the module text.
 #[derive(Debug)]
-pub struct CancelGroup<F: Cancellable> {
+pub(crate) struct CancelGroup<F: Cancellable> {
     /// Set once, under the lock of `members`.
     cancelled: AtomicBool,
     /// The members that are to be cancelled.
@@ -63,7 +63,7 @@ const FIRST_SWEEP: usize = 8;
 
 impl<F: Cancellable> CancelGroup<F> {
     /// Makes a group without members, within `outer` if there is one, and cancelled if `outer` is.
-    pub fn new(outer: Option<Arc<Self>>) -> Arc<Self> {
+    pub(crate) fn new(outer: Option<Arc<Self>>) -> Arc<Self> {
         let group = Arc::new(Self {
             cancelled: AtomicBool::new(false),
             members: Mutex::new(Members {
@@ -83,12 +83,12 @@ impl<F: Cancellable> CancelGroup<F> {
 
     /// Whether the group has been cancelled.
     #[inline]
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Acquire)
     }
 
     /// Cancels all members, and all groups within this one.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         let mut groups = self.cancel_fibres();
         while let Some(group) = groups.pop() {
             if let Some(group) = group.upgrade() {
@@ -140,7 +140,7 @@ impl<F: Cancellable> CancelGroup<F> {
     /// # Safety
     ///
     /// The fibre has not begun, and the caller has a reference until it has [left](Self::leave).
-    pub unsafe fn join(&self, fibre: NonNull<F>) {
+    pub(crate) unsafe fn join(&self, fibre: NonNull<F>) {
         let mut members = self.members.lock();
         if self.is_cancelled() {
             drop(members);
@@ -152,7 +152,7 @@ impl<F: Cancellable> CancelGroup<F> {
     }
 
     /// Lets an ended fibre out.
-    pub fn leave(&self, fibre: NonNull<F>) {
+    pub(crate) fn leave(&self, fibre: NonNull<F>) {
         self.members.lock().fibres.remove(&Member(fibre));
     }
 }

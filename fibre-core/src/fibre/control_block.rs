@@ -35,11 +35,11 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 /// A pointer to a control block.
-pub type FibreRef = NonNull<ControlBlock>;
+pub(crate) type FibreRef = NonNull<ControlBlock>;
 
 /// The typed part of a fibre, as functions over its control block.
 #[derive(Debug)]
-pub struct Body {
+pub(crate) struct Body {
     /// Runs the closure to its end and publishes the result. On the fibre's stack.
     pub run: unsafe fn(FibreRef),
     /// Ends a fibre that could not get a stack: drops the closure and publishes
@@ -90,11 +90,11 @@ pub struct ControlBlock {
     /// the last.
     context: UnsafeCell<Option<Context>>,
     /// Its stack if it got one when it was spawned; later, what it waits for.
-    pub errand: WaitSlot,
+    pub(crate) errand: WaitSlot,
     /// The way off its stack, once on it.
-    pub suspender: Cell<Option<Suspender>>,
+    pub(crate) suspender: Cell<Option<Suspender>>,
     /// Its fibre-local values.
-    pub locals: Locals,
+    pub(crate) locals: Locals,
     /// The hook in the roster of started fibres.
     roster: Hook,
     /// The functions of its typed part.
@@ -102,14 +102,14 @@ pub struct ControlBlock {
     /// The completion of its end.
     pub completion: Completion,
     /// What the user chose.
-    pub attributes: Attributes,
+    pub(crate) attributes: Attributes,
     /// Its number: unique in the process, never reused.
     id: u64,
 }
 
 /// When a fibre gets its stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum StackTime {
+pub(crate) enum StackTime {
     /// When it first runs: fibres that wait for their first run need none.
     #[default]
     FirstRun,
@@ -122,7 +122,7 @@ pub enum StackTime {
 /// What a user may choose for a fibre. Every fibre carries it, and nearly all carry the
 /// defaults, so it is small: what is rarely chosen lies in an allocation of its own.
 #[derive(Debug, Clone, Default)]
-pub struct Attributes {
+pub(crate) struct Attributes {
     /// The attributes that few fibres have.
     rare: Option<Box<Rare>>,
     /// The processor that it stays on, plus one; zero for any.
@@ -153,30 +153,30 @@ impl Attributes {
     }
 
     /// Its name in reports.
-    pub fn name(&self) -> Option<&str> {
+    pub(crate) fn name(&self) -> Option<&str> {
         self.rare.as_ref()?.name.as_deref()
     }
 
     /// Gives it a name.
-    pub fn set_name(&mut self, name: Box<str>) {
+    pub(crate) fn set_name(&mut self, name: Box<str>) {
         self.rare().name = Some(name);
     }
 
     /// The group that it is cancelled with.
     #[inline]
-    pub fn group(&self) -> Option<&Arc<CancelGroup<ControlBlock>>> {
+    pub(crate) fn group(&self) -> Option<&Arc<CancelGroup<ControlBlock>>> {
         self.rare.as_ref()?.group.as_ref()
     }
 
     /// Has it cancelled with a group.
-    pub fn set_group(&mut self, group: Arc<CancelGroup<ControlBlock>>) {
+    pub(crate) fn set_group(&mut self, group: Arc<CancelGroup<ControlBlock>>) {
         self.rare().group = Some(group);
     }
 
     /// The class of its stack, in a cluster whose fibres have stacks of `default` bytes unless they
     /// ask for others.
     #[inline]
-    pub fn stack_class(&self, default: usize) -> usize {
+    pub(crate) fn stack_class(&self, default: usize) -> usize {
         match self.class {
             0 => class_of(default),
             class => usize::from(class) - 1,
@@ -184,26 +184,26 @@ impl Attributes {
     }
 
     /// Gives it a stack of at least `bytes` usable bytes.
-    pub fn set_stack_size(&mut self, bytes: usize) {
+    pub(crate) fn set_stack_size(&mut self, bytes: usize) {
         // There are fewer classes than a pointer has bits.
         self.class = class_of(bytes) as u8 + 1;
     }
 
     /// The processor that it stays on; `None` for any.
     #[inline]
-    pub fn processor(&self) -> Option<usize> {
+    pub(crate) fn processor(&self) -> Option<usize> {
         usize::from(self.processor).checked_sub(1)
     }
 
     /// Has it stay on a processor.
-    pub fn set_processor(&mut self, processor: usize) {
+    pub(crate) fn set_processor(&mut self, processor: usize) {
         // No cluster has so many that the last one could be meant.
         self.processor = u16::try_from(processor.saturating_add(1)).unwrap_or(u16::MAX);
     }
 
     /// The level of the ready queues that the fibre belongs to.
     #[inline]
-    pub fn level(&self) -> Level {
+    pub(crate) fn level(&self) -> Level {
         match self.priority {
             _ if self.background => Level::Background,
             Priority::High => Level::High,
@@ -218,7 +218,12 @@ impl ControlBlock {
     /// its stack already.
     // Always: the block is made in its place, not copied there.
     #[inline(always)]
-    pub fn new(body: &'static Body, attributes: Attributes, id: u64, reserved: Reserved) -> Self {
+    pub(crate) fn new(
+        body: &'static Body,
+        attributes: Attributes,
+        id: u64,
+        reserved: Reserved,
+    ) -> Self {
         Self {
             link: Link::with(attributes.level(), attributes.processor().is_some()),
             state: RunState::new(),
@@ -279,7 +284,7 @@ impl ControlBlock {
     }
 
     /// The functions of its typed part.
-    pub fn body(&self) -> &'static Body {
+    pub(crate) fn body(&self) -> &'static Body {
         self.body
     }
 
@@ -303,20 +308,20 @@ impl ControlBlock {
 
     /// The queue that the fibre goes to when woken; null before its first run.
     #[inline]
-    pub fn home(&self) -> *const ReadyQueue {
+    pub(crate) fn home(&self) -> *const ReadyQueue {
         self.home.load(Ordering::Relaxed)
     }
 
     /// The member of a roster that this fibre is.
     #[inline]
-    pub fn hook(this: FibreRef) -> NonNull<Hook> {
+    pub(crate) fn hook(this: FibreRef) -> NonNull<Hook> {
         // SAFETY: within the block.
         unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).roster) }
     }
 
     /// Makes `home` the queue that the fibre goes to when woken. Called by the owner only.
     #[inline]
-    pub fn set_home(&self, home: *const ReadyQueue) {
+    pub(crate) fn set_home(&self, home: *const ReadyQueue) {
         self.home.store(home.cast_mut(), Ordering::Relaxed);
     }
 
@@ -414,7 +419,7 @@ impl ControlBlock {
 
 impl Roster {
     /// Calls `f` for each fibre; `f` must not change the roster.
-    pub fn for_each_fibre(&self, mut f: impl FnMut(FibreRef, &ControlBlock)) {
+    pub(crate) fn for_each_fibre(&self, mut f: impl FnMut(FibreRef, &ControlBlock)) {
         self.for_each(|hook| {
             // SAFETY: the hook is a part of a block, which stays as long as that is in the roster,
             // as `add` was promised.
@@ -432,21 +437,21 @@ impl Runnable {
     /// The fibre's address.
     #[inline]
     #[must_use]
-    pub fn fibre(&self) -> FibreRef {
+    pub(crate) fn fibre(&self) -> FibreRef {
         self.node().cast()
     }
 
     /// The fibre's control block.
     #[inline]
     #[must_use]
-    pub fn block(&self) -> &ControlBlock {
+    pub(crate) fn block(&self) -> &ControlBlock {
         // SAFETY: a block (invariant 3) that is alive (invariant 2).
         unsafe { self.fibre().as_ref() }
     }
 
     /// The fibre's stack and the computation on it.
     #[inline]
-    pub fn context(&mut self) -> &mut Option<Context> {
+    pub(crate) fn context(&mut self) -> &mut Option<Context> {
         // SAFETY: the only way to the context of a fibre that is not on its stack (invariant 4),
         // and there is one runnable (invariant 1).
         unsafe { &mut *self.block().context.get() }

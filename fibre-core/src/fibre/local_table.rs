@@ -279,7 +279,7 @@ impl Key {
 
 /// The values of one fibre or thread. See the module text.
 #[derive(Debug, Default)]
-pub struct Locals(UnsafeCell<Option<Box<Table>>>);
+pub(crate) struct Locals(UnsafeCell<Option<Box<Table>>>);
 
 /// Values by the index of their key. Boxed, so that an owner without any pays one pointer.
 #[derive(Debug, Default)]
@@ -297,13 +297,13 @@ struct Value {
 impl Locals {
     /// A table without values.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(UnsafeCell::new(None))
     }
 
     /// The value of a key; null if it has none.
     #[inline]
-    pub fn get(&self, key: Key) -> *mut c_void {
+    pub(crate) fn get(&self, key: Key) -> *mut c_void {
         // SAFETY: the owner is alone with its table, and no borrow outlives a method.
         let table = unsafe { &*self.0.get() };
         let slot = table
@@ -316,7 +316,7 @@ impl Locals {
     }
 
     /// Replaces the value of a key. The old one is not ended.
-    pub fn set(&self, key: Key, value: *mut c_void) {
+    pub(crate) fn set(&self, key: Key, value: *mut c_void) {
         // SAFETY: as in `get`.
         let table = &mut unsafe { &mut *self.0.get() }.get_or_insert_default().0;
         let index = key.place.index;
@@ -329,7 +329,7 @@ impl Locals {
     /// Ends all values. Called by the owner, at its end; blocks for as long as the destructors
     /// block.
     #[inline]
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         if !self.is_empty() {
             self.end_in_rounds();
         }
@@ -358,13 +358,13 @@ impl Locals {
 
     /// Whether there are no values.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         // SAFETY: as in `get`.
         unsafe { &*self.0.get() }.is_none()
     }
 
     /// Forgets all values, without ending them.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         // SAFETY: as in `get`.
         drop(unsafe { (*self.0.get()).take() });
     }

@@ -9,15 +9,15 @@
 //! * `cancel_batch`, `cancel_group`: how fibres are cancelled, and which of them together.
 
 #[cfg(not(loom))]
-pub mod block_cache;
+pub(crate) mod block_cache;
 #[cfg(not(loom))]
-pub mod cancel_batch;
+pub(crate) mod cancel_batch;
 #[cfg(not(loom))]
-pub mod cancel_group;
+pub(crate) mod cancel_group;
 #[cfg(not(loom))]
 mod control_block;
 #[cfg(not(loom))]
-pub mod local_table;
+pub(crate) mod local_table;
 #[cfg(not(loom))]
 mod roster;
 #[cfg(not(loom))]
@@ -27,7 +27,9 @@ pub mod state;
 mod wait_slot;
 
 #[cfg(not(loom))]
-pub use self::{
+pub use self::control_block::{ControlBlock, Portrait, Viewer};
+#[cfg(not(loom))]
+pub(crate) use self::{
     control_block::*,
     roster::{Hook, Roster},
     roster_ref::RosterRef,

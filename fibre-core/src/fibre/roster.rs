@@ -10,7 +10,7 @@ use std::ptr::{self, NonNull};
 
 /// The hook of a fibre in a roster. Belongs to the roster's owner.
 #[derive(Debug)]
-pub struct Hook {
+pub(crate) struct Hook {
     /// The hook that was added before; null at the end.
     next: Cell<*const Self>,
     /// The hook that was added after; null at the front.
@@ -19,7 +19,7 @@ pub struct Hook {
 
 impl Hook {
     /// A hook that is in no roster.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             next: Cell::new(ptr::null()),
             previous: Cell::new(ptr::null()),
@@ -29,7 +29,7 @@ impl Hook {
 
 /// The list. See the module text.
 #[derive(Debug)]
-pub struct Roster {
+pub(crate) struct Roster {
     /// The hook that was added last.
     first: Cell<*const Hook>,
     /// Whether no processor is left to run the fibres that are in it, or come.
@@ -41,7 +41,7 @@ unsafe impl Send for Roster {}
 
 impl Roster {
     /// An empty roster.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             first: Cell::new(ptr::null()),
             left: Cell::new(false),
@@ -49,17 +49,17 @@ impl Roster {
     }
 
     /// Notes that no processor is left to run the fibres that are in it, or come.
-    pub fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.left.set(true);
     }
 
     /// Whether [`leave`](Self::leave) was called.
-    pub fn is_left(&self) -> bool {
+    pub(crate) fn is_left(&self) -> bool {
         self.left.get()
     }
 
     /// Whether the roster is empty.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.first.get().is_null()
     }
 
@@ -70,7 +70,7 @@ impl Roster {
     /// The hook is in no roster. It is a control block's, which stays where it is until the hook is
     /// taken out. (Tests use bare hooks, and ask for no fibre.)
     #[inline]
-    pub unsafe fn add(&self, hook: NonNull<Hook>) {
+    pub(crate) unsafe fn add(&self, hook: NonNull<Hook>) {
         let second = self.first.replace(hook.as_ptr());
         // SAFETY: hooks in the list are alive, and so is the new one.
         unsafe {
@@ -88,7 +88,7 @@ impl Roster {
     ///
     /// The hook is in this roster.
     #[inline]
-    pub unsafe fn remove(&self, hook: NonNull<Hook>) {
+    pub(crate) unsafe fn remove(&self, hook: NonNull<Hook>) {
         // SAFETY: hooks in the list are alive.
         unsafe {
             let (next, previous) = (hook.as_ref().next.get(), hook.as_ref().previous.get());
@@ -103,7 +103,7 @@ impl Roster {
     }
 
     /// Calls `f` for each fibre; `f` must not change the roster.
-    pub fn for_each(&self, mut f: impl FnMut(NonNull<Hook>)) {
+    pub(crate) fn for_each(&self, mut f: impl FnMut(NonNull<Hook>)) {
         let mut at = self.first.get();
         while let Some(hook) = NonNull::new(at.cast_mut()) {
             // SAFETY: hooks in the list are alive.

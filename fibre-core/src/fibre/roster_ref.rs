@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 
 /// A processor's own roster. It exists only as long as the processor does.
 #[derive(Debug)]
-pub struct RosterRef {
+pub(crate) struct RosterRef {
     /// The roster.
     roster: NonNull<Roster>,
     /// The means to look at it while a fibre runs.
@@ -26,7 +26,11 @@ impl RosterRef {
     /// # Safety
     ///
     /// The three are a processor's, which stays where it is for as long as this exists.
-    pub unsafe fn new(roster: &Roster, glances: &Glances, running: &AtomicPtr<Link>) -> Self {
+    pub(crate) unsafe fn new(
+        roster: &Roster,
+        glances: &Glances,
+        running: &AtomicPtr<Link>,
+    ) -> Self {
         Self {
             roster: NonNull::from(roster),
             glances: NonNull::from(glances),
@@ -39,13 +43,13 @@ impl RosterRef {
     /// # Safety
     ///
     /// Nobody changes the roster meanwhile.
-    pub unsafe fn get(&self) -> &Roster {
+    pub(crate) unsafe fn get(&self) -> &Roster {
         // SAFETY: the processor is there, as `new` was promised.
         unsafe { self.roster.as_ref() }
     }
 
     /// The address of the fibre that the processor ran a moment ago; null if there was none.
-    pub fn last(&self) -> *const ControlBlock {
+    pub(crate) fn last(&self) -> *const ControlBlock {
         // SAFETY: the processor is there, as `new` was promised.
         let running = unsafe { self.running.as_ref() };
         // The block begins with its node.
@@ -53,7 +57,7 @@ impl RosterRef {
     }
 
     /// [`Glances::look`] at the roster, with the fibre that the processor runs.
-    pub fn look<R>(&self, look: impl FnOnce(FibreRef) -> R) -> Option<R> {
+    pub(crate) fn look<R>(&self, look: impl FnOnce(FibreRef) -> R) -> Option<R> {
         // SAFETY: the processor is there, as `new` was promised.
         let (glances, running) = unsafe { (self.glances.as_ref(), self.running.as_ref()) };
         // What runs is a fibre, whose block begins with the node.

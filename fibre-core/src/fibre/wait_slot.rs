@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a fibre that has not started has of its stack.
 #[derive(Debug)]
-pub enum Reserved {
+pub(crate) enum Reserved {
     /// Nothing yet.
     Nothing,
     /// The promise of one of its class.
@@ -34,12 +34,12 @@ const PROMISE: u64 = 1;
 
 /// The word. See the module text.
 #[derive(Debug)]
-pub struct WaitSlot(AtomicU64);
+pub(crate) struct WaitSlot(AtomicU64);
 
 impl WaitSlot {
     /// No wait, and what is kept for the first run. That is leaked unless it is taken.
     #[inline]
-    pub fn new(reserved: Reserved) -> Self {
+    pub(crate) fn new(reserved: Reserved) -> Self {
         Self(AtomicU64::new(match reserved {
             Reserved::Nothing => 0,
             Reserved::Promise => PROMISE,
@@ -48,7 +48,7 @@ impl WaitSlot {
     }
 
     /// Keeps the promise of a stack for the first run, which has been put off.
-    pub fn keep_promise(&self) {
+    pub(crate) fn keep_promise(&self) {
         self.0.store(PROMISE, Ordering::Relaxed);
     }
 
@@ -58,7 +58,7 @@ impl WaitSlot {
     ///
     /// The fibre has not started, and is the caller's.
     #[inline]
-    pub unsafe fn take_reserved(&self) -> Reserved {
+    pub(crate) unsafe fn take_reserved(&self) -> Reserved {
         match self.0.load(Ordering::Relaxed) {
             0 => Reserved::Nothing,
             word => {
@@ -73,24 +73,24 @@ impl WaitSlot {
     }
 
     /// Whether the fibre, which has not started, has the promise of a stack.
-    pub fn is_promised(&self) -> bool {
+    pub(crate) fn is_promised(&self) -> bool {
         self.0.load(Ordering::Relaxed) == PROMISE
     }
 
     /// Notes what the fibre waits for. Called by the fibre itself.
     #[inline]
-    pub fn note(&self, awaited: WaitObject) {
+    pub(crate) fn note(&self, awaited: WaitObject) {
         self.0.store(awaited.bits(), Ordering::Relaxed);
     }
 
     /// Notes that the fibre waits for nothing. Called by the fibre itself.
     #[inline]
-    pub fn end_wait(&self) {
+    pub(crate) fn end_wait(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
     /// What the fibre, which has started, waits for.
-    pub fn awaited(&self) -> Option<WaitObject> {
+    pub(crate) fn awaited(&self) -> Option<WaitObject> {
         WaitObject::from_bits(self.0.load(Ordering::Relaxed))
     }
 }

@@ -83,7 +83,7 @@ fn kind_of(name: &[u8]) -> Option<Kind> {
 
 /// Looks at the calling fibre, which is about to leave its stack.
 #[inline(never)]
-pub fn look(fibre: &ControlBlock) {
+pub(crate) fn look(fibre: &ControlBlock) {
     if !SWITCH.is_on() || FUNCTIONS.is_empty() {
         return;
     }

@@ -5,7 +5,7 @@
 //! * `walk`: from frame to frame;
 //! * `symbols`: the program's table of symbols.
 
-pub mod initialisers;
-pub mod panic_hook;
+pub(crate) mod initialisers;
+pub(crate) mod panic_hook;
 mod symbols;
 mod walk;

@@ -35,7 +35,7 @@ static FUNCTIONS: LazyLock<Vec<Range<usize>>> = LazyLock::new(|| {
 /// The place of a caller whose thread is panicking.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whereabouts {
+pub(crate) enum Whereabouts {
     /// In the panic hook.
     Inside,
     /// In a destructor while the stack is unwound, or in a fibre other than the one that panics.
@@ -46,7 +46,7 @@ pub enum Whereabouts {
 
 /// Finds the place of the calling fibre, whose thread is panicking.
 #[cold]
-pub fn whereabouts(fibre: &ControlBlock) -> Whereabouts {
+pub(crate) fn whereabouts(fibre: &ControlBlock) -> Whereabouts {
     let (Some(first), Some(last)) = (FUNCTIONS.first(), FUNCTIONS.last()) else {
         return Whereabouts::Unknown;
     };

@@ -23,7 +23,7 @@ const FUNCTION: u64 = 2;
 
 /// The program's functions whose names contain one of the words, and that have a kind by `kind_of`:
 /// their addresses, in order, and their kinds.
-pub fn functions<K>(
+pub(super) fn functions<K>(
     words: &[&str],
     kind_of: impl Fn(&[u8]) -> Option<K>,
 ) -> Vec<(Range<usize>, K)> {

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 
 /// Whether one of the words between these addresses, on the caller's stack and above its stack
 /// pointer, is one that `is` wants, above `lowest` and at most `highest`.
-pub fn has_word(
+pub(super) fn has_word(
     [begin, end]: [usize; 2],
     [lowest, highest]: [usize; 2],
     is: impl Fn(usize) -> bool,
@@ -59,7 +59,7 @@ struct Search<T, F> {
 
 /// Returns the first result of `of` at the addresses at which the frames go on, the innermost
 /// first.
-pub fn innermost<T, F: Fn(usize) -> Option<T>>(of: F) -> Option<T> {
+pub(super) fn innermost<T, F: Fn(usize) -> Option<T>>(of: F) -> Option<T> {
     extern "C" fn step<T, F: Fn(usize) -> Option<T>>(
         frame: *mut UnwindContext,
         search: *mut c_void,

@@ -15,5 +15,5 @@ pub mod parker;
 pub mod set;
 pub mod shared_queues;
 #[cfg(not(loom))]
-pub mod wake_batch;
+pub(crate) mod wake_batch;
 pub mod watchers;

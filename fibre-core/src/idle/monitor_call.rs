@@ -35,6 +35,7 @@ impl MonitorCall {
     /// The word of a monitor that is awake, or not started.
     #[must_use]
     #[cfg(not(loom))]
+    #[allow(clippy::new_without_default, reason = "one per process")]
     pub const fn new() -> Self {
         Self(Futex::new(AWAKE))
     }

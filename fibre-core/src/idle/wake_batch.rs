@@ -46,7 +46,7 @@ impl Drop for Scope<'_> {
 }
 
 /// Wakes a processor for a fibre that has been pushed to it, or puts that off.
-pub fn wake(commons: &Arc<SharedQueues>, processor: usize) {
+pub(crate) fn wake(commons: &Arc<SharedQueues>, processor: usize) {
     let deferred: *const Deferred = current::deferred().cast();
     // SAFETY: not null means that `wake_after` is in progress on this thread, which has not
     // left that stack since.

@@ -8,17 +8,17 @@
 //! * `model`: waiting without fibres, for models.
 
 #[cfg(not(loom))]
-pub mod big_stack;
+pub(crate) mod big_stack;
 #[cfg(not(loom))]
-pub mod cancel;
+pub(crate) mod cancel;
 #[cfg(not(loom))]
-pub mod interval;
+pub(crate) mod interval;
 #[cfg(not(loom))]
-pub mod local;
+pub(crate) mod local;
 #[cfg(loom)]
 mod model;
 #[cfg(not(loom))]
-pub mod stack_use;
+pub(crate) mod stack_use;
 #[cfg(not(loom))]
 mod suspend;
 

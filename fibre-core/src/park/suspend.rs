@@ -405,7 +405,9 @@ pub fn yield_now() {
 /// Leaves the stack of the calling fibre if `asks`, which gets its processor, says how. `None`: a
 /// plain thread.
 #[inline(always)]
-pub fn leave_if(asks: impl FnOnce(&Processor, &ControlBlock) -> Option<Action>) -> Option<()> {
+pub(crate) fn leave_if(
+    asks: impl FnOnce(&Processor, &ControlBlock) -> Option<Action>,
+) -> Option<()> {
     let leaves = Processor::here(|here| {
         let fibre = here.running()?;
         // SAFETY: the calling fibre, which does not end meanwhile.
@@ -421,7 +423,7 @@ pub fn leave_if(asks: impl FnOnce(&Processor, &ControlBlock) -> Option<Action>) 
 
 /// Leaves the stack of the calling fibre, which runs on `processor`, to `successor`, which is new.
 /// If the caller unwinds, or runs the panic hook, the successor is queued instead.
-pub fn make_way(processor: &Processor, successor: Runnable) {
+pub(crate) fn make_way(processor: &Processor, successor: Runnable) {
     let Some(fibre) = processor.running() else {
         unreachable!("only a fibre can make way")
     };
@@ -576,7 +578,7 @@ pub fn sleep_until(deadline: Option<Instant>) {
 }
 
 /// Waits for the limit only.
-pub fn doze(limit: Limit) -> Outcome {
+pub(crate) fn doze(limit: Limit) -> Outcome {
     let awaited = WaitObject::placeless(WaitKind::Sleep);
     // SAFETY: only the timer and a canceller reach the waiter.
     unsafe { park_until(awaited, limit, |_| true, |_| {}) }
@@ -584,11 +586,11 @@ pub fn doze(limit: Limit) -> Outcome {
 
 /// While it lives, its fibre notices no cancellation.
 #[derive(Debug)]
-pub struct Shield(());
+pub(crate) struct Shield(());
 
 impl Shield {
     /// Raises a shield.
-    pub fn raise() -> Self {
+    pub(crate) fn raise() -> Self {
         change_shields(1);
         Self(())
     }

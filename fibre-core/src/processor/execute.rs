@@ -72,24 +72,24 @@ impl Processor {
 
     /// Takes a stack of this class. On this processor's thread.
     #[inline]
-    pub fn take_stack(&self, class: usize) -> Result<Stack, StackError> {
+    pub(crate) fn take_stack(&self, class: usize) -> Result<Stack, StackError> {
         self.stacks.take(class, &self.domain().stacks)
     }
 
     /// Promises a stack of this class to a new fibre. On this processor's thread.
     #[inline]
-    pub fn promise_stack(&self, class: usize) -> Result<(), StackError> {
+    pub(crate) fn promise_stack(&self, class: usize) -> Result<(), StackError> {
         self.stacks.promise(class, &self.domain().stacks)
     }
 
     /// Takes a promise back: there is no fibre. On this processor's thread.
-    pub fn unpromise_stack(&self, class: usize) {
+    pub(crate) fn unpromise_stack(&self, class: usize) {
         self.stacks.unpromise(class);
     }
 
     /// Takes back a stack that is not in use any more. On this processor's thread.
     #[inline]
-    pub fn put_stack(&self, stack: Stack) {
+    pub(crate) fn put_stack(&self, stack: Stack) {
         stack.set_owner(ptr::null());
         self.stacks.put(stack, &self.domain().stacks);
     }

@@ -11,7 +11,7 @@ const FORGOTTEN: Duration = Duration::from_millis(100);
 
 /// How long a fibre has been held.
 #[derive(Debug, Default)]
-pub struct Held {
+pub(super) struct Held {
     /// The fibre's number; zero if there has been none.
     fibre: Cell<u64>,
     /// How long it has been held since others could run.

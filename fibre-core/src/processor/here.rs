@@ -16,7 +16,7 @@ impl Processor {
     /// The processor that this thread is. Null on a foreign thread. For callers that keep it for
     /// longer than a call of [`here`](Self::here), and can say why that is right.
     #[inline]
-    pub fn current() -> *const Self {
+    pub(crate) fn current() -> *const Self {
         current::processor().cast()
     }
 
@@ -26,7 +26,7 @@ impl Processor {
     /// fibre may be on another thread. So `f` does not leave the stack; builds with debug
     /// assertions panic if it does.
     #[inline(always)]
-    pub fn here<R>(f: impl FnOnce(&Self) -> R) -> Option<R> {
+    pub(crate) fn here<R>(f: impl FnOnce(&Self) -> R) -> Option<R> {
         // SAFETY: not null means that this thread is that processor, which makes the thread a
         // foreign one before it ends. `f` cannot keep the reference.
         let here = unsafe { Self::current().as_ref() }?;
@@ -38,7 +38,7 @@ impl Processor {
     /// finds the waiter may have queued the fibre, which then must not be queued, or wait, a second
     /// time. And if the fibre is in a call of [`here`](Self::here).
     #[inline(always)]
-    pub fn assert_may_leave() {
+    pub(crate) fn assert_may_leave() {
         if !cfg!(debug_assertions) {
             return;
         }
@@ -80,14 +80,14 @@ impl Drop for LookedAt<'_> {
 
 /// The address of the calling fibre.
 #[inline]
-pub fn running() -> Option<FibreRef> {
+pub(crate) fn running() -> Option<FibreRef> {
     Processor::here(Processor::running)?
 }
 
 /// Calls `f` with the calling fibre. `None`: a plain thread. Unlike the processor, the fibre stays
 /// what it is, so `f` may leave the stack.
 #[inline(always)]
-pub fn with_running<R>(f: impl FnOnce(&ControlBlock) -> R) -> Option<R> {
+pub(crate) fn with_running<R>(f: impl FnOnce(&ControlBlock) -> R) -> Option<R> {
     let fibre = running()?;
     // SAFETY: the calling fibre does not end before `f` returns, and `f` cannot keep the reference.
     Some(f(unsafe { fibre.as_ref() }))

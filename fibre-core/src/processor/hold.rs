@@ -37,7 +37,7 @@ const SLEEP_COUNTS: Duration = Duration::from_millis(2);
 
 /// Why a fibre is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub(crate) enum Reason {
     /// It waits in the panic hook.
     Hook,
     /// It may wait in the panic hook.
@@ -47,7 +47,7 @@ pub enum Reason {
 impl Processor {
     /// The reason for which the running fibre, which is at `place` and wants to leave its stack, is
     /// to be held instead, if it is.
-    pub fn reason_to_hold(&self, place: Whereabouts) -> Option<Reason> {
+    pub(crate) fn reason_to_hold(&self, place: Whereabouts) -> Option<Reason> {
         match place {
             Whereabouts::Inside => Some(Reason::Hook),
             Whereabouts::Outside => None,
@@ -57,7 +57,7 @@ impl Processor {
     }
 
     /// Begins to hold the running fibre for one wait, or one yield.
-    pub fn begin_to_hold(&self, block: &ControlBlock, reason: Reason) {
+    pub(crate) fn begin_to_hold(&self, block: &ControlBlock, reason: Reason) {
         let awaited = block.errand.awaited();
         let sleeps = awaited.is_some_and(|awaited| awaited.kind() == WaitKind::Sleep);
         let counts = if sleeps && reason == Reason::Hook {
@@ -69,7 +69,7 @@ impl Processor {
     }
 
     /// Whether the held fibre should let others run. If it comes back, it is held anew then.
-    pub fn has_held_for_long(&self, reason: Reason) -> bool {
+    pub(crate) fn has_held_for_long(&self, reason: Reason) -> bool {
         let longest = match reason {
             Reason::Hook => LONGEST,
             Reason::Suspicion => LONGEST_ON_SUSPICION,
@@ -84,7 +84,7 @@ impl Processor {
     }
 
     /// Counts the fibres that have left their stacks while the thread was panicking.
-    pub fn count_tied(&self, change: impl FnOnce(u32) -> u32) {
+    pub(crate) fn count_tied(&self, change: impl FnOnce(u32) -> u32) {
         self.held.tied.set(change(self.held.tied.get()));
     }
 

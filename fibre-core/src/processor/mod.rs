@@ -36,13 +36,13 @@
 
 mod control;
 mod execute;
-pub mod exit;
+pub(crate) mod exit;
 mod held;
 mod here;
 mod hold;
 mod idle;
 mod local;
-pub mod os_thread;
+pub(crate) mod os_thread;
 mod overflow_hook;
 mod poll;
 mod prefetch;
@@ -52,13 +52,14 @@ mod spin;
 mod time_slice;
 mod watch;
 
-pub use here::{in_fibre, running, with_processor_local, with_running};
-pub use hold::Reason;
+pub use here::{in_fibre, with_processor_local};
+pub(crate) use here::{running, with_running};
+pub(crate) use hold::Reason;
 pub use local::ProcessorLocal;
-pub use overflow_hook::OVERFLOW_HOOK;
+pub(crate) use overflow_hook::OVERFLOW_HOOK;
 pub use prefetch::{WakeHints, fetch_all};
-pub use remains::Remains;
-pub use spin::Spin;
+pub(crate) use remains::Remains;
+pub(crate) use spin::Spin;
 
 use crate::fibre::block_cache::BlockCache;
 use crate::fibre::{ControlBlock, FibreRef, Roster};
@@ -97,7 +98,7 @@ const STAGED_AT_ONCE: usize = 8;
 
 /// One processor. See the module text. Only its own thread has one; others see its ready queue and
 /// its tally, by way of the domain.
-pub struct Processor {
+pub(crate) struct Processor {
     /// The processor's place in the domain.
     index: usize,
     /// The state that it shares with the others of its cluster.
@@ -205,7 +206,7 @@ impl Processor {
     ///
     /// It is the only one with this index, and this thread is its thread.
     #[must_use]
-    pub unsafe fn new(domain: Arc<Domain>, index: usize, epoch: Instant) -> Self {
+    pub(crate) unsafe fn new(domain: Arc<Domain>, index: usize, epoch: Instant) -> Self {
         Self {
             index,
             ready: Arc::clone(domain.queue(index)),
@@ -248,7 +249,7 @@ impl Processor {
     }
 
     /// Runs fibres until the domain is over, and returns what it leaves behind. Blocks the thread.
-    pub fn run(&self) -> Remains {
+    pub(crate) fn run(&self) -> Remains {
         current::set(Arc::as_ptr(&self.ready).cast(), ptr::from_ref(self).cast());
         let now = Instant::now();
         self.last_service.set(now);
@@ -485,7 +486,7 @@ impl Processor {
     /// Counts a point at which the running fibre could let others go first. `true`: it has run for
     /// so long that it should.
     #[inline]
-    pub fn slice_is_over(&self) -> bool {
+    pub(crate) fn slice_is_over(&self) -> bool {
         self.slice.count() && self.end_slice()
     }
 
@@ -504,20 +505,20 @@ impl Processor {
     }
 
     /// Notes that the running fibre has begun to publish its wait, or has finished that.
-    pub fn set_publishing(&self, publishing: bool) {
+    pub(crate) fn set_publishing(&self, publishing: bool) {
         self.publishing.set(publishing);
     }
 
     /// Notes the domain to which the running fibre goes, which leaves the cluster next; and whether
     /// the fibre will come back, and is counted here until then.
-    pub fn set_destination(&self, destination: Arc<Domain>, stays_counted: bool) {
+    pub(crate) fn set_destination(&self, destination: Arc<Domain>, stays_counted: bool) {
         self.destination.set(Some((destination, stays_counted)));
     }
 
     /// Has `successor` run next, and says how the running fibre makes way: it goes behind the
     /// others once fibres have done so for long.
     #[inline]
-    pub fn change_places(&self, successor: Runnable) -> Action {
+    pub(crate) fn change_places(&self, successor: Runnable) -> Action {
         self.successor.fill(successor);
         if self.stretch.count() && self.stretch.is_over_at(Instant::now()) {
             self.stretch.restart();
@@ -528,7 +529,7 @@ impl Processor {
 
     /// Whether a fibre that waits at home has its home here.
     #[inline]
-    pub fn is_home_of(&self, fibre: FibreRef) -> bool {
+    pub(crate) fn is_home_of(&self, fibre: FibreRef) -> bool {
         // SAFETY: the caller is about to wake the fibre, so it waits and is alive.
         ptr::eq(unsafe { fibre.as_ref() }.home(), Arc::as_ptr(&self.ready))
     }
@@ -536,7 +537,7 @@ impl Processor {
     /// Whether this thread had better spin for what another processor is about to do: it has
     /// nothing else to run, and the other one can run meanwhile.
     #[inline]
-    pub fn may_spin(&self) -> bool {
+    pub(crate) fn may_spin(&self) -> bool {
         self.domain.spins() && self.own().is_empty()
     }
 
@@ -556,17 +557,17 @@ impl Processor {
     }
 
     /// The state that the processor shares with the others of its cluster.
-    pub fn domain(&self) -> &Arc<Domain> {
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
 
     /// The processor's place in the domain.
-    pub fn index(&self) -> usize {
+    pub(crate) fn index(&self) -> usize {
         self.index
     }
 
     /// The processor's ready queue.
-    pub fn ready(&self) -> &Arc<ReadyQueue> {
+    pub(crate) fn ready(&self) -> &Arc<ReadyQueue> {
         &self.ready
     }
 
@@ -579,7 +580,7 @@ impl Processor {
 
     /// Places a fibre that is spawned here.
     #[inline]
-    pub fn place(&self, fibre: Runnable) {
+    pub(crate) fn place(&self, fibre: Runnable) {
         let ordinary = fibre.link().is_ordinary();
         if !(ordinary && self.domain.settings.pushes()) {
             self.domain.place(fibre, Some(self.index), self.next_turn());
@@ -607,25 +608,25 @@ impl Processor {
     }
 
     /// Deadlines of fibres that wait here.
-    pub fn timers(&self) -> &Timers<ControlBlock> {
+    pub(crate) fn timers(&self) -> &Timers<ControlBlock> {
         &self.timers
     }
 
     /// Memory of fibres that ended here.
     #[inline]
-    pub fn blocks(&self) -> &BlockCache {
+    pub(crate) fn blocks(&self) -> &BlockCache {
         &self.blocks
     }
 
     /// The fibre whose stack this thread is on.
     #[inline]
-    pub fn running(&self) -> Option<FibreRef> {
+    pub(crate) fn running(&self) -> Option<FibreRef> {
         // The block begins with its node.
         NonNull::new(self.running.load(Ordering::Relaxed).cast())
     }
 
     /// Whether another processor of the cluster has nothing to run.
-    pub fn others_rest(&self) -> bool {
+    pub(crate) fn others_rest(&self) -> bool {
         // The caller's own processor does not rest.
         let queues = self.domain.queues();
         queues.iter().any(|queue| queue.is_resting())
@@ -635,20 +636,20 @@ impl Processor {
     /// no other processor takes any, or there is none. A processor that is added later may take
     /// some, but spares those that wait at home.
     #[inline]
-    pub fn keeps_fibres(&self) -> bool {
+    pub(crate) fn keeps_fibres(&self) -> bool {
         self.keeps || (self.keeps_alone && self.domain.processors() == 1)
     }
 
     /// Whether waits with a limit may end at home, too.
     #[inline]
-    pub fn limits_at_home(&self) -> bool {
+    pub(crate) fn limits_at_home(&self) -> bool {
         self.limits_at_home
     }
 
     /// Whether a fibre that yields would come back at once. Counts as a switch,
     /// so that a lone fibre which yields in a loop still gets serviced.
     #[inline]
-    pub fn yields_to_nobody(&self) -> bool {
+    pub(crate) fn yields_to_nobody(&self) -> bool {
         let left = self.until_service.get();
         let nobody = left > 0 && self.own().is_empty();
         if nobody {

@@ -29,7 +29,7 @@ const AMPLE: usize = 16 << 20;
 /// # Errors
 ///
 /// The kernel's; `InvalidInput` for a name that no thread can have, as it contains a zero byte.
-pub fn start(
+pub(crate) fn start(
     name: String,
     cpus: Option<&CpuSet>,
     body: impl FnOnce() + Send + 'static,
@@ -68,14 +68,14 @@ fn has_memory() -> bool {
 /// Whether there are ample addresses for a thread, for what it allocates first, and for what others
 /// take meanwhile. For threads that the program can do without: the C library ends a process whose
 /// new thread finds no memory.
-pub fn has_addresses() -> bool {
+pub(crate) fn has_addresses() -> bool {
     is_free(AMPLE)
 }
 
 /// Whether the process may run out of addresses, or of memory to write to. Then threads had better
 /// be started one after the other: what is free for each of them is free for one only, and a thread
 /// that gets none when it begins ends the process.
-pub fn is_memory_limited() -> bool {
+pub(crate) fn is_memory_limited() -> bool {
     getrlimit(Resource::As).current.is_some() || is_data_limited()
 }
 

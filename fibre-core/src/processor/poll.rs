@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_millis(1);
 
 /// Decides when to poll. See the module text.
 #[derive(Debug, Default)]
-pub struct Polling {
+pub(super) struct Polling {
     /// Switches until about all fibres that the last poll has woken have run.
     left: Cell<u32>,
     /// The service or the sleep at which that poll was, once a service has asked.
@@ -25,14 +25,14 @@ pub struct Polling {
 impl Polling {
     /// Notes a poll, or a sleep, which delivered so many events.
     #[inline]
-    pub fn begin(&self, delivered: u32) {
+    pub(super) fn begin(&self, delivered: u32) {
         self.left.set(delivered);
         self.since.set(None);
     }
 
     /// Whether it is time for a poll, at a service `now` that comes `switches` switches after the
     /// last service or sleep, which was at `before`.
-    pub fn is_due(&self, switches: u32, before: Instant, now: Instant) -> bool {
+    pub(super) fn is_due(&self, switches: u32, before: Instant, now: Instant) -> bool {
         let left = self.left.get().saturating_sub(switches);
         self.left.set(left);
         let since = self.since.get().unwrap_or(before);

@@ -36,7 +36,7 @@ const BLOCK: usize = size_of::<ControlBlock>().div_ceil(LINE);
 impl Processor {
     /// Asks for what the next fibre needs.
     #[inline]
-    pub fn prefetch_next(&self) {
+    pub(crate) fn prefetch_next(&self) {
         self.own().look_at_first(prefetch_next);
     }
 }

@@ -25,7 +25,7 @@ const LONGEST_PENALTY: u32 = 255;
 
 /// Decides about spinning. See the module text.
 #[derive(Debug)]
-pub struct Spin {
+pub(crate) struct Spin {
     /// The longest spin.
     longest: Duration,
     /// Whether the last sleep calls for a spin.
@@ -38,7 +38,7 @@ pub struct Spin {
 
 impl Spin {
     /// Spins of at most this length; none at all if it is zero.
-    pub fn new(longest: Duration) -> Self {
+    pub(crate) fn new(longest: Duration) -> Self {
         Self {
             longest,
             wanted: Cell::new(false),
@@ -50,7 +50,7 @@ impl Spin {
     /// Looks for a moment whether `found`, if the last sleep says so. `limit` returns a moment at
     /// which there is something else to do. `look` gets the time, delivers events, which are worth
     /// no spin, and says whether to go on.
-    pub fn until(
+    pub(crate) fn until(
         &self,
         found: impl Fn() -> bool,
         limit: impl FnOnce(Instant) -> Option<Instant>,
@@ -92,7 +92,7 @@ impl Spin {
     }
 
     /// Learns from a sleep: its length, and whether a push or an event has ended it.
-    pub fn slept(&self, duration: Duration, by_others: bool) {
+    pub(crate) fn slept(&self, duration: Duration, by_others: bool) {
         let short = by_others && duration < self.longest.saturating_mul(SHORT);
         let wait = self.wait.get();
         self.wanted.set(short && wait == 0);

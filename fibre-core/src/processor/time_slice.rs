@@ -23,7 +23,7 @@ const LONGEST: u32 = 64;
 
 /// The slice of the running fibre. See the module text.
 #[derive(Debug)]
-pub struct Slice {
+pub(super) struct Slice {
     /// How long a fibre may go on.
     length: Duration,
     /// Points left until the clock is read.
@@ -39,7 +39,7 @@ pub struct Slice {
 
 impl Slice {
     /// The slice of a fibre that begins to run, and may go on for `length`.
-    pub fn new(now: Instant, length: Duration) -> Self {
+    pub(super) fn new(now: Instant, length: Duration) -> Self {
         Self {
             length,
             left: Cell::new(FIRST - 1),
@@ -53,21 +53,21 @@ impl Slice {
     /// Notes that another fibre begins to run. Reads no clock: its slice counts from the first
     /// reading.
     #[inline]
-    pub fn restart(&self) {
+    pub(super) fn restart(&self) {
         self.left.set(self.first.get() - 1);
         self.interval.set(0);
     }
 
     /// Counts a point. `true`: it is time to read the clock.
     #[inline]
-    pub fn count(&self) -> bool {
+    pub(super) fn count(&self) -> bool {
         let left = self.left.get();
         self.left.set(left.wrapping_sub(1));
         left == 0
     }
 
     /// Whether the slice is over now that the clock has been read.
-    pub fn is_over_at(&self, now: Instant) -> bool {
+    pub(super) fn is_over_at(&self, now: Instant) -> bool {
         let interval = self.interval.get();
         let next = if interval == 0 {
             self.began.set(now);

@@ -32,7 +32,7 @@ const LINGER: u32 = 8;
 
 /// What a watcher remembers. For its own thread only.
 #[derive(Debug)]
-pub struct Watcher {
+pub(super) struct Watcher {
     /// The processor's place in the domain.
     index: usize,
     /// When the next look is due, if the processor watches.
@@ -45,7 +45,7 @@ pub struct Watcher {
 
 impl Watcher {
     /// The watcher that processor `index` is.
-    pub fn new(index: usize) -> Self {
+    pub(super) fn new(index: usize) -> Self {
         Self {
             index,
             due: Cell::new(None),
@@ -56,7 +56,7 @@ impl Watcher {
 
     /// When to wake up for a look, if there is anything to watch. Called before each sleep.
     #[inline]
-    pub fn begin(&self, domain: &Domain, now: Instant) -> Option<Instant> {
+    pub(super) fn begin(&self, domain: &Domain, now: Instant) -> Option<Instant> {
         if !self.is_needed(domain) {
             return None;
         }
@@ -78,7 +78,7 @@ impl Watcher {
 
     /// Called after a sleep that began with `watch`: looks, if it is time.
     #[inline]
-    pub fn end(&self, domain: &Domain, watch: Option<Instant>, now: Instant) {
+    pub(super) fn end(&self, domain: &Domain, watch: Option<Instant>, now: Instant) {
         if let Some(due) = watch {
             domain.commons.watch.end();
             if due <= now {
@@ -89,7 +89,7 @@ impl Watcher {
 
     /// Sees to it that another processor watches this one, which has just said that it is busy.
     #[inline]
-    pub fn call(&self, domain: &Domain) {
+    pub(super) fn call(&self, domain: &Domain) {
         if self.is_needed(domain) && domain.commons.watch.is_off() {
             self.quiet.set(0);
             domain.commons.wake_one(self.index);
@@ -98,7 +98,7 @@ impl Watcher {
 
     /// Whether a busy processor of this cluster keeps something that others could do.
     #[inline]
-    pub fn is_needed(&self, domain: &Domain) -> bool {
+    pub(super) fn is_needed(&self, domain: &Domain) -> bool {
         domain.processors() > 1 && self.is_any_left_alone(domain)
     }
 

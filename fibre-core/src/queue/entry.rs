@@ -25,7 +25,7 @@ use std::ptr::{self, NonNull};
 
 /// The word. See the module text.
 #[derive(Debug)]
-pub struct Entry {
+pub(super) struct Entry {
     /// Null, `ASLEEP` or a node.
     word: AtomicPtr<Link>,
 }
@@ -43,7 +43,7 @@ fn node_in(word: *mut Link) -> Option<NonNull<Link>> {
 
 impl Entry {
     /// That of an empty queue with an awake consumer.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             word: AtomicPtr::new(ptr::null_mut()),
         }
@@ -51,19 +51,19 @@ impl Entry {
 
     /// Whether the queue holds nothing, not even a push in flight.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         node_in(load_ptr_ordered(&self.word)).is_none()
     }
 
     /// Whether the consumer sleeps here at this moment; a hint.
-    pub fn is_armed(&self) -> bool {
+    pub(super) fn is_armed(&self) -> bool {
         self.word.load(Ordering::Relaxed) == asleep()
     }
 
     /// Says that the consumer is about to sleep. `false`: the queue is not empty.
     ///
     /// Acquires what producers released, so that a caller that is refused pops.
-    pub fn arm(&self) -> bool {
+    pub(super) fn arm(&self) -> bool {
         self.word
             .compare_exchange(
                 ptr::null_mut(),
@@ -75,7 +75,7 @@ impl Entry {
     }
 
     /// Takes the mark back, if no producer has done so.
-    pub fn disarm(&self) {
+    pub(super) fn disarm(&self) {
         let _ = self.word.compare_exchange(
             asleep(),
             ptr::null_mut(),
@@ -87,7 +87,7 @@ impl Entry {
     /// Puts `node` in the place of what was there: a node, or nothing, in which case the
     /// second value says whether the consumer must be woken.
     #[inline]
-    pub fn swap(&self, node: NonNull<Link>) -> (Option<NonNull<Link>>, Pushed) {
+    pub(super) fn swap(&self, node: NonNull<Link>) -> (Option<NonNull<Link>>, Pushed) {
         let before = self.word.swap(node.as_ptr(), Ordering::SeqCst);
         let pushed = if before == asleep() {
             Pushed::WakeConsumer
@@ -99,7 +99,7 @@ impl Entry {
 
     /// Empties the queue, if `node` is still in the word.
     #[inline]
-    pub fn clear(&self, node: NonNull<Link>) -> bool {
+    pub(super) fn clear(&self, node: NonNull<Link>) -> bool {
         self.word
             .compare_exchange(
                 node.as_ptr(),
@@ -111,7 +111,7 @@ impl Entry {
     }
 
     /// The node in the word, for a caller that keeps all others from changing it.
-    pub fn node(&self) -> Option<NonNull<Link>> {
+    pub(super) fn node(&self) -> Option<NonNull<Link>> {
         node_in(self.word.load(Ordering::Relaxed))
     }
 }

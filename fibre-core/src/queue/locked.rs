@@ -23,7 +23,7 @@ use std::ptr::{self, NonNull};
 /// The queue. See the module text.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Locked {
+pub(super) struct Locked {
     /// The oldest node, if any. First, as in every kind.
     entry: CachePadded<Entry>,
     /// The youngest node.
@@ -39,7 +39,7 @@ unsafe impl Send for Youngest {}
 
 impl Locked {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             entry: CachePadded::new(Entry::new()),
             youngest: CachePadded::new(Mutex::new(Youngest::default())),
@@ -48,13 +48,13 @@ impl Locked {
 
     /// Whether it is empty, and whether its consumer sleeps.
     #[inline]
-    pub fn entry(&self) -> &Entry {
+    pub(super) fn entry(&self) -> &Entry {
         &self.entry
     }
 
     /// Appends a fibre. Any thread; waits for the lock.
     #[inline]
-    pub fn push(&self, runnable: Runnable) -> Pushed {
+    pub(super) fn push(&self, runnable: Runnable) -> Pushed {
         runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
         let node = runnable.node();
         let mut youngest = self.youngest.lock();
@@ -76,7 +76,7 @@ impl Locked {
     ///
     /// One consumer at a time.
     #[inline]
-    pub unsafe fn pop(&self) -> Popped<NonNull<Link>> {
+    pub(super) unsafe fn pop(&self) -> Popped<NonNull<Link>> {
         let Some(mut youngest) = self.try_lock() else {
             return Popped::InFlight;
         };

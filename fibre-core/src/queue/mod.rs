@@ -5,7 +5,7 @@
 //!   or wake each other.
 //! * [`BasicQueue`]: many producers, one consumer, by one of the mechanisms that [`QueueKind`]
 //!   names. Other threads push into it.
-//! * [`StealQueue`](steal::StealQueue): a [`BasicQueue`] whose consumers take turns by a lock, so
+//! * [`StealQueue`]: a [`BasicQueue`] whose consumers take turns by a lock, so
 //!   that idle processors can take from it.
 //! * [`LogicalQueue`]: a `StealQueue` for each [`Level`] of priority.
 //!
@@ -56,7 +56,6 @@ mod stress;
 mod stub;
 
 pub use by_priority::LogicalQueue;
-#[cfg(loom)]
 pub use consumer::ConsumerLock;
 pub use fifo::Fifo;
 pub use kind::QueueKind;
@@ -65,7 +64,6 @@ pub use mpsc::BasicQueue;
 pub use runnable::Runnable;
 #[cfg(not(loom))]
 pub use runnable::{SharedSlot, Slot};
-#[cfg(loom)]
 pub use steal::StealQueue;
 
 /// What the caller of a push has to do.

@@ -27,7 +27,7 @@ use std::ptr::{self, NonNull};
 /// The queue. See the module text.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Nemesis {
+pub(super) struct Nemesis {
     /// The youngest node, if any. First, as in every kind.
     entry: CachePadded<Entry>,
     /// The oldest node; null when empty or while the first push is in flight.
@@ -36,7 +36,7 @@ pub struct Nemesis {
 
 impl Nemesis {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             entry: CachePadded::new(Entry::new()),
             head: CachePadded::new(AtomicPtr::new(ptr::null_mut())),
@@ -45,13 +45,13 @@ impl Nemesis {
 
     /// Whether it is empty, and whether its consumer sleeps.
     #[inline]
-    pub fn entry(&self) -> &Entry {
+    pub(super) fn entry(&self) -> &Entry {
         &self.entry
     }
 
     /// Appends a fibre. Any thread.
     #[inline]
-    pub fn push(&self, runnable: Runnable) -> Pushed {
+    pub(super) fn push(&self, runnable: Runnable) -> Pushed {
         // Before the swap, which publishes the node.
         runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
         let node = runnable.node();
@@ -70,7 +70,7 @@ impl Nemesis {
     ///
     /// One consumer at a time.
     #[inline]
-    pub unsafe fn pop(&self) -> Popped<NonNull<Link>> {
+    pub(super) unsafe fn pop(&self) -> Popped<NonNull<Link>> {
         let Some(node) = NonNull::new(self.head.load(Ordering::Acquire)) else {
             return if self.entry.is_empty() {
                 Popped::Empty

@@ -33,7 +33,7 @@ use std::ptr::{self, NonNull};
 /// The queue. See the module text.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Stub {
+pub(super) struct Stub {
     /// The youngest node, if any. First, as in every kind.
     entry: CachePadded<Entry>,
     /// The oldest node; null stands for the stub. The consumer only.
@@ -44,7 +44,7 @@ pub struct Stub {
 
 impl Stub {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             entry: CachePadded::new(Entry::new()),
             head: CachePadded::new(AtomicPtr::new(ptr::null_mut())),
@@ -54,13 +54,13 @@ impl Stub {
 
     /// Whether it is empty, and whether its consumer sleeps.
     #[inline]
-    pub fn entry(&self) -> &Entry {
+    pub(super) fn entry(&self) -> &Entry {
         &self.entry
     }
 
     /// Appends a fibre. Any thread.
     #[inline]
-    pub fn push(&self, runnable: Runnable) -> Pushed {
+    pub(super) fn push(&self, runnable: Runnable) -> Pushed {
         // Before the swap, which publishes the node.
         runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
         let node = runnable.node();
@@ -78,7 +78,7 @@ impl Stub {
     ///
     /// One consumer at a time.
     #[inline]
-    pub unsafe fn pop(&self) -> Popped<NonNull<Link>> {
+    pub(super) unsafe fn pop(&self) -> Popped<NonNull<Link>> {
         let node = match NonNull::new(self.head.load(Ordering::Relaxed)) {
             Some(node) => node,
             None => match self.pass_stub() {

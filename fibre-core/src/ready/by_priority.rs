@@ -82,14 +82,14 @@ impl ReadyQueue {
     }
 
     /// Notes whether one fibre keeps the owner from what is queued here. Any thread.
-    pub fn set_stuck(&self, stuck: bool) {
+    pub(crate) fn set_stuck(&self, stuck: bool) {
         if self.is_stuck() != stuck {
             self.stuck.store(stuck, Ordering::Relaxed);
         }
     }
 
     /// Whether the owner is noted as stuck; a hint.
-    pub fn is_stuck(&self) -> bool {
+    pub(crate) fn is_stuck(&self) -> bool {
         self.stuck.load(Ordering::Relaxed)
     }
 
@@ -103,12 +103,12 @@ impl ReadyQueue {
     }
 
     /// Takes the fibre that thieves leave alone. Any thread.
-    pub fn take_next(&self) -> Option<Runnable> {
+    pub(crate) fn take_next(&self) -> Option<Runnable> {
         self.next.take()
     }
 
     /// Whether `next` holds a fibre at this moment.
-    pub fn has_next(&self) -> bool {
+    pub(crate) fn has_next(&self) -> bool {
         self.next.is_filled()
     }
 }
@@ -123,7 +123,7 @@ impl Owner<'_> {
     }
 
     /// Lets thieves have the fibre in `next` after all, and calls one.
-    pub fn offer_next(self) {
+    pub(crate) fn offer_next(self) {
         if self.rules.moves_started
             && self.commons.idle.is_any()
             && let Some(runnable) = self.take_next()
@@ -179,7 +179,7 @@ impl Owner<'_> {
     /// # Safety
     ///
     /// As for [`pop`](Self::pop), and the owner has passed the gate since it ran a fibre.
-    pub unsafe fn pop_background(self) -> Option<Runnable> {
+    pub(crate) unsafe fn pop_background(self) -> Option<Runnable> {
         self.local[Level::Background as usize].pop()
     }
 

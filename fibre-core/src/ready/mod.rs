@@ -14,4 +14,4 @@ mod queue;
 mod rescue;
 
 #[cfg(not(loom))]
-pub use queue::{Owner, ReadyQueue};
+pub(crate) use queue::{Owner, ReadyQueue};

@@ -39,7 +39,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 /// The ready queue of one processor. See the module text.
-pub struct ReadyQueue {
+pub(crate) struct ReadyQueue {
     /// Started fibres made ready by the owner, by level. The owner only.
     pub(super) local: [Fifo; LEVELS],
     /// Whether it is `shared`'s turn when both `local` and `shared` have something. The owner only.
@@ -99,7 +99,7 @@ unsafe impl Sync for ReadyQueue {}
 impl ReadyQueue {
     /// The empty queue of processor `index` in the group with these commons.
     #[must_use]
-    pub fn new(index: usize, commons: Arc<SharedQueues>, settings: &Settings) -> Self {
+    pub(crate) fn new(index: usize, commons: Arc<SharedQueues>, settings: &Settings) -> Self {
         let rules = Rules {
             moves_started: settings.moves_started,
             sharing: settings.sharing,
@@ -129,7 +129,7 @@ impl ReadyQueue {
     /// Whether the owners of both queues keep each other's queues alive. They do if both refer to
     /// the same commons; as both do, no stranger's commons can lie at that address.
     #[inline]
-    pub fn is_kin(&self, other: &Self) -> bool {
+    pub(crate) fn is_kin(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.commons, &other.commons)
     }
 
@@ -147,7 +147,7 @@ impl ReadyQueue {
     /// at a time stands in for it.
     #[inline]
     #[must_use]
-    pub unsafe fn as_owner(&self) -> Owner<'_> {
+    pub(crate) unsafe fn as_owner(&self) -> Owner<'_> {
         Owner {
             queue: self,
             _this_thread: PhantomData,
@@ -160,7 +160,7 @@ impl ReadyQueue {
     ///
     /// `home` comes from an `Arc` and is the home of the fibre.
     #[inline]
-    pub unsafe fn push_woken(home: *const Self, runnable: Runnable) {
+    pub(crate) unsafe fn push_woken(home: *const Self, runnable: Runnable) {
         let here: *const Self = current::ready().cast();
         // SAFETY: the caller's promise.
         if let Err(runnable) = unsafe { Self::try_push_here(here, home, runnable) } {
@@ -176,7 +176,7 @@ impl ReadyQueue {
     ///
     /// As for [`push_woken`](Self::push_woken).
     #[inline]
-    pub unsafe fn push_woken_at_home(home: *const Self, runnable: Runnable) {
+    pub(crate) unsafe fn push_woken_at_home(home: *const Self, runnable: Runnable) {
         let here: *const Self = current::ready().cast();
         // SAFETY: the caller's promise.
         if let Err(runnable) = unsafe { Self::try_push_here(here, home, runnable) } {
@@ -212,7 +212,7 @@ impl ReadyQueue {
     /// # Safety
     ///
     /// As for [`push_woken_at_home`](Self::push_woken_at_home).
-    pub unsafe fn push_woken_first(home: *const Self, runnable: Runnable) {
+    pub(crate) unsafe fn push_woken_first(home: *const Self, runnable: Runnable) {
         let here: *const Self = current::ready().cast();
         if ptr::eq(here, home) {
             // SAFETY: `home` is the queue of this thread, which is a processor.
@@ -226,7 +226,7 @@ impl ReadyQueue {
 
     /// Takes notice of a second processor, to which started fibres may move if the cluster moves
     /// them. Any thread.
-    pub fn notice_others(&self) {
+    pub(crate) fn notice_others(&self) {
         if self.rules.moves_started {
             self.gate.end_single_level();
         }
@@ -234,7 +234,7 @@ impl ReadyQueue {
 
     /// Takes notice of a fibre that becomes the owner's without being queued here.
     #[inline]
-    pub fn notice(&self, link: &Link) {
+    pub(crate) fn notice(&self, link: &Link) {
         if link.level() != Level::Normal {
             self.gate.end_single_level();
         }
@@ -242,7 +242,7 @@ impl ReadyQueue {
 
     /// Queues a fibre that must run here, and wakes the owner for it. Any thread that keeps
     /// `self` alive.
-    pub fn push_inbox(&self, runnable: Runnable) {
+    pub(crate) fn push_inbox(&self, runnable: Runnable) {
         if self.inbox.push(runnable) == Pushed::WakeConsumer {
             wake_batch::wake(&self.commons, self.index);
         }
@@ -250,7 +250,7 @@ impl ReadyQueue {
 
     /// Queues a fibre that may run elsewhere. Any thread that keeps `self` alive.
     #[inline]
-    pub fn push_shared(&self, runnable: Runnable) {
+    pub(crate) fn push_shared(&self, runnable: Runnable) {
         self.notice(runnable.link());
         if self.rules.counting {
             self.length.fetch_add(1, Ordering::Relaxed);
@@ -261,18 +261,18 @@ impl ReadyQueue {
     }
 
     /// Sets whether the owner stands aside, taking nothing that others could run. Then wake it.
-    pub fn set_aside(&self, aside: bool) {
+    pub(crate) fn set_aside(&self, aside: bool) {
         self.aside.store(aside, Ordering::Release);
     }
 
     /// Whether the owner takes nothing that others could run.
     #[inline]
-    pub fn is_aside(&self) -> bool {
+    pub(crate) fn is_aside(&self) -> bool {
         self.aside.load(Ordering::Acquire)
     }
 
     /// Takes a fibre that may run elsewhere. Any thread.
-    pub fn steal(&self) -> Popped {
+    pub(crate) fn steal(&self) -> Popped {
         let popped = self.shared.pop();
         self.count_popped(popped)
     }
@@ -288,47 +288,47 @@ impl ReadyQueue {
 
     /// Whether there is a fibre to steal at this moment.
     #[must_use]
-    pub fn has_shared(&self) -> bool {
+    pub(crate) fn has_shared(&self) -> bool {
         !self.shared.is_empty()
     }
 
     /// The number of fibres to steal, if that is counted; a hint.
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.length.load(Ordering::Relaxed)
     }
 
     /// Whether the owner has nothing to run, and nobody has pushed a fibre here; a hint.
-    pub fn is_resting(&self) -> bool {
+    pub(crate) fn is_resting(&self) -> bool {
         self.resting.load(Ordering::Relaxed) && self.inbox.is_empty()
     }
 
     /// Whether the owner sleeps, and nobody has pushed a fibre yet; a hint.
     #[must_use]
-    pub fn is_asleep(&self) -> bool {
+    pub(crate) fn is_asleep(&self) -> bool {
         self.shared.is_armed() && self.inbox.is_armed()
     }
 
     /// Ends the owner's sleep, or its next one. Any thread.
-    pub fn unpark(&self) {
+    pub(crate) fn unpark(&self) {
         self.commons.sleeper(self.index).unpark();
     }
 
     /// The driver that a layer above installed.
     #[inline]
-    pub fn halt(&self) -> Option<&Arc<dyn Driver>> {
+    pub(crate) fn halt(&self) -> Option<&Arc<dyn Driver>> {
         self.commons.sleeper(self.index).halt()
     }
 
     /// Installs another way to sleep, unless there is one; returns what is there.
     /// Any thread.
-    pub fn install_halt(&self, halt: Arc<dyn Driver>) -> &Arc<dyn Driver> {
+    pub(crate) fn install_halt(&self, halt: Arc<dyn Driver>) -> &Arc<dyn Driver> {
         self.commons.sleeper(self.index).install_halt(halt)
     }
 
     /// Sends fibres that are woken here to `other` from now on, where started fibres move.
     ///
     /// `other` is of the same group.
-    pub fn forward_to(&self, other: &Arc<Self>) {
+    pub(crate) fn forward_to(&self, other: &Arc<Self>) {
         debug_assert!(self.is_kin(other), "fibres are sent to a stranger");
         self.forward
             .store(Arc::as_ptr(other).cast_mut(), Ordering::Relaxed);
@@ -338,7 +338,7 @@ impl ReadyQueue {
 /// A ready queue as its owner sees it: only the owner's thread has one. See
 /// [`ReadyQueue::as_owner`].
 #[derive(Debug, Clone, Copy)]
-pub struct Owner<'q> {
+pub(crate) struct Owner<'q> {
     /// The queue.
     queue: &'q ReadyQueue,
     /// It stays on its thread.
@@ -364,7 +364,7 @@ impl Owner<'_> {
     /// Calls `look` with the plain fibre that the owner made ready first and has not run yet, if
     /// there is one. The fibre stays where it is.
     #[inline]
-    pub fn look_at_first(self, look: impl FnOnce(NonNull<Link>)) {
+    pub(crate) fn look_at_first(self, look: impl FnOnce(NonNull<Link>)) {
         if self.normal().is_empty() {
             return;
         }
@@ -383,7 +383,7 @@ impl Owner<'_> {
     ///
     /// The fibre, if they will not.
     #[inline(always)]
-    pub fn push_if_single_level(self, runnable: Runnable) -> Result<(), Runnable> {
+    pub(crate) fn push_if_single_level(self, runnable: Runnable) -> Result<(), Runnable> {
         self.gate.begin();
         let pushed = if self.is_single_level() {
             self.normal().push(runnable);
@@ -402,7 +402,7 @@ impl Owner<'_> {
     /// `home` returns where the fibre is at home, which comes from an `Arc`. This thread runs no
     /// fibre.
     #[inline]
-    pub unsafe fn push_again(
+    pub(crate) unsafe fn push_again(
         self,
         runnable: Runnable,
         home: impl FnOnce(&Runnable) -> *const ReadyQueue,
@@ -416,7 +416,7 @@ impl Owner<'_> {
     }
 
     /// Queues a fibre before all others of its level that stay here.
-    pub fn push_next(self, runnable: Runnable) {
+    pub(crate) fn push_next(self, runnable: Runnable) {
         let level = self.level_of(&runnable);
         self.gate.enter();
         self.local[level as usize].push_front(runnable);
@@ -425,7 +425,7 @@ impl Owner<'_> {
 
     /// Queues a fibre behind the others of its level that stay here.
     #[inline]
-    pub fn push_local(self, runnable: Runnable) {
+    pub(crate) fn push_local(self, runnable: Runnable) {
         let level = self.level_of(&runnable);
         self.gate.enter();
         self.local[level as usize].push(runnable);
@@ -433,7 +433,7 @@ impl Owner<'_> {
     }
 
     /// Queues a fibre behind those of normal priority that stay here, whatever its own level.
-    pub fn push_now(self, runnable: Runnable) {
+    pub(crate) fn push_now(self, runnable: Runnable) {
         self.gate.enter();
         self.normal().push(runnable);
         self.gate.leave();
@@ -455,7 +455,7 @@ impl Owner<'_> {
     ///
     /// This thread runs no fibre: a rescuer knows by that that it has to leave.
     #[inline(always)]
-    pub unsafe fn pop(self) -> Option<Runnable> {
+    pub(crate) unsafe fn pop(self) -> Option<Runnable> {
         if !self.inbox.is_empty() {
             self.empty_inbox();
         }
@@ -500,18 +500,18 @@ impl Owner<'_> {
 
     /// How often the owner has taken something from `shared` since the last call, while fibres in
     /// `local` may have waited.
-    pub fn take_shared_turns(self) -> u32 {
+    pub(crate) fn take_shared_turns(self) -> u32 {
         self.shared_turns.replace(0)
     }
 
     /// Whether there is a fibre of normal priority that the owner made ready and that stays.
-    pub fn has_started(self) -> bool {
+    pub(crate) fn has_started(self) -> bool {
         !self.normal().is_empty()
     }
 
     /// Called between two fibres, before the owner touches its queues: waits for a rescuer that has
     /// come meanwhile.
-    pub fn pass_gate(self) {
+    pub(crate) fn pass_gate(self) {
         self.gate.pass();
     }
 
@@ -531,7 +531,7 @@ impl Owner<'_> {
 
     /// Whether nothing is ready, not even a push in flight. The background does not count.
     #[inline]
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.normal().is_empty()
             && self.inbox.is_empty()
             && self.shared.has_no_normal()
@@ -539,19 +539,19 @@ impl Owner<'_> {
     }
 
     /// Sets whether the owner has nothing to run.
-    pub fn set_resting(self, resting: bool) {
+    pub(crate) fn set_resting(self, resting: bool) {
         self.resting.store(resting, Ordering::Relaxed);
         self.set_stuck(false);
     }
 
     /// Announces that the owner has nothing to do, before it sleeps; with `joins`, to all.
-    pub fn announce(&self, joins: bool) -> Announced<'_, Self> {
+    pub(crate) fn announce(&self, joins: bool) -> Announced<'_, Self> {
         self.commons.announce(self.index, *self, joins)
     }
 
     /// Blocks the owner's thread until [`unpark`](ReadyQueue::unpark) or less long, whatever is
     /// pushed and whatever happens elsewhere. It has announced nothing.
-    pub fn stand(self) {
+    pub(crate) fn stand(self) {
         self.commons.sleeper(self.index).stand();
     }
 }

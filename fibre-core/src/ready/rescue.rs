@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 
 /// Access to all that belongs to an owner, until it is dropped.
 #[derive(Debug)]
-pub struct Rescuer<'a> {
+pub(crate) struct Rescuer<'a> {
     /// The owner's queue.
     queue: &'a ReadyQueue,
     /// The fibre that the owner runs, or ran when it came to the gate.
@@ -23,7 +23,7 @@ pub struct Rescuer<'a> {
 
 impl ReadyQueue {
     /// Whether the queues from which only the owner takes may hold something; a hint.
-    pub fn has_own(&self) -> bool {
+    pub(crate) fn has_own(&self) -> bool {
         !self.inbox.is_empty() || self.local.iter().any(|local| !local.is_empty())
     }
 
@@ -31,7 +31,11 @@ impl ReadyQueue {
     /// owner is not kept at this moment.
     ///
     /// One rescuer at a time; it keeps `running` alive.
-    pub fn rescue(&self, running: &AtomicPtr<Link>, barrier: HeavyBarrier) -> Option<Rescuer<'_>> {
+    pub(crate) fn rescue(
+        &self,
+        running: &AtomicPtr<Link>,
+        barrier: HeavyBarrier,
+    ) -> Option<Rescuer<'_>> {
         if self.rules.moves_started {
             // What is queued meanwhile goes by the rules, and is found by them only.
             self.gate.end_single_level();
@@ -42,7 +46,7 @@ impl ReadyQueue {
 
     /// Takes the next fibre that any processor may run, whether thieves would leave it alone or
     /// not. Any thread.
-    pub fn take_free(&self) -> Option<Runnable> {
+    pub(crate) fn take_free(&self) -> Option<Runnable> {
         self.steal().node().or_else(|| self.take_next())
     }
 
@@ -56,7 +60,7 @@ impl ReadyQueue {
 
     /// Gives the fibres that lie here, and that any processor may run, to all. Any thread. `true`:
     /// there was one.
-    pub fn give_away(&self) -> bool {
+    pub(crate) fn give_away(&self) -> bool {
         let mut any = false;
         while let Some(runnable) = self.take_free() {
             any = true;
@@ -70,7 +74,7 @@ impl Rescuer<'_> {
     /// Gives the fibres that may run elsewhere, as `may_go` says of each, to all processors, and
     /// leaves the rest in its order. The fibre that the owner runs may still be on its stack, and
     /// stays.
-    pub fn give_away(&self, may_go: impl Fn(&Runnable) -> bool) {
+    pub(crate) fn give_away(&self, may_go: impl Fn(&Runnable) -> bool) {
         // The fibre that the owner runs may still be on its stack (invariant 4 of `Runnable`).
         let may_go = |runnable: &Runnable| runnable.node() != self.keeps && may_go(runnable);
         let rest: [Fifo; LEVELS] = std::array::from_fn(|_| Fifo::new());

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize
 /// Counts of one processor. Only its thread writes them, so a plain store will
 /// do; anybody may read.
 #[derive(Debug)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Fibres spawned by fibres of this processor.
     spawned: AtomicU64,
     /// Services that the processor has done.
@@ -86,78 +86,78 @@ impl Tally {
     }
 
     /// Counts one more service.
-    pub fn count_service(&self) {
+    pub(crate) fn count_service(&self) {
         bump(&self.services);
     }
 
     /// The number of services: a processor whose fibres switch does one every 200 µs or so.
-    pub fn services(&self) -> u64 {
+    pub(crate) fn services(&self) -> u64 {
         self.services.load(Ordering::Relaxed)
     }
 
     /// Counts one more fibre that has started here.
     #[inline]
-    pub fn count_started(&self) {
+    pub(crate) fn count_started(&self) {
         bump(&self.started);
     }
 
     /// Counts one more fibre that ended.
     #[inline]
-    pub fn count_finished(&self) {
+    pub(crate) fn count_finished(&self) {
         bump(&self.finished);
     }
 
     /// Notes the kernel's number of the processor's thread.
-    pub fn set_thread(&self, thread: i32) {
+    pub(crate) fn set_thread(&self, thread: i32) {
         self.thread.store(thread, Ordering::Relaxed);
     }
 
     /// The kernel's number of the processor's thread. `None`: the thread has not begun.
-    pub fn thread(&self) -> Option<i32> {
+    pub(crate) fn thread(&self) -> Option<i32> {
         Some(self.thread.load(Ordering::Relaxed)).filter(|thread| *thread != 0)
     }
 
     /// Notes that the processor's thread will never end. Called before the orders learn that the
     /// processor has ended; their lock orders this.
-    pub fn set_stays(&self) {
+    pub(crate) fn set_stays(&self) {
         self.stays.store(true, Ordering::Relaxed);
     }
 
     /// Whether the processor's thread will never end. Asked of a processor that has ended, as the
     /// orders have said.
-    pub fn stays(&self) -> bool {
+    pub(crate) fn stays(&self) -> bool {
         self.stays.load(Ordering::Relaxed)
     }
 
     /// How many living fibres have started here, as far as they do not move; a hint.
-    pub fn residents(&self) -> u64 {
+    pub(crate) fn residents(&self) -> u64 {
         let finished = self.finished.load(Ordering::Relaxed);
         let started = self.started.load(Ordering::Relaxed);
         started.saturating_sub(finished)
     }
 
     /// Notes the time at which the processor became busy.
-    pub fn set_busy_since(&self, nanoseconds: u64) {
+    pub(crate) fn set_busy_since(&self, nanoseconds: u64) {
         self.busy_since.store(nanoseconds, Ordering::Relaxed);
     }
 
     /// Notes that the processor goes to sleep.
-    pub fn set_resting(&self) {
+    pub(crate) fn set_resting(&self) {
         self.busy_since.store(RESTING, Ordering::Relaxed);
     }
 
     /// Notes that the processor has woken up, but not for work.
-    pub fn set_looking(&self) {
+    pub(crate) fn set_looking(&self) {
         self.busy_since.store(LOOKING, Ordering::Relaxed);
     }
 
     /// The time since which the processor has had work; `None` if it has none.
-    pub fn works_since(&self) -> Option<u64> {
+    pub(crate) fn works_since(&self) -> Option<u64> {
         self.busy_since().filter(|since| *since != LOOKING)
     }
 
     /// The time at which the processor became busy; `None` if it has not yet. A hint.
-    pub fn busy_since(&self) -> Option<u64> {
+    pub(crate) fn busy_since(&self) -> Option<u64> {
         let since = self.busy_since.load(Ordering::Relaxed);
         (since != RESTING).then_some(since)
     }
@@ -188,7 +188,7 @@ pub struct LeftFibre {
 
 impl LeftFibre {
     /// Describes this fibre.
-    pub fn new(block: &ControlBlock, started: bool) -> Self {
+    pub(crate) fn new(block: &ControlBlock, started: bool) -> Self {
         Self {
             id: block.id(),
             name: block.attributes.name().map(str::to_owned),
@@ -207,11 +207,11 @@ unsafe impl Send for RunningRef {}
 
 /// The words in which processors say which fibres they run; none of them ends meanwhile.
 #[derive(Debug, Clone, Copy)]
-pub struct Runs<'a>(&'a [Option<RunningRef>]);
+pub(crate) struct Runs<'a>(&'a [Option<RunningRef>]);
 
 impl<'a> Runs<'a> {
     /// The word of a processor, if it shows one.
-    pub fn of(self, processor: usize) -> Option<&'a AtomicPtr<Link>> {
+    pub(crate) fn of(self, processor: usize) -> Option<&'a AtomicPtr<Link>> {
         let running = self.0[processor].as_ref()?;
         // SAFETY: the processor takes it out of here, under the lock, before it ends.
         Some(unsafe { running.0.as_ref() })
@@ -220,7 +220,7 @@ impl<'a> Runs<'a> {
 
 /// The shared state of one cluster. See the module text.
 #[derive(Debug)]
-pub struct Domain {
+pub(crate) struct Domain {
     /// The ready queues, one for each processor that may ever be.
     queues: Box<[Arc<ReadyQueue>]>,
     /// The tallies, one for each processor that may ever be.
@@ -274,7 +274,7 @@ const CLOSED: u64 = 1 << 63;
 impl Domain {
     /// A domain of `processors` idle queues, and room for as many as its settings say.
     #[must_use]
-    pub fn new(processors: usize, settings: Settings) -> Self {
+    pub(crate) fn new(processors: usize, settings: Settings) -> Self {
         let capacity = processors.max(settings.max_processors).max(settings.slots);
         let commons = Arc::new(SharedQueues::new(capacity, settings.queue));
         let queue = |index| Arc::new(ReadyQueue::new(index, Arc::clone(&commons), &settings));
@@ -309,7 +309,7 @@ impl Domain {
 
     /// Makes `more` processors part of the domain: spare ones first, as far as there are any, and
     /// new ones behind them. There is room for them, and there is one caller at a time.
-    pub fn activate(&self, more: usize) {
+    pub(crate) fn activate(&self, more: usize) {
         let before = self.active.load(Ordering::Relaxed);
         let regular = self.regular() + more;
         let after = regular.max(before);
@@ -331,7 +331,7 @@ impl Domain {
     /// Makes one spare processor part of the domain, which stands aside. There is room for it, and
     /// there is one caller at a time. `false`: all others have left their loops.
     #[must_use]
-    pub fn activate_spare(&self) -> bool {
+    pub(crate) fn activate_spare(&self) -> bool {
         let before = self.active.load(Ordering::Relaxed);
         if !self.orders.add_late_processor() {
             return false;
@@ -346,24 +346,24 @@ impl Domain {
     }
 
     /// Sets whether a processor stands aside, taking nothing that others could run.
-    pub fn set_aside(&self, processor: usize, aside: bool) {
+    pub(crate) fn set_aside(&self, processor: usize, aside: bool) {
         self.queues[processor].set_aside(aside);
         self.queues[processor].unpark();
     }
 
     /// Lets others see which fibre a processor runs, by a word of its own.
-    pub fn show_running(&self, processor: usize, running: &AtomicPtr<Link>) {
+    pub(crate) fn show_running(&self, processor: usize, running: &AtomicPtr<Link>) {
         self.runs.lock()[processor] = Some(RunningRef(NonNull::from(running)));
     }
 
     /// Undoes [`show_running`](Self::show_running), before the processor ends.
-    pub fn hide_running(&self, processor: usize) {
+    pub(crate) fn hide_running(&self, processor: usize) {
         self.runs.lock()[processor] = None;
     }
 
     /// Calls `f` with the words in which processors say which fibre they run. No processor ends
     /// meanwhile.
-    pub fn with_runs<R>(&self, f: impl FnOnce(Runs<'_>) -> R) -> R {
+    pub(crate) fn with_runs<R>(&self, f: impl FnOnce(Runs<'_>) -> R) -> R {
         f(Runs(&self.runs.lock()))
     }
 
@@ -380,30 +380,30 @@ impl Domain {
 
     /// The ready queues of the processors that exist.
     #[inline]
-    pub fn queues(&self) -> &[Arc<ReadyQueue>] {
+    pub(crate) fn queues(&self) -> &[Arc<ReadyQueue>] {
         &self.queues[..self.processors()]
     }
 
     /// The ready queue of one processor that exists, or may ever be.
-    pub fn queue(&self, processor: usize) -> &Arc<ReadyQueue> {
+    pub(crate) fn queue(&self, processor: usize) -> &Arc<ReadyQueue> {
         &self.queues[processor]
     }
 
     /// The counts of one processor.
     #[inline]
-    pub fn tally(&self, processor: usize) -> &Tally {
+    pub(crate) fn tally(&self, processor: usize) -> &Tally {
         &self.tallies[processor]
     }
 
     /// The deadlines of fibres that wait at one processor. Its owner fires them, or its watcher if
     /// it is kept from that.
-    pub fn timers(&self, processor: usize) -> &Arc<CachePadded<Timers<ControlBlock>>> {
+    pub(crate) fn timers(&self, processor: usize) -> &Arc<CachePadded<Timers<ControlBlock>>> {
         &self.timers[processor]
     }
 
     /// Asks for the events of a processor that is kept from doing so, if its halt is `wanted`. Any
     /// thread.
-    pub fn poll_for(&self, processor: usize, wanted: impl FnOnce(&dyn Driver) -> bool) {
+    pub(crate) fn poll_for(&self, processor: usize, wanted: impl FnOnce(&dyn Driver) -> bool) {
         let halt = self.queues()[processor].halt();
         if let Some(halt) = halt.filter(|halt| wanted(&***halt)) {
             halt.poll();
@@ -420,43 +420,43 @@ impl Domain {
 
     /// How many processors are regular, not spare: the first ones.
     #[inline]
-    pub fn regular(&self) -> usize {
+    pub(crate) fn regular(&self) -> usize {
         self.regular.load(Ordering::Acquire)
     }
 
     /// How many processors there are, spare ones included.
     #[inline]
-    pub fn processors(&self) -> usize {
+    pub(crate) fn processors(&self) -> usize {
         self.active.load(Ordering::Acquire)
     }
 
     /// How many processors there may be.
-    pub fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.queues.len()
     }
 
     /// Whether a processor may spin for another one: there are several, and a CPU for
     /// each of them.
     #[inline]
-    pub fn spins(&self) -> bool {
+    pub(crate) fn spins(&self) -> bool {
         (2..=self.cpus).contains(&self.regular())
     }
 
     /// Counts a new fibre that processor `spawner` of this domain spawns, and returns its number.
     #[inline]
-    pub fn register(&self, spawner: usize) -> u64 {
+    pub(crate) fn register(&self, spawner: usize) -> u64 {
         self.tallies[spawner].count_spawned()
     }
 
     /// Counts a new fibre that a foreign thread spawns, and returns its number. `None`: the domain
     /// is closed to others.
-    pub fn register_foreign(&self) -> Option<u64> {
+    pub(crate) fn register_foreign(&self) -> Option<u64> {
         self.count_foreign().then(numbers::take_one)
     }
 
     /// Counts a fibre that comes from outside. `false`: the domain is closed to others.
     #[must_use]
-    pub fn count_foreign(&self) -> bool {
+    pub(crate) fn count_foreign(&self) -> bool {
         let count = |foreign| (foreign & CLOSED == 0).then_some(foreign + 1);
         let counted = self
             .foreign
@@ -465,14 +465,14 @@ impl Domain {
     }
 
     /// Steps the round-robin of foreign threads.
-    pub fn next_turn(&self) -> usize {
+    pub(crate) fn next_turn(&self) -> usize {
         self.turn.fetch_add(1, Ordering::Relaxed) % self.regular()
     }
 
     /// How many fibres have been spawned and have not ended. A fibre that has just been joined may
     /// be counted for another moment, until its stack has been taken back.
     #[must_use]
-    pub fn live(&self) -> u64 {
+    pub(crate) fn live(&self) -> u64 {
         // Ends first: a fibre that ends in between is then counted as live, so zero is only
         // returned when it was true.
         let sum = |count: fn(&Tally) -> &AtomicU64| -> u64 {
@@ -490,20 +490,20 @@ impl Domain {
 
     /// Closes the domain to all but its own fibres, and asks the processors to end once
     /// no fibre is left.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.foreign.fetch_or(CLOSED, Ordering::SeqCst);
         self.unpark_all();
     }
 
     /// Whether the domain is closed to all but its own fibres.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.foreign.load(Ordering::SeqCst) & CLOSED != 0
     }
 
     /// Whether the processors should end: asked to, and nothing is left. Once true,
     /// true for ever, since only fibres can spawn then.
     #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.is_closed() && self.live() == 0
     }
 
@@ -515,7 +515,7 @@ impl Domain {
     /// This thread is the processor; or the processor has ended, which the caller has seen under
     /// the lock of the orders, and there is one caller at a time. No fibre that has begun and is
     /// queued will run again.
-    pub unsafe fn take_unstarted(&self, processor: usize) -> Vec<Runnable> {
+    pub(crate) unsafe fn take_unstarted(&self, processor: usize) -> Vec<Runnable> {
         // SAFETY: this thread is the owner, or stands in for it, and no fibre runs here.
         let own = || unsafe {
             let owner = self.queues[processor].as_owner();
@@ -531,7 +531,7 @@ impl Domain {
     }
 
     /// Counts a processor that has left its loop for good. `true`: it was the last one.
-    pub fn count_ended(&self) -> bool {
+    pub(crate) fn count_ended(&self) -> bool {
         let before = self.ended.fetch_add(1, Ordering::AcqRel);
         // No processor leaves its loop before the domain is closed. From then on only a spare one
         // is added, which sleeps only if it is not over.
@@ -539,7 +539,7 @@ impl Domain {
     }
 
     /// Wakes every processor.
-    pub fn unpark_all(&self) {
+    pub(crate) fn unpark_all(&self) {
         self.queues().iter().for_each(|queue| queue.unpark());
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The limit of one cluster. See the module text.
 #[derive(Debug)]
-pub struct Limit {
+pub(crate) struct Limit {
     /// The most fibres at once.
     most: usize,
     /// Fibres that have been admitted and have not ended.
@@ -21,7 +21,7 @@ pub struct Limit {
 
 impl Limit {
     /// A limit that has admitted no fibre yet.
-    pub fn new(most: NonZeroUsize) -> Self {
+    pub(crate) fn new(most: NonZeroUsize) -> Self {
         Self {
             most: most.get(),
             admitted: AtomicUsize::new(0),
@@ -29,7 +29,7 @@ impl Limit {
     }
 
     /// Admits one more fibre, or returns how many there may be.
-    pub fn admit(&self) -> Result<(), usize> {
+    pub(crate) fn admit(&self) -> Result<(), usize> {
         let one_more = |admitted| (admitted < self.most).then_some(admitted + 1);
         self.admitted
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
@@ -37,7 +37,7 @@ impl Limit {
     }
 
     /// Notes the end of a fibre.
-    pub fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.admitted.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -8,10 +8,10 @@
 
 pub mod control;
 #[cfg(not(loom))]
-pub mod domain;
+pub(crate) mod domain;
 #[cfg(not(loom))]
-pub mod fibre_limit;
+pub(crate) mod fibre_limit;
 #[cfg(not(loom))]
 mod placement;
 #[cfg(not(loom))]
-pub mod steal;
+pub(crate) mod steal;

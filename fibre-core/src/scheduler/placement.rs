@@ -20,7 +20,7 @@ impl Domain {
     /// Places a new fibre, as its attributes and the cluster's policy want it. `spawner` is the
     /// processor that this thread is, if it is one of ours; `turn` is where the round-robin has
     /// come to. The caller keeps the domain alive.
-    pub fn place(&self, fibre: Runnable, spawner: Option<usize>, turn: usize) {
+    pub(crate) fn place(&self, fibre: Runnable, spawner: Option<usize>, turn: usize) {
         let wanted = fibre.block().attributes.processor();
         match (wanted, self.settings.placement) {
             (Some(processor), _) => self.queues()[processor].push_inbox(fibre),
@@ -43,7 +43,7 @@ impl Domain {
     /// Places a new fibre on an idle processor if there is one, else on the processor `turn`. The
     /// caller keeps the domain alive.
     #[inline]
-    pub fn push_out(&self, fibre: Runnable, spawner: Option<usize>, turn: usize) {
+    pub(crate) fn push_out(&self, fibre: Runnable, spawner: Option<usize>, turn: usize) {
         // Where started fibres move, where they began says little.
         let spawner = spawner.filter(|_| !self.settings.moves_started);
         let needs_help = |spawner: usize| self.queues()[spawner].has_shared();

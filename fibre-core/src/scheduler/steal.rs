@@ -24,7 +24,7 @@ const STUCK: Duration = Duration::from_millis(1);
 
 /// A processor that steals. For its own thread only.
 #[derive(Debug)]
-pub struct Thief {
+pub(crate) struct Thief {
     /// Its place in the domain.
     index: usize,
     /// The state of its random choices; never zero.
@@ -36,7 +36,7 @@ pub struct Thief {
 
 /// How far a thief goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mood {
+pub(crate) enum Mood {
     /// It leaves processors alone that are just being woken.
     Patient,
     /// It takes from every processor.
@@ -45,7 +45,7 @@ pub enum Mood {
 
 impl Thief {
     /// The thief that processor `index` is.
-    pub fn new(index: usize, settings: &Settings) -> Self {
+    pub(crate) fn new(index: usize, settings: &Settings) -> Self {
         let seed = settings
             .seed
             .unwrap_or_else(|| RandomState::new().hash_one(index));
@@ -59,7 +59,7 @@ impl Thief {
     }
 
     /// Takes one fibre from another processor. At most one attempt per victim.
-    pub fn steal(&self, domain: &Domain, mood: Mood) -> Option<Runnable> {
+    pub(crate) fn steal(&self, domain: &Domain, mood: Mood) -> Option<Runnable> {
         // What a stuck owner shares may come back to it again and again, so this comes first.
         self.steal_lone(domain)
             .or_else(|| self.steal_shared(domain, mood))
@@ -78,7 +78,7 @@ impl Thief {
 
     /// Whether another processor has a fibre that this one could take. Asked before each sleep.
     #[inline(always)]
-    pub fn has_victim(&self, domain: &Domain) -> bool {
+    pub(crate) fn has_victim(&self, domain: &Domain) -> bool {
         let others = domain.queues().iter().enumerate();
         domain.settings.steal_order != StealOrder::Never
             && others
@@ -188,7 +188,7 @@ impl Thief {
     }
 
     /// When to look again, if there will be something that may be taken then.
-    pub fn next_look(&self, domain: &Domain) -> Option<Instant> {
+    pub(crate) fn next_look(&self, domain: &Domain) -> Option<Instant> {
         let others = domain.queues().iter().enumerate();
         let mut others = others.filter(|(index, _)| *index != self.index);
         let worth_it = domain.settings.moves_started

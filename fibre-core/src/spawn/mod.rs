@@ -4,6 +4,6 @@
 //! * `join`: the handle;
 //! * `scope_count`: the fibres of a scope that have not ended.
 
-pub mod join;
-pub mod scope_count;
-pub mod task;
+pub(crate) mod join;
+pub(crate) mod scope_count;
+pub(crate) mod task;

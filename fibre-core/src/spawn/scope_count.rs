@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The count of one scope. See the module text.
 #[derive(Debug)]
-pub struct Children {
+pub(crate) struct Children {
     /// Fibres that have not ended, plus one while the body runs.
     pending: AtomicUsize,
     /// Whether a fibre that was not joined has panicked.
@@ -23,7 +23,7 @@ pub struct Children {
 
 impl Children {
     /// No fibre yet, and a body that runs.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             pending: AtomicUsize::new(1),
             panicked: AtomicBool::new(false),
@@ -32,31 +32,31 @@ impl Children {
     }
 
     /// A pointer for the children.
-    pub fn as_ref(&self) -> ChildrenRef {
+    pub(crate) fn as_ref(&self) -> ChildrenRef {
         ChildrenRef(NonNull::from(self))
     }
 
     /// Counts one end.
-    pub fn one_ended(&self) {
+    pub(crate) fn one_ended(&self) {
         if self.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
             let _ = self.ended.finish::<ControlBlock>();
         }
     }
 
     /// Hangs the owner's waiter here; `false`: all have ended.
-    pub fn publish(&self, waiter: &Waiter<ControlBlock>) -> bool {
+    pub(crate) fn publish(&self, waiter: &Waiter<ControlBlock>) -> bool {
         self.ended.publish(waiter)
     }
 
     /// Whether a fibre that was not joined has panicked. After the end.
-    pub fn have_panicked(&self) -> bool {
+    pub(crate) fn have_panicked(&self) -> bool {
         self.panicked.load(Ordering::Relaxed)
     }
 }
 
 /// A scope's count, as its children know it.
 #[derive(Debug, Clone, Copy)]
-pub struct ChildrenRef(NonNull<Children>);
+pub(crate) struct ChildrenRef(NonNull<Children>);
 
 // SAFETY: points to atomics and a completion, made for any thread.
 unsafe impl Send for ChildrenRef {}
@@ -67,7 +67,7 @@ impl ChildrenRef {
     /// # Safety
     ///
     /// The scope's body is running, or a child that has not ended.
-    pub unsafe fn add(self) {
+    pub(crate) unsafe fn add(self) {
         // SAFETY: the owner waits until the count is zero.
         unsafe { self.0.as_ref() }
             .pending
@@ -80,7 +80,7 @@ impl ChildrenRef {
     /// # Safety
     ///
     /// The fibre was counted and has not been counted down.
-    pub unsafe fn child_ended(self) {
+    pub(crate) unsafe fn child_ended(self) {
         // SAFETY: the owner waits until the count is zero.
         unsafe { self.0.as_ref() }.one_ended();
     }
@@ -90,7 +90,7 @@ impl ChildrenRef {
     /// # Safety
     ///
     /// As for [`add`](Self::add).
-    pub unsafe fn unasked_panic(self) {
+    pub(crate) unsafe fn unasked_panic(self) {
         // SAFETY: the owner waits until the count is zero.
         unsafe { self.0.as_ref() }
             .panicked

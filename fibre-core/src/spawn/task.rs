@@ -213,7 +213,7 @@ unsafe fn describe(this: FibreRef, tell: Viewer<'_>) {
 ///
 /// The memory was taken by [`Place::admit`] for a `T`, which it holds, and nobody refers to it.
 #[inline]
-pub unsafe fn free_task<T>(this: FibreRef) {
+pub(crate) unsafe fn free_task<T>(this: FibreRef) {
     let layout = Layout::new::<T>();
     // SAFETY: the caller's promise.
     unsafe {
@@ -284,7 +284,7 @@ fn has_memory_for_error() -> bool {
 
 /// What a new fibre gets before it is made. It is leaked unless the fibre is.
 #[must_use]
-pub struct Admitted<T> {
+pub(crate) struct Admitted<T> {
     /// Room for the task, which nobody else has.
     memory: NonNull<T>,
     /// The fibre's number.
@@ -296,7 +296,7 @@ pub struct Admitted<T> {
 impl<T> Admitted<T> {
     /// Makes the fibre in its place, with its number and what is reserved for it.
     #[inline(always)]
-    pub fn fill(self, make: impl FnOnce(u64, Reserved) -> T) -> NonNull<T> {
+    pub(crate) fn fill(self, make: impl FnOnce(u64, Reserved) -> T) -> NonNull<T> {
         // SAFETY: fresh memory of this layout, which is ours.
         unsafe { self.memory.write(make(self.id, self.reserved)) };
         self.memory
@@ -304,7 +304,7 @@ impl<T> Admitted<T> {
 }
 
 /// The place where a new fibre is to live.
-pub enum Place<'a> {
+pub(crate) enum Place<'a> {
     /// With the caller, a fibre of this processor, which makes way for it.
     Now(&'a Processor),
     /// With the caller, a processor of the domain.
@@ -376,7 +376,7 @@ impl Place<'_> {
     ///
     /// When there cannot be such a fibre; then nothing has been taken.
     #[inline]
-    pub fn admit<T>(
+    pub(crate) fn admit<T>(
         &self,
         attributes: &Attributes,
     ) -> std::result::Result<Admitted<T>, SpawnError> {
@@ -402,7 +402,7 @@ impl Place<'_> {
     }
 
     /// Refuses attributes that cannot be met here.
-    pub fn check(&self, attributes: &Attributes) -> io::Result<()> {
+    pub(crate) fn check(&self, attributes: &Attributes) -> io::Result<()> {
         match attributes.processor() {
             Some(processor) if processor >= self.domain().regular() => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -414,7 +414,7 @@ impl Place<'_> {
 
     /// Queues a fibre, or lets it run.
     #[inline]
-    pub fn put(&self, fibre: Runnable) {
+    pub(crate) fn put(&self, fibre: Runnable) {
         match self {
             Self::Here(processor) => processor.place(fibre),
             Self::Now(processor) => park::make_way(processor, fibre),
@@ -433,7 +433,7 @@ impl Place<'_> {
 ///
 /// What `closure` borrows, and `T`, live until the fibre has ended and its result
 /// is gone; `scope`, if any, until it has been told.
-pub unsafe fn launch<F, T>(
+pub(crate) unsafe fn launch<F, T>(
     place: &Place<'_>,
     attributes: Attributes,
     scope: Option<ChildrenRef>,
@@ -466,7 +466,7 @@ where
 ///
 /// As for [`launch`].
 #[inline(always)]
-pub fn launch_static<F, T>(
+pub(crate) fn launch_static<F, T>(
     place: &Place<'_>,
     attributes: Attributes,
     closure: F,
@@ -520,6 +520,6 @@ fn admit_with_care(
 
 /// Panics for a spawn that cannot return an error.
 #[cold]
-pub fn refuse(error: SpawnError) -> ! {
+pub(crate) fn refuse(error: SpawnError) -> ! {
     panic!("cannot spawn a fibre: {error}")
 }

@@ -5,7 +5,7 @@ use std::io;
 
 /// A thread's signal stack; taken away again on drop, on the same thread.
 #[derive(Debug)]
-pub struct AlternateStack {
+pub(crate) struct AlternateStack {
     /// The memory of the stack.
     start: *mut libc::c_void,
 }
@@ -19,7 +19,7 @@ impl AlternateStack {
     /// # Errors
     ///
     /// The kernel's, when it has no memory.
-    pub fn install() -> io::Result<Self> {
+    pub(crate) fn install() -> io::Result<Self> {
         use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, which lives until this value is dropped.

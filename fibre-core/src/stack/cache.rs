@@ -30,7 +30,7 @@ const PROMISES: usize = 64;
 
 /// The stacks of one processor. See the module text. For one thread only.
 #[derive(Debug)]
-pub struct StackCache {
+pub(crate) struct StackCache {
     /// The shelves, by class; the largest classes have none.
     shelves: UnsafeCell<[Shelf; COMMON]>,
     /// Whether stacks lose what ended fibres left on them.
@@ -65,7 +65,7 @@ impl StackCache {
     /// An empty cache; if it `wipes`, stacks are given back to the kernel page by page at the
     /// end of each fibre.
     #[must_use]
-    pub fn new(wipes: bool, now: Instant) -> Self {
+    pub(crate) fn new(wipes: bool, now: Instant) -> Self {
         Self {
             shelves: UnsafeCell::default(),
             wipes,
@@ -91,7 +91,7 @@ impl StackCache {
     ///
     /// [`StackError`], when none can be made.
     #[inline]
-    pub fn take(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+    pub(crate) fn take(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
         if class < COMMON {
             let shelf = &mut self.shelves()[class];
             if let Some(stack) = shelf.stacks.pop() {
@@ -110,7 +110,7 @@ impl StackCache {
     ///
     /// [`StackError`], when no more stacks can be made.
     #[inline]
-    pub fn promise(&self, class: usize, depot: &Depot) -> Result<(), StackError> {
+    pub(crate) fn promise(&self, class: usize, depot: &Depot) -> Result<(), StackError> {
         if let Some(shelf) = self.shelves().get_mut(class)
             && shelf.promises > 0
         {
@@ -146,7 +146,7 @@ impl StackCache {
     ///
     /// [`StackError`], when the kernel has no memory for its guard; the promise stands.
     #[inline]
-    pub fn redeem(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+    pub(crate) fn redeem(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
         let Some(shelf) = self.shelves().get_mut(class) else {
             return pool::redeem_one(class);
         };
@@ -175,7 +175,7 @@ impl StackCache {
     }
 
     /// Takes a promise back: its fibre will not be made.
-    pub fn unpromise(&self, class: usize) {
+    pub(crate) fn unpromise(&self, class: usize) {
         match self.shelves().get_mut(class) {
             Some(shelf) => shelf.keep_promises(class, 1),
             None => pool::forgive(class, 1),
@@ -211,7 +211,7 @@ impl StackCache {
 
     /// Takes back a stack that is not in use.
     #[inline]
-    pub fn put(&self, stack: Stack, depot: &Depot) {
+    pub(crate) fn put(&self, stack: Stack, depot: &Depot) {
         let class = stack.class();
         if class >= COMMON || self.wipes {
             return pool::put_cold(stack);
@@ -227,13 +227,13 @@ impl StackCache {
     /// When to look for stacks that are not needed, if there may be some.
     #[inline]
     #[must_use]
-    pub fn decay_due(&self, depot: &Depot) -> Option<Instant> {
+    pub(crate) fn decay_due(&self, depot: &Depot) -> Option<Instant> {
         let unsettled = self.unsettled.get() || !depot.is_empty();
         unsettled.then(|| self.looked.get() + decay::INTERVAL)
     }
 
     /// Sends on the stacks that were not needed since the last look, if that was long enough ago.
-    pub fn decay(&self, now: Instant, depot: &Depot) {
+    pub(crate) fn decay(&self, now: Instant, depot: &Depot) {
         if now < self.looked.get() + decay::INTERVAL {
             return;
         }

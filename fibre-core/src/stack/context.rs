@@ -18,7 +18,7 @@ use std::ptr::NonNull;
 /// What the processor does with the fibre whose stack it has just left.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     /// Queue it behind the others.
     Yield,
     /// Queue it before the others.
@@ -37,12 +37,12 @@ pub enum Action {
 
 /// The means by which a fibre leaves its stack. Valid on that stack only.
 #[derive(Debug, Clone, Copy)]
-pub struct Suspender(NonNull<Yielder<*const (), Action>>);
+pub(crate) struct Suspender(NonNull<Yielder<*const (), Action>>);
 
 impl Suspender {
     /// The address at which the stack begins.
     #[inline]
-    pub fn address(self) -> *const () {
+    pub(crate) fn address(self) -> *const () {
         self.0.as_ptr().cast_const().cast()
     }
 
@@ -53,7 +53,7 @@ impl Suspender {
     ///
     /// Called on the stack that this suspender was made for.
     #[inline(always)]
-    pub unsafe fn suspend(self, action: Action) -> *const () {
+    pub(crate) unsafe fn suspend(self, action: Action) -> *const () {
         // SAFETY: the yielder lies at the root of the stack we are on.
         unsafe { self.0.as_ref() }.suspend(action)
     }
@@ -61,10 +61,10 @@ impl Suspender {
 
 /// The first function on a fresh stack. Its arguments: that of [`Context::new`], the way to leave,
 /// and the first resume's input.
-pub type Entry = unsafe fn(*const (), Suspender, *const ());
+pub(crate) type Entry = unsafe fn(*const (), Suspender, *const ());
 
 /// The computation. See the module text.
-pub struct Context(Coroutine<*const (), Action, (), Stack>);
+pub(crate) struct Context(Coroutine<*const (), Action, (), Stack>);
 
 impl Context {
     /// Prepares `stack` so that the first resume calls `entry(argument, …)`.
@@ -74,7 +74,7 @@ impl Context {
     /// `entry` may be called with `argument` at the first resume, on any
     /// thread that resumes it, and does not unwind.
     #[inline(always)]
-    pub unsafe fn new(stack: Stack, entry: Entry, argument: *const ()) -> Self {
+    pub(crate) unsafe fn new(stack: Stack, entry: Entry, argument: *const ()) -> Self {
         Self(Coroutine::with_stack(stack, move |yielder, input| {
             // SAFETY: the caller's promise.
             unsafe { entry(argument, Suspender(NonNull::from(yielder)), input) }
@@ -83,7 +83,7 @@ impl Context {
 
     /// Runs the computation until it suspends or ends.
     #[inline(always)]
-    pub fn resume(&mut self, input: *const ()) -> Action {
+    pub(crate) fn resume(&mut self, input: *const ()) -> Action {
         match self.0.resume(input) {
             CoroutineResult::Yield(action) => action,
             CoroutineResult::Return(()) => Action::Exit,
@@ -91,7 +91,7 @@ impl Context {
     }
 
     /// Takes the stack of an ended computation out.
-    pub fn into_stack(self) -> Stack {
+    pub(crate) fn into_stack(self) -> Stack {
         self.0.into_stack()
     }
 }
@@ -99,7 +99,7 @@ impl Context {
 /// Calls `f` on another stack. `f` may leave the caller's stack in the usual way: a switch saves
 /// one stack pointer, whatever it points into, and the root of the fibre's own stack stays where it
 /// is. `f` must not unwind.
-pub fn call_on<R>(stack: &mut Stack, f: impl FnOnce() -> R) -> R {
+pub(crate) fn call_on<R>(stack: &mut Stack, f: impl FnOnce() -> R) -> R {
     corosensei::on_stack(stack, f)
 }
 

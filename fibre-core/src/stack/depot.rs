@@ -18,7 +18,7 @@ const CAPACITY: usize = 32 * 1024;
 
 /// The warm stacks of one cluster. See the module text.
 #[derive(Debug, Default)]
-pub struct Depot {
+pub(crate) struct Depot {
     /// The shelves, by class.
     shelves: [Mutex<Shelf>; COMMON],
     /// How many stacks are here: changed under a lock, and read as a hint.
@@ -56,7 +56,7 @@ impl Depot {
     /// # Errors
     ///
     /// [`StackError`], when none can be made.
-    pub fn take_one(&self, class: usize) -> Result<Stack, StackError> {
+    pub(crate) fn take_one(&self, class: usize) -> Result<Stack, StackError> {
         let mut stacks = Vec::new();
         if class < COMMON {
             self.take(class, 1, &mut stacks);
@@ -69,7 +69,7 @@ impl Depot {
     /// # Errors
     ///
     /// [`StackError`], when no more stacks can be made.
-    pub fn promise_one(&self, class: usize) -> Result<(), StackError> {
+    pub(crate) fn promise_one(&self, class: usize) -> Result<(), StackError> {
         let more = pool::promise(class, 1).or_else(|_| {
             self.surrender(class);
             pool::promise(class, 1)
@@ -78,7 +78,7 @@ impl Depot {
     }
 
     /// Takes back a promise of [`promise_one`](Self::promise_one).
-    pub fn unpromise_one(class: usize) {
+    pub(crate) fn unpromise_one(class: usize) {
         pool::forgive(class, 1);
     }
 

@@ -39,7 +39,7 @@
 
 mod alternate;
 mod cache;
-pub mod context;
+pub(crate) mod context;
 mod decay;
 mod depot;
 mod error;
@@ -52,12 +52,14 @@ mod slab;
 mod statistics;
 pub(crate) mod system;
 
-pub use alternate::AlternateStack;
-pub use cache::StackCache;
-pub use depot::Depot;
+pub(crate) use alternate::AlternateStack;
+pub(crate) use cache::StackCache;
+pub(crate) use depot::Depot;
 pub use error::StackError;
-pub use overflow::{Fibre, OverflowHook, install as install_overflow_report};
-pub use pool::{put_cold, take_one};
-pub use size::{DEFAULT_STACK_SIZE, GUARD_SIZE, MIN_STACK_SIZE, class_of, round_size};
-pub use slab::Stack;
-pub use statistics::{StackClass, bounds_at, depth_at, stack_statistics};
+pub(crate) use overflow::{Fibre, OverflowHook, install as install_overflow_report};
+pub(crate) use pool::{put_cold, take_one};
+pub(crate) use size::{DEFAULT_STACK_SIZE, class_of, round_size};
+pub use size::{GUARD_SIZE, MIN_STACK_SIZE};
+pub(crate) use slab::Stack;
+pub use statistics::{StackClass, stack_statistics};
+pub(crate) use statistics::{bounds_at, depth_at};

@@ -18,7 +18,7 @@ use std::sync::{Once, OnceLock};
 
 /// What a report says of a fibre.
 #[derive(Debug)]
-pub struct Fibre<'a> {
+pub(crate) struct Fibre<'a> {
     /// Its number.
     pub id: u64,
     /// What its makers call it: a fibre, a thread.
@@ -36,7 +36,7 @@ type Describe = unsafe fn(*const (), &mut dyn FnMut(Fibre<'_>));
 
 /// The functions by which the handler learns about fibres. Async-signal-safe.
 #[derive(Debug)]
-pub struct OverflowHook {
+pub(crate) struct OverflowHook {
     /// The fibre that runs on this thread, as its stack's nameplate has it; null if none does.
     pub who_runs: fn() -> *const (),
     /// Describes a fibre that a nameplate names.
@@ -50,7 +50,7 @@ static OVERFLOW_HOOK: OnceLock<OverflowHook> = OnceLock::new();
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Installs the handler, once per process.
-pub fn install(informant: OverflowHook) {
+pub(crate) fn install(informant: OverflowHook) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let _ = OVERFLOW_HOOK.set(informant);

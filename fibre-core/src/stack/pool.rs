@@ -148,7 +148,7 @@ pub(super) fn put(class: usize, stacks: impl ExactSizeIterator<Item = Stack>) {
 const NO_MEMORY: StackError = StackError::NoMemory(Errno::NOMEM);
 
 /// Takes a stack straight from the system.
-pub fn take_one(class: usize) -> Result<Stack, StackError> {
+pub(crate) fn take_one(class: usize) -> Result<Stack, StackError> {
     let mut stacks = Vec::new();
     take(class, 1, false, &mut stacks)?;
     match stacks.pop() {
@@ -169,7 +169,7 @@ pub(super) fn redeem_one(class: usize) -> Result<Stack, StackError> {
 
 /// Gives a stack straight to the system.
 #[cold]
-pub fn put_cold(stack: Stack) {
+pub(crate) fn put_cold(stack: Stack) {
     put(stack.class(), std::iter::once(stack));
 }
 

@@ -7,7 +7,7 @@ pub const GUARD_SIZE: usize = 64 * 1024;
 pub const MIN_STACK_SIZE: usize = 32 * 1024;
 
 /// The default reservation. Untouched pages of it cost address space only.
-pub const DEFAULT_STACK_SIZE: usize = 256 * 1024;
+pub(crate) const DEFAULT_STACK_SIZE: usize = 256 * 1024;
 
 /// How many size classes there are: up to the largest power of two.
 pub(super) const CLASSES: usize = (usize::BITS - MIN_STACK_SIZE.trailing_zeros()) as usize;
@@ -18,7 +18,7 @@ pub(super) const COMMON: usize = 8;
 
 /// Rounds a wish up to what can be had: a power of two, at least the minimum.
 #[must_use]
-pub fn round_size(wish: usize) -> usize {
+pub(crate) fn round_size(wish: usize) -> usize {
     let size = wish.max(MIN_STACK_SIZE).checked_next_power_of_two();
     // Beyond all powers of two no stack can be had; the pool will say so.
     size.unwrap_or(1 << (usize::BITS - 1))
@@ -27,7 +27,7 @@ pub fn round_size(wish: usize) -> usize {
 /// The class of a size, which is rounded up.
 #[inline]
 #[must_use]
-pub fn class_of(wish: usize) -> usize {
+pub(crate) fn class_of(wish: usize) -> usize {
     let bits = usize::BITS - (wish.max(MIN_STACK_SIZE) - 1).leading_zeros();
     // A size beyond all powers of two has the last class, as in `round_size`.
     ((bits - MIN_STACK_SIZE.trailing_zeros()) as usize).min(CLASSES - 1)

@@ -57,7 +57,7 @@ static HEAD: AtomicPtr<Slab> = AtomicPtr::new(ptr::null_mut());
 /// address.
 #[derive(Debug)]
 #[repr(align(64))]
-pub struct Slab {
+pub(super) struct Slab {
     /// The address at which the mapping begins; zero while there is none.
     start: AtomicUsize,
     /// The size class of its stacks.
@@ -222,7 +222,7 @@ pub(super) fn find(address: usize) -> Option<(&'static Slab, usize)> {
 /// A stack, owned. Every fibre has one in its control block, so it holds only what cannot be
 /// found out.
 #[derive(Debug)]
-pub struct Stack {
+pub(crate) struct Stack {
     /// One past the highest usable byte; 16-byte aligned.
     base: NonZeroUsize,
     /// The slab in which it lies.
@@ -232,12 +232,12 @@ pub struct Stack {
 impl Stack {
     /// The bytes between its guard and what lies above it.
     #[must_use]
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.slab.stack_size() + HEADROOM
     }
 
     /// The stack as a word, which is more than [`STACKS_PER_SLAB`].
-    pub fn into_word(self) -> u64 {
+    pub(crate) fn into_word(self) -> u64 {
         let index = self.slab.index_of(self.base.get() - 1);
         (ptr::from_ref(self.slab).expose_provenance() | index) as u64
     }
@@ -247,7 +247,7 @@ impl Stack {
     /// # Safety
     ///
     /// It came from [`into_word`](Self::into_word), and becomes a stack once.
-    pub unsafe fn from_word(word: u64) -> Self {
+    pub(crate) unsafe fn from_word(word: u64) -> Self {
         let (record, index) = (
             word as usize & !(STACKS_PER_SLAB - 1),
             word as usize % STACKS_PER_SLAB,
@@ -266,14 +266,14 @@ impl Stack {
 
     /// The addresses whose touching is an overflow.
     #[must_use]
-    pub fn guard(&self) -> std::ops::Range<usize> {
+    pub(crate) fn guard(&self) -> std::ops::Range<usize> {
         let guard = self.slab.guard(self.slab.index_of(self.base.get() - 1));
         guard.start..guard.start + guard.length
     }
 
     /// Notes the fibre that is on it, for overflow reports; null for none.
     #[inline]
-    pub fn set_owner(&self, owner: *const ()) {
+    pub(crate) fn set_owner(&self, owner: *const ()) {
         // SAFETY: the word above the base is the nameplate, which lives as long as we do.
         let nameplate = unsafe { nameplate(self.base).as_ref() };
         nameplate.store(owner.cast_mut(), Ordering::Relaxed);

@@ -92,14 +92,14 @@ impl StackClass {
 }
 
 /// The usable bytes of the stack that this address lies on; `None`: on none of ours.
-pub fn bounds_at(address: usize) -> Option<Range<usize>> {
+pub(crate) fn bounds_at(address: usize) -> Option<Range<usize>> {
     let (slab, index) = slab::find(address)?;
     let stack: Stack = slab.stack(index);
     Some(stack.guard().end..stack.base().get())
 }
 
 /// How deep the stack that this address lies on has been used; `None`: on none of ours.
-pub fn depth_at(address: usize) -> Option<usize> {
+pub(crate) fn depth_at(address: usize) -> Option<usize> {
     let (slab, index) = slab::find(address)?;
     let stack: Stack = slab.stack(index);
     let (depth, _) = pages::depth_and_residence(stack.guard().end, stack.base().get());

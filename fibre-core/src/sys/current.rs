@@ -74,7 +74,7 @@ global_asm!(
 
 /// The ready queue of the processor that this thread is, or null.
 #[inline(always)]
-pub fn ready() -> *const () {
+pub(crate) fn ready() -> *const () {
     let ready;
     // SAFETY: reads a word of this thread's own, at its place when this is executed.
     unsafe {
@@ -90,7 +90,7 @@ pub fn ready() -> *const () {
 
 /// The processor that this thread is, or null.
 #[inline(always)]
-pub fn processor() -> *const () {
+pub(crate) fn processor() -> *const () {
     let processor;
     // SAFETY: as in `ready`.
     unsafe {
@@ -107,7 +107,7 @@ pub fn processor() -> *const () {
 /// Whether this thread is unwinding. std counts that in a thread-local of its own, so the question
 /// is asked from here.
 #[inline(never)]
-pub fn panicking() -> bool {
+pub(crate) fn panicking() -> bool {
     let panicking = std::thread::panicking();
     opaque();
     panicking
@@ -115,7 +115,7 @@ pub fn panicking() -> bool {
 
 /// Makes this thread a processor, or, with null pointers, a foreign thread again.
 #[inline(never)]
-pub fn set(ready: *const (), processor: *const ()) {
+pub(crate) fn set(ready: *const (), processor: *const ()) {
     // SAFETY: writes two words of this thread's own.
     unsafe {
         asm!(
@@ -132,7 +132,7 @@ pub fn set(ready: *const (), processor: *const ()) {
 
 /// This thread's own fibre-local values, or null.
 #[inline(never)]
-pub fn locals() -> *const () {
+pub(crate) fn locals() -> *const () {
     let locals = CURRENT.with(|current| current.locals.get());
     opaque();
     locals
@@ -140,7 +140,7 @@ pub fn locals() -> *const () {
 
 /// Sets this thread's fibre-local values; [`set_at_end`] sets the function that ends them.
 #[inline(never)]
-pub fn set_locals(locals: *const ()) {
+pub(crate) fn set_locals(locals: *const ()) {
     CURRENT.with(|current| current.locals.set(locals));
     opaque();
 }
@@ -149,14 +149,14 @@ pub fn set_locals(locals: *const ()) {
 /// of the process that this thread asks for. If the thread is ending already, the function is not
 /// called.
 #[inline(never)]
-pub fn set_at_end(at_end: fn()) {
+pub(crate) fn set_at_end(at_end: fn()) {
     let _ = AT_END.try_with(|end| end.0.set(Some(at_end)));
     opaque();
 }
 
 /// The list in which this thread puts off waking processors, or null.
 #[inline(never)]
-pub fn deferred() -> *const () {
+pub(crate) fn deferred() -> *const () {
     let deferred = CURRENT.with(|current| current.deferred.get());
     opaque();
     deferred
@@ -164,14 +164,14 @@ pub fn deferred() -> *const () {
 
 /// Sets that list.
 #[inline(never)]
-pub fn set_deferred(deferred: *const ()) {
+pub(crate) fn set_deferred(deferred: *const ()) {
     CURRENT.with(|current| current.deferred.set(deferred));
     opaque();
 }
 
 /// This thread's number. No other thread and no fibre has or had it.
 #[inline(never)]
-pub fn thread_number() -> u64 {
+pub(crate) fn thread_number() -> u64 {
     let number = CURRENT.with(|current| {
         if current.number.get() == 0 {
             current.number.set(numbers::take_one());
@@ -184,14 +184,14 @@ pub fn thread_number() -> u64 {
 
 /// Notes that the runtime has started this thread, which is no processor.
 #[inline(never)]
-pub fn set_own() {
+pub(crate) fn set_own() {
     CURRENT.with(|current| current.own.set(true));
     opaque();
 }
 
 /// Whether the runtime has started this thread, which may be a processor.
 #[inline(never)]
-pub fn is_own() -> bool {
+pub(crate) fn is_own() -> bool {
     let own = CURRENT.with(|current| current.own.get()) || !processor().is_null();
     opaque();
     own

@@ -74,7 +74,7 @@ impl Blocked {
 /// # Errors
 ///
 /// The kernel's, when there is no memory; and in a forked child.
-pub fn install() -> io::Result<()> {
+pub(crate) fn install() -> io::Result<()> {
     /// The result of `pthread_atfork`.
     static INSTALLED: OnceLock<i32> = OnceLock::new();
     refuse_if_forked()?;
@@ -213,7 +213,7 @@ pub fn take_signals_of_program() {
 /// [`take_signals_of_program`] for a thread of the runtime that runs no fibre but closures of the
 /// program. Not where a layer above keeps masks of its own, by which the program blocks signals
 /// that its threads must then not get.
-pub fn hear_signals_of_program() {
+pub(crate) fn hear_signals_of_program() {
     if let Some(blocked) = BLOCKED.get().filter(|_| OWN.get().is_none()) {
         set_mask(&blocked.set);
     }
@@ -286,7 +286,7 @@ pub fn refuse_if_forked() -> io::Result<()> {
 
 /// Ends a forked child that is about to do `what`.
 #[inline]
-pub fn die_if_forked(what: &str) {
+pub(crate) fn die_if_forked(what: &str) {
     if is_forked_child() {
         die(what);
     }

@@ -8,10 +8,10 @@
 //! * `stderr`: one line on standard error;
 //! * `unwind_guard`: destructors that panic while a panic unwinds.
 
-pub mod current;
-pub mod fork;
-pub mod numbers;
+pub(crate) mod current;
+pub(crate) mod fork;
+pub(crate) mod numbers;
 mod platform;
-pub mod signal_mask;
-pub mod stderr;
-pub mod unwind_guard;
+pub(crate) mod signal_mask;
+pub(crate) mod stderr;
+pub(crate) mod unwind_guard;

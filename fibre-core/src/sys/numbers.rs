@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Numbers that a processor takes at once.
-pub const BLOCK: u64 = 256;
+pub(crate) const BLOCK: u64 = 256;
 
 /// The counter. See the module text.
 struct Numbers(AtomicU64);
@@ -26,13 +26,13 @@ impl Numbers {
 }
 
 /// Takes one number.
-pub fn take_one() -> u64 {
+pub(crate) fn take_one() -> u64 {
     NUMBERS.take(1)
 }
 
 /// Takes a block and returns the first of its [`BLOCK`] numbers.
 #[cold]
-pub fn take_block() -> u64 {
+pub(crate) fn take_block() -> u64 {
     NUMBERS.take(BLOCK)
 }
 

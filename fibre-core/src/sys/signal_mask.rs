@@ -17,14 +17,14 @@ const HEARD: [libc::c_int; 6] = [
 
 /// Blocks certain signals, and no others, on the thread that has made it, until it is dropped
 /// there.
-pub struct SignalMask {
+pub(crate) struct SignalMask {
     /// The signals that were blocked before.
     before: libc::sigset_t,
 }
 
 impl SignalMask {
     /// Blocks these signals.
-    pub fn set(blocked: &libc::sigset_t) -> Self {
+    pub(crate) fn set(blocked: &libc::sigset_t) -> Self {
         // SAFETY: plain sets of bits, valid for the call.
         unsafe {
             let mut before: libc::sigset_t = std::mem::zeroed();
@@ -36,7 +36,7 @@ impl SignalMask {
     /// Blocks all signals that come from outside. Those that the thread's own mistakes raise, and
     /// SIGPROF, are left as they are: if the thread blocks one, it stays blocked, as a caller may
     /// wait for it. But the signals that report a stack's overflow are unblocked.
-    pub fn asynchronous() -> Self {
+    pub(crate) fn asynchronous() -> Self {
         // SAFETY: plain sets of bits, valid for the calls.
         let blocked = unsafe {
             let mut before: libc::sigset_t = std::mem::zeroed();

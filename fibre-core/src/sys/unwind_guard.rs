@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Calls `f`. Its panic has been printed by the panic hook, and ends here.
-pub fn quietly(f: impl FnOnce()) {
+pub(crate) fn quietly(f: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
         // The payload's destructor is not trusted either.
         std::mem::forget(payload);
@@ -11,6 +11,6 @@ pub fn quietly(f: impl FnOnce()) {
 }
 
 /// Drops a user's value, [`quietly`].
-pub fn drop_quietly<V>(value: V) {
+pub(crate) fn drop_quietly<V>(value: V) {
     quietly(|| drop(value));
 }

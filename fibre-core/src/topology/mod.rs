@@ -20,7 +20,8 @@ mod victims;
 
 pub use cpu_set::{CpuSet, ParseCpuSetError};
 pub use machine::{Cpu, Node, Proximity, Topology};
-pub use pinning::{Pinning, Places};
-pub use quota::available;
-pub use shares::Share;
+pub use pinning::Pinning;
+pub(crate) use pinning::Places;
+pub(crate) use quota::available;
+pub(crate) use shares::Share;
 pub use text::ParseTopologyError;

@@ -58,7 +58,7 @@ impl FromStr for Pinning {
 
 /// The CPUs of each processor, as a [`Pinning`] gives them on a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
+pub(crate) struct Places {
     /// The sets for one processor after the other, round and round; empty if no processor is
     /// pinned.
     sets: Vec<CpuSet>,
@@ -70,7 +70,7 @@ impl Places {
     /// # Errors
     ///
     /// If there is no set, or an empty one.
-    pub fn new(
+    pub(crate) fn new(
         pinning: &Pinning,
         allowed: impl FnOnce() -> io::Result<CpuSet>,
     ) -> io::Result<Self> {
@@ -87,23 +87,23 @@ impl Places {
     }
 
     /// The CPUs of a processor; `None` if it is not pinned.
-    pub fn of(&self, processor: usize) -> Option<&CpuSet> {
+    pub(crate) fn of(&self, processor: usize) -> Option<&CpuSet> {
         self.sets.get(processor.checked_rem(self.sets.len())?)
     }
 
     /// The CPUs of all processors; `None` if they are not pinned.
-    pub fn all(&self) -> Option<CpuSet> {
+    pub(crate) fn all(&self) -> Option<CpuSet> {
         let all: CpuSet = self.sets.iter().flatten().collect();
         (!all.is_empty()).then_some(all)
     }
 
     /// How many CPUs these are.
-    pub fn cpus(&self) -> Option<usize> {
+    pub(crate) fn cpus(&self) -> Option<usize> {
         self.all().map(|all| all.len())
     }
 
     /// The victims of each of `processors` processors, if they are pinned.
-    pub fn victims(&self, processors: usize) -> Option<Box<[Box<[usize]>]>> {
+    pub(crate) fn victims(&self, processors: usize) -> Option<Box<[Box<[usize]>]>> {
         let places: Option<Vec<CpuSet>> = (0..processors).map(|i| self.of(i).cloned()).collect();
         places.map(|places| Topology::of_machine().victims(&places))
     }

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// CPUs that this process may use at once: min(affinity, cgroup quota), at least one.
-pub fn available() -> usize {
+pub(crate) fn available() -> usize {
     affinity().min(quota().unwrap_or(usize::MAX)).max(1)
 }
 

@@ -5,7 +5,7 @@ use super::machine::{Node, Topology};
 
 /// One node's part of the processors.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Share {
+pub(crate) struct Share {
     /// The node.
     pub node: Node,
     /// The node's allowed CPUs.
@@ -18,7 +18,7 @@ impl Topology {
     /// Shares `processors` out among the nodes that have `allowed` CPUs, in proportion to how many
     /// of these each has; what is left over goes to the largest remainders. Nodes that get none, as
     /// there are fewer processors than nodes, are left out.
-    pub fn shares(&self, allowed: &CpuSet, processors: usize) -> Vec<Share> {
+    pub(crate) fn shares(&self, allowed: &CpuSet, processors: usize) -> Vec<Share> {
         let mut shares: Vec<Share> = self
             .nodes()
             .iter()

@@ -9,15 +9,15 @@
 //! * `cancelled`: what a cancelled call fails with.
 
 #[cfg_attr(loom, allow(dead_code, reason = "nobody looks for waits in a model"))]
-pub mod cancelled;
+pub(crate) mod cancelled;
 pub mod completion;
 #[cfg(all(test, not(loom)))]
 pub mod no_fibre;
 #[cfg(not(loom))]
-pub mod since;
+pub(crate) mod since;
 #[cfg(not(loom))]
-pub mod timer;
+pub(crate) mod timer;
 #[cfg_attr(loom, allow(dead_code, reason = "nobody is seen to wait in a model"))]
-pub mod wait_object;
+pub(crate) mod wait_object;
 pub mod waiter;
-pub mod wall_clock;
+pub(crate) mod wall_clock;

@@ -17,13 +17,13 @@ static SWITCH: DebugFlag = DebugFlag::new("FIBRE_WAIT_TIMES").on_in_debug_builds
 /// # Panics
 ///
 /// If the variable is neither `0` nor `1`.
-pub fn ask() {
+pub(crate) fn ask() {
     let _ = SWITCH.is_on();
 }
 
 /// Whether times are noted.
 #[inline]
-pub fn are_noted() -> bool {
+pub(crate) fn are_noted() -> bool {
     SWITCH.is_known_to_be_on()
 }
 
@@ -34,14 +34,14 @@ fn epoch() -> Instant {
 }
 
 /// The time. Never zero.
-pub fn now() -> u32 {
+pub(crate) fn now() -> u32 {
     (epoch().elapsed().as_millis() as u32)
         .wrapping_add(1)
         .max(1)
 }
 
 /// The moment of such a time; `None` for zero.
-pub fn moment(time: u32) -> Option<Instant> {
+pub(crate) fn moment(time: u32) -> Option<Instant> {
     let age = now().wrapping_sub(time);
     let known = time != 0;
     known

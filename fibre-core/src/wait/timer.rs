@@ -43,11 +43,11 @@ const OUT: usize = usize::MAX;
 const ARITY: usize = 4;
 
 /// How many entries fire at once; then it is the fibres' turn.
-pub const BATCH: u32 = 64;
+pub(crate) const BATCH: u32 = 64;
 
 /// A deadline of one wait, in the frame of the waiting fibre.
 #[derive(Debug)]
-pub struct Entry<F> {
+pub(crate) struct Entry<F> {
     /// When the entry fires, or is to be looked at.
     deadline: Instant,
     /// What the wall clock has to show for the entry to fire.
@@ -60,7 +60,7 @@ pub struct Entry<F> {
 
 impl<F> Entry<F> {
     /// An entry that is in no heap yet.
-    pub fn new(deadline: Instant, waiter: &Waiter<F>) -> Self {
+    pub(crate) fn new(deadline: Instant, waiter: &Waiter<F>) -> Self {
         Self {
             deadline,
             moment: None,
@@ -70,7 +70,7 @@ impl<F> Entry<F> {
     }
 
     /// An entry that is in no heap yet, for a moment of the wall clock.
-    pub fn by_wall_clock(moment: WallTime, waiter: &Waiter<F>) -> Self {
+    pub(crate) fn by_wall_clock(moment: WallTime, waiter: &Waiter<F>) -> Self {
         let look = moment.next_look().unwrap_or_else(Instant::now);
         Self {
             moment: Some(moment),
@@ -81,7 +81,7 @@ impl<F> Entry<F> {
 
 /// The heap of one processor. See the module text.
 #[derive(Debug)]
-pub struct Timers<F> {
+pub(crate) struct Timers<F> {
     /// The moment from which times are counted.
     birth: Instant,
     /// Parents fire no later than their children.
@@ -126,7 +126,7 @@ impl<F: Wakeable> Timers<F> {
     ///
     /// The entry, and its waiter, stay where they are until [`remove`](Self::remove)
     /// has been called with it.
-    pub unsafe fn insert(&self, entry: &Entry<F>) {
+    pub(crate) unsafe fn insert(&self, entry: &Entry<F>) {
         let deadline = self.age_at(entry.deadline);
         let mut heap = self.heap.lock();
         heap.push(Slot {
@@ -138,7 +138,7 @@ impl<F: Wakeable> Timers<F> {
     }
 
     /// Takes an entry out, if it has not fired.
-    pub fn remove(&self, entry: &Entry<F>) {
+    pub(crate) fn remove(&self, entry: &Entry<F>) {
         let mut heap = self.heap.lock();
         if entry.index.get() != OUT {
             remove_at(&mut heap, entry.index.get());
@@ -146,13 +146,13 @@ impl<F: Wakeable> Timers<F> {
     }
 
     /// When the next entry fires.
-    pub fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         let age = self.heap.lock().first()?.deadline;
         self.birth.checked_add(Duration::from_nanos(age))
     }
 
     /// Fires what is due at `now`, in order, `limit` at most. `true`: more may be due.
-    pub fn fire(&self, now: Instant, limit: u32) -> bool {
+    pub(crate) fn fire(&self, now: Instant, limit: u32) -> bool {
         self.fire_by(now, limit, WallTime::now)
     }
 

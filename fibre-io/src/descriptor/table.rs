@@ -49,7 +49,7 @@ static TABLE: [OnceLock<Box<[Slot]>>; CHUNKS] = [const { OnceLock::new() }; CHUN
 
 /// Deregisters all descriptors of an instance that no poller will poll any more. Their waiters try
 /// again, which registers the descriptors elsewhere.
-pub fn abandon(epoll: &Arc<Epoll>) {
+pub(crate) fn abandon(epoll: &Arc<Epoll>) {
     TABLE
         .iter()
         .filter_map(OnceLock::get)
@@ -113,7 +113,7 @@ impl Slot {
     /// is closed. Calls that are about to try again have done so when this returns. `deregister`
     /// takes the descriptor, which is still open, out of its instance. Returns whether there was an
     /// owner.
-    pub fn evict(&self, deregister: impl FnOnce(&Epoll)) -> bool {
+    pub(crate) fn evict(&self, deregister: impl FnOnce(&Epoll)) -> bool {
         self.ownership.evict(|| {
             self.users.bar();
             self.read.close();
@@ -144,7 +144,7 @@ impl Slot {
     /// Publishes that the owner goes. `deregister` takes the descriptor, which is still open, out
     /// of its instance. An onlooker sees that the owner has gone, now or before its next wait: no
     /// event would tell it.
-    pub fn release(&self, deregister: impl FnOnce(&Epoll)) {
+    pub(crate) fn release(&self, deregister: impl FnOnce(&Epoll)) {
         self.ownership.leave(|| {
             self.end_registration(deregister);
             self.read.wake_all();
@@ -185,7 +185,7 @@ impl Slot {
     /// # Errors
     ///
     /// Those of `register`; the descriptor is then not registered.
-    pub fn register(
+    pub(crate) fn register(
         &self,
         register: impl FnOnce(u32) -> std::io::Result<Arc<Epoll>>,
     ) -> std::io::Result<()> {
@@ -198,7 +198,7 @@ impl Slot {
     /// # Errors
     ///
     /// Those of `register` and `confirm`.
-    pub fn confirm(
+    pub(crate) fn confirm(
         &self,
         confirm: impl FnOnce(&Epoll, u32) -> std::io::Result<()>,
         register: impl FnOnce(u32) -> std::io::Result<Arc<Epoll>>,

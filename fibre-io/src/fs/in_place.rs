@@ -35,7 +35,7 @@ const POSITION: u64 = u64::MAX;
 
 /// What one handle of a file knows about calls in place. Only hints: relaxed.
 #[derive(Debug, Default)]
-pub struct InPlace {
+pub(crate) struct InPlace {
     /// The file system does not know of it.
     unknown: AtomicBool,
     /// Calls that use the position and have been sent away.
@@ -43,12 +43,12 @@ pub struct InPlace {
 }
 
 /// A call with a position that has been sent away.
-pub struct Away<'a>(&'a AtomicUsize);
+pub(crate) struct Away<'a>(&'a AtomicUsize);
 
 impl InPlace {
     /// Reads what is cached, at `offset` or at the file's position. `None`: it must be read
     /// elsewhere.
-    pub fn read(
+    pub(crate) fn read(
         &self,
         fd: BorrowedFd<'_>,
         buffers: &mut [IoSliceMut<'_>],
@@ -78,12 +78,12 @@ impl InPlace {
     }
 
     /// Whether no user of the file's position may wait for a disk now.
-    pub fn may_use_position(&self) -> bool {
+    pub(crate) fn may_use_position(&self) -> bool {
         self.away.load(Ordering::Relaxed) == 0
     }
 
     /// Notes that a call which uses the position is sent away.
-    pub fn send_away(&self) -> Away<'_> {
+    pub(crate) fn send_away(&self) -> Away<'_> {
         self.away.fetch_add(1, Ordering::Relaxed);
         Away(&self.away)
     }
@@ -96,7 +96,7 @@ impl Drop for Away<'_> {
 }
 
 /// `offset` as the kernel takes it, unless it is none.
-pub fn checked(offset: u64) -> io::Result<Option<u64>> {
+pub(crate) fn checked(offset: u64) -> io::Result<Option<u64>> {
     i64::try_from(offset)
         .map(|_| Some(offset))
         .map_err(|_| io::ErrorKind::InvalidInput.into())

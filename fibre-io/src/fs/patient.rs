@@ -13,14 +13,14 @@ use std::path::Path;
 use std::sync::{LazyLock, OnceLock};
 
 /// See the module text.
-pub static PATIENT: LazyLock<BlockingPool> = LazyLock::new(|| {
+pub(crate) static PATIENT: LazyLock<BlockingPool> = LazyLock::new(|| {
     let builder = BlockingPool::builder().threads(usize::MAX);
     builder.name("fibre-wait").build()
 });
 
 /// Makes a call on another thread that opens what is at a path. A named pipe is opened when its
 /// other end is.
-pub fn at<R: Send>(path: &Path, call: impl Fn() -> R + Sync) -> R {
+pub(super) fn at<R: Send>(path: &Path, call: impl Fn() -> R + Sync) -> R {
     if !in_fibre() {
         return call();
     }
@@ -34,17 +34,17 @@ pub fn at<R: Send>(path: &Path, call: impl Fn() -> R + Sync) -> R {
 /// The kernel is asked once, before there are such calls: it answers under the lock that they hold
 /// while they wait.
 #[derive(Debug, Default, Clone)]
-pub struct Kind(OnceLock<bool>);
+pub(super) struct Kind(OnceLock<bool>);
 
 impl Kind {
     /// Whether they may wait for what somebody else writes or reads: what has no position is a pipe
     /// or a terminal.
-    pub fn has_others(&self, file: &File) -> bool {
+    pub(super) fn has_others(&self, file: &File) -> bool {
         *self.0.get_or_init(|| tell(file) == Err(Errno::SPIPE))
     }
 
     /// Makes such a call on another thread.
-    pub fn call<R: Send>(&self, file: &File, call: impl FnOnce() -> R + Send) -> R {
+    pub(super) fn call<R: Send>(&self, file: &File, call: impl FnOnce() -> R + Send) -> R {
         if self.has_others(file) {
             PATIENT.run(call)
         } else {

@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How many connections the kernel queues before they are accepted; it cuts this at
 /// `net.core.somaxconn`.
-pub const BACKLOG: u32 = 4096;
+pub(super) const BACKLOG: u32 = 4096;
 
 /// See the module text.
 #[derive(Debug)]
-pub struct Acceptor {
+pub(super) struct Acceptor {
     /// The listening socket.
     pub source: Source,
     /// The pauses that accepting makes when the process is out of descriptors.
@@ -36,7 +36,7 @@ const ACCEPTED: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
 impl Acceptor {
     /// An acceptor on a listening socket.
-    pub fn new(source: Source) -> Self {
+    pub(super) fn new(source: Source) -> Self {
         let domain = sockopt::socket_domain(&source);
         Self {
             is_unix: domain.is_ok_and(|domain| domain == AddressFamily::UNIX),
@@ -51,7 +51,7 @@ impl Acceptor {
     /// # Errors
     ///
     /// As [`Source::new`].
-    pub fn adopt(fd: OwnedFd) -> io::Result<Self> {
+    pub(super) fn adopt(fd: OwnedFd) -> io::Result<Self> {
         Ok(Self::new(Source::new(fd)?))
     }
 
@@ -60,7 +60,7 @@ impl Acceptor {
     /// # Errors
     ///
     /// As [`Source::from_nonblocking`].
-    pub fn from_nonblocking(fd: OwnedFd) -> io::Result<Self> {
+    pub(super) fn from_nonblocking(fd: OwnedFd) -> io::Result<Self> {
         Ok(Self::new(Source::from_nonblocking(fd)?))
     }
 
@@ -69,7 +69,7 @@ impl Acceptor {
     /// # Errors
     ///
     /// When there is no descriptor left.
-    pub fn try_clone(&self) -> io::Result<Self> {
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             source: self.source.try_clone()?,
             backoff: Backoff::default(),
@@ -79,7 +79,7 @@ impl Acceptor {
     }
 
     /// Waits for a connection, and makes `T` of its non-blocking socket and the peer's address.
-    pub fn accept<T>(
+    pub(super) fn accept<T>(
         &self,
         patience: Timeout<'_>,
         make: impl FnOnce(Source, Option<SocketAddrAny>) -> io::Result<T>,
@@ -116,7 +116,7 @@ impl Acceptor {
     }
 
     /// Ends accepting on the socket, for all handles, and dismisses the clients in its queue.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         // It fails if the socket does not listen, or no longer does; then there is nothing to stop.
         let _ = shutdown(&self.source, Shutdown::Both);
@@ -144,7 +144,7 @@ impl Acceptor {
     }
 
     /// Takes the error that the socket has recorded.
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+    pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(sockopt::socket_error(&self.source)?.err().map(Into::into))
     }
 }
@@ -157,7 +157,7 @@ impl AsFd for Acceptor {
 
 /// Whether an error says nothing about the next call: the process or the system is out of some
 /// resource, or the network reported a connection that failed.
-pub fn is_transient(error: &io::Error) -> bool {
+pub(super) fn is_transient(error: &io::Error) -> bool {
     let of_the_network = matches!(
         Errno::from_io_error(error),
         Some(

@@ -22,14 +22,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 /// The flags of every send.
-pub const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+pub(super) const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
 /// The flags of every receive.
-pub const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
+pub(super) const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
 
 /// See the module text.
 #[derive(Debug)]
-pub struct Endpoint {
+pub(super) struct Endpoint {
     /// The socket.
     pub source: Source,
     /// How long receiving calls wait.
@@ -40,7 +40,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An endpoint on a socket, without limits.
-    pub fn new(source: Source) -> Self {
+    pub(super) fn new(source: Source) -> Self {
         Self {
             source,
             reading: TimeLimit::default(),
@@ -53,7 +53,7 @@ impl Endpoint {
     /// # Errors
     ///
     /// As [`Source::new`].
-    pub fn adopt(fd: OwnedFd) -> io::Result<Self> {
+    pub(super) fn adopt(fd: OwnedFd) -> io::Result<Self> {
         Ok(Self::new(Source::new(fd)?))
     }
 
@@ -62,7 +62,7 @@ impl Endpoint {
     /// # Errors
     ///
     /// As [`Source::from_nonblocking`].
-    pub fn from_nonblocking(fd: OwnedFd) -> io::Result<Self> {
+    pub(super) fn from_nonblocking(fd: OwnedFd) -> io::Result<Self> {
         Ok(Self::new(Source::from_nonblocking(fd)?))
     }
 
@@ -71,7 +71,7 @@ impl Endpoint {
     /// # Errors
     ///
     /// When there is no descriptor left.
-    pub fn try_clone(&self) -> io::Result<Self> {
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             source: self.source.try_clone()?,
             reading: self.reading.duplicate(),
@@ -88,19 +88,19 @@ impl Endpoint {
     }
 
     /// Sets until when calls in a direction wait, also for those that wait already.
-    pub fn set_deadline(&self, direction: Direction, deadline: Option<Instant>) {
+    pub(super) fn set_deadline(&self, direction: Direction, deadline: Option<Instant>) {
         self.limit(direction).set_deadline(deadline);
         self.source.nudge(direction);
     }
 
     /// Takes the error that the socket has recorded.
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+    pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(sockopt::socket_error(&self.source)?.err().map(Into::into))
     }
 
     /// Ends one direction or both, and makes its waiters try again. (The kernel reports most ends,
     /// but not that of the sending direction of a full Unix stream.)
-    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+    pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let how = match how {
             Shutdown::Read => rustix::net::Shutdown::Read,
             Shutdown::Write => rustix::net::Shutdown::Write,
@@ -115,7 +115,7 @@ impl Endpoint {
 
     /// The funnel for receiving calls.
     #[inline]
-    pub fn receiving<T>(
+    pub(super) fn receiving<T>(
         &self,
         operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
@@ -125,7 +125,7 @@ impl Endpoint {
 
     /// The funnel for sending calls.
     #[inline]
-    pub fn sending<T>(
+    pub(super) fn sending<T>(
         &self,
         operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
@@ -135,7 +135,7 @@ impl Endpoint {
 
     /// Reads from a stream where a short read always means that it is drained.
     #[inline]
-    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
         }
@@ -148,7 +148,10 @@ impl Endpoint {
     /// [`read`](Self::read) into a buffer that is taken when there may be something to read, and
     /// dropped before it waits.
     #[inline]
-    pub fn read_with<B: AsMut<[u8]>>(&self, mut take: impl FnMut() -> B) -> io::Result<(B, usize)> {
+    pub(super) fn read_with<B: AsMut<[u8]>>(
+        &self,
+        mut take: impl FnMut() -> B,
+    ) -> io::Result<(B, usize)> {
         self.receiving(|fd| {
             let unwound = PassOn(&self.source, Direction::Read);
             let mut buffer = take();
@@ -165,13 +168,13 @@ impl Endpoint {
 
     /// Reads from a stream whose peer may send descriptors.
     #[inline]
-    pub fn read_with_descriptors(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn read_with_descriptors(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.read_vectored(&mut [IoSliceMut::new(buffer)])
     }
 
     /// Reads from a stream into several buffers. If descriptors came with the bytes, they are
     /// closed unseen. The read ended behind these bytes, and a short read then proves nothing.
-    pub fn read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    pub(super) fn read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let Some(window) = useful(buffers) else {
             return Ok(0);
         };
@@ -191,7 +194,7 @@ impl Endpoint {
 
     /// Writes to a stream.
     #[inline]
-    pub fn write(&self, buffer: &[u8]) -> io::Result<usize> {
+    pub(super) fn write(&self, buffer: &[u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
         }
@@ -203,7 +206,7 @@ impl Endpoint {
 
     /// Writes all of a buffer to a stream.
     #[inline]
-    pub fn write_all(&self, buffer: &[u8]) -> io::Result<()> {
+    pub(super) fn write_all(&self, buffer: &[u8]) -> io::Result<()> {
         let count = self.write(buffer)?;
         if count < buffer.len() {
             return self.write_rest(&buffer[count..]);
@@ -224,7 +227,7 @@ impl Endpoint {
     }
 
     /// Writes several buffers to a stream.
-    pub fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(super) fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         let Some(window) = useful(buffers) else {
             return Ok(0);
         };
@@ -239,7 +242,7 @@ impl Endpoint {
 
     /// Receives a message, or looks at a stream's next bytes without taking them, depending on the
     /// flags. Afterwards there may be more: the same bytes, or other messages.
-    pub fn receive(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+    pub(super) fn receive(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
         self.receiving(|fd| {
             let (count, _) = recv(fd, &mut *buffer, flags | RECEIVE)?;
             Ok((count, Left::More))
@@ -247,7 +250,7 @@ impl Endpoint {
     }
 
     /// Sends a message.
-    pub fn send(&self, buffer: &[u8]) -> io::Result<usize> {
+    pub(super) fn send(&self, buffer: &[u8]) -> io::Result<usize> {
         self.sending(|fd| Ok((send(fd, buffer, SEND)?, Left::More)))
     }
 }

@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 /// # Errors
 ///
 /// `InvalidInput` otherwise; those of `getsockopt`.
-pub fn expect_tcp(fd: impl AsFd) -> io::Result<()> {
+pub(super) fn expect_tcp(fd: impl AsFd) -> io::Result<()> {
     let protocol = sockopt::socket_protocol(fd)?;
     expect(matches!(protocol, Some(ipproto::TCP | ipproto::MPTCP)))
 }
@@ -24,7 +24,7 @@ pub fn expect_tcp(fd: impl AsFd) -> io::Result<()> {
 /// # Errors
 ///
 /// `InvalidInput` otherwise; those of `getsockopt`.
-pub fn expect_unix_stream(fd: impl AsFd) -> io::Result<()> {
+pub(super) fn expect_unix_stream(fd: impl AsFd) -> io::Result<()> {
     let fd = fd.as_fd();
     let is_stream = sockopt::socket_type(fd)? == SocketType::STREAM;
     expect(is_stream && sockopt::socket_domain(fd)? == AddressFamily::UNIX)
@@ -35,7 +35,7 @@ pub fn expect_unix_stream(fd: impl AsFd) -> io::Result<()> {
 /// # Errors
 ///
 /// None; the type is that of the others.
-pub fn expect_any(_: impl AsFd) -> io::Result<()> {
+pub(super) fn expect_any(_: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 

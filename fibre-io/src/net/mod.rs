@@ -66,6 +66,8 @@ pub mod unix;
 
 pub use group::AcceptGroup;
 pub use resolve::{Resolved, ToSocketAddrs, lookup_host, lookup_host_timeout, lookup_host_until};
+#[doc(hidden)]
+pub use split::Stream;
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 pub use std::net::{
     AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6,

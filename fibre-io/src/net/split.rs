@@ -42,12 +42,12 @@ pub struct OwnedWriteHalf<S: Stream>(Arc<S>);
 pub struct ReuniteError<S: Stream>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);
 
 /// The halves of a borrowed stream.
-pub fn borrow<S>(stream: &S) -> (ReadHalf<'_, S>, WriteHalf<'_, S>) {
+pub(super) fn borrow<S>(stream: &S) -> (ReadHalf<'_, S>, WriteHalf<'_, S>) {
     (ReadHalf(stream), WriteHalf(stream))
 }
 
 /// The halves of a stream.
-pub fn own<S: Stream>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>) {
+pub(super) fn own<S: Stream>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>) {
     let stream = Arc::new(stream);
     (OwnedReadHalf(Arc::clone(&stream)), OwnedWriteHalf(stream))
 }

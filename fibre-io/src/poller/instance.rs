@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// See the module text.
 #[derive(Debug)]
-pub struct Instance {
+pub(super) struct Instance {
     /// The kernel's instance, which the slots of registered descriptors share.
     epoll: Arc<Epoll>,
     /// An event counter, written to end a sleep. It is edge-triggered, so it need not be read: it
@@ -36,7 +36,7 @@ impl Instance {
     /// # Errors
     ///
     /// When the process is out of descriptors.
-    pub fn of(drivers: &Drivers<'_>) -> io::Result<Self> {
+    pub(super) fn of(drivers: &Drivers<'_>) -> io::Result<Self> {
         Self::new(is_batched(drivers.io_config()))
     }
 
@@ -59,12 +59,12 @@ impl Instance {
     }
 
     /// The kernel's instance, to register descriptors with.
-    pub fn epoll(&self) -> &Arc<Epoll> {
+    pub(super) fn epoll(&self) -> &Arc<Epoll> {
         &self.epoll
     }
 
     /// Delivers the events of one system call. Returns `false` if there were none.
-    pub fn poll(&self) -> bool {
+    pub(super) fn poll(&self) -> bool {
         self.take_events(Some(&Timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -73,7 +73,7 @@ impl Instance {
 
     /// Waits for events, and delivers them; until [`interrupt`](Self::interrupt) or the deadline.
     /// Blocks the thread. May end early.
-    pub fn wait(&self, deadline: Option<Instant>) {
+    pub(super) fn wait(&self, deadline: Option<Instant>) {
         let timeout = deadline.map(time_left);
         self.take_events(timeout.as_ref());
     }
@@ -98,12 +98,12 @@ impl Instance {
     }
 
     /// How many events the last poll or wait has delivered.
-    pub fn delivered(&self) -> u32 {
+    pub(super) fn delivered(&self) -> u32 {
         self.delivered.load(Ordering::Relaxed)
     }
 
     /// Ends the present wait, or the next one if none is going on. Any thread may call it.
-    pub fn interrupt(&self) {
+    pub(super) fn interrupt(&self) {
         if is_forked_child() {
             // A write would end a sleep of the parent's.
             return;
@@ -118,7 +118,7 @@ impl Instance {
     }
 
     /// Called when the instance will not be polled any more: its waiters try elsewhere.
-    pub fn abandon(&self) {
+    pub(super) fn abandon(&self) {
         table::abandon(&self.epoll);
     }
 }
@@ -136,7 +136,7 @@ fn prefetch_next(step: Step, fd: RawFd) {
 }
 
 /// Delivers one event to the descriptor's gates.
-pub fn deliver(event: Event) {
+pub(super) fn deliver(event: Event) {
     let Some(slot) = Slot::of(event.fd).filter(|slot| slot.is_owned_by(event.generation)) else {
         return;
     };
@@ -157,7 +157,7 @@ pub fn deliver(event: Event) {
 /// Ends the process: the instance is unusable, which nothing in this process should bring about. A
 /// runtime that gets no more events would only hang.
 #[cold]
-pub fn give_up(errno: Errno) -> ! {
+pub(super) fn give_up(errno: Errno) -> ! {
     abort_with(format_args!(
         "epoll_wait failed: {errno}; was its descriptor closed by somebody else?"
     ))

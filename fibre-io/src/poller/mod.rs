@@ -53,7 +53,7 @@ use std::sync::Arc;
 /// # Errors
 ///
 /// When the kernel gives no descriptors, or no threads for the default cluster or its poller.
-pub fn epoll_of_caller(spread: usize) -> io::Result<Arc<Epoll>> {
+pub(crate) fn epoll_of_caller(spread: usize) -> io::Result<Arc<Epoll>> {
     with_drivers(spread, |drivers| {
         let driver = driver_of(&drivers)?;
         match driver.of_layer_above().downcast_ref::<Instance>() {

@@ -21,7 +21,7 @@ struct Processors(Instance);
 /// # Errors
 ///
 /// When the process is out of descriptors.
-pub fn start(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+pub(super) fn start(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
     drivers.own(|| Ok(Arc::new(Processors(Instance::of(drivers)?))))
 }
 

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 /// A number while a call uses it.
 #[derive(Debug, Clone, Copy)]
-pub struct Number<'fd> {
+pub(super) struct Number<'fd> {
     /// The descriptor.
     fd: BorrowedFd<'fd>,
     /// The slot of its number.
@@ -32,7 +32,7 @@ impl<'fd> Number<'fd> {
     ///
     /// `EBADF` if there is no such descriptor; `EMFILE` if the number is beyond four million.
     #[inline]
-    pub fn of(fd: BorrowedFd<'fd>) -> Result<Self, Errno> {
+    pub(super) fn of(fd: BorrowedFd<'fd>) -> Result<Self, Errno> {
         let slot = Slot::of(fd.as_raw_fd()).ok_or(Errno::MFILE)?;
         let generation = match slot.owner() {
             Some(generation) => generation,
@@ -46,30 +46,30 @@ impl<'fd> Number<'fd> {
     }
 
     /// The gate of a direction.
-    pub fn gate(&self, direction: Direction) -> &'static Gate {
+    pub(super) fn gate(&self, direction: Direction) -> &'static Gate {
         gate_of(self.slot, direction)
     }
 
     /// What is known of the descriptor.
     #[inline]
-    pub fn known(&self) -> Known {
+    pub(super) fn known(&self) -> Known {
         self.slot.known.get()
     }
 
     /// Whether the number still has the owner it had when the call began.
     #[inline]
-    pub fn is_current(&self) -> bool {
+    pub(super) fn is_current(&self) -> bool {
         self.slot.has_owner(self.generation)
     }
 
     /// Whether events are sure to come, without asking the kernel.
     #[inline]
-    pub fn is_registered(&self) -> bool {
+    pub(super) fn is_registered(&self) -> bool {
         self.slot.is_registered() && !self.known().has(Known::FOUND)
     }
 
     /// Whether the descriptor was registered when that was last checked.
-    pub fn has_instance(&self) -> bool {
+    pub(super) fn has_instance(&self) -> bool {
         self.slot.is_registered()
     }
 
@@ -78,7 +78,7 @@ impl<'fd> Number<'fd> {
     /// # Errors
     ///
     /// Those of `epoll_ctl`; `EPERM` for a descriptor that cannot be waited for.
-    pub fn register(&self) -> Result<(), Failure> {
+    pub(super) fn register(&self) -> Result<(), Failure> {
         Ok(register(self.fd, self.slot)?)
     }
 
@@ -87,7 +87,7 @@ impl<'fd> Number<'fd> {
     /// # Errors
     ///
     /// `EBADF` if the descriptor has been closed.
-    pub fn enter(&self) -> Result<InUse<'static>, Errno> {
+    pub(super) fn enter(&self) -> Result<InUse<'static>, Errno> {
         let inside = self.slot.users.enter().ok_or(Errno::BADF)?;
         if self.is_current() {
             Ok(inside)

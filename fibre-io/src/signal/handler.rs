@@ -46,7 +46,7 @@ static ACTIONS: Mutex<Vec<&'static libc::sigaction>> = Mutex::new(Vec::new());
 
 /// Somebody's interest in a signal, which keeps the handler installed.
 #[derive(Debug)]
-pub struct Watched {
+pub(super) struct Watched {
     /// The signal.
     pub signal: Signal,
     /// The count that its owner has seen.
@@ -60,7 +60,7 @@ impl Watched {
     ///
     /// `InvalidInput` for signals that tell of a fault or that cannot be caught; those of
     /// `sigaction`.
-    pub fn new(signal: Signal) -> io::Result<Self> {
+    pub(super) fn new(signal: Signal) -> io::Result<Self> {
         if is_fault(signal) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -79,7 +79,7 @@ impl Watched {
     }
 
     /// Whether it has come since it was taken last; takes it.
-    pub fn take(&self) -> bool {
+    pub(super) fn take(&self) -> bool {
         let arrivals = || COUNTS[self.signal.index()].load(Ordering::Acquire);
         self.seen.take(arrivals)
     }
@@ -101,7 +101,7 @@ impl Drop for Watched {
 /// # Errors
 ///
 /// When there is no descriptor left.
-pub fn news() -> io::Result<BorrowedFd<'static>> {
+pub(super) fn news() -> io::Result<BorrowedFd<'static>> {
     static FD: OnceLock<OwnedFd> = OnceLock::new();
     static MAKING: Mutex<()> = Mutex::new(());
     let _making = MAKING.lock();

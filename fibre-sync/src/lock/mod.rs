@@ -33,7 +33,9 @@ mod spinning;
 pub mod variants;
 mod word;
 
-pub use queued::{Hybrid, LockPolicy, Queued};
+#[doc(hidden)]
+pub use heat::Heat;
+pub use queued::{HandOver, Hybrid, LockPolicy, Queued};
 pub use raw_lock::RawLock;
 pub use spinning::{Spinning, spin_for};
 pub use variants::*;

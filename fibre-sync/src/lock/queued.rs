@@ -85,6 +85,7 @@ pub trait LockPolicy: Send + Sync + 'static {
 macro_rules! manner {
     ($(#[$doc:meta])* $lock:ident, $manner:ident, $name:literal, $spins:literal, $hand_over:ident) => {
         #[doc = concat!("The manner of a [`", stringify!($lock), "`] lock.")]
+        #[allow(unnameable_types, reason = "programs name the lock")]
         #[derive(Debug, Clone, Copy)]
         pub enum $manner {}
 

@@ -57,6 +57,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
     let packages = arrows::read_packages(workspace)?;
     let mut violations = Vec::new();
     violations.extend(page::check(&sources));
+    violations.extend(page::sealed(&sources));
     violations.extend(page::architecture(&read(
         workspace,
         page::ARCHITECTURE_PATH,

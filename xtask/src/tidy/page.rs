@@ -49,6 +49,20 @@ pub(crate) fn architecture(text: &str) -> Option<Violation> {
     })
 }
 
+/// What the root of a library says, so that the compiler finds public items that nobody reaches.
+const SEALED: &str = "deny(unreachable_pub, unnameable_types)";
+
+/// The root of each published crate denies public items that nobody reaches, or can name.
+pub(crate) fn sealed(sources: &[Source]) -> Vec<Violation> {
+    let crates = ["", "fibre-core/", "fibre-sync/", "fibre-io/", "fibre-capi/"];
+    let roots = crates.map(|folder| format!("{folder}src/lib.rs"));
+    let open = sources
+        .iter()
+        .filter(|source| roots.contains(&source.path) && !source.text.contains(SEALED));
+    open.map(|source| source.violation(1, format!("the crate does not `{SEALED}`")))
+        .collect()
+}
+
 /// A file starts with its story.
 fn module_docs(source: &Source) -> Vec<Violation> {
     if source.text.starts_with("//!") {
@@ -164,6 +178,15 @@ mod tests {
         let source = Source::parse("a.rs", text).unwrap();
         let found = check(&[source]);
         found.into_iter().map(|v| (v.line, v.text)).collect()
+    }
+
+    #[test]
+    fn an_open_crate_fails() {
+        let root = |path, text| Source::parse(path, text).unwrap();
+        let open = [root("fibre-io/src/lib.rs", "//! Story."), root("a.rs", "")];
+        assert_eq!(sealed(&open).len(), 1);
+        let text = format!("#![cfg_attr(not(loom), {SEALED})]");
+        assert!(sealed(&[root("src/lib.rs", &text)]).is_empty());
     }
 
     #[test]

@@ -17,22 +17,22 @@ use std::slice;
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
 /// A new non-blocking socket.
-pub fn unix_socket(kind: SocketType) -> io::Result<OwnedFd> {
+pub(super) fn unix_socket(kind: SocketType) -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, kind, FLAGS, None)?)
 }
 
 /// Two new non-blocking sockets, connected to each other.
-pub fn unix_pair(kind: SocketType) -> io::Result<(OwnedFd, OwnedFd)> {
+pub(super) fn unix_pair(kind: SocketType) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, kind, FLAGS, None)?)
 }
 
 /// The address of a path. As std, an empty one is no address to bind or connect to.
-pub fn of_path(path: &Path) -> io::Result<SocketAddrUnix> {
+pub(super) fn of_path(path: &Path) -> io::Result<SocketAddrUnix> {
     to_kernel(&SocketAddr::from_pathname(path)?)
 }
 
 /// An address as the kernel has it.
-pub fn to_kernel(address: &SocketAddr) -> io::Result<SocketAddrUnix> {
+pub(super) fn to_kernel(address: &SocketAddr) -> io::Result<SocketAddrUnix> {
     if let Some(name) = address.as_abstract_name() {
         return Ok(SocketAddrUnix::new_abstract_name(name)?);
     }
@@ -45,7 +45,7 @@ pub fn to_kernel(address: &SocketAddr) -> io::Result<SocketAddrUnix> {
 /// An address as std has it; `None` is that of a socket without a name. (`rustix` takes such an
 /// address for an abstract one, and panics at a path of 108 bytes, which any peer may have. std
 /// cannot express such a path either, so it counts as no name.)
-pub fn to_std(address: Option<SocketAddrAny>) -> io::Result<SocketAddr> {
+pub(super) fn to_std(address: Option<SocketAddrAny>) -> io::Result<SocketAddr> {
     let name = address.as_ref().map_or(&[][..], name_of);
     match name {
         [] => SocketAddr::from_pathname(""),
@@ -73,12 +73,12 @@ fn name_of(address: &SocketAddrAny) -> &[u8] {
 }
 
 /// The address that a socket is bound to.
-pub fn of_this_end(socket: impl AsFd) -> io::Result<SocketAddr> {
+pub(super) fn of_this_end(socket: impl AsFd) -> io::Result<SocketAddr> {
     to_std(Some(rustix::net::getsockname(socket)?))
 }
 
 /// The address that a socket is connected to.
-pub fn of_other_end(socket: impl AsFd) -> io::Result<SocketAddr> {
+pub(super) fn of_other_end(socket: impl AsFd) -> io::Result<SocketAddr> {
     match rustix::net::getpeername(socket) {
         Ok(address) => to_std(address),
         Err(Errno::NOTCONN) => Err(io::ErrorKind::NotConnected.into()),

@@ -17,7 +17,7 @@ pub struct UCred {
 
 /// Asks the kernel for the peer's credentials. (`rustix` takes a process number of zero for
 /// impossible.)
-pub fn peer_credentials(socket: impl AsFd) -> io::Result<UCred> {
+pub(super) fn peer_credentials(socket: impl AsFd) -> io::Result<UCred> {
     let mut found = libc::ucred {
         pid: 0,
         uid: 0,

@@ -28,7 +28,11 @@ pub struct Received {
 }
 
 /// Sends bytes, and with the first of them descriptors.
-pub fn send(end: &Endpoint, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
+pub(super) fn send(
+    end: &Endpoint,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<usize> {
     let wrong = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
     if bytes.is_empty() {
         return Err(wrong("descriptors need a byte to go with"));
@@ -48,7 +52,7 @@ pub fn send(end: &Endpoint, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io:
 /// Receives bytes, and descriptors, which other programs do not inherit. A read ends behind the
 /// bytes that came with descriptors. Where the kernel names the sender, it also ends before another
 /// sender's bytes. So a short read proves nothing.
-pub fn receive(
+pub(super) fn receive(
     end: &Endpoint,
     buffer: &mut [u8],
     descriptors: &mut Vec<OwnedFd>,

@@ -35,7 +35,7 @@ struct FibrePoller {
 /// # Errors
 ///
 /// When the master's thread cannot be started, or the process is out of descriptors.
-pub fn start(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+pub(crate) fn start(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
     drivers.common(|| {
         let poller = Arc::new(FibrePoller {
             instance: Instance::of(drivers)?,

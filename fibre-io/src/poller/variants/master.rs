@@ -19,14 +19,14 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 /// A poller that the master calls when its instance has events.
-pub trait Called: Send + Sync {
+pub(super) trait Called: Send + Sync {
     /// Called at most once each time that the instance was put under watch.
     fn call(&self);
 }
 
 /// An instance's place with the master.
 #[derive(Debug)]
-pub struct Place {
+pub(super) struct Place {
     master: Arc<Master>,
     /// The key that tells this instance from the others.
     key: u32,
@@ -59,7 +59,7 @@ impl Place {
     /// # Errors
     ///
     /// When the thread cannot be started, or the process is out of descriptors.
-    pub fn take(epoll: &Arc<Epoll>, called: Weak<dyn Called>) -> io::Result<Self> {
+    pub(super) fn take(epoll: &Arc<Epoll>, called: Weak<dyn Called>) -> io::Result<Self> {
         static KEYS: AtomicU32 = AtomicU32::new(NOBODY + 1);
         let mut current = MASTER.lock();
         let master = match &*current {
@@ -86,7 +86,7 @@ impl Place {
     }
 
     /// Makes the master call once more when there are events: at once, if there are some already.
-    pub fn watch_again(&self) {
+    pub(super) fn watch_again(&self) {
         let watched = self
             .master
             .instances
@@ -101,7 +101,7 @@ impl Place {
 
     /// Takes the instance away from the master, whose thread ends with the last instance. Blocks
     /// the thread until that has ended.
-    pub fn leave(&self) {
+    pub(super) fn leave(&self) {
         let mut current = MASTER.lock();
         self.master.instances.remove(self.epoll.as_fd());
         let mut called = self.master.called.lock();

@@ -2,7 +2,7 @@
 //! `mod` line, and a row of fibre-core's table (`fibre-core/src/config/pollers.rs`): all lists of
 //! pollers are made of that. (`master` is the thread of the poller `fibre`.)
 
-pub mod fibre;
+pub(super) mod fibre;
 mod master;
-pub mod shared;
-pub mod thread;
+pub(super) mod shared;
+pub(super) mod thread;

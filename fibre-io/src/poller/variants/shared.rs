@@ -26,7 +26,7 @@ struct Shared {
 /// # Errors
 ///
 /// When the process is out of descriptors.
-pub fn start(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+pub(crate) fn start(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
     drivers.common(|| {
         Ok(Arc::new(Shared {
             instance: Instance::of(drivers)?,

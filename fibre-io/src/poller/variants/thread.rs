@@ -69,7 +69,7 @@ struct ThreadPoller {
 /// # Errors
 ///
 /// When the thread cannot be started, or the process is out of descriptors.
-pub fn looping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+pub(crate) fn looping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
     start(drivers, Manner::Loop)
 }
 
@@ -78,7 +78,7 @@ pub fn looping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
 /// # Errors
 ///
 /// As [`looping`].
-pub fn sleeping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+pub(crate) fn sleeping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
     start(drivers, Manner::Sleep)
 }
 
@@ -87,7 +87,7 @@ pub fn sleeping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
 /// # Errors
 ///
 /// As [`looping`].
-pub fn opportunistic(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+pub(crate) fn opportunistic(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
     start(drivers, Manner::Opportunistic)
 }
 
@@ -96,7 +96,7 @@ pub fn opportunistic(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
 /// # Errors
 ///
 /// As [`looping`].
-pub fn impatient(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
+pub(crate) fn impatient(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
     start(drivers, Manner::Timeout)
 }
 
