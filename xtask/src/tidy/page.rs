@@ -18,6 +18,8 @@ const FUNCTION: usize = 60;
 pub(crate) const ARCHITECTURE_PATH: &str = "docs/ARCHITECTURE.md";
 /// Its lines, at most.
 const ARCHITECTURE: usize = 200;
+/// Its columns, at most.
+const ARCHITECTURE_COLUMNS: usize = 120;
 
 /// Checks every file.
 pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
@@ -34,19 +36,33 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
         .collect()
 }
 
-/// Checks the length of the architecture document; a missing one counts as empty.
-pub(crate) fn architecture(text: &str) -> Option<Violation> {
-    let lines = text.lines().count();
-    let text = match lines {
-        0 => "missing or empty".to_owned(),
-        _ if lines > ARCHITECTURE => format!("{lines} lines, at most {ARCHITECTURE}"),
-        _ => return None,
-    };
-    Some(Violation {
+/// Checks lines and columns of the architecture document; a missing one counts as empty.
+pub(crate) fn architecture(text: &str) -> Vec<Violation> {
+    let violation = |line, text: String| Violation {
         place: ARCHITECTURE_PATH.into(),
-        line: 0,
+        line,
         text,
-    })
+    };
+    let mut violations = Vec::new();
+    match text.lines().count() {
+        0 => violations.push(violation(0, "missing or empty".to_owned())),
+        lines if lines > ARCHITECTURE => {
+            violations.push(violation(
+                0,
+                format!("{lines} lines, at most {ARCHITECTURE}"),
+            ));
+        }
+        _ => {}
+    }
+    for (index, line) in text.lines().enumerate() {
+        let columns = line.chars().count();
+        // Rows of tables cannot be wrapped.
+        if columns > ARCHITECTURE_COLUMNS && !line.starts_with('|') {
+            let text = format!("{columns} columns, at most {ARCHITECTURE_COLUMNS}");
+            violations.push(violation(index + 1, text));
+        }
+    }
+    violations
 }
 
 /// What the root of a library says, so that the compiler finds public items that nobody reaches.
@@ -240,8 +256,11 @@ mod tests {
 
     #[test]
     fn the_architecture_document_has_a_bound() {
-        assert!(architecture(&"x\n".repeat(ARCHITECTURE)).is_none());
-        assert!(architecture(&"x\n".repeat(ARCHITECTURE + 1)).is_some());
-        assert!(architecture("").is_some());
+        assert!(architecture(&"x\n".repeat(ARCHITECTURE)).is_empty());
+        assert_eq!(architecture(&"x\n".repeat(ARCHITECTURE + 1)).len(), 1);
+        assert_eq!(architecture("").len(), 1);
+        let wide = "ö".repeat(ARCHITECTURE_COLUMNS + 1);
+        assert_eq!(architecture(&wide).len(), 1);
+        assert!(architecture(&format!("{}\n| {wide}", &wide[2..])).is_empty());
     }
 }
