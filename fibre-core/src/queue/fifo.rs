@@ -85,12 +85,6 @@ impl Fifo {
 mod tests {
     use super::*;
 
-    /// The runnable of a bare link.
-    fn of(link: &Link) -> Runnable {
-        // SAFETY: the links outlive the list, and each is in it once.
-        unsafe { Runnable::new(NonNull::from(link)) }
-    }
-
     /// Takes a node out.
     fn pop(fifo: &Fifo) -> Option<NonNull<Link>> {
         fifo.pop().map(|runnable| runnable.node())
@@ -103,7 +97,7 @@ mod tests {
         assert!(fifo.pop().is_none());
         for round in 0..2 {
             for link in &links {
-                fifo.push(of(link));
+                fifo.push(Runnable::bare(link));
             }
             for link in &links {
                 assert_eq!(pop(&fifo), Some(NonNull::from(link)), "round {round}");
@@ -117,7 +111,7 @@ mod tests {
         let links: Vec<Link> = (0..4).map(|_| Link::new()).collect();
         let fifo = Fifo::new();
         for (front, index) in [(true, 1), (false, 2), (true, 0), (false, 3)] {
-            let runnable = of(&links[index]);
+            let runnable = Runnable::bare(&links[index]);
             if front {
                 fifo.push_front(runnable);
             } else {

@@ -111,12 +111,6 @@ impl Nemesis {
 mod tests {
     use super::*;
 
-    /// The runnable of a bare link.
-    fn of(link: &Link) -> Runnable {
-        // SAFETY: the links outlive the queue, and each is in it once.
-        unsafe { Runnable::new(NonNull::from(link)) }
-    }
-
     /// A push whose second step is still to come is told from an empty queue, in which a consumer
     /// would sleep.
     #[test]
@@ -131,7 +125,7 @@ mod tests {
             queue
                 .head
                 .store((&raw const first).cast_mut(), Ordering::Release);
-            let _ = queue.push(of(&second));
+            let _ = queue.push(Runnable::bare(&second));
             for link in [&first, &second] {
                 assert_eq!(queue.pop(), Popped::Node(NonNull::from(link)));
             }

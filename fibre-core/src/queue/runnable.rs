@@ -65,6 +65,14 @@ impl Runnable {
     pub fn node(&self) -> NonNull<Link> {
         self.0
     }
+
+    /// The runnable of a bare link, for tests. Each link outlives what it is put into, and has one
+    /// runnable at a time.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn bare(link: &Link) -> Self {
+        // SAFETY: what is said above is invariants 1 and 2, and tests of queues need no others.
+        unsafe { Self::new(NonNull::from(link)) }
+    }
 }
 
 /// A place for one runnable, which one thread fills and any thread may empty.
@@ -134,24 +142,20 @@ impl Slot {
 mod tests {
     use super::*;
 
-    /// The runnable of a bare link.
-    fn of(link: &Link) -> Runnable {
-        // SAFETY: the links of these tests outlive them, and each has one runnable at a time.
-        unsafe { Runnable::new(NonNull::from(link)) }
-    }
-
     #[test]
     fn a_place_gives_back_what_was_put_in() {
         let links = [(); 2].map(|()| Link::new());
         let nodes = links.each_ref().map(NonNull::from);
         let (shared, own) = (SharedSlot::default(), Slot::default());
         assert!(!shared.is_filled() && shared.take().is_none() && own.take().is_none());
-        assert!(shared.fill(of(&links[0])).is_none());
-        let before = shared.fill(of(&links[1])).map(|before| before.node());
+        assert!(shared.fill(Runnable::bare(&links[0])).is_none());
+        let before = shared
+            .fill(Runnable::bare(&links[1]))
+            .map(|before| before.node());
         assert_eq!(before, Some(nodes[0]));
         assert!(shared.is_filled());
         assert_eq!(shared.take().map(|it| it.node()), Some(nodes[1]));
-        own.fill(of(&links[0]));
+        own.fill(Runnable::bare(&links[0]));
         assert_eq!(own.take().map(|it| it.node()), Some(nodes[0]));
         assert!(!shared.is_filled() && shared.take().is_none() && own.take().is_none());
     }
