@@ -465,8 +465,9 @@ mod tests {
     }
 
     /// A processor that was stuck when the monitor looked goes to sleep before the monitor takes
-    /// its events, and among those may be the one that was to end that sleep. It is woken where it
-    /// sleeps, and once.
+    /// its events, and among those may be the one that was to end that sleep. So `poll_for`
+    /// interrupts and unparks the processor, whatever it was told before: the poll may have taken
+    /// an interrupt that another waker sent.
     #[test]
     fn who_has_gone_to_sleep_meanwhile_is_woken() {
         let Some(barrier) = heavy_barrier() else {
