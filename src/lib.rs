@@ -39,7 +39,8 @@
 //! |---|---|
 //! | start a fibre, and wait for its result | [`spawn`], [`JoinHandle`]; [`Builder`] for a name, a stack size, a cluster, a priority |
 //! | let fibres borrow from their parent | [`scope`] |
-//! | wait for time to pass | [`sleep`], [`sleep_until`], [`Interval`] |
+//! | wait for time to pass | [`sleep`], [`sleep_until`], [`Interval`]; [`sleep_within`], which cancellation ends |
+//! | wait no longer than until a moment, or until cancelled | `…_timeout` and `…_within` forms, see [`Limit`] |
 //! | lock, count, meet, tell, initialise once | [`sync`], after `std::sync` and more |
 //! | pass values on, choose one of several waits | [`channel`], [`select!`] |
 //! | connect, listen, send messages | [`net`] after `std::net`, [`os::unix::net`] |
@@ -116,8 +117,10 @@ pub use fibre_core::{
 
 pub use fibre_core::{
     CancelToken, Cancelled, cancellation_point, is_cancelled, is_cancelled_error, shield,
-    sleep_cancellable,
+    sleep_within,
 };
+
+pub use fibre_core::{Limit, WaitError, WallTime};
 
 pub use fibre_core::{Destructor, JoinOnDrop, Key, LocalKey, fibre_local};
 

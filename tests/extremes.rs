@@ -58,7 +58,7 @@ fn is_alive(builder: ClusterBuilder) {
         other.write_all(&[round]).unwrap();
         assert_eq!(reader.join().unwrap(), round);
     }
-    let sleeper = cluster.spawn(|| fibre::sleep_cancellable(Duration::MAX).is_err());
+    let sleeper = cluster.spawn(|| fibre::sleep_within(Duration::MAX).is_err());
     sleeper.cancel();
     assert!(sleeper.join().unwrap());
     cluster.stop();
@@ -212,6 +212,6 @@ fn a_large_channel_is_full_at_last() {
         });
         let late = sender.send_timeout(1, Duration::from_micros(1));
         assert_eq!(late, Ok(()));
-        assert_eq!(receiver.recv_until(Instant::now()), Ok(1));
+        assert_eq!(receiver.recv_within(Instant::now()), Ok(1));
     });
 }

@@ -150,7 +150,7 @@ fn deadlines() {
                 for _ in 0..100 {
                     let time = Duration::from_micros(random.below(200) as u64);
                     let deadline = Instant::now() + time;
-                    if takers.0.acquire_until(deadline) {
+                    if takers.0.acquire_within(deadline).is_ok() {
                         takers.1.fetch_add(1, Ordering::SeqCst);
                     } else {
                         assert!(Instant::now() >= deadline);

@@ -13,7 +13,7 @@ mod support;
 
 use fibre::channel::bounded;
 use fibre::sync::{Mutex, Semaphore};
-use fibre::{CancelToken, Cluster, is_cancelled, shield, sleep, yield_now};
+use fibre::{CancelToken, Cluster, Limit, is_cancelled, shield, sleep, yield_now};
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::panic::{panic_any, resume_unwind, set_hook};
@@ -234,8 +234,14 @@ fn waits_in_hooks_are_cancelled() {
         for processors in processor_counts() {
             let cluster = any_cluster().processors(processors).build().unwrap();
             let waits: [Wait; 4] = [
-                || assert!(fibre::sleep_cancellable(Duration::from_secs(3600)).is_err()),
-                || assert!(Semaphore::new(0).acquire_cancellable().is_err()),
+                || assert!(fibre::sleep_within(Duration::from_secs(3600)).is_err()),
+                || {
+                    assert!(
+                        Semaphore::new(0)
+                            .acquire_within(Limit::Cancellation)
+                            .is_err()
+                    )
+                },
                 || assert!(!Semaphore::new(0).acquire_timeout(Duration::from_secs(3600))),
                 || {
                     eventually(is_cancelled);
@@ -313,7 +319,7 @@ fn destructors_leave_their_processor() {
             let _waits = OnDrop(move || {
                 begins.release();
                 // One that was held would let nobody run before it ends.
-                fibre::sleep_cancellable(Duration::from_secs(3600)).unwrap_err();
+                fibre::sleep_within(Duration::from_secs(3600)).unwrap_err();
                 assert!(tells.load(Ordering::SeqCst));
             });
             resume_unwind(Box::new(()));

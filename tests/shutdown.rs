@@ -18,7 +18,7 @@ mod support;
 
 use fibre::net::{TcpListener, TcpStream};
 use fibre::sync::{Condvar, Mutex, Semaphore};
-use fibre::{Cluster, JoinHandle};
+use fibre::{Cluster, JoinHandle, Limit, WaitError};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -54,29 +54,33 @@ const LIVES: [Life; 15] = [
         }
     }),
     ("acquires", |world, random| {
-        while world.permits.acquire_cancellable().is_ok() {
+        while world.permits.acquire_within(Limit::Cancellation).is_ok() {
             doze(moment(random));
             world.permits.release();
         }
     }),
     ("starves", |world, _| {
-        while world.never.acquire_cancellable().is_ok() {}
+        while world.never.acquire_within(Limit::Cancellation).is_ok() {}
     }),
     ("locks", |world, random| {
-        while let Ok(mut counter) = world.counter.lock_cancellable() {
+        while let Ok(mut counter) = world.counter.lock_within(Limit::Cancellation) {
             *counter += 1;
             doze(moment(random));
         }
     }),
     ("waits", |world, _| {
         let mut told = world.told.lock();
-        while world.tell.wait_cancellable(&mut told).is_ok() {}
+        while world
+            .tell
+            .wait_within(&mut told, Limit::Cancellation)
+            .is_ok()
+        {}
     }),
     ("outwaits", |world, random| {
         while !fibre::is_cancelled() {
             let deadline = Instant::now() + moment(random);
-            let _ = world.never.acquire_until(deadline);
-            drop(world.counter.lock_until(deadline));
+            let _ = world.never.acquire_within(deadline);
+            drop(world.counter.lock_within(deadline));
         }
     }),
     ("sends", |world, _| while world.send().is_ok() {}),
@@ -112,7 +116,7 @@ const LIVES: [Life; 15] = [
             sockets::reset_on_close(&stream);
             drop(stream.write_all(b"hello"));
             let read = stream.read(&mut [0; 8]);
-            if read.is_err() || fibre::sleep_cancellable(moment(random)).is_err() {
+            if read.is_err() || fibre::sleep_within(moment(random)).is_err() {
                 break;
             }
         }
@@ -121,7 +125,7 @@ const LIVES: [Life; 15] = [
 
 /// Sleeps, unless cancelled.
 fn doze(time: Duration) {
-    let _ = fibre::sleep_cancellable(time);
+    let _ = fibre::sleep_within(time);
 }
 
 /// A short random time.
@@ -182,10 +186,10 @@ impl World {
     }
 
     /// Puts something into a bounded queue.
-    fn send(&self) -> Result<(), fibre::Cancelled> {
-        let mut queue = self.queue.lock_cancellable()?;
+    fn send(&self) -> Result<(), WaitError> {
+        let mut queue = self.queue.lock_within(Limit::Cancellation)?;
         while queue.len() == 4 {
-            self.changed.wait_cancellable(&mut queue)?;
+            self.changed.wait_within(&mut queue, Limit::Cancellation)?;
         }
         queue.push_back(7);
         self.changed.notify_one();
@@ -193,10 +197,10 @@ impl World {
     }
 
     /// Takes something out of it.
-    fn receive(&self) -> Result<(), fibre::Cancelled> {
-        let mut queue = self.queue.lock_cancellable()?;
+    fn receive(&self) -> Result<(), WaitError> {
+        let mut queue = self.queue.lock_within(Limit::Cancellation)?;
         while queue.pop_front().is_none() {
-            self.changed.wait_cancellable(&mut queue)?;
+            self.changed.wait_within(&mut queue, Limit::Cancellation)?;
         }
         self.changed.notify_one();
         Ok(())

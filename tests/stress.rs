@@ -74,7 +74,10 @@ impl World {
     /// Counts, with or without a deadline.
     fn increment(&self, random: &mut Random) {
         let guard = match random.below(3) {
-            0 => self.counter.lock_until(Instant::now() + moment(random)),
+            0 => self
+                .counter
+                .lock_within(Instant::now() + moment(random))
+                .ok(),
             1 => self.counter.try_lock(),
             _ => Some(self.counter.lock()),
         };
@@ -99,7 +102,7 @@ impl World {
         let deadline = Instant::now() + moment(random);
         let mut tokens = self.tokens.lock();
         while *tokens == 0 {
-            if !self.more.wait_until(&mut tokens, deadline) {
+            if self.more.wait_within(&mut tokens, deadline).is_err() {
                 return;
             }
         }
@@ -112,7 +115,7 @@ impl World {
         match random.below(3) {
             0 => self.permits.acquire(),
             1 if self.permits.try_acquire() => {}
-            2 if self.permits.acquire_until(Instant::now() + moment(random)) => {}
+            2 if self.permits.acquire_timeout(moment(random)) => {}
             _ => return,
         }
         assert!(self.holders.fetch_add(1, Ordering::SeqCst) < PERMITS);
@@ -136,7 +139,7 @@ impl World {
             });
             match random.below(4) {
                 0 => drop(child),
-                1 => drop(child.join_until(Instant::now() + moment(random))),
+                1 => drop(child.join_within(Instant::now() + moment(random))),
                 _ => assert_eq!(child.join().is_err(), panics),
             }
         }

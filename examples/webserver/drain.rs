@@ -152,7 +152,7 @@ impl Connections {
     pub(crate) fn stopped_before(&self, deadline: Instant) -> bool {
         let mut register = self.register.lock();
         while !register.stopping && Instant::now() < deadline {
-            self.stopped.wait_until(&mut register, deadline);
+            let _ = self.stopped.wait_within(&mut register, deadline);
         }
         register.stopping
     }

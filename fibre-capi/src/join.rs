@@ -4,8 +4,8 @@ use crate::boundary::{contain, keep_errno, look_before};
 use crate::cancel;
 use crate::record::{Record, Refused, fibre_t, of_caller};
 use crate::thread::limit_of;
-use fibre_core::internal::{Ending, Limit};
-use fibre_core::{cancellation_point, is_cancelled};
+use fibre_core::internal::Ending;
+use fibre_core::{Limit, cancellation_point, is_cancelled};
 use std::ffi::{c_int, c_void};
 
 /// How a join ended.
@@ -40,7 +40,10 @@ fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
         (Some(fibre), None) => fibre.ending(),
         // SAFETY: the caller has the claim, so it is alone in waiting, and it is not the fibre.
         (Some(fibre), Some(limit)) => unsafe { fibre.wait(limit) },
-        (None, Some(limit)) => record.ended.wait_within(limit).then_some(Ending::Returned),
+        (None, Some(limit)) => {
+            let ended = record.ended.wait_within(limit);
+            ended.ok().map(|()| Ending::Returned)
+        }
     };
     match ending {
         Some(Ending::Returned) => {

@@ -11,10 +11,8 @@ use crate::record::{NAME, Record, Refused, fibre_start_t, fibre_t, of_caller};
 use crate::reserve;
 use crate::sigmask;
 use crate::sync::timing::Until;
-use fibre_core::internal::{
-    EmbeddedFibre, Limit, Portrait, Program, Viewer, blocks_signals, caller_id,
-};
-use fibre_core::{blocking, in_fibre};
+use fibre_core::internal::{EmbeddedFibre, Portrait, Program, Viewer, blocks_signals, caller_id};
+use fibre_core::{Limit, WaitError, blocking, in_fibre};
 use fibre_io::posix::signal_set;
 use fibre_sync::raw;
 use std::ffi::{c_int, c_void};
@@ -203,7 +201,7 @@ pub extern "C" fn fibre_yield() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn fibre_park() -> c_int {
     call_or_leave(|| {
-        let woken = of_caller().wake().wait_cancellable();
+        let woken = of_caller().wake().wait_within(Limit::Cancellation);
         woken.map_err(|_| raw::Error::Cancelled)
     })
 }
@@ -219,11 +217,11 @@ pub unsafe extern "C-unwind" fn fibre_park_until(
         // SAFETY: the caller's time.
         let limit = unsafe { limit_of(clock, deadline) }?;
         fibre_core::cancellation_point().map_err(|_| raw::Error::Cancelled)?;
-        match of_caller().wake().wait_within(limit) {
-            true => Ok(()),
-            false if fibre_core::is_cancelled() => Err(raw::Error::Cancelled),
-            false => Err(raw::Error::TimedOut),
-        }
+        let woken = of_caller().wake().wait_within(limit);
+        woken.map_err(|error| match error {
+            WaitError::TimedOut => raw::Error::TimedOut,
+            WaitError::Cancelled => raw::Error::Cancelled,
+        })
     })
 }
 

@@ -79,7 +79,7 @@ pub mod internal {
         fibre::{ControlBlock, Portrait, Viewer},
         idle::parker::Driver,
         idle::wake_batch::wake_after,
-        park::cancel::{sleep_within, yield_cancellable, yield_point_cancellable},
+        park::cancel::{yield_cancellable, yield_point_cancellable},
         park::local::{end_locals, forget_locals, has_locals, notice_thread_ends_by},
         park::stack_use::stack_bounds,
         park::{
@@ -110,8 +110,8 @@ pub mod internal {
         sync::model::short_lock::{ShortGuard, ShortLock},
     };
     pub use crate::{
-        wait::waiter::{Limit, Outcome},
-        wait::wall_clock::WallTime,
+        park::{begin_within, given_up, within},
+        wait::waiter::Outcome,
     };
 
     // For models. They are here in all builds, so that the compiler sees what nobody reaches.
@@ -137,7 +137,7 @@ pub mod internal {
 pub use sync::model;
 
 #[cfg(loom)]
-pub use self::park::{cancellation_point, in_fibre, is_cancelled, shield, sleep, yield_now};
+pub use self::park::{in_fibre, shield};
 #[cfg(not(loom))]
 pub use self::{
     api::scope::{Scope, ScopedJoinHandle, scope},
@@ -151,11 +151,11 @@ pub use self::{
     config::settings::default_processors,
     fibre::local_table::{Destructor, Key},
     park::big_stack::on_big_stack,
-    park::cancel::{CancelToken, cancellation_point, is_cancelled, shield, sleep_cancellable},
+    park::cancel::{CancelToken, shield, sleep_within},
     park::interval::Interval,
     park::local::LocalKey,
+    park::sleep_until,
     park::stack_use::stack_used,
-    park::{sleep, sleep_until, yield_now},
     processor::in_fibre,
     queue::QueueKind,
     scheduler::domain::LeftFibre,
@@ -169,6 +169,9 @@ pub use self::{
 };
 pub use self::{
     choice::UnknownChoice,
+    park::{cancellation_point, is_cancelled, sleep, yield_now},
     wait::cancelled::{Cancelled, is_cancelled_error},
+    wait::limit::{Limit, WaitError},
     wait::wait_object::{WaitKind, WaitObject},
+    wait::wall_clock::WallTime,
 };

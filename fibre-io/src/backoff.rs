@@ -6,8 +6,7 @@
 //! descriptor, or, in case foreign code closes one, for a time that doubles from 1 ms to 100 ms.
 
 use crate::timeout::{Clock, Timeout, earlier};
-use fibre_core::internal::Limit;
-use fibre_core::{WaitKind, WaitObject, is_cancelled};
+use fibre_core::{Limit, WaitKind, WaitObject, is_cancelled};
 use fibre_sync::{Locked, WaitList, wait};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -12,7 +12,7 @@
 use crate::config::yields_before_read;
 use crate::gate::single::Turn;
 use fibre_core::internal::{yield_cancellable, yield_point_cancellable};
-use fibre_core::{Cancelled, sleep_cancellable};
+use fibre_core::{Cancelled, sleep_within};
 use std::time::{Duration, Instant};
 
 /// Before how many tries the fibre only yields.
@@ -56,7 +56,7 @@ pub(crate) fn pause(turn: &mut Turn<'_>, pauses: &mut u32) -> Result<bool, Cance
         Some(sleeps) => {
             let pause = SHORTEST * (1 << sleeps.min(10));
             let left = end.map_or(LONGEST, |end| end - now);
-            sleep_cancellable(pause.min(LONGEST).min(left))?;
+            sleep_within(pause.min(LONGEST).min(left))?;
         }
     }
     *pauses = pauses.saturating_add(1);

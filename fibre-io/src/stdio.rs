@@ -17,14 +17,14 @@
 use crate::forward::{reads_as_reference, writes_as_reference};
 use crate::poll::{PollFd, Readiness, poll};
 use fibre_core::internal::yield_point_cancellable;
-use fibre_core::{Cancelled, blocking, in_fibre};
+use fibre_core::{Limit, WaitError, blocking, in_fibre};
 use fibre_sync::{Mutex, MutexGuard};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2, retry_on_intr};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, LineWriter, Lines, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The offset that stands for the descriptor's own position, or for none.
 const HERE: u64 = u64::MAX;
@@ -171,20 +171,14 @@ macro_rules! locks {
                 $shared.lock_timeout(timeout).map($lock)
             }
 
-            #[doc = concat!("Waits until nobody else ", $does, ", or until `deadline`, or until the fibre is cancelled: then `None`.")]
-            /// A past deadline tries once. Blocks the fibre (or thread).
-            #[must_use]
-            pub fn lock_until(&self, deadline: Instant) -> Option<$lock<'static>> {
-                $shared.lock_until(deadline).map($lock)
-            }
-
-            #[doc = concat!("Waits until nobody else ", $does, ". Blocks the fibre (or thread).")]
+            #[doc = concat!("Waits until nobody else ", $does, ", or until the [`Limit`] comes. Blocks the fibre (or thread).")]
             ///
             /// # Errors
             ///
-            /// If the fibre has been cancelled, or is while it waits.
-            pub fn lock_cancellable(&self) -> Result<$lock<'static>, Cancelled> {
-                $shared.lock_cancellable().map($lock)
+            /// [`WaitError`]; then the lock is not the caller's.
+            #[inline]
+            pub fn lock_within(&self, limit: impl Into<Limit>) -> Result<$lock<'static>, WaitError> {
+                $shared.lock_within(limit).map($lock)
             }
         }
     };
@@ -201,7 +195,7 @@ impl Stdin {
     /// As [`BufRead::read_line`]; `ECANCELED` if the fibre has been cancelled, or is while it
     /// waits.
     pub fn read_line(&self, line: &mut String) -> io::Result<usize> {
-        self.lock_cancellable()?.read_line(line)
+        self.lock_within(Limit::Cancellation)?.read_line(line)
     }
 
     /// The lines to come. Waits as [`lock`](Self::lock).
@@ -229,11 +223,11 @@ impl BufRead for StdinLock<'_> {
 
 impl Read for &Stdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.lock_cancellable()?.read(buffer)
+        self.lock_within(Limit::Cancellation)?.read(buffer)
     }
 
     fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        self.lock_cancellable()?.read_to_end(buffer)
+        self.lock_within(Limit::Cancellation)?.read_to_end(buffer)
     }
 }
 
@@ -299,25 +293,25 @@ macro_rules! output {
 
         impl Write for &$name {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                let mut lock = self.lock_cancellable()?;
+                let mut lock = self.lock_within(Limit::Cancellation)?;
                 let count = lock.write(bytes)?;
                 lock.flush().map(|()| count)
             }
 
             fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-                let mut lock = self.lock_cancellable()?;
+                let mut lock = self.lock_within(Limit::Cancellation)?;
                 lock.write_all(bytes)?;
                 lock.flush()
             }
 
             fn write_fmt(&mut self, words: fmt::Arguments<'_>) -> io::Result<()> {
-                let mut lock = self.lock_cancellable()?;
+                let mut lock = self.lock_within(Limit::Cancellation)?;
                 lock.write_fmt(words)?;
                 lock.flush()
             }
 
             fn flush(&mut self) -> io::Result<()> {
-                self.lock_cancellable()?.flush()
+                self.lock_within(Limit::Cancellation)?.flush()
             }
         }
 

@@ -5,9 +5,8 @@
 //! bytes. A wait with a limit may give up at any moment here.
 #![cfg(loom)]
 
-use fibre_core::Cancelled;
-use fibre_core::internal::Limit;
 use fibre_core::model::{Shared, check, finds_planted};
+use fibre_core::{Cancelled, Limit};
 use fibre_io::gate::several::await_any;
 use fibre_io::gate::single::Gate;
 use fibre_io::gate::word::News;

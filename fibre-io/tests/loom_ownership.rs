@@ -6,9 +6,8 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::Cancelled;
-use fibre_core::internal::Limit;
 use fibre_core::model::{Shared, Watched, check, finds_bug, finds_planted};
+use fibre_core::{Cancelled, Limit};
 use fibre_io::descriptor::owner::Ownership;
 use fibre_io::gate::several::await_any;
 use fibre_io::gate::single::Gate;

@@ -13,11 +13,11 @@
 
 use crate::faults;
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
-use fibre_core::internal::{Limit, Outcome, yield_point};
+use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
+use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Lets a number of parties go on once all of them have come; again and again.
 ///
@@ -100,7 +100,7 @@ impl Barrier {
     /// Waits until all parties have come. Blocks the fibre, or the thread if the caller is not a
     /// fibre. As soon as the first party returns, the barrier is ready for the next round.
     pub fn wait(&self) -> BarrierWaitResult {
-        let outcome = self.wait_within(Limit::None);
+        let outcome = self.wait_limited(Limit::None);
         // Without a limit it is always there.
         outcome.unwrap_or(BarrierWaitResult { leader: false })
     }
@@ -115,22 +115,18 @@ impl Barrier {
     /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled.
     /// Then it returns `None`, and the arrival is taken back. The last party goes on in any case.
     pub fn wait_timeout(&self, timeout: Duration) -> Option<BarrierWaitResult> {
-        self.wait_within(Limit::after(timeout))
+        self.wait_limited(Limit::after(timeout))
     }
 
-    /// Like [`wait_timeout`](Self::wait_timeout), with the moment at which to give up.
-    pub fn wait_until(&self, deadline: Instant) -> Option<BarrierWaitResult> {
-        self.wait_within(Limit::Deadline(deadline))
-    }
-
-    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes. Within a time, the last
+    /// party goes on in any case.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then the caller's arrival is taken back.
-    pub fn wait_cancellable(&self) -> Result<BarrierWaitResult, Cancelled> {
-        cancellation_point()?;
-        self.wait_within(Limit::Cancellation).ok_or(Cancelled)
+    /// [`WaitError`]; then the caller's arrival is taken back.
+    #[inline]
+    pub fn wait_within(&self, limit: impl Into<Limit>) -> Result<BarrierWaitResult, WaitError> {
+        within(limit, |limit| self.wait_limited(limit))
     }
 
     /// How many parties have to come.
@@ -147,7 +143,7 @@ impl Barrier {
 
     /// The form that all with a limit share.
     #[inline]
-    pub(crate) fn wait_within(&self, limit: Limit) -> Option<BarrierWaitResult> {
+    pub(crate) fn wait_limited(&self, limit: Limit) -> Option<BarrierWaitResult> {
         yield_point();
         let mut others = None;
         let counted = Cell::new(true);

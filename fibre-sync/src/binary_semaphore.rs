@@ -10,9 +10,8 @@
 //!   strictly first come, first served.
 
 use crate::semaphore::Semaphore;
-use fibre_core::internal::Limit;
-use fibre_core::{Cancelled, cancellation_point};
-use std::time::{Duration, Instant};
+use fibre_core::{Limit, WaitError};
+use std::time::Duration;
 
 /// A semaphore that has its permit or has not: releasing twice is releasing once.
 ///
@@ -58,24 +57,17 @@ impl BinarySemaphore {
     /// cancelled; says whether the permit is the caller's.
     #[must_use = "`false` means that there is no permit"]
     pub fn acquire_timeout(&self, timeout: Duration) -> bool {
-        self.permit.acquire_within(Limit::after(timeout))
+        self.permit.acquire_limited(Limit::after(timeout))
     }
 
-    /// Like [`acquire`](Self::acquire), but gives up at `deadline`, or when the fibre is
-    /// cancelled; says whether the permit is the caller's.
-    #[must_use = "`false` means that there is no permit"]
-    pub fn acquire_until(&self, deadline: Instant) -> bool {
-        self.permit.acquire_within(Limit::Deadline(deadline))
-    }
-
-    /// Like [`acquire`](Self::acquire), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`acquire`](Self::acquire), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then the permit has not been taken.
-    pub fn acquire_cancellable(&self) -> Result<(), Cancelled> {
-        cancellation_point()?;
-        self.permit.acquire_cancellable()
+    /// [`WaitError`]; then the permit has not been taken.
+    #[inline]
+    pub fn acquire_within(&self, limit: impl Into<Limit>) -> Result<(), WaitError> {
+        self.permit.acquire_within(limit)
     }
 
     /// Gives the permit to the waiter that has waited longest, or makes it available. Returns

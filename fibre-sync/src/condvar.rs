@@ -7,10 +7,10 @@ use crate::faults;
 use crate::lock::RawLock;
 use crate::mutex::MutexGuard;
 use crate::wait_list::{Locked, WaitList, wait};
-use fibre_core::internal::{Limit, Outcome};
+use fibre_core::internal::{Outcome, begin_within, given_up};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
-use std::time::{Duration, Instant};
+use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
+use std::time::Duration;
 
 /// Waits for a condition on a value in a [`Mutex`](crate::Mutex).
 ///
@@ -63,52 +63,44 @@ impl Condvar {
     /// Blocks the fibre, or the thread if the caller is not a fibre.
     #[track_caller]
     pub fn wait<T: ?Sized, L: RawLock>(&self, guard: &mut MutexGuard<'_, T, L>) {
-        let _ = self.wait_within(guard, Limit::None);
+        let _ = self.wait_limited(guard, Limit::None);
     }
 
-    /// Like [`wait`](Self::wait), but gives up at `deadline`, or when the fibre is cancelled.
+    /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled.
     /// Returns `false` if that came before a notification. The mutex is locked again in any case,
     /// which may take longer.
-    #[track_caller]
-    pub fn wait_until<T: ?Sized, L: RawLock>(
-        &self,
-        guard: &mut MutexGuard<'_, T, L>,
-        deadline: Instant,
-    ) -> bool {
-        self.wait_within(guard, Limit::Deadline(deadline)) == Waited::Notified
-    }
-
-    /// Like [`wait_until`](Self::wait_until), but gives up after `timeout`.
     #[track_caller]
     pub fn wait_timeout<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
         timeout: Duration,
     ) -> bool {
-        self.wait_within(guard, Limit::after(timeout)) == Waited::Notified
+        self.wait_limited(guard, Limit::after(timeout)) == Waited::Notified
     }
 
-    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
-    /// The mutex is locked again in any case.
+    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes. The mutex is locked again
+    /// in any case, which may take longer.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then no notification has been consumed.
+    /// [`WaitError`]; then no notification has been consumed.
+    #[inline]
     #[track_caller]
-    pub fn wait_cancellable<T: ?Sized, L: RawLock>(
+    pub fn wait_within<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
-    ) -> Result<(), Cancelled> {
-        cancellation_point()?;
-        match self.wait_within(guard, Limit::Cancellation) {
+        limit: impl Into<Limit>,
+    ) -> Result<(), WaitError> {
+        let limit = begin_within(limit)?;
+        match self.wait_limited(guard, limit) {
             Waited::Notified => Ok(()),
-            Waited::InVain => Err(Cancelled),
+            Waited::InVain => Err(given_up(limit)),
         }
     }
 
     /// The form that all with a limit share.
     #[track_caller]
-    fn wait_within<T: ?Sized, L: RawLock>(
+    fn wait_limited<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
         limit: Limit,
@@ -144,29 +136,8 @@ impl Condvar {
         }
     }
 
-    /// Like [`wait_while`](Self::wait_while), but gives up at `deadline`, or when the fibre is
+    /// Like [`wait_while`](Self::wait_while), but gives up after `timeout`, or when the fibre is
     /// cancelled. Returns whether `condition` is false.
-    ///
-    /// ```
-    /// use std::time::Instant;
-    /// use fibre::sync::{Condvar, Mutex};
-    ///
-    /// let (number, changed) = (Mutex::new(0), Condvar::new());
-    /// let mut guard = number.lock();
-    /// assert!(!changed.wait_while_until(&mut guard, Instant::now(), |number| *number == 0));
-    /// assert!(changed.wait_while_until(&mut guard, Instant::now(), |number| *number == 1));
-    /// ```
-    #[track_caller]
-    pub fn wait_while_until<T: ?Sized, L: RawLock>(
-        &self,
-        guard: &mut MutexGuard<'_, T, L>,
-        deadline: Instant,
-        condition: impl FnMut(&mut T) -> bool,
-    ) -> bool {
-        self.wait_while_within(guard, Limit::Deadline(deadline), condition)
-    }
-
-    /// Like [`wait_while_until`](Self::wait_while_until), but gives up after `timeout`.
     #[track_caller]
     pub fn wait_while_timeout<T: ?Sized, L: RawLock>(
         &self,
@@ -174,19 +145,54 @@ impl Condvar {
         timeout: Duration,
         condition: impl FnMut(&mut T) -> bool,
     ) -> bool {
-        self.wait_while_within(guard, Limit::after(timeout), condition)
+        self.wait_while_limited(guard, Limit::after(timeout), condition)
+    }
+
+    /// Like [`wait_while`](Self::wait_while), but gives up when the [`Limit`] comes.
+    ///
+    /// ```
+    /// use fibre::WaitError;
+    /// use fibre::sync::{Condvar, Mutex};
+    /// use std::time::Instant;
+    ///
+    /// let (number, changed) = (Mutex::new(0), Condvar::new());
+    /// let mut guard = number.lock();
+    /// let now = Instant::now();
+    /// let waited = changed.wait_while_within(&mut guard, now, |number| *number == 0);
+    /// assert_eq!(waited, Err(WaitError::TimedOut));
+    /// let waited = changed.wait_while_within(&mut guard, now, |number| *number == 1);
+    /// assert_eq!(waited, Ok(()));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError`]; then `condition` is true, unless the fibre had been cancelled before the
+    /// call.
+    #[inline]
+    #[track_caller]
+    pub fn wait_while_within<T: ?Sized, L: RawLock>(
+        &self,
+        guard: &mut MutexGuard<'_, T, L>,
+        limit: impl Into<Limit>,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> Result<(), WaitError> {
+        let limit = begin_within(limit)?;
+        match self.wait_while_limited(guard, limit, condition) {
+            true => Ok(()),
+            false => Err(given_up(limit)),
+        }
     }
 
     /// The form that all with a limit share.
     #[track_caller]
-    fn wait_while_within<T: ?Sized, L: RawLock>(
+    fn wait_while_limited<T: ?Sized, L: RawLock>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
         limit: Limit,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> bool {
         while condition(guard) {
-            if self.wait_within(guard, limit) == Waited::InVain {
+            if self.wait_limited(guard, limit) == Waited::InVain {
                 return !condition(guard);
             }
         }

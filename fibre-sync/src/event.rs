@@ -14,10 +14,10 @@
 
 use crate::faults;
 use crate::wait_list::{Locked, WaitList, wait};
-use fibre_core::internal::{Limit, Outcome, yield_point};
+use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
-use std::time::{Duration, Instant};
+use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
+use std::time::Duration;
 
 /// The state that the lock protects, in both kinds.
 #[derive(Debug, Default)]
@@ -120,7 +120,7 @@ impl Event {
     /// fibre.
     pub fn wait(&self) {
         // Without a limit this cannot fail.
-        let _ = self.wait_within(Limit::None);
+        let _ = self.wait_limited(Limit::None);
     }
 
     /// Whether [`wait`](Self::wait) would not block: the same as [`is_set`](Self::is_set).
@@ -133,29 +133,21 @@ impl Event {
     /// says whether the event was set. If it is already, this is always `true`.
     #[must_use = "`false` means that the event has not been set"]
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        self.wait_within(Limit::after(timeout))
+        self.wait_limited(Limit::after(timeout))
     }
 
-    /// Like [`wait_timeout`](Self::wait_timeout), with the moment at which to give up.
-    #[must_use = "`false` means that the event has not been set"]
-    pub fn wait_until(&self, deadline: Instant) -> bool {
-        self.wait_within(Limit::Deadline(deadline))
-    }
-
-    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`].
-    pub fn wait_cancellable(&self) -> Result<(), Cancelled> {
-        cancellation_point()?;
-        let came = self.wait_within(Limit::Cancellation);
-        came.then_some(()).ok_or(Cancelled)
+    /// [`WaitError`].
+    #[inline]
+    pub fn wait_within(&self, limit: impl Into<Limit>) -> Result<(), WaitError> {
+        within(limit, |limit| self.wait_limited(limit).then_some(()))
     }
 
-    /// Like [`wait`](Self::wait), but gives up when `limit` comes; says whether the event was set.
-    #[must_use = "`false` means that the event has not been set"]
-    pub fn wait_within(&self, limit: Limit) -> bool {
+    /// The form that all with a limit share.
+    fn wait_limited(&self, limit: Limit) -> bool {
         wait_for(&self.state, limit, |state| state.set)
     }
 }
@@ -221,7 +213,7 @@ impl AutoEvent {
     /// is not a fibre. First come, first served.
     pub fn wait(&self) {
         // Without a limit this cannot fail.
-        let _ = self.wait_within(Limit::None);
+        let _ = self.wait_limited(Limit::None);
     }
 
     /// Resets the event if it is set, and says whether it was. Blocks nothing.
@@ -235,30 +227,21 @@ impl AutoEvent {
     /// once.
     #[must_use = "`false` means that the event has not been set"]
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        self.wait_within(Limit::after(timeout))
+        self.wait_limited(Limit::after(timeout))
     }
 
-    /// Like [`wait_timeout`](Self::wait_timeout), with the moment at which to give up.
-    #[must_use = "`false` means that the event has not been set"]
-    pub fn wait_until(&self, deadline: Instant) -> bool {
-        self.wait_within(Limit::Deadline(deadline))
-    }
-
-    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then the event has not been reset.
-    pub fn wait_cancellable(&self) -> Result<(), Cancelled> {
-        cancellation_point()?;
-        let came = self.wait_within(Limit::Cancellation);
-        came.then_some(()).ok_or(Cancelled)
+    /// [`WaitError`]; then the event has not been reset.
+    #[inline]
+    pub fn wait_within(&self, limit: impl Into<Limit>) -> Result<(), WaitError> {
+        within(limit, |limit| self.wait_limited(limit).then_some(()))
     }
 
-    /// Like [`wait`](Self::wait), but gives up when `limit` comes; says whether the event was the
-    /// caller's.
-    #[must_use = "`false` means that the event has not been set"]
-    pub fn wait_within(&self, limit: Limit) -> bool {
+    /// The form that all with a limit share.
+    fn wait_limited(&self, limit: Limit) -> bool {
         wait_for(&self.state, limit, |state| std::mem::take(&mut state.set))
     }
 }

@@ -10,13 +10,13 @@
 
 use crate::lock::{DefaultLock, RawLock};
 use crate::owner::Owner;
-use fibre_core::internal::Limit;
-use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
+use fibre_core::internal::{begin_within, given_up};
+use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Mutual exclusion for fibres and threads. There is no poisoning: after a panic of
 /// the holder the mutex is simply free.
@@ -103,7 +103,7 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     pub fn lock(&self) -> MutexGuard<'_, T, L> {
         self.refuse_owner();
         // Without a limit this cannot fail.
-        self.lock_within(Limit::None);
+        self.lock_limited(Limit::None);
         self.guard()
     }
 
@@ -132,30 +132,21 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     #[track_caller]
     pub fn lock_timeout(&self, timeout: Duration) -> Option<MutexGuard<'_, T, L>> {
         let limit = Limit::after(timeout);
-        match self.lock_within(limit) {
+        match self.lock_limited(limit) {
             true => Some(self.guard()),
             false => None,
         }
     }
 
-    /// Like [`lock`](Self::lock), but gives up at `deadline`, or when the fibre is
-    /// cancelled. A deadline in the past, and a cancelled fibre, try once.
-    #[track_caller]
-    pub fn lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, T, L>> {
-        let limit = Limit::Deadline(deadline);
-        match self.lock_within(limit) {
-            true => Some(self.guard()),
-            false => None,
-        }
-    }
-
-    /// Like [`lock`](Self::lock), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`lock`](Self::lock), but gives up when the [`Limit`] comes.
     ///
     /// ```
+    /// use fibre::Limit;
+    ///
     /// let mutex = fibre::sync::Mutex::new(0);
     /// let held = mutex.lock();
     /// fibre::scope(|scope| {
-    ///     let waits = scope.spawn(|| mutex.lock_cancellable().is_err());
+    ///     let waits = scope.spawn(|| mutex.lock_within(Limit::Cancellation).is_err());
     ///     waits.cancel();
     ///     assert!(waits.join().unwrap());
     /// });
@@ -164,18 +155,21 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then the mutex is not the caller's.
+    /// [`WaitError`]; then the mutex is not the caller's.
     ///
     /// # Panics
     ///
-    /// In builds with debug assertions, if the caller has the mutex.
+    /// In builds with debug assertions, if the caller has the mutex and no time limits the wait.
+    #[inline]
     #[track_caller]
-    pub fn lock_cancellable(&self) -> Result<MutexGuard<'_, T, L>, Cancelled> {
-        self.refuse_owner();
-        cancellation_point()?;
-        match self.lock_within(Limit::Cancellation) {
+    pub fn lock_within(&self, limit: impl Into<Limit>) -> Result<MutexGuard<'_, T, L>, WaitError> {
+        let limit = limit.into();
+        if !limit.is_timed() {
+            self.refuse_owner();
+        }
+        match self.lock_limited(begin_within(limit)?) {
             true => Ok(self.guard()),
-            false => Err(Cancelled),
+            false => Err(given_up(limit)),
         }
     }
 
@@ -193,7 +187,7 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     /// Takes the lock, and shows the mutex as the object waited for.
     #[inline]
     #[track_caller]
-    fn lock_within(&self, limit: Limit) -> bool {
+    fn lock_limited(&self, limit: Limit) -> bool {
         let awaited = || self.owner.of(WaitObject::new(WaitKind::Mutex, self));
         self.lock.lock_for(awaited, limit)
     }
@@ -278,7 +272,7 @@ impl<T: ?Sized, L: RawLock> MutexGuard<'_, T, L> {
     #[inline]
     #[track_caller]
     pub(crate) fn relock(&self) {
-        self.mutex.lock_within(Limit::None);
+        self.mutex.lock_limited(Limit::None);
         self.mutex.owner.take();
     }
 }

@@ -11,10 +11,10 @@
 
 use crate::faults;
 use crate::wait_list::{Locked, WaitList, wait};
-use fibre_core::internal::{Limit, Outcome, yield_point};
+use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
-use std::time::{Duration, Instant};
+use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
+use std::time::Duration;
 
 /// Wakes one waiter or all; one notification is kept for a late caller. All zeros is a new object.
 ///
@@ -128,19 +128,14 @@ impl Notify {
         self.notified().wait_timeout(timeout)
     }
 
-    /// Like [`wait_timeout`](Self::wait_timeout), with the moment at which to give up.
-    #[must_use = "`false` means that no notification came"]
-    pub fn wait_until(&self, deadline: Instant) -> bool {
-        self.notified().wait_until(deadline)
-    }
-
-    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then no notification has been consumed.
-    pub fn wait_cancellable(&self) -> Result<(), Cancelled> {
-        self.notified().wait_cancellable()
+    /// [`WaitError`]; then no notification has been consumed.
+    #[inline]
+    pub fn wait_within(&self, limit: impl Into<Limit>) -> Result<(), WaitError> {
+        self.notified().wait_within(limit)
     }
 }
 
@@ -159,7 +154,7 @@ impl Notified<'_> {
     /// Waits for a notification. Blocks the fibre, or the thread if the caller is not a fibre.
     pub fn wait(self) {
         // Without a limit this cannot fail.
-        self.wait_within(Limit::None);
+        self.wait_limited(Limit::None);
     }
 
     /// Whether a notification has come, which is taken if it was meant for one. Blocks nothing.
@@ -172,28 +167,21 @@ impl Notified<'_> {
     /// says whether a notification came.
     #[must_use = "`false` means that no notification came"]
     pub fn wait_timeout(self, timeout: Duration) -> bool {
-        self.wait_within(Limit::after(timeout))
+        self.wait_limited(Limit::after(timeout))
     }
 
-    /// Like [`wait_timeout`](Self::wait_timeout), with the moment at which to give up.
-    #[must_use = "`false` means that no notification came"]
-    pub fn wait_until(self, deadline: Instant) -> bool {
-        self.wait_within(Limit::Deadline(deadline))
-    }
-
-    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then no notification has been consumed.
-    pub fn wait_cancellable(self) -> Result<(), Cancelled> {
-        cancellation_point()?;
-        let came = self.wait_within(Limit::Cancellation);
-        came.then_some(()).ok_or(Cancelled)
+    /// [`WaitError`]; then no notification has been consumed.
+    #[inline]
+    pub fn wait_within(self, limit: impl Into<Limit>) -> Result<(), WaitError> {
+        within(limit, |limit| self.wait_limited(limit).then_some(()))
     }
 
     /// The form that all with a limit share.
-    fn wait_within(self, limit: Limit) -> bool {
+    fn wait_limited(self, limit: Limit) -> bool {
         yield_point();
         // SAFETY: the list is in the notify, which is borrowed, and nobody replaces it.
         let outcome = unsafe {

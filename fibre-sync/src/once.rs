@@ -10,13 +10,13 @@
 //! States, list and lock are one word: see `once_word`.
 
 use crate::once_word::{LockedWord, Node, OnceWord, Progress};
-use fibre_core::internal::{Limit, Outcome, caller_id};
+use fibre_core::internal::{Outcome, caller_id, within};
 use fibre_core::sync::Framed;
-use fibre_core::{Cancelled, cancellation_point};
+use fibre_core::{Limit, WaitError};
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Runs the closure of the first caller once in the life of this object. It has eight bytes, all
 /// zero at first.
@@ -173,7 +173,7 @@ impl Once {
     /// If the object is poisoned, or the caller is within the closure.
     pub fn wait(&self) {
         // Without a limit this cannot fail.
-        self.wait_within(Limit::None, false);
+        self.wait_limited(Limit::None, false);
     }
 
     /// Like [`wait`](Self::wait), but waits on while the object is poisoned, for callers that can
@@ -183,7 +183,7 @@ impl Once {
     ///
     /// If the caller is within the closure.
     pub fn wait_force(&self) {
-        self.wait_within(Limit::None, true);
+        self.wait_limited(Limit::None, true);
     }
 
     /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled.
@@ -202,34 +202,21 @@ impl Once {
     /// As [`wait`](Self::wait).
     #[must_use = "`false` means that it has not happened"]
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        self.wait_within(Limit::after(timeout), false)
+        self.wait_limited(Limit::after(timeout), false)
     }
 
-    /// Like [`wait`](Self::wait), but gives up at `deadline`, or when the fibre is cancelled.
-    ///
-    /// # Panics
-    ///
-    /// As [`wait`](Self::wait).
-    #[must_use = "`false` means that it has not happened"]
-    pub fn wait_until(&self, deadline: Instant) -> bool {
-        self.wait_within(Limit::Deadline(deadline), false)
-    }
-
-    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then the initialisation was not complete.
+    /// [`WaitError`]; then the initialisation was not complete.
     ///
     /// # Panics
     ///
     /// As [`wait`](Self::wait).
-    pub fn wait_cancellable(&self) -> Result<(), Cancelled> {
-        cancellation_point()?;
-        match self.wait_within(Limit::Cancellation, false) {
-            true => Ok(()),
-            false => Err(Cancelled),
-        }
+    #[inline]
+    pub fn wait_within(&self, limit: impl Into<Limit>) -> Result<(), WaitError> {
+        within(limit, |limit| self.wait_limited(limit, false).then_some(()))
     }
 
     /// Initialises, or waits for the initialiser.
@@ -275,7 +262,7 @@ impl Once {
     }
 
     /// Waits until the initialisation is complete. Returns `false` if the limit came first.
-    pub(crate) fn wait_within(&self, limit: Limit, ignore_poison: bool) -> bool {
+    pub(crate) fn wait_limited(&self, limit: Limit, ignore_poison: bool) -> bool {
         let mut me = None;
         while !self.is_completed() {
             let mut found = Found::Complete;

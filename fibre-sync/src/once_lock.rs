@@ -8,13 +8,13 @@
 //! of the cell takes it out.
 
 use crate::once::{Once, OnceState};
-use fibre_core::internal::Limit;
-use fibre_core::{Cancelled, cancellation_point};
+use fibre_core::internal::within;
+use fibre_core::{Limit, WaitError};
 use std::cell::UnsafeCell;
 use std::convert::Infallible;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A cell that the first caller writes, once, and that all can read then.
 ///
@@ -173,35 +173,26 @@ impl<T> OnceLock<T> {
     ///
     /// As [`wait`](Self::wait).
     pub fn wait_timeout(&self, timeout: Duration) -> Option<&T> {
-        self.wait_within(Limit::after(timeout))
+        self.wait_limited(Limit::after(timeout))
     }
 
-    /// Like [`wait`](Self::wait), but gives up at `deadline`, or when the fibre is cancelled.
-    ///
-    /// # Panics
-    ///
-    /// As [`wait`](Self::wait).
-    pub fn wait_until(&self, deadline: Instant) -> Option<&T> {
-        self.wait_within(Limit::Deadline(deadline))
-    }
-
-    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then there was no value.
+    /// [`WaitError`]; then there was no value.
     ///
     /// # Panics
     ///
     /// As [`wait`](Self::wait).
-    pub fn wait_cancellable(&self) -> Result<&T, Cancelled> {
-        cancellation_point()?;
-        self.wait_within(Limit::Cancellation).ok_or(Cancelled)
+    #[inline]
+    pub fn wait_within(&self, limit: impl Into<Limit>) -> Result<&T, WaitError> {
+        within(limit, |limit| self.wait_limited(limit))
     }
 
     /// The form that all with a limit share.
-    fn wait_within(&self, limit: Limit) -> Option<&T> {
-        self.once.wait_within(limit, true);
+    fn wait_limited(&self, limit: Limit) -> Option<&T> {
+        self.once.wait_limited(limit, true);
         self.get()
     }
 

@@ -27,11 +27,11 @@
 
 use crate::faults;
 use crate::turn::{ModelLock, Turn};
-use fibre_core::internal::{Limit, Outcome, Resume, Waiter, park_until};
+use fibre_core::internal::{Outcome, Resume, Waiter, park_until};
 use fibre_core::sync::{
     AtomicPtr, Cell, Framed, Ordering, SPIN_LIMIT, nap, planted, spin_hint, thread_yield,
 };
-use fibre_core::{WaitKind, WaitObject};
+use fibre_core::{Limit, WaitKind, WaitObject};
 use std::ptr;
 
 /// The bits of the state.

@@ -1,9 +1,9 @@
 //! Permits that come back by themselves.
 
 use crate::semaphore::Semaphore;
-use fibre_core::internal::Limit;
-use fibre_core::{Cancelled, cancellation_point};
-use std::time::{Duration, Instant};
+use fibre_core::internal::within;
+use fibre_core::{Limit, WaitError};
+use std::time::Duration;
 
 /// Permits of a [`Semaphore`], which are released when this is dropped. It may be sent to another
 /// fibre or thread.
@@ -73,29 +73,27 @@ impl Semaphore {
     /// [`acquire_many_timeout`](Self::acquire_many_timeout), for permits that come back by
     /// themselves.
     pub fn permits_timeout(&self, count: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
-        self.permits_within(count, Limit::after(timeout))
+        self.permits_limited(count, Limit::after(timeout))
     }
 
-    /// [`acquire_many_until`](Self::acquire_many_until), for permits that come back by themselves.
-    pub fn permits_until(&self, count: usize, deadline: Instant) -> Option<SemaphorePermit<'_>> {
-        self.permits_within(count, Limit::Deadline(deadline))
-    }
-
-    /// [`acquire_many_cancellable`](Self::acquire_many_cancellable), for permits that come back by
+    /// [`acquire_many_within`](Self::acquire_many_within), for permits that come back by
     /// themselves.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then no permit has been taken.
-    pub fn permits_cancellable(&self, count: usize) -> Result<SemaphorePermit<'_>, Cancelled> {
-        cancellation_point()?;
-        self.permits_within(count, Limit::Cancellation)
-            .ok_or(Cancelled)
+    /// [`WaitError`]; then no permit has been taken.
+    #[inline]
+    pub fn permits_within(
+        &self,
+        count: usize,
+        limit: impl Into<Limit>,
+    ) -> Result<SemaphorePermit<'_>, WaitError> {
+        within(limit, |limit| self.permits_limited(count, limit))
     }
 
     /// The form that all with a limit share.
-    fn permits_within(&self, count: usize, limit: Limit) -> Option<SemaphorePermit<'_>> {
-        self.acquire_many_within(count, limit)
+    fn permits_limited(&self, count: usize, limit: Limit) -> Option<SemaphorePermit<'_>> {
+        self.acquire_many_limited(count, limit)
             .then(|| self.guard(count))
     }
 

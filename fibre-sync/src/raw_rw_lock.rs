@@ -30,9 +30,9 @@ use crate::contention::{Contended, Ending};
 use crate::faults;
 use crate::rw_word::{Entry, Return, RwWord};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
-use fibre_core::internal::{Limit, Outcome, Resume, may_spin, yield_point};
+use fibre_core::internal::{Outcome, Resume, may_spin, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{WaitKind, WaitObject};
+use fibre_core::{Limit, WaitKind, WaitObject};
 
 /// The last and longest of the pauses in a spin, in `spin_loop` hints.
 const LONGEST_PAUSE: u32 = 64;
@@ -44,7 +44,7 @@ const LONGEST_PAUSE: u32 = 64;
 /// [`RwLock`](crate::RwLock).
 ///
 /// ```
-/// use fibre_core::internal::Limit;
+/// use fibre::Limit;
 /// use fibre_sync::RawRwLock;
 ///
 /// static LOCK: RawRwLock = RawRwLock::new();
@@ -142,7 +142,7 @@ impl RawRwLock {
     /// read again, and writers may wait for as long as there is a reader at every moment.
     ///
     /// ```
-    /// use fibre_core::internal::Limit;
+    /// use fibre::Limit;
     ///
     /// let lock = fibre_sync::RawRwLock::new();
     /// assert!(lock.read_joining(Limit::None) && lock.try_read_joining());

@@ -5,13 +5,13 @@
 
 use crate::owner::Owner;
 use crate::raw_rw_lock::RawRwLock;
-use fibre_core::internal::Limit;
-use fibre_core::{Cancelled, cancellation_point};
+use fibre_core::internal::{begin_within, given_up};
+use fibre_core::{Limit, WaitError};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A value that many may read at once, or one may change, shared by fibres and threads.
 ///
@@ -95,30 +95,31 @@ impl<T: ?Sized> RwLock<T> {
     /// zero timeout, and a cancelled fibre, try once.
     #[track_caller]
     pub fn read_timeout(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
-        self.read_within(Limit::after(timeout))
+        self.read_limited(Limit::after(timeout))
     }
 
-    /// Like [`read_timeout`](Self::read_timeout), with the moment at which to give up.
-    #[track_caller]
-    pub fn read_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
-        self.read_within(Limit::Deadline(deadline))
-    }
-
-    /// Like [`read`](Self::read), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`read`](Self::read), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then the lock is not the caller's.
+    /// [`WaitError`]; then the lock is not the caller's.
+    #[inline]
     #[track_caller]
-    pub fn read_cancellable(&self) -> Result<RwLockReadGuard<'_, T>, Cancelled> {
-        self.refuse_writer();
-        cancellation_point()?;
-        self.read_within(Limit::Cancellation).ok_or(Cancelled)
+    pub fn read_within(
+        &self,
+        limit: impl Into<Limit>,
+    ) -> Result<RwLockReadGuard<'_, T>, WaitError> {
+        let limit = limit.into();
+        if !limit.is_timed() {
+            self.refuse_writer();
+        }
+        let taken = self.read_limited(begin_within(limit)?);
+        taken.ok_or_else(|| given_up(limit))
     }
 
     /// The form that all with a limit share.
     #[track_caller]
-    fn read_within(&self, limit: Limit) -> Option<RwLockReadGuard<'_, T>> {
+    fn read_limited(&self, limit: Limit) -> Option<RwLockReadGuard<'_, T>> {
         self.raw.read(limit).then(|| RwLockReadGuard::new(self))
     }
 
@@ -151,30 +152,31 @@ impl<T: ?Sized> RwLock<T> {
     /// zero timeout, and a cancelled fibre, try once.
     #[track_caller]
     pub fn write_timeout(&self, timeout: Duration) -> Option<RwLockWriteGuard<'_, T>> {
-        self.write_within(Limit::after(timeout))
+        self.write_limited(Limit::after(timeout))
     }
 
-    /// Like [`write_timeout`](Self::write_timeout), with the moment at which to give up.
-    #[track_caller]
-    pub fn write_until(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {
-        self.write_within(Limit::Deadline(deadline))
-    }
-
-    /// Like [`write`](Self::write), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`write`](Self::write), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then the lock is not the caller's.
+    /// [`WaitError`]; then the lock is not the caller's.
+    #[inline]
     #[track_caller]
-    pub fn write_cancellable(&self) -> Result<RwLockWriteGuard<'_, T>, Cancelled> {
-        self.refuse_writer();
-        cancellation_point()?;
-        self.write_within(Limit::Cancellation).ok_or(Cancelled)
+    pub fn write_within(
+        &self,
+        limit: impl Into<Limit>,
+    ) -> Result<RwLockWriteGuard<'_, T>, WaitError> {
+        let limit = limit.into();
+        if !limit.is_timed() {
+            self.refuse_writer();
+        }
+        let taken = self.write_limited(begin_within(limit)?);
+        taken.ok_or_else(|| given_up(limit))
     }
 
     /// The form that all with a limit share.
     #[track_caller]
-    fn write_within(&self, limit: Limit) -> Option<RwLockWriteGuard<'_, T>> {
+    fn write_limited(&self, limit: Limit) -> Option<RwLockWriteGuard<'_, T>> {
         match self.raw.write(limit) {
             true => Some(RwLockWriteGuard::new(self)),
             false => None,

@@ -14,10 +14,10 @@
 
 use crate::faults;
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait, wait_or_leave};
-use fibre_core::internal::{Limit, Outcome, yield_point};
+use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
-use std::time::{Duration, Instant};
+use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
+use std::time::Duration;
 
 /// A counting semaphore: `acquire` waits for a permit, `release` brings one. First
 /// come, first served.
@@ -128,7 +128,7 @@ impl Semaphore {
     /// is not a fibre.
     pub fn acquire(&self) {
         // Without a limit this cannot fail.
-        self.acquire_within(Limit::None);
+        self.acquire_limited(Limit::None);
     }
 
     /// Takes a permit if one is free. Blocks nothing.
@@ -141,29 +141,17 @@ impl Semaphore {
     /// cancelled. Returns whether the permit is the caller's.
     #[must_use = "`false` means that there is no permit"]
     pub fn acquire_timeout(&self, timeout: Duration) -> bool {
-        self.acquire_within(Limit::after(timeout))
+        self.acquire_limited(Limit::after(timeout))
     }
 
-    /// Like [`acquire`](Self::acquire), but gives up at `deadline`, or when the fibre is cancelled.
-    /// Returns whether the permit is the caller's. A deadline in the past, and a cancelled fibre,
-    /// try once.
-    #[must_use = "`false` means that there is no permit"]
-    pub fn acquire_until(&self, deadline: Instant) -> bool {
-        self.acquire_within(Limit::Deadline(deadline))
-    }
-
-    /// Like [`acquire`](Self::acquire), but ends when the fibre is cancelled. A thread
-    /// cannot be.
+    /// Like [`acquire`](Self::acquire), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then no permit has been taken.
-    pub fn acquire_cancellable(&self) -> Result<(), Cancelled> {
-        cancellation_point()?;
-        match self.acquire_within(Limit::Cancellation) {
-            true => Ok(()),
-            false => Err(Cancelled),
-        }
+    /// [`WaitError`]; then no permit has been taken.
+    #[inline]
+    pub fn acquire_within(&self, limit: impl Into<Limit>) -> Result<(), WaitError> {
+        within(limit, |limit| self.acquire_limited(limit).then_some(()))
     }
 
     /// Waits for so many permits and takes all of them at once. Later callers wait behind it,
@@ -178,7 +166,7 @@ impl Semaphore {
     /// ```
     pub fn acquire_many(&self, count: usize) {
         // Without a limit this cannot fail.
-        self.acquire_many_within(count, Limit::None);
+        self.acquire_many_limited(count, Limit::None);
     }
 
     /// Takes so many permits if they are free and no other caller waits. Blocks nothing.
@@ -191,32 +179,28 @@ impl Semaphore {
     /// is cancelled: all or none.
     #[must_use = "`false` means that none has been taken"]
     pub fn acquire_many_timeout(&self, count: usize, timeout: Duration) -> bool {
-        self.acquire_many_within(count, Limit::after(timeout))
+        self.acquire_many_limited(count, Limit::after(timeout))
     }
 
-    /// Like [`acquire_many`](Self::acquire_many), but gives up at `deadline`, or when the fibre is
-    /// cancelled: all or none.
-    #[must_use = "`false` means that none has been taken"]
-    pub fn acquire_many_until(&self, count: usize, deadline: Instant) -> bool {
-        self.acquire_many_within(count, Limit::Deadline(deadline))
-    }
-
-    /// Like [`acquire_many`](Self::acquire_many), but ends when the fibre is cancelled. A thread
-    /// cannot be.
+    /// Like [`acquire_many`](Self::acquire_many), but gives up when the [`Limit`] comes: all or
+    /// none.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`]; then no permit has been taken.
-    pub fn acquire_many_cancellable(&self, count: usize) -> Result<(), Cancelled> {
-        cancellation_point()?;
-        match self.acquire_many_within(count, Limit::Cancellation) {
-            true => Ok(()),
-            false => Err(Cancelled),
-        }
+    /// [`WaitError`]; then no permit has been taken.
+    #[inline]
+    pub fn acquire_many_within(
+        &self,
+        count: usize,
+        limit: impl Into<Limit>,
+    ) -> Result<(), WaitError> {
+        within(limit, |limit| {
+            self.acquire_many_limited(count, limit).then_some(())
+        })
     }
 
     /// Waits for one permit, within a limit.
-    pub(crate) fn acquire_within(&self, limit: Limit) -> bool {
+    pub(crate) fn acquire_limited(&self, limit: Limit) -> bool {
         yield_point();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
@@ -233,9 +217,9 @@ impl Semaphore {
     }
 
     /// Waits for any number of permits, within a limit.
-    pub(crate) fn acquire_many_within(&self, count: usize, limit: Limit) -> bool {
+    pub(crate) fn acquire_many_limited(&self, count: usize, limit: Limit) -> bool {
         if count == 1 {
-            return self.acquire_within(limit);
+            return self.acquire_limited(limit);
         }
         yield_point();
         let mut next = Claimed::none();
@@ -359,8 +343,12 @@ mod tests {
         assert!(semaphore.try_acquire_many(0) && semaphore.acquire_many_timeout(0, SHORT));
         semaphore.release_many(3);
         assert_eq!(semaphore.available(), 3);
-        assert!(semaphore.acquire_cancellable().is_ok());
-        assert!(semaphore.acquire_many_cancellable(2).is_ok());
+        assert!(semaphore.acquire_within(Limit::Cancellation).is_ok());
+        assert!(
+            semaphore
+                .acquire_many_within(2, Limit::Cancellation)
+                .is_ok()
+        );
         assert_eq!(semaphore.available(), 0);
     }
 

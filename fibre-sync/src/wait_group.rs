@@ -10,10 +10,10 @@
 
 use crate::faults;
 use crate::wait_list::{Locked, WaitList, wait};
-use fibre_core::internal::{Limit, Outcome, yield_point};
+use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, WaitKind, WaitObject, cancellation_point};
-use std::time::{Duration, Instant};
+use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
+use std::time::Duration;
 
 /// Waits until as many jobs have been done as were added. All zeros is a group without jobs.
 ///
@@ -133,7 +133,7 @@ impl WaitGroup {
     /// fibre. Jobs that are added after the last one was done do not hold it up.
     pub fn wait(&self) {
         // Without a limit this cannot fail.
-        self.wait_within(Limit::None);
+        self.wait_limited(Limit::None);
     }
 
     /// Whether no job is left, so that [`wait`](Self::wait) would not block.
@@ -146,28 +146,21 @@ impl WaitGroup {
     /// says whether all was done. If no job is left, this is always `true`.
     #[must_use = "`false` means that jobs are left"]
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        self.wait_within(Limit::after(timeout))
+        self.wait_limited(Limit::after(timeout))
     }
 
-    /// Like [`wait_timeout`](Self::wait_timeout), with the moment at which to give up.
-    #[must_use = "`false` means that jobs are left"]
-    pub fn wait_until(&self, deadline: Instant) -> bool {
-        self.wait_within(Limit::Deadline(deadline))
-    }
-
-    /// Like [`wait`](Self::wait), but ends when the fibre is cancelled. A thread cannot be.
+    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`].
-    pub fn wait_cancellable(&self) -> Result<(), Cancelled> {
-        cancellation_point()?;
-        let done = self.wait_within(Limit::Cancellation);
-        done.then_some(()).ok_or(Cancelled)
+    /// [`WaitError`]; then jobs were left.
+    #[inline]
+    pub fn wait_within(&self, limit: impl Into<Limit>) -> Result<(), WaitError> {
+        within(limit, |limit| self.wait_limited(limit).then_some(()))
     }
 
     /// The form that all with a limit share.
-    fn wait_within(&self, limit: Limit) -> bool {
+    fn wait_limited(&self, limit: Limit) -> bool {
         yield_point();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {

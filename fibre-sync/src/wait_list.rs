@@ -9,9 +9,9 @@
 //! withdrawal after a deadline or a cancellation removes it.
 
 use crate::faults;
-use fibre_core::WaitObject;
-use fibre_core::internal::{Limit, Outcome, Resume, ShortGuard, ShortLock, Waiter, park_until};
+use fibre_core::internal::{Outcome, Resume, ShortGuard, ShortLock, Waiter, park_until};
 use fibre_core::sync::{Cell, Framed, planted};
+use fibre_core::{Limit, WaitObject};
 use std::fmt;
 use std::ptr;
 

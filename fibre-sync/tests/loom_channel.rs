@@ -103,12 +103,12 @@ fn two_senders_are_both_served() {
 fn both_may_give_up(capacity: usize) {
     let (sender, receiver) = bounded(capacity);
     let thread = thread::spawn(
-        move || match sender.send_until(message(1), Instant::now()) {
+        move || match sender.send_within(message(1), Instant::now()) {
             Ok(()) => 0,
             Err(error) => read(error.into_inner()),
         },
     );
-    let received = receiver.recv_until(Instant::now());
+    let received = receiver.recv_within(Instant::now());
     let received = received.map_or(0, read);
     let returned = thread.join().unwrap();
     let left = receiver.try_recv().map_or(0, read);
@@ -127,11 +127,11 @@ fn one_receiver_gives_up() {
     let (sender, receiver) = rendezvous();
     let impatient = {
         let receiver = receiver.clone();
-        thread::spawn(move || receiver.recv_until(Instant::now()).map_or(0, read))
+        thread::spawn(move || receiver.recv_within(Instant::now()).map_or(0, read))
     };
     let patient = thread::spawn(move || receiver.recv().map_or(0, read));
     // Refused if the patient one is served by closing only: then there is nobody left.
-    let sent = sender.send_until(message(1), Instant::now()).is_ok();
+    let sent = sender.send_within(message(1), Instant::now()).is_ok();
     drop(sender);
     let received = impatient.join().unwrap() + patient.join().unwrap();
     assert_eq!(received, u32::from(sent));
@@ -190,7 +190,7 @@ fn a_refused_value_comes_back() {
 fn returned() {
     let (sender, receiver) = bounded(1);
     send(&sender, 0..1);
-    let thread = thread::spawn(move || sender.send_until(message(7), Instant::now()).is_ok());
+    let thread = thread::spawn(move || sender.send_within(message(7), Instant::now()).is_ok());
     let mut received = [receiver.recv(), receiver.recv()]
         .into_iter()
         .filter_map(Result::ok);

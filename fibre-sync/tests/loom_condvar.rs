@@ -96,8 +96,9 @@ fn one_gives_up() {
     let condition = condition();
     let impatient = thread::spawn(move || {
         let mut there = condition.there.lock();
-        if !*there && condition.changed.wait_until(&mut there, Instant::now()) {
-            condition.changed.notify_one();
+        let changed = &condition.changed;
+        if !*there && changed.wait_within(&mut there, Instant::now()).is_ok() {
+            changed.notify_one();
         }
     });
     let patient = thread::spawn(move || wait(condition));

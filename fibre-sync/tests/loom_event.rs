@@ -35,7 +35,7 @@ fn planted_late_unlock_is_found() {
 fn wait_and_look() {
     let event = Shared::new(Event::new());
     let waits = thread::spawn(move || event.wait());
-    let looks = thread::spawn(move || event.wait_until(Instant::now()));
+    let looks = thread::spawn(move || event.wait_within(Instant::now()).is_ok());
     event.set();
     waits.join().unwrap();
     let _either = looks.join().unwrap();
@@ -58,9 +58,9 @@ fn planted_late_setting_is_found() {
 /// Two may give up, for one setting: one takes it, or it stays.
 fn one_takes_it() {
     let event = Shared::new(AutoEvent::new());
-    let other = thread::spawn(move || event.wait_until(Instant::now()));
+    let other = thread::spawn(move || event.wait_within(Instant::now()).is_ok());
     let setter = thread::spawn(move || event.set());
-    let mine = event.wait_until(Instant::now());
+    let mine = event.wait_within(Instant::now()).is_ok();
     setter.join().unwrap();
     let taken = u32::from(mine) + u32::from(other.join().unwrap());
     assert_eq!(taken + u32::from(event.reset()), 1);
@@ -83,7 +83,7 @@ fn planted_doubled_setting_is_found() {
 fn impatient_and_patient() {
     let event = Shared::new(AutoEvent::new());
     let impatient = thread::spawn(move || {
-        if event.wait_until(Instant::now()) {
+        if event.wait_within(Instant::now()).is_ok() {
             event.set();
         }
     });

@@ -161,8 +161,8 @@ fn one_gives_up<L: Lock>() {
     let number = guarded::<L>();
     let held = number.lock();
     let impatient = thread::spawn(move || {
-        let guard = number.get().lock_until(Instant::now());
-        guard.map(|guard| guard.count()).is_some()
+        let guard = number.get().lock_within(Instant::now());
+        guard.map(|guard| guard.count()).is_ok()
     });
     let patient = thread::spawn(move || number.lock().count());
     held.count();
@@ -191,8 +191,8 @@ fn planted_turn_taken_along_is_found() {
 fn the_baton_is_passed<L: Lock>() {
     let number = guarded::<L>();
     let impatient = thread::spawn(move || {
-        let guard = number.get().lock_until(Instant::now());
-        guard.map(|guard| guard.count()).is_some()
+        let guard = number.get().lock_within(Instant::now());
+        guard.map(|guard| guard.count()).is_ok()
     });
     (0..2).for_each(|_| number.lock().count());
     let counted = impatient.join().unwrap();

@@ -4,7 +4,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::internal::Limit;
+use fibre_core::Limit;
 use fibre_core::model::{Shared, Watched, check, finds_planted};
 use fibre_sync::RawRwLock;
 use fibre_sync::faults;

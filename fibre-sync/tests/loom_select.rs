@@ -111,12 +111,12 @@ fn two_selections_meet() {
 fn a_deadline_ends_all_or_nothing() {
     check(|| {
         let ((one, from_one), (_other, from_other)) = (rendezvous(), rendezvous::<u32>());
-        let thread = thread::spawn(move || one.send_until(1, Instant::now()).is_ok());
+        let thread = thread::spawn(move || one.send_within(1, Instant::now()).is_ok());
         let mut select = Select::new();
         select.recv(&from_one);
         select.recv(&from_other);
         let received = select
-            .select_until(Instant::now())
+            .select_within(Instant::now())
             .is_ok_and(|chosen| chosen.recv(&from_one).is_ok());
         assert_eq!(thread.join().unwrap(), received);
     });

@@ -36,7 +36,7 @@ fn planted_late_unlock_is_found() {
 fn acquire_or_give_up() {
     let permits = Shared::new(Semaphore::new(0));
     let releaser = thread::spawn(move || permits.release());
-    let acquired = permits.acquire_until(Instant::now());
+    let acquired = permits.acquire_within(Instant::now()).is_ok();
     releaser.join().unwrap();
     assert_eq!(permits.available() + usize::from(acquired), 1);
     permits.free();
@@ -71,7 +71,7 @@ fn planted_node_that_stays_is_found() {
 fn impatient_and_patient() {
     let permits = Shared::new(Semaphore::new(0));
     let impatient = thread::spawn(move || {
-        if permits.acquire_until(Instant::now()) {
+        if permits.acquire_within(Instant::now()).is_ok() {
             permits.release();
         }
     });
@@ -122,7 +122,7 @@ fn each_permit_wakes_one() {
 fn large_and_small() {
     let permits = Shared::new(Semaphore::new(0));
     let large = thread::spawn(move || {
-        if permits.acquire_many_until(2, Instant::now()) {
+        if permits.acquire_many_within(2, Instant::now()).is_ok() {
             permits.release_many(2);
         }
     });
@@ -175,7 +175,7 @@ fn large_gives_up(one_by_one: bool) {
             permits.release_many(2);
         }
     });
-    let acquired = permits.acquire_many_until(2, Instant::now());
+    let acquired = permits.acquire_many_within(2, Instant::now()).is_ok();
     releaser.join().unwrap();
     assert_eq!(permits.available() + 2 * usize::from(acquired), 2);
     // Nobody is left who asks for several, or a permit would be saved for nobody.

@@ -53,7 +53,10 @@ fn all_go_on() {
         let group = Shared::new(WaitGroup::new());
         group.add(1);
         let waits = thread::spawn(move || group.wait());
-        let looks = thread::spawn(move || group.wait_until(Instant::now()) && !group.try_wait());
+        let looks = thread::spawn(move || {
+            let ended = group.wait_within(Instant::now()).is_ok();
+            ended && !group.try_wait()
+        });
         group.done();
         waits.join().unwrap();
         assert!(!looks.join().unwrap(), "it saw the end before it came");

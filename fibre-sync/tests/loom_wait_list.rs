@@ -5,9 +5,9 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::internal::{Limit, Outcome};
+use fibre_core::internal::Outcome;
 use fibre_core::model::{Shared, check, finds_planted};
-use fibre_core::{WaitKind, WaitObject};
+use fibre_core::{Limit, WaitKind, WaitObject};
 use fibre_sync::faults;
 use fibre_sync::{Locked, Place, Spot, WaitList, wait_at};
 use loom::thread;

@@ -5,7 +5,7 @@ use crate::support::drops::OnDrop;
 use crate::support::watched;
 use crate::support::{Drops, Latch, eventually, for_clusters, for_each_cluster, let_others_block};
 use fibre::sync::{Condvar, Mutex, Semaphore};
-use fibre::{Cancelled, Cluster, JoinHandle};
+use fibre::{Cancelled, Cluster, JoinHandle, Limit, WaitError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,33 +21,42 @@ struct Shared {
 type Call = fn(&Shared) -> bool;
 
 /// Every call of core and sync that ends when its fibre is cancelled.
-const CALLS: [(&str, Call); 8] = [
+const CALLS: [(&str, Call); 9] = [
     ("sleep", |_| {
-        fibre::sleep_cancellable(Duration::MAX) == Err(Cancelled)
+        fibre::sleep_within(Duration::MAX) == Err(Cancelled)
     }),
-    ("lock", |shared| shared.mutex.lock_cancellable().is_err()),
-    ("lock_until", |shared| {
-        shared.mutex.lock_until(never()).is_none()
+    ("lock", |shared| {
+        let guard = shared.mutex.lock_within(Limit::Cancellation);
+        guard.err() == Some(WaitError::Cancelled)
+    }),
+    ("lock until a moment", |shared| {
+        let guard = shared.mutex.lock_within(never());
+        guard.err() == Some(WaitError::Cancelled)
     }),
     ("acquire", |shared| {
-        shared.semaphore.acquire_cancellable() == Err(Cancelled)
+        shared.semaphore.acquire_within(Limit::Cancellation) == Err(WaitError::Cancelled)
     }),
-    ("acquire_until", |shared| {
-        !shared.semaphore.acquire_until(never())
+    ("acquire until a moment", |shared| {
+        shared.semaphore.acquire_within(never()) == Err(WaitError::Cancelled)
     }),
     ("wait", |shared| {
-        let mut guard = shared.condition.0.lock();
-        shared.condition.1.wait_cancellable(&mut guard) == Err(Cancelled)
+        let (mut guard, changed) = (shared.condition.0.lock(), &shared.condition.1);
+        changed.wait_within(&mut guard, Limit::Cancellation) == Err(WaitError::Cancelled)
     }),
-    ("wait_until", |shared| {
-        let mut guard = shared.condition.0.lock();
-        !shared.condition.1.wait_until(&mut guard, never())
+    ("wait until a moment", |shared| {
+        let (mut guard, changed) = (shared.condition.0.lock(), &shared.condition.1);
+        changed.wait_within(&mut guard, never()) == Err(WaitError::Cancelled)
     }),
-    ("join_until", |_| {
+    ("wait while", |shared| {
+        let (mut guard, changed) = (shared.condition.0.lock(), &shared.condition.1);
+        let waited = changed.wait_while_within(&mut guard, Limit::Cancellation, |there| !*there);
+        waited == Err(WaitError::Cancelled)
+    }),
+    ("join until a moment", |_| {
         let latch = Latch::new();
         let waiting = Arc::clone(&latch);
         let handle = fibre::spawn(move || waiting.wait());
-        let given_up = handle.join_until(never());
+        let given_up = handle.join_within(never());
         latch.open();
         given_up.is_err()
     }),
@@ -90,15 +99,16 @@ fn waits_end() {
 fn what_is_free_is_taken() {
     for_each_cluster(|_| {
         as_cancelled(|| {
-            let (mutex, semaphore) = (Mutex::new(()), Semaphore::new(2));
-            assert!(mutex.lock_until(never()).is_some());
-            assert!(mutex.lock_cancellable().is_err());
-            assert!(semaphore.acquire_until(never()));
-            assert!(semaphore.acquire_cancellable().is_err());
+            let (mutex, semaphore) = (Mutex::new(()), Semaphore::new(3));
+            assert!(mutex.lock_within(never()).is_ok());
+            assert!(mutex.lock_within(Limit::Cancellation).is_err());
+            assert!(semaphore.acquire_within(never()).is_ok());
+            assert!(semaphore.acquire_within(Limit::Cancellation).is_err());
+            assert_eq!(semaphore.acquire_within(Limit::None), Ok(()));
             assert_eq!(semaphore.available(), 1);
             let ended = fibre::spawn(|| 3);
             eventually(|| ended.is_finished());
-            assert_eq!(ended.join_until(never()).unwrap().unwrap(), 3);
+            assert_eq!(ended.join_within(never()).unwrap().unwrap(), 3);
             assert_eq!(fibre::cancellation_point(), Err(Cancelled));
         });
     });
@@ -132,10 +142,11 @@ fn others_do_not_notice() {
             let shielded = fibre::shield(|| {
                 let inner = fibre::shield(fibre::cancellation_point);
                 let deadline = Instant::now() + Duration::from_millis(2);
-                assert!(!Semaphore::new(0).acquire_until(deadline));
+                let acquired = Semaphore::new(0).acquire_within(deadline);
+                assert_eq!(acquired, Err(WaitError::TimedOut));
                 assert!(Instant::now() >= deadline);
                 assert!(!fibre::is_cancelled());
-                inner.and(fibre::sleep_cancellable(Duration::from_millis(1)))
+                inner.and(fibre::sleep_within(Duration::from_millis(1)))
             });
             assert_eq!(shielded, Ok(()));
             let _ = std::panic::catch_unwind(|| {
@@ -162,15 +173,15 @@ fn a_shield_delays() {
         let semaphore = Arc::new(Semaphore::new(0));
         let inside = Arc::clone(&semaphore);
         let fibre = fibre::spawn(move || {
-            let first = fibre::shield(|| inside.acquire_cancellable());
-            (first, inside.acquire_cancellable())
+            let first = fibre::shield(|| inside.acquire_within(Limit::Cancellation));
+            (first, inside.acquire_within(Limit::Cancellation))
         });
         let_others_block();
         fibre.cancel();
         let_others_block();
         assert!(!fibre.is_finished());
         semaphore.release();
-        assert_eq!(fibre.join().unwrap(), (Ok(()), Err(Cancelled)));
+        assert_eq!(fibre.join().unwrap(), (Ok(()), Err(WaitError::Cancelled)));
     });
 }
 
@@ -180,8 +191,11 @@ fn a_loop_of_failures_blocks_nobody() {
     for_clusters(&[1], |_| {
         type Try = fn(&Semaphore) -> bool;
         let tries: [Try; 2] = [
-            |semaphore| semaphore.acquire_until(never()),
-            |semaphore| semaphore.acquire_cancellable().is_ok() || semaphore.try_acquire(),
+            |semaphore| semaphore.acquire_within(never()).is_ok(),
+            |semaphore| {
+                let acquired = semaphore.acquire_within(Limit::Cancellation);
+                acquired.is_ok() || semaphore.try_acquire()
+            },
         ];
         for again in tries {
             let semaphore = Arc::new(Semaphore::new(0));
@@ -204,7 +218,7 @@ fn nobody_else_is_cancelled() {
         assert_eq!(fibre::cancellation_point(), Ok(()));
         assert_eq!(fibre::shield(|| 5), 5);
         let deadline = Instant::now() + Duration::from_millis(1);
-        assert_eq!(fibre::sleep_cancellable(Duration::from_millis(1)), Ok(()));
+        assert_eq!(fibre::sleep_within(Duration::from_millis(1)), Ok(()));
         assert!(Instant::now() >= deadline);
     });
     for_each_cluster(|_| {
@@ -254,10 +268,10 @@ fn cancelled_from_outside() {
     watched(|| {
         for _ in 0..50 {
             let cluster = Cluster::builder().processors(1).build().unwrap();
-            let fibre = cluster.spawn(|| fibre::sleep_cancellable(Duration::MAX));
+            let fibre = cluster.spawn(|| fibre::sleep_within(Duration::MAX));
             fibre.cancel();
             assert_eq!(fibre.join().unwrap(), Err(Cancelled));
-            let fibre = cluster.spawn(|| fibre::sleep_cancellable(Duration::MAX));
+            let fibre = cluster.spawn(|| fibre::sleep_within(Duration::MAX));
             let other = Cluster::builder().processors(1).build().unwrap();
             let canceller = other.spawn(move || {
                 fibre::sleep(Duration::from_micros(100));
@@ -277,10 +291,10 @@ fn destructors_wait() {
     for_each_cluster(|_| {
         let fibre = fibre::spawn(|| {
             let _waits = OnDrop(|| {
-                assert!(fibre::sleep_cancellable(Duration::MAX).is_err());
+                assert!(fibre::sleep_within(Duration::MAX).is_err());
                 fibre::sleep(Duration::from_millis(1));
             });
-            let cancelled = fibre::sleep_cancellable(Duration::MAX);
+            let cancelled = fibre::sleep_within(Duration::MAX);
             std::panic::resume_unwind(Box::new(cancelled));
         });
         let_others_block();

@@ -2,7 +2,7 @@
 
 use crate::support::{Random, eventually, for_each_cluster, run_in};
 use fibre::sync::{Condvar, Mutex, Semaphore};
-use fibre::{Builder, CancelToken, Cluster};
+use fibre::{Builder, CancelToken, Cluster, Limit};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -59,10 +59,10 @@ fn permits(seed: u64) {
         let (semaphore, taken) = &inside;
         for step in 0.. {
             let got = if step % 2 == 0 {
-                semaphore.acquire_cancellable().is_ok()
+                semaphore.acquire_within(Limit::Cancellation).is_ok()
             } else {
                 let deadline = Instant::now() + Duration::from_micros(random.below(100) as u64);
-                semaphore.acquire_until(deadline)
+                semaphore.acquire_within(deadline).is_ok()
             };
             if got {
                 taken.fetch_add(1, Ordering::Relaxed);
@@ -84,7 +84,7 @@ fn locks(seed: u64) {
     let holders = Arc::new(AtomicUsize::new(0));
     let inside = (Arc::clone(&mutex), Arc::clone(&holders));
     let work = move |random: &mut Random| {
-        while let Ok(guard) = inside.0.lock_cancellable() {
+        while let Ok(guard) = inside.0.lock_within(Limit::Cancellation) {
             assert_eq!(inside.1.fetch_add(1, Ordering::SeqCst), 0);
             moment(random);
             inside.1.fetch_sub(1, Ordering::SeqCst);
@@ -122,7 +122,7 @@ fn notifications(seed: u64) {
     let work = move |_: &mut Random| {
         let ((tokens, more), taken) = (&*inside.0, &inside.1);
         let mut tokens = tokens.lock();
-        while more.wait_cancellable(&mut tokens).is_ok() {
+        while more.wait_within(&mut tokens, Limit::Cancellation).is_ok() {
             if *tokens > 0 {
                 *tokens -= 1;
                 taken.fetch_add(1, Ordering::SeqCst);
@@ -151,7 +151,7 @@ fn joins(seed: u64) {
                 fibre::sleep(time);
                 5
             });
-            let result = match inner.join_until(Instant::now() + time) {
+            let result = match inner.join_within(Instant::now() + time) {
                 Ok(result) => result,
                 Err(inner) => inner.join(),
             };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// A fibre that waits until it is cancelled.
 fn waiting(token: &CancelToken) -> JoinHandle<Result<(), Cancelled>> {
-    let wait = || fibre::sleep_cancellable(Duration::MAX);
+    let wait = || fibre::sleep_within(Duration::MAX);
     Builder::new().cancel_token(token).spawn(wait).unwrap()
 }
 
@@ -102,7 +102,7 @@ fn several_clusters() {
                 .map(|_| Cluster::builder().processors(processors).build().unwrap())
                 .collect();
             let spawn = |cluster: &Cluster| {
-                let wait = || fibre::sleep_cancellable(Duration::MAX);
+                let wait = || fibre::sleep_within(Duration::MAX);
                 let builder = Builder::new().cancel_token(&token);
                 builder.spawn_in(cluster, wait).unwrap()
             };

@@ -144,7 +144,7 @@ fn blocking_clones_block_only_fibres() {
             thread::sleep(SHORTLY);
             let others = cluster.spawn(fibre::yield_now);
             let soon = Instant::now() + Duration::from_secs(20);
-            assert!(others.join_until(soon).is_ok(), "the processor is blocked");
+            assert!(others.join_within(soon).is_ok(), "the processor is blocked");
             (&far).write_all(b"x").unwrap();
         }
         drop((plain, far));

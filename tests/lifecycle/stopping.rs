@@ -7,7 +7,7 @@ use crate::support::{
     thread_exists, watched, were_late,
 };
 use fibre::sync::{Condvar, Mutex, Semaphore};
-use fibre::{Abandoned, Builder, Cluster, Priority, StopError, WaitKind, Waiting};
+use fibre::{Abandoned, Builder, Cluster, Limit, Priority, StopError, WaitKind, Waiting};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -126,13 +126,16 @@ fn who_can_be_cancelled_ends() {
                 let (permits, cell) = (Arc::clone(&semaphore), Arc::clone(&pair));
                 let accepting = Arc::clone(&listener);
                 let lives: Vec<Box<dyn FnOnce() -> bool + Send>> = vec![
-                    Box::new(move || permits.acquire_cancellable().is_err()),
-                    Box::new(move || cell.1.wait_cancellable(&mut cell.0.lock()).is_err()),
-                    Box::new(|| fibre::sleep_cancellable(LONG).is_err()),
+                    Box::new(move || permits.acquire_within(Limit::Cancellation).is_err()),
+                    Box::new(move || {
+                        let mut guard = cell.0.lock();
+                        cell.1.wait_within(&mut guard, Limit::Cancellation).is_err()
+                    }),
+                    Box::new(|| fibre::sleep_within(LONG).is_err()),
                     Box::new(move || (&near).read(&mut [0]).is_err()),
                     Box::new(move || accepting.accept().is_err()),
                     Box::new(|| {
-                        let child = fibre::spawn(|| fibre::sleep_cancellable(LONG));
+                        let child = fibre::spawn(|| fibre::sleep_within(LONG));
                         child.join().unwrap().is_err()
                     }),
                     Box::new(|| {

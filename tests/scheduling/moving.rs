@@ -276,7 +276,7 @@ fn who_arrives_late_is_cancelled() {
                     here.spawn(move || {
                         if fibre::migrate_to(&there).is_ok() {
                             let night = Duration::from_secs(3600);
-                            assert!(fibre::sleep_cancellable(night).is_err());
+                            assert!(fibre::sleep_within(night).is_err());
                         }
                     })
                 })

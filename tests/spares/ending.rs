@@ -145,7 +145,7 @@ fn fibres_of_spare_processors_are_cancelled() {
             go.up();
             keepers.into_iter().for_each(|fibre| fibre.join().unwrap());
             let waiting: Vec<_> = (0..20)
-                .map(|_| cluster.spawn(|| fibre::sleep_cancellable(Duration::from_secs(3600))))
+                .map(|_| cluster.spawn(|| fibre::sleep_within(Duration::from_secs(3600))))
                 .collect();
             cluster
                 .stop_within(Duration::ZERO, Duration::from_secs(60))

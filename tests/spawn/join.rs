@@ -95,20 +95,20 @@ fn join_until_gives_the_handle_back() {
         for milliseconds in [0, 0, 1, 5] {
             let before = Instant::now();
             let deadline = before + Duration::from_millis(milliseconds);
-            handle = handle.join_until(deadline).expect_err("it waits");
+            handle = handle.join_within(deadline).expect_err("it waits");
             assert!(Instant::now() >= deadline);
         }
         let past = Instant::now();
         assert!(!handle.is_finished());
         latch.open();
         let later = Instant::now() + Duration::from_secs(30);
-        let Ok(result) = handle.join_until(later) else {
+        let Ok(result) = handle.join_within(later) else {
             panic!("timed out")
         };
         assert_eq!(result.unwrap(), "done");
         let ended = fibre::spawn(|| 5);
         eventually(|| ended.is_finished());
-        let Ok(result) = ended.join_until(past) else {
+        let Ok(result) = ended.join_within(past) else {
             panic!("a deadline in the past tries once")
         };
         assert_eq!(result.unwrap(), 5);
@@ -126,7 +126,7 @@ fn join_until_races_the_end() {
                 round
             });
             let deadline = Instant::now() + Duration::from_micros(70);
-            match handle.join_until(deadline) {
+            match handle.join_within(deadline) {
                 Ok(result) => assert_eq!(result.unwrap(), round),
                 Err(handle) => {
                     late += 1;

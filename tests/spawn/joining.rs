@@ -3,7 +3,7 @@
 use crate::support::drops::OnDrop;
 use crate::support::{Drops, Latch, eventually, for_each_cluster, let_others_block, watched};
 use fibre::sync::Mutex;
-use fibre::{Builder, Cluster, JoinHandle, JoinOnDrop};
+use fibre::{Builder, Cluster, JoinHandle, JoinOnDrop, Limit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,12 +48,12 @@ fn scoped_handles() {
             });
             let waiting = waiting.unwrap();
             let soon = Instant::now() + Duration::from_millis(1);
-            let waiting = waiting.join_until(soon).expect_err("it waits");
+            let waiting = waiting.join_within(soon).expect_err("it waits");
             let waiting = waiting.join_timeout(Duration::ZERO).expect_err("it waits");
             latch.open();
-            let joined = waiting.join_cancellable().unwrap().unwrap();
+            let joined = waiting.join_within(Limit::Cancellation).unwrap().unwrap();
             assert_eq!(joined, (8, Some("scoped".to_owned())));
-            let sleeper = scope.spawn(|| fibre::sleep_cancellable(LONG).is_err());
+            let sleeper = scope.spawn(|| fibre::sleep_within(LONG).is_err());
             sleeper.cancel();
             assert!(sleeper.join_timeout(LONG).unwrap().unwrap());
         });
@@ -62,7 +62,7 @@ fn scoped_handles() {
 
 /// A join may be cancelled, and the handle is as good as before.
 #[test]
-fn join_cancellable() {
+fn a_join_is_cancelled() {
     for_each_cluster(|_| {
         let latch = Latch::new();
         let waiting = Arc::clone(&latch);
@@ -70,12 +70,12 @@ fn join_cancellable() {
             waiting.wait();
             3
         });
-        let joiner = fibre::spawn(move || inner.join_cancellable());
+        let joiner = fibre::spawn(move || inner.join_within(Limit::Cancellation));
         let_others_block();
         joiner.cancel();
         let inner = joiner.join().unwrap().expect_err("it was cancelled");
         latch.open();
-        assert_eq!(inner.join_cancellable().unwrap().unwrap(), 3);
+        assert_eq!(inner.join_within(Limit::Cancellation).unwrap().unwrap(), 3);
     });
 }
 
@@ -166,9 +166,9 @@ fn ones_own_handle() {
             with_itself(move |own| catch_unwind(AssertUnwindSafe(|| joins(own))).is_err())
         };
         assert!(refused(|own| drop(own.join())));
-        assert!(refused(|own| drop(own.join_until(Instant::now()))));
+        assert!(refused(|own| drop(own.join_within(Instant::now()))));
         assert!(refused(|own| drop(own.join_timeout(LONG))));
-        assert!(refused(|own| drop(own.join_cancellable())));
+        assert!(refused(|own| drop(own.join_within(Limit::Cancellation))));
         assert!(refused(|own| drop(own.join_on_drop().join())));
         with_itself(drop);
         with_itself(|own| drop(own.join_on_drop()));

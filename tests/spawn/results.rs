@@ -67,7 +67,7 @@ fn handle_dropped_at_the_end() {
                 fibre::yield_now();
             }
             if round % 3 == 0 {
-                let _ = handle.join_until(Instant::now());
+                let _ = handle.join_within(Instant::now());
             }
         }
         eventually(|| cluster.live() == 1);

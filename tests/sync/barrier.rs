@@ -5,6 +5,7 @@ use crate::support::{
     Random, any_cluster, eventually, for_each_cluster, let_others_block, watched,
 };
 use fibre::sync::Barrier;
+use fibre::{Limit, WaitError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -42,8 +43,8 @@ fn a_lone_party_goes_on() {
         assert_eq!(barrier.parties(), parties);
         assert!(barrier.wait().is_leader());
         assert!(barrier.try_wait().is_some());
-        assert!(barrier.wait_until(Instant::now()).is_some());
-        assert!(barrier.wait_cancellable().is_ok());
+        assert!(barrier.wait_within(Instant::now()).is_ok());
+        assert!(barrier.wait_within(Limit::Cancellation).is_ok());
     }
 }
 
@@ -56,10 +57,10 @@ fn an_arrival_is_taken_back() {
         let time = Duration::from_millis(2);
         assert!(barrier.wait_timeout(time).is_none());
         assert!(before.elapsed() >= time);
-        assert!(barrier.wait_until(before).is_none());
+        assert_eq!(barrier.wait_within(before), Err(WaitError::TimedOut));
         assert!(barrier.try_wait().is_none());
         let cancelled = Arc::clone(&barrier);
-        ends_by_cancellation(move || cancelled.wait_cancellable().is_err());
+        ends_by_cancellation(move || cancelled.wait_within(Limit::Cancellation).is_err());
         let cancelled = Arc::clone(&barrier);
         ends_by_cancellation(move || cancelled.wait_timeout(Duration::MAX).is_none());
         assert_eq!(barrier.waiting(), 0);
@@ -72,8 +73,8 @@ fn an_arrival_is_taken_back() {
         // A deadline in the past tries once.
         assert!(
             barrier
-                .wait_until(before)
-                .is_some_and(|result| result.is_leader())
+                .wait_within(before)
+                .is_ok_and(|result| result.is_leader())
         );
         assert!(others.into_iter().all(|other| !other.join().unwrap()));
     });

@@ -3,7 +3,7 @@
 
 use crate::support::{Random, for_each_cluster};
 use fibre::channel::{Receiver, Select, Sender, bounded};
-use fibre::{CancelToken, select};
+use fibre::{CancelToken, Limit, select};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -76,7 +76,7 @@ impl World {
                 8 => select! {
                     recv(receiver) -> got => self.received(got),
                     send(other, value) -> sent => self.sent(value, sent.err().map(|e| e.0)),
-                    cancelled => {}
+                    within(Limit::Cancellation) => {}
                     // So that it need not wait for ever: it is cancelled in the end.
                 },
                 9 => self.select(&mut random, moment),

@@ -1,9 +1,9 @@
 //! Waiting in channels, and what ends it: deadlines, cancellation, closing from either side.
 
 use crate::support::{Drops, for_clusters, for_each_cluster, let_others_block};
+use fibre::Limit;
 use fibre::channel::{
-    RecvCancellableError, RecvError, RecvTimeoutError, SendCancellableError, SendError,
-    SendTimeoutError, bounded, unbounded,
+    RecvError, RecvTimeoutError, SendError, SendTimeoutError, bounded, unbounded,
 };
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ fn deadlines_end_waits() {
             assert!(receiver.try_iter().eq(0..capacity));
             let deadline = Instant::now() + SHORT;
             assert_eq!(
-                receiver.recv_until(deadline),
+                receiver.recv_within(deadline),
                 Err(RecvTimeoutError::TimedOut)
             );
             assert!(Instant::now() >= deadline);
@@ -65,13 +65,13 @@ fn odd_deadlines() {
         let (sender, receiver) = bounded(1);
         let past = Instant::now();
         fibre::sleep(Duration::from_micros(10));
-        assert_eq!(sender.send_until(1, past), Ok(()));
+        assert_eq!(sender.send_within(1, past), Ok(()));
         assert_eq!(
-            sender.send_until(2, past),
+            sender.send_within(2, past),
             Err(SendTimeoutError::TimedOut(2))
         );
-        assert_eq!(receiver.recv_until(past), Ok(1));
-        assert_eq!(receiver.recv_until(past), Err(RecvTimeoutError::TimedOut));
+        assert_eq!(receiver.recv_within(past), Ok(1));
+        assert_eq!(receiver.recv_within(past), Err(RecvTimeoutError::TimedOut));
         assert_eq!(
             receiver.recv_timeout(Duration::ZERO),
             Err(RecvTimeoutError::TimedOut)
@@ -104,26 +104,27 @@ fn cancellation_ends_waits() {
         let (sender, receiver) = bounded(0);
         let (to, from) = (sender.clone(), receiver.clone());
         let receiving = fibre::spawn(move || {
-            let first = from.recv_cancellable();
+            let first = from.recv_within(Limit::Cancellation);
             (first, from.recv_timeout(LONG), from.try_recv().is_err())
         });
         let_others_block();
         receiving.cancel();
         let (first, second, empty) = receiving.join().unwrap();
-        assert_eq!(first, Err(RecvCancellableError::Cancelled));
+        assert_eq!(first, Err(RecvTimeoutError::Cancelled));
         assert_eq!(second, Err(RecvTimeoutError::Cancelled));
         assert!(empty);
 
         let sending = fibre::spawn(move || {
-            let first = to.send_cancellable(1);
-            (first, to.send_timeout(2, LONG), to.send_cancellable(3))
+            let first = to.send_within(1, Limit::Cancellation);
+            let second = to.send_timeout(2, LONG);
+            (first, second, to.send_within(3, Limit::Cancellation))
         });
         let_others_block();
         sending.cancel();
         let (first, second, third) = sending.join().unwrap();
-        assert_eq!(first, Err(SendCancellableError::Cancelled(1)));
+        assert_eq!(first, Err(SendTimeoutError::Cancelled(1)));
         assert_eq!(second, Err(SendTimeoutError::Cancelled(2)));
-        assert_eq!(third, Err(SendCancellableError::Cancelled(3)));
+        assert_eq!(third, Err(SendTimeoutError::Cancelled(3)));
 
         let deaf = fibre::spawn(move || receiver.recv());
         deaf.cancel();

@@ -47,7 +47,7 @@ fn condvar_deadlines() {
         let shared = Arc::new((Mutex::new(0), Condvar::new()));
         let mut value = shared.0.lock();
         let deadline = Instant::now() + Duration::from_millis(2);
-        while shared.1.wait_until(&mut value, deadline) {}
+        while shared.1.wait_within(&mut value, deadline).is_ok() {}
         assert!(Instant::now() >= deadline);
         let other = Arc::clone(&shared);
         let notifier = fibre::spawn(move || {
@@ -56,7 +56,7 @@ fn condvar_deadlines() {
         });
         let late = Instant::now() + Duration::from_secs(30);
         while *value == 0 {
-            assert!(shared.1.wait_until(&mut value, late));
+            assert!(shared.1.wait_within(&mut value, late).is_ok());
         }
         *value = 2;
         drop(value);
@@ -93,7 +93,7 @@ fn notifications_survive_deadlines() {
                     changed.wait(&mut left);
                 } else {
                     let soon = Instant::now() + Duration::from_micros(20);
-                    let _ = changed.wait_until(&mut left, soon);
+                    let _ = changed.wait_within(&mut left, soon);
                 }
             }
         });

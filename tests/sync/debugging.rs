@@ -3,10 +3,9 @@
 use super::caught;
 use crate::support::process::{errors, no_core_file, plays, spawn_child};
 use crate::support::{eventually, for_each_cluster, let_others_block, watched};
-use fibre::Waiting;
 use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
 use fibre::sync::{Condvar, ContendedPlace, Mutex, RwLock, contention, profile_contention};
-use fibre_core::internal::Limit;
+use fibre::{Limit, Waiting};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::thread;
@@ -34,7 +33,7 @@ fn refuses_its_owner<L: RawLock>(mutex: &Mutex<i32, L>) {
         let said = words(|| drop(mutex.lock()));
         assert!(expected(&said), "{said}");
         assert!(said.contains(&fibre_or_thread()), "{said}");
-        let said = words(|| drop(mutex.lock_cancellable()));
+        let said = words(|| drop(mutex.lock_within(Limit::Cancellation)));
         assert!(expected(&said), "{said}");
     }
 }
@@ -116,7 +115,7 @@ fn read_write_locks_know_who_writes() {
             for said in [
                 words(|| drop(lock.read())),
                 words(|| drop(lock.write())),
-                words(|| drop(lock.write_cancellable())),
+                words(|| drop(lock.write_within(Limit::Cancellation))),
             ] {
                 assert!(
                     said.contains(&expected),

@@ -3,6 +3,7 @@
 use super::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
 use crate::support::{eventually, for_clusters, for_each_cluster, let_others_block};
 use fibre::sync::{AutoEvent, Event, Mutex, Semaphore};
+use fibre::{Limit, WaitError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -96,18 +97,19 @@ fn waits_give_up() {
         let (before, time) = (Instant::now(), Duration::from_millis(2));
         assert!(!events.0.wait_timeout(time) && !events.1.wait_timeout(time));
         assert!(before.elapsed() >= 2 * time);
-        assert!(!events.0.wait_until(before) && !events.1.wait_until(before));
+        assert_eq!(events.0.wait_within(before), Err(WaitError::TimedOut));
+        assert_eq!(events.1.wait_within(before), Err(WaitError::TimedOut));
         let inside = Arc::clone(&events);
-        ends_by_cancellation(move || inside.0.wait_cancellable().is_err());
+        ends_by_cancellation(move || inside.0.wait_within(Limit::Cancellation).is_err());
         let inside = Arc::clone(&events);
-        ends_by_cancellation(move || inside.1.wait_cancellable().is_err());
+        ends_by_cancellation(move || inside.1.wait_within(Limit::Cancellation).is_err());
         let inside = Arc::clone(&events);
         ends_by_cancellation(move || !inside.0.wait_timeout(Duration::MAX));
         let inside = Arc::clone(&events);
         ends_by_cancellation(move || !inside.1.wait_timeout(Duration::MAX));
         events.0.set();
         events.1.set();
-        assert!(events.0.wait_until(before) && events.1.wait_until(before));
+        assert!(events.0.wait_within(before).is_ok() && events.1.wait_within(before).is_ok());
         assert!(events.0.is_set() && !events.1.is_set());
     });
 }

@@ -53,7 +53,7 @@ fn lock_until_gives_up() {
         let inside = Arc::clone(&mutex);
         crowd(4, 2, move |me| {
             let deadline = Instant::now() + Duration::from_millis(1 + me as u64);
-            assert!(inside.lock_until(deadline).is_none());
+            assert!(inside.lock_within(deadline).is_err());
             assert!(Instant::now() >= deadline);
         });
         drop(guard);
@@ -74,12 +74,12 @@ fn mixed_deadlines_lose_no_wake_up() {
                     *inside.0.lock() += 1;
                 } else {
                     let time = Duration::from_micros(round % 50);
-                    match inside.0.lock_until(Instant::now() + time) {
-                        Some(mut value) => {
+                    match inside.0.lock_within(Instant::now() + time) {
+                        Ok(mut value) => {
                             *value += 1;
                             fibre::yield_now();
                         }
-                        None => drop(inside.1.fetch_add(1, Ordering::SeqCst)),
+                        Err(_) => drop(inside.1.fetch_add(1, Ordering::SeqCst)),
                     }
                 }
             }

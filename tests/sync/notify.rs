@@ -3,6 +3,7 @@
 use super::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
 use crate::support::{eventually, for_clusters, for_each_cluster, let_others_block};
 use fibre::sync::{Mutex, Notify, Semaphore};
+use fibre::{Limit, WaitError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -74,7 +75,7 @@ fn what_has_begun_misses_nothing() {
     before.wait();
     assert!(after.try_wait(), "the broadcast left the kept one alone");
     let after = notify.notified();
-    assert!(!after.wait_until(Instant::now()));
+    assert!(after.wait_within(Instant::now()).is_err());
 }
 
 /// Waits give up at their deadlines and by cancellation, and take what is kept nevertheless.
@@ -86,12 +87,13 @@ fn waits_give_up() {
         assert!(!notify.wait_timeout(time));
         assert!(before.elapsed() >= time);
         let inside = Arc::clone(&notify);
-        ends_by_cancellation(move || inside.wait_cancellable().is_err());
+        ends_by_cancellation(move || inside.wait_within(Limit::Cancellation).is_err());
         let inside = Arc::clone(&notify);
         ends_by_cancellation(move || !inside.wait_timeout(Duration::MAX));
         notify.notify_one();
-        assert!(notify.wait_until(before), "a past deadline tries once");
-        assert!(!notify.wait_until(before));
+        let waited = notify.wait_within(before);
+        assert_eq!(waited, Ok(()), "a past deadline tries once");
+        assert_eq!(notify.wait_within(before), Err(WaitError::TimedOut));
     });
 }
 

@@ -4,8 +4,8 @@ use super::{caught, crowd};
 use crate::support::{
     Latch, eventually, for_clusters, for_each_cluster, let_others_block, text_of, until_waiting,
 };
-use fibre::WaitKind;
 use fibre::sync::{LazyLock, Once, OnceLock};
+use fibre::{Limit, WaitKind};
 use std::mem::{align_of, size_of};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -143,12 +143,12 @@ fn limits_end_waits() {
         let inside = Arc::clone(&lock);
         crowd(4, 2, move |me| {
             let deadline = Instant::now() + Duration::from_micros(300 * me as u64);
-            assert!(inside.wait_until(deadline).is_none());
+            assert!(inside.wait_within(deadline).is_err());
             assert!(Instant::now() >= deadline);
             assert!(inside.wait_timeout(Duration::ZERO).is_none());
         });
         let inside = Arc::clone(&lock);
-        let waits = fibre::spawn(move || inside.wait_cancellable().is_err());
+        let waits = fibre::spawn(move || inside.wait_within(Limit::Cancellation).is_err());
         let_others_block();
         waits.cancel();
         assert!(waits.join().unwrap());
@@ -157,7 +157,7 @@ fn limits_end_waits() {
         let_others_block();
         lock.set(7).unwrap();
         assert_eq!(endless.join().unwrap(), 7);
-        assert_eq!(lock.wait_until(Instant::now()), Some(&7));
+        assert_eq!(lock.wait_within(Instant::now()), Ok(&7));
         let inside = Arc::clone(&lock);
         let late = fibre::spawn(move || {
             eventually(fibre::is_cancelled);
@@ -207,7 +207,7 @@ fn cancelled_initialisers_leave_room() {
         let inside = Arc::clone(&lock);
         let never = Arc::new(OnceLock::<()>::new());
         let first = fibre::spawn(move || {
-            let make = || never.wait_cancellable().map(|()| 1);
+            let make = || never.wait_within(Limit::Cancellation).map(|()| 1);
             inside.get_or_try_init(make).is_err()
         });
         until_waiting(WaitKind::Once, &[first.id()]);

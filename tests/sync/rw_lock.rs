@@ -5,8 +5,7 @@ use crate::support::{
     Random, eventually, for_clusters, for_each_cluster, let_others_block, until_waiting,
 };
 use fibre::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use fibre::{JoinHandle, WaitKind};
-use fibre_core::internal::Limit;
+use fibre::{JoinHandle, Limit, WaitKind};
 use fibre_sync::RawRwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -100,7 +99,7 @@ fn phases_alternate() {
         let fibres = ["w1", "r1", "w2", "r2"].map(|name| enter(&shared, name));
         assert!(shared.0.try_read().is_none(), "a writer waits");
         assert!(
-            shared.0.read_until(Instant::now()).is_none(),
+            shared.0.read_within(Instant::now()).is_err(),
             "a writer waits"
         );
         drop(reading);
@@ -201,18 +200,19 @@ fn waits_give_up() {
         assert!(lock.try_read().is_none() && lock.try_write().is_none());
         assert!(lock.read_timeout(time).is_none() && lock.write_timeout(time).is_none());
         assert!(before.elapsed() >= 2 * time);
-        assert!(lock.read_until(before).is_none() && lock.write_until(before).is_none());
+        assert!(lock.read_within(before).is_err() && lock.write_within(before).is_err());
         let inside = Arc::clone(&lock);
-        ends_by_cancellation(move || inside.read_cancellable().is_err());
+        ends_by_cancellation(move || inside.read_within(Limit::Cancellation).is_err());
         let inside = Arc::clone(&lock);
-        ends_by_cancellation(move || inside.write_cancellable().is_err());
+        ends_by_cancellation(move || inside.write_within(Limit::Cancellation).is_err());
         let inside = Arc::clone(&lock);
         ends_by_cancellation(move || inside.read_timeout(Duration::MAX).is_none());
         let inside = Arc::clone(&lock);
         ends_by_cancellation(move || inside.write_timeout(Duration::MAX).is_none());
         drop(writing);
-        assert!(lock.read_until(before).is_some() && lock.write_until(before).is_some());
-        assert!(lock.read_cancellable().is_ok() && lock.write_cancellable().is_ok());
+        assert!(lock.read_within(before).is_ok() && lock.write_within(before).is_ok());
+        assert!(lock.read_within(Limit::Cancellation).is_ok());
+        assert!(lock.write_within(Limit::Cancellation).is_ok());
         assert_eq!(format!("{lock:?}"), "RwLock(1)");
         *lock.try_write().unwrap() = 2;
         assert_eq!(Arc::try_unwrap(lock).unwrap().into_inner(), 2);
@@ -229,7 +229,7 @@ fn who_gives_up_holds_back_nobody() {
             let reading = lock.read();
             let writer = Arc::clone(&lock);
             let writer = fibre::spawn(move || match cancels {
-                true => writer.write_cancellable().is_err(),
+                true => writer.write_within(Limit::Cancellation).is_err(),
                 false => writer.write_timeout(Duration::from_millis(5)).is_none(),
             });
             let_others_block();

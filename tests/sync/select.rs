@@ -4,10 +4,10 @@ use super::caught;
 use crate::support::{Drops, for_clusters, for_each_cluster, let_others_block, text_of, watched};
 use fibre::channel::arms::{Patience, RecvArm, SendArm, select_among};
 use fibre::channel::{
-    RecvError, Select, SelectTimeoutError, SendError, TryRecvError, TrySelectError, bounded,
-    oneshot, rendezvous, unbounded,
+    RecvError, Select, SendError, TryRecvError, TrySelectError, bounded, oneshot, rendezvous,
+    unbounded,
 };
-use fibre::select;
+use fibre::{Limit, WaitError, select};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -181,7 +181,7 @@ fn limits_end_a_selection() {
         let late = select! {
             recv(receiver) -> _ => false,
             send(other, 1) -> _ => false,
-            until(deadline) => true,
+            within(deadline) => true,
         };
         assert!(late && Instant::now() >= deadline);
         assert!(sender.try_send(1).is_err() && from_other.try_recv().is_err());
@@ -190,7 +190,7 @@ fn limits_end_a_selection() {
         let waits = fibre::spawn(move || {
             let first = select! {
                 recv(receiver) -> _ => false,
-                cancelled => true,
+                within(Limit::Cancellation) => true,
             };
             let second = select! {
                 send(other, 2) -> _ => false,
@@ -198,7 +198,7 @@ fn limits_end_a_selection() {
             };
             let third = select! {
                 send(other, 3) -> _ => false,
-                cancelled => true,
+                within(Limit::Cancellation) => true,
             };
             first && second && third
         });
@@ -316,7 +316,7 @@ fn values_of_a_selection() {
     );
     assert_eq!(
         select.select_timeout(SHORT).err(),
-        Some(SelectTimeoutError::TimedOut)
+        Some(WaitError::TimedOut)
     );
     drop(select.take_back(stays, &full).unwrap());
     assert!(select.take_back(stays, &full).is_none());
@@ -348,8 +348,8 @@ fn a_selection_without_operations_panics() {
             refuses(|| drop(select.select()));
             refuses(|| drop(select.select_timeout(Duration::MAX)));
             refuses(|| drop(select.select_timeout(Duration::ZERO)));
-            refuses(|| drop(select.select_until(Instant::now())));
-            refuses(|| drop(select.select_cancellable()));
+            refuses(|| drop(select.select_within(Instant::now())));
+            refuses(|| drop(select.select_within(Limit::Cancellation)));
             assert_eq!(select.try_select().err(), Some(TrySelectError));
         }
     };

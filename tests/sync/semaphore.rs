@@ -3,6 +3,7 @@
 use super::{caught, crowd, ends_by_cancellation, freed_by_who_waits};
 use crate::support::{eventually, for_clusters, for_each_cluster, let_others_block};
 use fibre::sync::{BinarySemaphore, Mutex, Semaphore};
+use fibre::{Limit, WaitError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -48,7 +49,7 @@ fn semaphore_conserves_permits() {
                 match (me + round) % 3 {
                     0 => semaphore.acquire(),
                     1 if semaphore.try_acquire() => {}
-                    2 if semaphore.acquire_until(Instant::now() + Duration::from_micros(30)) => {}
+                    2 if semaphore.acquire_timeout(Duration::from_micros(30)) => {}
                     _ => continue,
                 }
                 assert!(holders.fetch_add(1, Ordering::SeqCst) < 3);
@@ -120,7 +121,7 @@ fn many_permits_are_conserved() {
                     0 => Some(semaphore.permits(count)),
                     1 => semaphore.try_permits(count),
                     2 => semaphore.permits_timeout(count, Duration::from_micros(20)),
-                    _ => semaphore.permits_cancellable(count).ok(),
+                    _ => semaphore.permits_within(count, Limit::Cancellation).ok(),
                 };
                 let Some(permits) = permits else { continue };
                 assert!(taken.fetch_add(count, Ordering::SeqCst) + count <= 7);
@@ -160,12 +161,18 @@ fn limits_of_semaphores() {
     for_each_cluster(|_| {
         assert!(!Semaphore::new(0).acquire_timeout(Duration::from_micros(100)));
         assert!(Semaphore::new(1).acquire_timeout(Duration::ZERO));
-        assert!(Semaphore::new(3).acquire_many_until(3, Instant::now()));
-        assert!(!Semaphore::new(2).acquire_many_until(3, Instant::now()));
-        ends_by_cancellation(|| Semaphore::new(0).acquire_cancellable().is_err());
-        ends_by_cancellation(|| Semaphore::new(1).acquire_many_cancellable(2).is_err());
+        let acquired = Semaphore::new(3).acquire_many_within(3, Instant::now());
+        assert_eq!(acquired, Ok(()));
+        let acquired = Semaphore::new(2).acquire_many_within(3, Instant::now());
+        assert_eq!(acquired, Err(WaitError::TimedOut));
+        let cancelled = Limit::Cancellation;
+        ends_by_cancellation(move || Semaphore::new(0).acquire_within(cancelled).is_err());
+        ends_by_cancellation(move || Semaphore::new(1).acquire_many_within(2, cancelled).is_err());
         ends_by_cancellation(|| !Semaphore::new(1).acquire_many_timeout(2, Duration::MAX));
-        ends_by_cancellation(|| BinarySemaphore::new(false).acquire_cancellable().is_err());
+        ends_by_cancellation(move || {
+            let empty = BinarySemaphore::new(false);
+            empty.acquire_within(cancelled).is_err()
+        });
         let late = fibre::spawn(|| {
             eventually(fibre::is_cancelled);
             Semaphore::new(2).acquire_many_timeout(2, Duration::ZERO)
@@ -205,7 +212,7 @@ fn binary_semaphores_saturate() {
                 assert!(inside.0.release());
             }
         });
-        assert!(shared.0.acquire_until(Instant::now()));
+        assert!(shared.0.acquire_within(Instant::now()).is_ok());
         assert!(!shared.0.acquire_timeout(Duration::from_micros(10)));
     });
 }

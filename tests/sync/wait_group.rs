@@ -2,6 +2,7 @@
 
 use super::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
 use crate::support::{eventually, for_each_cluster, let_others_block, text_of};
+use fibre::Limit;
 use fibre::sync::WaitGroup;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -75,14 +76,14 @@ fn waits_give_up() {
     for_each_cluster(|_| {
         let group = Arc::new(WaitGroup::new());
         let before = Instant::now();
-        assert!(group.try_wait() && group.wait_until(before));
+        assert!(group.try_wait() && group.wait_within(before).is_ok());
         group.add(1);
         let time = Duration::from_millis(2);
         assert!(!group.wait_timeout(time));
         assert!(before.elapsed() >= time);
-        assert!(!group.try_wait() && !group.wait_until(before));
+        assert!(!group.try_wait() && group.wait_within(before).is_err());
         let inside = Arc::clone(&group);
-        ends_by_cancellation(move || inside.wait_cancellable().is_err());
+        ends_by_cancellation(move || inside.wait_within(Limit::Cancellation).is_err());
         let inside = Arc::clone(&group);
         ends_by_cancellation(move || !inside.wait_timeout(Duration::MAX));
         let inside = Arc::clone(&group);
@@ -106,7 +107,7 @@ fn deadlines_meet_the_last_job() {
                     fibre::sleep(Duration::from_micros(20 * round));
                     inside.done();
                 } else if !inside.wait_timeout(Duration::from_micros(10 * round)) {
-                    eventually(|| inside.wait_until(Instant::now()));
+                    eventually(|| inside.wait_within(Instant::now()).is_ok());
                 }
             });
         }

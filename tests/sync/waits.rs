@@ -146,7 +146,7 @@ impl Waits {
         });
         let read = |it: &Things| (&it.pipe.0).read_exact(&mut [0]).unwrap();
         self.somewhere(WaitKind::Io, read);
-        let sleep = move |_: &Things| _ = fibre::sleep_cancellable(hour);
+        let sleep = move |_: &Things| _ = fibre::sleep_within(hour);
         self.somewhere(WaitKind::Sleep, sleep);
     }
 

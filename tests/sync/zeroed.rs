@@ -1,8 +1,8 @@
 //! Objects in memory that nobody has initialised but by zeros, as a C program's statics are.
 
 use crate::support::for_each_cluster;
+use fibre::Limit;
 use fibre::sync::{AutoEvent, Event, Notify, WaitGroup};
-use fibre_core::internal::Limit;
 use fibre_sync::RawRwLock;
 use std::mem::MaybeUninit;
 

@@ -38,8 +38,7 @@ impl Subject for Parties {
             Manner::Forever => Some(self.barrier.wait()),
             Manner::Try => self.barrier.try_wait(),
             Manner::Timeout(timeout) => self.barrier.wait_timeout(timeout),
-            Manner::Until(deadline) => self.barrier.wait_until(deadline),
-            Manner::Cancellable => self.barrier.wait_cancellable().ok(),
+            Manner::Within(limit) => self.barrier.wait_within(limit).ok(),
         };
         let Some(result) = gone_on else {
             self.begun.fetch_sub(1, Ordering::SeqCst);

@@ -18,7 +18,7 @@ trait Single: Send + Sync + 'static {
 
 /// Implements [`Single`] for what says `bool` where waiting can be in vain.
 macro_rules! single {
-    ($type:ty, $full:expr, $put:ident, $wait:ident, $try:ident, $timeout:ident, $until:ident, $cancellable:ident) => {
+    ($type:ty, $full:expr, $put:ident, $wait:ident, $try:ident, $timeout:ident, $within:ident) => {
         impl Single for $type {
             fn full() -> Self {
                 $full
@@ -32,8 +32,7 @@ macro_rules! single {
                     }
                     Manner::Try => self.$try(),
                     Manner::Timeout(timeout) => self.$timeout(timeout),
-                    Manner::Until(deadline) => self.$until(deadline),
-                    Manner::Cancellable => self.$cancellable().is_ok(),
+                    Manner::Within(limit) => self.$within(limit).is_ok(),
                 }
             }
 
@@ -51,8 +50,7 @@ single!(
     acquire,
     try_acquire,
     acquire_timeout,
-    acquire_until,
-    acquire_cancellable
+    acquire_within
 );
 
 single!(
@@ -66,8 +64,7 @@ single!(
     wait,
     try_wait,
     wait_timeout,
-    wait_until,
-    wait_cancellable
+    wait_within
 );
 
 single!(
@@ -81,8 +78,7 @@ single!(
     wait,
     try_wait,
     wait_timeout,
-    wait_until,
-    wait_cancellable
+    wait_within
 );
 
 /// A signal that goes from hand to hand.

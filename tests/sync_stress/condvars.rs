@@ -60,8 +60,7 @@ impl<L: RawLock> Tokens<L> {
             }
             Manner::Try => false,
             Manner::Timeout(timeout) => self.more.wait_timeout(count, timeout),
-            Manner::Until(deadline) => self.more.wait_until(count, deadline),
-            Manner::Cancellable => self.more.wait_cancellable(count).is_ok(),
+            Manner::Within(limit) => self.more.wait_within(count, limit).is_ok(),
         }
     }
 }

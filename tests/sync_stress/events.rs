@@ -55,8 +55,7 @@ impl Subject for Resettable {
             }
             Manner::Try => self.event.try_wait(),
             Manner::Timeout(timeout) => self.event.wait_timeout(timeout),
-            Manner::Until(deadline) => self.event.wait_until(deadline),
-            Manner::Cancellable => self.event.wait_cancellable().is_ok(),
+            Manner::Within(limit) => self.event.wait_within(limit).is_ok(),
         };
         assert!(!came || self.set.load(Ordering::SeqCst) > 0, "never set");
         came
@@ -90,8 +89,7 @@ fn wait_in(notified: Notified<'_>, manner: Manner) -> bool {
         }
         Manner::Try => notified.try_wait(),
         Manner::Timeout(timeout) => notified.wait_timeout(timeout),
-        Manner::Until(deadline) => notified.wait_until(deadline),
-        Manner::Cancellable => notified.wait_cancellable().is_ok(),
+        Manner::Within(limit) => notified.wait_within(limit).is_ok(),
     }
 }
 

@@ -58,8 +58,7 @@ impl Subject for Jobs {
             }
             Manner::Try => self.group.try_wait(),
             Manner::Timeout(timeout) => self.group.wait_timeout(timeout),
-            Manner::Until(deadline) => self.group.wait_until(deadline),
-            Manner::Cancellable => self.group.wait_cancellable().is_ok(),
+            Manner::Within(limit) => self.group.wait_within(limit).is_ok(),
         };
         let too_early = came && self.held && !self.ended.load(Ordering::SeqCst);
         assert!(!too_early, "a job is left");

@@ -13,8 +13,7 @@ pub fn lock_in<T, L: RawLock>(mutex: &Mutex<T, L>, manner: Manner) -> Option<Mut
         Manner::Forever => Some(mutex.lock()),
         Manner::Try => mutex.try_lock(),
         Manner::Timeout(timeout) => mutex.lock_timeout(timeout),
-        Manner::Until(deadline) => mutex.lock_until(deadline),
-        Manner::Cancellable => mutex.lock_cancellable().ok(),
+        Manner::Within(limit) => mutex.lock_within(limit).ok(),
     }
 }
 
@@ -55,7 +54,7 @@ impl<L: RawLock + 'static, const SPINS: bool> Subject for Locked<L, SPINS> {
     fn check(&self) {
         let now = Instant::now();
         assert!(!self.count.is_locked(), "nobody has given it back");
-        let count = self.count.lock_until(now).expect("a free lock is refused");
+        let count = self.count.lock_within(now).expect("a free lock is refused");
         assert_eq!(*count, self.turns);
     }
 }

@@ -59,8 +59,7 @@ impl Subject for Onces {
             }
             Manner::Try => once.is_completed(),
             Manner::Timeout(timeout) => once.wait_timeout(timeout),
-            Manner::Until(deadline) => once.wait_until(deadline),
-            Manner::Cancellable => once.wait_cancellable().is_ok(),
+            Manner::Within(limit) => once.wait_within(limit).is_ok(),
         };
         assert!(!came || count.load(Ordering::Relaxed) == 1);
         came
@@ -127,8 +126,7 @@ impl Subject for Cells {
             Manner::Forever => Some(cell.wait()),
             Manner::Try => cell.get(),
             Manner::Timeout(timeout) => cell.wait_timeout(timeout),
-            Manner::Until(deadline) => cell.wait_until(deadline),
-            Manner::Cancellable => cell.wait_cancellable().ok(),
+            Manner::Within(limit) => cell.wait_within(limit).ok(),
         };
         value.is_some_and(|value| {
             assert_eq!(**value, VALUE);

@@ -2,7 +2,7 @@
 
 use super::ledger::{Ledger, Value};
 use super::subject::Manner;
-use fibre::channel::{Receiver, RecvCancellableError, RecvTimeoutError, Sender, TryRecvError};
+use fibre::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 /// The role of those who send, in all kinds.
 pub const SEND: usize = 0;
@@ -35,12 +35,7 @@ pub fn recv_in<T>(receiver: &Receiver<T>, manner: Manner) -> Ended<T> {
             Err(TryRecvError::Empty) => Ended::InVain,
         },
         Manner::Timeout(timeout) => of_timed(receiver.recv_timeout(timeout)),
-        Manner::Until(deadline) => of_timed(receiver.recv_until(deadline)),
-        Manner::Cancellable => match receiver.recv_cancellable() {
-            Ok(value) => Ended::Done(value),
-            Err(RecvCancellableError::Closed) => Ended::Closed,
-            Err(RecvCancellableError::Cancelled) => Ended::InVain,
-        },
+        Manner::Within(limit) => of_timed(receiver.recv_within(limit)),
     }
 }
 
@@ -58,8 +53,7 @@ pub fn send_in(sender: &Sender<Value>, ledger: &Ledger, manner: Manner) -> Ended
         Manner::Forever => sender.send(value).err().map(|e| (true, e.into_inner())),
         Manner::Try => back!(sender.try_send(value)),
         Manner::Timeout(timeout) => back!(sender.send_timeout(value, timeout)),
-        Manner::Until(deadline) => back!(sender.send_until(value, deadline)),
-        Manner::Cancellable => back!(sender.send_cancellable(value)),
+        Manner::Within(limit) => back!(sender.send_within(value, limit)),
     };
     let Some((closed, value)) = back else {
         return Ended::Done(());

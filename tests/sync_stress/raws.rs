@@ -4,6 +4,7 @@
 use super::course::{Row, row, run};
 use super::subject::{Manner, Role, Subject, dwell, dwell_briefly};
 use crate::support::Random;
+use fibre::Limit;
 use fibre::sync::raw::{
     Condvar, Error, Kind, Mutex, Result, RwKind, RwLock, Semaphore, Variant, Wait,
 };
@@ -18,8 +19,10 @@ fn wait_of(manner: Manner) -> Wait {
             let deadline = Instant::now().checked_add(timeout);
             deadline.map_or(Wait::FOREVER, Wait::until)
         }
-        Manner::Until(deadline) => Wait::until(deadline).cancellable(),
-        Manner::Cancellable => Wait::FOREVER.cancellable(),
+        Manner::Within(limit) => {
+            let deadline = limit.deadline();
+            deadline.map_or(Wait::FOREVER, Wait::until).cancellable()
+        }
     }
 }
 
@@ -28,8 +31,8 @@ fn succeeded(result: Result, manner: Manner) -> bool {
     match (result, manner) {
         (Ok(()), _) => true,
         (Err(Error::Busy | Error::Again), Manner::Try)
-        | (Err(Error::TimedOut), Manner::Timeout(_) | Manner::Until(_))
-        | (Err(Error::Cancelled), Manner::Until(_) | Manner::Cancellable) => false,
+        | (Err(Error::TimedOut), Manner::Timeout(_) | Manner::Within(Limit::Deadline(_)))
+        | (Err(Error::Cancelled), Manner::Within(_)) => false,
         (Err(error), _) => panic!("{error:?} in {manner:?}"),
     }
 }

@@ -24,8 +24,7 @@ fn read_in<T>(lock: &RwLock<T>, manner: Manner) -> Option<RwLockReadGuard<'_, T>
         Manner::Forever => Some(lock.read()),
         Manner::Try => lock.try_read(),
         Manner::Timeout(timeout) => lock.read_timeout(timeout),
-        Manner::Until(deadline) => lock.read_until(deadline),
-        Manner::Cancellable => lock.read_cancellable().ok(),
+        Manner::Within(limit) => lock.read_within(limit).ok(),
     }
 }
 
@@ -35,8 +34,7 @@ fn write_in<T>(lock: &RwLock<T>, manner: Manner) -> Option<RwLockWriteGuard<'_, 
         Manner::Forever => Some(lock.write()),
         Manner::Try => lock.try_write(),
         Manner::Timeout(timeout) => lock.write_timeout(timeout),
-        Manner::Until(deadline) => lock.write_until(deadline),
-        Manner::Cancellable => lock.write_cancellable().ok(),
+        Manner::Within(limit) => lock.write_within(limit).ok(),
     }
 }
 

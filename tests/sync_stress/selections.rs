@@ -26,8 +26,7 @@ fn select_in<'s>(select: &'s mut Select<'_>, manner: Manner) -> Option<SelectedO
         Manner::Forever => Some(select.select()),
         Manner::Try => select.try_select().ok(),
         Manner::Timeout(timeout) => select.select_timeout(timeout).ok(),
-        Manner::Until(deadline) => select.select_until(deadline).ok(),
-        Manner::Cancellable => select.select_cancellable().ok(),
+        Manner::Within(limit) => select.select_within(limit).ok(),
     }
 }
 

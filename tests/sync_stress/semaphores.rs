@@ -15,8 +15,7 @@ fn acquire_in(semaphore: &Semaphore, manner: Manner) -> bool {
         }
         Manner::Try => semaphore.try_acquire(),
         Manner::Timeout(timeout) => semaphore.acquire_timeout(timeout),
-        Manner::Until(deadline) => semaphore.acquire_until(deadline),
-        Manner::Cancellable => semaphore.acquire_cancellable().is_ok(),
+        Manner::Within(limit) => semaphore.acquire_within(limit).is_ok(),
     }
 }
 
@@ -29,8 +28,7 @@ fn acquire_many_in(semaphore: &Semaphore, count: usize, manner: Manner) -> bool 
         }
         Manner::Try => semaphore.try_acquire_many(count),
         Manner::Timeout(timeout) => semaphore.acquire_many_timeout(count, timeout),
-        Manner::Until(deadline) => semaphore.acquire_many_until(count, deadline),
-        Manner::Cancellable => semaphore.acquire_many_cancellable(count).is_ok(),
+        Manner::Within(limit) => semaphore.acquire_many_within(count, limit).is_ok(),
     }
 }
 
@@ -40,8 +38,7 @@ fn permits_in(semaphore: &Semaphore, count: usize, manner: Manner) -> Option<Sem
         Manner::Forever => Some(semaphore.permits(count)),
         Manner::Try => semaphore.try_permits(count),
         Manner::Timeout(timeout) => semaphore.permits_timeout(count, timeout),
-        Manner::Until(deadline) => semaphore.permits_until(count, deadline),
-        Manner::Cancellable => semaphore.permits_cancellable(count).ok(),
+        Manner::Within(limit) => semaphore.permits_within(count, limit).ok(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an object under test has to offer, and the manners in which one can wait for it.
 
 use crate::support::Random;
+use fibre::Limit;
 use std::time::{Duration, Instant};
 
 /// How many actors each role has.
@@ -69,21 +70,19 @@ pub enum Manner {
     Try,
     /// For so long.
     Timeout(Duration),
-    /// Until then.
-    Until(Instant),
-    /// Until cancelled.
-    Cancellable,
+    /// Until a moment, or until cancelled.
+    Within(Limit),
 }
 
 impl Manner {
     /// Any manner.
     pub fn any(random: &mut Random) -> Self {
         let now = Instant::now();
-        let short = moment(random);
+        let (short, ago) = (moment(random), now.checked_sub(Duration::from_millis(1)));
         match random.below(16) {
             0 | 1 => Self::Try,
-            2 => Self::Until(now.checked_sub(Duration::from_millis(1)).unwrap_or(now)),
-            3 | 4 => Self::Until(now + short),
+            2 => Self::Within(ago.unwrap_or(now).into()),
+            3 | 4 => Self::Within((now + short).into()),
             5 => Self::Timeout(Duration::ZERO),
             6 => Self::Timeout(Duration::from_nanos(1)),
             7 | 8 => Self::Timeout(short),
@@ -96,10 +95,10 @@ impl Manner {
         let hour = Duration::from_secs(3600);
         match random.below(8) {
             _ if fibre::is_cancelled() => Self::Forever,
-            0 | 1 => Self::Cancellable,
+            0 | 1 => Self::Within(Limit::Cancellation),
             2 => Self::Timeout(hour),
             3 => Self::Timeout(Duration::MAX),
-            4 => Self::Until(Instant::now() + hour),
+            4 => Self::Within(Limit::Deadline(Instant::now() + hour)),
             _ => Self::Forever,
         }
     }
@@ -113,8 +112,7 @@ impl Manner {
             Self::Forever => false,
             Self::Try => true,
             Self::Timeout(timeout) => is_over(since.checked_add(timeout)),
-            Self::Until(deadline) => is_over(Some(deadline)),
-            Self::Cancellable => fibre::is_cancelled(),
+            Self::Within(limit) => is_over(limit.deadline()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{self, Random, eventually, for_clusters, for_each_cluster, sockets, watched};
 use fibre::sync::{Condvar, Mutex, Semaphore};
-use fibre::{Cluster, Interval};
+use fibre::{Cluster, Interval, Limit, WaitError, WallTime};
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -175,11 +175,11 @@ fn far_deadlines_do_no_harm() {
                     fibre::sleep(Duration::from_millis(1));
                     semaphore.release();
                 });
-                assert!(semaphore.acquire_until(deadline));
-                assert!(held.lock_until(deadline).is_some());
+                assert!(semaphore.acquire_within(deadline).is_ok());
+                assert!(held.lock_within(deadline).is_ok());
             });
             let handle = fibre::spawn(|| fibre::sleep(Duration::from_millis(1)));
-            assert!(handle.join_until(deadline).is_ok());
+            assert!(handle.join_within(deadline).is_ok());
         }
     };
     for_each_cluster(move |_| check());
@@ -192,14 +192,17 @@ fn past_deadlines_try_once() {
     let check = || {
         let past = Instant::now();
         let semaphore = Semaphore::new(1);
-        assert!(semaphore.acquire_until(past));
-        assert!(!semaphore.acquire_until(past));
+        assert_eq!(semaphore.acquire_within(past), Ok(()));
+        assert_eq!(semaphore.acquire_within(past), Err(WaitError::TimedOut));
+        let shown = Limit::Wall(WallTime::now());
+        assert_eq!(semaphore.acquire_within(shown), Err(WaitError::TimedOut));
+        assert_eq!(fibre::sleep_within(shown), Ok(()));
         let mutex = Mutex::new(());
-        let guard = mutex.lock_until(past).unwrap();
-        assert!(mutex.lock_until(past).is_none());
+        let guard = mutex.lock_within(past).unwrap();
+        assert!(mutex.lock_within(past).is_err());
         drop(guard);
         let mut guard = mutex.lock();
-        assert!(!Condvar::new().wait_until(&mut guard, past));
+        assert!(Condvar::new().wait_within(&mut guard, past).is_err());
         drop(guard);
         assert!(mutex.try_lock().is_some());
     };
@@ -220,8 +223,8 @@ fn deadlines_race_releases() {
             let acquire =
                 |mut random: Random, taken: Arc<AtomicUsize>, semaphore: Arc<Semaphore>| {
                     let time = Duration::from_micros(random.below(300) as u64);
-                    let got = semaphore.acquire_until(Instant::now() + time);
-                    taken.fetch_add(usize::from(got), Ordering::SeqCst);
+                    let got = semaphore.acquire_within(Instant::now() + time);
+                    taken.fetch_add(usize::from(got.is_ok()), Ordering::SeqCst);
                 };
             let mut fibres = Vec::new();
             for _ in 0..8 {
@@ -260,7 +263,7 @@ fn old_timers_are_forgotten() {
         let mut got = 0;
         while got < 1000 {
             let soon = Instant::now() + Duration::from_micros(50);
-            got += usize::from(semaphore.acquire_until(soon));
+            got += usize::from(semaphore.acquire_within(soon).is_ok());
             let later = Instant::now() + Duration::from_micros(30);
             fibre::sleep_until(Some(later));
             assert!(Instant::now() >= later);

@@ -233,8 +233,8 @@ fn semaphores(operations: u64) -> Result<()> {
 fn deadlines(operations: u64) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(3600);
     let acquire = move |semaphore: &Semaphore| {
-        ensure!(semaphore.acquire_until(deadline), "a deadline passed");
-        Ok(())
+        let acquired = semaphore.acquire_within(deadline);
+        acquired.context("a deadline passed")
     };
     ping_pong(operations, acquire)
 }

@@ -17,7 +17,7 @@ use crate::spawn::task::{Place, SpawnError, free_task};
 use crate::stack::StackError;
 use crate::sys::fork;
 use crate::wait::completion::Finished;
-use crate::wait::waiter::Limit;
+use crate::wait::limit::Limit;
 use std::cell::Cell;
 use std::fmt;
 use std::io;

@@ -11,12 +11,13 @@ use crate::park::park;
 use crate::spawn::join::{JoinHandle, Result};
 use crate::spawn::scope_count::{Children, ChildrenRef};
 use crate::spawn::task::launch;
+use crate::wait::limit::Limit;
 use crate::wait::wait_object::{WaitKind, WaitObject};
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Where scoped fibres are spawned. See [`scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -46,15 +47,6 @@ impl<T> ScopedJoinHandle<'_, T> {
         self.handle.join()
     }
 
-    /// [`JoinHandle::join_until`] for a scoped fibre.
-    ///
-    /// # Errors
-    ///
-    /// The handle, if the deadline passed, or the calling fibre is cancelled.
-    pub fn join_until(self, deadline: Instant) -> std::result::Result<Result<T>, Self> {
-        self.handle.join_until(deadline).map_err(Self::new)
-    }
-
     /// [`JoinHandle::join_timeout`] for a scoped fibre.
     ///
     /// # Errors
@@ -64,13 +56,14 @@ impl<T> ScopedJoinHandle<'_, T> {
         self.handle.join_timeout(timeout).map_err(Self::new)
     }
 
-    /// [`JoinHandle::join_cancellable`] for a scoped fibre.
+    /// [`JoinHandle::join_within`] for a scoped fibre.
     ///
     /// # Errors
     ///
-    /// The handle, if the calling fibre has been cancelled, or is while it waits.
-    pub fn join_cancellable(self) -> std::result::Result<Result<T>, Self> {
-        self.handle.join_cancellable().map_err(Self::new)
+    /// The handle, if the limit came first.
+    #[inline]
+    pub fn join_within(self, limit: impl Into<Limit>) -> std::result::Result<Result<T>, Self> {
+        self.handle.join_within(limit).map_err(Self::new)
     }
 
     /// Wraps a plain handle in one of the scope.

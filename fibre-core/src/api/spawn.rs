@@ -128,7 +128,7 @@ impl Builder {
     /// ```
     /// let token = fibre::CancelToken::new();
     /// let waiting = fibre::Builder::new().cancel_token(&token).spawn(|| {
-    ///     fibre::sleep_cancellable(std::time::Duration::MAX)
+    ///     fibre::sleep_within(std::time::Duration::MAX)
     /// })?;
     /// token.cancel();
     /// assert_eq!(waiting.join().unwrap(), Err(fibre::Cancelled));

@@ -117,15 +117,15 @@ impl Cluster {
     /// Waking the fibre is legal and has no effect. So if it stands in a line with fibres of other
     /// clusters, what it is given there is lost to them: a permit, a signal, a value, or its turn
     /// at a lock. That happens only in calls that notice no cancellation; for what is shared with
-    /// others use the forms with a deadline or `…_cancellable`, which have left the line by then. A
-    /// join returns [`Abandoned`](crate::Abandoned), unless it is a scope's. A processor whose
-    /// fibre never switches keeps running it.
+    /// others use forms with a time-out or a [`Limit`](crate::Limit), which have left the line by
+    /// then. A join returns [`Abandoned`](crate::Abandoned), unless it is a scope's. A processor
+    /// whose fibre never switches keeps running it.
     ///
     /// ```
     /// use std::time::Duration;
     ///
     /// let cluster = fibre::Cluster::builder().processors(1).build()?;
-    /// let waiting = cluster.spawn(|| fibre::sleep_cancellable(Duration::from_secs(3600)));
+    /// let waiting = cluster.spawn(|| fibre::sleep_within(Duration::from_secs(3600)));
     /// cluster.stop_within(Duration::from_millis(1), Duration::from_secs(60))?;
     /// assert!(waiting.join().unwrap().is_err());
     /// # Ok::<(), std::io::Error>(())

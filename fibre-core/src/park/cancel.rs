@@ -7,8 +7,8 @@
 //!
 //! | calls | in a cancelled fibre |
 //! |---|---|
-//! | `…_cancellable`, [`cancellation_point`]; `accept`, `connect`, reading and writing | fail at once, and when cancelled while they wait |
-//! | those with a deadline: `join_until`, `lock_until`, `acquire_until`, `wait_until` | try once, and give up instead of waiting, as at their deadline |
+//! | [`cancellation_point`], `…_within(Limit::Cancellation)`; `accept`, `connect`, reading and writing | fail at once, and when cancelled while they wait |
+//! | `…_timeout`, and `…_within` a time | try once, and give up instead of waiting, as when the time is over |
 //! | those that cannot fail: `lock`, `acquire`, `wait`, `join`, `scope`, `sleep`, `blocking` | do not notice |
 //!
 //! A wait that was won by its waker before the canceller came succeeds: no permit, no
@@ -23,10 +23,10 @@ use crate::processor::{Processor, with_running};
 use crate::stack::context::Action;
 use crate::sys::current;
 use crate::wait::cancelled::Cancelled;
-use crate::wait::waiter::{Limit, Outcome};
+use crate::wait::limit::Limit;
+use crate::wait::waiter::Outcome;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Cancels all fibres that were spawned with it
 /// ([`Builder::cancel_token`](crate::Builder::cancel_token)), as often as one likes. Clones are the
@@ -196,13 +196,15 @@ pub fn shield<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Like [`sleep`](crate::sleep), but ends when the fibre is cancelled. Blocks the fibre (or
-/// the thread, which cannot be cancelled).
+/// Like [`sleep`](crate::sleep), but fails when the fibre is cancelled, or has been. The time is a
+/// [`Duration`](std::time::Duration), an [`Instant`](std::time::Instant), or any other [`Limit`]:
+/// one that is no time ends the sleep by cancellation only, or never. Blocks the fibre (or the
+/// thread, which cannot be cancelled).
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// let fibre = fibre::spawn(|| fibre::sleep_cancellable(Duration::from_secs(3600)));
+/// let fibre = fibre::spawn(|| fibre::sleep_within(Duration::from_secs(3600)));
 /// fibre.cancel();
 /// assert_eq!(fibre.join().unwrap(), Err(fibre::Cancelled));
 /// ```
@@ -210,24 +212,16 @@ pub fn shield<R>(f: impl FnOnce() -> R) -> R {
 /// # Errors
 ///
 /// [`Cancelled`], if the fibre is cancelled before the time has passed.
-pub fn sleep_cancellable(duration: Duration) -> Result<(), Cancelled> {
-    // A deadline beyond the clock's range is none at all: sleep until cancelled.
-    sleep_within(Limit::after(duration))
+#[inline]
+pub fn sleep_within(limit: impl Into<Limit>) -> Result<(), Cancelled> {
+    sleep_limited(limit.into())
 }
 
-/// [`sleep_cancellable`] until a limit comes.
-///
-/// ```
-/// use fibre_core::internal::{Limit, WallTime, sleep_within};
-///
-/// assert!(sleep_within(Limit::Wall(WallTime::now())).is_ok());
-/// ```
-///
-/// # Errors
-///
-/// As `sleep_cancellable`.
-pub fn sleep_within(limit: Limit) -> Result<(), Cancelled> {
-    cancellation_point()?;
+/// The part of [`sleep_within`] that is there once.
+fn sleep_limited(limit: Limit) -> Result<(), Cancelled> {
+    if limit != Limit::None {
+        cancellation_point()?;
+    }
     match doze(limit) {
         Outcome::Cancelled => Err(Cancelled),
         _ => Ok(()),

@@ -2,6 +2,7 @@
 //!
 //! * `suspend`: `park_until`, `yield_now`, `sleep`, `yield_point`;
 //! * `cancel`: cancellation points, tokens, shields;
+//! * `within`: what calls share that wait within a limit;
 //! * `local`: fibre-local values;
 //! * `interval`: ticks without drift;
 //! * `big_stack`, `stack_use`: calls that need more stack, and how much a fibre has used;
@@ -21,8 +22,12 @@ mod model;
 pub(crate) mod stack_use;
 #[cfg(not(loom))]
 mod suspend;
+mod within;
 
+#[cfg(not(loom))]
+pub use cancel::{cancellation_point, is_cancelled};
 #[cfg(loom)]
 pub use model::*;
 #[cfg(not(loom))]
 pub use suspend::*;
+pub use within::{begin_within, given_up, within};

@@ -10,8 +10,9 @@
 
 use crate::sync::Framed;
 use crate::wait::cancelled::Cancelled;
+use crate::wait::limit::Limit;
 use crate::wait::wait_object::WaitObject;
-use crate::wait::waiter::{self, Limit, Outcome, ThreadParker, Wakeable};
+use crate::wait::waiter::{self, Outcome, ThreadParker, Wakeable};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ptr::NonNull;
 use std::time::Duration;

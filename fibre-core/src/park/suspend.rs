@@ -25,9 +25,10 @@ use crate::stack::context::Action;
 use crate::sys::current;
 use crate::sys::fork;
 use crate::sys::stderr;
+use crate::wait::limit::Limit;
 use crate::wait::timer::Entry;
 use crate::wait::wait_object::{WaitKind, WaitObject};
-use crate::wait::waiter::{self, Limit, Outcome, ThreadParker};
+use crate::wait::waiter::{self, Outcome, ThreadParker};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 

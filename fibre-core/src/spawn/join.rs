@@ -6,16 +6,15 @@
 //! it from itself. Joining itself would be a wait for ever, and is refused.
 
 use crate::fibre::{ControlBlock, FibreRef};
-use crate::park::cancel::cancellation_point;
-use crate::park::{self, Waiter, park};
+use crate::park::{self, Waiter, begin_within, park};
 use crate::sys::unwind_guard::drop_quietly;
-use crate::wait::waiter::Limit;
+use crate::wait::limit::Limit;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What [`JoinHandle::join`] returns: the closure's result, or its panic's payload.
 pub type Result<T> = std::result::Result<T, Box<dyn Any + Send + 'static>>;
@@ -87,28 +86,13 @@ impl<T> JoinHandle<T> {
         let _ = unsafe { park(self.block().awaited_end(), publish) };
     }
 
-    /// Like [`join`](Self::join), but gives the handle back if the fibre has not
-    /// ended by `deadline`, or if the caller is cancelled. A deadline in the past tries
-    /// once.
-    ///
-    /// # Errors
-    ///
-    /// The handle, if the deadline passed, or the calling fibre is
-    /// [cancelled](crate::is_cancelled).
-    ///
-    /// # Panics
-    ///
-    /// As [`join`](Self::join).
-    pub fn join_until(self, deadline: Instant) -> std::result::Result<Result<T>, Self> {
-        self.join_within(Limit::Deadline(deadline))
-    }
-
-    /// [`join_until`](Self::join_until) with a time from now. Zero tries once.
+    /// Like [`join`](Self::join), but gives the handle back if the fibre has not ended when so much
+    /// time has passed, or if the caller is cancelled. Zero tries once.
     ///
     /// ```
     /// use std::time::Duration;
     ///
-    /// let handle = fibre::spawn(|| fibre::sleep_cancellable(Duration::MAX).is_err());
+    /// let handle = fibre::spawn(|| fibre::sleep_within(Duration::MAX).is_err());
     /// let handle = handle.join_timeout(Duration::from_millis(1)).unwrap_err();
     /// handle.cancel();
     /// assert!(handle.join_timeout(Duration::MAX).unwrap().unwrap());
@@ -122,28 +106,29 @@ impl<T> JoinHandle<T> {
     ///
     /// As [`join`](Self::join).
     pub fn join_timeout(self, timeout: Duration) -> std::result::Result<Result<T>, Self> {
-        self.join_within(Limit::of(Instant::now().checked_add(timeout)))
+        self.join_limited(Limit::after(timeout))
     }
 
-    /// Like [`join`](Self::join), but gives the handle back if the calling fibre is
-    /// cancelled. A thread cannot be.
+    /// Like [`join`](Self::join), but gives the handle back if the fibre has not ended when the
+    /// [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// The handle, if the calling fibre has been cancelled, or is while it waits.
+    /// The handle.
     ///
     /// # Panics
     ///
     /// As [`join`](Self::join).
-    pub fn join_cancellable(self) -> std::result::Result<Result<T>, Self> {
-        match cancellation_point() {
-            Ok(()) => self.join_within(Limit::Cancellation),
+    #[inline]
+    pub fn join_within(self, limit: impl Into<Limit>) -> std::result::Result<Result<T>, Self> {
+        match begin_within(limit) {
+            Ok(limit) => self.join_limited(limit),
             Err(_) => Err(self),
         }
     }
 
     /// The common part of the joins with a limit.
-    fn join_within(self, limit: Limit) -> std::result::Result<Result<T>, Self> {
+    fn join_limited(self, limit: Limit) -> std::result::Result<Result<T>, Self> {
         self.refuse_self();
         if !self.is_finished() {
             let (awaited, completion) = (self.block().awaited_end(), &self.block().completion);
@@ -172,7 +157,7 @@ impl<T> JoinHandle<T> {
     /// use std::time::Duration;
     ///
     /// let sleeper = fibre::spawn(|| {
-    ///     fibre::sleep_cancellable(Duration::from_secs(3600)).is_err()
+    ///     fibre::sleep_within(Duration::from_secs(3600)).is_err()
     /// });
     /// sleeper.cancel();
     /// assert!(sleeper.join().unwrap());

@@ -1,6 +1,7 @@
 //! The wake side of a wait: what a waker touches.
 //!
 //! * `waiter`: one wait, and the outcome word that the first waker wins;
+//! * `limit`: what else may end a wait, and the error of calls that it ended;
 //! * `completion`: "it has happened", for one waiter;
 //! * `timer`: deadlines, one heap for each processor;
 //! * `wall_clock`: deadlines on `CLOCK_REALTIME`;
@@ -11,6 +12,7 @@
 #[cfg_attr(loom, allow(dead_code, reason = "nobody looks for waits in a model"))]
 pub(crate) mod cancelled;
 pub mod completion;
+pub(crate) mod limit;
 #[cfg(all(test, not(loom)))]
 pub mod no_fibre;
 #[cfg(not(loom))]

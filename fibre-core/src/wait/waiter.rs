@@ -34,10 +34,9 @@
 //! futex.
 
 use crate::sync::{AtomicU32, Futex, Ordering};
-use crate::wait::wall_clock::WallTime;
+use crate::wait::limit::Limit;
 use std::marker::PhantomPinned;
 use std::ptr::NonNull;
-use std::time::{Duration, Instant};
 
 /// Nobody has won yet.
 const WAITING: u32 = 0;
@@ -60,65 +59,6 @@ pub enum Outcome {
     Cancelled,
     /// The wait did not take place: the condition held already.
     NotParked,
-}
-
-/// What may end a wait besides a waker. As small as an `Instant`, and passed in registers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    /// Nothing else may end the wait.
-    None,
-    /// The fibre's cancellation. Threads are not cancelled.
-    Cancellation,
-    /// This moment, or the fibre's cancellation.
-    Deadline(Instant),
-    /// This moment of the wall clock, or the fibre's cancellation.
-    Wall(WallTime),
-}
-
-impl Limit {
-    /// Cancellation, and a deadline if there is one.
-    #[inline]
-    #[must_use]
-    pub fn of(deadline: Option<Instant>) -> Self {
-        deadline.map_or(Self::Cancellation, Self::Deadline)
-    }
-
-    /// Cancellation, and the moment that comes after `timeout`, unless that is beyond the
-    /// clock's range.
-    #[must_use]
-    pub fn after(timeout: Duration) -> Self {
-        Self::of(Instant::now().checked_add(timeout))
-    }
-
-    /// The latest moment at which the wait ends, if that is one of the monotonic clock.
-    #[inline]
-    #[must_use]
-    pub fn deadline(self) -> Option<Instant> {
-        match self {
-            Self::Deadline(deadline) => Some(deadline),
-            Self::None | Self::Cancellation | Self::Wall(_) => None,
-        }
-    }
-
-    /// When the waiting side looks next whether the limit has come, as far as that is a matter of
-    /// time; `None` if it has come.
-    #[must_use]
-    pub fn next_look(self) -> Option<Instant> {
-        match self {
-            Self::Deadline(deadline) => {
-                Some(deadline).filter(|&deadline| Instant::now() < deadline)
-            }
-            Self::Wall(moment) => moment.next_look(),
-            Self::None | Self::Cancellation => None,
-        }
-    }
-
-    /// Whether time ends the wait.
-    #[inline]
-    #[must_use]
-    pub fn is_timed(self) -> bool {
-        matches!(self, Self::Deadline(_) | Self::Wall(_))
-    }
 }
 
 /// A waiting side that a winner can resume; implemented by the fibre's control block.
@@ -414,26 +354,7 @@ mod tests {
     use super::*;
     use crate::wait::no_fibre::NoFibre;
     use std::thread;
-
-    #[test]
-    fn only_time_has_to_be_looked_for() {
-        let now = Instant::now();
-        let later = now + Duration::from_secs(3600);
-        let wall = Limit::Wall(WallTime::now());
-        assert_eq!(Limit::of(None), Limit::Cancellation);
-        assert_eq!(Limit::of(Some(later)), Limit::Deadline(later));
-        assert_eq!(Limit::after(Duration::MAX), Limit::Cancellation);
-        assert_eq!(Limit::Deadline(later).deadline(), Some(later));
-        assert_eq!(Limit::Deadline(later).next_look(), Some(later));
-        assert_eq!(Limit::Deadline(now).next_look(), None);
-        assert!(Limit::Deadline(now).is_timed() && wall.is_timed());
-        for limit in [Limit::None, Limit::Cancellation] {
-            assert_eq!(limit.deadline(), None);
-            assert_eq!(limit.next_look(), None);
-            assert!(!limit.is_timed());
-        }
-        assert_eq!(wall.deadline(), None);
-    }
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_thread_waits_as_long_as_it_may() {

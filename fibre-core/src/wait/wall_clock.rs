@@ -17,16 +17,21 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Nanoseconds in a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// A moment of `CLOCK_REALTIME`, from 1970 on, in nanoseconds.
+/// A moment of the wall clock (`CLOCK_REALTIME`), from 1970 on. A wait within it
+/// ([`Limit::Wall`](crate::Limit::Wall)) follows the clock when that is set: forwards within a
+/// second, back at the next look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WallTime(u64);
+pub struct WallTime(
+    /// Nanoseconds since the beginning of 1970.
+    u64,
+);
 
 impl WallTime {
     /// The moment at which the clock shows this time. A time before 1970 gives the beginning of
     /// that year; `None` for a time that the clock will not show before the year 2554.
     ///
     /// ```
-    /// use fibre_core::internal::{Limit, WallTime};
+    /// use fibre::{Limit, WallTime};
     ///
     /// let past = WallTime::new(1_000_000_000, 0).map(Limit::Wall);
     /// assert!(past.is_some());
@@ -51,15 +56,13 @@ impl WallTime {
 
     /// How long the waiting side need not look at a clock that shows `now`; `None` if this moment
     /// has come.
-    #[must_use]
-    pub fn wait_at(self, now: Self) -> Option<Duration> {
+    pub(crate) fn wait_at(self, now: Self) -> Option<Duration> {
         let left = self.0.checked_sub(now.0).filter(|&left| left > 0)?;
         Some(Duration::from_nanos(left).min(LOOK))
     }
 
     /// When to look at the clock next; `None` if it shows this moment, or a later one.
-    #[must_use]
-    pub fn next_look(self) -> Option<Instant> {
+    pub(crate) fn next_look(self) -> Option<Instant> {
         self.wait_at(Self::now()).map(|wait| Instant::now() + wait)
     }
 

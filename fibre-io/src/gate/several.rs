@@ -18,9 +18,9 @@
 
 use crate::gate::single::{EVENT, Gate};
 use crate::gate::word::Snapshot;
-use fibre_core::internal::{Limit, Outcome, Waiter, park_among};
+use fibre_core::internal::{Outcome, Waiter, park_among};
 use fibre_core::sync::{Framed, planted};
-use fibre_core::{Cancelled, WaitKind, WaitObject};
+use fibre_core::{Cancelled, Limit, WaitKind, WaitObject};
 use fibre_sync::Node;
 use std::cell::Cell;
 

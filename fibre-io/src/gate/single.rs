@@ -9,9 +9,9 @@
 
 use crate::gate::word::{Delivered, GateWord, News, Snapshot};
 use crate::timeout::{Clock, Timeout};
-use fibre_core::internal::{Limit, Outcome, Waiter, WakeHints};
+use fibre_core::internal::{Outcome, Waiter, WakeHints};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, WaitKind, WaitObject};
+use fibre_core::{Cancelled, Limit, WaitKind, WaitObject};
 use fibre_sync::{Locked, Node, Place, Spot, WaitList, wait_at};
 use std::time::Instant;
 

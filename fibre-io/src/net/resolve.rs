@@ -210,7 +210,7 @@ pub fn lookup_host<A: ToSocketAddrs>(host: A) -> io::Result<A::Iter> {
 /// Those of the lookup; `TimedOut`; the error of a cancelled fibre; that of a cluster that has no
 /// room for one more fibre.
 pub fn lookup_host_until(host: &str, deadline: Instant) -> io::Result<Resolved> {
-    look_up(host, |lookup| lookup.join_until(deadline))
+    look_up(host, |lookup| lookup.join_within(deadline))
 }
 
 /// The lookup of a name in a fibre of its own, for as long as `join` waits for it.

@@ -6,7 +6,7 @@ use crate::poll::{PollFd, Readiness, poll};
 use crate::signal::{SIGKILL, Signal};
 use crate::source::Source;
 use crate::timeout::{Timeout, none_if_late};
-use fibre_core::{Builder, sleep_cancellable};
+use fibre_core::{Builder, sleep_within};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid,
@@ -233,7 +233,7 @@ impl Process {
                 return Ok(ended);
             }
             let now = allowed_pause(pause, patience).ok_or(io::ErrorKind::TimedOut)?;
-            sleep_cancellable(now)?;
+            sleep_within(now)?;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }

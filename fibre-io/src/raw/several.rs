@@ -4,7 +4,7 @@
 use super::failure::Failure;
 use super::number::Number;
 use crate::poll::{PollFd, poll_numbers};
-use fibre_core::internal::Limit;
+use fibre_core::Limit;
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;

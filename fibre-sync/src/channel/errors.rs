@@ -1,6 +1,6 @@
 //! Why a value could not be sent or received. A failed sender gets its value back.
 
-use fibre_core::Cancelled;
+use fibre_core::{Cancelled, WaitError};
 use std::error::Error;
 use std::fmt;
 
@@ -17,20 +17,12 @@ pub enum TrySendError<T> {
     Closed(T),
 }
 
-/// Why [`send_until`](super::Sender::send_until), or a form like it, gives the value back.
+/// Why [`send_timeout`](super::Sender::send_timeout) or
+/// [`send_within`](super::Sender::send_within) gives the value back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendTimeoutError<T> {
-    /// The deadline came first.
+    /// The time is over.
     TimedOut(T),
-    /// The fibre has been cancelled.
-    Cancelled(T),
-    /// The channel is closed.
-    Closed(T),
-}
-
-/// Why [`send_cancellable`](super::Sender::send_cancellable) gives the value back.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum SendCancellableError<T> {
     /// The fibre has been cancelled.
     Cancelled(T),
     /// The channel is closed.
@@ -50,20 +42,12 @@ pub enum TryRecvError {
     Closed,
 }
 
-/// Why [`recv_until`](super::Receiver::recv_until), or a form like it, has no value.
+/// Why [`recv_timeout`](super::Receiver::recv_timeout) or
+/// [`recv_within`](super::Receiver::recv_within) has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecvTimeoutError {
-    /// The deadline came first.
+    /// The time is over.
     TimedOut,
-    /// The fibre has been cancelled.
-    Cancelled,
-    /// The channel is closed and empty.
-    Closed,
-}
-
-/// Why [`recv_cancellable`](super::Receiver::recv_cancellable) has no value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecvCancellableError {
     /// The fibre has been cancelled.
     Cancelled,
     /// The channel is closed and empty.
@@ -73,15 +57,6 @@ pub enum RecvCancellableError {
 /// No operation of a [selection](super::Select) can be carried out now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrySelectError;
-
-/// Why a [selection](super::Select) with a deadline has carried out no operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SelectTimeoutError {
-    /// The deadline came first.
-    TimedOut,
-    /// The fibre has been cancelled.
-    Cancelled,
-}
 
 impl<T> SendError<T> {
     /// The value.
@@ -131,7 +106,6 @@ error_with_value!(SendTimeoutError {
     Cancelled,
     Closed
 });
-error_with_value!(SendCancellableError { Cancelled, Closed });
 
 impl<T> fmt::Debug for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -143,9 +117,7 @@ impl<T> Error for SendError<T> {}
 impl Error for RecvError {}
 impl Error for TryRecvError {}
 impl Error for RecvTimeoutError {}
-impl Error for RecvCancellableError {}
 impl Error for TrySelectError {}
-impl Error for SelectTimeoutError {}
 
 /// The error texts of a closed channel.
 const SEND_CLOSED: &str = "sending into a closed channel";
@@ -170,15 +142,6 @@ impl<T> fmt::Display for SendTimeoutError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimedOut(_) => f.write_str("timed out sending into a full channel"),
-            Self::Cancelled(_) => Cancelled.fmt(f),
-            Self::Closed(_) => f.write_str(SEND_CLOSED),
-        }
-    }
-}
-
-impl<T> fmt::Display for SendCancellableError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
             Self::Cancelled(_) => Cancelled.fmt(f),
             Self::Closed(_) => f.write_str(SEND_CLOSED),
         }
@@ -210,15 +173,6 @@ impl fmt::Display for RecvTimeoutError {
     }
 }
 
-impl fmt::Display for RecvCancellableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cancelled => Cancelled.fmt(f),
-            Self::Closed => f.write_str(RECV_CLOSED),
-        }
-    }
-}
-
 impl From<RecvError> for TryRecvError {
     fn from(_: RecvError) -> Self {
         Self::Closed
@@ -231,23 +185,17 @@ impl From<RecvError> for RecvTimeoutError {
     }
 }
 
-impl From<RecvError> for RecvCancellableError {
-    fn from(_: RecvError) -> Self {
-        Self::Closed
+impl From<WaitError> for RecvTimeoutError {
+    fn from(error: WaitError) -> Self {
+        match error {
+            WaitError::TimedOut => Self::TimedOut,
+            WaitError::Cancelled => Self::Cancelled,
+        }
     }
 }
 
 impl fmt::Display for TrySelectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("no operation can be carried out now")
-    }
-}
-
-impl fmt::Display for SelectTimeoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TimedOut => f.write_str("timed out waiting for one of several operations"),
-            Self::Cancelled => Cancelled.fmt(f),
-        }
     }
 }

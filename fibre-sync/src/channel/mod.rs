@@ -41,8 +41,8 @@ mod shared;
 mod state;
 
 pub use errors::{
-    RecvCancellableError, RecvError, RecvTimeoutError, SelectTimeoutError, SendCancellableError,
-    SendError, SendTimeoutError, TryRecvError, TrySelectError, TrySendError,
+    RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySelectError,
+    TrySendError,
 };
 pub use oneshot::{OneshotReceiver, OneshotSender};
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
@@ -52,9 +52,7 @@ pub use sender::Sender;
 /// The parts of the macro [`select!`](crate::select).
 #[doc(hidden)]
 pub mod arms {
-    pub use super::select::{
-        Candidate, PATIENT, Patience, RecvArm, SendArm, after, select_among, until,
-    };
+    pub use super::select::{Candidate, PATIENT, Patience, RecvArm, SendArm, select_among, within};
 }
 
 use shared::Channel;

@@ -2,10 +2,11 @@
 //!
 //! It is a channel with room for one value. Sending consumes the sending end, so it never blocks.
 
-use super::errors::{RecvCancellableError, RecvError, RecvTimeoutError, SendError, TryRecvError};
+use super::errors::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use super::receiver::Receiver;
 use super::sender::Sender;
-use std::time::{Duration, Instant};
+use fibre_core::Limit;
+use std::time::Duration;
 
 /// The sending end of a channel for one value. Dropping it closes the channel.
 ///
@@ -90,23 +91,14 @@ impl<T> OneshotReceiver<T> {
         self.0.recv_timeout(timeout)
     }
 
-    /// Like [`recv`](Self::recv), but gives up at `deadline`, or when the fibre is cancelled. A
-    /// deadline in the past, and a cancelled fibre, try once.
+    /// Like [`recv`](Self::recv), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
     /// [`RecvTimeoutError`]; also if the value has been received already.
-    pub fn recv_until(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
-        self.0.recv_until(deadline)
-    }
-
-    /// Like [`recv`](Self::recv), but ends when the fibre is cancelled. A thread cannot be.
-    ///
-    /// # Errors
-    ///
-    /// [`RecvCancellableError`]; also if the value has been received already.
-    pub fn recv_cancellable(&self) -> Result<T, RecvCancellableError> {
-        self.0.recv_cancellable()
+    #[inline]
+    pub fn recv_within(&self, limit: impl Into<Limit>) -> Result<T, RecvTimeoutError> {
+        self.0.recv_within(limit)
     }
 
     /// Refuses the value: the sender gets it back, unless it has been sent already.

@@ -1,16 +1,16 @@
 //! The receiving end of a channel.
 
-use super::errors::{RecvCancellableError, RecvError, RecvTimeoutError, TryRecvError};
+use super::errors::{RecvError, RecvTimeoutError, TryRecvError};
 use super::shared::{Channel, Failed};
 use super::state::Taken;
-use fibre_core::cancellation_point;
-use fibre_core::internal::Limit;
+use fibre_core::Limit;
+use fibre_core::internal::begin_within;
 use fibre_core::sync::Ordering;
 use std::fmt;
 use std::iter::FusedIterator;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The receiving end of a channel; clones receive from the same channel, and each value goes to one
 /// of them. When the last of them is dropped, the channel closes: blocked senders get their values
@@ -95,37 +95,21 @@ impl<T> Receiver<T> {
     ///
     /// [`RecvTimeoutError`]; then no value has been taken out of the channel.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        self.recv_within(Limit::after(timeout))
+        self.recv_limited(Limit::after(timeout))
     }
 
-    /// Like [`recv`](Self::recv), but gives up at `deadline`, or when the fibre is cancelled. A
-    /// deadline in the past, and a cancelled fibre, try once.
+    /// Like [`recv`](Self::recv), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
     /// [`RecvTimeoutError`]; then no value has been taken out of the channel.
-    pub fn recv_until(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
-        self.recv_within(Limit::Deadline(deadline))
+    #[inline]
+    pub fn recv_within(&self, limit: impl Into<Limit>) -> Result<T, RecvTimeoutError> {
+        self.recv_limited(begin_within(limit)?)
     }
 
-    /// Like [`recv`](Self::recv), but ends when the fibre is cancelled. A thread cannot be.
-    ///
-    /// # Errors
-    ///
-    /// [`RecvCancellableError`]; then no value has been taken out of the channel.
-    pub fn recv_cancellable(&self) -> Result<T, RecvCancellableError> {
-        if cancellation_point().is_err() {
-            return Err(RecvCancellableError::Cancelled);
-        }
-        let received = self.channel.recv(Limit::Cancellation);
-        received.map_err(|failed| match failed {
-            Failed::Closed => RecvCancellableError::Closed,
-            Failed::Cancelled | Failed::TimedOut => RecvCancellableError::Cancelled,
-        })
-    }
-
-    /// The form that all with a deadline share.
-    fn recv_within(&self, limit: Limit) -> Result<T, RecvTimeoutError> {
+    /// The form that all with a limit share.
+    fn recv_limited(&self, limit: Limit) -> Result<T, RecvTimeoutError> {
         self.channel.recv(limit).map_err(|failed| match failed {
             Failed::TimedOut => RecvTimeoutError::TimedOut,
             Failed::Cancelled => RecvTimeoutError::Cancelled,

@@ -1,15 +1,15 @@
 //! The sending end of a channel.
 
-use super::errors::{SendCancellableError, SendError, SendTimeoutError, TrySendError};
+use super::errors::{SendError, SendTimeoutError, TrySendError};
 use super::shared::{Channel, Failed};
 use super::state::Offered;
-use fibre_core::cancellation_point;
-use fibre_core::internal::Limit;
+use fibre_core::Limit;
+use fibre_core::internal::begin_within;
 use fibre_core::sync::Ordering;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The sending end of a channel; clones send into the same channel. When the last of them is
 /// dropped, the channel closes: receivers get the values in it, and then an error.
@@ -88,37 +88,28 @@ impl<T> Sender<T> {
     ///
     /// [`SendTimeoutError`], with the value.
     pub fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
-        self.send_within(value, Limit::after(timeout))
+        self.send_limited(value, Limit::after(timeout))
     }
 
-    /// Like [`send`](Self::send), but gives up at `deadline`, or when the fibre is cancelled. A
-    /// deadline in the past, and a cancelled fibre, try once.
+    /// Like [`send`](Self::send), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
     /// [`SendTimeoutError`], with the value.
-    pub fn send_until(&self, value: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
-        self.send_within(value, Limit::Deadline(deadline))
-    }
-
-    /// Like [`send`](Self::send), but ends when the fibre is cancelled. A thread cannot be.
-    ///
-    /// # Errors
-    ///
-    /// [`SendCancellableError`], with the value.
-    pub fn send_cancellable(&self, value: T) -> Result<(), SendCancellableError<T>> {
-        if cancellation_point().is_err() {
-            return Err(SendCancellableError::Cancelled(value));
+    #[inline]
+    pub fn send_within(
+        &self,
+        value: T,
+        limit: impl Into<Limit>,
+    ) -> Result<(), SendTimeoutError<T>> {
+        match begin_within(limit) {
+            Ok(limit) => self.send_limited(value, limit),
+            Err(_) => Err(SendTimeoutError::Cancelled(value)),
         }
-        let sent = self.channel.send(value, Limit::Cancellation);
-        sent.map_err(|(value, failed)| match failed {
-            Failed::Closed => SendCancellableError::Closed(value),
-            Failed::Cancelled | Failed::TimedOut => SendCancellableError::Cancelled(value),
-        })
     }
 
-    /// The form that all with a deadline share.
-    fn send_within(&self, value: T, limit: Limit) -> Result<(), SendTimeoutError<T>> {
+    /// The form that all with a limit share.
+    fn send_limited(&self, value: T, limit: Limit) -> Result<(), SendTimeoutError<T>> {
         let sent = self.channel.send(value, limit);
         sent.map_err(|(value, failed)| match failed {
             Failed::TimedOut => SendTimeoutError::TimedOut(value),

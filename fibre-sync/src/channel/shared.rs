@@ -13,10 +13,10 @@ use super::state::{Offered, Place, State, Taken};
 use crate::faults;
 use crate::wait_list::{Locked, WaitList};
 use fibre_core::internal::{
-    Limit, Outcome, Resume, ShortGuard, Waiter, may_spin, park_until, yield_point,
+    Outcome, Resume, ShortGuard, Waiter, may_spin, park_until, yield_point,
 };
 use fibre_core::sync::{AtomicUsize, Framed, Ordering, planted, spin_hint};
-use fibre_core::{WaitKind, WaitObject};
+use fibre_core::{Limit, WaitKind, WaitObject};
 use std::fmt;
 
 /// Looks at an empty or full channel before blocking, if the processor has nothing else to

@@ -10,8 +10,8 @@
 //! processor has nothing else to do; otherwise it blocks.
 
 use super::word::LockWord;
-use fibre_core::internal::{Limit, may_spin, may_spin_briefly};
-use fibre_core::{in_fibre, yield_now};
+use fibre_core::internal::{may_spin, may_spin_briefly};
+use fibre_core::{Limit, in_fibre, yield_now};
 use std::time::{Duration, Instant};
 
 /// The last and longest pause between two looks, in `spin_loop` hints. Each pause is twice the one

@@ -30,10 +30,10 @@ use crate::contention::{Contended, Ending};
 use crate::faults;
 use crate::wait_list::{Place, Spot, wait_under};
 use fibre_core::internal::{
-    Limit, Outcome, others_rest, switch_to, waits_at_rest, waits_here, wake_next, yield_point,
+    Outcome, others_rest, switch_to, waits_at_rest, waits_here, wake_next, yield_point,
 };
 use fibre_core::sync::{has_passed, planted};
-use fibre_core::{WaitKind, WaitObject};
+use fibre_core::{Limit, WaitKind, WaitObject};
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};

@@ -1,7 +1,6 @@
 //! The contract of all locks without a value.
 
-use fibre_core::WaitObject;
-use fibre_core::internal::Limit;
+use fibre_core::{Limit, WaitObject};
 
 /// A lock without a value, for fibres and threads.
 ///

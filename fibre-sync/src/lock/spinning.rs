@@ -8,9 +8,9 @@
 
 use super::raw_lock::RawLock;
 use crate::contention::{Contended, Ending};
-use fibre_core::internal::{Limit, yield_point};
+use fibre_core::internal::yield_point;
 use fibre_core::sync::{AtomicBool, Ordering, SPIN_LIMIT, spin_hint};
-use fibre_core::{is_cancelled, yield_now};
+use fibre_core::{Limit, is_cancelled, yield_now};
 
 /// See the module text.
 #[derive(Debug, Default)]

@@ -79,7 +79,7 @@ impl Barrier {
     fn come(&self, wait: Wait) -> Result<bool> {
         let mut is_serial = false;
         wait.run(|limit| {
-            let result = self.barrier.wait_within(limit);
+            let result = self.barrier.wait_limited(limit);
             is_serial = result.is_some_and(|result| result.is_leader());
             result.is_some()
         })?;

@@ -15,9 +15,9 @@ use crate::raw::error::{Error, Result};
 use crate::raw::mutex::Mutex;
 use crate::raw::wait::{Clock, Wait, until};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
-use fibre_core::internal::{Limit, Outcome};
+use fibre_core::internal::Outcome;
 use fibre_core::sync::planted;
-use fibre_core::{WaitKind, WaitObject};
+use fibre_core::{Limit, WaitKind, WaitObject};
 
 /// `pthread_cond_t`. See [`raw`](crate::raw).
 ///

@@ -46,7 +46,6 @@ mod wait;
 pub use barrier::Barrier;
 pub use condvar::Condvar;
 pub use error::{Error, Result};
-pub use fibre_core::internal::{Limit, WallTime};
 pub use mutex::{Kind, Mutex, Variant};
 pub use once::{Once, OnceEntry};
 pub use rwlock::{RwKind, RwLock};

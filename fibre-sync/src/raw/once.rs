@@ -17,9 +17,9 @@
 use crate::faults;
 use crate::raw::error::{Error, Result};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_under};
-use fibre_core::internal::{Limit, caller_id};
+use fibre_core::internal::caller_id;
 use fibre_core::sync::{AtomicU32, Ordering, planted};
-use fibre_core::{WaitKind, WaitObject};
+use fibre_core::{Limit, WaitKind, WaitObject};
 use std::ptr;
 
 /// No initialiser has begun.

@@ -35,9 +35,9 @@ use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
 use crate::turn::{ModelLock, Turn};
 use crate::wait_list::{Claimed, Place, Spot, WaitList, wait_under};
-use fibre_core::internal::{Limit, Outcome, Resume};
+use fibre_core::internal::{Outcome, Resume};
 use fibre_core::sync::{AtomicU64, Backoff, Ordering, planted};
-use fibre_core::{WaitKind, WaitObject};
+use fibre_core::{Limit, WaitKind, WaitObject};
 use std::cell::UnsafeCell;
 use std::fmt;
 

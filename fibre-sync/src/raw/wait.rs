@@ -5,10 +5,8 @@
 //! follows the clock when that is set ([`WallTime`]).
 
 use crate::raw::error::{Error, Result};
-use fibre_core::internal::{
-    Limit, WallTime, lower_shield, raise_shield, yield_point, yield_point_cancellable,
-};
-use fibre_core::{cancellation_point, is_cancelled, sleep, yield_now};
+use fibre_core::internal::{lower_shield, raise_shield, yield_point, yield_point_cancellable};
+use fibre_core::{Limit, WallTime, cancellation_point, is_cancelled, sleep, yield_now};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 

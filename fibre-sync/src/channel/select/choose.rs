@@ -16,9 +16,9 @@
 
 use super::arm::Arm;
 use crate::faults;
-use fibre_core::internal::{Limit, Outcome, Waiter, park_among, yield_point};
+use fibre_core::internal::{Outcome, Waiter, park_among, yield_point};
 use fibre_core::sync::planted;
-use fibre_core::{WaitKind, WaitObject};
+use fibre_core::{Limit, WaitKind, WaitObject};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Waits until one of the arms has been carried out, and is the chosen one, or the limit comes

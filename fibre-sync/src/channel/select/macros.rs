@@ -7,51 +7,44 @@
 
 use super::arm::Candidate;
 use super::choose::{choose, choose_now};
-use fibre_core::cancellation_point;
-use fibre_core::internal::Limit;
-use std::time::{Duration, Instant};
+use fibre_core::Limit;
+use fibre_core::internal::begin_within;
+use std::time::Duration;
 
 /// How long a selection waits.
 #[derive(Debug, Clone, Copy)]
 pub enum Patience {
     /// Not at all.
     None,
-    /// Until the limit.
+    /// For so long at most.
+    Timeout(Duration),
+    /// Until the limit comes.
     Within(Limit),
-    /// Until the fibre is cancelled, and not at all if it has been.
-    Cancellable,
 }
 
 /// Until an arm is chosen.
 pub const PATIENT: Patience = Patience::Within(Limit::None);
 
-/// Until so much time has passed.
+/// Until the limit comes.
+#[inline]
 #[must_use]
-pub fn after(duration: Duration) -> Patience {
-    Patience::Within(Limit::after(duration))
-}
-
-/// Until this moment.
-#[must_use]
-pub fn until(deadline: Instant) -> Patience {
-    Patience::Within(Limit::Deadline(deadline))
+pub fn within(limit: impl Into<Limit>) -> Patience {
+    Patience::Within(limit.into())
 }
 
 /// Chooses one of the arms, which then has a result.
 pub fn select_among<const ARMS: usize>(arms: [Candidate<'_>; ARMS], patience: Patience) {
     let mut arms = arms.map(|candidate| candidate.0);
-    match patience {
+    let limit = match patience {
         Patience::None => {
             choose_now(&arms);
+            return;
         }
-        Patience::Within(limit) => {
-            let _ = choose(&mut arms, limit);
-        }
-        Patience::Cancellable => {
-            if cancellation_point().is_ok() {
-                let _ = choose(&mut arms, Limit::Cancellation);
-            }
-        }
+        Patience::Timeout(timeout) => Ok(Limit::after(timeout)),
+        Patience::Within(limit) => begin_within(limit),
+    };
+    if let Ok(limit) = limit {
+        let _ = choose(&mut arms, limit);
     }
 }
 
@@ -69,10 +62,9 @@ pub fn select_among<const ARMS: usize>(arms: [Candidate<'_>; ARMS], patience: Pa
 /// It blocks the fibre, or the thread if the caller is not a fibre, unless it ends with one of
 ///
 /// * `default => body`: if no operation can be carried out now;
-/// * `timeout(duration) => body`, `until(instant) => body`: if none can be for so long, or until
-///   then, or until the fibre is cancelled; a deadline in the past, and a cancelled fibre, try
-///   once;
-/// * `cancelled => body`: if the fibre is, or has been, cancelled.
+/// * `timeout(duration) => body`: if none can be for so long, or until the fibre is cancelled; a
+///   `duration` of zero, and a cancelled fibre, try once;
+/// * `within(limit) => body`: if none can be until the [`Limit`] comes.
 ///
 /// Senders and receivers may be references. For a number of operations that is not known
 /// before there is [`Select`](crate::channel::Select).
@@ -116,13 +108,12 @@ macro_rules! select_arms {
         $crate::select_arms!(@choose [$($arms)*] $crate::channel::arms::Patience::None, $body)
     };
     ([$($arms:tt)+] timeout($duration:expr) => $body:expr $(,)?) => {
-        $crate::select_arms!(@choose [$($arms)*] $crate::channel::arms::after($duration), $body)
+        $crate::select_arms!(
+            @choose [$($arms)*] $crate::channel::arms::Patience::Timeout($duration), $body
+        )
     };
-    ([$($arms:tt)+] until($deadline:expr) => $body:expr $(,)?) => {
-        $crate::select_arms!(@choose [$($arms)*] $crate::channel::arms::until($deadline), $body)
-    };
-    ([$($arms:tt)+] cancelled => $body:expr $(,)?) => {
-        $crate::select_arms!(@choose [$($arms)*] $crate::channel::arms::Patience::Cancellable, $body)
+    ([$($arms:tt)+] within($limit:expr) => $body:expr $(,)?) => {
+        $crate::select_arms!(@choose [$($arms)*] $crate::channel::arms::within($limit), $body)
     };
     ([$($arms:tt)+]) => {
         $crate::select_arms!(

@@ -14,17 +14,17 @@ mod choose;
 mod macros;
 
 pub use arm::{Candidate, RecvArm, SendArm};
-pub use macros::{PATIENT, Patience, after, select_among, until};
+pub use macros::{PATIENT, Patience, select_among, within};
 
-use super::errors::{RecvError, SelectTimeoutError, SendError, TrySelectError};
+use super::errors::{RecvError, SendError, TrySelectError};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use arm::{Arm, Operation, Way, typed};
 use choose::{choose, choose_now};
-use fibre_core::internal::{Limit, Outcome};
-use fibre_core::{Cancelled, cancellation_point};
+use fibre_core::internal::{Outcome, begin_within};
+use fibre_core::{Limit, WaitError};
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A number of operations, one of which is to be carried out: the one that can be, or becomes
 /// so, first. If several can be carried out, which one it is differs from time to time, so
@@ -140,7 +140,7 @@ impl<'a> Select<'a> {
     ///
     /// # Errors
     ///
-    /// [`SelectTimeoutError`]; then nothing has been carried out.
+    /// [`WaitError`]; then nothing has been carried out.
     ///
     /// # Panics
     ///
@@ -148,48 +148,33 @@ impl<'a> Select<'a> {
     pub fn select_timeout(
         &mut self,
         timeout: Duration,
-    ) -> Result<SelectedOperation<'_>, SelectTimeoutError> {
-        self.select_within(Limit::after(timeout))
+    ) -> Result<SelectedOperation<'_>, WaitError> {
+        self.select_limited(Limit::after(timeout))
     }
 
-    /// Like [`select`](Self::select), but gives up at `deadline`, or when the fibre is cancelled.
-    /// A deadline in the past, and a cancelled fibre, try once.
+    /// Like [`select`](Self::select), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
-    /// [`SelectTimeoutError`]; then nothing has been carried out.
+    /// [`WaitError`]; then nothing has been carried out.
     ///
     /// # Panics
     ///
-    /// As [`select`](Self::select): it does not sleep for want of something to do.
-    pub fn select_until(
+    /// As [`select`](Self::select); but a fibre that has been cancelled already is told so first.
+    #[inline]
+    pub fn select_within(
         &mut self,
-        deadline: Instant,
-    ) -> Result<SelectedOperation<'_>, SelectTimeoutError> {
-        self.select_within(Limit::Deadline(deadline))
-    }
-
-    /// Like [`select`](Self::select), but ends when the fibre is cancelled. A thread cannot be.
-    ///
-    /// # Errors
-    ///
-    /// [`Cancelled`]; then nothing has been carried out.
-    ///
-    /// # Panics
-    ///
-    /// As [`select`](Self::select), but not if the fibre has been cancelled.
-    pub fn select_cancellable(&mut self) -> Result<SelectedOperation<'_>, Cancelled> {
-        cancellation_point()?;
-        self.select_within(Limit::Cancellation)
-            .map_err(|_| Cancelled)
+        limit: impl Into<Limit>,
+    ) -> Result<SelectedOperation<'_>, WaitError> {
+        self.select_limited(begin_within(limit)?)
     }
 
     /// The form that all with a limit share.
-    fn select_within(&mut self, limit: Limit) -> Result<SelectedOperation<'_>, SelectTimeoutError> {
+    fn select_limited(&mut self, limit: Limit) -> Result<SelectedOperation<'_>, WaitError> {
         let outcome = self.choose(limit);
         self.chosen().ok_or(match outcome {
-            Outcome::Cancelled => SelectTimeoutError::Cancelled,
-            _ => SelectTimeoutError::TimedOut,
+            Outcome::Cancelled => WaitError::Cancelled,
+            _ => WaitError::TimedOut,
         })
     }
 
