@@ -134,7 +134,44 @@ pub use fibre_core::{WaitKind, WaitObject, Waiting, waits};
 
 pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, stack_used};
 
-pub use fibre_core::{Placement, Priority, StealOrder, Stealing, migrate_to, spawn_now};
+pub use fibre_core::{Placement, Priority, Revival, StealOrder, Stealing, migrate_to, spawn_now};
+
+/// Fibres that are run again and again, without an allocation: what serial queues, event handlers
+/// and actors are made of.
+///
+/// ```
+/// use fibre::activity::{Activity, Work};
+/// use fibre::sync::{Mutex, Semaphore};
+///
+/// /// Prints what was posted, one text after the other, whoever posts.
+/// struct Printer {
+///     texts: Mutex<Vec<&'static str>>,
+///     printed: Semaphore,
+/// }
+///
+/// impl Work for Printer {
+///     fn run(this: &Activity<Self>) {
+///         for text in std::mem::take(&mut *this.texts.lock()) {
+///             println!("{text}");
+///             this.printed.release();
+///         }
+///     }
+/// }
+///
+/// let printer = Activity::new(None, Printer {
+///     texts: Mutex::new(Vec::new()),
+///     printed: Semaphore::new(0),
+/// })?;
+/// for text in ["one", "two"] {
+///     printer.texts.lock().push(text);
+///     printer.schedule()?;
+/// }
+/// printer.printed.acquire_many(2);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub mod activity {
+    pub use fibre_core::{Activity, Stopped, Work};
+}
 
 /// The machine: its CPUs, the caches they share, and the memory next to them.
 ///

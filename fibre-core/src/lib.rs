@@ -118,7 +118,7 @@ pub mod internal {
     #[doc(hidden)]
     pub use crate::{
         blocking::jobs,
-        fibre::state,
+        fibre::{activity_word, state},
         idle::{armed, monitor_call, parker, set, shared_queues, watchers},
         ready::owner_gate,
         scheduler::control,
@@ -140,6 +140,7 @@ pub use sync::model;
 pub use self::park::{in_fibre, shield};
 #[cfg(not(loom))]
 pub use self::{
+    api::activity::{Activity, Stopped, Work},
     api::scope::{Scope, ScopedJoinHandle, scope},
     api::spawn::{Builder, id, name, processor, spawn, spawn_now},
     blocking::{BlockingPool, BlockingPoolBuilder, blocking, blocking_visit},
@@ -147,7 +148,7 @@ pub use self::{
         Cluster, ClusterBuilder, PauseError, Paused, StopError, StuckProcessor, Waiting,
         migrate_to, waits,
     },
-    config::policy::{Placement, Priority, StealOrder, Stealing},
+    config::policy::{Placement, Priority, Revival, StealOrder, Stealing},
     config::settings::default_processors,
     fibre::local_table::{Destructor, Key},
     park::big_stack::on_big_stack,

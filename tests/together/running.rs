@@ -7,6 +7,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../activities.rs"]
+mod suite_activities;
 #[path = "../local.rs"]
 mod suite_local;
 #[path = "../migration.rs"]

@@ -41,6 +41,13 @@ pub(crate) const STEAL_ORDER: Choice = Choice {
     file: "fibre-core/src/config/policy.rs",
 };
 
+/// Where activities go that are made ready again.
+pub(crate) const REVIVAL: Choice = Choice {
+    variable: "FIBRE_REVIVAL",
+    name: "Revival",
+    file: "fibre-core/src/config/policy.rs",
+};
+
 /// How started fibres move.
 pub(crate) const MOVES: Choice = Choice {
     variable: "FIBRE_MOVES",
@@ -49,7 +56,7 @@ pub(crate) const MOVES: Choice = Choice {
 };
 
 /// All choices.
-pub(crate) const ALL: [&Choice; 4] = [&QUEUE, &PLACEMENT, &STEAL_ORDER, &MOVES];
+pub(crate) const ALL: [&Choice; 5] = [&QUEUE, &PLACEMENT, &STEAL_ORDER, &REVIVAL, &MOVES];
 
 impl Choice {
     /// The names of the values, in the order of the enum.

@@ -190,6 +190,11 @@ impl Builder {
         self
     }
 
+    /// Splits off what was chosen.
+    pub(crate) fn attributes(self) -> Attributes {
+        self.0
+    }
+
     /// Splits off what to spawn with, for callers that can report an error.
     pub(crate) fn fallible(mut self) -> Attributes {
         if self.0.stack_time == StackTime::FirstRun {

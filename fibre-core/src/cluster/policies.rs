@@ -1,7 +1,7 @@
 //! The scheduler's choices for a cluster.
 
 use super::builder::ClusterBuilder;
-use crate::config::policy::{Placement, StealOrder, Stealing};
+use crate::config::policy::{Placement, Revival, StealOrder, Stealing};
 use crate::queue::QueueKind;
 use std::time::Duration;
 
@@ -19,6 +19,14 @@ impl ClusterBuilder {
     #[must_use]
     pub fn placement(mut self, placement: Placement) -> Self {
         self.settings.placement = placement;
+        self
+    }
+
+    /// Where activities go that are made ready again. Default: [`Revival::Local`], or the
+    /// environment variable `FIBRE_REVIVAL`.
+    #[must_use]
+    pub fn revival(mut self, revival: Revival) -> Self {
+        self.settings.revival = revival;
         self
     }
 

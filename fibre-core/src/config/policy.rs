@@ -59,6 +59,28 @@ named_choice! {
     }
 }
 
+named_choice! {
+    /// Where an activity goes that is made ready again. Source: thesis, section 5.3.2, where these
+    /// are the schedulers LAS/L and LAS/A.
+    ///
+    /// ```
+    /// use fibre::Revival;
+    ///
+    /// assert_eq!("affine".parse(), Ok(Revival::Affine));
+    /// assert_eq!(Revival::default().to_string(), "local");
+    /// ```
+    #[non_exhaustive]
+    #[derive(Default)]
+    pub enum Revival, "a revival" {
+        /// To the processor of the fibre that makes it ready, before the others if the queues have
+        /// two ends; from a thread that is no processor, to each in turn.
+        #[default]
+        Local = "local",
+        /// Behind the others of the processor that ran it last.
+        Affine = "affine",
+    }
+}
+
 /// What becomes of a started fibre that was stolen. It matters only where started fibres may move;
 /// others are at home where they start. Source: thesis, section 3.2.2.
 ///

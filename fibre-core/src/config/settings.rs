@@ -5,7 +5,7 @@
 //! here, and is an error of the cluster (see `environment`).
 
 use crate::choice::named_choice;
-use crate::config::policy::{Placement, StealOrder, Stealing};
+use crate::config::policy::{Placement, Revival, StealOrder, Stealing};
 use crate::queue::QueueKind;
 use crate::stack::{DEFAULT_STACK_SIZE, round_size};
 use crate::topology::available;
@@ -53,6 +53,8 @@ pub(crate) struct Settings {
     pub queue: QueueKind,
     /// Where new fibres go.
     pub placement: Placement,
+    /// Where activities go that are made ready again.
+    pub revival: Revival,
     /// Which processor one without work helps first.
     pub steal_order: StealOrder,
     /// What becomes of started fibres that are stolen.
@@ -95,6 +97,7 @@ impl Settings {
             slots: 0,
             queue: variable("FIBRE_QUEUE").unwrap_or_default(),
             placement: variable("FIBRE_PLACEMENT").unwrap_or_default(),
+            revival: variable("FIBRE_REVIVAL").unwrap_or_default(),
             steal_order: variable("FIBRE_STEAL_ORDER").unwrap_or_default(),
             stealing: variable("FIBRE_STEALING").unwrap_or_default(),
             spin: variable("FIBRE_SPIN").map_or(DEFAULT_SPIN, Duration::from_micros),

@@ -25,6 +25,7 @@ use crate::stack::class_of;
 use crate::stack::context::{Context, Suspender};
 use crate::sync::asymmetric;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+use crate::sys::stderr;
 use crate::wait::completion::Completion;
 use crate::wait::since;
 use crate::wait::wait_object::{WaitKind, WaitObject};
@@ -398,6 +399,18 @@ impl ControlBlock {
         unsafe { ReadyQueue::push_woken_first(this.as_ref().home(), Self::runnable(this)) };
     }
 
+    /// Takes another reference, beside one that the caller knows of.
+    #[inline]
+    pub(crate) fn retain_one(&self) {
+        let before = self.references.fetch_add(1, Ordering::Relaxed);
+        // As std's `Arc`: handles that are forgotten must not wrap the count.
+        if before > u32::MAX / 2 {
+            stderr::abort_with(format_args!(
+                "one fibre has more references than can be counted"
+            ));
+        }
+    }
+
     /// Gives up one reference, and the allocation with the last one.
     ///
     /// # Safety
@@ -468,8 +481,7 @@ impl Runnable {
 impl Cancellable for ControlBlock {
     unsafe fn retain(this: NonNull<Self>) {
         // SAFETY: alive by the reference that the caller knows of.
-        let references = unsafe { &this.as_ref().references };
-        references.fetch_add(1, Ordering::Relaxed);
+        unsafe { this.as_ref() }.retain_one();
     }
 
     unsafe fn cancel_later(this: NonNull<Self>) {

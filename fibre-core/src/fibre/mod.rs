@@ -2,12 +2,14 @@
 //!
 //! * `control_block`: the one allocation of a fibre;
 //! * `state`: its run-state word;
+//! * `activity_word`: whether an activity has to run, and does;
 //! * `wait_slot`: what it waits for, or the stack that is reserved for it;
 //! * `roster`, `roster_ref`: the started fibres of a processor, and looking at them from outside;
 //! * `block_cache`: the memory of ended fibres;
 //! * `local_table`: fibre-local values by key;
 //! * `cancel_batch`, `cancel_group`: how fibres are cancelled, and which of them together.
 
+pub mod activity_word;
 #[cfg(not(loom))]
 pub(crate) mod block_cache;
 #[cfg(not(loom))]

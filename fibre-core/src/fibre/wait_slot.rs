@@ -1,5 +1,5 @@
-//! One word of a fibre with two uses: until it starts, a stack that it got when it was spawned, or
-//! the promise of one; from then on, what it waits for.
+//! One word of a fibre with two uses: until it starts, a stack that it got when it was spawned, the
+//! promise of one, or the mark of an activity; from then on, what it waits for.
 //!
 //! A processor takes the stack out before it lists the fibre as started, and reports of what fibres
 //! wait for look at listed fibres only; so the two uses do not meet.
@@ -25,12 +25,17 @@ pub(crate) enum Reserved {
     Nothing,
     /// The promise of one of its class.
     Promise,
+    /// It is an activity, which any stack of its class serves that another one has used.
+    Activity,
     /// The stack.
     Stack(Stack),
 }
 
 /// The word of a promise, which is no stack's.
 const PROMISE: u64 = 1;
+
+/// The word of an activity that does not run.
+const ACTIVITY: u64 = 2;
 
 /// The word. See the module text.
 #[derive(Debug)]
@@ -43,6 +48,7 @@ impl WaitSlot {
         Self(AtomicU64::new(match reserved {
             Reserved::Nothing => 0,
             Reserved::Promise => PROMISE,
+            Reserved::Activity => ACTIVITY,
             Reserved::Stack(stack) => stack.into_word(),
         }))
     }
@@ -50,6 +56,16 @@ impl WaitSlot {
     /// Keeps the promise of a stack for the first run, which has been put off.
     pub(crate) fn keep_promise(&self) {
         self.0.store(PROMISE, Ordering::Relaxed);
+    }
+
+    /// Notes that the fibre is an activity that does not run.
+    pub(crate) fn rest(&self) {
+        self.0.store(ACTIVITY, Ordering::Relaxed);
+    }
+
+    /// Whether the fibre, which does not run, is an activity.
+    pub(crate) fn is_activity(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == ACTIVITY
     }
 
     /// Takes out the reservation.
@@ -65,6 +81,9 @@ impl WaitSlot {
                 self.end_wait();
                 if word == PROMISE {
                     return Reserved::Promise;
+                }
+                if word == ACTIVITY {
+                    return Reserved::Activity;
                 }
                 // SAFETY: as the fibre has not started, it is the word of a stack; taken once.
                 Reserved::Stack(unsafe { Stack::from_word(word) })

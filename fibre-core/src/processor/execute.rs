@@ -63,6 +63,7 @@ impl Processor {
     fn act_rarely(&self, fibre: Runnable, action: Action) {
         match action {
             Action::Exit => self.bury(fibre),
+            Action::Rest => self.rest_activity(fibre),
             Action::MakeWay => self.own().push_next(fibre),
             Action::Migrate => self.send_off(fibre),
             Action::Hold => self.hold(fibre),
@@ -149,6 +150,7 @@ impl Processor {
         let stack = match unsafe { block.errand.take_reserved() } {
             Reserved::Nothing => self.take_stack(class)?,
             Reserved::Stack(stack) => stack,
+            Reserved::Activity => return self.bind_activity(fibre, class),
             Reserved::Promise => {
                 let stack = self.stacks.redeem(class, &self.domain().stacks);
                 stack.inspect_err(|_| block.errand.keep_promise())?
@@ -173,6 +175,10 @@ impl Processor {
             self.place(fibre);
             return None;
         }
+        if fibre.block().errand.is_activity() {
+            self.put_off_activity(fibre, error);
+            return None;
+        }
         match self.bind_to_refuse(&mut fibre, error) {
             Ok(()) => Some(fibre),
             Err(error) => {
@@ -192,8 +198,8 @@ impl Processor {
         Ok(())
     }
 
-    /// Gives a fibre that is about to start its stack, on which it begins with `entry`, makes it at
-    /// home here, and lists it as started.
+    /// Gives a fibre that is about to start its stack, on which it begins with `entry`, and lists it
+    /// as started.
     #[inline(always)]
     fn settle(&self, fibre: &mut Runnable, stack: Stack, entry: Entry) {
         let block = fibre.fibre().as_ptr().cast_const().cast();
@@ -201,6 +207,12 @@ impl Processor {
         // SAFETY: both entries may be called once with a block that is alive, by the first resume,
         // for which the processor that has bound the fibre resumes it.
         *fibre.context() = Some(unsafe { Context::new(stack, entry, block) });
+        self.list(fibre);
+    }
+
+    /// Makes a fibre that has got its stack one at home here, and lists it as started.
+    #[inline(always)]
+    pub(super) fn list(&self, fibre: &Runnable) {
         fibre.block().set_home(Arc::as_ptr(&self.ready));
         self.ready.notice(fibre.link());
         self.domain().tally(self.index()).count_started();
@@ -234,7 +246,7 @@ impl Processor {
 
     /// Takes a fibre out of the roster of started ones.
     #[inline]
-    fn delist(&self, fibre: &Runnable) {
+    pub(super) fn delist(&self, fibre: &Runnable) {
         let hook = ControlBlock::hook(fibre.fibre());
         // SAFETY: added when it got its stack, here, unless fibres move and share a roster.
         self.change_roster(|roster| unsafe { roster.remove(hook) });

@@ -15,6 +15,7 @@
 //! Files:
 //!
 //! * `execute`: resumes one fibre, and does what follows once it has left its stack;
+//! * `activation`: runs activities, which rest between their runs;
 //! * `control`: carries out what the cluster's handles ask for;
 //! * `poll`: when a busy processor asks for events;
 //! * `time_slice`: when a fibre that never blocks has run for long enough;
@@ -34,6 +35,7 @@
 //!
 //! [`Driver`]: crate::idle::parker::Driver
 
+mod activation;
 mod control;
 mod execute;
 pub(crate) mod exit;
@@ -74,6 +76,7 @@ use crate::sync::glances::Glances;
 use crate::sync::{AtomicPtr, Ordering, heavy_barrier};
 use crate::sys::current;
 use crate::wait::timer::{BATCH, Timers};
+use activation::Runner;
 use crossbeam_utils::CachePadded;
 use held::Held;
 use poll::Polling;
@@ -134,6 +137,8 @@ pub(crate) struct Processor {
     timers: Arc<CachePadded<Timers<ControlBlock>>>,
     /// Stacks of ended fibres.
     stacks: StackCache,
+    /// What it keeps for the next activity.
+    runner: Runner,
     /// Memory of ended fibres.
     blocks: BlockCache,
     /// What a layer above keeps here.
@@ -222,6 +227,7 @@ impl Processor {
             limits_at_home: heavy_barrier().is_some(),
             timers: Arc::clone(domain.timers(index)),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
+            runner: Runner::default(),
             blocks: BlockCache::new(),
             pocket: ProcessorLocal::default(),
             roster: Roster::new(),
@@ -267,6 +273,7 @@ impl Processor {
             self.execute(fibre);
             next = self.take_successor().or_else(|| self.next());
         }
+        self.give_up_runner();
         current::set(ptr::null(), ptr::null());
         self.domain.hide_running(self.index);
         self.hide_roster();

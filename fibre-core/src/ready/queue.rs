@@ -260,6 +260,13 @@ impl ReadyQueue {
         }
     }
 
+    /// Queues a fibre that may run elsewhere before the others, if this kind of queue can. Any
+    /// thread that keeps `self` alive.
+    #[inline]
+    pub(crate) fn push_shared_first(&self, runnable: Runnable) {
+        self.push_shared(runnable);
+    }
+
     /// Sets whether the owner stands aside, taking nothing that others could run. Then wake it.
     pub(crate) fn set_aside(&self, aside: bool) {
         self.aside.store(aside, Ordering::Release);

@@ -2,10 +2,13 @@
 //!
 //! * `domain`: the state they share;
 //! * `placement`: where new fibres go;
+//! * `activity`: a fibre that is run again and again;
 //! * `steal`: which processors an idle one helps;
 //! * `control`: what a cluster's handles ask of its processors, and how far these have obeyed;
 //! * `fibre_limit`: how many fibres a cluster may have.
 
+#[cfg(not(loom))]
+pub(crate) mod activity;
 pub mod control;
 #[cfg(not(loom))]
 pub(crate) mod domain;

@@ -8,7 +8,7 @@
 //! likely to block soon, and nobody is woken for it. If a second one comes before that, both go
 //! where they can run at once.
 
-use crate::config::policy::{Placement, StealOrder};
+use crate::config::policy::{Placement, Revival, StealOrder};
 use crate::queue::{Level, Runnable};
 use crate::scheduler::domain::Domain;
 
@@ -29,6 +29,42 @@ impl Domain {
             (_, Placement::Push) => self.push_out(fibre, spawner, turn),
             (_, Placement::Staging) => self.commons.stage(fibre),
             (_, Placement::Local) => self.keep(fibre, spawner.unwrap_or(turn)),
+        }
+    }
+
+    /// Places an activity that has been made ready, as its attributes and the cluster's policy want
+    /// it. `waker` is the processor that this thread is, if it is one of ours; `last` the one that
+    /// ran the activity last. The caller keeps the domain alive.
+    ///
+    /// Whoever sends a message is often about to wait for the answer. So a thief is called only if
+    /// the processor has other work for it, or another activity, already: the first one will most
+    /// likely run next where it is.
+    pub(crate) fn revive(&self, fibre: Runnable, waker: Option<usize>, last: usize) {
+        let pinned = fibre.block().attributes.processor();
+        if pinned.is_some() || fibre.link().level() == Level::Background || self.settings.sharing {
+            return self.place(fibre, waker, last);
+        }
+        match (self.settings.revival, waker) {
+            (Revival::Local, Some(waker)) => {
+                let queue = &self.queues()[waker];
+                let backlog = queue.has_shared();
+                queue.push_shared_first(fibre);
+                if backlog && self.settings.steal_order != StealOrder::Never {
+                    self.commons.wake_one(waker);
+                }
+            }
+            (Revival::Local, None) => self.queues()[self.next_turn()].push_shared(fibre),
+            (Revival::Affine, _) => self.queues()[last].push_shared(fibre),
+        }
+    }
+
+    /// Queues an activity that has to run again behind the others of the processor that has just
+    /// run it. The caller keeps the domain alive.
+    pub(crate) fn requeue(&self, fibre: Runnable, processor: usize) {
+        if fibre.link().is_ordinary() && !self.settings.sharing {
+            self.queues()[processor].push_shared(fibre);
+        } else {
+            self.place(fibre, Some(processor), processor);
         }
     }
 

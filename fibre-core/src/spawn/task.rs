@@ -96,7 +96,12 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         let result = catch_unwind(AssertUnwindSafe(closure));
         fork::die_if_forked("the end of a fibre");
         if let Err(payload) = &result {
-            tell_of_panic(&task.block, &**payload);
+            tell_of_panic(
+                "fibre",
+                task.block.id(),
+                task.block.attributes.name(),
+                &**payload,
+            );
         }
         task.block.locals.end();
         // SAFETY: it has not finished before.
@@ -184,15 +189,14 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
 /// than texts are left to the joiners: `resume_unwind` with such a payload is how a fibre ends
 /// quietly.
 #[cold]
-fn tell_of_panic(fibre: &ControlBlock, payload: &(dyn Any + Send)) {
+pub(crate) fn tell_of_panic(noun: &str, id: u64, name: Option<&str>, payload: &(dyn Any + Send)) {
     let words = payload.downcast_ref::<String>().map(String::as_str);
     let Some(words) = words.or_else(|| payload.downcast_ref::<&str>().copied()) else {
         return;
     };
-    let id = fibre.id();
-    match fibre.attributes.name() {
-        Some(name) => stderr::warn(format_args!("fibre {id} ({name:?}) has panicked: {words}")),
-        None => stderr::warn(format_args!("fibre {id} has panicked: {words}")),
+    match name {
+        Some(name) => stderr::warn(format_args!("{noun} {id} ({name:?}) has panicked: {words}")),
+        None => stderr::warn(format_args!("{noun} {id} has panicked: {words}")),
     }
 }
 
@@ -316,7 +320,7 @@ pub(crate) enum Place<'a> {
 impl Place<'_> {
     /// The domain of the place.
     #[inline]
-    fn domain(&self) -> &Domain {
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
         match self {
             Self::Here(processor) | Self::Now(processor) => processor.domain(),
             Self::There(domain) => domain,
@@ -349,7 +353,7 @@ impl Place<'_> {
     fn unreserve(&self, attributes: &Attributes, reserved: Reserved) {
         let class = attributes.stack_class(self.domain().settings.stack_size);
         match (reserved, self) {
-            (Reserved::Nothing, _) => {}
+            (Reserved::Nothing | Reserved::Activity, _) => {}
             (Reserved::Stack(stack), _) => put_cold(stack),
             (Reserved::Promise, Self::Here(processor) | Self::Now(processor)) => {
                 processor.unpromise_stack(class);
@@ -369,6 +373,15 @@ impl Place<'_> {
         }
     }
 
+    /// Takes memory for a fibre.
+    #[inline(always)]
+    pub(crate) fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+        match self {
+            Self::Here(processor) | Self::Now(processor) => processor.blocks().take(layout),
+            Self::There(_) => block_cache::allocate(layout),
+        }
+    }
+
     /// Takes memory for a fibre with these attributes, counts the fibre, and returns the memory
     /// with its number and what it has of its stack already.
     ///
@@ -382,11 +395,7 @@ impl Place<'_> {
     ) -> std::result::Result<Admitted<T>, SpawnError> {
         let layout = Layout::new::<T>();
         // The memory comes first, as it can be given back without a trace.
-        let memory = match self {
-            Self::Here(processor) | Self::Now(processor) => processor.blocks().take(layout),
-            Self::There(_) => block_cache::allocate(layout),
-        };
-        let memory = memory.ok_or(SpawnError::NoMemory)?;
+        let memory = self.allocate(layout).ok_or(SpawnError::NoMemory)?;
         match admit(self, attributes) {
             Ok((id, reserved)) => Ok(Admitted {
                 memory: memory.cast(),

@@ -31,6 +31,9 @@ pub(crate) enum Action {
     Park,
     /// Leave it to its waker, which queues it here, and may have come already.
     ParkAtHome,
+    /// Take its stack back, on which another activity may run next: see
+    /// `processor/activation.rs`.
+    Rest,
     /// Take its stack back: the computation has ended.
     Exit,
 }

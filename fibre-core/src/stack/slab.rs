@@ -274,9 +274,31 @@ impl Stack {
     /// Notes the fibre that is on it, for overflow reports; null for none.
     #[inline]
     pub(crate) fn set_owner(&self, owner: *const ()) {
-        // SAFETY: the word above the base is the nameplate, which lives as long as we do.
-        let nameplate = unsafe { nameplate(self.base).as_ref() };
-        nameplate.store(owner.cast_mut(), Ordering::Relaxed);
+        // SAFETY: the stack is here.
+        unsafe { self.nameplate().set(owner) };
+    }
+
+    /// The word that says which fibre is on it.
+    #[inline]
+    pub(crate) fn nameplate(&self) -> Nameplate {
+        Nameplate(nameplate(self.base))
+    }
+}
+
+/// The word above a stack that says which fibre is on it. See [`Stack::set_owner`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nameplate(NonNull<AtomicPtr<()>>);
+
+impl Nameplate {
+    /// Notes the fibre that is on the stack; null for none.
+    ///
+    /// # Safety
+    ///
+    /// The stack exists.
+    #[inline]
+    pub(crate) unsafe fn set(self, owner: *const ()) {
+        // SAFETY: the word above the base of a stack, which lives as long as that.
+        unsafe { self.0.as_ref() }.store(owner.cast_mut(), Ordering::Relaxed);
     }
 }
 

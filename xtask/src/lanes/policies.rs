@@ -17,7 +17,12 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo};
 
 /// The choices that are enums, all of whose values are tried.
-const CHOICES: [&Choice; 3] = [&choices::QUEUE, &choices::PLACEMENT, &choices::STEAL_ORDER];
+const CHOICES: [&Choice; 4] = [
+    &choices::QUEUE,
+    &choices::PLACEMENT,
+    &choices::STEAL_ORDER,
+    &choices::REVIVAL,
+];
 
 /// Other variables, and the values that are tried.
 const OTHERS: &[(&str, &[&str])] = &[
@@ -32,6 +37,7 @@ const OTHERS: &[(&str, &[&str])] = &[
 /// The files of tests that hold under every policy. That of I/O is run by [`super::pollers`], under
 /// some of them.
 const SUITES: &[&str] = &[
+    "activities",
     "cancel",
     "migration",
     "panics",

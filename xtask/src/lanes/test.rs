@@ -20,6 +20,7 @@ const TOGETHER: [(&str, &[&str]); 3] = [
     (
         "running",
         &[
+            "activities",
             "local",
             "migration",
             "panics",

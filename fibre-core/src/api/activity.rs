@@ -1,0 +1,345 @@
+//! Activities: fibres that are run again and again, without an allocation.
+
+use crate::api::spawn::Builder;
+use crate::cluster::{Cluster, try_caller_place};
+use crate::fibre::activity_word::Scheduled;
+use crate::fibre::{Body, ControlBlock, FibreRef, Portrait, Reserved, Viewer};
+use crate::processor::Processor;
+use crate::scheduler::activity::ActivityBlock;
+use crate::spawn::task::{Place, SpawnError, free_task, tell_of_panic};
+use crate::stack::StackError;
+use crate::sys::unwind_guard::quietly;
+use crate::sys::{fork, numbers};
+use std::alloc::Layout;
+use std::fmt;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// What an [`Activity`] does each time it is run.
+pub trait Work: Send + Sync + Sized + 'static {
+    /// One run, on a fibre's stack: it may block as any fibre, and others run meanwhile. No two
+    /// runs of an activity overlap, and each sees what the one before did.
+    ///
+    /// A panic ends the run only, and is reported on standard error. Fibre-local values end with
+    /// the run.
+    fn run(this: &Activity<Self>);
+
+    /// What reports call it, also those of a stack overflow: this must be async-signal-safe.
+    /// Default: the name that its builder was given.
+    fn name(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// A fibre that is run each time somebody has [scheduled](Self::schedule) it, and that rests in
+/// between: the handle, which is counted. The value is dropped with the last handle and the last
+/// run, wherever that is.
+///
+/// An idle activity is a block of memory: it has no stack, no fibre counts it, and its cluster can
+/// be stopped. Making it ready takes no allocation. A run that does not block needs no stack of its
+/// own either: it has one that other activities of the processor use, too. This is what actors,
+/// serial queues and event handlers are made of; see `docs/decisions/0048`.
+///
+/// ```
+/// use fibre::activity::{Activity, Work};
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use std::sync::mpsc;
+///
+/// struct Adder {
+///     sum: AtomicU32,
+///     done: mpsc::SyncSender<u32>,
+/// }
+///
+/// impl Work for Adder {
+///     fn run(this: &Activity<Self>) {
+///         let before = this.sum.fetch_add(1, Ordering::Relaxed);
+///         this.done.send(before + 1).unwrap();
+///     }
+/// }
+///
+/// let (done, runs) = mpsc::sync_channel(8);
+/// let adder = Activity::new(None, Adder { sum: AtomicU32::new(0), done })?;
+/// adder.schedule()?;
+/// assert_eq!(runs.recv(), Ok(1));
+/// adder.schedule()?;
+/// assert_eq!(runs.recv(), Ok(2));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Activity<W: Work>(NonNull<Whole<W>>);
+
+// SAFETY: it gives shared access to the value, which is `Send` and `Sync`, and to atomic words.
+unsafe impl<W: Work> Send for Activity<W> {}
+// SAFETY: the same holds for shared references.
+unsafe impl<W: Work> Sync for Activity<W> {}
+
+/// The allocation of an activity.
+#[repr(C)]
+struct Whole<W> {
+    /// Comes first: a pointer to it is a pointer to the whole.
+    head: ActivityBlock,
+    /// The value.
+    work: W,
+}
+
+/// Why an activity was not scheduled: its cluster has been stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped;
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the cluster of the activity has been stopped")
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+impl From<Stopped> for io::Error {
+    fn from(stopped: Stopped) -> Self {
+        Self::other(stopped)
+    }
+}
+
+impl Builder {
+    /// Makes an activity with these settings, in `cluster`, or else in the caller's. A cancel token
+    /// is no setting of activities, and is left out.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for it, the cluster has no such processor, or the default cluster
+    /// cannot be started.
+    pub fn activity<W: Work>(self, cluster: Option<&Cluster>, work: W) -> io::Result<Activity<W>> {
+        let make = |place: &Place<'_>| Activity::make(self, place, work);
+        match cluster {
+            None => try_caller_place(make)?,
+            Some(cluster) => cluster.with_place(make)?,
+        }
+    }
+}
+
+impl<W: Work> Activity<W> {
+    /// An idle activity in `cluster`, or else in the caller's; see
+    /// [`Builder::activity`] for one with a name or another stack.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn new(cluster: Option<&Cluster>, work: W) -> io::Result<Self> {
+        Builder::new().activity(cluster, work)
+    }
+
+    /// The functions of this type of activity.
+    const BODY: &'static Body = &Body {
+        run: Self::run,
+        fail: Self::fail,
+        abandon: Self::abandon,
+        take_result: Self::has_no_result,
+        drop_result: Self::abandon,
+        free: Self::free,
+        describe: Self::describe,
+    };
+
+    /// Makes one, for [`Builder::activity`].
+    fn make(builder: Builder, place: &Place<'_>, work: W) -> io::Result<Self> {
+        let attributes = builder.attributes();
+        place.check(&attributes)?;
+        let memory = place.allocate(Layout::new::<Whole<W>>());
+        let memory = memory.ok_or(SpawnError::NoMemory)?.cast::<Whole<W>>();
+        let id = numbers::take_one();
+        let block = ControlBlock::new(Self::BODY, attributes, id, Reserved::Activity);
+        // SAFETY: fresh memory of this layout.
+        unsafe {
+            memory.write(Whole {
+                head: ActivityBlock::new(block, Arc::clone(place.domain())),
+                work,
+            });
+            // A fibre has two references at first; an activity that does not run has its handle's.
+            ControlBlock::release(memory.cast());
+        }
+        Ok(Self(memory))
+    }
+
+    /// The allocation.
+    #[inline]
+    fn whole(&self) -> &Whole<W> {
+        // SAFETY: our reference.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Has the activity run, once for any number of calls that come before that run begins. A call
+    /// that comes while it runs makes it run once more. Any thread; blocks nothing.
+    ///
+    /// Where it runs is the cluster's [`Revival`](crate::Revival); others that are idle may take it.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`], if the cluster has been stopped, and in a forked child. An activity to which this
+    /// has happened never runs again. Fibres of a cluster that is being stopped may still schedule.
+    #[inline]
+    pub fn schedule(&self) -> Result<(), Stopped> {
+        match self.whole().head.word.schedule() {
+            Scheduled::Noticed => Ok(()),
+            Scheduled::Enqueue => self.enqueue(None),
+            Scheduled::Refused => Err(Stopped),
+        }
+    }
+
+    /// [`schedule`](Self::schedule), on this processor if it is this call that makes the activity
+    /// ready. Others may still take it.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    ///
+    /// # Panics
+    ///
+    /// If the cluster has no such processor.
+    pub fn schedule_on(&self, processor: usize) -> Result<(), Stopped> {
+        let processors = self.whole().head.domain().regular();
+        assert!(
+            processor < processors,
+            "the cluster has no processor {processor}"
+        );
+        match self.whole().head.word.schedule() {
+            Scheduled::Noticed => Ok(()),
+            Scheduled::Enqueue => self.enqueue(Some(processor)),
+            Scheduled::Refused => Err(Stopped),
+        }
+    }
+
+    /// Queues the activity, which the word has told us to do.
+    fn enqueue(&self, processor: Option<usize>) -> Result<(), Stopped> {
+        let head = &self.whole().head;
+        let domain = head.domain();
+        let index = |here: &Processor| Arc::ptr_eq(here.domain(), domain).then(|| here.index());
+        let here = Processor::here(index).flatten();
+        let alone = here.is_none() && fork::is_forked_child();
+        if alone || !head.count(here) {
+            head.word.refuse();
+            return Err(Stopped);
+        }
+        // SAFETY: the word has told us.
+        let runnable = unsafe { head.runnable() };
+        match processor.filter(|_| runnable.link().is_ordinary()) {
+            None => domain.revive(runnable, here, head.last()),
+            Some(processor) => domain.queues()[processor].push_shared(runnable),
+        }
+        Ok(())
+    }
+
+    /// Cancels the activity, for good: waits in its runs that can be cancelled end, also the one
+    /// that it is in. It still runs when it is scheduled. Any thread; blocks nothing.
+    pub fn cancel(&self) {
+        // SAFETY: our reference.
+        unsafe { ControlBlock::cancel(self.0.cast()) };
+    }
+
+    /// The activity's number, which no other fibre or activity has.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.whole().head.block.id()
+    }
+
+    /// Whether it neither runs nor is about to. A hint: others may schedule it meanwhile.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.whole().head.word.is_idle()
+    }
+
+    /// The bytes of its allocation.
+    #[must_use]
+    pub const fn footprint() -> usize {
+        size_of::<Whole<W>>()
+    }
+
+    /// The function of [`Body::run`].
+    unsafe fn run(this: FibreRef) {
+        // SAFETY: the runtime's reference keeps it until the stack has been left.
+        let activity = ManuallyDrop::new(Self(this.cast()));
+        let head = &activity.whole().head;
+        head.word.begin();
+        let run = catch_unwind(AssertUnwindSafe(|| W::run(&activity)));
+        fork::die_if_forked("the end of a run");
+        if let Err(payload) = run {
+            let name = activity.name();
+            tell_of_panic("activity", head.block.id(), name, &*payload);
+            quietly(|| drop(payload));
+        }
+        head.block.locals.end();
+    }
+
+    /// What reports call it.
+    fn name(&self) -> Option<&str> {
+        let whole = self.whole();
+        let given = whole.head.block.attributes.name();
+        whole.work.name().or(given)
+    }
+
+    /// The function of [`Body::fail`].
+    unsafe fn fail(_this: FibreRef, _error: StackError) {
+        unreachable!("an activity waits for its stack")
+    }
+
+    /// The functions of [`Body::abandon`] and [`Body::drop_result`]: nobody waits for its end.
+    unsafe fn abandon(_this: FibreRef) {}
+
+    /// The function of [`Body::take_result`]: only a join handle asks, and there is none.
+    unsafe fn has_no_result(_this: FibreRef, _place: *mut ()) {
+        unreachable!("no handle has been made")
+    }
+
+    /// The function of [`Body::free`].
+    unsafe fn free(this: FibreRef) {
+        // SAFETY: made in `make` with this layout, and nobody refers to it.
+        quietly(|| unsafe { free_task::<Whole<W>>(this) });
+    }
+
+    /// The function of [`Body::describe`].
+    unsafe fn describe(this: FibreRef, tell: Viewer<'_>) {
+        // SAFETY: the caller's promise: the block is there, and so is the whole.
+        let activity = ManuallyDrop::new(Self(this.cast()));
+        tell(Portrait {
+            noun: "activity",
+            name: activity.name(),
+            remedy: "Builder::stack_size, or ClusterBuilder::stack_size for all of its cluster",
+        });
+    }
+}
+
+impl<W: Work> Deref for Activity<W> {
+    type Target = W;
+
+    #[inline]
+    fn deref(&self) -> &W {
+        &self.whole().work
+    }
+}
+
+impl<W: Work> Clone for Activity<W> {
+    #[inline]
+    fn clone(&self) -> Self {
+        self.whole().head.block.retain_one();
+        Self(self.0)
+    }
+}
+
+impl<W: Work> Drop for Activity<W> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: our reference. There is no result, and the value goes with the memory.
+        unsafe { ControlBlock::release(self.0.cast()) };
+    }
+}
+
+impl<W: Work> fmt::Debug for Activity<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Activity")
+            .field("id", &self.id())
+            .field("name", &self.name())
+            .field("idle", &self.is_idle())
+            .finish_non_exhaustive()
+    }
+}

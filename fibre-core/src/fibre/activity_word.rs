@@ -1,0 +1,157 @@
+//! The word of an activity: does it have to run, and does it?
+//!
+//! ```text
+//!          schedule(): queue it         begin()               end(): leave it
+//!   Idle ─────────────────────► Ready ─────────► Running ─────────────────────► Idle
+//!                                 ▲                 │
+//!                                 │   end(): queue  │ schedule(): noticed
+//!                                 └──────────────── Again
+//! ```
+//!
+//! * **Idle**: it is nowhere. Whoever schedules it queues it.
+//! * **Ready**: it is in one ready queue, and has not begun.
+//! * **Running**: it runs, or waits as any fibre does, on a stack of its own.
+//! * **Again**: it runs, and was scheduled meanwhile: it will run once more.
+//! * **Refused**: it was scheduled where nobody runs anything any more. This is the end.
+//!
+//! So there is one place in queues for it, and any number of calls of `schedule` before a run
+//! begins make one run. Source: the run states of tasks and actors in event-driven systems, as in
+//! Welsh, Culler, Brewer, "SEDA" (2001).
+//!
+//! # Memory ordering
+//!
+//! All changes are acquire-release read-modify-writes, so each one is in the release sequence of
+//! those before. A run sees what was done before each call of `schedule` that it answers; what a
+//! run did is seen by the next one. `end` changes the word even where it was scheduled again:
+//! a plain store would hide a call that comes between.
+
+use crate::sync::{AtomicU32, Ordering, planted};
+
+/// It has to run.
+const SCHEDULED: u32 = 1;
+/// It runs.
+const RUNNING: u32 = 2;
+/// It never runs again.
+const REFUSED: u32 = 4;
+
+/// The word. See the module text.
+#[derive(Debug)]
+pub struct ActivityWord(AtomicU32);
+
+/// What follows a call of [`ActivityWord::schedule`].
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheduled {
+    /// The caller queues the activity, or refuses.
+    Enqueue,
+    /// Nothing: a run will come.
+    Noticed,
+    /// Nothing: no run will come.
+    Refused,
+}
+
+/// What follows a run.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing: others may schedule it from now on.
+    Idle,
+    /// The caller queues the activity.
+    Again,
+}
+
+impl ActivityWord {
+    /// The word of an idle activity.
+    #[must_use]
+    #[allow(
+        clippy::new_without_default,
+        reason = "one per activity, never a default"
+    )]
+    pub fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Has the activity run once more. Any thread.
+    #[inline]
+    pub fn schedule(&self) -> Scheduled {
+        match self.0.fetch_or(SCHEDULED, Ordering::AcqRel) {
+            0 => Scheduled::Enqueue,
+            before if before & REFUSED != 0 => Scheduled::Refused,
+            _ => Scheduled::Noticed,
+        }
+    }
+
+    /// Says that the activity will never run again. Called in place of queueing it.
+    pub fn refuse(&self) {
+        self.0.fetch_or(REFUSED, Ordering::AcqRel);
+    }
+
+    /// Begins a run.
+    #[inline]
+    pub fn begin(&self) {
+        self.0.swap(RUNNING, Ordering::AcqRel);
+    }
+
+    /// Ends a run.
+    #[inline]
+    pub fn end(&self) -> Ended {
+        let ended = self
+            .0
+            .compare_exchange(RUNNING, 0, Ordering::AcqRel, Ordering::Acquire);
+        match ended {
+            Ok(_) => Ended::Idle,
+            Err(_) if planted("activity: a run that ends forgets who came meanwhile") => {
+                self.0.store(SCHEDULED, Ordering::Relaxed);
+                Ended::Again
+            }
+            Err(_) => {
+                self.0.fetch_and(!RUNNING, Ordering::AcqRel);
+                Ended::Again
+            }
+        }
+    }
+
+    /// Whether the activity neither runs nor is about to; a hint.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_before_a_run_make_one_run() {
+        let word = ActivityWord::new();
+        assert!(word.is_idle());
+        assert_eq!(word.schedule(), Scheduled::Enqueue);
+        assert_eq!(word.schedule(), Scheduled::Noticed);
+        word.begin();
+        assert_eq!(word.end(), Ended::Idle);
+        assert!(word.is_idle());
+    }
+
+    #[test]
+    fn a_call_during_a_run_makes_another_one() {
+        let word = ActivityWord::new();
+        assert_eq!(word.schedule(), Scheduled::Enqueue);
+        word.begin();
+        assert_eq!(word.schedule(), Scheduled::Noticed);
+        assert_eq!(word.schedule(), Scheduled::Noticed);
+        assert_eq!(word.end(), Ended::Again);
+        assert!(!word.is_idle());
+        word.begin();
+        assert_eq!(word.end(), Ended::Idle);
+    }
+
+    #[test]
+    fn what_is_refused_stays_refused() {
+        let word = ActivityWord::new();
+        assert_eq!(word.schedule(), Scheduled::Enqueue);
+        word.refuse();
+        assert_eq!(word.schedule(), Scheduled::Refused);
+        assert_eq!(word.schedule(), Scheduled::Refused);
+    }
+}

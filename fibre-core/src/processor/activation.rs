@@ -1,0 +1,169 @@
+//! Running activities, which rest between their runs.
+//!
+//! An activity leaves its stack by [`Action::Rest`] instead of ending its computation. The processor
+//! keeps one such stack with the computation on it, a *runner*, and the next activity that it runs
+//! goes on there: it costs neither a stack from the cache nor a new computation. An activity that
+//! waits in its function keeps the runner meanwhile, and the processor makes another one when it
+//! needs one. So only activities that wait have stacks of their own.
+
+use super::Processor;
+use crate::fibre::activity_word::Ended;
+use crate::fibre::{ControlBlock, FibreRef};
+use crate::queue::Runnable;
+use crate::scheduler::activity::ActivityBlock;
+use crate::stack::context::{Action, Context, Suspender};
+use crate::stack::{Nameplate, StackError, class_of};
+use crate::sys::stderr;
+use std::cell::Cell;
+use std::ptr;
+use std::sync::Once;
+use std::time::Duration;
+
+/// What a processor keeps for the next activity.
+#[derive(Default)]
+pub(super) struct Runner {
+    /// A stack of the usual class, on which [`enter`] waits for an activity.
+    waiting: Cell<Option<Context>>,
+    /// The nameplate of the stack on which `enter` is about to begin.
+    nameplate: Cell<Option<Nameplate>>,
+}
+
+impl Processor {
+    /// Gives an activity that is about to run a runner, and lists it as started.
+    #[inline]
+    pub(super) fn bind_activity(
+        &self,
+        fibre: &mut Runnable,
+        class: usize,
+    ) -> Result<(), StackError> {
+        let waiting = self
+            .is_usual(class)
+            .then(|| self.runner.waiting.take())
+            .flatten();
+        *fibre.context() = Some(match waiting {
+            Some(context) => context,
+            None => self.new_runner(fibre, class)?,
+        });
+        // SAFETY: nothing else is bound here; the runnable has a reference.
+        unsafe { ActivityBlock::of(fibre.fibre()) }.set_last(self.index);
+        self.list(fibre);
+        Ok(())
+    }
+
+    /// Makes a runner whose first activity is this one.
+    #[cold]
+    fn new_runner(&self, fibre: &Runnable, class: usize) -> Result<Context, StackError> {
+        let stack = self.take_stack(class);
+        let stack = stack.inspect_err(|_| fibre.block().errand.rest())?;
+        self.runner.nameplate.set(Some(stack.nameplate()));
+        let block = fibre.fibre().as_ptr().cast_const().cast();
+        // SAFETY: the fibre is an activity, which runs next, and which this processor resumes.
+        Ok(unsafe { Context::new(stack, enter, block) })
+    }
+
+    /// Whether runners have stacks of this class.
+    fn is_usual(&self, class: usize) -> bool {
+        let settings = &self.domain().settings;
+        class == class_of(settings.stack_size) && !settings.wipe_stacks
+    }
+
+    /// Takes an activity off its runner at the end of a run. It may run again at once.
+    pub(super) fn rest_activity(&self, mut fibre: Runnable) {
+        if let Some(context) = fibre.context().take() {
+            self.delist(&fibre);
+            let default = self.domain().settings.stack_size;
+            let class = fibre.block().attributes.stack_class(default);
+            self.put_runner(context, class);
+        }
+        fibre.block().errand.rest();
+        // SAFETY: nothing else leaves its stack to rest; the runnable has a reference.
+        let activity = unsafe { ActivityBlock::of(fibre.fibre()) };
+        let tally = self.domain().tally(self.index);
+        match activity.word.end() {
+            Ended::Again => {
+                // Counted before it is counted as finished: the cluster must not look empty.
+                activity.count(Some(self.index));
+                tally.count_finished();
+                self.domain().requeue(fibre, self.index);
+            }
+            Ended::Idle => {
+                tally.count_finished();
+                // SAFETY: the runnable's reference.
+                unsafe { ControlBlock::release(fibre.fibre()) };
+            }
+        }
+    }
+
+    /// Takes back a runner of this class on which no activity is.
+    fn put_runner(&self, context: Context, class: usize) {
+        let before = self.runner.waiting.take();
+        if before.is_none() && self.is_usual(class) {
+            return self.runner.waiting.set(Some(context));
+        }
+        self.runner.waiting.set(before);
+        self.end_runner(context);
+    }
+
+    /// Ends the computation of a runner, and takes its stack back. No fibre runs here.
+    fn end_runner(&self, mut context: Context) {
+        // `enter` finds nobody who runs, and returns.
+        let action = context.resume(ptr::from_ref(self).cast());
+        debug_assert_eq!(action, Action::Exit, "a runner went on without an activity");
+        self.put_stack(context.into_stack());
+    }
+
+    /// Gives up what is kept for activities, at the processor's end.
+    pub(super) fn give_up_runner(&self) {
+        if let Some(context) = self.runner.waiting.take() {
+            self.end_runner(context);
+        }
+    }
+
+    /// Queues an activity again for which there is no stack: it has something to do, which must not
+    /// be lost, and others may give stacks back.
+    #[cold]
+    pub(super) fn put_off_activity(&self, fibre: Runnable, error: StackError) {
+        /// How long the processor waits: others may run, and end, meanwhile.
+        const PAUSE: Duration = Duration::from_micros(100);
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| {
+            stderr::warn(format_args!(
+                "{error}; an activity waits until there is one (told once)"
+            ));
+        });
+        std::thread::sleep(PAUSE);
+        self.domain().requeue(fibre, self.index);
+    }
+}
+
+/// The first function on a runner's stack: runs one activity after the other.
+///
+/// # Safety
+///
+/// `block` is the control block of the first one, and `processor` the one that has bound it, just
+/// before.
+unsafe fn enter(block: *const (), suspender: Suspender, processor: *const ()) {
+    // SAFETY: the caller's promise.
+    let (mut fibre, nameplate) = unsafe {
+        let nameplate = (*processor.cast::<Processor>()).runner.nameplate.take();
+        (FibreRef::new_unchecked(block.cast_mut().cast()), nameplate)
+    };
+    let Some(nameplate) = nameplate else {
+        unreachable!("a runner without a nameplate")
+    };
+    loop {
+        // SAFETY: this stack exists; the processor has made the activity the running fibre, and the
+        // runtime's reference keeps it alive until this stack has been left.
+        let here = unsafe {
+            nameplate.set(fibre.as_ptr().cast_const().cast());
+            fibre.as_ref().suspender.set(Some(suspender));
+            (fibre.as_ref().body().run)(fibre);
+            suspender.suspend(Action::Rest)
+        };
+        // SAFETY: the argument of a resume is the processor that resumes.
+        match unsafe { (*here.cast::<Processor>()).running() } {
+            Some(next) => fibre = next,
+            None => return,
+        }
+    }
+}

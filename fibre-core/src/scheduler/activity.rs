@@ -1,0 +1,100 @@
+//! What the scheduler knows of an activity: a fibre that is run again and again.
+//!
+//! An activity is a control block whose function runs once each time that the activity is scheduled
+//! ([`crate::fibre::activity_word`] has the protocol). Making it ready takes no allocation: it is a
+//! fibre that has not started, and goes where such fibres go, so idle processors steal it, and it
+//! gets a stack only when it runs. While it waits in its function it is a started fibre like others.
+//!
+//! An idle activity is not counted: a cluster stops without it. One that is ready or runs is counted
+//! as a fibre, from the processor or the thread that schedules it to the processor that ends the
+//! run.
+
+use crate::fibre::activity_word::ActivityWord;
+use crate::fibre::{ControlBlock, FibreRef};
+use crate::queue::Runnable;
+use crate::scheduler::domain::Domain;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What all activities have in common. Their memory begins with it.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct ActivityBlock {
+    /// Comes first: a pointer to it is a pointer to the whole.
+    pub block: ControlBlock,
+    /// Whether it has to run, and does.
+    pub word: ActivityWord,
+    /// The processor that ran it last, or that is to run it first.
+    last: AtomicU32,
+    /// Where it runs.
+    domain: Arc<Domain>,
+}
+
+impl ActivityBlock {
+    /// An idle activity of this domain, which is at home on no processor yet.
+    pub(crate) fn new(block: ControlBlock, domain: Arc<Domain>) -> Self {
+        let first = domain.next_turn() as u32;
+        Self {
+            block,
+            word: ActivityWord::new(),
+            last: AtomicU32::new(first),
+            domain,
+        }
+    }
+
+    /// The activity that begins with this block.
+    ///
+    /// # Safety
+    ///
+    /// The fibre is an activity, to which a reference exists meanwhile.
+    #[inline]
+    pub(crate) unsafe fn of<'a>(fibre: FibreRef) -> &'a Self {
+        // SAFETY: the caller's promise.
+        unsafe { fibre.cast().as_ref() }
+    }
+
+    /// Where it runs.
+    #[inline]
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// The processor that ran it last. A hint: another thread may be running it.
+    #[inline]
+    pub(crate) fn last(&self) -> usize {
+        self.last.load(Ordering::Relaxed) as usize
+    }
+
+    /// Notes the processor that runs it.
+    #[inline]
+    pub(crate) fn set_last(&self, processor: usize) {
+        // There are fewer processors than a word can count.
+        self.last.store(processor as u32, Ordering::Relaxed);
+    }
+
+    /// Counts the activity as a fibre that is ready, on behalf of processor `here` of the domain, or
+    /// of a thread that is none. `false`: the domain is closed to others.
+    #[inline]
+    pub(crate) fn count(&self, here: Option<usize>) -> bool {
+        match here {
+            Some(here) => {
+                // The number is lost: the activity has one.
+                let _ = self.domain.register(here);
+                true
+            }
+            None => self.domain.count_foreign(),
+        }
+    }
+
+    /// The activity as what may be run, with a reference of its own.
+    ///
+    /// # Safety
+    ///
+    /// The word has told the caller to queue it.
+    #[inline]
+    pub(crate) unsafe fn runnable(&self) -> Runnable {
+        self.block.retain_one();
+        // SAFETY: the word tells one at a time, between two runs; the reference is the runnable's.
+        unsafe { ControlBlock::runnable(FibreRef::from(&self.block)) }
+    }
+}
