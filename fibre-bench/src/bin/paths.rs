@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use fibre::activity::{Activity, Work};
 use fibre::net::TcpStream;
 use fibre::sync::{Condvar, Mutex, Semaphore};
 use fibre::{Cluster, JoinHandle};
@@ -66,10 +67,11 @@ impl Path {
 }
 
 /// All paths; the shorter one is, the more rounds.
-const PATHS: [Path; 11] = [
+const PATHS: [Path; 12] = [
     Path::new("yield", 20, yields),
     Path::new("spawn", 5, spawns_singly),
     Path::new("spawn-100", 5, spawns_batches),
+    Path::new("activity", 10, runs_of_activities),
     Path::new("lock", 100, locks),
     Path::new("hand-over", 5, hands_over),
     Path::new("semaphore", 5, semaphores),
@@ -169,6 +171,36 @@ fn side_by_side(
 fn twins(operations: u64, body: impl Fn(u64) -> Result<()> + Clone + Send + 'static) -> Result<()> {
     let twin = body.clone();
     side_by_side(move || body(operations / 2), move || twin(operations / 2))
+}
+
+/// One run of an activity that schedules itself, between those of another one.
+fn runs_of_activities(operations: u64) -> Result<()> {
+    let ended = Arc::new(Semaphore::new(0));
+    for _ in 0..2 {
+        let left = AtomicI64::new(i64::try_from(operations / 2)?);
+        let ended = Arc::clone(&ended);
+        Activity::new(None, Countdown { left, ended })?.schedule()?;
+    }
+    ended.acquire_many(2);
+    Ok(())
+}
+
+/// Runs until nothing is left.
+struct Countdown {
+    left: AtomicI64,
+    ended: Arc<Semaphore>,
+}
+
+impl Work for Countdown {
+    fn run(this: &Activity<Self>) {
+        let left = this.left.load(Ordering::Relaxed) - 1;
+        this.left.store(left, Ordering::Relaxed);
+        if left == 0 {
+            this.ended.release();
+        } else if this.schedule().is_err() {
+            this.ended.release();
+        }
+    }
 }
 
 /// One yield, between two fibres.
