@@ -14,7 +14,7 @@ use fibre::{Builder, Cluster, Priority, Revival};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::{Drops, Random, any_cluster, eventually, for_each_cluster, watched};
 
 /// An activity that does what it was given.
@@ -222,6 +222,98 @@ fn the_value_is_dropped_once() {
     });
 }
 
+/// A destructor may block: it runs on a fibre's stack, also if the last handle goes during a run or
+/// just then.
+#[test]
+fn a_destructor_may_block() {
+    /// Says whether it was dropped by a fibre, and has the others run meanwhile.
+    struct Blocks(Arc<AtomicUsize>);
+    impl Drop for Blocks {
+        fn drop(&mut self) {
+            assert!(fibre::in_fibre());
+            fibre::sleep(Duration::from_micros(100));
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    for_each_cluster(|_| {
+        const COUNT: usize = 2000;
+        let drops = counter();
+        for round in 0..COUNT {
+            let value = Blocks(Arc::clone(&drops));
+            let one = activity(move |_| {
+                let _ = &value;
+                if round % 3 == 0 {
+                    fibre::yield_now();
+                }
+            });
+            one.schedule().unwrap();
+            if round % 2 == 0 {
+                fibre::yield_now();
+            }
+            if round % 5 == 0 {
+                eventually(|| one.is_idle());
+            }
+            drop(one);
+        }
+        eventually(|| drops.load(Ordering::Relaxed) == COUNT);
+    });
+}
+
+/// An activity does not wait for the fibre that has scheduled it, if another processor has nothing
+/// to do.
+#[test]
+fn others_take_what_a_busy_processor_keeps() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(2).build().unwrap();
+        let inside = cluster.clone();
+        let busy = cluster.spawn(move || {
+            let ran = Arc::new(AtomicBool::new(false));
+            let noted = Arc::clone(&ran);
+            let run = does(move |_| noted.store(true, Ordering::Relaxed));
+            let activity = Activity::new(Some(&inside), run).unwrap();
+            activity.schedule().unwrap();
+            let began = Instant::now();
+            while !ran.load(Ordering::Relaxed) && began.elapsed() < Duration::from_secs(20) {
+                std::hint::spin_loop();
+            }
+            ran.load(Ordering::Relaxed)
+        });
+        assert!(busy.join().unwrap());
+        cluster.stop();
+    });
+}
+
+/// A run that migrates ends in the other cluster; the activity is at home in its own.
+#[test]
+fn a_run_may_migrate() {
+    watched(|| {
+        // SAFETY: the fibres below keep nothing across a wait that belongs to a kernel thread.
+        let [home, abroad] = [1, 4].map(|count| unsafe {
+            let builder = Cluster::builder().processors(count).move_started_fibres();
+            builder.stack_size(count << 16).build().unwrap()
+        });
+        let (runs, there) = (counter(), abroad.clone());
+        let counted = Arc::clone(&runs);
+        let run = does(move |this| {
+            if counted.fetch_add(1, Ordering::Relaxed) % 2 == 0 {
+                this.schedule().unwrap();
+            }
+            fibre::migrate_to(&there).unwrap();
+        });
+        let activity = Activity::new(Some(&home), run).unwrap();
+        for turn in 1..=100 {
+            activity.schedule().unwrap();
+            eventually(|| activity.is_idle());
+            assert_eq!(runs.load(Ordering::Relaxed), 2 * turn);
+        }
+        let witnesses = [home.clone(), abroad.clone()];
+        home.stop();
+        assert_eq!(activity.schedule(), Err(Stopped));
+        abroad.stop();
+        assert_eq!(witnesses.map(|one| one.live()), [0, 0]);
+    });
+}
+
 /// What a run leaves in fibre-local values is not there in the next one.
 #[test]
 fn fibre_locals_end_with_the_run() {
@@ -291,7 +383,7 @@ fn a_run_without_end_is_left_behind() {
             .unwrap_err();
         assert_eq!(error.left.len(), 1);
         assert_eq!(error.left[0].id, forever.id());
-        assert!(!forever.is_idle());
+        assert_eq!(forever.schedule(), Err(Stopped));
     });
 }
 

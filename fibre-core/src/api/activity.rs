@@ -5,7 +5,7 @@ use crate::cluster::{Cluster, try_caller_place};
 use crate::fibre::activity_word::Scheduled;
 use crate::fibre::{Body, ControlBlock, FibreRef, Portrait, Reserved, Viewer};
 use crate::processor::Processor;
-use crate::scheduler::activity::ActivityBlock;
+use crate::scheduler::activity::{ActivityBlock, Value};
 use crate::spawn::task::{Place, SpawnError, free_task, tell_of_panic};
 use crate::stack::StackError;
 use crate::sys::unwind_guard::quietly;
@@ -36,8 +36,11 @@ pub trait Work: Send + Sync + Sized + 'static {
 }
 
 /// A fibre that is run each time somebody has [scheduled](Self::schedule) it, and that rests in
-/// between: the handle, which is counted. The value is dropped with the last handle and the last
-/// run, wherever that is.
+/// between: the handle, which is counted.
+///
+/// The value is dropped with the last handle or at the end of the last run, whichever comes later:
+/// on the stack of that run, or where the last handle of an idle activity is dropped. Only there
+/// does its destructor block.
 ///
 /// An idle activity is a block of memory: it has no stack, no fibre counts it, and its cluster can
 /// be stopped. Making it ready takes no allocation. A run that does not block needs no stack of its
@@ -81,8 +84,8 @@ unsafe impl<W: Work> Sync for Activity<W> {}
 struct Whole<W> {
     /// Comes first: a pointer to it is a pointer to the whole.
     head: ActivityBlock,
-    /// The value.
-    work: W,
+    /// The value. Dropped by [`Activity::drop_value`].
+    work: ManuallyDrop<W>,
 }
 
 /// Why an activity was not scheduled: its cluster has been stopped.
@@ -137,7 +140,7 @@ impl<W: Work> Activity<W> {
         fail: Self::fail,
         abandon: Self::abandon,
         take_result: Self::has_no_result,
-        drop_result: Self::abandon,
+        drop_result: Self::drop_no_result,
         free: Self::free,
         describe: Self::describe,
     };
@@ -154,7 +157,7 @@ impl<W: Work> Activity<W> {
         unsafe {
             memory.write(Whole {
                 head: ActivityBlock::new(block, Arc::clone(place.domain())),
-                work,
+                work: ManuallyDrop::new(work),
             });
             // A fibre has two references at first; an activity that does not run has its handle's.
             ControlBlock::release(memory.cast());
@@ -261,14 +264,35 @@ impl<W: Work> Activity<W> {
         let activity = ManuallyDrop::new(Self(this.cast()));
         let head = &activity.whole().head;
         head.word.begin();
-        let run = catch_unwind(AssertUnwindSafe(|| W::run(&activity)));
-        fork::die_if_forked("the end of a run");
-        if let Err(payload) = run {
-            let name = activity.name();
-            tell_of_panic("activity", head.block.id(), name, &*payload);
-            quietly(|| drop(payload));
+        if head.value() == Value::There {
+            let run = catch_unwind(AssertUnwindSafe(|| W::run(&activity)));
+            fork::die_if_forked("the end of a run");
+            if let Err(payload) = run {
+                let name = activity.name();
+                tell_of_panic("activity", head.block.id(), name, &*payload);
+                quietly(|| drop(payload));
+            }
+        }
+        if head.block.is_alone() && head.value() != Value::Gone {
+            // SAFETY: this is the only reference, and what it sees here says so from now on.
+            quietly(|| unsafe { Self::drop_value(this) });
         }
         head.block.locals.end();
+        head.block.shields.set(0);
+    }
+
+    /// Drops the value, before the rest goes.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the only reference, and the value is there.
+    unsafe fn drop_value(this: FibreRef) {
+        let whole: NonNull<Whole<W>> = this.cast();
+        // SAFETY: alive by the caller's reference, which is the only one.
+        unsafe {
+            whole.as_ref().head.set_value(Value::Gone);
+            ManuallyDrop::drop(&mut (*whole.as_ptr()).work);
+        }
     }
 
     /// What reports call it.
@@ -283,8 +307,14 @@ impl<W: Work> Activity<W> {
         unreachable!("an activity waits for its stack")
     }
 
-    /// The functions of [`Body::abandon`] and [`Body::drop_result`]: nobody waits for its end.
-    unsafe fn abandon(_this: FibreRef) {}
+    /// The function of [`Body::abandon`].
+    unsafe fn abandon(this: FibreRef) {
+        // SAFETY: it will never run again, and the runtime's reference is never given up.
+        unsafe { ActivityBlock::of(this) }.word.refuse();
+    }
+
+    /// The function of [`Body::drop_result`]: there is none.
+    unsafe fn drop_no_result(_this: FibreRef) {}
 
     /// The function of [`Body::take_result`]: only a join handle asks, and there is none.
     unsafe fn has_no_result(_this: FibreRef, _place: *mut ()) {
@@ -293,8 +323,13 @@ impl<W: Work> Activity<W> {
 
     /// The function of [`Body::free`].
     unsafe fn free(this: FibreRef) {
-        // SAFETY: made in `make` with this layout, and nobody refers to it.
-        quietly(|| unsafe { free_task::<Whole<W>>(this) });
+        // SAFETY: the last reference has been given up, so nobody else refers to it.
+        unsafe {
+            if ActivityBlock::of(this).value() != Value::Gone {
+                quietly(|| Self::drop_value(this));
+            }
+            free_task::<Whole<W>>(this);
+        }
     }
 
     /// The function of [`Body::describe`].

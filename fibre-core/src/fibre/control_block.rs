@@ -411,6 +411,21 @@ impl ControlBlock {
         }
     }
 
+    /// Whether the caller's reference is the only one. Then nobody else can come by another.
+    #[inline]
+    pub(crate) fn is_alone(&self) -> bool {
+        self.references.load(Ordering::Acquire) == 1
+    }
+
+    /// Gives up the caller's reference, unless it is the only one.
+    pub(crate) fn release_if_shared(&self) -> bool {
+        let less = |references: u32| (references > 1).then(|| references - 1);
+        let given_up = self
+            .references
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+        given_up.is_ok()
+    }
+
     /// Gives up one reference, and the allocation with the last one.
     ///
     /// # Safety

@@ -5,18 +5,21 @@
 //! goes on there: it costs neither a stack from the cache nor a new computation. An activity that
 //! waits in its function keeps the runner meanwhile, and the processor makes another one when it
 //! needs one. So only activities that wait have stacks of their own.
+//!
+//! A run may migrate to another cluster. It ends there, and so do runs that follow it at once; from
+//! then on the activity is at home in its own cluster again.
 
 use super::Processor;
 use crate::fibre::activity_word::Ended;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::queue::Runnable;
-use crate::scheduler::activity::ActivityBlock;
+use crate::scheduler::activity::{ActivityBlock, Value};
 use crate::stack::context::{Action, Context, Suspender};
 use crate::stack::{Nameplate, StackError, class_of};
 use crate::sys::stderr;
 use std::cell::Cell;
 use std::ptr;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 /// What a processor keeps for the next activity.
@@ -45,7 +48,10 @@ impl Processor {
             None => self.new_runner(fibre, class)?,
         });
         // SAFETY: nothing else is bound here; the runnable has a reference.
-        unsafe { ActivityBlock::of(fibre.fibre()) }.set_last(self.index);
+        let activity = unsafe { ActivityBlock::of(fibre.fibre()) };
+        if Arc::ptr_eq(activity.domain(), self.domain()) {
+            activity.set_last(self.index);
+        }
         self.list(fibre);
         Ok(())
     }
@@ -69,35 +75,63 @@ impl Processor {
 
     /// Takes an activity off its runner at the end of a run. It may run again at once.
     pub(super) fn rest_activity(&self, mut fibre: Runnable) {
-        if let Some(context) = fibre.context().take() {
-            self.delist(&fibre);
-            let default = self.domain().settings.stack_size;
-            let class = fibre.block().attributes.stack_class(default);
-            self.put_runner(context, class);
-        }
-        fibre.block().errand.rest();
         // SAFETY: nothing else leaves its stack to rest; the runnable has a reference.
         let activity = unsafe { ActivityBlock::of(fibre.fibre()) };
-        let tally = self.domain().tally(self.index);
+        let migrated = !Arc::ptr_eq(activity.domain(), self.domain());
+        if let Some(context) = fibre.context().take() {
+            self.delist(&fibre);
+            let usual = !migrated && self.is_usual(self.class_of(&fibre));
+            self.put_runner(context, usual);
+        }
+        fibre.block().errand.rest();
         match activity.word.end() {
-            Ended::Again => {
-                // Counted before it is counted as finished: the cluster must not look empty.
-                activity.count(Some(self.index));
-                tally.count_finished();
-                self.domain().requeue(fibre, self.index);
+            Ended::Again => self.run_again(fibre, migrated),
+            // From here on others may schedule it, and it is theirs.
+            Ended::Idle if activity.block.release_if_shared() => self.count_rested(migrated),
+            // Nobody is left who could.
+            Ended::Idle if activity.value() == Value::There => {
+                activity.set_value(Value::Unwanted);
+                let _ = activity.word.schedule();
+                self.run_again(fibre, migrated);
             }
             Ended::Idle => {
-                tally.count_finished();
+                self.count_rested(migrated);
                 // SAFETY: the runnable's reference.
                 unsafe { ControlBlock::release(fibre.fibre()) };
             }
         }
     }
 
-    /// Takes back a runner of this class on which no activity is.
-    fn put_runner(&self, context: Context, class: usize) {
+    /// Counts an activity that rests.
+    fn count_rested(&self, migrated: bool) {
+        if migrated {
+            self.count_gone();
+        } else {
+            self.domain().tally(self.index).count_finished();
+        }
+    }
+
+    /// Queues an activity that has just run, and has to run again: here, also if it has migrated
+    /// to this cluster.
+    fn run_again(&self, fibre: Runnable, migrated: bool) {
+        if !migrated {
+            // Counted before it is counted as finished: the cluster must not look empty.
+            let _ = self.domain().register(self.index);
+            self.domain().tally(self.index).count_finished();
+        }
+        self.domain().requeue(fibre, self.index);
+    }
+
+    /// The class of the stack that an activity has here.
+    fn class_of(&self, fibre: &Runnable) -> usize {
+        let default = self.domain().settings.stack_size;
+        fibre.block().attributes.stack_class(default)
+    }
+
+    /// Takes back a runner on which no activity is; it is kept for others if it is a `usual` one.
+    fn put_runner(&self, context: Context, usual: bool) {
         let before = self.runner.waiting.take();
-        if before.is_none() && self.is_usual(class) {
+        if before.is_none() && usual {
             return self.runner.waiting.set(Some(context));
         }
         self.runner.waiting.set(before);

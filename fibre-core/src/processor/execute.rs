@@ -128,7 +128,7 @@ impl Processor {
     }
 
     /// Counts a fibre that is not in this cluster any more.
-    fn count_gone(&self) {
+    pub(super) fn count_gone(&self) {
         self.domain().tally(self.index()).count_finished();
         if let Some(limit) = &self.domain().limit {
             limit.leave();

@@ -5,6 +5,10 @@
 //! fibre that has not started, and goes where such fibres go, so idle processors steal it, and it
 //! gets a stack only when it runs. While it waits in its function it is a started fibre like others.
 //!
+//! The owner's value is dropped on a fibre's stack wherever that can be, since a destructor may
+//! block: a run that finds that no handle is left drops it at its end, and one more run is made for
+//! that if the last handle goes just then. Only the last handle of an idle activity drops it itself.
+//!
 //! An idle activity is not counted: a cluster stops without it. One that is ready or runs is counted
 //! as a fibre, from the processor or the thread that schedules it to the processor that ends the
 //! run.
@@ -13,6 +17,7 @@ use crate::fibre::activity_word::ActivityWord;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,8 +31,21 @@ pub(crate) struct ActivityBlock {
     pub word: ActivityWord,
     /// The processor that ran it last, or that is to run it first.
     last: AtomicU32,
+    /// What has become of the owner's value. Of the run, or of the only reference.
+    value: Cell<Value>,
     /// Where it runs.
     domain: Arc<Domain>,
+}
+
+/// What has become of an owner's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// It is there.
+    There,
+    /// It is there, and a run is made only to drop it.
+    Unwanted,
+    /// It has been dropped.
+    Gone,
 }
 
 impl ActivityBlock {
@@ -38,6 +56,7 @@ impl ActivityBlock {
             block,
             word: ActivityWord::new(),
             last: AtomicU32::new(first),
+            value: Cell::new(Value::There),
             domain,
         }
     }
@@ -53,7 +72,18 @@ impl ActivityBlock {
         unsafe { fibre.cast().as_ref() }
     }
 
-    /// Where it runs.
+    /// What has become of the owner's value. Asked by a run, or by the holder of the only reference.
+    #[inline]
+    pub(crate) fn value(&self) -> Value {
+        self.value.get()
+    }
+
+    /// Notes what becomes of the owner's value. As [`value`](Self::value).
+    pub(crate) fn set_value(&self, value: Value) {
+        self.value.set(value);
+    }
+
+    /// Where it runs, unless a fibre that it is has migrated.
     #[inline]
     pub(crate) fn domain(&self) -> &Arc<Domain> {
         &self.domain

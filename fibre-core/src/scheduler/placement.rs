@@ -44,17 +44,19 @@ impl Domain {
         if pinned.is_some() || fibre.link().level() == Level::Background || self.settings.sharing {
             return self.place(fibre, waker, last);
         }
-        match (self.settings.revival, waker) {
-            (Revival::Local, Some(waker)) => {
-                let queue = &self.queues()[waker];
-                let backlog = queue.has_shared();
-                queue.push_shared_first(fibre);
-                if backlog && self.settings.steal_order != StealOrder::Never {
-                    self.commons.wake_one(waker);
-                }
-            }
-            (Revival::Local, None) => self.queues()[self.next_turn()].push_shared(fibre),
-            (Revival::Affine, _) => self.queues()[last].push_shared(fibre),
+        let target = match (self.settings.revival, waker) {
+            (Revival::Local, None) => return self.push_out(fibre, None, self.next_turn()),
+            (Revival::Local, Some(waker)) => waker,
+            (Revival::Affine, _) => last,
+        };
+        let queue = &self.queues()[target];
+        let backlog = queue.has_shared();
+        match self.settings.revival {
+            Revival::Local => queue.push_shared_first(fibre),
+            Revival::Affine => queue.push_shared(fibre),
+        }
+        if backlog && self.settings.steal_order != StealOrder::Never {
+            self.commons.wake_one(target);
         }
     }
 
