@@ -455,6 +455,7 @@ fn revival_is_the_clusters() {
             let cluster = Cluster::builder()
                 .processors(2)
                 .revival(revival)
+                .sharing(false)
                 .steal_order(fibre::StealOrder::Never)
                 .build()
                 .unwrap();

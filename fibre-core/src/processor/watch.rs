@@ -2,7 +2,8 @@
 //!
 //! A processor polls when it has nothing to run, and at each service. A fibre that computes for
 //! long keeps it from both. So it keeps events from fibres of other processors, and from fibres
-//! that might move there. Where started fibres move, it also keeps fibres that others have woken,
+//! that might move there. It keeps an activity that it has made ready, too, of which it has told no
+//! thief. Where started fibres move, it also keeps fibres that others have woken,
 //! as waking one wakes no thief, and fibres whose deadlines have passed.
 //!
 //! So a sleeping processor wakes up every [`TICK`], polls for those that have done nothing else
@@ -106,7 +107,9 @@ impl Watcher {
     #[inline(never)]
     fn is_any_left_alone(&self, domain: &Domain) -> bool {
         let halt = domain.queues()[self.index].halt();
-        domain.settings.moves_started || halt.is_some_and(|halt| halt.needs_watch())
+        domain.settings.moves_started
+            || domain.is_kept_quietly()
+            || halt.is_some_and(|halt| halt.needs_watch())
     }
 
     /// Polls, and fires what is due, for processors that have been busy since the last look and

@@ -261,6 +261,9 @@ pub(crate) struct Domain {
     pub settings: Settings,
     /// How many processors have a CPU each.
     cpus: usize,
+    /// Whether processors keep activities that they have made ready without calling a thief. Once
+    /// true, true for ever.
+    keeps_quietly: AtomicBool,
     /// How many processors have left their loops.
     ended: AtomicUsize,
     /// Held by the caller that gives the processors another way to sleep.
@@ -300,6 +303,7 @@ impl Domain {
             limit: settings.max_fibres.map(Limit::new),
             stacks: Depot::default(),
             settings,
+            keeps_quietly: AtomicBool::new(false),
             ended: AtomicUsize::new(0),
             installing: Mutex::default(),
         };
@@ -536,6 +540,23 @@ impl Domain {
         // No processor leaves its loop before the domain is closed. From then on only a spare one
         // is added, which sleeps only if it is not over.
         before + 1 >= self.processors() && !self.retired.swap(true, Ordering::AcqRel)
+    }
+
+    /// Notes that processor `keeper` keeps an activity without calling a thief: others that are idle
+    /// look after it from now on.
+    #[inline]
+    pub(crate) fn keep_quietly(&self, keeper: usize) {
+        if !self.is_kept_quietly() {
+            self.keeps_quietly.store(true, Ordering::Relaxed);
+            // They may sleep for long.
+            self.commons.wake_one(keeper);
+        }
+    }
+
+    /// Whether a processor may keep an activity of which it has told no thief.
+    #[inline]
+    pub(crate) fn is_kept_quietly(&self) -> bool {
+        self.keeps_quietly.load(Ordering::Relaxed)
     }
 
     /// Wakes every processor.

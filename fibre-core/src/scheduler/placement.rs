@@ -37,8 +37,8 @@ impl Domain {
     /// ran the activity last. The caller keeps the domain alive.
     ///
     /// Whoever sends a message is often about to wait for the answer. So a thief is called only if
-    /// the processor has other work for it, or another activity, already: the first one will most
-    /// likely run next where it is.
+    /// the processor has others to steal already: a single one will most likely run next where it
+    /// is. If the processor is kept from it, a watcher comes within a millisecond or some.
     pub(crate) fn revive(&self, fibre: Runnable, waker: Option<usize>, last: usize) {
         let pinned = fibre.block().attributes.processor();
         if pinned.is_some() || fibre.link().level() == Level::Background || self.settings.sharing {
@@ -55,8 +55,13 @@ impl Domain {
             Revival::Local => queue.push_shared_first(fibre),
             Revival::Affine => queue.push_shared(fibre),
         }
-        if backlog && self.settings.steal_order != StealOrder::Never {
+        if self.settings.steal_order == StealOrder::Never {
+            return;
+        }
+        if backlog {
             self.commons.wake_one(target);
+        } else {
+            self.keep_quietly(target);
         }
     }
 
