@@ -47,8 +47,10 @@ struct Arguments {
 /// One lane each.
 #[derive(Subcommand)]
 enum Task {
-    /// Behaviour and unit tests: debug, release, link-time optimised, forced migration
+    /// Behaviour and unit tests: debug, release, forced migration
     Test(test::Options),
+    /// Behaviour tests with link-time optimisation
+    Lto(test::Options),
     /// Loom models of the lock-free words, queues and slots
     Loom(loom::Options),
     /// Mistakes made on purpose in protocol code, and whether the tests see them
@@ -89,6 +91,7 @@ impl Task {
     fn run(&self, workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         match self {
             Self::Test(options) => test::run(steps, options),
+            Self::Lto(options) => test::optimised(steps, options),
             Self::Loom(options) => loom::run(workspace, steps, options),
             Self::Mutants(options) => lanes::mutants::run(workspace, steps, options),
             Self::Sanitize => sanitize::run(workspace, steps),

@@ -175,12 +175,14 @@ impl<W: Work> Activity<W> {
     /// Has the activity run, once for any number of calls that come before that run begins. A call
     /// that comes while it runs makes it run once more. Any thread; blocks nothing.
     ///
-    /// Where it runs is the cluster's [`Revival`](crate::Revival); others that are idle may take it.
+    /// Where it runs is the cluster's [`Revival`](crate::Revival); others that are idle may take
+    /// it.
     ///
     /// # Errors
     ///
-    /// [`Stopped`], if the cluster has been stopped, and in a forked child. An activity to which this
-    /// has happened never runs again. Fibres of a cluster that is being stopped may still schedule.
+    /// [`Stopped`], if the cluster has been stopped, and in a forked child. An activity to which
+    /// this has happened never runs again. Fibres of a cluster that is being stopped may still
+    /// schedule.
     #[inline]
     pub fn schedule(&self) -> Result<(), Stopped> {
         match self.whole().head.word.schedule() {

@@ -1,10 +1,10 @@
 //! Running activities, which rest between their runs.
 //!
-//! An activity leaves its stack by [`Action::Rest`] instead of ending its computation. The processor
-//! keeps one such stack with the computation on it, a *runner*, and the next activity that it runs
-//! goes on there: it costs neither a stack from the cache nor a new computation. An activity that
-//! waits in its function keeps the runner meanwhile, and the processor makes another one when it
-//! needs one. So only activities that wait have stacks of their own.
+//! An activity leaves its stack by [`Action::Rest`] instead of ending its computation. The
+//! processor keeps one such stack with the computation on it, a *runner*, and the next activity
+//! that it runs goes on there: it costs neither a stack from the cache nor a new computation. An
+//! activity that waits in its function keeps the runner meanwhile, and the processor makes another
+//! one when it needs one. So only activities that wait have stacks of their own.
 //!
 //! A run may migrate to another cluster. It ends there, and so do runs that follow it at once; from
 //! then on the activity is at home in its own cluster again.
@@ -15,21 +15,11 @@ use crate::fibre::{ControlBlock, FibreRef};
 use crate::queue::Runnable;
 use crate::scheduler::activity::{ActivityBlock, Value};
 use crate::stack::context::{Action, Context, Suspender};
-use crate::stack::{Nameplate, StackError, class_of};
+use crate::stack::{StackError, class_of};
 use crate::sys::stderr;
-use std::cell::Cell;
 use std::ptr;
 use std::sync::{Arc, Once};
 use std::time::Duration;
-
-/// What a processor keeps for the next activity.
-#[derive(Default)]
-pub(super) struct Runner {
-    /// A stack of the usual class, on which [`enter`] waits for an activity.
-    waiting: Cell<Option<Context>>,
-    /// The nameplate of the stack on which `enter` is about to begin.
-    nameplate: Cell<Option<Nameplate>>,
-}
 
 impl Processor {
     /// Gives an activity that is about to run a runner, and lists it as started.

@@ -198,8 +198,8 @@ impl Processor {
         Ok(())
     }
 
-    /// Gives a fibre that is about to start its stack, on which it begins with `entry`, and lists it
-    /// as started.
+    /// Gives a fibre that is about to start its stack, on which it begins with `entry`, and lists
+    /// it as started.
     #[inline(always)]
     fn settle(&self, fibre: &mut Runnable, stack: Stack, entry: Entry) {
         let block = fibre.fibre().as_ptr().cast_const().cast();

@@ -16,6 +16,7 @@
 //!
 //! * `execute`: resumes one fibre, and does what follows once it has left its stack;
 //! * `activation`: runs activities, which rest between their runs;
+//! * `runner`: what it keeps for them;
 //! * `control`: carries out what the cluster's handles ask for;
 //! * `poll`: when a busy processor asks for events;
 //! * `time_slice`: when a fibre that never blocks has run for long enough;
@@ -49,6 +50,7 @@ mod overflow_hook;
 mod poll;
 mod prefetch;
 mod remains;
+mod runner;
 mod spare;
 mod spin;
 mod time_slice;
@@ -76,10 +78,10 @@ use crate::sync::glances::Glances;
 use crate::sync::{AtomicPtr, Ordering, heavy_barrier};
 use crate::sys::current;
 use crate::wait::timer::{BATCH, Timers};
-use activation::Runner;
 use crossbeam_utils::CachePadded;
 use held::Held;
 use poll::Polling;
+use runner::Runner;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;

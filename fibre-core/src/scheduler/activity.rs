@@ -3,15 +3,17 @@
 //! An activity is a control block whose function runs once each time that the activity is scheduled
 //! ([`crate::fibre::activity_word`] has the protocol). Making it ready takes no allocation: it is a
 //! fibre that has not started, and goes where such fibres go, so idle processors steal it, and it
-//! gets a stack only when it runs. While it waits in its function it is a started fibre like others.
+//! gets a stack only when it runs. While it waits in its function it is a started fibre like
+//! others.
 //!
 //! The owner's value is dropped on a fibre's stack wherever that can be, since a destructor may
 //! block: a run that finds that no handle is left drops it at its end, and one more run is made for
-//! that if the last handle goes just then. Only the last handle of an idle activity drops it itself.
+//! that if the last handle goes just then. Only the last handle of an idle activity drops it
+//! itself.
 //!
-//! An idle activity is not counted: a cluster stops without it. One that is ready or runs is counted
-//! as a fibre, from the processor or the thread that schedules it to the processor that ends the
-//! run.
+//! An idle activity is not counted: a cluster stops without it. One that is ready or runs is
+//! counted as a fibre, from the processor or the thread that schedules it to the processor that
+//! ends the run.
 
 use crate::fibre::activity_word::ActivityWord;
 use crate::fibre::{ControlBlock, FibreRef};
@@ -72,7 +74,8 @@ impl ActivityBlock {
         unsafe { fibre.cast().as_ref() }
     }
 
-    /// What has become of the owner's value. Asked by a run, or by the holder of the only reference.
+    /// What has become of the owner's value. Asked by a run, or by the holder of the only
+    /// reference.
     #[inline]
     pub(crate) fn value(&self) -> Value {
         self.value.get()
@@ -102,8 +105,8 @@ impl ActivityBlock {
         self.last.store(processor as u32, Ordering::Relaxed);
     }
 
-    /// Counts the activity as a fibre that is ready, on behalf of processor `here` of the domain, or
-    /// of a thread that is none. `false`: the domain is closed to others.
+    /// Counts the activity as a fibre that is ready, on behalf of processor `here` of the domain,
+    /// or of a thread that is none. `false`: the domain is closed to others.
     #[inline]
     pub(crate) fn count(&self, here: Option<usize>) -> bool {
         match here {

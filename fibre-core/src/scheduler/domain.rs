@@ -542,8 +542,8 @@ impl Domain {
         before + 1 >= self.processors() && !self.retired.swap(true, Ordering::AcqRel)
     }
 
-    /// Notes that processor `keeper` keeps an activity without calling a thief: others that are idle
-    /// look after it from now on.
+    /// Notes that processor `keeper` keeps an activity without calling a thief: others that are
+    /// idle look after it from now on.
     #[inline]
     pub(crate) fn keep_quietly(&self, keeper: usize) {
         if !self.is_kept_quietly() {

@@ -39,6 +39,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         Ok(TOOLS.join(", "))
     })?;
     test::run(steps, &test::Options::default())?;
+    test::optimised(steps, &test::Options::default())?;
     test::hwloc(steps)?;
     check::lint(steps)?;
     doc::run(steps)?;

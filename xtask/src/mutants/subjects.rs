@@ -58,6 +58,11 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         &["fibre", "cancel", "semaphore"],
         &["cancel", "time"],
     ),
+    subject(
+        "fibre-core/src/fibre/activity_word.rs",
+        &["activity"],
+        &["activities"],
+    ),
     subject("fibre-core/src/wait/completion.rs", &["fibre"], &["spawn"]),
     subject(
         "fibre-core/src/idle/set.rs",
