@@ -314,6 +314,25 @@ fn a_run_may_migrate() {
     });
 }
 
+/// A run that schedules the activity once more needs no other handle for that.
+#[test]
+fn it_goes_on_without_a_handle() {
+    for_each_cluster(|_| {
+        let (runs, drops) = (counter(), Drops::new());
+        let (counted, value) = (Arc::clone(&runs), drops.value());
+        let one = activity(move |this| {
+            let _ = &value;
+            if counted.fetch_add(1, Ordering::Relaxed) < 999 {
+                this.schedule().unwrap();
+            }
+        });
+        one.schedule().unwrap();
+        drop(one);
+        eventually(|| drops.count() == 1);
+        assert_eq!(runs.load(Ordering::Relaxed), 1000);
+    });
+}
+
 /// What a run leaves in fibre-local values is not there in the next one.
 #[test]
 fn fibre_locals_end_with_the_run() {

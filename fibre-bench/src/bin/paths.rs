@@ -195,9 +195,7 @@ impl Work for Countdown {
     fn run(this: &Activity<Self>) {
         let left = this.left.load(Ordering::Relaxed) - 1;
         this.left.store(left, Ordering::Relaxed);
-        if left == 0 {
-            this.ended.release();
-        } else if this.schedule().is_err() {
+        if left == 0 || this.schedule().is_err() {
             this.ended.release();
         }
     }

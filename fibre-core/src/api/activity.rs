@@ -275,8 +275,10 @@ impl<W: Work> Activity<W> {
                 quietly(|| drop(payload));
             }
         }
-        if head.block.is_alone() && head.value() != Value::Gone {
-            // SAFETY: this is the only reference, and what it sees here says so from now on.
+        // The run may have scheduled the activity itself, and given the last handle up.
+        let last = head.block.is_alone() && !head.word.is_to_run_again();
+        if last && head.value() != Value::Gone {
+            // SAFETY: this is the only reference, and nobody else can come by another.
             quietly(|| unsafe { Self::drop_value(this) });
         }
         head.block.locals.end();

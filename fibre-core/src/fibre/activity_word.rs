@@ -111,6 +111,13 @@ impl ActivityWord {
         }
     }
 
+    /// Whether a run that has not ended will be followed by another one. Asked by the run; if nobody
+    /// else has a handle, this does not change.
+    #[must_use]
+    pub fn is_to_run_again(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & SCHEDULED != 0
+    }
+
     /// Whether the activity neither runs nor is about to; a hint.
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -138,8 +145,10 @@ mod tests {
         let word = ActivityWord::new();
         assert_eq!(word.schedule(), Scheduled::Enqueue);
         word.begin();
+        assert!(!word.is_to_run_again());
         assert_eq!(word.schedule(), Scheduled::Noticed);
         assert_eq!(word.schedule(), Scheduled::Noticed);
+        assert!(word.is_to_run_again());
         assert_eq!(word.end(), Ended::Again);
         assert!(!word.is_idle());
         word.begin();
