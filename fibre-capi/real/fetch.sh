@@ -53,6 +53,13 @@ fetch_crate() {
     return 1
 }
 
+# Downloads the archives of the source package `$1`, version `$2`. A later one will do: Debian drops a version when it has
+# mended something, and the archive of the program's authors stays, as its sum will say.
+download() {
+    cd "$place/archives"
+    private_apt source --download-only --tar-only "$1=$2" || private_apt source --download-only --tar-only "$1"
+}
+
 # Has the archive `$3` of the source package `$1`, version `$2`, with sha256 `$4`, under $place/archives.
 fetch() {
     local package=$1 version=$2 archive=$place/archives/$3 sum=$4
@@ -63,7 +70,7 @@ fetch() {
     if ! ls "$place"/apt/lists/*Sources* >/dev/null 2>&1; then
         private_apt update >"$log" 2>&1 || true
     fi
-    if ! (cd "$place/archives" && private_apt source --download-only --tar-only "$package=$version") >"$log" 2>&1; then
+    if ! (download "$package" "$version") >"$log" 2>&1; then
         echo "real: cannot download $package $version from Debian's archive (no network, or no longer there):" >&2
         grep -E '^(E:|Err|  [0-9]{3} )' "$log" | head -3 | sed 's/^/    /' >&2
         return 1
