@@ -5,6 +5,7 @@ use crate::cluster::{Cluster, try_caller_place};
 use crate::fibre::activity_word::Scheduled;
 use crate::fibre::{Body, ControlBlock, FibreRef, Portrait, Reserved, Viewer};
 use crate::processor::Processor;
+use crate::queue::Runnable;
 use crate::scheduler::activity::{ActivityBlock, Value};
 use crate::spawn::task::{Place, SpawnError, free_task, tell_of_panic};
 use crate::stack::StackError;
@@ -216,23 +217,40 @@ impl<W: Work> Activity<W> {
     }
 
     /// Queues the activity, which the word has told us to do.
-    fn enqueue(&self, processor: Option<usize>) -> Result<(), Stopped> {
+    fn enqueue(&self, wanted: Option<usize>) -> Result<(), Stopped> {
         let head = &self.whole().head;
-        let domain = head.domain();
-        let index = |here: &Processor| Arc::ptr_eq(here.domain(), domain).then(|| here.index());
-        let here = Processor::here(index).flatten();
-        let alone = here.is_none() && fork::is_forked_child();
-        if alone || !head.count(here) {
+        let by_fibre = |here: &Processor| {
+            let ours = Arc::ptr_eq(here.domain(), head.domain());
+            if ours {
+                // Fibres of the domain are always let in.
+                let _ = head.count(Some(here.index()));
+                self.place(wanted, |runnable| here.revive(runnable, head.last()));
+            }
+            ours
+        };
+        if Processor::here(by_fibre) == Some(true) {
+            return Ok(());
+        }
+        if fork::is_forked_child() || !head.count(None) {
             head.word.refuse();
             return Err(Stopped);
         }
-        // SAFETY: the word has told us.
-        let runnable = unsafe { head.runnable() };
-        match processor.filter(|_| runnable.link().is_ordinary()) {
-            None => domain.revive(runnable, here, head.last()),
-            Some(processor) => domain.queues()[processor].push_shared(runnable),
-        }
+        let revive = |runnable| head.domain().revive(runnable, None, head.last());
+        self.place(wanted, revive);
         Ok(())
+    }
+
+    /// Places the activity, which has been counted, on the wanted processor, if that is named and
+    /// the activity has no other claims.
+    #[inline(always)]
+    fn place(&self, wanted: Option<usize>, revive: impl FnOnce(Runnable)) {
+        let head = &self.whole().head;
+        // SAFETY: the word has told us to queue it.
+        let runnable = unsafe { head.runnable() };
+        match wanted.filter(|_| runnable.link().is_ordinary()) {
+            Some(wanted) => head.domain().queues()[wanted].push_shared(runnable),
+            None => revive(runnable),
+        }
     }
 
     /// Cancels the activity, for good: waits in its runs that can be cancelled end, also the one

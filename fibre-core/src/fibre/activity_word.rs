@@ -22,8 +22,7 @@
 //!
 //! All changes are acquire-release read-modify-writes, so each one is in the release sequence of
 //! those before. A run sees what was done before each call of `schedule` that it answers; what a
-//! run did is seen by the next one. `end` changes the word even where it was scheduled again:
-//! a plain store would hide a call that comes between.
+//! run did is seen by the next one.
 
 use crate::sync::{AtomicU32, Ordering, planted};
 
@@ -95,19 +94,16 @@ impl ActivityWord {
     /// Ends a run.
     #[inline]
     pub fn end(&self) -> Ended {
-        let ended = self
-            .0
-            .compare_exchange(RUNNING, 0, Ordering::AcqRel, Ordering::Acquire);
-        match ended {
-            Ok(_) => Ended::Idle,
-            Err(_) if planted("activity: a run that ends forgets who came meanwhile") => {
-                self.0.store(SCHEDULED, Ordering::Relaxed);
-                Ended::Again
-            }
-            Err(_) => {
-                self.0.fetch_and(!RUNNING, Ordering::AcqRel);
-                Ended::Again
-            }
+        let before = if planted("activity: the end of a run forgets who comes meanwhile") {
+            let before = self.0.load(Ordering::Acquire);
+            self.0.store(before & !RUNNING, Ordering::Release);
+            before
+        } else {
+            self.0.fetch_and(!RUNNING, Ordering::AcqRel)
+        };
+        match before & SCHEDULED {
+            0 => Ended::Idle,
+            _ => Ended::Again,
         }
     }
 

@@ -63,6 +63,30 @@ impl Processor {
         class == class_of(settings.stack_size) && !settings.wipe_stacks
     }
 
+    /// Places an activity that a fibre of this processor has made ready.
+    #[inline]
+    pub(crate) fn revive(&self, fibre: Runnable, last: usize) {
+        match self.keep_alone(fibre) {
+            Ok(()) => {}
+            Err(fibre) => self.domain().revive(fibre, Some(self.index), last),
+        }
+    }
+
+    /// Queues an activity here if there is no other processor to take it: it need not be where
+    /// thieves look.
+    ///
+    /// # Errors
+    ///
+    /// The activity, if there is one, or the simple rules will not do.
+    #[inline]
+    fn keep_alone(&self, fibre: Runnable) -> Result<(), Runnable> {
+        let settings = &self.domain().settings;
+        if self.domain().processors() > 1 || settings.sharing || !fibre.link().is_ordinary() {
+            return Err(fibre);
+        }
+        self.own().push_if_single_level(fibre)
+    }
+
     /// Takes an activity off its runner at the end of a run. It may run again at once.
     pub(super) fn rest_activity(&self, mut fibre: Runnable) {
         // SAFETY: nothing else leaves its stack to rest; the runnable has a reference.
@@ -109,7 +133,9 @@ impl Processor {
             let _ = self.domain().register(self.index);
             self.domain().tally(self.index).count_finished();
         }
-        self.domain().requeue(fibre, self.index);
+        if let Err(fibre) = self.keep_alone(fibre) {
+            self.domain().requeue(fibre, self.index);
+        }
     }
 
     /// The class of the stack that an activity has here.
