@@ -87,7 +87,7 @@ pub mod internal {
             park_among, park_until, prefetch_next, raise_shield, switch_to, waits_at_rest,
             waits_here, wake_next, yield_point,
         },
-        processor::exit::exit_in_place,
+        processor::exit::{exit, exit_in_place},
         processor::{ProcessorLocal, WakeHints, fetch_all, with_processor_local},
         stack::system::syscall,
         stack::{GUARD_SIZE, MIN_STACK_SIZE},

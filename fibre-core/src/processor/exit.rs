@@ -37,6 +37,9 @@ type Exit = unsafe extern "C" fn(c_int) -> !;
 /// Whether exits happen where they are asked for, whatever runs there.
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 
+// In which of the compiler's units this lands is chance. If the assembly defined a local symbol
+// there (`. - exit` does), or named a private function, LLVM would inline no function with assembly
+// of that unit into another one; and the switch to a fibre is such a function.
 #[cfg(not(target_feature = "crt-static"))]
 std::arch::global_asm!(
     ".pushsection .text.fibre_core_exit,\"ax\",@progbits",
@@ -46,7 +49,7 @@ std::arch::global_asm!(
     ".type exit, @function",
     "exit:",
     "jmp {exit}",
-    ".size exit, . - exit",
+    ".size exit, 5",
     ".popsection",
     exit = sym exit,
 );
@@ -57,8 +60,8 @@ pub fn exit_in_place() {
     IN_PLACE.store(true, Ordering::Relaxed);
 }
 
-/// Ends the process. See the module text.
-extern "C" fn exit(code: c_int) -> ! {
+/// Ends the process. See the module text. Public for the sake of the assembly above.
+pub extern "C" fn exit(code: c_int) -> ! {
     let real = real_exit();
     if Processor::here(|_| ()).is_none() || IN_PLACE.load(Ordering::Relaxed) {
         // SAFETY: the caller has asked to end the process.
