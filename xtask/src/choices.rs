@@ -38,7 +38,7 @@ pub(crate) const PLACEMENT: Choice = Choice {
 pub(crate) const STEAL_ORDER: Choice = Choice {
     variable: "FIBRE_STEAL_ORDER",
     name: "StealOrder",
-    file: "fibre-core/src/config/policy.rs",
+    file: "fibre-core/src/config/steal_orders.rs",
 };
 
 /// Where activities go that are made ready again.
@@ -72,7 +72,7 @@ impl Choice {
 }
 
 /// The names that `named_choice!` gives the values of an enum: `pub enum Name, "what" { … }` has
-/// rows `Value = "name",`.
+/// rows `Value = "name",`. In a table there may be more in a row, behind the name.
 fn names_of(choice: &str, tokens: &[Token]) -> Vec<String> {
     let declares = |pair: &[Token]| pair[0].text == "enum" && pair[1].text == choice;
     let start = tokens.windows(2).position(declares);
@@ -100,6 +100,10 @@ mod tests {
         assert_eq!(names_of("A", &source.tokens), ["b"]);
         assert_eq!(names_of("C", &source.tokens), ["d-e", "f"]);
         assert!(names_of("G", &source.tokens).is_empty());
+        let table = "macro_rules! t { ($w:ident) => { $w! {\n\
+            enum A { /// An a.\nA = \"a\", b::c; D = \"d\", e::f; } } } }\n";
+        let source = Source::parse("a.rs", table).unwrap();
+        assert_eq!(names_of("A", &source.tokens), ["a", "d"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Every choice as a value, and the environment variables that set defaults.
 //!
 //! * `policy`: the scheduler's choices;
+//! * `steal_orders`: the table of steal orders;
 //! * `settings`: all choices of a cluster;
 //! * `pollers`: the table of pollers;
 //! * `environment`: all variables, and what each may be set to;
@@ -11,3 +12,4 @@ pub(crate) mod environment;
 pub(crate) mod policy;
 pub(crate) mod pollers;
 pub(crate) mod settings;
+pub(crate) mod steal_orders;

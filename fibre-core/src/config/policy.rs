@@ -5,6 +5,7 @@
 //! [`crate::scheduler::steal`], priorities in [`crate::ready`].
 
 use crate::choice::{Names, UnknownChoice, named_choice};
+use crate::config::steal_orders::steal_orders;
 use std::fmt;
 use std::str::FromStr;
 
@@ -31,33 +32,31 @@ named_choice! {
     }
 }
 
-named_choice! {
-    /// Which processor one without work helps first. Only busy processors are asked. Source:
-    /// thesis, section 3.2.2, for the default one.
-    ///
-    /// ```
-    /// use fibre::StealOrder;
-    ///
-    /// assert_eq!("longest-busy".parse(), Ok(StealOrder::LongestBusy));
-    /// assert_eq!(StealOrder::Never.to_string(), "never");
-    /// ```
-    #[non_exhaustive]
-    #[derive(Default)]
-    pub enum StealOrder, "a steal order" {
-        /// The processor that has been busy for the longest time.
-        #[default]
-        LongestBusy = "longest-busy",
-        /// The next one by number, in a ring.
-        Ring = "ring",
-        /// Any processor; see `FIBRE_SEED`.
-        Random = "random",
-        /// The nearest one: by shared caches, then by memory node. Where nothing is known
-        /// about the machine, as [`Ring`](Self::Ring).
-        Topology = "topology",
-        /// None: fibres run where they are placed.
-        Never = "never",
-    }
+/// Makes the enum of the steal orders.
+macro_rules! steal_order {
+    (enum $choice:ident {
+        $($(#[$about:meta])* $order:ident = $name:literal, $_steal:path;)+
+    }) => {
+        named_choice! {
+            /// Which processor one without work helps first. Only busy processors are asked.
+            /// Source: thesis, section 3.2.2, for the default one.
+            ///
+            /// ```
+            /// use fibre::StealOrder;
+            ///
+            /// assert_eq!("longest-busy".parse(), Ok(StealOrder::LongestBusy));
+            /// assert_eq!(StealOrder::Never.to_string(), "never");
+            /// ```
+            #[non_exhaustive]
+            #[derive(Default)]
+            pub enum $choice, "a steal order" {
+                $($(#[$about])* $order = $name,)+
+            }
+        }
+    };
 }
+
+steal_orders!(steal_order);
 
 named_choice! {
     /// Where an activity goes that is made ready again. Source: thesis, section 5.3.2, where these
@@ -73,7 +72,7 @@ named_choice! {
     #[derive(Default)]
     pub enum Revival, "a revival" {
         /// To the processor of the fibre that makes it ready, before the others if the queues have
-        /// two ends; from a thread that is no processor, to each in turn.
+        /// two ends; from a thread that is no processor, to an idle one, else to each in turn.
         #[default]
         Local = "local",
         /// Behind the others of the processor that ran it last.

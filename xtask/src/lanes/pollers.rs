@@ -10,21 +10,24 @@ use std::process::Command;
 use anyhow::Result;
 use clap::Args;
 
+use crate::choices::{self, Choice};
 use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo};
 
 /// The table of all of them.
 const TABLE: &str = "fibre-core/src/config/pollers.rs";
 
-/// What takes turns: variables, and their values, of which the next one comes after so many
+/// The choices that are enums and take turns: of the values of each the next one comes after so
+/// many pollers.
+const CHOICES: [(&Choice, usize); 2] = [(&choices::QUEUE, 2), (&choices::PLACEMENT, 1)];
+
+/// What else takes turns: variables, and their values, of which the next one comes after so many
 /// pollers.
-const TURNS: [(&str, usize, &[&str]); 7] = [
+const OTHERS: [(&str, usize, &[&str]); 5] = [
     ("FIBRE_BATCHED_UNBLOCKING", 1, &["1", "0"]),
     ("FIBRE_YIELD_BEFORE_READ", 2, &["1", "0"]),
     ("FIBRE_LAZY_REGISTRATION", 4, &["1", "0"]),
     ("FIBRE_TEST_MOVES", 1, &["never", "started", "forced"]),
-    ("FIBRE_QUEUE", 2, &["nemesis", "stub", "locked"]),
-    ("FIBRE_PLACEMENT", 2, &["push", "local", "staging"]),
     ("FIBRE_TEST_PROCESSORS", 1, &["1,2", "4", "1,2", "16"]),
 ];
 
@@ -44,13 +47,51 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let mut build = tests();
     build.arg("--no-run");
     steps.run("pollers: build", build)?;
-    let table = std::fs::read_to_string(Workspace::find()?.root().join(TABLE))?;
+    let workspace = Workspace::find()?;
+    let table = std::fs::read_to_string(workspace.root().join(TABLE))?;
+    let turns = turns(&workspace)?;
     let rows = names(&table).enumerate();
     let rows = rows.map(|(row, poller)| {
-        let command = suite(row, poller, options);
+        let command = suite(row, poller, &turns, options);
         (format!("pollers: {poller}"), command)
     });
     steps.run_tests_side_by_side(rows, options.arguments.is_empty())
+}
+
+/// A variable whose values take turns.
+struct Turn {
+    /// The variable.
+    variable: &'static str,
+    /// How many pollers have the same value.
+    pollers: usize,
+    /// The values.
+    values: Vec<String>,
+}
+
+impl Turn {
+    /// The value for a row.
+    fn value(&self, row: usize) -> &str {
+        &self.values[row / self.pollers % self.values.len()]
+    }
+}
+
+/// All that takes turns.
+fn turns(workspace: &Workspace) -> Result<Vec<Turn>> {
+    let choices = CHOICES.iter().map(|(choice, pollers)| {
+        Ok(Turn {
+            variable: choice.variable,
+            pollers: *pollers,
+            values: choice.names(workspace.root())?,
+        })
+    });
+    let others = OTHERS.iter().map(|(variable, pollers, values)| {
+        Ok(Turn {
+            variable,
+            pollers: *pollers,
+            values: values.iter().map(ToString::to_string).collect(),
+        })
+    });
+    choices.chain(others).collect()
 }
 
 /// The names in the table: each row begins with a variant of the enum and its name.
@@ -73,11 +114,11 @@ fn tests() -> Command {
 }
 
 /// The command that runs the suites with a poller, and the switches for its row.
-fn suite(row: usize, poller: &str, options: &Options) -> Command {
+fn suite(row: usize, poller: &str, turns: &[Turn], options: &Options) -> Command {
     let mut command = tests();
     command.env("FIBRE_POLLER", poller);
-    for (variable, pollers, values) in TURNS {
-        command.env(variable, values[row / pollers % values.len()]);
+    for turn in turns {
+        command.env(turn.variable, turn.value(row));
     }
     command.args(["--", "--skip", "pollers::"]);
     command.args(&options.arguments);
@@ -93,6 +134,21 @@ mod tests {
         let table =
             "//! \"no\", row\n  A, \"a-b\", a::start,\n  \"of, \"a\", b\";\n  B2, \"c\", c, \"d\";";
         assert!(names(table).eq(["a-b", "c"]));
+    }
+
+    /// Every value of every variable has its row, also those of a kind that is new.
+    #[test]
+    fn no_value_is_left_out() {
+        let workspace = Workspace::find().unwrap();
+        let table = std::fs::read_to_string(workspace.root().join(TABLE)).unwrap();
+        let rows = names(&table).count();
+        for turn in turns(&workspace).unwrap() {
+            let shown: Vec<&str> = (0..rows).map(|row| turn.value(row)).collect();
+            for value in &turn.values {
+                let variable = turn.variable;
+                assert!(shown.contains(&value.as_str()), "{variable}: {value}");
+            }
+        }
     }
 
     #[test]

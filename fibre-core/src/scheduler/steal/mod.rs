@@ -1,17 +1,29 @@
 //! Work stealing: which processors an idle one helps.
 //!
 //! Victims are the busy processors only, in the order that [`StealOrder`] says. By default the
-//! processor that has been busy for the longest time comes first (thesis section 3.2.2): it is the
-//! likeliest to have a backlog, and an idle one has none. A processor that is just being woken has
-//! one: what it is woken for. A thief that took that would draw all fibres which are spawned at
-//! about the same time to its own processor, where they then stay. So the thief leaves it alone,
-//! unless the owner is so long in coming that the thief has lost its patience. By default only
-//! fibres that have not started are taken; they stay with the processor that starts them. Where
-//! started fibres move, a stolen one goes home when it yields or blocks, unless the policy is
-//! sticky.
+//! processor that has been busy for the longest time comes first: it is the likeliest to have a
+//! backlog, and an idle one has none. A processor that is just being woken has one: what it is
+//! woken for. A thief that took that would draw all fibres which are spawned at about the same time
+//! to its own processor, where they then stay. So the thief leaves it alone, unless the owner is so
+//! long in coming that the thief has lost its patience. By default only fibres that have not
+//! started are taken; they stay with the processor that starts them. Where started fibres move, a
+//! stolen one goes home when it yields or blocks, unless the policy is sticky.
+//!
+//! An order is a function in a file of its own, which asks the [`Thief`] to try one victim after
+//! the other. It may give up before it has tried all: a processor does not sleep while another one
+//! has what it could take ([`Thief::has_victim`]), and comes again.
+//!
+//! Files:
+//!
+//! * `longest_busy`: the default order;
+//! * `variants`: the other ones.
+
+mod longest_busy;
+mod variants;
 
 use crate::config::policy::{StealOrder, Stealing};
 use crate::config::settings::Settings;
+use crate::config::steal_orders::steal_orders;
 use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
 use std::cell::{Cell, RefCell};
@@ -33,6 +45,27 @@ pub(crate) struct Thief {
     /// how many services the processor had done.
     looks: RefCell<Vec<Option<(Instant, u64)>>>,
 }
+
+/// Makes the choice of an order's function.
+macro_rules! steal_by {
+    (enum $choice:ident {
+        $($(#[$_about:meta])* $order:ident = $_name:literal, $steal:path;)+
+    }) => {
+        /// Takes a fibre that its owner shares with others, in this order.
+        fn steal_by(
+            order: $choice,
+            thief: &Thief,
+            domain: &Domain,
+            mood: Mood,
+        ) -> Option<Runnable> {
+            match order {
+                $($choice::$order => $steal(thief, domain, mood),)+
+            }
+        }
+    };
+}
+
+steal_orders!(steal_by);
 
 /// How far a thief goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,25 +91,15 @@ impl Thief {
         }
     }
 
-    /// Takes one fibre from another processor. At most one attempt per victim.
+    /// Takes one fibre from another processor, unless all attempts that the order makes fail.
     pub(crate) fn steal(&self, domain: &Domain, mood: Mood) -> Option<Runnable> {
         // What a stuck owner shares may come back to it again and again, so this comes first.
         self.steal_lone(domain)
-            .or_else(|| self.steal_shared(domain, mood))
+            .or_else(|| steal_by(domain.settings.steal_order, self, domain, mood))
     }
 
-    /// Takes a fibre that its owner shares with others.
-    fn steal_shared(&self, domain: &Domain, mood: Mood) -> Option<Runnable> {
-        match domain.settings.steal_order {
-            StealOrder::LongestBusy => self.steal_from_longest_busy(domain, mood),
-            StealOrder::Ring => self.steal_in_ring(domain, mood, self.index + 1),
-            StealOrder::Random => self.steal_in_ring(domain, mood, self.next_random()),
-            StealOrder::Topology => self.steal_from_nearest(domain, mood),
-            StealOrder::Never => None,
-        }
-    }
-
-    /// Whether another processor has a fibre that this one could take. Asked before each sleep.
+    /// Whether another processor has a fibre that this one could take, whatever the order makes of
+    /// it. Asked before each sleep.
     #[inline(always)]
     pub(crate) fn has_victim(&self, domain: &Domain) -> bool {
         let others = domain.queues().iter().enumerate();
@@ -84,57 +107,6 @@ impl Thief {
             && others
                 .filter(|(index, _)| *index != self.index)
                 .any(|(_, queue)| queue.has_shared())
-    }
-
-    /// Takes from the processors with something to steal, in the order of their busy times.
-    fn steal_from_longest_busy(&self, domain: &Domain, mood: Mood) -> Option<Runnable> {
-        let mut tried = None;
-        for _ in 1..domain.processors() {
-            let (since, victim) = self.longest_busy_after(domain, mood, tried)?;
-            let stolen = self.take_from(domain, victim);
-            if stolen.is_some() {
-                return stolen;
-            }
-            tried = Some((since, victim));
-        }
-        None
-    }
-
-    /// The victim that follows `tried` in the order of (busy since, index), among those that have
-    /// something to steal.
-    fn longest_busy_after(
-        &self,
-        domain: &Domain,
-        mood: Mood,
-        tried: Option<(u64, usize)>,
-    ) -> Option<(u64, usize)> {
-        (0..domain.processors())
-            .filter(|&index| index != self.index && domain.queues()[index].has_shared())
-            .filter_map(|index| Some((busy_since(domain, index, mood)?, index)))
-            .filter(|candidate| tried.is_none_or(|tried| *candidate > tried))
-            .min()
-    }
-
-    /// Takes from the processor `start`, counted round, or the first one after it that has
-    /// something to steal.
-    fn steal_in_ring(&self, domain: &Domain, mood: Mood, start: usize) -> Option<Runnable> {
-        let processors = domain.processors();
-        let start = start % processors;
-        (start..processors)
-            .chain(0..start)
-            .find_map(|victim| self.try_victim(domain, mood, victim))
-    }
-
-    /// Takes from the nearest processor that has something to steal; processors of unknown distance
-    /// are tried in a ring.
-    fn steal_from_nearest(&self, domain: &Domain, mood: Mood) -> Option<Runnable> {
-        let known = domain.settings.neighbours.as_deref();
-        let nearest = known.and_then(|known| known.get(self.index));
-        let there = |victim: &usize| *victim < domain.processors();
-        let mut nearest = nearest.into_iter().flatten().copied().filter(there);
-        nearest
-            .find_map(|victim| self.try_victim(domain, mood, victim))
-            .or_else(|| self.steal_in_ring(domain, mood, self.index + 1))
     }
 
     /// Takes from a processor that is busy and has something to steal.
@@ -146,7 +118,7 @@ impl Thief {
         self.take_from(domain, victim)
     }
 
-    /// Takes the oldest of a victim's fibres that may be taken. If the policy says so, a started
+    /// Takes the one of a victim's fibres that thieves take first. If the policy says so, a started
     /// fibre is at home here from then on.
     fn take_from(&self, domain: &Domain, victim: usize) -> Option<Runnable> {
         let queue = &domain.queues()[victim];
@@ -293,12 +265,8 @@ mod tests {
 
     #[test]
     fn who_is_being_woken_keeps_its_work() {
-        for order in [
-            StealOrder::LongestBusy,
-            StealOrder::Ring,
-            StealOrder::Random,
-            StealOrder::Topology,
-        ] {
+        let orders = StealOrder::ALL.into_iter();
+        for order in orders.filter(|order| *order != StealOrder::Never) {
             let links = links();
             let domain = domain(order, &links);
             domain.tally(3).set_resting();

@@ -1,0 +1,29 @@
+//! The table of steal orders.
+//!
+//! A row is a value of [`StealOrder`](crate::StealOrder), its name, and the function in the folder
+//! `scheduler/steal` that steals in this order. The enum, its names and the choice of the function
+//! are made of the rows. So a new order is a file there, its `mod` line, and a row here.
+
+/// Calls the macro `$with` with all orders, the default one first.
+macro_rules! steal_orders {
+    ($with:ident) => {
+        $with! {
+            enum StealOrder {
+                /// The processor that has been busy for the longest time.
+                #[default]
+                LongestBusy = "longest-busy", longest_busy::steal;
+                /// The next one by number, in a ring.
+                Ring = "ring", variants::ring::steal;
+                /// Any processor; see `FIBRE_SEED`.
+                Random = "random", variants::random::steal;
+                /// The nearest one: by shared caches, then by memory node. Where nothing is known
+                /// about the machine, as [`Ring`](Self::Ring).
+                Topology = "topology", variants::nearest::steal;
+                /// None: fibres run where they are placed.
+                Never = "never", variants::never::steal;
+            }
+        }
+    };
+}
+
+pub(crate) use steal_orders;

@@ -1,0 +1,14 @@
+//! No stealing: fibres run where they are placed.
+
+use crate::queue::Runnable;
+use crate::scheduler::domain::Domain;
+use crate::scheduler::steal::{Mood, Thief};
+
+/// Takes nothing.
+pub(in crate::scheduler::steal) fn steal(
+    _thief: &Thief,
+    _domain: &Domain,
+    _mood: Mood,
+) -> Option<Runnable> {
+    None
+}
