@@ -252,7 +252,7 @@ typedef struct fibre_config_t {
      */
     const char *pin;
     /*
-     Where new fibres go: `push`, `staging`, `local`.
+     Where new fibres go: `push`, `staging`, `local`, `head`.
      */
     const char *placement;
     /*

@@ -47,7 +47,7 @@ pub struct fibre_config_t {
     pub name: *const c_char,
     /// Where they run: `none`, `each`, or sets of CPUs as in `0-3;4-7`.
     pub pin: *const c_char,
-    /// Where new fibres go: `push`, `staging`, `local`.
+    /// Where new fibres go: `push`, `staging`, `local`, `head`.
     pub placement: *const c_char,
     /// Which processor an idle one helps: `longest-busy`, `ring`, `random`, `topology`, `never`.
     pub steal_order: *const c_char,

@@ -29,7 +29,7 @@ impl fmt::Display for Names {
 ///
 /// ```
 /// let error = "pull".parse::<fibre::Placement>().unwrap_err();
-/// assert_eq!(error.to_string(), "a placement is push, staging or local");
+/// assert_eq!(error.to_string(), "a placement is push, staging, local or head");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownChoice {

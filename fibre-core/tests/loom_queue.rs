@@ -8,7 +8,7 @@
 use fibre_core::internal::queue::{
     BasicQueue, Link, Popped, Pushed, QueueKind, Runnable, StealQueue,
 };
-use fibre_core::model::{self, finds_bug};
+use fibre_core::model::{self, finds_bug, finds_planted};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -289,5 +289,131 @@ fn planted_second_consumer_is_found() {
         };
         // SAFETY: this breaks the contract of `pop` on purpose.
         two_consumers(BasicQueue::new(kind), push, |queue| unsafe { queue.pop() });
+    });
+}
+
+/// A thief that takes at the tail takes turns with the owner, too.
+#[test]
+fn consumers_at_both_ends_take_turns() {
+    let push = |queue: &StealQueue, node| {
+        let _ = queue.push_first(node);
+    };
+    model::check(move || {
+        two_consumers(
+            StealQueue::new(QueueKind::TwoEnded),
+            push,
+            StealQueue::steal,
+        );
+    });
+}
+
+/// Takes the node at the head of a two-ended queue.
+fn pop_first(queue: &BasicQueue) -> Popped {
+    // SAFETY: this kind has a lock of its own, so there may be several consumers.
+    unsafe { queue.pop() }
+}
+
+/// Takes the node at the tail of a two-ended queue.
+fn pop_last(queue: &BasicQueue) -> Popped {
+    // SAFETY: as above.
+    unsafe { queue.pop_last() }
+}
+
+/// Takes what is left, and returns all payloads in order.
+fn drain(queue: &BasicQueue, taken: impl IntoIterator<Item = Popped>) -> Vec<u32> {
+    let rest = std::iter::from_fn(|| pop_first(queue).node());
+    let taken = taken.into_iter().filter_map(Popped::node);
+    let mut all: Vec<u32> = taken.chain(rest).map(|node| payload(&node)).collect();
+    all.sort_unstable();
+    all
+}
+
+/// The owner puts a node at the head and takes one from there, a thief takes one at the tail, and
+/// perhaps a producer brings one there; at first there is one.
+fn both_ends(produces: bool) {
+    let queue = Arc::new(BasicQueue::new(QueueKind::TwoEnded));
+    let _ = queue.push(node(1));
+    let thief = {
+        let queue = Arc::clone(&queue);
+        thread::spawn(move || pop_last(&queue))
+    };
+    let producer = produces.then(|| {
+        let queue = Arc::clone(&queue);
+        thread::spawn(move || assert_eq!(queue.push(node(3)), Pushed::Quiet))
+    });
+    assert_eq!(queue.push_first(node(2)), Pushed::Quiet);
+    let owned = pop_first(&queue);
+    if let Some(producer) = producer {
+        producer.join().unwrap();
+    }
+    let stolen = thief.join().unwrap();
+    let all = drain(&queue, [owned, stolen]);
+    assert_eq!(all, if produces { vec![1, 2, 3] } else { vec![1, 2] });
+    assert!(queue.is_empty());
+}
+
+/// Nothing is lost or doubled, whoever comes to whichever end.
+#[test]
+fn both_ends_at_once() {
+    model::check(|| both_ends(false));
+    model::check(|| both_ends(true));
+}
+
+/// Planted: a push at the head trusts what it saw there before it had the lock. The node there may
+/// have been stolen meanwhile.
+#[test]
+fn planted_early_look_at_the_head_is_found() {
+    finds_planted(
+        "two-ended: a push at the head looks before it has the lock",
+        || both_ends(false),
+    );
+}
+
+/// A thief takes the only node of an owner that goes to sleep: what it sleeps over is not there,
+/// and a push at the head wakes it.
+fn sleep_after_a_theft() {
+    let queue = Arc::new(BasicQueue::new(QueueKind::TwoEnded));
+    let _ = queue.push_first(node(1));
+    let thief = {
+        let queue = Arc::clone(&queue);
+        thread::spawn(move || pop_last(&queue))
+    };
+    let asleep = queue.arm();
+    let stolen = matches!(thief.join().unwrap(), Popped::Node(_));
+    assert!(stolen, "nobody else has the lock");
+    assert!(asleep || queue.arm(), "it cannot sleep");
+    assert_eq!(queue.push_first(node(2)), Pushed::WakeConsumer);
+    assert_eq!(drain(&queue, []), [2]);
+}
+
+/// The mark of a sleeping consumer is where it is in the other kinds.
+#[test]
+fn the_owner_sleeps_after_a_theft() {
+    model::check(sleep_after_a_theft);
+}
+
+/// Planted: the last node is taken, and the entry still names it.
+#[test]
+fn planted_entry_of_a_stolen_node_is_found() {
+    finds_planted(
+        "two-ended: the last node stays in the entry",
+        sleep_after_a_theft,
+    );
+}
+
+/// Pushes at both ends and an armed consumer: one of them is told.
+#[test]
+fn a_push_at_one_end_wakes() {
+    model::check(|| {
+        let queue = Arc::new(BasicQueue::new(QueueKind::TwoEnded));
+        assert!(queue.arm());
+        let other = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || queue.push(node(1)) == Pushed::WakeConsumer)
+        };
+        let told = queue.push_first(node(2)) == Pushed::WakeConsumer;
+        assert_ne!(told, other.join().unwrap());
+        queue.disarm();
+        assert_eq!(drain(&queue, []), [1, 2]);
     });
 }

@@ -126,6 +126,16 @@ pub fn let_others_block() {
     fibre::sleep(Duration::from_millis(2));
 }
 
+/// Spawns a fibre and lets it come as far as it can. Fibres that are spawned so, one after the
+/// other, begin in this order, wherever new fibres are queued.
+pub fn spawn_in_turn<T: Send + 'static>(
+    body: impl FnOnce() -> T + Send + 'static,
+) -> fibre::JoinHandle<T> {
+    let fibre = fibre::spawn(body);
+    let_others_block();
+    fibre
+}
+
 /// Waits until each of the fibres with these numbers waits for something of this kind.
 #[track_caller]
 pub fn until_waiting(kind: WaitKind, fibres: &[u64]) {

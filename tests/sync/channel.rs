@@ -1,7 +1,9 @@
 //! Channels: order, room, closing, and that each value is dropped once.
 
 use crate::support::drops::OnDrop;
-use crate::support::{Drops, for_clusters, for_each_cluster, let_others_block, text_of};
+use crate::support::{
+    Drops, for_clusters, for_each_cluster, let_others_block, spawn_in_turn, text_of,
+};
 use fibre::channel::{
     RecvError, SendError, TryRecvError, TrySendError, bounded, oneshot, rendezvous, unbounded,
 };
@@ -127,20 +129,18 @@ fn waiters_are_served_in_turn() {
             let senders: Vec<_> = (0..10)
                 .map(|i| {
                     let sender = sender.clone();
-                    fibre::spawn(move || sender.send(i).unwrap())
+                    spawn_in_turn(move || sender.send(i).unwrap())
                 })
                 .collect();
-            let_others_block();
             assert!((0..10).all(|i| receiver.try_recv() == Ok(i)));
             senders.into_iter().for_each(|one| one.join().unwrap());
 
             let receivers: Vec<_> = (0..10)
                 .map(|i| {
                     let receiver = receiver.clone();
-                    fibre::spawn(move || assert_eq!(receiver.recv(), Ok(i)))
+                    spawn_in_turn(move || assert_eq!(receiver.recv(), Ok(i)))
                 })
                 .collect();
-            let_others_block();
             (0..10).for_each(|i| sender.try_send(i).unwrap());
             receivers.into_iter().for_each(|one| one.join().unwrap());
         }

@@ -1,7 +1,9 @@
 //! The condition variable.
 
 use super::crowd;
-use crate::support::{Latch, eventually, for_clusters, for_each_cluster, let_others_block};
+use crate::support::{
+    Latch, eventually, for_clusters, for_each_cluster, let_others_block, spawn_in_turn,
+};
 use fibre::sync::lock::Exchange;
 use fibre::sync::{Condvar, Mutex, Semaphore};
 use std::collections::VecDeque;
@@ -17,14 +19,13 @@ fn notifications_are_counted() {
         let handles: Vec<_> = (0..10)
             .map(|i| {
                 let shared = Arc::clone(&shared);
-                fibre::spawn(move || {
+                spawn_in_turn(move || {
                     let mut woken = shared.0.lock();
                     shared.1.wait(&mut woken);
                     woken.push(i);
                 })
             })
             .collect();
-        let_others_block();
         for count in 1..=3 {
             shared.1.notify_one();
             let_others_block();

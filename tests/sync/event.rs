@@ -1,7 +1,7 @@
 //! Events, of both kinds.
 
 use super::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
-use crate::support::{eventually, for_clusters, for_each_cluster, let_others_block};
+use crate::support::{eventually, for_clusters, for_each_cluster, let_others_block, spawn_in_turn};
 use fibre::sync::{AutoEvent, Event, Mutex, Semaphore};
 use fibre::{Limit, WaitError};
 use std::sync::Arc;
@@ -62,13 +62,12 @@ fn an_auto_event_lets_one_pass() {
         let waiting: Vec<_> = (0..5)
             .map(|i| {
                 let shared = Arc::clone(&shared);
-                fibre::spawn(move || {
+                spawn_in_turn(move || {
                     shared.0.wait();
                     shared.1.lock().push(i);
                 })
             })
             .collect();
-        let_others_block();
         for count in 1..=5 {
             shared.0.set();
             assert!(

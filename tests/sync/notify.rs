@@ -1,7 +1,7 @@
 //! Notifications.
 
 use super::{ends_by_cancellation, freed_by_who_waits, mixed_crowd};
-use crate::support::{eventually, for_clusters, for_each_cluster, let_others_block};
+use crate::support::{eventually, for_clusters, for_each_cluster, let_others_block, spawn_in_turn};
 use fibre::sync::{Mutex, Notify, Semaphore};
 use fibre::{Limit, WaitError};
 use std::sync::Arc;
@@ -16,13 +16,12 @@ fn one_wakes_one() {
         let waiting: Vec<_> = (0..5)
             .map(|i| {
                 let shared = Arc::clone(&shared);
-                fibre::spawn(move || {
+                spawn_in_turn(move || {
                     shared.0.wait();
                     shared.1.lock().push(i);
                 })
             })
             .collect();
-        let_others_block();
         for count in 1..=5 {
             shared.0.notify_one();
             assert!(!shared.0.try_wait(), "the notification is another's");

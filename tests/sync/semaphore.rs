@@ -1,7 +1,7 @@
 //! The semaphore.
 
 use super::{caught, crowd, ends_by_cancellation, freed_by_who_waits};
-use crate::support::{eventually, for_clusters, for_each_cluster, let_others_block};
+use crate::support::{eventually, for_clusters, for_each_cluster, let_others_block, spawn_in_turn};
 use fibre::sync::{BinarySemaphore, Mutex, Semaphore};
 use fibre::{Limit, WaitError};
 use std::sync::Arc;
@@ -19,13 +19,12 @@ fn semaphore_is_first_come_first_served() {
         let handles: Vec<_> = (0..20)
             .map(|i| {
                 let (semaphore, order) = (Arc::clone(&semaphore), Arc::clone(&order));
-                fibre::spawn(move || {
+                spawn_in_turn(move || {
                     semaphore.acquire();
                     order.lock().push(i);
                 })
             })
             .collect();
-        let_others_block();
         for _ in 0..20 {
             semaphore.release();
             assert!(!semaphore.try_acquire(), "the permit was another's");

@@ -29,6 +29,12 @@ named_choice! {
         /// To the spawner's own processor, from which others may steal it; from a thread that
         /// is no processor, to each in turn.
         Local = "local",
+        /// As [`Local`](Self::Local), and the spawner's processor runs it before what else it
+        /// could share, if the queues have two ends ([`QueueKind::TwoEnded`]). Source: thesis,
+        /// section 5.3.2.
+        ///
+        /// [`QueueKind::TwoEnded`]: crate::QueueKind::TwoEnded
+        Head = "head",
     }
 }
 

@@ -78,18 +78,33 @@ impl LogicalQueue {
     pub fn push(&self, runnable: Runnable) -> Pushed {
         match runnable.link().level() {
             Level::Normal | Level::Background => self.normal.push(runnable),
-            Level::High => self.push_other(0, runnable),
-            Level::Low => self.push_other(1, runnable),
+            Level::High => self.push_other(0, runnable, StealQueue::push),
+            Level::Low => self.push_other(1, runnable, StealQueue::push),
         }
     }
 
-    /// Appends a fibre to one of the other queues.
+    /// Puts a fibre before the others of its level, if the kind has two ends; else appends it. Any
+    /// thread.
+    pub fn push_first(&self, runnable: Runnable) -> Pushed {
+        match runnable.link().level() {
+            Level::Normal | Level::Background => self.normal.push_first(runnable),
+            Level::High => self.push_other(0, runnable, StealQueue::push_first),
+            Level::Low => self.push_other(1, runnable, StealQueue::push_first),
+        }
+    }
+
+    /// Queues a fibre in one of the other queues.
     #[inline(never)]
-    fn push_other(&self, index: usize, runnable: Runnable) -> Pushed {
+    fn push_other(
+        &self,
+        index: usize,
+        runnable: Runnable,
+        push: fn(&StealQueue, Runnable) -> Pushed,
+    ) -> Pushed {
         let make = || Box::new([StealQueue::new(self.kind), StealQueue::new(self.kind)]);
         let queue = &self.others.get_or_init(make)[index];
         let first = !self.is_leveled() && !self.leveled.swap(true, Ordering::SeqCst);
-        match queue.push(runnable) {
+        match push(queue, runnable) {
             Pushed::Quiet if !first => Pushed::Quiet,
             _ => Pushed::WakeConsumer,
         }
@@ -99,19 +114,28 @@ impl LogicalQueue {
     #[inline]
     pub fn pop(&self) -> Popped {
         if self.is_leveled() {
-            self.pop_in_turn()
+            self.pop_in_turn(StealQueue::pop)
         } else {
             self.normal.pop()
         }
     }
 
-    /// The part of [`pop`](Self::pop) for several levels.
+    /// [`pop`](Self::pop) for a thief: where the kind has two ends, it takes at the tail.
+    pub fn steal(&self) -> Popped {
+        if self.is_leveled() {
+            self.pop_in_turn(StealQueue::steal)
+        } else {
+            self.normal.steal()
+        }
+    }
+
+    /// The part of [`pop`](Self::pop) and [`steal`](Self::steal) for several levels.
     #[inline(never)]
-    fn pop_in_turn(&self) -> Popped {
+    fn pop_in_turn(&self, take: fn(&StealQueue) -> Popped) -> Popped {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let mut nothing = Popped::Empty;
         for level in Level::in_turn(turn) {
-            match self.pop_level(level) {
+            match self.of_level(level).map_or(Popped::Empty, take) {
                 Popped::Node(node) => return Popped::Node(node),
                 Popped::InFlight => nothing = Popped::InFlight,
                 Popped::Empty => {}
@@ -129,12 +153,8 @@ impl LogicalQueue {
         }
     }
 
-    /// Takes the oldest node of one level out; any thread.
-    fn pop_level(&self, level: Level) -> Popped {
-        self.of_level(level).map_or(Popped::Empty, StealQueue::pop)
-    }
-
-    /// `pop_level` for the owner, cheaper as long as no other thread takes any.
+    /// Takes the oldest node of one level out, for the owner: cheaper as long as no other thread
+    /// takes any.
     ///
     /// # Safety
     ///
@@ -224,14 +244,14 @@ mod tests {
     }
 
     /// The kinds of queue.
-    const KINDS: [QueueKind; 3] = QueueKind::ALL;
+    const KINDS: &[QueueKind] = &QueueKind::ALL;
 
     /// A consumer that is awake again need not be woken, whatever levels have been in use.
     #[test]
     fn who_has_disarmed_is_not_woken() {
         for (kind, level) in KINDS
-            .into_iter()
-            .flat_map(|kind| [Level::High, Level::Normal, Level::Low].map(|level| (kind, level)))
+            .iter()
+            .flat_map(|kind| [Level::High, Level::Normal, Level::Low].map(|level| (*kind, level)))
         {
             let queue = LogicalQueue::new(kind);
             let [first, second] = [level, level].map(link);
@@ -247,7 +267,7 @@ mod tests {
     /// A node may come back while it still names the node that came behind it the last time.
     #[test]
     fn nodes_come_back() {
-        for kind in KINDS {
+        for &kind in KINDS {
             let queue = LogicalQueue::new(kind);
             let links = [(); 3].map(|()| link(Level::Normal));
             for round in 0..4 {
@@ -260,6 +280,35 @@ mod tests {
                 }
                 assert_eq!(pop(&queue), Popped::Empty, "{kind:?}");
             }
+        }
+    }
+
+    /// Each level has two ends, if the kind has; else both are one.
+    #[test]
+    fn levels_have_the_ends_of_their_kind() {
+        for (&kind, level) in KINDS
+            .iter()
+            .flat_map(|kind| [Level::High, Level::Normal, Level::Low].map(|level| (kind, level)))
+        {
+            let queue = LogicalQueue::new(kind);
+            let links = [(); 3].map(|()| link(level));
+            let node = |place: usize| Popped::Node(NonNull::from(&links[place]));
+            for (place, link) in links.iter().enumerate() {
+                // SAFETY: each link is pushed once, and kept.
+                let runnable = unsafe { Runnable::new(NonNull::from(link)) };
+                let _ = match place {
+                    2 => queue.push_first(runnable),
+                    _ => queue.push(runnable),
+                };
+            }
+            let stolen = queue.steal().map(|runnable| runnable.node());
+            let order = [stolen, pop(&queue), pop(&queue)];
+            let expected = if kind == QueueKind::TwoEnded {
+                [1, 2, 0]
+            } else {
+                [0, 1, 2]
+            };
+            assert_eq!(order, expected.map(node), "{kind:?} {level:?}");
         }
     }
 

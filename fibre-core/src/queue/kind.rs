@@ -28,5 +28,9 @@ named_choice! {
         Stub = "stub",
         /// A list under a lock. A push waits for the holder of the lock: it blocks the thread.
         Locked = "locked",
+        /// A deque under a lock: new fibres may go to the head (see
+        /// [`Placement::Head`](crate::Placement::Head)), where the owner takes them, and thieves
+        /// take at the tail. A push waits for the holder of the lock: it blocks the thread.
+        TwoEnded = "two-ended",
     }
 }

@@ -45,7 +45,8 @@ const UNWINDING: u8 = 2;
 /// queue, or the fibre while it runs; so `bonds` needs no ordering of its own.
 #[derive(Debug)]
 pub struct Link {
-    /// The node behind this one; null at the end or while a push is in flight.
+    /// The node behind this one; null at the end or while a push is in flight. In a two-ended queue
+    /// both neighbours, and no pointer.
     next: AtomicPtr<Link>,
     /// The node's priority.
     level: Level,

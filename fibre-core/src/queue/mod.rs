@@ -21,7 +21,8 @@
 //! * `nemesis`: the Nemesis queue: many producers, one consumer;
 //! * `stub`: a queue with a stub node: many producers, one consumer;
 //! * `locked`: a list under a lock;
-//! * `kind`: the choice among these three, as a value;
+//! * `two_ended`: a deque under a lock;
+//! * `kind`: the choice among these, as a value;
 //! * `mpsc`: one queue over all kinds;
 //! * `consumer`: whose turn it is to consume: the owner's, cheaply, or a thief's;
 //! * `steal`: an `mpsc` queue whose consumers take turns;
@@ -29,7 +30,8 @@
 //!
 //! # The contract of every kind
 //!
-//! 1. Nothing is lost or doubled, and what one producer pushes comes out in its order.
+//! 1. Nothing is lost or doubled, and what one producer pushes comes out in its order. (Of a kind
+//!    with two ends: what it pushes at the tail, for those that pop at the head.)
 //! 2. What a producer wrote before its push is visible to the consumer that pops it.
 //! 3. The consumer goes to sleep in the queue: between an `arm` that returned `true`
 //!    and the next `disarm`, exactly one push is told [`Pushed::WakeConsumer`], the
@@ -54,6 +56,7 @@ mod steal;
 #[cfg(all(test, not(loom)))]
 mod stress;
 mod stub;
+mod two_ended;
 
 pub use by_priority::LogicalQueue;
 pub use consumer::ConsumerLock;

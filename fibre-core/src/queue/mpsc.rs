@@ -10,6 +10,7 @@ use super::locked::Locked;
 use super::nemesis::Nemesis;
 use super::runnable::Runnable;
 use super::stub::Stub;
+use super::two_ended::TwoEnded;
 use super::{Link, Popped, Pushed};
 use std::ptr::NonNull;
 
@@ -69,7 +70,7 @@ macro_rules! kinds {
     };
 }
 
-kinds!(Nemesis, Stub, Locked);
+kinds!(Nemesis, Stub, Locked, TwoEnded);
 
 impl BasicQueue {
     /// An empty queue with an awake consumer.
@@ -105,7 +106,15 @@ impl BasicQueue {
         self.0.push(runnable)
     }
 
-    /// Takes the oldest fibre out.
+    /// Puts a fibre before the others, if the kind has two ends; else appends it. Any thread.
+    pub fn push_first(&self, runnable: Runnable) -> Pushed {
+        match &self.0 {
+            Nodes::TwoEnded(nodes) => nodes.push_front(runnable),
+            _ => self.push(runnable),
+        }
+    }
+
+    /// Takes the oldest fibre out; of a kind with two ends the one at the head.
     ///
     /// # Safety
     ///
@@ -115,6 +124,21 @@ impl BasicQueue {
         // SAFETY: one consumer, as the caller promises. A push was given the runnable of what comes
         // out, and it comes out once (invariant 1).
         unsafe { self.0.pop().map(|node| Runnable::new(node)) }
+    }
+
+    /// Takes the fibre at the tail out, if the kind has two ends; else the oldest one.
+    ///
+    /// # Safety
+    ///
+    /// One consumer at a time.
+    pub unsafe fn pop_last(&self) -> Popped {
+        match &self.0 {
+            // SAFETY: a push was given the runnable of what comes out, and it comes out once
+            // (invariant 1).
+            Nodes::TwoEnded(nodes) => nodes.pop_last().map(|node| unsafe { Runnable::new(node) }),
+            // SAFETY: one consumer, as the caller promises.
+            _ => unsafe { self.pop() },
+        }
     }
 
     /// Says that the consumer is about to sleep: the next push is told to wake it.

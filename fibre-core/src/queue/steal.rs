@@ -2,7 +2,8 @@
 //!
 //! Holds fibres that have not started: these may run on any processor, so idle
 //! processors take them from here. The consumer lock is only ever tried, never
-//! waited for: see [`ConsumerLock`].
+//! waited for: see [`ConsumerLock`]. Where the kind has two ends, thieves take at the tail, and the
+//! owner at the head.
 
 use super::consumer::ConsumerLock;
 use super::kind::QueueKind;
@@ -43,16 +44,33 @@ impl StealQueue {
         self.nodes.push(runnable)
     }
 
+    /// Puts a fibre before the others, if the kind has two ends; else appends it. Any thread.
+    pub fn push_first(&self, runnable: Runnable) -> Pushed {
+        self.nodes.push_first(runnable)
+    }
+
     /// Takes the oldest node out; any thread. [`Popped::InFlight`] also says that another consumer
     /// is at work.
     // A processor that looks for work finds most queues empty, and should see that without a call.
     #[inline]
     pub fn pop(&self) -> Popped {
+        // SAFETY: one consumer at a time.
+        self.consume(|nodes| unsafe { nodes.pop() })
+    }
+
+    /// Takes the node out that a thief takes: at the tail, if the kind has two ends; else as
+    /// [`pop`](Self::pop).
+    pub fn steal(&self) -> Popped {
+        // SAFETY: one consumer at a time.
+        self.consume(|nodes| unsafe { nodes.pop_last() })
+    }
+
+    /// Takes a node out as one of several consumers.
+    fn consume(&self, take: impl Fn(&BasicQueue) -> Popped) -> Popped {
         if self.is_empty() {
             return Popped::Empty;
         }
-        // SAFETY: the lock calls it for one consumer at a time.
-        let popped = self.consumer.steal(|| unsafe { self.nodes.pop() });
+        let popped = self.consumer.steal(|| take(&self.nodes));
         popped.unwrap_or(Popped::InFlight)
     }
 

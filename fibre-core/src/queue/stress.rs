@@ -48,13 +48,15 @@ struct Field {
     begun: AtomicUsize,
     /// How many pushes were told to wake the owner.
     told: AtomicUsize,
+    /// Whether both ends of the queue are used; then there is no order.
+    both_ends: bool,
     /// When the test fails.
     deadline: Instant,
 }
 
 impl Field {
     /// An empty queue, and all nodes outside of it.
-    fn new(kind: QueueKind) -> Self {
+    fn new(kind: QueueKind, both_ends: bool) -> Self {
         let of = |producer| {
             let node = |number| Node {
                 link: Link::new(),
@@ -69,6 +71,7 @@ impl Field {
             taken: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
             told: AtomicUsize::new(0),
+            both_ends,
             deadline: Instant::now() + PATIENCE,
         }
     }
@@ -88,7 +91,12 @@ impl Field {
             self.begun.fetch_add(1, Ordering::SeqCst);
             // SAFETY: a new node, which lives as long as the queue.
             let runnable = unsafe { Runnable::new(NonNull::from(node).cast()) };
-            if self.queue.push(runnable) == Pushed::WakeConsumer {
+            let pushed = if self.both_ends && random.one_in(3) {
+                self.queue.push_first(runnable)
+            } else {
+                self.queue.push(runnable)
+            };
+            if pushed == Pushed::WakeConsumer {
                 self.told.fetch_add(1, Ordering::SeqCst);
                 owner.unpark();
             }
@@ -114,7 +122,12 @@ impl Field {
     fn steal(&self, mut random: Random) -> Vec<(usize, usize)> {
         let mut popped = Vec::new();
         while !self.is_over() {
-            self.note(self.queue.pop(), &mut popped);
+            let taken = if self.both_ends {
+                self.queue.steal()
+            } else {
+                self.queue.pop()
+            };
+            self.note(taken, &mut popped);
             self.stay_away(&mut random);
         }
         popped
@@ -168,7 +181,7 @@ impl Field {
         all.sort_unstable();
         let wanted = (0..PRODUCERS).flat_map(|producer| (0..NODES).map(move |n| (producer, n)));
         assert!(all.iter().copied().eq(wanted), "a node was lost or doubled");
-        for popped in popped {
+        for popped in popped.iter().filter(|_| !self.both_ends) {
             for producer in 0..PRODUCERS {
                 let of = popped.iter().filter(|node| node.0 == producer);
                 assert!(of.is_sorted(), "a producer's order was not kept");
@@ -189,8 +202,12 @@ fn pause(random: &mut Random, n: usize, turns: usize) {
 
 /// The test, for one kind.
 fn push_pop_and_steal(kind: QueueKind) {
+    run(&Field::new(kind, false));
+}
+
+/// Has all threads do their part.
+fn run(field: &Field) {
     let mut random = Random::new(Random::seed());
-    let field = &Field::new(kind);
     let popped = thread::scope(|scope| {
         let owned = {
             let random = random.split();
@@ -228,4 +245,15 @@ fn stub_under_stress() {
 #[test]
 fn locked_under_stress() {
     push_pop_and_steal(QueueKind::Locked);
+}
+
+#[test]
+fn two_ended_under_stress() {
+    push_pop_and_steal(QueueKind::TwoEnded);
+}
+
+/// Producers push at both ends, the owner pops at the head, and thieves at the tail.
+#[test]
+fn both_ends_under_stress() {
+    run(&Field::new(QueueKind::TwoEnded, true));
 }

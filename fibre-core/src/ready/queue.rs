@@ -27,7 +27,8 @@ use crate::idle::parker::Driver;
 use crate::idle::shared_queues::SharedQueues;
 use crate::idle::wake_batch;
 use crate::queue::{
-    BasicQueue, Fifo, LEVELS, Level, Link, LogicalQueue, Popped, Pushed, Runnable, SharedSlot,
+    BasicQueue, Fifo, LEVELS, Level, Link, LogicalQueue, Popped, Pushed, QueueKind, Runnable,
+    SharedSlot,
 };
 use crate::ready::owner_gate::OwnerGate;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -66,7 +67,7 @@ pub(crate) struct ReadyQueue {
     pub(super) inbox: BasicQueue,
     /// Fibres that may run elsewhere.
     pub(super) shared: LogicalQueue,
-    /// The number of fibres in `shared`, where thieves want to know it; else zero.
+    /// The number of fibres in `shared`, or some more, where thieves want to know it; else zero.
     pub(super) length: AtomicUsize,
     /// What the processors of the group have in common.
     pub(super) commons: Arc<SharedQueues>,
@@ -103,7 +104,7 @@ impl ReadyQueue {
         let rules = Rules {
             moves_started: settings.moves_started,
             sharing: settings.sharing,
-            counting: settings.moves_started && settings.stealing != Stealing::Transient,
+            counting: counts(settings),
         };
         Self {
             local: std::array::from_fn(|_| Fifo::new()),
@@ -260,11 +261,16 @@ impl ReadyQueue {
         }
     }
 
-    /// Queues a fibre that may run elsewhere before the others, if this kind of queue can. Any
+    /// [`push_shared`](Self::push_shared) before the others, if the queues have two ends. Any
     /// thread that keeps `self` alive.
-    #[inline]
     pub(crate) fn push_shared_first(&self, runnable: Runnable) {
-        self.push_shared(runnable);
+        self.notice(runnable.link());
+        if self.rules.counting {
+            self.length.fetch_add(1, Ordering::Relaxed);
+        }
+        if self.shared.push_first(runnable) == Pushed::WakeConsumer {
+            wake_batch::wake(&self.commons, self.index);
+        }
     }
 
     /// Sets whether the owner stands aside, taking nothing that others could run. Then wake it.
@@ -278,8 +284,14 @@ impl ReadyQueue {
         self.aside.load(Ordering::Acquire)
     }
 
-    /// Takes a fibre that may run elsewhere. Any thread.
+    /// Takes a fibre that may run elsewhere, at the end where thieves take. Any thread.
     pub(crate) fn steal(&self) -> Popped {
+        let popped = self.shared.steal();
+        self.count_popped(popped)
+    }
+
+    /// Takes the fibre that may run elsewhere and is the next one here. Any thread.
+    pub(super) fn pop_for_owner(&self) -> Popped {
         let popped = self.shared.pop();
         self.count_popped(popped)
     }
@@ -572,6 +584,13 @@ impl ConsumerQueues for Owner<'_> {
         self.inbox.disarm();
         self.shared.disarm();
     }
+}
+
+/// Whether the length of `shared` is counted: where the rules of stealing ask for it, and where the
+/// kind promises it.
+fn counts(settings: &Settings) -> bool {
+    settings.moves_started && settings.stealing != Stealing::Transient
+        || settings.queue == QueueKind::TwoEnded
 }
 
 impl std::fmt::Debug for ReadyQueue {

@@ -47,7 +47,8 @@ impl ReadyQueue {
     /// Takes the next fibre that any processor may run, whether thieves would leave it alone or
     /// not. Any thread.
     pub(crate) fn take_free(&self) -> Option<Runnable> {
-        self.steal().node().or_else(|| self.take_next())
+        let next = self.pop_for_owner().node();
+        next.or_else(|| self.take_next())
     }
 
     /// Gives a fibre that any processor may run to all. Any thread.

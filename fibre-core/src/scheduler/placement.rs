@@ -29,6 +29,10 @@ impl Domain {
             (_, Placement::Push) => self.push_out(fibre, spawner, turn),
             (_, Placement::Staging) => self.commons.stage(fibre),
             (_, Placement::Local) => self.keep(fibre, spawner.unwrap_or(turn)),
+            (_, Placement::Head) => match spawner {
+                Some(spawner) => self.keep_first(fibre, spawner),
+                None => self.keep(fibre, turn),
+            },
         }
     }
 
@@ -78,6 +82,17 @@ impl Domain {
     /// Queues a new fibre at one processor, and calls another one that may steal it.
     fn keep(&self, fibre: Runnable, processor: usize) {
         self.queues()[processor].push_shared(fibre);
+        self.call_thief(processor);
+    }
+
+    /// [`keep`](Self::keep) before what else the processor could share, if its queue has two ends.
+    fn keep_first(&self, fibre: Runnable, processor: usize) {
+        self.queues()[processor].push_shared_first(fibre);
+        self.call_thief(processor);
+    }
+
+    /// Calls an idle processor that may steal from this one.
+    fn call_thief(&self, processor: usize) {
         if self.settings.steal_order != StealOrder::Never {
             self.commons.wake_one(processor);
         }
