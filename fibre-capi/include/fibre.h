@@ -256,7 +256,8 @@ typedef struct fibre_config_t {
      */
     const char *placement;
     /*
-     Which processor an idle one helps: `longest-busy`, `ring`, `random`, `topology`, `never`.
+     Which processor an idle one helps: `longest-busy`, `ring`, `random`, `topology`,
+     `hierarchical`, `never`.
      */
     const char *steal_order;
     /*

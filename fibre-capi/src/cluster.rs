@@ -49,7 +49,8 @@ pub struct fibre_config_t {
     pub pin: *const c_char,
     /// Where new fibres go: `push`, `staging`, `local`, `head`.
     pub placement: *const c_char,
-    /// Which processor an idle one helps: `longest-busy`, `ring`, `random`, `topology`, `never`.
+    /// Which processor an idle one helps: `longest-busy`, `ring`, `random`, `topology`,
+    /// `hierarchical`, `never`.
     pub steal_order: *const c_char,
     /// Whether a stolen fibre goes home afterwards: `transient`, or `sticky:N` for queues longer
     /// than N.

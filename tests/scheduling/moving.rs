@@ -29,7 +29,7 @@ fn within(builder: ClusterBuilder, body: impl FnOnce(&Cluster) + Send + 'static)
 }
 
 /// Clusters that move fibres in different ways.
-fn manners(processors: usize) -> [ClusterBuilder; 6] {
+fn manners(processors: usize) -> [ClusterBuilder; 8] {
     let new = || moving(processors);
     [
         new(),
@@ -37,7 +37,9 @@ fn manners(processors: usize) -> [ClusterBuilder; 6] {
         new().steal_order(StealOrder::Ring),
         new().steal_order(StealOrder::Random),
         new().sharing(true),
+        new().steal_order(StealOrder::Hierarchical),
         new().queue(QueueKind::Stub),
+        new().queue(QueueKind::TwoEnded),
     ]
 }
 

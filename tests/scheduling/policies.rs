@@ -20,6 +20,14 @@ fn plain(processors: usize) -> ClusterBuilder {
         .sharing(false)
 }
 
+/// A builder with the policies of locality-aware schedulers (thesis, chapter 5).
+fn las(processors: usize) -> ClusterBuilder {
+    plain(processors)
+        .queue(QueueKind::TwoEnded)
+        .placement(Placement::Head)
+        .steal_order(StealOrder::Hierarchical)
+}
+
 /// Runs `body` as a fibre of such a cluster and stops it.
 fn within<R: Send + 'static>(
     builder: ClusterBuilder,
@@ -178,8 +186,12 @@ fn others_take_what_a_busy_processor_leaves() {
         plain(2).steal_order(StealOrder::Ring),
         plain(2).steal_order(StealOrder::Random).seed(3),
         plain(4).steal_order(StealOrder::Topology),
+        plain(4).steal_order(StealOrder::Hierarchical),
         plain(4).queue(QueueKind::Stub),
         plain(4).queue(QueueKind::Locked),
+        plain(4).queue(QueueKind::TwoEnded),
+        plain(4).placement(Placement::Head),
+        las(4),
     ];
     for builder in everywhere {
         within(builder, |_| {
@@ -210,6 +222,49 @@ fn local_fibres_stay_where_nobody_steals() {
             for fibre in fibres {
                 assert_eq!(fibre.join().unwrap(), here);
             }
+        });
+    }
+}
+
+/// New fibres at the head run before older ones. Of queues with one end the oldest comes first.
+#[test]
+fn the_head_comes_first() {
+    for (queue, expected) in [
+        (QueueKind::TwoEnded, ["late", "early"]),
+        (QueueKind::Nemesis, ["early", "late"]),
+    ] {
+        let builder = las(1).queue(queue);
+        let order = within(builder, |_| {
+            let log = Log::default();
+            let fibres = ["early", "late"].map(|what| {
+                let log = Arc::clone(&log);
+                fibre::spawn(move || log.lock().push(what))
+            });
+            fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+            Arc::into_inner(log).unwrap().into_inner()
+        });
+        assert_eq!(order, expected, "{queue}");
+    }
+}
+
+/// Newer fibres at the head, each of which spawns the next one, do not keep an older one from
+/// running.
+#[test]
+fn the_head_starves_nobody() {
+    /// Spawns the next one, until it is told to stop.
+    fn chain(stop: &Arc<AtomicBool>) {
+        let next = Arc::clone(stop);
+        if !stop.load(Ordering::SeqCst) {
+            fibre::spawn(move || chain(&next));
+        }
+    }
+    for processors in PROCESSORS {
+        within(las(processors), |_| {
+            let stop = Arc::new(AtomicBool::new(false));
+            let told = Arc::clone(&stop);
+            let behind = fibre::spawn(move || told.store(true, Ordering::SeqCst));
+            fibre::spawn(move || chain(&stop));
+            behind.join().unwrap();
         });
     }
 }

@@ -229,7 +229,12 @@ impl ClusterBuilder {
             settings.neighbours = victims.map(Into::into);
         }
         settings.pinned_to = places.cpus();
+        settings.places = places.clone();
         let running = Running::new(settings, places);
+        if running.domain.settings.steal_order == StealOrder::Hierarchical {
+            // No thief shall have to read what the machine is.
+            let _ = running.domain.hierarchy();
+        }
         running.crew.add_processors(count)?;
         monitor::watch(&running.crew);
         Ok(running)

@@ -1,4 +1,4 @@
-//! Clusters on chosen CPUs: pinning, and a cluster per NUMA node.
+//! Clusters on chosen CPUs: pinning, a cluster per NUMA node, and hubs far from each other.
 
 use super::builder::ClusterBuilder;
 use super::handle::Cluster;
@@ -18,6 +18,33 @@ impl ClusterBuilder {
 }
 
 impl Cluster {
+    /// The processor for the next *hub*: a fibre that lives long, spawns many others and speaks
+    /// with them often. Hubs are spread: the next one goes to the NUMA node that has been given the
+    /// fewest, of these to the farthest from the nodes with more, and within a node to each
+    /// processor in turn. Where processors are not [pinned](ClusterBuilder::pin), all are one node.
+    /// Nothing is reserved: each call counts as one hub.
+    ///
+    /// Source: Francesquini, Goldman, Mehaut, "Actor scheduling for multicore hierarchical memory
+    /// platforms" (2013).
+    ///
+    /// ```
+    /// use fibre::{Builder, Cluster};
+    ///
+    /// let cluster = Cluster::builder().processors(2).build()?;
+    /// let there = cluster.hub_processor();
+    /// let hub = Builder::new().on_processor(there);
+    /// let hub = hub.spawn_in(&cluster, fibre::processor)?;
+    /// assert_eq!(hub.join().unwrap(), Some(there));
+    /// assert_ne!(cluster.hub_processor(), there);
+    /// cluster.stop();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use = "it counts as the place of a hub"]
+    pub fn hub_processor(&self) -> usize {
+        let domain = &self.0.domain;
+        domain.hierarchy().hub_processor(domain.regular())
+    }
+
     /// Starts one cluster per NUMA node, on the CPUs of the node that this process may use. It has
     /// as many processors as the node has of these, or fewer where the control group's quota or
     /// `FIBRE_PROCESSORS` allows fewer in all. `configure` gets each builder and its node, and may

@@ -8,7 +8,7 @@ use crate::choice::named_choice;
 use crate::config::policy::{Placement, Revival, StealOrder, Stealing};
 use crate::queue::QueueKind;
 use crate::stack::{DEFAULT_STACK_SIZE, round_size};
-use crate::topology::available;
+use crate::topology::{Places, available};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -67,6 +67,8 @@ pub(crate) struct Settings {
     pub seed: Option<u64>,
     /// Which processors are near each other, for [`StealOrder::Topology`], if it is known.
     pub neighbours: Option<Neighbours>,
+    /// The CPUs where the processors run.
+    pub places: Places,
     /// How many CPUs the processors are pinned to, if they are.
     pub pinned_to: Option<usize>,
     /// Whether all fibres that may move go through one queue.
@@ -104,6 +106,7 @@ impl Settings {
             slice: variable("FIBRE_SLICE").map_or(DEFAULT_SLICE, Duration::from_micros),
             seed: variable("FIBRE_SEED"),
             neighbours: None,
+            places: Places::default(),
             pinned_to: None,
             sharing: switch("FIBRE_SHARING").unwrap_or(false),
             moves_started: false,

@@ -19,6 +19,11 @@ macro_rules! steal_orders {
                 /// The nearest one: by shared caches, then by memory node. Where nothing is known
                 /// about the machine, as [`Ring`](Self::Ring).
                 Topology = "topology", variants::nearest::steal;
+                /// Any one with work behind the same cache, then any one with work in the same
+                /// memory node, then any one in nodes ever farther away. A thief backs off where
+                /// too many look for work and a single processor has some. Processors that are not
+                /// pinned count as one node. Source: thesis, section 5.3.2.
+                Hierarchical = "hierarchical", variants::hierarchical::steal;
                 /// None: fibres run where they are placed.
                 Never = "never", variants::never::steal;
             }

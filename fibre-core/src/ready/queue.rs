@@ -20,7 +20,7 @@
 //! thread takes a reference for the time of a push, because the fibre it pushes may be the last one
 //! of the cluster, and may end before the pusher is done with waking the processor.
 
-use crate::config::policy::Stealing;
+use crate::config::policy::{StealOrder, Stealing};
 use crate::config::settings::Settings;
 use crate::idle::armed::{Announced, ConsumerQueues};
 use crate::idle::parker::Driver;
@@ -590,6 +590,7 @@ impl ConsumerQueues for Owner<'_> {
 /// kind promises it.
 fn counts(settings: &Settings) -> bool {
     settings.moves_started && settings.stealing != Stealing::Transient
+        || settings.steal_order == StealOrder::Hierarchical
         || settings.queue == QueueKind::TwoEnded
 }
 

@@ -15,6 +15,7 @@ use crate::queue::{Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::scheduler::control::Control;
 use crate::scheduler::fibre_limit::Limit;
+use crate::scheduler::hierarchy::Hierarchy;
 use crate::stack::Depot;
 use crate::sync::short_lock::ShortLock;
 use crate::sys::numbers::{self, BLOCK};
@@ -24,8 +25,8 @@ use crate::wait::wait_object::WaitObject;
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Counts of one processor. Only its thread writes them, so a plain store will
 /// do; anybody may read.
@@ -257,6 +258,8 @@ pub(crate) struct Domain {
     pub limit: Option<Limit>,
     /// The stacks that its processors exchange.
     pub stacks: Depot,
+    /// Its processors as a tree, once anybody has asked for it.
+    pub hierarchy: OnceLock<Hierarchy>,
     /// The choices of its builder.
     pub settings: Settings,
     /// How many processors have a CPU each.
@@ -302,6 +305,7 @@ impl Domain {
             cpus: topology::available().min(settings.pinned_to.unwrap_or(usize::MAX)),
             limit: settings.max_fibres.map(Limit::new),
             stacks: Depot::default(),
+            hierarchy: OnceLock::new(),
             settings,
             keeps_quietly: AtomicBool::new(false),
             ended: AtomicUsize::new(0),
@@ -391,6 +395,13 @@ impl Domain {
     /// The ready queue of one processor that exists, or may ever be.
     pub(crate) fn queue(&self, processor: usize) -> &Arc<ReadyQueue> {
         &self.queues[processor]
+    }
+
+    /// The tree of all processors that may ever be. It is read from the machine, if the processors
+    /// are pinned, when it is first asked for; that blocks the thread.
+    pub(crate) fn hierarchy(&self) -> &Hierarchy {
+        let make = || Hierarchy::new(self.settings.places.tree(self.capacity()));
+        self.hierarchy.get_or_init(make)
     }
 
     /// The counts of one processor.

@@ -4,6 +4,7 @@
 //! * `placement`: where new fibres go;
 //! * `activity`: a fibre that is run again and again;
 //! * `steal`: which processors an idle one helps;
+//! * `hierarchy`: the processors as a tree, and what thieves and hubs note there;
 //! * `control`: what a cluster's handles ask of its processors, and how far these have obeyed;
 //! * `fibre_limit`: how many fibres a cluster may have.
 
@@ -14,6 +15,8 @@ pub mod control;
 pub(crate) mod domain;
 #[cfg(not(loom))]
 pub(crate) mod fibre_limit;
+#[cfg(not(loom))]
+mod hierarchy;
 #[cfg(not(loom))]
 mod placement;
 #[cfg(not(loom))]

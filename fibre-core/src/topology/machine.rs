@@ -187,12 +187,22 @@ impl Topology {
     }
 
     /// The distance of two nodes, given by number.
-    fn node_distance(&self, one: usize, other: usize) -> u32 {
+    pub(super) fn node_distance(&self, one: usize, other: usize) -> u32 {
         let index = |number| self.nodes.binary_search_by_key(&number, |node| node.number);
         match (index(one), index(other)) {
             (Ok(one), Ok(other)) => self.nodes[one].distances[other],
             _ => REMOTE,
         }
+    }
+
+    /// The machine with these distances between its nodes, for tests.
+    #[cfg(test)]
+    pub(crate) fn with_distances(mut self, rows: &[&[u32]]) -> Self {
+        assert_eq!(rows.len(), self.nodes.len(), "a row for each node");
+        for (node, row) in self.nodes.iter_mut().zip(rows) {
+            node.distances = row.to_vec();
+        }
+        self
     }
 
     /// How near two sets of CPUs are: as near as the nearest CPUs in them.

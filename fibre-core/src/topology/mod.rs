@@ -4,6 +4,8 @@
 //! * `machine`: the value [`Topology`], and how near two CPUs are to each other;
 //! * `sys`, `text` and, with the feature `hwloc`, `hwloc`: the sources it is read from;
 //! * `victims`: in which order idle processors help others;
+//! * `tree`: the processors as leaves of a tree, which thieves climb;
+//! * `spread`: processors that are far from each other;
 //! * `pinning`, `shares`: which processors run on which CPUs;
 //! * `quota`: how many processors to have.
 
@@ -14,8 +16,10 @@ mod machine;
 mod pinning;
 mod quota;
 mod shares;
+mod spread;
 mod sys;
 mod text;
+mod tree;
 mod victims;
 
 pub use cpu_set::{CpuSet, ParseCpuSetError};
@@ -25,3 +29,4 @@ pub(crate) use pinning::Places;
 pub(crate) use quota::available;
 pub(crate) use shares::Share;
 pub use text::ParseTopologyError;
+pub(crate) use tree::Tree;

@@ -2,6 +2,7 @@
 
 use super::cpu_set::{CpuSet, ParseCpuSetError};
 use super::machine::{Cpu, Topology};
+use super::tree::Tree;
 use std::io;
 use std::str::FromStr;
 
@@ -106,6 +107,15 @@ impl Places {
     pub(crate) fn victims(&self, processors: usize) -> Option<Box<[Box<[usize]>]>> {
         let places: Option<Vec<CpuSet>> = (0..processors).map(|i| self.of(i).cloned()).collect();
         places.map(|places| Topology::of_machine().victims(&places))
+    }
+
+    /// The tree of `processors` processors. Processors that are not pinned are one node.
+    pub(crate) fn tree(&self, processors: usize) -> Tree {
+        let places: Option<Vec<CpuSet>> = (0..processors).map(|i| self.of(i).cloned()).collect();
+        match places {
+            Some(places) => Topology::of_machine().tree(&places),
+            None => Tree::flat(processors),
+        }
     }
 }
 

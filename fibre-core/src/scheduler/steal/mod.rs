@@ -242,15 +242,17 @@ mod tests {
 
     #[test]
     fn random_victims_are_all_of_them_and_follow_the_seed() {
-        let orders = [0, 1].map(|_| {
-            let links = links();
-            let domain = domain(StealOrder::Random, &links);
-            victims(&domain, &links, Mood::Patient)
-        });
-        assert_eq!(orders[0], orders[1]);
-        let mut sorted = orders[0].clone();
-        sorted.sort_unstable();
-        assert_eq!(sorted, [1, 2, 3, 4]);
+        for order in [StealOrder::Random, StealOrder::Hierarchical] {
+            let orders = [0, 1].map(|_| {
+                let links = links();
+                let domain = domain(order, &links);
+                victims(&domain, &links, Mood::Patient)
+            });
+            assert_eq!(orders[0], orders[1]);
+            let mut sorted = orders[0].clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [1, 2, 3, 4], "{order}");
+        }
     }
 
     #[test]
