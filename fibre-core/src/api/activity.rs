@@ -317,8 +317,9 @@ impl<W: Work> Activity<W> {
         }
     }
 
-    /// What reports call it.
-    fn name(&self) -> Option<&str> {
+    /// What reports call it: the name that the value has, or else the builder's.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
         let whole = self.whole();
         let given = whole.head.block.attributes.name();
         whole.work.name().or(given)

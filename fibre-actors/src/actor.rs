@@ -1,0 +1,260 @@
+//! What an actor is, and what its methods may do while they run.
+
+use crate::actor_ref::ActorRef;
+use crate::cell::{After, Alarms, Behaviour, Cell, Stage};
+use crate::errors::AskError;
+use crate::exit::{Exit, ExitReason};
+use crate::inbox::{Inbox, Next};
+use crate::reply::Reply;
+use crate::system::System;
+use fibre_core::{Activity, is_cancelled};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A value of its own that handles messages, one at a time.
+///
+/// The methods run on a fibre, so they may block as fibres do: read a socket, lock a mutex, wait for
+/// an answer. Meanwhile the actor handles no other message, and other actors run. An actor that does
+/// not block has no stack of its own.
+///
+/// A method that panics ends the actor: its messages are dropped, and those that
+/// [monitor](ActorRef::monitor) it are told. The panic is reported on standard error.
+///
+/// ```
+/// use fibre_actors::{Actor, Context};
+///
+/// /// Greets, and counts.
+/// struct Greeter {
+///     greeted: u32,
+/// }
+///
+/// impl Actor for Greeter {
+///     type Message = &'static str;
+///
+///     fn handle(&mut self, name: &'static str, _: &mut Context<'_, Self>) {
+///         self.greeted += 1;
+///         println!("hello, {name}, number {}", self.greeted);
+///     }
+/// }
+///
+/// let greeter = fibre_actors::spawn(Greeter { greeted: 0 });
+/// greeter.send("Ada")?;
+/// greeter.send("Grace")?;
+/// greeter.stop();
+/// greeter.wait();
+/// # Ok::<(), fibre_actors::SendError<&str>>(())
+/// ```
+pub trait Actor: Sized + Send + 'static {
+    /// What the actor is sent.
+    type Message: Send + 'static;
+
+    /// Handles one message.
+    fn handle(&mut self, message: Self::Message, context: &mut Context<'_, Self>);
+
+    /// Is called once, before the first message. Default: does nothing.
+    fn started(&mut self, _context: &mut Context<'_, Self>) {}
+
+    /// Is called once, after the last message, unless the actor has panicked, or the cluster that it
+    /// lives in was stopped before it. Default: does nothing.
+    fn stopped(&mut self) {}
+}
+
+/// What an actor's methods get: the actor from outside, and what only it may do.
+///
+/// ```
+/// use fibre_actors::{Actor, Context, Reply};
+///
+/// /// Counts down, by messages to itself.
+/// struct Countdown(Option<Reply<()>>);
+///
+/// impl Actor for Countdown {
+///     type Message = u32;
+///
+///     fn handle(&mut self, number: u32, context: &mut Context<'_, Self>) {
+///         match number.checked_sub(1) {
+///             Some(less) => context.myself().send(less).unwrap(),
+///             None => context.stop(),
+///         }
+///     }
+/// }
+///
+/// let countdown = fibre_actors::spawn(Countdown(None));
+/// countdown.send(1000).unwrap();
+/// countdown.wait();
+/// ```
+pub struct Context<'a, A: Actor> {
+    activity: &'a Activity<Cell<A::Message>>,
+    alarms: &'a mut Alarms,
+    system: &'a Arc<System>,
+    /// Whether the actor wants to stop.
+    stops: bool,
+}
+
+impl<A: Actor> Context<'_, A> {
+    /// A reference to the actor itself.
+    #[must_use]
+    pub fn myself(&self) -> ActorRef<A::Message> {
+        ActorRef::of(self.activity)
+    }
+
+    /// The number of the actor, as [`ActorRef::id`].
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.activity.id()
+    }
+
+    /// The name of the actor, if it has one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.activity.name()
+    }
+
+    /// Has the actor end when the present method returns. Messages that are in its mailbox are
+    /// dropped; see [`ActorRef::stop`] for an end after them.
+    pub fn stop(&mut self) {
+        self.stops = true;
+    }
+
+    /// Asks another actor, and waits for the answer: as [`ActorRef::ask`].
+    ///
+    /// # Errors
+    ///
+    /// [`AskError`].
+    pub fn ask<M: Send + 'static, R>(
+        &self,
+        other: &ActorRef<M>,
+        make: impl FnOnce(Reply<R>) -> M,
+    ) -> Result<R, AskError> {
+        other.ask(make)
+    }
+
+    /// Asks another actor, and waits for the answer for so long: as [`ActorRef::ask_timeout`].
+    ///
+    /// # Errors
+    ///
+    /// [`AskError`].
+    pub fn ask_timeout<M: Send + 'static, R>(
+        &self,
+        other: &ActorRef<M>,
+        timeout: Duration,
+        make: impl FnOnce(Reply<R>) -> M,
+    ) -> Result<R, AskError> {
+        other.ask_timeout(timeout, make)
+    }
+
+    /// Has the actor sent a message when another one has ended: as [`ActorRef::monitor`].
+    pub fn monitor<M: Send + 'static>(
+        &self,
+        other: &ActorRef<M>,
+        make: impl FnOnce(Exit) -> A::Message + Send + 'static,
+    ) {
+        other.monitor(&self.myself(), make);
+    }
+
+    /// The actor's activity.
+    pub(crate) fn activity(&self) -> &Activity<Cell<A::Message>> {
+        self.activity
+    }
+
+    /// The actor's timers.
+    pub(crate) fn alarms(&mut self) -> &mut Alarms {
+        self.alarms
+    }
+
+    /// What the actor shares with those it lives with.
+    pub(crate) fn system(&self) -> &Arc<System> {
+        self.system
+    }
+}
+
+impl<A: Actor> fmt::Debug for Context<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("id", &self.id())
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An actor, and whether it has been told that it is one.
+pub(crate) struct Player<A> {
+    actor: A,
+    started: bool,
+}
+
+impl<A: Actor> Player<A> {
+    /// An actor that has not started.
+    pub(crate) fn new(actor: A) -> Self {
+        Self {
+            actor,
+            started: false,
+        }
+    }
+
+    /// Calls a method of the actor. If the actor is to end after it, returns the reason.
+    #[inline]
+    fn play(
+        &mut self,
+        context: &mut Context<'_, A>,
+        method: impl FnOnce(&mut A, &mut Context<'_, A>),
+    ) -> Option<ExitReason> {
+        method(&mut self.actor, context);
+        if context.stops {
+            return Some(context.activity.inbox.begin_end(ExitReason::Stopped));
+        }
+        // Whoever kills an actor gives a reason before; else it is its cluster that is stopped.
+        is_cancelled().then(|| context.activity.inbox.begin_end(ExitReason::ClusterStopped))
+    }
+}
+
+impl<A: Actor> Behaviour<A::Message> for Player<A> {
+    fn activate(&mut self, stage: Stage<'_, A::Message>) -> After {
+        let Stage {
+            activity,
+            backlog,
+            alarms,
+            system,
+        } = stage;
+        let inbox: &Inbox<A::Message> = &activity.inbox;
+        let mut context = Context {
+            activity,
+            alarms,
+            system,
+            stops: false,
+        };
+        if !self.started {
+            self.started = true;
+            if let Some(reason) = self.play(&mut context, A::started) {
+                return After::End(reason);
+            }
+        }
+        let mut left = system.batch;
+        loop {
+            while left > 0
+                && let Some(message) = backlog.pop()
+            {
+                left -= 1;
+                let handle = |actor: &mut A, context: &mut Context<'_, A>| {
+                    actor.handle(message, context);
+                };
+                if let Some(reason) = self.play(&mut context, handle) {
+                    return After::End(reason);
+                }
+            }
+            if !backlog.is_empty() {
+                return After::Again;
+            }
+            match inbox.take(backlog) {
+                Next::Handle if left == 0 => return After::Again,
+                Next::Handle => {}
+                Next::Rest => return After::Rest,
+                Next::End(reason) => return After::End(reason),
+            }
+        }
+    }
+
+    fn stop(&mut self) {
+        self.actor.stopped();
+    }
+}

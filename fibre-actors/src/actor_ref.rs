@@ -1,0 +1,390 @@
+//! References to actors: sending, asking, watching, stopping.
+
+use crate::cell::Cell;
+use crate::errors::{AskError, SendError};
+use crate::exit::{Exit, ExitReason};
+use crate::inbox::Inbox;
+use crate::pile::drop_safely;
+use crate::reply::{Question, Reply, Unanswered, question};
+use fibre_core::internal::Limit;
+use fibre_core::{Activity, cancellation_point};
+use fibre_sync::Event;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::mem::{ManuallyDrop, forget};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A reference to an actor, by which fibres and threads send it messages. Clones refer to the same
+/// actor; a reference is as large as a pointer.
+///
+/// While there is a reference, the actor lives until it is stopped. When the last one is dropped,
+/// the actor handles what is in its mailbox and ends, unless one of its timers is pending. So actors
+/// that refer to each other in a circle live until one of them is stopped.
+///
+/// ```
+/// use fibre_actors::{Actor, Context};
+///
+/// struct Printer;
+/// impl Actor for Printer {
+///     type Message = String;
+///     fn handle(&mut self, line: String, _: &mut Context<'_, Self>) {
+///         println!("{line}");
+///     }
+/// }
+///
+/// let printer = fibre_actors::spawn(Printer);
+/// printer.send("one".to_owned())?;
+/// let same = printer.clone();
+/// same.send("two".to_owned())?;
+/// assert_eq!(printer, same);
+/// printer.stop();
+/// printer.wait();
+/// # Ok::<(), fibre_actors::SendError<String>>(())
+/// ```
+pub struct ActorRef<M: Send + 'static> {
+    /// All references of an actor share one handle; each has a copy of it.
+    activity: ManuallyDrop<Activity<Cell<M>>>,
+}
+
+// Said, and not derived: a message may have references to actors with messages of its own type.
+// SAFETY: it gives access to an inbox, which is made for sharing, and sends messages elsewhere.
+unsafe impl<M: Send + 'static> Send for ActorRef<M> {}
+// SAFETY: the same holds for shared references.
+unsafe impl<M: Send + 'static> Sync for ActorRef<M> {}
+
+impl<M: Send + 'static> ActorRef<M> {
+    /// The first reference to a new actor, whose inbox counts it already.
+    pub(crate) fn first(activity: Activity<Cell<M>>) -> Self {
+        Self {
+            activity: ManuallyDrop::new(activity),
+        }
+    }
+
+    /// Another reference to an actor of which the caller has a handle.
+    pub(crate) fn of(activity: &Activity<Cell<M>>) -> Self {
+        if activity.inbox.add_reference() == 0 {
+            forget(activity.clone());
+        }
+        Self {
+            // SAFETY: the copy is never dropped as such; while there are references, one handle
+            // belongs to them.
+            activity: ManuallyDrop::new(unsafe { ptr::read(activity) }),
+        }
+    }
+
+    /// Sends a message. If the mailbox is full and [lets senders wait](crate::Overflow::Block), this
+    /// blocks the fibre, or the thread if the caller is not a fibre; else it blocks nothing.
+    ///
+    /// Messages of one sender are handled in the order in which it has sent them.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`], with the message, if the actor has stopped, if the mailbox refuses it, and if
+    /// the calling fibre is cancelled while it waits.
+    #[inline]
+    pub fn send(&self, message: M) -> Result<(), SendError<M>> {
+        self.send_within(message, Some(Limit::Cancellation))
+    }
+
+    /// Sends a message if there is room. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`], with the message.
+    #[inline]
+    pub fn try_send(&self, message: M) -> Result<(), SendError<M>> {
+        self.send_within(message, None)
+    }
+
+    /// Like [`send`](Self::send), but gives up after `timeout`. A timeout of zero tries once.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send), and if there was no room in time.
+    pub fn send_timeout(&self, message: M, timeout: Duration) -> Result<(), SendError<M>> {
+        self.send_within(message, Some(Limit::after(timeout)))
+    }
+
+    /// The form that all share.
+    #[inline]
+    fn send_within(&self, message: M, limit: Option<Limit>) -> Result<(), SendError<M>> {
+        // An actor that waits for room in its own mailbox would wait for itself.
+        let patience = || limit.filter(|_| !self.is_caller());
+        let activation = self.inbox().send(message, patience)?;
+        match Cell::follow(&self.activity, activation) {
+            Some(message) => Err(SendError::Stopped(message)),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the actor, and waits for the answer: blocks the fibre, or the thread if the caller is
+    /// not a fibre. `make` puts the right to answer into a message. An actor that asks handles no
+    /// messages meanwhile; other actors run on.
+    ///
+    /// Two actors that ask each other at the same time wait for ever: have one of them send, or use
+    /// [`ask_timeout`](Self::ask_timeout).
+    ///
+    /// # Errors
+    ///
+    /// [`AskError`]: the actor has stopped or drops the [`Reply`], its mailbox refuses the message,
+    /// the calling fibre is cancelled, or the actor asks itself.
+    #[inline]
+    pub fn ask<R>(&self, make: impl FnOnce(Reply<R>) -> M) -> Result<R, AskError> {
+        self.ask_within(make, Limit::Cancellation)
+    }
+
+    /// Like [`ask`](Self::ask), but gives up after `timeout`, the time in which the message waits
+    /// for room included.
+    ///
+    /// ```
+    /// use fibre_actors::{Actor, AskError, Context, Reply};
+    /// use std::time::Duration;
+    ///
+    /// struct Slow(Vec<Reply<()>>);
+    /// impl Actor for Slow {
+    ///     type Message = Reply<()>;
+    ///     fn handle(&mut self, reply: Reply<()>, _: &mut Context<'_, Self>) {
+    ///         self.0.push(reply); // for later
+    ///     }
+    /// }
+    ///
+    /// let slow = fibre_actors::spawn(Slow(Vec::new()));
+    /// let answer = slow.ask_timeout(Duration::from_millis(1), |reply| reply);
+    /// assert_eq!(answer, Err(AskError::TimedOut));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`ask`](Self::ask), and if the answer did not come in time.
+    pub fn ask_timeout<R>(
+        &self,
+        timeout: Duration,
+        make: impl FnOnce(Reply<R>) -> M,
+    ) -> Result<R, AskError> {
+        self.ask_within(make, Limit::after(timeout))
+    }
+
+    /// The form that both share.
+    fn ask_within<R>(
+        &self,
+        make: impl FnOnce(Reply<R>) -> M,
+        limit: Limit,
+    ) -> Result<R, AskError> {
+        if self.is_caller() {
+            return Err(AskError::Itself);
+        }
+        cancellation_point().map_err(|_| AskError::Cancelled)?;
+        let (question, reply) = question();
+        if let Err(error) = self.send_within(make(reply), Some(limit)) {
+            let why = AskError::from(&error);
+            drop(error);
+            return Err(why);
+        }
+        self.wait_for(question, limit)
+    }
+
+    /// Waits for the answer to a question that has been sent.
+    fn wait_for<R>(&self, question: Question<R>, limit: Limit) -> Result<R, AskError> {
+        question.wait(limit).map_err(|why| match why {
+            Unanswered::TimedOut => AskError::TimedOut,
+            Unanswered::Cancelled => AskError::Cancelled,
+            Unanswered::Refused if self.is_alive() => AskError::NoReply,
+            Unanswered::Refused => AskError::Stopped,
+        })
+    }
+
+    /// Ends a new actor that could not be scheduled.
+    pub(crate) fn end_here(&self) {
+        Cell::end_here(&self.activity).map(drop_safely);
+    }
+
+    /// Sends a message that has no sender to wait or to be told. Blocks nothing.
+    pub(crate) fn deliver(&self, message: M) {
+        let activation = self.inbox().deliver(message);
+        Cell::wake(&self.activity, activation);
+    }
+
+    /// Has the actor end when it has handled the messages that are in its mailbox now. From now on
+    /// it accepts none. Blocks nothing; does nothing if the actor has ended.
+    pub fn stop(&self) {
+        let activation = self.inbox().close(ExitReason::Stopped);
+        Cell::wake(&self.activity, activation);
+    }
+
+    /// Has the actor end when it has handled the message that it is at, and drop the others. The
+    /// waits in its methods that can be [cancelled](fibre_core::CancelToken) end at once, an
+    /// [`ask`](Self::ask) for example. Blocks nothing; does nothing if the actor has ended.
+    pub fn kill(&self) {
+        let activation = self.inbox().kill(ExitReason::Stopped);
+        self.activity.cancel();
+        Cell::wake(&self.activity, activation);
+    }
+
+    /// Whether the actor accepts messages. It may stop at any moment.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.inbox().accepts()
+    }
+
+    /// The number of the actor, which no other actor or fibre of this process has or had.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.activity.id()
+    }
+
+    /// The name that the actor was [given](crate::Builder::name).
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.activity.name()
+    }
+
+    /// How many messages wait in the mailbox at this moment, if that has a bound.
+    #[must_use]
+    pub fn queued(&self) -> Option<usize> {
+        self.inbox().counts().map(|(queued, _)| queued)
+    }
+
+    /// How many messages the mailbox has dropped because it was full.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.inbox().counts().map_or(0, |(_, dropped)| dropped)
+    }
+
+    /// Sends `observer` a message when this actor has ended, or at once if it has. `make` makes the
+    /// message of the notice, on this actor's fibre. Blocks nothing.
+    ///
+    /// The notice refers to the observer, which so lives until it comes.
+    ///
+    /// ```
+    /// use fibre_actors::{Actor, Context, Exit, ExitReason};
+    ///
+    /// struct Worker;
+    /// impl Actor for Worker {
+    ///     type Message = ();
+    ///     fn handle(&mut self, (): (), _: &mut Context<'_, Self>) {}
+    /// }
+    ///
+    /// struct Observer(fibre::channel::Sender<ExitReason>);
+    /// impl Actor for Observer {
+    ///     type Message = Exit;
+    ///     fn handle(&mut self, exit: Exit, _: &mut Context<'_, Self>) {
+    ///         self.0.send(exit.reason).unwrap();
+    ///     }
+    /// }
+    ///
+    /// let (sender, receiver) = fibre::channel::unbounded();
+    /// let worker = fibre_actors::spawn(Worker);
+    /// worker.monitor(&fibre_actors::spawn(Observer(sender)), |exit| exit);
+    /// worker.stop();
+    /// assert_eq!(receiver.recv(), Ok(ExitReason::Stopped));
+    /// ```
+    pub fn monitor<N: Send + 'static>(
+        &self,
+        observer: &ActorRef<N>,
+        make: impl FnOnce(Exit) -> N + Send + 'static,
+    ) {
+        let observer = observer.clone();
+        let (id, name) = (self.id(), self.name().map(str::to_owned));
+        self.inbox().watch(0, move |reason| {
+            let make = || make(Exit { id, name, reason });
+            match catch_unwind(AssertUnwindSafe(make)) {
+                Ok(message) => observer.deliver(message),
+                Err(payload) => drop_safely(payload),
+            }
+        });
+    }
+
+    /// Waits until the actor has ended, and returns the reason. Blocks the fibre, or the thread if
+    /// the caller is not a fibre. It does not stop the actor.
+    ///
+    /// # Panics
+    ///
+    /// If the actor waits for its own end.
+    pub fn wait(&self) -> ExitReason {
+        loop {
+            if let Some(reason) = self.wait_within(Limit::None) {
+                return reason;
+            }
+        }
+    }
+
+    /// Like [`wait`](Self::wait), but gives up after `timeout`, or when the fibre is cancelled.
+    ///
+    /// # Panics
+    ///
+    /// If the actor waits for its own end.
+    #[must_use = "`None` means that the actor has not ended"]
+    pub fn wait_timeout(&self, timeout: Duration) -> Option<ExitReason> {
+        self.wait_within(Limit::after(timeout))
+    }
+
+    /// The form that both share.
+    fn wait_within(&self, limit: Limit) -> Option<ExitReason> {
+        assert!(!self.is_caller(), "an actor waits for its own end");
+        let ended = Arc::new(Event::new());
+        let told = Arc::clone(&ended);
+        let key = ptr::from_ref(&*ended).addr();
+        self.inbox().watch(key, move |_| told.set());
+        if !ended.wait_within(limit) {
+            self.inbox().unwatch(key);
+        }
+        self.inbox().ended()
+    }
+
+    /// Whether the caller is this actor.
+    #[inline]
+    fn is_caller(&self) -> bool {
+        fibre_core::id() == Some(self.id())
+    }
+
+    /// What the actor shares with others.
+    #[inline]
+    fn inbox(&self) -> &Inbox<M> {
+        &self.activity.inbox
+    }
+}
+
+impl<M: Send + 'static> Clone for ActorRef<M> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self::of(&self.activity)
+    }
+}
+
+impl<M: Send + 'static> Drop for ActorRef<M> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(activation) = self.inbox().drop_reference() {
+            Cell::wake(&self.activity, activation);
+            // SAFETY: the references' handle, with the last of them.
+            unsafe { ManuallyDrop::drop(&mut self.activity) };
+        }
+    }
+}
+
+impl<M: Send + 'static> PartialEq for ActorRef<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl<M: Send + 'static> Eq for ActorRef<M> {}
+
+impl<M: Send + 'static> Hash for ActorRef<M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+impl<M: Send + 'static> fmt::Debug for ActorRef<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActorRef")
+            .field("id", &self.id())
+            .field("name", &self.name())
+            .field("is_alive", &self.is_alive())
+            .finish_non_exhaustive()
+    }
+}

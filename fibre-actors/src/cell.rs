@@ -1,0 +1,312 @@
+//! An actor as the runtime has it: an activity whose value is the actor's inbox, and the actor.
+//!
+//! The inbox is shared. All else is *owned* by the activation, and by the caller that has made the
+//! actor active and then finds that it cannot be scheduled, as its cluster has been stopped: such an
+//! actor has no fibre of its own to end on, and ends where this was found out.
+//!
+//! An actor ends in this order. No message is accepted any more. Timers are cancelled, messages that
+//! are left are dropped, and senders that wait for room go on. The actor's `stopped` is called, if
+//! it has not panicked and has a fibre; then the actor is dropped. Those that watch it are told.
+//!
+//! # References
+//!
+//! References ([`ActorRef`](crate::ActorRef)) are counted in the inbox, and all of them together
+//! have one handle of the activity, so that a clone is one atomic operation. The activation has a
+//! handle of its own; only it can make a first reference again.
+
+use crate::clock::{Alarm, Clock};
+use crate::exit::ExitReason;
+use crate::inbox::{Activation, Inbox};
+use crate::mailbox::Mailbox;
+use crate::pile::{Backlog, drop_safely};
+use crate::registry::{Member, Seat};
+use crate::system::System;
+use fibre_core::internal::warn;
+use fibre_core::{Activity, Work};
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+
+/// The value of an actor's activity. See the module text.
+pub(crate) struct Cell<M> {
+    /// What others share with the actor.
+    pub(crate) inbox: Inbox<M>,
+    /// The owner's; `None` once the actor has ended.
+    owned: UnsafeCell<Option<Box<Owned<M>>>>,
+}
+
+// SAFETY: the inbox is made for sharing; the rest is touched by its owner only, of which there is
+// one at a time, and which may be on any thread.
+unsafe impl<M: Send> Sync for Cell<M> {}
+
+/// What belongs to the activation.
+struct Owned<M> {
+    /// The actor itself.
+    actor: Box<dyn Behaviour<M>>,
+    /// The messages that it has taken and not handled.
+    backlog: Backlog<M>,
+    /// Its timers.
+    alarms: Alarms,
+    /// What it shares with its like.
+    system: Arc<System>,
+    /// Its place among those that are stopped together.
+    seat: Option<Seat>,
+}
+
+/// What an actor does, whatever its type is.
+pub(crate) trait Behaviour<M: Send + 'static>: Send {
+    /// Handles messages for a while. On the actor's fibre.
+    fn activate(&mut self, stage: Stage<'_, M>) -> After;
+    /// Says that no message will come any more. On the actor's fibre.
+    fn stop(&mut self);
+}
+
+/// What an activation works with.
+pub(crate) struct Stage<'a, M: Send + 'static> {
+    pub(crate) activity: &'a Activity<Cell<M>>,
+    pub(crate) backlog: &'a mut Backlog<M>,
+    pub(crate) alarms: &'a mut Alarms,
+    pub(crate) system: &'a Arc<System>,
+}
+
+/// What follows an activation.
+pub(crate) enum After {
+    /// Nothing: the actor is idle.
+    Rest,
+    /// Another activation, when it is the actor's turn.
+    Again,
+    /// The end of the actor.
+    End(ExitReason),
+}
+
+/// The timers of one actor, as far as they are pending.
+#[derive(Default)]
+pub(crate) struct Alarms(Vec<Weak<Alarm>>);
+
+impl Alarms {
+    /// Adds a timer. Those that are gone are forgotten, before the list would have to grow.
+    pub(crate) fn add(&mut self, alarm: &Arc<Alarm>) {
+        if self.0.len() == self.0.capacity() {
+            let is_pending = |alarm: &Weak<Alarm>| alarm.upgrade().is_some_and(|a| !a.is_gone());
+            self.0.retain(is_pending);
+        }
+        self.0.push(Arc::downgrade(alarm));
+    }
+
+    /// Cancels all of them.
+    fn cancel(&mut self, clock: &Clock) {
+        for alarm in self.0.drain(..).filter_map(|alarm| alarm.upgrade()) {
+            clock.cancel(&alarm);
+        }
+    }
+}
+
+impl<M: Send + 'static> Cell<M> {
+    /// The cell of a new actor, which is active, and has one reference.
+    pub(crate) fn new(
+        mailbox: Mailbox,
+        actor: Box<dyn Behaviour<M>>,
+        system: &Arc<System>,
+    ) -> Self {
+        let owned = Owned {
+            actor,
+            backlog: Backlog::new(),
+            alarms: Alarms::default(),
+            system: Arc::clone(system),
+            seat: None,
+        };
+        Self {
+            inbox: Inbox::new(mailbox),
+            owned: UnsafeCell::new(Some(Box::new(owned))),
+        }
+    }
+
+    /// Notes the place of a new actor among those that are stopped together.
+    ///
+    /// # Safety
+    ///
+    /// The actor has not been scheduled.
+    pub(crate) unsafe fn set_seat(&self, seat: Seat) {
+        // SAFETY: a new actor is active, so its spawner owns it until it schedules it.
+        if let Some(owned) = unsafe { &mut *self.owned.get() } {
+            owned.seat = Some(seat);
+        }
+    }
+
+    /// Schedules the actor, if the caller has to. An actor whose cluster has been stopped ends here
+    /// and now.
+    #[inline]
+    pub(crate) fn wake(this: &Activity<Self>, activation: Activation) {
+        Self::follow(this, activation).map(drop_safely);
+    }
+
+    /// [`wake`](Self::wake) for a sender. If the actor ends here, its oldest message comes back: the
+    /// sender's own, as the actor was idle before, unless that has made room for others by now.
+    #[inline]
+    pub(crate) fn follow(this: &Activity<Self>, activation: Activation) -> Option<M> {
+        if activation == Activation::Underway || this.schedule().is_ok() {
+            return None;
+        }
+        Self::end_here(this)
+    }
+
+    /// Ends an actor that cannot be scheduled. The caller has made it active. Returns the oldest
+    /// message that it had.
+    #[cold]
+    pub(crate) fn end_here(this: &Activity<Self>) -> Option<M> {
+        let reason = this.inbox.begin_end(ExitReason::ClusterStopped);
+        // SAFETY: the caller has made the actor active and could not schedule it: so there is no
+        // activation, and nobody else makes it active.
+        unsafe {
+            let mut owned = Self::disown(this)?;
+            this.inbox.empty(&mut owned.backlog);
+            let oldest = owned.backlog.pop();
+            Self::end(this, *owned, reason);
+            oldest
+        }
+    }
+
+    /// What belongs to the activation, for good.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the actor.
+    unsafe fn disown(this: &Activity<Self>) -> Option<Box<Owned<M>>> {
+        // SAFETY: passed on.
+        unsafe { (*this.owned.get()).take() }
+    }
+
+    /// Ends the actor on its own fibre.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a run that owns the actor.
+    unsafe fn end_run(this: &Activity<Self>, reason: ExitReason) {
+        // SAFETY: passed on.
+        let Some(mut owned) = (unsafe { Self::disown(this) }) else {
+            return;
+        };
+        owned.alarms.cancel(&owned.system.clock);
+        this.inbox.empty(&mut owned.backlog);
+        owned.backlog.clear();
+        if reason != ExitReason::Panicked {
+            let stopped = catch_unwind(AssertUnwindSafe(|| owned.actor.stop()));
+            stopped.unwrap_or_else(|payload| report(this, payload));
+        }
+        Self::end(this, *owned, reason);
+    }
+
+    /// The rest of the end. Messages that are left are dropped.
+    fn end(this: &Activity<Self>, mut owned: Owned<M>, reason: ExitReason) {
+        owned.alarms.cancel(&owned.system.clock);
+        owned.backlog.clear();
+        let Owned {
+            actor,
+            system,
+            seat,
+            ..
+        } = owned;
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(actor)));
+        dropped.unwrap_or_else(|payload| report(this, payload));
+        this.inbox.finish(reason).tell(reason);
+        if let (Some(registry), Some(seat)) = (&system.registry, seat) {
+            registry.leave(seat);
+        }
+    }
+}
+
+impl<M: Send + 'static> Work for Cell<M> {
+    fn run(this: &Activity<Self>) {
+        // SAFETY: runs do not overlap, and nobody else owns the actor while it can be scheduled.
+        let Some(owned) = (unsafe { &mut *this.owned.get() }) else {
+            return;
+        };
+        let Owned {
+            actor,
+            backlog,
+            alarms,
+            system,
+            ..
+        } = &mut **owned;
+        let stage = Stage {
+            activity: this,
+            backlog,
+            alarms,
+            system,
+        };
+        let reason = match catch_unwind(AssertUnwindSafe(|| actor.activate(stage))) {
+            Ok(After::Rest) => return,
+            Ok(After::Again) if this.schedule().is_ok() => return,
+            Ok(After::Again) => this.inbox.begin_end(ExitReason::ClusterStopped),
+            Ok(After::End(reason)) => reason,
+            Err(payload) => {
+                report(this, payload);
+                this.inbox.begin_end(ExitReason::Panicked)
+            }
+        };
+        // SAFETY: this run owns the actor; it is active, so nobody else schedules it.
+        unsafe { Self::end_run(this, reason) };
+    }
+}
+
+/// Tells the user of a panic, and drops what it carries.
+fn report<M: Send + 'static>(activity: &Activity<Cell<M>>, payload: Box<dyn Any + Send>) {
+    let words = payload.downcast_ref::<String>().map(String::as_str);
+    let words = words.or_else(|| payload.downcast_ref::<&str>().copied());
+    let (before, words) = words.map_or(("", ""), |words| (": ", words));
+    let id = activity.id();
+    match activity.name() {
+        Some(name) => warn(format_args!("actor {id} ({name:?}) has panicked{before}{words}")),
+        None => warn(format_args!("actor {id} has panicked{before}{words}")),
+    }
+    drop_safely(payload);
+}
+
+/// An actor as a member of its registry.
+pub(crate) struct Enrolled<M: Send + 'static>(pub(crate) Activity<Cell<M>>);
+
+impl<M: Send + 'static> Member for Enrolled<M> {
+    fn close(&self) {
+        let activation = self.0.inbox.close(ExitReason::ClusterStopped);
+        Cell::wake(&self.0, activation);
+    }
+
+    fn kill(&self) {
+        let activation = self.0.inbox.kill(ExitReason::ClusterStopped);
+        self.0.cancel();
+        Cell::wake(&self.0, activation);
+    }
+
+    fn abandon(&self) {
+        let inbox = &self.0.inbox;
+        if inbox.ended().is_none() {
+            let reason = inbox.begin_end(ExitReason::ClusterStopped);
+            let mut left = Backlog::new();
+            inbox.empty(&mut left);
+            left.clear();
+            inbox.finish(reason).tell(reason);
+        }
+    }
+
+    fn id(&self) -> u64 {
+        self.0.id()
+    }
+
+    fn name(&self) -> Option<String> {
+        self.0.name().map(str::to_owned)
+    }
+
+    fn another(&self) -> Box<dyn Member> {
+        Box::new(Self(self.0.clone()))
+    }
+}
+
+impl<M> fmt::Debug for Cell<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cell")
+            .field("inbox", &self.inbox)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,151 @@
+//! Actors on fibres: values that handle messages one at a time, and may block while they do.
+//!
+//! An actor that does not block costs a block of memory and no stack; many of them share the stacks
+//! of their processors. One that blocks keeps its stack meanwhile, and the others go on. So a
+//! handler reads a socket, takes a lock, or [asks](ActorRef::ask) another actor and waits for the
+//! answer, in plain blocking style.
+//!
+//! ```
+//! use fibre_actors::{Actor, Context, Reply};
+//!
+//! enum Message {
+//!     Deposit(u64),
+//!     Balance(Reply<u64>),
+//! }
+//!
+//! struct Account {
+//!     balance: u64,
+//! }
+//!
+//! impl Actor for Account {
+//!     type Message = Message;
+//!
+//!     fn handle(&mut self, message: Message, _: &mut Context<'_, Self>) {
+//!         match message {
+//!             Message::Deposit(amount) => self.balance += amount,
+//!             Message::Balance(reply) => reply.send(self.balance),
+//!         }
+//!     }
+//! }
+//!
+//! let account = fibre_actors::spawn(Account { balance: 0 });
+//! account.send(Message::Deposit(100))?;
+//! account.send(Message::Deposit(20))?;
+//! assert_eq!(account.ask(Message::Balance), Ok(120));
+//! # Ok::<(), fibre_actors::SendError<Message>>(())
+//! ```
+//!
+//! # Where to find what
+//!
+//! | to | use |
+//! |---|---|
+//! | say what an actor does | [`Actor`], [`Context`] |
+//! | start one | [`spawn`]; [`Builder`] for a name, a [`Mailbox`], a stack size |
+//! | send, ask, watch and stop | [`ActorRef`], [`Reply`], [`Exit`] |
+//! | send to all that want it | [`Topic`] |
+//! | send later, again and again | [`Context::after`], [`Context::every`], [`Timer`] |
+//! | choose processors and a scheduler, stop all | [`Actors`], [`Policy`] |
+//!
+//! # What is promised
+//!
+//! Each message that is accepted is handled once, or dropped: by a mailbox that is to drop, or with
+//! its actor. A message that is not accepted comes back in the error. Messages of one sender to one
+//! actor are handled in the order in which they were sent. The order of messages of several senders
+//! is not said.
+//!
+//! There are neither supervision trees nor actors on other machines: [`ActorRef::monitor`] is what
+//! the former are made of.
+//!
+//! # What blocks what
+//!
+//! | call | from an actor or another fibre | from another thread |
+//! |---|---|---|
+//! | `send` to a mailbox that is full and [lets senders wait](Overflow::Block) | the fibre | the thread |
+//! | `ask`; `wait` | the fibre | the thread |
+//! | other `send`s, `try_send`; `stop`, `kill`, `monitor`; timers; `Reply::send` | nothing | nothing |
+//! | `Actors::stop` | the fibre (of another cluster) | the thread |
+//!
+//! `ask` and a `send` that waits end when the fibre is cancelled, as an actor is that is
+//! [killed](ActorRef::kill).
+//!
+//! # Modules
+//!
+//! Lowest first; each imports only from those above it in this list, or beside it:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `faults` | the names of faults that models plant |
+//! | `mailbox`, `exit` | how many messages may wait; how an actor ends |
+//! | `errors` | why a message was not sent, and why there is no answer |
+//! | `pile`, `ring` | the messages of mailboxes without and with a bound |
+//! | `inbox` | what others share with an actor: its messages, and whether it has an activation |
+//! | `registry`, `clock` | the actors that are stopped together; their timers |
+//! | `system` | what actors that live together share |
+//! | `cell` | an actor as the runtime has it: an activity |
+//! | `reply` | the answer to one question |
+//! | `actor_ref`, `topic` | references to actors, and lists of them |
+//! | `actor` | what an actor is, and its context |
+//! | `timer` | messages that come later |
+//! | `policy`, `actors` | schedulers by name; actors that live together |
+//! | `spawn` | how an actor comes into being |
+
+#![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
+// Unit tests know the threads of the system, so a build of them for models is empty.
+#![cfg(not(all(test, loom)))]
+
+#[cfg(not(loom))]
+mod actor;
+#[cfg(not(loom))]
+mod actor_ref;
+#[cfg(not(loom))]
+mod actors;
+#[cfg(not(loom))]
+mod cell;
+#[cfg(not(loom))]
+mod clock;
+mod errors;
+mod exit;
+#[doc(hidden)]
+pub mod faults;
+mod inbox;
+mod mailbox;
+mod pile;
+#[cfg(not(loom))]
+mod policy;
+#[cfg(not(loom))]
+mod registry;
+#[cfg(not(loom))]
+mod reply;
+mod ring;
+#[cfg(not(loom))]
+mod spawn;
+#[cfg(not(loom))]
+mod system;
+#[cfg(not(loom))]
+mod timer;
+#[cfg(not(loom))]
+mod topic;
+
+/// For models. It is here in all builds, so that the compiler sees what nobody reaches.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::inbox::{Activation, Inbox, Next, Watchers};
+    pub use crate::pile::Backlog;
+}
+
+#[cfg(not(loom))]
+pub use self::{
+    actor::{Actor, Context},
+    actor_ref::ActorRef,
+    actors::{Actors, ActorsBuilder, LeftActor, StopError},
+    policy::Policy,
+    reply::Reply,
+    spawn::{Builder, spawn},
+    timer::Timer,
+    topic::Topic,
+};
+pub use self::{
+    errors::{AskError, SendError},
+    exit::{Exit, ExitReason},
+    mailbox::{Mailbox, Overflow},
+};

@@ -1,0 +1,232 @@
+//! The actors of an [`Actors`](crate::Actors) that have not ended, so that all of them can be
+//! stopped.
+//!
+//! It is a table in parts, each under a lock of its own; an actor enters the part of the processor
+//! that spawns it. Entering and leaving are a few instructions. A walk over all takes handles of a
+//! few members at a time, and looks at them without the lock. An actor that enters where the walk
+//! has been sees that a walk has begun, and is treated by its spawner.
+//!
+//! # Memory ordering
+//!
+//! The locks order all but the end of a stop: the caller that stops sets `stopping` and then reads
+//! the count, and an actor that leaves changes the count and then reads `stopping`, all
+//! sequentially consistent. So one of the two sees the other.
+
+use fibre_core::internal::ShortLock;
+use fibre_sync::Event;
+use std::fmt;
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// How many parts there are; a power of two.
+const PARTS: usize = 8;
+
+/// The bits of a place that say which part it is in.
+const PART_BITS: u32 = PARTS.trailing_zeros();
+
+/// How many members a walk looks at under one lock.
+const STRIDE: usize = 64;
+
+/// An actor, whatever its messages are.
+pub(crate) trait Member: Send {
+    /// Has it end when it has handled what is in its mailbox.
+    fn close(&self);
+    /// Has it end now, and ends its cancellable waits.
+    fn kill(&self);
+    /// Tells others that it has ended, as it will never run again.
+    fn abandon(&self);
+    /// Its number.
+    fn id(&self) -> u64;
+    /// Its name.
+    fn name(&self) -> Option<String>;
+    /// Another handle of it.
+    fn another(&self) -> Box<dyn Member>;
+}
+
+/// A slot of a part.
+enum Slot {
+    /// A free slot, and the next one.
+    Free(u32),
+    /// A member that has not ended.
+    Taken(Box<dyn Member>),
+}
+
+/// One part of the table.
+struct Part {
+    slots: Vec<Slot>,
+    /// The first free slot; as many as there are slots if none is free.
+    free: u32,
+}
+
+/// The table. See the module text.
+pub(crate) struct Registry {
+    parts: [ShortLock<Part>; PARTS],
+    /// How many members there are.
+    members: AtomicUsize,
+    /// Whether all are being stopped.
+    stopping: AtomicBool,
+    /// Set when the last member of a registry leaves that is being stopped.
+    empty: Event,
+}
+
+/// Where a member stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seat(u32);
+
+impl Registry {
+    /// A registry without members.
+    pub(crate) fn new() -> Self {
+        let part = || {
+            ShortLock::new(Part {
+                slots: Vec::new(),
+                free: 0,
+            })
+        };
+        Self {
+            parts: std::array::from_fn(|_| part()),
+            members: AtomicUsize::new(0),
+            stopping: AtomicBool::new(false),
+            empty: Event::new(),
+        }
+    }
+
+    /// Enters a member. The caller closes it if all are [being stopped](Self::is_stopping).
+    pub(crate) fn enter(&self, member: Box<dyn Member>) -> Seat {
+        self.members.fetch_add(1, Ordering::SeqCst);
+        let index = fibre_core::processor().unwrap_or(0) % PARTS;
+        let mut room = Vec::new();
+        loop {
+            let mut part = self.parts[index].lock();
+            if part.is_full() && !part.bring(&mut room) {
+                let slots = part.slots.len();
+                drop(part);
+                room = Vec::with_capacity((2 * slots).max(16));
+                continue;
+            }
+            let slot = part.put(member);
+            drop(part);
+            return Seat(slot << PART_BITS | index as u32);
+        }
+    }
+
+    /// Lets a member go that has ended.
+    pub(crate) fn leave(&self, Seat(seat): Seat) {
+        let part = &self.parts[seat as usize % PARTS];
+        let member = part.lock().take(seat >> PART_BITS);
+        drop(member);
+        let last = self.members.fetch_sub(1, Ordering::SeqCst) == 1;
+        if last && self.is_stopping() {
+            self.empty.set();
+        }
+    }
+
+    /// How many members there are.
+    pub(crate) fn len(&self) -> usize {
+        self.members.load(Ordering::SeqCst)
+    }
+
+    /// Whether all members are being stopped.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Says that all members are being stopped.
+    pub(crate) fn begin_to_stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+
+    /// Shows each member to `look`, without a lock.
+    pub(crate) fn for_each(&self, mut look: impl FnMut(&dyn Member)) {
+        let mut members = Vec::with_capacity(STRIDE);
+        for part in &self.parts {
+            let mut next = 0;
+            while part.lock().copy(&mut next, &mut members) {
+                members.drain(..).for_each(|member| look(&*member));
+            }
+        }
+    }
+
+    /// Waits until no member is left, until `deadline` at most; says whether it is so. Blocks the
+    /// fibre, or the thread.
+    pub(crate) fn wait_until_empty(&self, deadline: Option<Instant>) -> bool {
+        while self.len() > 0 {
+            match deadline {
+                None => self.empty.wait(),
+                Some(deadline) => {
+                    if !self.empty.wait_until(deadline) {
+                        return self.len() == 0;
+                    }
+                }
+            }
+            self.empty.reset();
+        }
+        true
+    }
+}
+
+impl Part {
+    /// Whether there is neither a free slot nor room for one.
+    fn is_full(&self) -> bool {
+        self.free as usize == self.slots.len() && self.slots.len() == self.slots.capacity()
+    }
+
+    /// Adds handles of some members, from slot `next` on. `false`: there are no more slots.
+    fn copy(&self, next: &mut usize, members: &mut Vec<Box<dyn Member>>) -> bool {
+        let slots = self.slots.iter().skip(*next).take(STRIDE);
+        let seen = slots.len();
+        members.extend(slots.filter_map(|slot| match slot {
+            Slot::Taken(member) => Some(member.another()),
+            Slot::Free(_) => None,
+        }));
+        *next += seen;
+        seen > 0
+    }
+
+    /// Takes more room, if that is more than there is; the old room is left in its place.
+    fn bring(&mut self, room: &mut Vec<Slot>) -> bool {
+        let more = room.capacity() > self.slots.len();
+        if more {
+            room.append(&mut self.slots);
+            mem::swap(room, &mut self.slots);
+        }
+        more
+    }
+
+    /// Puts a member into a free slot.
+    fn put(&mut self, member: Box<dyn Member>) -> u32 {
+        let index = self.free;
+        match self.slots.get_mut(index as usize) {
+            Some(slot) => {
+                if let Slot::Free(next) = mem::replace(slot, Slot::Taken(member)) {
+                    self.free = next;
+                }
+            }
+            None => {
+                self.slots.push(Slot::Taken(member));
+                self.free = index + 1;
+            }
+        }
+        index
+    }
+
+    /// Takes a member out of its slot.
+    fn take(&mut self, index: u32) -> Option<Box<dyn Member>> {
+        let free = Slot::Free(self.free);
+        let slot = mem::replace(self.slots.get_mut(index as usize)?, free);
+        self.free = index;
+        match slot {
+            Slot::Taken(member) => Some(member),
+            Slot::Free(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry")
+            .field("members", &self.len())
+            .field("stopping", &self.is_stopping())
+            .finish_non_exhaustive()
+    }
+}

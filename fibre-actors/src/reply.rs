@@ -1,0 +1,165 @@
+//! The answer to one question: a slot that the asker waits for, and its handle, which the actor has.
+//!
+//! The slot outlives both, as the asker may give up before the actor answers. The actor fills the
+//! slot once, or drops its handle; either resumes the asker, after the lock has been given back.
+
+use fibre_core::internal::{Limit, Outcome, ShortLock};
+use fibre_core::{WaitKind, WaitObject};
+use fibre_sync::{WaitList, wait};
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+
+/// What the asker and the actor share.
+struct Slot<R> {
+    state: ShortLock<State<R>>,
+}
+
+/// What the lock protects.
+struct State<R> {
+    answer: Answer<R>,
+    /// The asker, once it waits.
+    asker: WaitList,
+}
+
+/// How far the question has come.
+enum Answer<R> {
+    /// There is no answer yet.
+    Open,
+    /// This is the answer.
+    Given(R),
+    /// There will be no answer.
+    Refused,
+    /// Nobody wants the answer.
+    Unwanted,
+}
+
+/// The right to answer one [`ask`](crate::ActorRef::ask). It may be kept and used later, or passed
+/// on. Dropped without an answer, it tells the asker so.
+///
+/// ```
+/// use fibre_actors::{Actor, Context, Reply};
+///
+/// enum Sum {
+///     Add(u64),
+///     Get(Reply<u64>),
+/// }
+///
+/// struct Adder(u64);
+/// impl Actor for Adder {
+///     type Message = Sum;
+///     fn handle(&mut self, message: Sum, _: &mut Context<'_, Self>) {
+///         match message {
+///             Sum::Add(number) => self.0 += number,
+///             Sum::Get(reply) => reply.send(self.0),
+///         }
+///     }
+/// }
+///
+/// let adder = fibre_actors::spawn(Adder(0));
+/// for number in 1..=10 {
+///     adder.send(Sum::Add(number))?;
+/// }
+/// assert_eq!(adder.ask(Sum::Get), Ok(55));
+/// # Ok::<(), fibre_actors::SendError<Sum>>(())
+/// ```
+#[must_use = "dropped, it tells the asker that there is no answer"]
+pub struct Reply<R> {
+    /// `None` once it was used.
+    slot: Option<Arc<Slot<R>>>,
+}
+
+/// The other end of a [`Reply`].
+pub(crate) struct Question<R>(Arc<Slot<R>>);
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    Refused,
+    TimedOut,
+    Cancelled,
+}
+
+/// A question, and the right to answer it.
+pub(crate) fn question<R>() -> (Question<R>, Reply<R>) {
+    let slot = Arc::new(Slot {
+        state: ShortLock::new(State {
+            answer: Answer::Open,
+            asker: WaitList::new(),
+        }),
+    });
+    let reply = Reply {
+        slot: Some(Arc::clone(&slot)),
+    };
+    (Question(slot), reply)
+}
+
+impl<R> Reply<R> {
+    /// Answers. Blocks nothing. If the asker has given up, the answer is dropped.
+    pub fn send(mut self, answer: R) {
+        if let Some(slot) = self.slot.take() {
+            slot.settle(Answer::Given(answer));
+        }
+    }
+
+    /// Whether the asker has given up, so that an answer would be in vain.
+    #[must_use]
+    pub fn is_unwanted(&self) -> bool {
+        let answer = |slot: &Arc<Slot<R>>| matches!(slot.state.lock().answer, Answer::Unwanted);
+        self.slot.as_ref().is_some_and(answer)
+    }
+}
+
+impl<R> Drop for Reply<R> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            slot.settle(Answer::Refused);
+        }
+    }
+}
+
+impl<R> fmt::Debug for Reply<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply")
+            .field("is_unwanted", &self.is_unwanted())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R> Slot<R> {
+    /// Answers, or says that there is no answer, unless nobody wants to know.
+    fn settle(&self, answer: Answer<R>) {
+        let mut state = self.state.lock();
+        if matches!(state.answer, Answer::Unwanted) {
+            drop(state);
+            return;
+        }
+        state.answer = answer;
+        let asker = state.asker.claim_first(0);
+        drop(state);
+        if let Some(asker) = asker {
+            asker.resume();
+        }
+    }
+}
+
+impl<R> Question<R> {
+    /// Waits for the answer. Blocks the fibre, or the thread.
+    pub(crate) fn wait(self, limit: Limit) -> Result<R, Unanswered> {
+        let slot = &*self.0;
+        let awaited = WaitObject::new(WaitKind::Channel, slot);
+        let is_open = |state: &mut State<R>| matches!(state.answer, Answer::Open);
+        fn asker<R>(state: &mut State<R>) -> &mut WaitList {
+            &mut state.asker
+        }
+        // SAFETY: the list stays in the slot, which we keep; the claimed asker is resumed.
+        let outcome = unsafe { wait(awaited, &slot.state, asker, limit, is_open, || ()) };
+        let answer = mem::replace(&mut slot.state.lock().answer, Answer::Unwanted);
+        match (answer, outcome) {
+            (Answer::Given(answer), _) => Ok(answer),
+            (_, Outcome::TimedOut) => Err(Unanswered::TimedOut),
+            (_, Outcome::Cancelled) => Err(Unanswered::Cancelled),
+            _ => Err(Unanswered::Refused),
+        }
+    }
+}

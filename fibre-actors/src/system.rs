@@ -1,0 +1,76 @@
+//! What the actors that live together share: their cluster, their clock, and how many messages one
+//! of them handles before it is another's turn.
+
+use crate::clock::Clock;
+use crate::registry::Registry;
+use fibre_core::Cluster;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+
+/// How many messages an activation handles, unless the user says otherwise. Source: the batch
+/// threshold of Gaud et al., "Efficient workstealing for multicore event-driven systems" (2010).
+pub(crate) const BATCH: u32 = 10;
+
+/// See the module text.
+#[derive(Debug)]
+pub(crate) struct System {
+    /// The cluster of the actors; `None` for the one of their spawner.
+    cluster: Option<Cluster>,
+    /// Whether the cluster was made for the actors, and is stopped with them.
+    pub(crate) owns_cluster: bool,
+    /// How many messages an activation handles.
+    pub(crate) batch: u32,
+    hubs: AtomicUsize,
+    /// The timers.
+    pub(crate) clock: Arc<Clock>,
+    /// The actors that have not ended; `None` if nobody stops them all.
+    pub(crate) registry: Option<Registry>,
+}
+
+impl System {
+    /// The system of actors in this cluster.
+    pub(crate) fn new(cluster: Cluster, owns_cluster: bool, batch: u32) -> Self {
+        Self {
+            cluster: Some(cluster),
+            owns_cluster,
+            batch: batch.max(1),
+            hubs: AtomicUsize::new(0),
+            clock: Arc::new(Clock::new()),
+            registry: Some(Registry::new()),
+        }
+    }
+
+    /// The system of actors that were spawned without one.
+    pub(crate) fn loose() -> &'static Arc<Self> {
+        static LOOSE: LazyLock<Arc<System>> = LazyLock::new(|| {
+            Arc::new(System {
+                cluster: None,
+                owns_cluster: false,
+                batch: BATCH,
+                hubs: AtomicUsize::new(0),
+        clock: Arc::new(Clock::new()),
+                registry: None,
+            })
+        });
+        &LOOSE
+    }
+
+    /// The cluster of the actors; `None` for the one of their spawner.
+    pub(crate) fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_ref()
+    }
+
+    /// A number for each hub.
+    pub(crate) fn next_hub(&self) -> usize {
+        self.hubs.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The cluster in which timers run: the default one, if actors may be in any.
+    pub(crate) fn cluster_of_clock(&self) -> io::Result<&Cluster> {
+        match &self.cluster {
+            Some(cluster) => Ok(cluster),
+            None => Cluster::default_cluster(),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Messages that come later.
+
+use crate::actor::{Actor, Context};
+use crate::cell::Cell;
+use crate::clock::{Action, Alarm, Clock};
+use fibre_core::Activity;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The longest time of a timer, about a century: longer ones mean for ever.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// A timer that is pending. Dropping it cancels the timer; so does the end of the actor. A message
+/// that it has sent already stays in the mailbox.
+///
+/// ```
+/// use fibre_actors::{Actor, Context, Timer};
+/// use std::time::Duration;
+///
+/// /// Gives up on a client that is silent for too long.
+/// struct Session {
+///     patience: Option<Timer>,
+/// }
+///
+/// enum Event {
+///     Input(String),
+///     Silence,
+/// }
+///
+/// impl Actor for Session {
+///     type Message = Event;
+///
+///     fn started(&mut self, context: &mut Context<'_, Self>) {
+///         let silence = Duration::from_millis(5);
+///         self.patience = Some(context.after(silence, Event::Silence));
+///     }
+///
+///     fn handle(&mut self, event: Event, context: &mut Context<'_, Self>) {
+///         match event {
+///             Event::Input(_) => self.started(context), // the timer before is dropped
+///             Event::Silence => context.stop(),
+///         }
+///     }
+/// }
+///
+/// let session = fibre_actors::spawn(Session { patience: None });
+/// session.wait();
+/// ```
+#[must_use = "dropping a timer cancels it; `detach` lets it go on"]
+pub struct Timer {
+    alarm: Arc<Alarm>,
+    clock: Arc<Clock>,
+    /// Whether the timer goes on without the handle.
+    detached: bool,
+}
+
+impl Timer {
+    /// Whether the timer will send a message yet.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        !self.alarm.is_gone()
+    }
+
+    /// Cancels the timer.
+    pub fn cancel(self) {
+        drop(self);
+    }
+
+    /// Gives the handle up without cancelling the timer, which then ends with the actor at the
+    /// latest.
+    pub fn detach(mut self) {
+        self.detached = true;
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        if !self.detached {
+            self.clock.cancel(&self.alarm);
+        }
+    }
+}
+
+impl fmt::Debug for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timer")
+            .field("is_pending", &self.is_pending())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<A: Actor> Context<'_, A> {
+    /// Sends the actor a message after a time. The timer is cancelled when its handle is dropped,
+    /// and when the actor ends. Blocks nothing.
+    ///
+    /// # Panics
+    ///
+    /// If neither a fibre nor a thread can be had that waits for the time.
+    pub fn after(&mut self, time: Duration, message: A::Message) -> Timer {
+        let mut message = Some(message);
+        self.set(time, move || (message.take(), None))
+    }
+
+    /// Sends the actor a message again and again, first when one period is over. If the clock comes
+    /// late by more than a period, it leaves out what it has missed. Blocks nothing.
+    ///
+    /// ```
+    /// use fibre_actors::{Actor, Context, Timer};
+    /// use std::time::Duration;
+    ///
+    /// struct Heart(Option<Timer>, u32);
+    /// impl Actor for Heart {
+    ///     type Message = ();
+    ///     fn started(&mut self, context: &mut Context<'_, Self>) {
+    ///         self.0 = Some(context.every(Duration::from_millis(1), ()));
+    ///     }
+    ///     fn handle(&mut self, (): (), context: &mut Context<'_, Self>) {
+    ///         self.1 += 1;
+    ///         if self.1 == 3 {
+    ///             context.stop();
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// fibre_actors::spawn(Heart(None, 0)).wait();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the period is zero; and as [`after`](Self::after).
+    pub fn every(&mut self, period: Duration, message: A::Message) -> Timer
+    where
+        A::Message: Clone,
+    {
+        assert!(!period.is_zero(), "a timer without a period");
+        self.set(period, move || (Some(message.clone()), Some(period)))
+    }
+
+    /// Sets a timer that sends what `make` makes, and again after the time that it says.
+    fn set<F>(&mut self, time: Duration, make: F) -> Timer
+    where
+        F: FnMut() -> (Option<A::Message>, Option<Duration>) + Send + 'static,
+    {
+        let now = Instant::now();
+        let due = now.checked_add(time.min(LONGEST)).unwrap_or(now);
+        let delivery = Box::new(Delivery::new(self.activity(), make));
+        let clock = Arc::clone(&self.system().clock);
+        let alarm = match self.system().cluster_of_clock() {
+            Ok(cluster) => clock.set(cluster, due, delivery),
+            Err(error) => panic!("timers cannot be run: {error}"),
+        };
+        self.alarms().add(&alarm);
+        Timer {
+            alarm,
+            clock,
+            detached: false,
+        }
+    }
+}
+
+/// A timer's message on its way. The actor counts it as pending until it is dropped.
+struct Delivery<M: Send + 'static, F> {
+    to: Activity<Cell<M>>,
+    make: F,
+}
+
+impl<M: Send + 'static, F> Delivery<M, F> {
+    /// A message to this actor.
+    fn new(to: &Activity<Cell<M>>, make: F) -> Self {
+        to.inbox.timer_set();
+        Self {
+            to: to.clone(),
+            make,
+        }
+    }
+}
+
+impl<M, F> Action for Delivery<M, F>
+where
+    M: Send + 'static,
+    F: FnMut() -> (Option<M>, Option<Duration>) + Send,
+{
+    fn ring(&mut self) -> Option<Duration> {
+        let (message, again) = (self.make)();
+        if let Some(message) = message {
+            Cell::wake(&self.to, self.to.inbox.deliver(message));
+        }
+        again
+    }
+}
+
+impl<M: Send + 'static, F> Drop for Delivery<M, F> {
+    fn drop(&mut self) {
+        Cell::wake(&self.to, self.to.inbox.timer_gone());
+    }
+}
