@@ -168,11 +168,7 @@ impl<M: Send + 'static> ActorRef<M> {
     }
 
     /// The form that both share.
-    fn ask_within<R>(
-        &self,
-        make: impl FnOnce(Reply<R>) -> M,
-        limit: Limit,
-    ) -> Result<R, AskError> {
+    fn ask_within<R>(&self, make: impl FnOnce(Reply<R>) -> M, limit: Limit) -> Result<R, AskError> {
         if self.is_caller() {
             return Err(AskError::Itself);
         }

@@ -68,7 +68,10 @@ impl Actors {
     /// spawned without an `Actors`, which nobody counts.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.registry.as_ref().map_or(0, |registry| registry.len())
+        self.0
+            .registry
+            .as_ref()
+            .map_or(0, |registry| registry.len())
     }
 
     /// Whether there are none, or nobody counts them.

@@ -258,7 +258,9 @@ fn report<M: Send + 'static>(activity: &Activity<Cell<M>>, payload: Box<dyn Any 
     let (before, words) = words.map_or(("", ""), |words| (": ", words));
     let id = activity.id();
     match activity.name() {
-        Some(name) => warn(format_args!("actor {id} ({name:?}) has panicked{before}{words}")),
+        Some(name) => warn(format_args!(
+            "actor {id} ({name:?}) has panicked{before}{words}"
+        )),
         None => warn(format_args!("actor {id} has panicked{before}{words}")),
     }
     drop_safely(payload);

@@ -186,7 +186,13 @@ impl Clock {
 
     /// Puts an alarm back that rings again, unless it has been cancelled. Times that have passed
     /// meanwhile are left out.
-    fn put_back(&self, alarm: &Arc<Alarm>, due: Instant, period: Duration, action: Box<dyn Action>) {
+    fn put_back(
+        &self,
+        alarm: &Arc<Alarm>,
+        due: Instant,
+        period: Duration,
+        action: Box<dyn Action>,
+    ) {
         let now = Instant::now();
         let next = due.checked_add(period).filter(|next| *next > now);
         let next = next.or_else(|| now.checked_add(period));
@@ -196,9 +202,7 @@ impl Clock {
             (State::Ringing, Some(next)) => {
                 *state = State::Due(next, action);
                 drop(state);
-                table
-                    .alarms
-                    .insert((next, alarm.number), Arc::clone(alarm));
+                table.alarms.insert((next, alarm.number), Arc::clone(alarm));
             }
             _ => {
                 *state = State::Gone;
@@ -231,7 +235,6 @@ impl Table {
         }
         ringing
     }
-
 }
 
 impl Alarm {

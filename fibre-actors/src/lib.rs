@@ -131,6 +131,13 @@ mod topic;
 pub mod internal {
     pub use crate::inbox::{Activation, Inbox, Next, Watchers};
     pub use crate::pile::Backlog;
+
+    /// The bytes of an actor's cell, without the actor, for tests.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn cell_size<M: Send + 'static>() -> usize {
+        fibre_core::Activity::<crate::cell::Cell<M>>::footprint()
+    }
 }
 
 #[cfg(not(loom))]

@@ -78,7 +78,10 @@ impl<M> Pile<M> {
     /// Puts a message in, for which there is room.
     #[inline]
     pub(crate) fn put(&mut self, message: M) {
-        debug_assert!(self.lacks_room().is_none(), "it would allocate under a lock");
+        debug_assert!(
+            self.lacks_room().is_none(),
+            "it would allocate under a lock"
+        );
         self.filling.push(message);
     }
 

@@ -49,7 +49,7 @@ impl System {
                 owns_cluster: false,
                 batch: BATCH,
                 hubs: AtomicUsize::new(0),
-        clock: Arc::new(Clock::new()),
+                clock: Arc::new(Clock::new()),
                 registry: None,
             })
         });

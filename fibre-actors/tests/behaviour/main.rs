@@ -1,0 +1,21 @@
+//! What actors do, through the public interface: with one, two and four processors, under each
+//! policy, and where every wake lands on another processor.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod asking;
+mod blocking;
+mod ending;
+mod mailboxes;
+mod panics;
+mod sending;
+mod stopping;
+mod stress;
+mod support;
+mod timers;
+mod topics;
+mod weight;

@@ -1,0 +1,229 @@
+//! Messages that come later.
+
+use crate::support::{Drops, eventually, everywhere};
+use fibre::channel::{Sender, unbounded};
+use fibre_actors::{Actor, ActorRef, Actors, Builder, Context, Mailbox, Overflow, Timer};
+use std::time::{Duration, Instant};
+
+/// What a test's actor is told.
+#[derive(Clone)]
+enum Order {
+    After(Duration, u32),
+    Every(Duration),
+    Detach,
+    Cancel,
+    Tick(u32),
+    Beat,
+}
+
+/// An actor with timers.
+struct Timed {
+    timers: Vec<Timer>,
+    tell: Sender<u32>,
+}
+
+impl Actor for Timed {
+    type Message = Order;
+
+    fn handle(&mut self, order: Order, context: &mut Context<'_, Self>) {
+        match order {
+            Order::After(time, number) => {
+                self.timers.push(context.after(time, Order::Tick(number)));
+            }
+            Order::Every(period) => self.timers.push(context.every(period, Order::Beat)),
+            Order::Detach => self.timers.drain(..).for_each(Timer::detach),
+            Order::Cancel => self.timers.clear(),
+            Order::Tick(number) => self.tell.send(number).unwrap(),
+            Order::Beat => self.tell.send(0).unwrap(),
+        }
+    }
+}
+
+/// Spawns one.
+fn timed(actors: &Actors) -> (ActorRef<Order>, fibre::channel::Receiver<u32>) {
+    let (tell, told) = unbounded();
+    let timers = Vec::new();
+    (actors.spawn(Timed { timers, tell }), told)
+}
+
+#[test]
+fn messages_come_in_the_order_of_their_times() {
+    everywhere(|actors| {
+        let (actor, told) = timed(actors);
+        let begin = Instant::now();
+        for (time, number) in [(9, 3), (1, 1), (30, 4), (5, 2)] {
+            let time = Duration::from_millis(time);
+            actor.send(Order::After(time, number)).unwrap();
+        }
+        let numbers: Vec<_> = told.iter().take(4).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
+        assert!(begin.elapsed() >= Duration::from_millis(30));
+    });
+}
+
+#[test]
+fn a_period_repeats_until_it_is_cancelled() {
+    everywhere(|actors| {
+        let (actor, told) = timed(actors);
+        let begin = Instant::now();
+        actor.send(Order::Every(Duration::from_millis(2))).unwrap();
+        assert_eq!(told.iter().take(5).count(), 5);
+        assert!(begin.elapsed() >= Duration::from_millis(10));
+        actor.send(Order::Cancel).unwrap();
+        actor.send(Order::Tick(7)).unwrap();
+        while told.recv() != Ok(7) {}
+        fibre::sleep(Duration::from_millis(6));
+        // One may have been on its way.
+        assert!(told.try_iter().count() <= 1);
+    });
+}
+
+/// A pending timer keeps its actor, and a cancelled one does not.
+#[test]
+fn a_timer_keeps_its_actor() {
+    everywhere(|actors| {
+        let (actor, told) = timed(actors);
+        actor
+            .send(Order::After(Duration::from_millis(10), 1))
+            .unwrap();
+        drop(actor);
+        assert_eq!(told.iter().collect::<Vec<_>>(), [1]);
+
+        let (actor, told) = timed(actors);
+        actor
+            .send(Order::After(Duration::from_secs(3600), 1))
+            .unwrap();
+        actor.send(Order::Cancel).unwrap();
+        drop(actor);
+        assert!(told.recv().is_err());
+
+        let (actor, told) = timed(actors);
+        actor
+            .send(Order::After(Duration::from_millis(5), 1))
+            .unwrap();
+        actor.send(Order::Detach).unwrap();
+        drop(actor);
+        assert_eq!(told.iter().collect::<Vec<_>>(), [1]);
+        eventually(|| actors.is_empty());
+    });
+}
+
+/// The end of an actor cancels its timers at once, with their messages.
+#[test]
+fn timers_end_with_their_actor() {
+    struct Hoarder(Vec<Timer>);
+    impl Actor for Hoarder {
+        type Message = Option<crate::support::drops::Counted>;
+        fn handle(&mut self, message: Self::Message, context: &mut Context<'_, Self>) {
+            for _ in 0..10 {
+                let never = context.after(Duration::MAX, None);
+                assert!(never.is_pending());
+                never.detach();
+            }
+            let hour = Duration::from_secs(3600);
+            self.0.push(context.after(hour, message));
+        }
+    }
+    everywhere(|actors| {
+        let drops = Drops::new();
+        let actor = actors.spawn(Hoarder(Vec::new()));
+        (0..100).for_each(|_| actor.send(Some(drops.value())).unwrap());
+        actor.stop();
+        actor.wait();
+        eventually(|| drops.count() == 100);
+    });
+}
+
+/// Timers are dropped after their actor, by others, and after they have gone.
+#[test]
+fn timers_are_dropped_anywhere() {
+    struct Giver(Sender<Timer>);
+    impl Actor for Giver {
+        type Message = bool;
+        fn handle(&mut self, soon: bool, context: &mut Context<'_, Self>) {
+            let time = if soon {
+                Duration::ZERO
+            } else {
+                Duration::from_secs(3600)
+            };
+            self.0.send(context.after(time, true)).unwrap();
+        }
+    }
+    everywhere(|actors| {
+        let (give, given) = unbounded();
+        let giver = actors.spawn(Giver(give));
+        giver.send(false).unwrap();
+        let late = given.recv().unwrap();
+        assert!(late.is_pending());
+        let id = giver.id();
+        drop(giver);
+        fibre::sleep(Duration::from_millis(1));
+        assert_eq!(actors.len(), 1, "actor {id} has a timer");
+        late.cancel();
+        eventually(|| actors.is_empty());
+    });
+}
+
+/// A timer is told of no room, and loses nothing where others would wait.
+#[test]
+fn timers_come_into_full_mailboxes() {
+    struct Slow(Sender<u32>, Vec<Timer>);
+    impl Actor for Slow {
+        type Message = u32;
+        fn started(&mut self, context: &mut Context<'_, Self>) {
+            for number in 0..10 {
+                let time = Duration::from_micros(u64::from(number));
+                self.1.push(context.after(time, number));
+            }
+            fibre::sleep(Duration::from_millis(3));
+        }
+        fn handle(&mut self, number: u32, _: &mut Context<'_, Self>) {
+            self.0.send(number).unwrap();
+        }
+    }
+    everywhere(|actors| {
+        for when_full in [Overflow::Block, Overflow::Refuse] {
+            let (tell, told) = unbounded();
+            let builder = Builder::new().mailbox(Mailbox::bounded(2, when_full));
+            let slow = builder.spawn_in(actors, Slow(tell, Vec::new())).unwrap();
+            drop(slow);
+            assert!(told.iter().eq(0..10));
+        }
+    });
+}
+
+/// Many timers of many actors, and nothing is left of them.
+#[test]
+fn many_timers() {
+    everywhere(|actors| {
+        let (tell, told) = unbounded();
+        let all: Vec<_> = (0..100)
+            .map(|_| {
+                let tell = tell.clone();
+                actors.spawn(Timed {
+                    timers: Vec::new(),
+                    tell,
+                })
+            })
+            .collect();
+        for number in 0..20 {
+            for actor in &all {
+                let time = Duration::from_micros(100 * u64::from(number % 7));
+                actor.send(Order::After(time, number)).unwrap();
+            }
+        }
+        assert_eq!(told.iter().take(2000).count(), 2000);
+    });
+}
+
+/// Actors without an `Actors` have timers, too.
+#[test]
+fn loose_actors_have_timers() {
+    let (tell, told) = unbounded();
+    let timers = Vec::new();
+    let actor = fibre_actors::spawn(Timed { timers, tell });
+    actor
+        .send(Order::After(Duration::from_millis(2), 5))
+        .unwrap();
+    assert_eq!(told.recv(), Ok(5));
+}

@@ -1,0 +1,288 @@
+//! Models of the inbox: each message that is accepted is handled or dropped once, no actor that has
+//! something to do is left idle, and no sender that waits is forgotten.
+//!
+//! Run by `cargo xtask loom`. The activity is told in loom's terms: a count of schedules, which may
+//! be one at most, and a thread that runs it each time.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
+
+use fibre_actors::internal::{Activation, Backlog, Inbox, Next};
+use fibre_actors::{ExitReason, Mailbox, Overflow, SendError, faults};
+use fibre_core::internal::Limit;
+use fibre_core::model::{Shared, check, finds_planted};
+use loom::sync::{Condvar, Mutex};
+use loom::thread::{self, JoinHandle};
+use std::time::Instant;
+
+/// An actor that counts its messages.
+struct Model {
+    inbox: Inbox<u32>,
+    /// Whether the actor has been scheduled, and has not begun to run.
+    scheduled: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Model {
+    /// An actor that has been scheduled, as its spawner does, and has one reference.
+    fn new(mailbox: Mailbox) -> Shared<Self> {
+        Shared::new(Self {
+            inbox: Inbox::new(mailbox),
+            scheduled: Mutex::new(true),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// What a caller does that has given the actor something to do.
+    fn follow(&self, activation: Activation) {
+        if activation == Activation::Needed {
+            let before = std::mem::replace(&mut *self.scheduled.lock().unwrap(), true);
+            assert!(!before, "an actor is scheduled that has been");
+            self.changed.notify_one();
+        }
+    }
+
+    /// Sends, within a limit.
+    fn send(&self, message: u32, limit: Option<Limit>) -> Result<(), SendError<u32>> {
+        let activation = self.inbox.send(message, || limit)?;
+        self.follow(activation);
+        Ok(())
+    }
+
+    /// Drops a reference.
+    fn drop_reference(&self) {
+        if let Some(activation) = self.inbox.drop_reference() {
+            self.follow(activation);
+        }
+    }
+
+    /// Waits for the next run.
+    fn begin(&self) {
+        let mut scheduled = self.scheduled.lock().unwrap();
+        while !*scheduled {
+            scheduled = self.changed.wait(scheduled).unwrap();
+        }
+        *scheduled = false;
+    }
+
+    /// Runs the actor until it ends. Returns what it has handled, why it has ended, and how many
+    /// messages were left.
+    fn live(&self) -> (Vec<u32>, ExitReason, usize) {
+        let (mut handled, mut backlog) = (Vec::new(), Backlog::new());
+        self.begin();
+        let reason = loop {
+            while let Some(message) = backlog.pop() {
+                handled.push(message);
+            }
+            match self.inbox.take(&mut backlog) {
+                Next::Handle => {}
+                Next::Rest => self.begin(),
+                Next::End(reason) => break reason,
+            }
+        };
+        self.inbox.empty(&mut backlog);
+        let left = std::iter::from_fn(|| backlog.pop()).count();
+        self.inbox.finish(reason).tell(reason);
+        (handled, reason, left)
+    }
+}
+
+/// The thread of an actor.
+fn live(actor: Shared<Model>) -> JoinHandle<(Vec<u32>, ExitReason, usize)> {
+    thread::spawn(move || actor.live())
+}
+
+/// Two send and drop their references; then the actor ends.
+fn two_send() {
+    let actor = Model::new(Mailbox::Unbounded);
+    actor.inbox.add_reference();
+    let runs = live(actor);
+    let other = thread::spawn(move || {
+        actor.send(1, None).unwrap();
+        actor.drop_reference();
+    });
+    actor.send(2, None).unwrap();
+    actor.drop_reference();
+    other.join().unwrap();
+    let (mut handled, reason, left) = runs.join().unwrap();
+    handled.sort_unstable();
+    assert_eq!((handled, left), (vec![1, 2], 0));
+    assert_eq!(reason, ExitReason::Stopped);
+}
+
+/// Messages are handled once, and the drop of the last reference ends the actor.
+#[test]
+fn all_messages_are_handled_before_the_end() {
+    check(two_send);
+}
+
+/// Planted: the actor is scheduled twice, and would run on two processors.
+#[test]
+fn planted_second_schedule_is_found() {
+    finds_planted(faults::inbox::SCHEDULES_AN_ACTIVE_ACTOR, two_send);
+}
+
+/// Planted: a message comes in between, and is never handled.
+#[test]
+fn planted_rest_without_the_lock_is_found() {
+    finds_planted(faults::inbox::RESTS_WITHOUT_THE_LOCK, two_send);
+}
+
+/// Planted: nobody ends the actor.
+#[test]
+fn planted_last_reference_is_found() {
+    finds_planted(faults::inbox::LAST_REFERENCE_SCHEDULES_NOBODY, two_send);
+}
+
+/// One sends while another stops the actor: the message is handled, or comes back.
+fn send_and_close() {
+    let actor = Model::new(Mailbox::Unbounded);
+    let runs = live(actor);
+    let sender = thread::spawn(move || actor.send(1, None).is_ok());
+    actor.follow(actor.inbox.close(ExitReason::Stopped));
+    let accepted = sender.join().unwrap();
+    let (handled, _, left) = runs.join().unwrap();
+    assert_eq!((handled.len(), left), (usize::from(accepted), 0));
+    assert_eq!(actor.inbox.ended(), Some(ExitReason::Stopped));
+}
+
+/// What is accepted before a stop is handled.
+#[test]
+fn a_stop_loses_nothing() {
+    check(send_and_close);
+}
+
+/// Planted: a message is accepted after the last look.
+#[test]
+fn planted_message_at_the_end_is_found() {
+    finds_planted(faults::inbox::ACCEPTS_AT_THE_END, send_and_close);
+}
+
+/// One sends while another kills the actor: the message is handled, left, or comes back.
+#[test]
+fn a_kill_accounts_for_all_messages() {
+    check(|| {
+        let actor = Model::new(Mailbox::Unbounded);
+        let runs = live(actor);
+        let sender = thread::spawn(move || actor.send(1, None).is_ok());
+        actor.follow(actor.inbox.kill(ExitReason::Stopped));
+        let accepted = sender.join().unwrap();
+        let (handled, _, left) = runs.join().unwrap();
+        assert_eq!(handled.len() + left, usize::from(accepted));
+    });
+}
+
+/// A timer brings its message while the last reference goes.
+fn a_timer_and_no_reference() {
+    let actor = Model::new(Mailbox::Unbounded);
+    actor.inbox.timer_set();
+    let runs = live(actor);
+    let timer = thread::spawn(move || {
+        actor.follow(actor.inbox.deliver(1));
+        actor.follow(actor.inbox.timer_gone());
+    });
+    actor.drop_reference();
+    timer.join().unwrap();
+    let (handled, reason, _) = runs.join().unwrap();
+    assert_eq!((handled, reason), (vec![1], ExitReason::Stopped));
+}
+
+/// An actor lives as long as its timers, and ends with the last.
+#[test]
+fn a_timer_keeps_the_actor() {
+    check(a_timer_and_no_reference);
+}
+
+/// Planted: the actor ends before its timer.
+#[test]
+fn planted_forgotten_timer_is_found() {
+    finds_planted(faults::inbox::FORGETS_TIMERS, a_timer_and_no_reference);
+}
+
+/// Two send into room for one, and wait.
+fn two_wait_for_room() {
+    let actor = Model::new(Mailbox::bounded(1, Overflow::Block));
+    actor.inbox.add_reference();
+    let runs = live(actor);
+    let send = |actor: &Model, first| {
+        actor.send(first, Some(Limit::None)).unwrap();
+        actor.send(first + 1, Some(Limit::None)).unwrap();
+        actor.drop_reference();
+    };
+    let other = thread::spawn(move || send(&actor, 10));
+    send(&actor, 20);
+    other.join().unwrap();
+    let (handled, _, _) = runs.join().unwrap();
+    let of = |first: u32| {
+        handled
+            .iter()
+            .copied()
+            .filter(move |n| n / 10 == first / 10)
+    };
+    assert!(of(10).eq([10, 11]) && of(20).eq([20, 21]), "{handled:?}");
+}
+
+/// Senders that wait get room, in their order.
+#[test]
+fn room_is_given_to_those_that_wait() {
+    check(two_wait_for_room);
+}
+
+/// Planted: a sender sleeps for ever beside an empty mailbox.
+#[test]
+fn planted_room_for_nobody_is_found() {
+    finds_planted(faults::inbox::LEAVES_ROOM_TO_NOBODY, two_wait_for_room);
+}
+
+/// A sender gives up while room is made: the message is handled, or comes back.
+fn waits_and_gives_up() {
+    let actor = Model::new(Mailbox::bounded(1, Overflow::Block));
+    actor.send(1, None).unwrap();
+    let runs = live(actor);
+    let sent = actor.send(2, Some(Limit::Deadline(Instant::now())));
+    let returned = usize::from(sent == Err(SendError::TimedOut(2)));
+    actor.drop_reference();
+    let (handled, _, _) = runs.join().unwrap();
+    assert_eq!(handled.len() + returned, 2);
+}
+
+/// A limit loses no message, and doubles none.
+#[test]
+fn who_gives_up_has_the_message_or_not() {
+    check(waits_and_gives_up);
+}
+
+/// Planted: a sender that gives up thinks that its message was taken.
+#[test]
+fn planted_lost_message_is_found() {
+    finds_planted(
+        faults::inbox::GIVING_UP_LOSES_THE_MESSAGE,
+        waits_and_gives_up,
+    );
+}
+
+/// A sender waits for room in a mailbox that is closed.
+fn waits_while_it_closes() {
+    let actor = Model::new(Mailbox::bounded(1, Overflow::Block));
+    actor.send(1, None).unwrap();
+    let sender = thread::spawn(move || actor.send(2, Some(Limit::None)));
+    actor.follow(actor.inbox.close(ExitReason::Stopped));
+    let sent = sender.join().unwrap();
+    assert_eq!(sent, Err(SendError::Stopped(2)));
+    let (handled, _, left) = actor.live();
+    assert_eq!((handled, left), (vec![1], 0));
+}
+
+/// Closing sends those away that wait.
+#[test]
+fn closing_wakes_senders() {
+    check(waits_while_it_closes);
+}
+
+/// Planted: a sender sleeps for ever at a closed mailbox.
+#[test]
+fn planted_forgotten_sender_is_found() {
+    finds_planted(
+        faults::inbox::CLOSING_FORGETS_SENDERS,
+        waits_while_it_closes,
+    );
+}
