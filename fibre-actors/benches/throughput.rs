@@ -1,10 +1,10 @@
 //! How fast messages go: many to many, many to one, question and answer.
 //!
 //! `cargo bench -p fibre-actors`; words choose programs, `FIBRE_PROCESSORS` processors, and
-//! `POLICIES=1` runs them under each policy, too. The programs `big` and `bang` are those of BenchErl
-//! (Aronis et al., "A scalability benchmark suite for Erlang/OTP", 2012): in the first, each of 512
-//! actors pings all and waits for all pongs; in the second, each of 512 senders sends 2000 messages
-//! to one actor.
+//! `POLICIES=1` runs them under each policy, too. The programs `big` and `bang` are those of
+//! BenchErl (Aronis et al., "A scalability benchmark suite for Erlang/OTP", 2012): in the first,
+//! each of 512 actors pings all and waits for all pongs; in the second, each of 512 senders sends
+//! 2000 messages to one actor.
 
 use fibre::channel::{Sender, unbounded};
 use fibre_actors::{Actor, ActorRef, Actors, Context, Policy, Reply};

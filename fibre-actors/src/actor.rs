@@ -14,9 +14,9 @@ use std::time::Duration;
 
 /// A value of its own that handles messages, one at a time.
 ///
-/// The methods run on a fibre, so they may block as fibres do: read a socket, lock a mutex, wait for
-/// an answer. Meanwhile the actor handles no other message, and other actors run. An actor that does
-/// not block has no stack of its own.
+/// The methods run on a fibre, so they may block as fibres do: read a socket, lock a mutex, wait
+/// for an answer. Meanwhile the actor handles no other message, and other actors run. An actor that
+/// does not block has no stack of its own.
 ///
 /// A method that panics ends the actor: its messages are dropped, and those that
 /// [monitor](ActorRef::monitor) it are told. The panic is reported on standard error.
@@ -55,8 +55,8 @@ pub trait Actor: Sized + Send + 'static {
     /// Is called once, before the first message. Default: does nothing.
     fn started(&mut self, _context: &mut Context<'_, Self>) {}
 
-    /// Is called once, after the last message, unless the actor has panicked, or the cluster that it
-    /// lives in was stopped before it. Default: does nothing.
+    /// Is called once, after the last message, unless the actor has panicked, or the cluster that
+    /// it lives in was stopped before it. Default: does nothing.
     fn stopped(&mut self) {}
 }
 

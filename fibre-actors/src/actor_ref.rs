@@ -21,8 +21,8 @@ use std::time::Duration;
 /// actor; a reference is as large as a pointer.
 ///
 /// While there is a reference, the actor lives until it is stopped. When the last one is dropped,
-/// the actor handles what is in its mailbox and ends, unless one of its timers is pending. So actors
-/// that refer to each other in a circle live until one of them is stopped.
+/// the actor handles what is in its mailbox and ends, unless one of its timers is pending. So
+/// actors that refer to each other in a circle live until one of them is stopped.
 ///
 /// ```
 /// use fibre_actors::{Actor, Context};
@@ -75,8 +75,8 @@ impl<M: Send + 'static> ActorRef<M> {
         }
     }
 
-    /// Sends a message. If the mailbox is full and [lets senders wait](crate::Overflow::Block), this
-    /// blocks the fibre, or the thread if the caller is not a fibre; else it blocks nothing.
+    /// Sends a message. If the mailbox is full and [lets senders wait](crate::Overflow::Block),
+    /// this blocks the fibre, or the thread if the caller is not a fibre; else it blocks nothing.
     ///
     /// Messages of one sender are handled in the order in which it has sent them.
     ///
@@ -194,7 +194,7 @@ impl<M: Send + 'static> ActorRef<M> {
 
     /// Ends a new actor that could not be scheduled.
     pub(crate) fn end_here(&self) {
-        Cell::end_here(&self.activity).map(drop_safely);
+        drop_safely(Cell::end_here(&self.activity));
     }
 
     /// Sends a message that has no sender to wait or to be told. Blocks nothing.

@@ -38,7 +38,6 @@ pub struct Actors(Arc<System>);
 
 impl Actors {
     /// A builder with default values, and a cluster of its own to come.
-    #[must_use]
     pub fn builder() -> ActorsBuilder {
         ActorsBuilder {
             cluster: Cluster::builder().name("actors"),
@@ -54,7 +53,7 @@ impl Actors {
         Self(Arc::new(System::new(cluster.clone(), false, BATCH)))
     }
 
-    /// Those that share this.
+    /// The actors of this system.
     pub(crate) fn of(system: &Arc<System>) -> Self {
         Self(Arc::clone(system))
     }
@@ -106,10 +105,10 @@ impl Actors {
     }
 
     /// Stops all actors in two steps and a third, come what may. It *closes* them, as
-    /// [`stop`](Self::stop) does, and waits for a while; then it [*kills*](crate::ActorRef::kill)
-    /// those that are left, and waits for another while; then it *abandons* them: they never run
-    /// again, are not dropped, and others see them as ended. Then a cluster that was made for them is
-    /// stopped within limits, too.
+    /// [`stop`](Self::stop) does, and waits for a while; then it
+    /// [*kills*](crate::ActorRef::kill) those that are left, and waits for another while; then it
+    /// *abandons* them: they never run again, are not dropped, and others see them as ended. Then
+    /// a cluster that was made for them is stopped within limits, too.
     ///
     /// ```
     /// use fibre_actors::{Actor, Actors, Context};

@@ -1,12 +1,13 @@
 //! An actor as the runtime has it: an activity whose value is the actor's inbox, and the actor.
 //!
 //! The inbox is shared. All else is *owned* by the activation, and by the caller that has made the
-//! actor active and then finds that it cannot be scheduled, as its cluster has been stopped: such an
-//! actor has no fibre of its own to end on, and ends where this was found out.
+//! actor active and then finds that it cannot be scheduled, as its cluster has been stopped: such
+//! an actor has no fibre of its own to end on, and ends where this was found out.
 //!
-//! An actor ends in this order. No message is accepted any more. Timers are cancelled, messages that
-//! are left are dropped, and senders that wait for room go on. The actor's `stopped` is called, if
-//! it has not panicked and has a fibre; then the actor is dropped. Those that watch it are told.
+//! An actor ends in this order. No message is accepted any more. Timers are cancelled, messages
+//! that are left are dropped, and senders that wait for room go on. The actor's `stopped` is
+//! called, if it has not panicked and has a fibre; then the actor is dropped. Those that watch it
+//! are told.
 //!
 //! # References
 //!
@@ -139,11 +140,13 @@ impl<M: Send + 'static> Cell<M> {
     /// and now.
     #[inline]
     pub(crate) fn wake(this: &Activity<Self>, activation: Activation) {
-        Self::follow(this, activation).map(drop_safely);
+        if let Some(message) = Self::follow(this, activation) {
+            drop_safely(message);
+        }
     }
 
-    /// [`wake`](Self::wake) for a sender. If the actor ends here, its oldest message comes back: the
-    /// sender's own, as the actor was idle before, unless that has made room for others by now.
+    /// [`wake`](Self::wake) for a sender. If the actor ends here, its oldest message comes back:
+    /// the sender's own, as the actor was idle before, unless that has made room for others by now.
     #[inline]
     pub(crate) fn follow(this: &Activity<Self>, activation: Activation) -> Option<M> {
         if activation == Activation::Underway || this.schedule().is_ok() {

@@ -62,7 +62,7 @@ pub struct Inbox<M> {
 /// What the lock protects.
 struct State<M> {
     store: Store<M>,
-    /// Those that are told about the end, the newest first.
+    /// The watchers, the newest first.
     watchers: Option<Box<Watcher>>,
     /// How many timers are pending that will bring messages.
     timers: u32,
@@ -161,8 +161,8 @@ impl<M> Inbox<M> {
         }
     }
 
-    /// Sends a message. Blocks the fibre, or the thread, while there is no room, if the mailbox lets
-    /// its senders wait, and there is a `patience`.
+    /// Sends a message. Blocks the fibre, or the thread, while there is no room, if the mailbox
+    /// lets its senders wait, and there is a `patience`.
     ///
     /// # Errors
     ///
@@ -623,7 +623,7 @@ impl<M> State<M> {
     }
 }
 
-/// Those that are to be told about the end of an actor.
+/// The watchers of an actor that has ended.
 #[must_use = "they wait for the notice"]
 pub struct Watchers(Option<Box<Watcher>>);
 

@@ -60,8 +60,8 @@
 //!
 //! | call | from an actor or another fibre | from another thread |
 //! |---|---|---|
-//! | `send` to a mailbox that is full and [lets senders wait](Overflow::Block) | the fibre | the thread |
-//! | `ask`; `wait` | the fibre | the thread |
+//! | a `send` to a mailbox that is full and [lets senders wait](Overflow::Block) | the fibre | the thread |
+//! | an `ask`, a `wait` | the fibre | the thread |
 //! | other `send`s, `try_send`; `stop`, `kill`, `monitor`; timers; `Reply::send` | nothing | nothing |
 //! | `Actors::stop` | the fibre (of another cluster) | the thread |
 //!

@@ -22,11 +22,12 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Randomised work stealing, the baseline of the thesis: an actor with messages goes to the head
-    /// of the sender's queue, and thieves take from the tail of any queue.
+    /// Randomised work stealing, the baseline of the thesis: an actor with messages goes to the
+    /// head of the sender's queue, and thieves take from the tail of any queue.
     RandomStealing,
-    /// LAS/L: as [`RandomStealing`](Self::RandomStealing), but thieves climb the hierarchy of caches
-    /// and memory nodes. For actors with little state, whose messages are warm where they were sent.
+    /// LAS/L: as [`RandomStealing`](Self::RandomStealing), but thieves climb the hierarchy of
+    /// caches and memory nodes. For actors with little state, whose messages are warm where they
+    /// were sent.
     LocalityLocal,
     /// LAS/A: as [`LocalityLocal`](Self::LocalityLocal), but an actor with messages goes to the end
     /// of the queue of the processor that ran it last. For actors with much state.

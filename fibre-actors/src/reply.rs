@@ -1,4 +1,5 @@
-//! The answer to one question: a slot that the asker waits for, and its handle, which the actor has.
+//! The answer to one question: a slot that the asker waits for, and its handle, which the actor
+//! has.
 //!
 //! The slot outlives both, as the asker may give up before the actor answers. The actor fills the
 //! slot once, or drops its handle; either resumes the asker, after the lock has been given back.

@@ -11,8 +11,8 @@ use fibre_core::Priority;
 use std::io;
 use std::sync::Arc;
 
-/// Spawns an actor in the caller's cluster, or, on a thread that is no fibre, in the default one. It
-/// begins at once.
+/// Spawns an actor in the caller's cluster, or, on a thread that is no fibre, in the default one.
+/// It begins at once.
 ///
 /// ```
 /// use fibre_actors::{Actor, Context};
@@ -84,10 +84,10 @@ impl Builder {
         self
     }
 
-    /// Says that the actor is a *hub*: it lives long, spawns many others and speaks with them often.
-    /// Hubs begin far from each other, on memory nodes of their own if there are several. It has no
-    /// effect on actors without an [`Actors`]. Source: thesis, section 5.3.1, after Francesquini et
-    /// al.
+    /// Says that the actor is a *hub*: it lives long, spawns many others and speaks with them
+    /// often. Hubs begin far from each other, on memory nodes of their own if there are several. It
+    /// has no effect on actors without an [`Actors`]. Source: thesis, section 5.3.1, after
+    /// Francesquini et al.
     pub fn hub(mut self) -> Self {
         self.hub = true;
         self
@@ -186,7 +186,7 @@ impl Actors {
 }
 
 impl<A: Actor> Context<'_, A> {
-    /// Those that the actor lives with: what [`Builder::spawn_in`] needs.
+    /// The actors that this one lives with: what [`Builder::spawn_in`] needs.
     #[must_use]
     pub fn actors(&self) -> Actors {
         Actors::of(self.system())

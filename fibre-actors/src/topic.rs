@@ -7,6 +7,7 @@ use crate::actor_ref::ActorRef;
 use crate::errors::SendError;
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
@@ -41,12 +42,72 @@ use std::sync::Arc;
 /// ```
 pub struct Topic<M: Send + 'static>(Arc<Mutex<Subscribers<M>>>);
 
-/// Those that have subscribed.
+/// The list of subscribers.
 struct Subscribers<M: Send + 'static> {
     /// The list that publishers take.
-    list: Arc<Vec<ActorRef<M>>>,
+    list: Arc<Vec<Subscriber<M>>>,
     /// The place of each in the list.
     places: HashMap<u64, usize>,
+}
+
+/// An actor that has subscribed.
+enum Subscriber<M: Send + 'static> {
+    /// An actor that takes the topic's messages as they are.
+    Plain(ActorRef<M>),
+    /// An actor that takes messages made of them.
+    Mapped(Arc<dyn Mapped<M>>),
+}
+
+/// An actor that takes messages made of a topic's.
+trait Mapped<M>: Send + Sync {
+    /// Makes a message and sends it.
+    fn send(&self, message: M) -> Result<(), SendError<()>>;
+    /// The number of the actor.
+    fn id(&self) -> u64;
+}
+
+impl<M, N, F> Mapped<M> for (ActorRef<N>, F)
+where
+    N: Send + 'static,
+    F: Fn(M) -> N + Send + Sync,
+{
+    fn send(&self, message: M) -> Result<(), SendError<()>> {
+        let (actor, make) = self;
+        actor
+            .send(make(message))
+            .map_err(SendError::without_message)
+    }
+
+    fn id(&self) -> u64 {
+        self.0.id()
+    }
+}
+
+impl<M: Send + 'static> Subscriber<M> {
+    /// Sends it a message.
+    fn send(&self, message: M) -> Result<(), SendError<()>> {
+        match self {
+            Self::Plain(actor) => actor.send(message).map_err(SendError::without_message),
+            Self::Mapped(actor) => actor.send(message),
+        }
+    }
+
+    /// The number of the actor.
+    fn id(&self) -> u64 {
+        match self {
+            Self::Plain(actor) => actor.id(),
+            Self::Mapped(actor) => actor.id(),
+        }
+    }
+}
+
+impl<M: Send + 'static> Clone for Subscriber<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Plain(actor) => Self::Plain(actor.clone()),
+            Self::Mapped(actor) => Self::Mapped(Arc::clone(actor)),
+        }
+    }
 }
 
 impl<M: Send + 'static> Topic<M> {
@@ -61,12 +122,54 @@ impl<M: Send + 'static> Topic<M> {
 
     /// Adds a subscriber; `false`: it has subscribed before. Blocks nothing.
     pub fn subscribe(&self, actor: &ActorRef<M>) -> bool {
-        self.0.lock().add(actor)
+        self.add(Subscriber::Plain(actor.clone()))
+    }
+
+    /// Adds a subscriber whose messages are of another type: `make` makes them, on the publisher's
+    /// fibre. `false`: it has subscribed before. Blocks nothing.
+    ///
+    /// ```
+    /// use fibre_actors::{Actor, Context, Reply, Topic};
+    ///
+    /// enum Event {
+    ///     Price(u32),
+    ///     Highest(Reply<u32>),
+    /// }
+    ///
+    /// struct Watch(u32);
+    /// impl Actor for Watch {
+    ///     type Message = Event;
+    ///     fn handle(&mut self, event: Event, _: &mut Context<'_, Self>) {
+    ///         match event {
+    ///             Event::Price(price) => self.0 = self.0.max(price),
+    ///             Event::Highest(reply) => reply.send(self.0),
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let prices = Topic::new();
+    /// let watch = fibre_actors::spawn(Watch(0));
+    /// prices.subscribe_with(&watch, Event::Price);
+    /// [3, 7, 5].map(|price| prices.publish(price));
+    /// assert_eq!(watch.ask(Event::Highest), Ok(7));
+    /// ```
+    pub fn subscribe_with<N: Send + 'static>(
+        &self,
+        actor: &ActorRef<N>,
+        make: impl Fn(M) -> N + Send + Sync + 'static,
+    ) -> bool {
+        self.add(Subscriber::Mapped(Arc::new((actor.clone(), make))))
+    }
+
+    /// Adds a subscriber, unless it is there. What is superfluous is dropped without the lock.
+    fn add(&self, subscriber: Subscriber<M>) -> bool {
+        let superfluous = self.0.lock().add(subscriber);
+        superfluous.is_none()
     }
 
     /// Takes a subscriber out; `false`: it has not subscribed. What is being published may still
     /// come to it. Blocks nothing.
-    pub fn unsubscribe(&self, actor: &ActorRef<M>) -> bool {
+    pub fn unsubscribe<N: Send + 'static>(&self, actor: &ActorRef<N>) -> bool {
         let gone = self.0.lock().remove(actor.id());
         gone.is_some()
     }
@@ -89,13 +192,13 @@ impl<M: Clone + Send + 'static> Topic<M> {
         };
         let mut accepted = 0;
         let mut stopped = Vec::new();
-        let mut send = |actor: &ActorRef<M>, message: M| match actor.send(message) {
+        let mut send = |subscriber: &Subscriber<M>, message: M| match subscriber.send(message) {
             Ok(()) => accepted += 1,
-            Err(SendError::Stopped(_)) => stopped.push(actor.id()),
+            Err(SendError::Stopped(())) => stopped.push(subscriber.id()),
             Err(_) => {}
         };
-        for actor in others {
-            send(actor, message.clone());
+        for subscriber in others {
+            send(subscriber, message.clone());
         }
         send(last, message);
         // Taking one out shall not have to copy the list.
@@ -109,19 +212,18 @@ impl<M: Clone + Send + 'static> Topic<M> {
 }
 
 impl<M: Send + 'static> Subscribers<M> {
-    /// Adds a subscriber at the end.
-    fn add(&mut self, actor: &ActorRef<M>) -> bool {
-        let place = self.list.len();
-        let known = self.places.contains_key(&actor.id());
-        if !known {
-            self.places.insert(actor.id(), place);
-            Arc::make_mut(&mut self.list).push(actor.clone());
-        }
-        !known
+    /// Adds a subscriber at the end; gives it back if it is there.
+    fn add(&mut self, subscriber: Subscriber<M>) -> Option<Subscriber<M>> {
+        let Entry::Vacant(place) = self.places.entry(subscriber.id()) else {
+            return Some(subscriber);
+        };
+        place.insert(self.list.len());
+        Arc::make_mut(&mut self.list).push(subscriber);
+        None
     }
 
     /// Takes a subscriber out, and puts the last one into its place.
-    fn remove(&mut self, id: u64) -> Option<ActorRef<M>> {
+    fn remove(&mut self, id: u64) -> Option<Subscriber<M>> {
         let place = self.places.remove(&id)?;
         let list = Arc::make_mut(&mut self.list);
         let gone = list.swap_remove(place);

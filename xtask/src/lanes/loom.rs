@@ -16,7 +16,7 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, add_rustflags, cargo};
 
 /// The crates that must have models.
-const MODELLED: [&str; 3] = ["fibre-core", "fibre-io", "fibre-sync"];
+const MODELLED: [&str; 4] = ["fibre-actors", "fibre-core", "fibre-io", "fibre-sync"];
 
 /// The compiler flags of models.
 pub(crate) const FLAGS: &str = "--cfg loom -C overflow-checks=on";

@@ -19,11 +19,12 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo, read_manifest};
 
 /// What is published, lowest first.
-const PUBLISHED: [&str; 5] = [
+const PUBLISHED: [&str; 6] = [
     "fibre-core",
     "fibre-sync",
     "fibre-io",
     "fibre-rt",
+    "fibre-actors",
     "fibre-capi",
 ];
 

@@ -1,4 +1,4 @@
-//! `sanitize`: the behaviour suite, and random calls from C, under AddressSanitizer.
+//! `sanitize`: the behaviour suites, and random calls from C, under AddressSanitizer.
 //!
 //! The sanitizer is an unstable compiler flag; `RUSTC_BOOTSTRAP=1` opens it on the stable
 //! toolchain. The `sanitizer` feature makes each stack switch tell the sanitizer which stack is in
@@ -55,6 +55,9 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     let tests = cargo(["test", "--package", "fibre-rt", "--tests"]);
     let tests = instrumented(tests, &host, &target_dir);
     steps.run_tests("sanitize: behaviour", tests, true)?;
+    let actors = cargo(["test", "--package", "fibre-actors", "--test", "behaviour"]);
+    let actors = instrumented(actors, &host, &target_dir);
+    steps.run_tests("sanitize: actors", actors, true)?;
     let calls = cargo(["test", "--package", "fibre-capi", "--test", "sequences"]);
     let calls = instrumented(calls, &host, &target_dir);
     steps.run_tests("sanitize: calls from C", calls, true)

@@ -11,12 +11,13 @@ use clap::Args;
 use crate::steps::Steps;
 use crate::workspace::cargo;
 
-/// The suites, and the tests in them: a mixture of everything, everything that one can wait on by
-/// itself, and descriptors whose numbers are used again.
-const SUITES: [(&str, &[&str]); 3] = [
-    ("stress", &[]),
-    ("sync_stress", &[]),
-    ("faults", &["storm::"]),
+/// The suites of packages, and the tests in them: a mixture of everything, everything that one can
+/// wait on by itself, descriptors whose numbers are used again, and actors.
+const SUITES: [(&str, &str, &[&str]); 4] = [
+    ("fibre-rt", "stress", &[]),
+    ("fibre-rt", "sync_stress", &[]),
+    ("fibre-rt", "faults", &["storm::"]),
+    ("fibre-actors", "behaviour", &["stress::"]),
 ];
 
 /// How long and from where.
@@ -34,8 +35,8 @@ pub(crate) struct Options {
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(seed_from_clock);
     steps.note(format!("seed {seed}; repeat with --seed {seed}"));
-    for (suite, tests) in SUITES {
-        let mut command = cargo(["test", "--release", "--package", "fibre-rt"]);
+    for (package, suite, tests) in SUITES {
+        let mut command = cargo(["test", "--release", "--package", package]);
         command
             .args(["--test", suite, "--", "--nocapture"])
             .args(tests);

@@ -112,6 +112,9 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         return Ok(());
     }
     behaviour(steps, options)?;
+    let actors = cargo(["test", "--release", "--package", "fibre-actors"]);
+    let actors = options.complete(actors);
+    steps.run_tests("test: release, actors", actors, options.some_must_run())?;
     steps.run(
         "test: examples build, release",
         cargo(["build", "--release", "--examples"]),

@@ -245,7 +245,7 @@ impl Subject {
 }
 
 /// The folders of crates that have models.
-pub(crate) const MODELLED: [&str; 3] = ["fibre-core", "fibre-sync", "fibre-io"];
+pub(crate) const MODELLED: [&str; 4] = ["fibre-core", "fibre-sync", "fibre-io", "fibre-actors"];
 
 /// Where the model of this name is.
 #[cfg(test)]

@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use crate::tidy::source::{Source, Token};
 
 /// The folders with the sources of the libraries.
-const LIBRARIES: [&str; 5] = [
+const LIBRARIES: [&str; 6] = [
     "fibre-core/src",
     "fibre-sync/src",
     "fibre-io/src",
+    "fibre-actors/src",
     "fibre-capi/src",
     "src",
 ];

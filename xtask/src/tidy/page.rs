@@ -70,7 +70,14 @@ const SEALED: &str = "deny(unreachable_pub, unnameable_types)";
 
 /// The root of each published crate denies public items that nobody reaches, or can name.
 pub(crate) fn sealed(sources: &[Source]) -> Vec<Violation> {
-    let crates = ["", "fibre-core/", "fibre-sync/", "fibre-io/", "fibre-capi/"];
+    let crates = [
+        "",
+        "fibre-core/",
+        "fibre-sync/",
+        "fibre-io/",
+        "fibre-actors/",
+        "fibre-capi/",
+    ];
     let roots = crates.map(|folder| format!("{folder}src/lib.rs"));
     let open = sources
         .iter()

@@ -12,10 +12,11 @@ use crate::tidy::source::{Source, Violation};
 /// The root of the facade.
 const FACADE: &str = "src/lib.rs";
 /// The crates behind it: their folders, and their names in sources.
-const BEHIND: [(&str, &str); 3] = [
+const BEHIND: [(&str, &str); 4] = [
     ("fibre-core/src", "fibre_core"),
     ("fibre-sync/src", "fibre_sync"),
     ("fibre-io/src", "fibre_io"),
+    ("fibre-actors/src", "fibre_actors"),
 ];
 
 /// Checks the documentation of the crates behind the facade.
