@@ -21,7 +21,7 @@ use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// What all activities have in common. Their memory begins with it.
 #[repr(C)]
@@ -32,7 +32,7 @@ pub(crate) struct ActivityBlock {
     /// Whether it has to run, and does.
     pub word: ActivityWord,
     /// The processor that ran it last, or that is to run it first.
-    last: AtomicU32,
+    last: AtomicU16,
     /// What has become of the owner's value. Of the run, or of the only reference.
     value: Cell<Value>,
     /// Where it runs.
@@ -53,11 +53,12 @@ pub(crate) enum Value {
 impl ActivityBlock {
     /// An idle activity of this domain, which is at home on no processor yet.
     pub(crate) fn new(block: ControlBlock, domain: Arc<Domain>) -> Self {
-        let first = domain.next_turn() as u32;
+        // No cluster has more processors than this can count.
+        let first = domain.next_turn() as u16;
         Self {
             block,
             word: ActivityWord::new(),
-            last: AtomicU32::new(first),
+            last: AtomicU16::new(first),
             value: Cell::new(Value::There),
             domain,
         }
@@ -101,8 +102,8 @@ impl ActivityBlock {
     /// Notes the processor that runs it.
     #[inline]
     pub(crate) fn set_last(&self, processor: usize) {
-        // There are fewer processors than a word can count.
-        self.last.store(processor as u32, Ordering::Relaxed);
+        // No cluster has more processors than this can count.
+        self.last.store(processor as u16, Ordering::Relaxed);
     }
 
     /// Counts the activity as a fibre that is ready, on behalf of processor `here` of the domain,
