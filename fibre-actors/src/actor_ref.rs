@@ -6,7 +6,7 @@ use crate::exit::{Exit, ExitReason};
 use crate::inbox::Inbox;
 use crate::pile::drop_safely;
 use crate::reply::{Question, Reply, Unanswered, question};
-use fibre_core::internal::Limit;
+use fibre_core::internal::{Limit, abort_with};
 use fibre_core::{Activity, cancellation_point};
 use fibre_sync::Event;
 use std::fmt;
@@ -16,6 +16,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How many references an actor may have: as many again may be made meanwhile by others.
+const MOST_REFERENCES: u32 = u32::MAX / 2;
 
 /// A reference to an actor, by which fibres and threads send it messages. Clones refer to the same
 /// actor; a reference is as large as a pointer.
@@ -65,8 +68,11 @@ impl<M: Send + 'static> ActorRef<M> {
 
     /// Another reference to an actor of which the caller has a handle.
     pub(crate) fn of(activity: &Activity<Cell<M>>) -> Self {
-        if activity.inbox.add_reference() == 0 {
-            forget(activity.clone());
+        match activity.inbox.add_reference() {
+            0 => forget(activity.clone()),
+            1..MOST_REFERENCES => {}
+            // References that are forgotten must not wrap the count.
+            _ => abort_with(format_args!("an actor has too many references")),
         }
         Self {
             // SAFETY: the copy is never dropped as such; while there are references, one handle

@@ -173,13 +173,12 @@ impl Actors {
             !(inside && self.0.owns_cluster),
             "actors cannot be stopped by one of them"
         );
-        let caller = fibre_core::id().filter(|_| inside);
-        self.for_each(|member| {
-            assert!(
-                caller != Some(member.id()),
-                "actors cannot be stopped by one of them"
-            );
-        });
+        let Some(caller) = fibre_core::id().filter(|_| inside) else {
+            return;
+        };
+        let mut by_one_of_them = false;
+        self.for_each(|member| by_one_of_them |= member.id() == caller);
+        assert!(!by_one_of_them, "actors cannot be stopped by one of them");
     }
 
     /// Closes all, and those that will be spawned.

@@ -9,6 +9,7 @@
 //! without a lock. An alarm that is cancelled while it rings is dropped by the runner, which finds
 //! it gone.
 
+use crate::pile::drop_safely;
 use fibre_core::internal::{ShortLock, warn};
 use fibre_core::{Cluster, is_cancelled};
 use fibre_sync::AutoEvent;
@@ -123,7 +124,8 @@ impl Clock {
             if is_last {
                 self.changed.set();
             }
-            drop((action, removed));
+            drop(removed);
+            drop_safely(action);
         }
     }
 
@@ -159,7 +161,7 @@ impl Clock {
         let alarms = mem::take(&mut self.table.lock().alarms);
         for alarm in alarms.into_values() {
             let state = mem::replace(&mut *alarm.state.lock(), State::Gone);
-            drop(state);
+            drop_safely(state);
         }
     }
 
@@ -171,14 +173,14 @@ impl Clock {
                 warn(format_args!(
                     "a message of a timer cannot be made: its `Clone` panics"
                 ));
-                mem::forget(payload);
+                drop_safely(payload);
                 None
             });
             match again {
                 Some(period) => self.put_back(&alarm, due, period, action),
                 None => {
                     *alarm.state.lock() = State::Gone;
-                    drop(action);
+                    drop_safely(action);
                 }
             }
         }
@@ -208,7 +210,7 @@ impl Clock {
                 *state = State::Gone;
                 drop(state);
                 drop(table);
-                drop(action);
+                drop_safely(action);
             }
         }
     }

@@ -103,7 +103,8 @@ impl<A: Actor> Context<'_, A> {
     }
 
     /// Sends the actor a message again and again, first when one period is over. If the clock comes
-    /// late by more than a period, it leaves out what it has missed. Blocks nothing.
+    /// late by more than a period, it leaves out what it has missed. The message is cloned on the
+    /// clock's fibre, and had better be small. Blocks nothing.
     ///
     /// ```
     /// use fibre_actors::{Actor, Context, Timer};
