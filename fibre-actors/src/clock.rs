@@ -10,7 +10,7 @@
 //! it gone.
 
 use crate::pile::drop_safely;
-use fibre_core::internal::{ShortLock, warn};
+use fibre_core::internal::{Limit, ShortLock, warn};
 use fibre_core::{Cluster, is_cancelled};
 use fibre_sync::AutoEvent;
 use parking_lot::Mutex;
@@ -149,7 +149,7 @@ impl Clock {
             };
             drop(table);
             if ringing.is_empty() {
-                let _ = self.changed.wait_until(next.0);
+                let _ = self.changed.wait_within(Limit::Deadline(next.0));
             } else {
                 self.ring(ringing);
             }

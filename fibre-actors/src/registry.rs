@@ -12,7 +12,7 @@
 //! the count, and an actor that leaves changes the count and then reads `stopping`, all
 //! sequentially consistent. So one of the two sees the other.
 
-use fibre_core::internal::ShortLock;
+use fibre_core::internal::{Limit, ShortLock};
 use fibre_sync::Event;
 use std::fmt;
 use std::mem;
@@ -151,13 +151,9 @@ impl Registry {
     /// fibre, or the thread.
     pub(crate) fn wait_until_empty(&self, deadline: Option<Instant>) -> bool {
         while self.len() > 0 {
-            match deadline {
-                None => self.empty.wait(),
-                Some(deadline) => {
-                    if !self.empty.wait_until(deadline) {
-                        return self.len() == 0;
-                    }
-                }
+            let limit = deadline.map_or(Limit::None, Limit::Deadline);
+            if !self.empty.wait_within(limit) {
+                return self.len() == 0;
             }
             self.empty.reset();
         }
