@@ -40,7 +40,7 @@
 //! | to | use |
 //! |---|---|
 //! | say what an actor does | [`Actor`], [`Context`] |
-//! | start one | [`spawn`]; [`Builder`] for a name, a [`Mailbox`], a stack size |
+//! | start one | [`spawn()`]; [`Builder`] for a name, a [`Mailbox`], a stack size |
 //! | send, ask, watch and stop | [`ActorRef`], [`Reply`], [`Exit`] |
 //! | send to all that want it | [`Topic`] |
 //! | send later, again and again | [`Context::after`], [`Context::every`], [`Timer`] |
