@@ -258,3 +258,121 @@ pub(crate) fn drop_safely<T>(value: T) {
         mem::forget(payload);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Puts a message in, as senders do.
+    fn put<M>(pile: &mut Pile<M>, message: M) {
+        if let Some(room) = pile.lacks_room() {
+            assert!(
+                pile.bring(Room::new(room))
+                    .is_none_or(|room| room.0.messages.is_empty())
+            );
+        }
+        pile.put(message);
+    }
+
+    /// Takes all messages, as the actor does.
+    fn take<M>(pile: &mut Pile<M>, backlog: &mut Backlog<M>) {
+        let taken = pile.take(backlog.give_buffer());
+        backlog.fill(taken);
+    }
+
+    #[test]
+    fn messages_come_out_as_they_went_in() {
+        let (mut pile, mut backlog) = (Pile::new(), Backlog::new());
+        let (mut next, mut expected) = (0_u64, 0);
+        for round in 0..40 {
+            for _ in 0..round * round {
+                put(&mut pile, next);
+                next += 1;
+            }
+            assert_eq!(pile.is_empty(), round == 0);
+            take(&mut pile, &mut backlog);
+            assert!(pile.is_empty());
+            while let Some(message) = backlog.pop() {
+                assert_eq!(message, expected);
+                expected += 1;
+            }
+            assert!(backlog.is_empty());
+        }
+        assert_eq!(expected, next);
+    }
+
+    #[test]
+    fn two_buffers_go_round() {
+        let (mut pile, mut backlog) = (Pile::new(), Backlog::new());
+        for _ in 0..2 {
+            put(&mut pile, 1);
+            take(&mut pile, &mut backlog);
+            while backlog.pop().is_some() {}
+        }
+        for _ in 0..100 {
+            assert_eq!(pile.lacks_room(), None);
+            put(&mut pile, 1);
+            take(&mut pile, &mut backlog);
+            while backlog.pop().is_some() {}
+        }
+    }
+
+    #[test]
+    fn room_is_brought_by_several_and_used_once() {
+        let mut pile = Pile::new();
+        assert!(
+            pile.bring(Room::new(4))
+                .is_some_and(|room| room.0.messages.capacity() == 0)
+        );
+        assert!(
+            pile.bring(Room::new(8))
+                .is_some_and(|room| room.0.messages.capacity() == 8)
+        );
+        (0..4).for_each(|number| pile.put(number));
+        assert!(pile.bring(Room::new(8)).is_none());
+        pile.put(4);
+        let mut backlog = Backlog::new();
+        take(&mut pile, &mut backlog);
+        assert!(std::iter::from_fn(|| backlog.pop()).eq(0..5));
+    }
+
+    #[test]
+    fn an_idle_actor_keeps_one_small_buffer() {
+        let mut pile = Pile::<[u8; 64]>::new();
+        assert_eq!(pile.keep_one(Vec::with_capacity(4)).capacity(), 0);
+        assert_eq!(pile.keep_one(Vec::with_capacity(8)).capacity(), 8);
+        let mut pile = Pile::<[u8; 64]>::new();
+        let (empty, large) = (Vec::new(), Vec::with_capacity(1000));
+        pile.take(large);
+        assert_eq!(pile.keep_one(empty).capacity(), 1000);
+        assert!(pile.lacks_room().is_some());
+    }
+
+    #[test]
+    fn messages_without_a_size_need_no_memory() {
+        let (mut pile, mut backlog) = (Pile::new(), Backlog::new());
+        (0..1000).for_each(|_| put(&mut pile, ()));
+        take(&mut pile, &mut backlog);
+        assert_eq!(std::iter::from_fn(|| backlog.pop()).count(), 1000);
+    }
+
+    /// Counts its drops; the third one panics.
+    struct Counted<'a>(&'a Cell<u32>);
+
+    impl Drop for Counted<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+            assert_ne!(self.0.get(), 3, "the third");
+        }
+    }
+
+    #[test]
+    fn a_message_whose_drop_panics_takes_no_other_along() {
+        let count = Cell::new(0);
+        let mut pile = Pile::new();
+        (0..100).for_each(|_| put(&mut pile, Counted(&count)));
+        drop(pile);
+        assert_eq!(count.get(), 100);
+    }
+}

@@ -226,3 +226,75 @@ impl fmt::Debug for Registry {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::thread;
+
+    /// A member that counts how often it is closed.
+    struct Closed(u64, Arc<AtomicUsize>);
+
+    impl Member for Closed {
+        fn close(&self) {
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+
+        fn kill(&self) {}
+
+        fn abandon(&self) {}
+
+        fn id(&self) -> u64 {
+            self.0
+        }
+
+        fn name(&self) -> Option<String> {
+            None
+        }
+
+        fn another(&self) -> Box<dyn Member> {
+            Box::new(Self(self.0, Arc::clone(&self.1)))
+        }
+    }
+
+    #[test]
+    fn all_are_shown_that_have_not_left() {
+        let (registry, closed) = (Registry::new(), Arc::new(AtomicUsize::new(0)));
+        let enter = |id| registry.enter(Box::new(Closed(id, Arc::clone(&closed))));
+        let seats: Vec<_> = (0..1000).map(enter).collect();
+        assert_eq!(registry.len(), 1000);
+        for seat in seats.into_iter().skip(1).step_by(2) {
+            registry.leave(seat);
+        }
+        (1000..1100).for_each(|id| _ = enter(id));
+        assert_eq!(registry.len(), 600);
+        let mut ids = Vec::new();
+        registry.for_each(|member| {
+            member.close();
+            ids.push(member.id());
+        });
+        ids.sort_unstable();
+        assert!(ids.into_iter().eq((0..1000).step_by(2).chain(1000..1100)));
+        assert_eq!(closed.load(Ordering::SeqCst), 600);
+    }
+
+    #[test]
+    fn the_last_one_that_leaves_ends_the_wait() {
+        for _ in 0..100 {
+            let registry = Registry::new();
+            assert!(registry.wait_until_empty(None));
+            let count = Arc::new(AtomicUsize::new(0));
+            let seats = [0, 1].map(|id| registry.enter(Box::new(Closed(id, Arc::clone(&count)))));
+            assert!(!registry.wait_until_empty(Some(Instant::now())));
+            thread::scope(|scope| {
+                for seat in seats {
+                    let registry = &registry;
+                    scope.spawn(move || registry.leave(seat));
+                }
+                registry.begin_to_stop();
+                assert!(registry.wait_until_empty(None));
+            });
+        }
+    }
+}

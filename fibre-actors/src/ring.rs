@@ -165,3 +165,68 @@ impl<M> Ring<M> {
         std::mem::take(&mut self.messages)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Puts a message in, as senders do, and says what became of it.
+    fn put(ring: &mut Ring<u32>, message: u32, beyond: bool) -> (&'static str, u32) {
+        if let Some(memory) = ring.lacks_memory() {
+            let _old = ring.bring(VecDeque::with_capacity(memory));
+        }
+        match ring.put(message, beyond) {
+            Put::In => ("in", message),
+            Put::Instead(oldest) => ("instead", oldest),
+            Put::Dropped(newest) => ("dropped", newest),
+            Put::NoRoom(message) => ("no room", message),
+            Put::Refused(message) => ("refused", message),
+        }
+    }
+
+    #[test]
+    fn what_is_too_much_goes_as_it_was_chosen() {
+        for (when_full, expected, beyond) in [
+            (Overflow::Block, ("no room", 3), ("in", 4)),
+            (Overflow::Refuse, ("refused", 3), ("in", 4)),
+            (Overflow::DropNewest, ("dropped", 3), ("dropped", 4)),
+            (Overflow::DropOldest, ("instead", 0), ("instead", 1)),
+        ] {
+            let mut ring = Ring::new(3, when_full);
+            for number in 0..3 {
+                assert_eq!(put(&mut ring, number, false), ("in", number));
+            }
+            assert_eq!(put(&mut ring, 3, false), expected, "{when_full:?}");
+            assert_eq!(put(&mut ring, 4, true), beyond, "{when_full:?}");
+            let dropped = matches!(when_full, Overflow::DropNewest | Overflow::DropOldest);
+            assert_eq!(ring.dropped(), 2 * u64::from(dropped));
+            assert_eq!(ring.len(), if dropped { 3 } else { 4 });
+        }
+    }
+
+    #[test]
+    fn messages_come_out_as_they_went_in() {
+        let mut ring = Ring::new(5, Overflow::Refuse);
+        let mut expected = 0;
+        for number in 0..100 {
+            assert_eq!(put(&mut ring, number, false).0, "in");
+            if number % 7 > 2 || ring.len() == 5 {
+                let (message, sender) = ring.take().unwrap();
+                assert!(message == expected && sender.is_none());
+                expected += 1;
+            }
+        }
+        assert!(ring.take_all().into_iter().eq(expected..100));
+        assert!(ring.take().is_none());
+    }
+
+    #[test]
+    fn memory_grows_with_what_is_there() {
+        let mut ring = Ring::new(1 << 40, Overflow::Block);
+        assert_eq!(ring.messages.capacity(), 0);
+        (0..100).for_each(|number| assert_eq!(put(&mut ring, number, false).0, "in"));
+        assert!(ring.messages.capacity() < 300);
+        let late = ring.bring(VecDeque::with_capacity(7));
+        assert_eq!(late.capacity(), 7, "it was not needed");
+    }
+}
