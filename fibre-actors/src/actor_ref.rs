@@ -6,7 +6,8 @@ use crate::exit::{Exit, ExitReason};
 use crate::inbox::Inbox;
 use crate::pile::drop_safely;
 use crate::reply::{Question, Reply, Unanswered, question};
-use fibre_core::internal::{Limit, abort_with};
+use fibre_core::Limit;
+use fibre_core::internal::abort_with;
 use fibre_core::{Activity, cancellation_point};
 use fibre_sync::Event;
 use std::fmt;
@@ -330,7 +331,7 @@ impl<M: Send + 'static> ActorRef<M> {
         let told = Arc::clone(&ended);
         let key = ptr::from_ref(&*ended).addr();
         self.inbox().watch(key, move |_| told.set());
-        if !ended.wait_within(limit) {
+        if ended.wait_within(limit).is_err() {
             self.inbox().unwatch(key);
         }
         self.inbox().ended()

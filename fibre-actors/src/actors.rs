@@ -118,7 +118,7 @@ impl Actors {
     /// impl Actor for Sleeper {
     ///     type Message = Duration;
     ///     fn handle(&mut self, time: Duration, _: &mut Context<'_, Self>) {
-    ///         let _ = fibre::sleep_cancellable(time);
+    ///         let _ = fibre::sleep_within(time);
     ///     }
     /// }
     ///

@@ -10,7 +10,8 @@
 //! it gone.
 
 use crate::pile::drop_safely;
-use fibre_core::internal::{Limit, ShortLock, warn};
+use fibre_core::Limit;
+use fibre_core::internal::{ShortLock, warn};
 use fibre_core::{Cluster, is_cancelled};
 use fibre_sync::AutoEvent;
 use parking_lot::Mutex;

@@ -12,7 +12,8 @@
 //! the count, and an actor that leaves changes the count and then reads `stopping`, all
 //! sequentially consistent. So one of the two sees the other.
 
-use fibre_core::internal::{Limit, ShortLock};
+use fibre_core::Limit;
+use fibre_core::internal::ShortLock;
 use fibre_sync::Event;
 use std::fmt;
 use std::mem;
@@ -152,7 +153,7 @@ impl Registry {
     pub(crate) fn wait_until_empty(&self, deadline: Option<Instant>) -> bool {
         while self.len() > 0 {
             let limit = deadline.map_or(Limit::None, Limit::Deadline);
-            if !self.empty.wait_within(limit) {
+            if self.empty.wait_within(limit).is_err() {
                 return self.len() == 0;
             }
             self.empty.reset();

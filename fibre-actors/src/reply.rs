@@ -4,7 +4,8 @@
 //! The slot outlives both, as the asker may give up before the actor answers. The actor fills the
 //! slot once, or drops its handle; either resumes the asker, after the lock has been given back.
 
-use fibre_core::internal::{Limit, Outcome, ShortLock};
+use fibre_core::Limit;
+use fibre_core::internal::{Outcome, ShortLock};
 use fibre_core::{WaitKind, WaitObject};
 use fibre_sync::{WaitList, wait};
 use std::fmt;

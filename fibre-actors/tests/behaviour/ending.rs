@@ -152,7 +152,7 @@ fn a_killed_actor_drops_what_it_has_and_waits_no_longer() {
         let drops = Drops::new();
         let actor = actors.spawn(each(move |value| {
             tell.send(()).unwrap();
-            assert!(fibre::sleep_cancellable(Duration::from_secs(3600)).is_err());
+            assert!(fibre::sleep_within(Duration::from_secs(3600)).is_err());
             drop(value);
         }));
         (0..10).for_each(|_| actor.send(drops.value()).unwrap());

@@ -114,7 +114,7 @@ fn a_stop_within_limits_names_what_is_left() {
         let begun = tell.clone();
         let dozes = actors.spawn(each(move |(): ()| {
             begun.send(()).unwrap();
-            let _ = fibre::sleep_cancellable(Duration::from_secs(3600));
+            let _ = fibre::sleep_within(Duration::from_secs(3600));
         }));
         let stubborn = each(move |_: Option<fibre_actors::Reply<()>>| {
             tell.send(()).unwrap();
