@@ -1,4 +1,4 @@
-//! How fast messages go: many to many, many to one, question and answer.
+//! How fast messages go: many to many, many to one, question and answer, by timers.
 //!
 //! `cargo bench -p fibre-actors`; words choose programs, `FIBRE_PROCESSORS` processors, and
 //! `POLICIES=1` runs them under each policy, too. The programs `big` and `bang` are those of
@@ -16,6 +16,8 @@ const ACTORS: usize = 512;
 const MESSAGES: usize = 2000;
 /// Questions of `ask`.
 const QUESTIONS: u32 = 200_000;
+/// Timers of `timer`.
+const TIMERS: u32 = 100_000;
 /// How often each program runs.
 const RUNS: usize = 11;
 
@@ -152,6 +154,46 @@ fn ask(actors: &Actors) -> Duration {
     asker.ask(|reply| reply).unwrap_or_default() / QUESTIONS
 }
 
+/// An actor that sets timers, and counts them.
+struct Clockmaker {
+    left: u32,
+    done: Sender<()>,
+}
+
+impl Actor for Clockmaker {
+    type Message = bool;
+
+    fn handle(&mut self, begin: bool, context: &mut Context<'_, Self>) {
+        if begin {
+            for number in 0..TIMERS {
+                // All are pending when the first one is due.
+                let time = Duration::from_millis(300) + Duration::from_nanos(u64::from(number));
+                context.after(time, false).detach();
+            }
+            let _ = self.done.send(());
+            return;
+        }
+        self.left -= 1;
+        if self.left == 0 {
+            let _ = self.done.send(());
+        }
+    }
+}
+
+/// One sets many timers; the time of one to be set, to be let off and to be handled.
+fn timer(actors: &Actors) -> Duration {
+    let (done, is_done) = unbounded();
+    let left = TIMERS;
+    let maker = actors.spawn(Clockmaker { left, done });
+    let begin = Instant::now();
+    let _ = maker.send(true);
+    let _ = is_done.recv();
+    let set = begin.elapsed();
+    let _ = is_done.recv();
+    let wait = Duration::from_millis(300);
+    (set + begin.elapsed().saturating_sub(wait.max(set))) / TIMERS
+}
+
 /// Runs a program a few times, and prints the least and the median time.
 fn measure(name: &str, policy: Option<Policy>, run: fn(&Actors) -> Duration) {
     let builder = match policy {
@@ -172,7 +214,8 @@ fn measure(name: &str, policy: Option<Policy>, run: fn(&Actors) -> Duration) {
 
 fn main() {
     type Program = fn(&Actors) -> Duration;
-    let programs: [(&str, Program); 3] = [("big", big), ("bang", bang), ("ask", ask)];
+    let programs: [(&str, Program); 4] =
+        [("big", big), ("bang", bang), ("ask", ask), ("timer", timer)];
     let words: Vec<_> = std::env::args().skip(1).collect();
     let chosen: Vec<_> = words.iter().filter(|word| !word.starts_with('-')).collect();
     let all_policies = std::env::var_os("POLICIES").is_some();

@@ -25,7 +25,8 @@ const MANY: usize = if cfg!(debug_assertions) {
 fn an_idle_actor_is_small() {
     let bytes = fibre_actors::internal::cell_size::<u64>();
     println!("the cell of an actor takes {bytes} bytes");
-    assert!(bytes <= 256, "{bytes} bytes");
+    // The sanitizer has words of its own in each fibre.
+    assert!(bytes <= 256 || cfg!(feature = "sanitizer"), "{bytes} bytes");
 }
 
 #[test]

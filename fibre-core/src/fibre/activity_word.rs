@@ -107,8 +107,8 @@ impl ActivityWord {
         }
     }
 
-    /// Whether a run that has not ended will be followed by another one. Asked by the run; if nobody
-    /// else has a handle, this does not change.
+    /// Whether a run that has not ended will be followed by another one. Asked by the run; if
+    /// nobody else has a handle, this does not change.
     #[must_use]
     pub fn is_to_run_again(&self) -> bool {
         self.0.load(Ordering::Relaxed) & SCHEDULED != 0
