@@ -54,22 +54,26 @@ impl StealQueue {
     // A processor that looks for work finds most queues empty, and should see that without a call.
     #[inline]
     pub fn pop(&self) -> Popped {
+        if self.is_empty() {
+            return Popped::Empty;
+        }
         // SAFETY: one consumer at a time.
         self.consume(|nodes| unsafe { nodes.pop() })
     }
 
     /// Takes the node out that a thief takes: at the tail, if the kind has two ends; else as
     /// [`pop`](Self::pop).
+    #[inline]
     pub fn steal(&self) -> Popped {
+        if self.is_empty() {
+            return Popped::Empty;
+        }
         // SAFETY: one consumer at a time.
         self.consume(|nodes| unsafe { nodes.pop_last() })
     }
 
     /// Takes a node out as one of several consumers.
     fn consume(&self, take: impl Fn(&BasicQueue) -> Popped) -> Popped {
-        if self.is_empty() {
-            return Popped::Empty;
-        }
         let popped = self.consumer.steal(|| take(&self.nodes));
         popped.unwrap_or(Popped::InFlight)
     }

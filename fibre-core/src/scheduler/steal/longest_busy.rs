@@ -7,6 +7,7 @@ use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
 
 /// Takes from the processors with something to steal, in the order of their busy times.
+#[inline]
 pub(super) fn steal(thief: &Thief, domain: &Domain, mood: Mood) -> Option<Runnable> {
     let mut tried = None;
     for _ in 1..domain.processors() {
