@@ -44,6 +44,7 @@ impl<M> SendError<M> {
     }
 
     /// The error alone. The message is dropped.
+    #[cfg(not(loom))]
     pub(crate) fn without_message(self) -> SendError<()> {
         match self {
             Self::Stopped(_) => SendError::Stopped(()),

@@ -8,7 +8,7 @@
 
 use fibre_actors::internal::{Activation, Backlog, Inbox, Next};
 use fibre_actors::{ExitReason, Mailbox, Overflow, SendError, faults};
-use fibre_core::internal::Limit;
+use fibre_core::Limit;
 use fibre_core::model::{Shared, check, finds_planted};
 use loom::sync::{Condvar, Mutex};
 use loom::thread::{self, JoinHandle};
@@ -247,7 +247,7 @@ fn waits_and_gives_up() {
 
 /// A limit loses no message, and doubles none.
 #[test]
-fn who_gives_up_has_the_message_or_not() {
+fn giving_up_keeps_the_message_or_not() {
     check(waits_and_gives_up);
 }
 
