@@ -156,3 +156,7 @@ pub use self::{
     exit::{Exit, ExitReason},
     mailbox::{Mailbox, Overflow},
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

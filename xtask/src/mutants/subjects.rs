@@ -174,6 +174,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     subject("fibre-sync/src/raw/barrier.rs", &["raw"], &["sync"]),
     subject("fibre-sync/src/raw/spin.rs", &["raw"], &["sync"]),
     subject("fibre-io/src/gate/word.rs", GATES, &["io"]),
+    subject("fibre-actors/src/inbox.rs", &["inbox"], &[]),
     subject("fibre-io/src/gate/single.rs", GATES, &["io", "cancel"]),
     subject(
         "fibre-io/src/gate/several.rs",
