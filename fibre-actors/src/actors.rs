@@ -267,7 +267,7 @@ impl ActorsBuilder {
     /// As [`ClusterBuilder::build`].
     pub fn build(self) -> io::Result<Actors> {
         let cluster = match self.policy {
-            Some(policy) => policy.apply(self.cluster)?,
+            Some(policy) => policy.apply(self.cluster),
             None => self.cluster,
         };
         let cluster = cluster.build()?;

@@ -1,8 +1,6 @@
 //! Schedulers by name: presets of what a cluster lets one choose.
 
-use fibre_core::{ClusterBuilder, UnknownChoice};
-use std::io;
-use std::str::FromStr;
+use fibre_core::{ClusterBuilder, Placement, QueueKind, Revival, StealOrder};
 
 /// A scheduler for actors: which queue, where an actor goes that is new or has messages again, and
 /// which processor one without work steals from. Idle processors sleep under each of them.
@@ -43,22 +41,16 @@ impl Policy {
     ];
 
     /// Applies the policy to a cluster to come.
-    pub(crate) fn apply(self, cluster: ClusterBuilder) -> io::Result<ClusterBuilder> {
+    pub(crate) fn apply(self, cluster: ClusterBuilder) -> ClusterBuilder {
         let (order, revival) = match self {
-            Self::RandomStealing => ("random", "local"),
-            Self::LocalityLocal => ("hierarchical", "local"),
-            Self::LocalityAffine => ("hierarchical", "affine"),
+            Self::RandomStealing => (StealOrder::Random, Revival::Local),
+            Self::LocalityLocal => (StealOrder::Hierarchical, Revival::Local),
+            Self::LocalityAffine => (StealOrder::Hierarchical, Revival::Affine),
         };
-        Ok(cluster
-            .queue(choice("two-ended")?)
-            .placement(choice("head")?)
-            .steal_order(choice(order)?)
-            .revival(choice(revival)?))
+        cluster
+            .queue(QueueKind::TwoEnded)
+            .placement(Placement::Head)
+            .steal_order(order)
+            .revival(revival)
     }
-}
-
-/// A choice of the runtime by its name.
-fn choice<C: FromStr<Err = UnknownChoice>>(name: &str) -> io::Result<C> {
-    name.parse()
-        .map_err(|error: UnknownChoice| io::Error::new(io::ErrorKind::Unsupported, error))
 }

@@ -152,7 +152,7 @@ impl Builder {
         }
         let first = system.cluster().filter(|_| self.hub);
         let scheduled = match first {
-            Some(cluster) => activity.schedule_on(system.next_hub() % cluster.processors()),
+            Some(cluster) => activity.schedule_on(cluster.hub_processor()),
             None => activity.schedule(),
         };
         let spawned = ActorRef::first(activity);

@@ -5,7 +5,6 @@ use crate::clock::Clock;
 use crate::registry::Registry;
 use fibre_core::Cluster;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 /// How many messages an activation handles, unless the user says otherwise. Source: the batch
@@ -21,7 +20,6 @@ pub(crate) struct System {
     pub(crate) owns_cluster: bool,
     /// How many messages an activation handles.
     pub(crate) batch: u32,
-    hubs: AtomicUsize,
     /// The timers.
     pub(crate) clock: Arc<Clock>,
     /// The actors that have not ended; `None` if nobody stops them all.
@@ -35,7 +33,6 @@ impl System {
             cluster: Some(cluster),
             owns_cluster,
             batch: batch.max(1),
-            hubs: AtomicUsize::new(0),
             clock: Arc::new(Clock::new()),
             registry: Some(Registry::new()),
         }
@@ -48,7 +45,6 @@ impl System {
                 cluster: None,
                 owns_cluster: false,
                 batch: BATCH,
-                hubs: AtomicUsize::new(0),
                 clock: Arc::new(Clock::new()),
                 registry: None,
             })
@@ -59,11 +55,6 @@ impl System {
     /// The cluster of the actors; `None` for the one of their spawner.
     pub(crate) fn cluster(&self) -> Option<&Cluster> {
         self.cluster.as_ref()
-    }
-
-    /// A number for each hub.
-    pub(crate) fn next_hub(&self) -> usize {
-        self.hubs.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The cluster in which timers run: the default one, if actors may be in any.
