@@ -6,9 +6,8 @@ use crate::exit::{Exit, ExitReason};
 use crate::inbox::Inbox;
 use crate::pile::drop_safely;
 use crate::reply::{Question, Reply, Unanswered, question};
-use fibre_core::Limit;
-use fibre_core::internal::abort_with;
-use fibre_core::{Activity, cancellation_point};
+use fibre_core::internal::{abort_with, begin_within};
+use fibre_core::{Activity, Limit, WaitError, cancellation_point};
 use fibre_sync::Event;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -93,7 +92,7 @@ impl<M: Send + 'static> ActorRef<M> {
     /// the calling fibre is cancelled while it waits.
     #[inline]
     pub fn send(&self, message: M) -> Result<(), SendError<M>> {
-        self.send_within(message, Some(Limit::Cancellation))
+        self.send_limited(message, Some(Limit::Cancellation))
     }
 
     /// Sends a message if there is room. Blocks nothing.
@@ -103,7 +102,7 @@ impl<M: Send + 'static> ActorRef<M> {
     /// [`SendError`], with the message.
     #[inline]
     pub fn try_send(&self, message: M) -> Result<(), SendError<M>> {
-        self.send_within(message, None)
+        self.send_limited(message, None)
     }
 
     /// Like [`send`](Self::send), but gives up after `timeout`. A timeout of zero tries once.
@@ -112,12 +111,24 @@ impl<M: Send + 'static> ActorRef<M> {
     ///
     /// As [`send`](Self::send), and if there was no room in time.
     pub fn send_timeout(&self, message: M, timeout: Duration) -> Result<(), SendError<M>> {
-        self.send_within(message, Some(Limit::after(timeout)))
+        self.send_limited(message, Some(Limit::after(timeout)))
+    }
+
+    /// Like [`send`](Self::send), but gives up when the [`Limit`] comes.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send), and if there was no room in time.
+    pub fn send_within(&self, message: M, limit: impl Into<Limit>) -> Result<(), SendError<M>> {
+        match begin_within(limit) {
+            Ok(limit) => self.send_limited(message, Some(limit)),
+            Err(_) => Err(SendError::Cancelled(message)),
+        }
     }
 
     /// The form that all share.
     #[inline]
-    fn send_within(&self, message: M, limit: Option<Limit>) -> Result<(), SendError<M>> {
+    fn send_limited(&self, message: M, limit: Option<Limit>) -> Result<(), SendError<M>> {
         // An actor that waits for room in its own mailbox would wait for itself.
         let patience = || limit.filter(|_| !self.is_caller());
         let activation = self.inbox().send(message, patience)?;
@@ -140,7 +151,7 @@ impl<M: Send + 'static> ActorRef<M> {
     /// the calling fibre is cancelled, or the actor asks itself.
     #[inline]
     pub fn ask<R>(&self, make: impl FnOnce(Reply<R>) -> M) -> Result<R, AskError> {
-        self.ask_within(make, Limit::Cancellation)
+        self.ask_limited(make, Limit::Cancellation)
     }
 
     /// Like [`ask`](Self::ask), but gives up after `timeout`, the time in which the message waits
@@ -171,17 +182,34 @@ impl<M: Send + 'static> ActorRef<M> {
         timeout: Duration,
         make: impl FnOnce(Reply<R>) -> M,
     ) -> Result<R, AskError> {
-        self.ask_within(make, Limit::after(timeout))
+        self.ask_limited(make, Limit::after(timeout))
     }
 
-    /// The form that both share.
-    fn ask_within<R>(&self, make: impl FnOnce(Reply<R>) -> M, limit: Limit) -> Result<R, AskError> {
+    /// Like [`ask`](Self::ask), but gives up when the [`Limit`] comes.
+    ///
+    /// # Errors
+    ///
+    /// As [`ask`](Self::ask), and if the answer did not come in time.
+    pub fn ask_within<R>(
+        &self,
+        limit: impl Into<Limit>,
+        make: impl FnOnce(Reply<R>) -> M,
+    ) -> Result<R, AskError> {
+        self.ask_limited(make, limit.into())
+    }
+
+    /// The form that all share.
+    fn ask_limited<R>(
+        &self,
+        make: impl FnOnce(Reply<R>) -> M,
+        limit: Limit,
+    ) -> Result<R, AskError> {
         if self.is_caller() {
             return Err(AskError::Itself);
         }
         cancellation_point().map_err(|_| AskError::Cancelled)?;
         let (question, reply) = question();
-        if let Err(error) = self.send_within(make(reply), Some(limit)) {
+        if let Err(error) = self.send_limited(make(reply), Some(limit)) {
             let why = AskError::from(&error);
             drop(error);
             return Err(why);
@@ -308,7 +336,7 @@ impl<M: Send + 'static> ActorRef<M> {
     /// If the actor waits for its own end.
     pub fn wait(&self) -> ExitReason {
         loop {
-            if let Some(reason) = self.wait_within(Limit::None) {
+            if let Ok(reason) = self.wait_limited(Limit::None) {
                 return reason;
             }
         }
@@ -321,20 +349,38 @@ impl<M: Send + 'static> ActorRef<M> {
     /// If the actor waits for its own end.
     #[must_use = "`None` means that the actor has not ended"]
     pub fn wait_timeout(&self, timeout: Duration) -> Option<ExitReason> {
-        self.wait_within(Limit::after(timeout))
+        self.wait_limited(Limit::after(timeout)).ok()
     }
 
-    /// The form that both share.
-    fn wait_within(&self, limit: Limit) -> Option<ExitReason> {
+    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes.
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError`]; then the actor has not ended.
+    ///
+    /// # Panics
+    ///
+    /// If the actor waits for its own end.
+    pub fn wait_within(&self, limit: impl Into<Limit>) -> Result<ExitReason, WaitError> {
+        self.wait_limited(begin_within(limit)?)
+    }
+
+    /// The form that all share.
+    fn wait_limited(&self, limit: Limit) -> Result<ExitReason, WaitError> {
         assert!(!self.is_caller(), "an actor waits for its own end");
         let ended = Arc::new(Event::new());
         let told = Arc::clone(&ended);
         let key = ptr::from_ref(&*ended).addr();
         self.inbox().watch(key, move |_| told.set());
-        if ended.wait_within(limit).is_err() {
+        let waited = ended.wait_within(limit);
+        if waited.is_err() {
             self.inbox().unwatch(key);
         }
-        self.inbox().ended()
+        match (self.inbox().ended(), waited) {
+            (Some(reason), _) => Ok(reason),
+            (None, Err(why)) => Err(why),
+            (None, Ok(())) => unreachable!("an actor that has not ended has told so"),
+        }
     }
 
     /// Whether the caller is this actor.

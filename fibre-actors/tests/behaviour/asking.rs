@@ -65,6 +65,9 @@ fn askers_learn_why_there_is_no_answer() {
         let begin = Instant::now();
         let timed_out = hoard.ask_timeout(Duration::from_millis(5), Hoard::Keep);
         assert_eq!(timed_out, Err(AskError::TimedOut));
+        let timed_out = hoard.ask_within(Instant::now(), Hoard::Keep);
+        assert_eq!(timed_out, Err(AskError::TimedOut));
+        told.recv().unwrap();
         assert!(begin.elapsed() >= Duration::from_millis(5));
         told.recv().unwrap();
 

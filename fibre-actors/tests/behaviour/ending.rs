@@ -2,8 +2,9 @@
 
 use crate::support::{Drops, each, eventually, everywhere};
 use fibre::channel::{Receiver, Sender, unbounded};
+use fibre::{Limit, WaitError};
 use fibre_actors::{Actor, ActorRef, Actors, Builder, Context, ExitReason, SendError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An actor that tells of its life.
 struct Told {
@@ -193,6 +194,13 @@ fn many_wait_for_an_end() {
             })
             .collect();
         fibre::sleep(Duration::from_millis(12));
+        assert_eq!(actor.wait_within(Instant::now()), Err(WaitError::TimedOut));
+        let cancelled = {
+            let actor = actor.clone();
+            fibre::spawn(move || actor.wait_within(Limit::Cancellation))
+        };
+        cancelled.cancel();
+        assert_eq!(cancelled.join().unwrap(), Err(WaitError::Cancelled));
         actor.stop();
         for (number, fibre) in waiting.into_iter().enumerate() {
             let ended = (number % 2 == 0).then_some(ExitReason::Stopped);

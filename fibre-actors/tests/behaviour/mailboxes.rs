@@ -6,7 +6,7 @@ use fibre::sync::Event;
 use fibre_actors::{Actor, ActorRef, Actors, Context, Mailbox, Overflow, SendError};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An actor that is at its first message until it is let go, and tells what it has handled.
 struct Held {
@@ -87,6 +87,8 @@ fn senders_wait_in_the_order_in_which_they_came() {
         assert_eq!(held.actor.try_send(9), Err(SendError::Full(9)));
         let timeout = held.actor.send_timeout(9, Duration::from_millis(5));
         assert_eq!(timeout, Err(SendError::TimedOut(9)));
+        let passed = held.actor.send_within(9, Instant::now());
+        assert_eq!(passed, Err(SendError::TimedOut(9)));
         let waits = |number: u32| {
             let actor = held.actor.clone();
             let fibre = fibre::spawn(move || actor.send(number));
