@@ -8,6 +8,7 @@
 
 #![deny(unreachable_pub, unnameable_types)]
 
+pub mod actors;
 pub mod http;
 pub mod load;
 pub mod peer;

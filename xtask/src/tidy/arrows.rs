@@ -31,7 +31,7 @@ const DRAWN: [(&str, &[&str]); 12] = [
     ("fibre-actors", &["fibre-core", "fibre-sync", FACADE]),
     ("fibre-capi", &["fibre-core", "fibre-sync", "fibre-io"]),
     ("fibre-measure", &[]),
-    ("fibre-bench", &[FACADE, "fibre-measure"]),
+    ("fibre-bench", &[FACADE, "fibre-actors", "fibre-measure"]),
     ("fibre-check", &[]),
     ("fibre-mcload", &[FACADE, "fibre-measure"]),
     ("fibre-examples", &[FACADE]),
