@@ -7,6 +7,7 @@ use fibre_bench::actors::apsp::Apsp;
 use fibre_bench::actors::bang::Bang;
 use fibre_bench::actors::big::Big;
 use fibre_bench::actors::cdict::CDict;
+use fibre_bench::actors::chat::Chat;
 use fibre_bench::actors::csll::CSll;
 use fibre_bench::actors::logm::LogM;
 use fibre_bench::actors::nqn::NQn;
@@ -83,4 +84,10 @@ fn trapr() -> anyhow::Result<()> {
 #[test]
 fn pubsub() -> anyhow::Result<()> {
     check::<PubSub>()
+}
+
+#[test]
+fn chat() -> anyhow::Result<()> {
+    let chat = Chat::small();
+    everywhere(|actors| chat.check(&chat.run(actors)?))
 }

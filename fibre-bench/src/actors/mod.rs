@@ -1,9 +1,9 @@
-//! Programs over actors: nine benchmarks, each of which checks what it has done.
+//! Programs over actors: nine benchmarks and a chat server, each of which checks what it has done.
 //!
 //! They are those of the thesis, chapter 5. [`big`] and [`bang`] follow BenchErl (Aronis et al., "A
 //! scalability benchmark suite for Erlang/OTP", 2012). [`logm`], [`apsp`], [`cdict`], [`csll`],
 //! [`nqn`] and [`trapr`] follow Savina (Imam and Sarkar, "Savina, an actor benchmark suite", 2014),
-//! with its generator of numbers ([`savina`]). [`pubsub`] is described in the thesis
+//! with its generator of numbers ([`savina`]). [`pubsub`] and [`chat`] are described in the thesis
 //! alone. The thesis prints no parameters, so the defaults are those of the two suites.
 //!
 //! A [`Program`] is a *master* actor and those that it spawns. Whoever runs one asks the master for
@@ -15,6 +15,7 @@ pub mod apsp;
 pub mod bang;
 pub mod big;
 pub mod cdict;
+pub mod chat;
 pub mod csll;
 pub mod logm;
 pub mod nqn;
