@@ -22,6 +22,9 @@ const COMMON: &[&str] = &[
     "sleep",
 ];
 
+/// The programs over actors that tokio's tasks have, too.
+const TASKS: &[&str] = &["bang", "big", "logm"];
+
 /// Keys that make a workload tiny, and the values it reports beside the times.
 fn tiny(workload: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match workload {
@@ -54,7 +57,46 @@ fn tiny(workload: &str) -> (&'static [&'static str], &'static [&'static str]) {
             &["micros=100", "count=3"],
             &["over_us_max", "over_us_median"],
         ),
-        _ => (&[], &[]),
+        "chat" => (
+            &["users=30", "groups=2", "period_ms=50", "to_groups=30"],
+            &[
+                "blocked",
+                "deliveries_per_s",
+                "p50_us",
+                "p999_us",
+                "p99_us",
+                "rss_bytes",
+                "sent",
+            ],
+        ),
+        "pubsub" => (
+            &["publishers=3", "subscribers=10", "messages=5"],
+            &["p50_us", "p99_us", "run_ms"],
+        ),
+        _ => (tiny_actors(workload), run_ms(workload)),
+    }
+}
+
+/// Keys that make a program over actors tiny.
+fn tiny_actors(workload: &str) -> &'static [&'static str] {
+    match workload {
+        "big" => &["players=8"],
+        "bang" => &["senders=5", "numbers=10"],
+        "logm" => &["terms=20", "series=3"],
+        "apsp" => &["nodes=12", "block=4"],
+        "cdict" => &["workers=3", "questions=20", "words=3", "preload=5"],
+        "csll" => &["workers=3", "questions=20"],
+        "nqn" => &["workers=3", "size=5", "threshold=2"],
+        "trapr" => &["pieces=20000", "workers=10"],
+        _ => &[],
+    }
+}
+
+/// The value that programs over actors report.
+fn run_ms(workload: &str) -> &'static [&'static str] {
+    match tiny_actors(workload) {
+        [] => &[],
+        _ => &["run_ms"],
     }
 }
 
@@ -144,10 +186,14 @@ fn check(path: &str, workloads: &[&str]) -> anyhow::Result<()> {
 
 #[test]
 fn fibre() -> anyhow::Result<()> {
+    let actors = ["apsp", "cdict", "chat", "csll", "nqn", "pubsub", "trapr"];
     let own = [
         "barrier", "channel", "key", "migrate", "once", "pipe", "rwlock", "stream",
     ];
-    check(env!("CARGO_BIN_EXE_peer-fibre"), &[COMMON, &own].concat())
+    check(
+        env!("CARGO_BIN_EXE_peer-fibre"),
+        &[COMMON, &own, TASKS, &actors].concat(),
+    )
 }
 
 #[test]
@@ -164,13 +210,13 @@ fn thread() -> anyhow::Result<()> {
 
 #[test]
 fn tokio() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["channel", "pipe", "stream"]].concat();
+    let workloads = [COMMON, TASKS, &["channel", "pipe", "stream"]].concat();
     check(env!("CARGO_BIN_EXE_peer-tokio"), &workloads)
 }
 
 #[test]
 fn tokio_worker() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["channel", "pipe", "stream"]].concat();
+    let workloads = [COMMON, TASKS, &["channel", "pipe", "stream"]].concat();
     check(env!("CARGO_BIN_EXE_peer-tokio-worker"), &workloads)
 }
 

@@ -1,5 +1,6 @@
 //! The table of benchmarks.
 
+mod actors;
 mod families;
 mod ideal;
 mod micro;
@@ -80,6 +81,56 @@ static BENCHMARKS: &[Benchmark] = &[
         about: "the functions of pthreads in C: the system's, ours, and what the like costs in Rust",
         run: |run| micro::run(&pthreads::PTHREADS, run),
     },
+    Benchmark {
+        name: actors::BIG.name,
+        about: "actors that ping each other, all of them; beside tokio's tasks",
+        run: |run| micro::run(&actors::BIG, run),
+    },
+    Benchmark {
+        name: actors::BANG.name,
+        about: "actors that all send to one; beside tokio's tasks",
+        run: |run| micro::run(&actors::BANG, run),
+    },
+    Benchmark {
+        name: actors::LOGM.name,
+        about: "actors that ask, with thousands of messages waiting; beside tokio's tasks",
+        run: |run| micro::run(&actors::LOGM, run),
+    },
+    Benchmark {
+        name: actors::APSP.name,
+        about: "actors with a block of a matrix each, in rounds",
+        run: |run| micro::run(&actors::APSP, run),
+    },
+    Benchmark {
+        name: actors::CDICT.name,
+        about: "actors that read and write a dictionary; values of several sizes",
+        run: |run| micro::run(&actors::CDICT, run),
+    },
+    Benchmark {
+        name: actors::CSLL.name,
+        about: "actors that search a sorted list and add to it",
+        run: |run| micro::run(&actors::CSLL, run),
+    },
+    Benchmark {
+        name: actors::NQN.name,
+        about: "queens on a board: actors with work that divides itself",
+        run: |run| micro::run(&actors::NQN, run),
+    },
+    Benchmark {
+        name: actors::TRAPR.name,
+        about: "an integral: actors that only compute",
+        run: |run| micro::run(&actors::TRAPR, run),
+    },
+    Benchmark {
+        name: actors::PUBSUB.name,
+        about: "actors that publish to topics: deliveries, and how long they take",
+        run: |run| micro::run(&actors::PUBSUB, run),
+    },
+    Benchmark {
+        name: actors::CHAT.name,
+        about: "a chat server of actors: deliveries, how long they take, memory",
+        run: |run| micro::run(&actors::CHAT, run),
+    },
     web::TEXTBOOK,
 ];
 
@@ -99,13 +150,27 @@ const IO: &[&str] = &[
 /// Those about the C library, which `c` stands for.
 const C: &[&str] = &[pthreads::PTHREADS.name, web::TEXTBOOK.name];
 
+/// The programs over actors, which `actors` stands for.
+const ACTORS: &[&str] = &[
+    actors::BIG.name,
+    actors::BANG.name,
+    actors::LOGM.name,
+    actors::APSP.name,
+    actors::CDICT.name,
+    actors::CSLL.name,
+    actors::NQN.name,
+    actors::TRAPR.name,
+    actors::PUBSUB.name,
+    actors::CHAT.name,
+];
+
 /// Whether a benchmark, or a group of them, has this name.
 pub(crate) fn known(name: &str) -> bool {
-    matches!(name, "all" | "io" | "c") || BENCHMARKS.iter().any(|row| row.name == name)
+    matches!(name, "all" | "io" | "c" | "actors") || BENCHMARKS.iter().any(|row| row.name == name)
 }
 
 /// The benchmarks of these names; `all` stands for every one, `io` for those about
-/// input and output, `c` for those about the C library.
+/// input and output, `c` for those about the C library, `actors` for the programs over actors.
 pub(crate) fn select(names: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
         bail!("there is no benchmark `{unknown}`; there are:\n{}", list());
@@ -115,6 +180,7 @@ pub(crate) fn select(names: &[String]) -> anyhow::Result<Vec<&'static Benchmark>
             "all" => true,
             "io" => IO.contains(&row.name),
             "c" => C.contains(&row.name),
+            "actors" => ACTORS.contains(&row.name),
             name => name == row.name,
         })
     };

@@ -10,6 +10,7 @@ use ::fibre::sync::lock::{
 use ::fibre::sync::{Condvar, Mutex, Semaphore};
 use ::fibre::{Builder, Cluster, JoinHandle};
 
+use super::actors;
 use super::blocking::{self, Blocking, Lock, Stacked, Turns};
 use super::pipes::{PipeLine, Pipes};
 use super::protocol::Workload;
@@ -44,6 +45,7 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("skynet", skynet::blocking::<Fibre>),
         Workload::new("sleep", sleep::blocking::<Fibre>),
     ];
+    workloads.extend(actors::workloads());
     workloads.extend(mutexes::workloads::<Fibre, Mutex<()>, FibreTurns>(MUTEXES));
     workloads
 }

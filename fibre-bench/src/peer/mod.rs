@@ -12,8 +12,10 @@
 //! Modules, lowest first: `work` (a unit of computing), `fairness` and
 //! `memory` (what is read beside the times), `calibrate` (how long a
 //! repetition becomes), `protocol` (arguments, answers, exit codes),
-//! `blocking` (the traits), `workloads`, one module for each runtime.
+//! `blocking` (the traits), `workloads`, `actors` (the same for programs over actors), one module
+//! for each runtime.
 
+mod actors;
 mod blocking;
 mod calibrate;
 pub mod corosensei;

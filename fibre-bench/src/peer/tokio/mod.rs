@@ -8,6 +8,7 @@
 //! the cheaper of the two there, and several get the work-stealing one; or
 //! every number of processors gets the work-stealing one ([`WorkStealing`]).
 
+mod actors;
 mod blocked;
 mod contend;
 mod pingpong;
@@ -76,6 +77,9 @@ pub fn workloads<C: Choice>() -> Vec<Workload> {
         Workload::new("blocked", blocked::tasks::<C>),
         Workload::new("skynet", skynet::tasks::<C>),
         Workload::new("sleep", sleep::task::<C>),
+        Workload::new("big", actors::big::<C>),
+        Workload::new("bang", actors::bang::<C>),
+        Workload::new("logm", actors::logm::<C>),
     ]
 }
 
