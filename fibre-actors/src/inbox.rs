@@ -34,10 +34,11 @@
 //!
 //! # Memory ordering
 //!
-//! The lock orders everything but the count of references. The drop of a reference releases; an
-//! activation that reads zero acquires, so it comes after all that was done by references. An
-//! activation that reads an older value under the lock has the lock before the caller that drops
-//! the last reference, and that one then finds the actor idle.
+//! The lock orders everything but the count of references. The drop of a reference releases, and
+//! acquires what others have done, as the last one gives the memory up. An activation that reads
+//! zero acquires, so the end comes after all that was done by references. An activation that reads
+//! an older value under the lock has the lock before the caller that drops the last reference, and
+//! that one then finds the actor idle.
 
 use crate::errors::SendError;
 use crate::exit::ExitReason;
@@ -138,6 +139,8 @@ enum Lack {
     /// Memory for so many messages in a ring.
     Memory(usize),
 }
+
+fibre_core::end_of_frame!(Inbox<M>: state, references; for M);
 
 impl<M> Inbox<M> {
     /// The inbox of a new actor, which is active, and has one reference.
@@ -441,7 +444,8 @@ impl<M> Inbox<M> {
         let mut state = self.state.lock();
         state.timers -= 1;
         let may_end = matches!(state.phase, Phase::Open) && state.timers == 0;
-        match may_end && self.references.load(Ordering::Acquire) == 0 {
+        // A hint: the activation looks again.
+        match may_end && self.references.load(Ordering::Relaxed) == 0 {
             true => state.activate(),
             false => Activation::Underway,
         }

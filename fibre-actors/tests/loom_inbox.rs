@@ -9,7 +9,8 @@
 use fibre_actors::internal::{Activation, Backlog, Inbox, Next};
 use fibre_actors::{ExitReason, Mailbox, Overflow, SendError, faults};
 use fibre_core::Limit;
-use fibre_core::model::{Shared, check, finds_planted};
+use fibre_core::model::{Shared, Watched, check, finds_planted};
+use fibre_core::sync::{AtomicU32, EndOfFrame, Ordering};
 use loom::sync::{Condvar, Mutex};
 use loom::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -285,4 +286,78 @@ fn planted_forgotten_sender_is_found() {
         faults::inbox::CLOSING_FORGETS_SENDERS,
         waits_while_it_closes,
     );
+}
+
+/// An inbox whose memory goes with the last handle, and what its owners have seen.
+struct Counted {
+    model: Shared<Model>,
+    /// The handle of the references, and that of the run.
+    handles: AtomicU32,
+    /// Written by the users of references, and by the actor in the end.
+    seen: [Watched; 2],
+}
+
+impl Counted {
+    /// Uses a reference and drops it.
+    fn use_and_drop(&self, user: usize) {
+        self.seen[user].set(1);
+        if let Some(activation) = self.model.inbox.drop_reference() {
+            self.model.follow(activation);
+            self.drop_handle();
+        }
+    }
+
+    /// Drops a handle; the last one frees the inbox.
+    fn drop_handle(&self) {
+        if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.model.free();
+        }
+    }
+}
+
+impl EndOfFrame for Model {
+    fn end_of_frame(&mut self) {
+        self.inbox.end_of_frame();
+    }
+}
+
+/// The actor's end comes after all that was done by references, and so does the end of its memory.
+#[test]
+fn the_end_comes_after_all_uses() {
+    check(|| {
+        let counted = Shared::new(Counted {
+            model: Model::new(Mailbox::Unbounded),
+            handles: AtomicU32::new(2),
+            seen: [Watched::new(0), Watched::new(0)],
+        });
+        counted.model.inbox.add_reference();
+        let other = thread::spawn(move || counted.use_and_drop(1));
+        let runs = thread::spawn(move || {
+            let (_, reason, _) = counted.model.live();
+            assert_eq!(reason, ExitReason::Stopped);
+            assert_eq!(counted.seen.each_ref().map(Watched::get), [1, 1]);
+            counted.drop_handle();
+        });
+        counted.use_and_drop(0);
+        other.join().unwrap();
+        runs.join().unwrap();
+    });
+}
+
+/// References outlive an actor that was stopped: its memory goes with the last of them.
+#[test]
+fn the_memory_of_an_ended_actor_goes_with_the_last_reference() {
+    check(|| {
+        let counted = Shared::new(Counted {
+            model: Model::new(Mailbox::Unbounded),
+            handles: AtomicU32::new(1),
+            seen: [Watched::new(0), Watched::new(0)],
+        });
+        counted.model.inbox.add_reference();
+        let _ = counted.model.inbox.close(ExitReason::Stopped);
+        let _ = counted.model.live();
+        let other = thread::spawn(move || counted.use_and_drop(1));
+        counted.use_and_drop(0);
+        other.join().unwrap();
+    });
 }
