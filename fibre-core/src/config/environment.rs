@@ -10,7 +10,7 @@
 //! and is no error, as programs may have such variables of their own.
 
 use crate::choice::{NamedChoice, Names};
-use crate::config::policy::{Placement, StealOrder, Stealing};
+use crate::config::policy::{Placement, Revival, StealOrder, Stealing};
 use crate::config::pollers::POLLERS;
 use crate::config::settings::{Moves, ProcessorCount, SpareCount, StackBytes, ZeroOrOne};
 use crate::queue::QueueKind;
@@ -107,6 +107,7 @@ static VARIABLES: &[Variable] = &[
     switch("FIBRE_WIPE_STACKS"),
     choice::<QueueKind>("FIBRE_QUEUE"),
     choice::<Placement>("FIBRE_PLACEMENT"),
+    choice::<Revival>("FIBRE_REVIVAL"),
     switch("FIBRE_SHARING"),
     choice::<StealOrder>("FIBRE_STEAL_ORDER"),
     of::<Stealing>("FIBRE_STEALING", Wanted::Names(Stealing::FORMS)),
