@@ -544,3 +544,68 @@ fn a_block_is_small() {
     let bytes = Activity::<Nothing>::footprint();
     assert!(bytes <= 192, "{bytes}");
 }
+
+/// The value's name is the value's: nobody asks for it once the destructor has begun.
+#[test]
+fn a_dropped_value_is_not_asked_for_its_name() {
+    /// Says whether it is asked too late.
+    struct Named {
+        dropped: Arc<AtomicBool>,
+        asked_late: Arc<AtomicBool>,
+        _last: Lingers,
+    }
+
+    /// Waits in its destructor.
+    struct Lingers(Arc<Event>);
+
+    impl Drop for Lingers {
+        fn drop(&mut self) {
+            self.0.wait();
+        }
+    }
+
+    impl Drop for Named {
+        fn drop(&mut self) {
+            self.dropped.store(true, Ordering::SeqCst);
+        }
+    }
+
+    impl Work for Named {
+        fn run(_: &Activity<Self>) {}
+
+        fn name(&self) -> Option<&str> {
+            if self.dropped.load(Ordering::SeqCst) {
+                self.asked_late.store(true, Ordering::SeqCst);
+            }
+            Some("named")
+        }
+    }
+
+    watched(|| {
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let [dropped, asked_late] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let end = Arc::new(Event::new());
+        let activity = Builder::new().name("given").activity(
+            Some(&cluster),
+            Named {
+                dropped: Arc::clone(&dropped),
+                asked_late: Arc::clone(&asked_late),
+                _last: Lingers(Arc::clone(&end)),
+            },
+        );
+        let activity = activity.unwrap();
+        activity.schedule().unwrap();
+        drop(activity);
+        eventually(|| dropped.load(Ordering::SeqCst));
+        let name = || {
+            let all = fibre::waits().into_iter();
+            let mut ours = all.filter(|waiting| waiting.awaited.kind() == fibre::WaitKind::Event);
+            ours.find_map(|waiting| waiting.name)
+        };
+        eventually(|| name().is_some());
+        assert_eq!(name().as_deref(), Some("given"));
+        assert!(!asked_late.load(Ordering::SeqCst), "it was dropped before");
+        end.set();
+        cluster.stop();
+    });
+}

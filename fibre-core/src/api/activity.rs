@@ -359,9 +359,15 @@ impl<W: Work> Activity<W> {
     unsafe fn describe(this: FibreRef, tell: Viewer<'_>) {
         // SAFETY: the caller's promise: the block is there, and so is the whole.
         let activity = ManuallyDrop::new(Self(this.cast()));
+        let head = &activity.whole().head;
+        let name = match head.value() {
+            // Its destructor has begun: it has no name to give any more.
+            Value::Gone => head.block.attributes.name(),
+            Value::There | Value::Unwanted => activity.name(),
+        };
         tell(Portrait {
             noun: "activity",
-            name: activity.name(),
+            name,
             remedy: "Builder::stack_size, or ClusterBuilder::stack_size for all of its cluster",
         });
     }
