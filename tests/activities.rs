@@ -609,3 +609,43 @@ fn a_dropped_value_is_not_asked_for_its_name() {
         cluster.stop();
     });
 }
+
+/// Runs are not among the fibres that a cluster may have, so one that leaves makes no room.
+#[test]
+fn a_run_that_migrates_makes_no_room() {
+    watched(|| {
+        // SAFETY: the fibres below keep nothing across a wait that belongs to a kernel thread.
+        let [home, abroad] = [(); 2].map(|()| unsafe {
+            let builder = Cluster::builder().processors(1).move_started_fibres();
+            builder.max_fibres(2).build().unwrap()
+        });
+        let (here, there, turns) = (home.clone(), abroad.clone(), counter());
+        let run = does(move |_: &Activity<Does>| {
+            fibre::migrate_to(&there).unwrap();
+            if turns.fetch_add(1, Ordering::Relaxed) % 2 == 0 {
+                fibre::migrate_to(&here).unwrap();
+            }
+        });
+        let activity = Activity::new(Some(&home), run).unwrap();
+        for _ in 0..6 {
+            activity.schedule().unwrap();
+            eventually(|| activity.is_idle());
+        }
+        drop(activity);
+        eventually(|| home.live() == 0 && abroad.live() == 0);
+        for cluster in [&home, &abroad] {
+            let end = Arc::new(Event::new());
+            let wait = || {
+                let end = Arc::clone(&end);
+                Builder::new().spawn_in(cluster, move || end.wait())
+            };
+            let (all, third) = ([wait(), wait()], wait());
+            end.set();
+            assert!(all.iter().all(Result::is_ok), "there is room: {all:?}");
+            assert!(third.is_err(), "there is no room");
+            all.map(|one| one.unwrap().join().unwrap());
+        }
+        home.stop();
+        abroad.stop();
+    });
+}

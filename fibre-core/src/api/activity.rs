@@ -144,6 +144,7 @@ impl<W: Work> Activity<W> {
         drop_result: Self::drop_no_result,
         free: Self::free,
         describe: Self::describe,
+        is_activity: true,
     };
 
     /// Makes one, for [`Builder::activity`].

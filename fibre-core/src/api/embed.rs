@@ -70,6 +70,7 @@ static BODY: Body = Body {
     drop_result: unwanted,
     free,
     describe,
+    is_activity: false,
 };
 
 /// The data of the fibre that the caller is; null if it is none, or not made by

@@ -10,6 +10,7 @@
 use super::handle::Cluster;
 use crate::park;
 use crate::processor::{Processor, with_running};
+use crate::scheduler::activity::ActivityBlock;
 use crate::scheduler::domain::Domain;
 use crate::spawn::task::SpawnError;
 use crate::stack::context::Action;
@@ -114,13 +115,15 @@ fn travel(target: &Arc<Domain>, stays_counted: bool) {
 
 /// Counts a fibre that comes from another cluster.
 fn admit(target: &Domain) -> io::Result<()> {
-    if let Some(limit) = &target.limit {
+    let comes_home = with_running(|fibre| ActivityBlock::is_at_home(fibre, target));
+    let limit = target.limit.as_ref().filter(|_| comes_home != Some(true));
+    if let Some(limit) = limit {
         limit.admit().map_err(SpawnError::TooManyFibres)?;
     }
     if target.count_foreign() {
         return Ok(());
     }
-    if let Some(limit) = &target.limit {
+    if let Some(limit) = limit {
         limit.leave();
     }
     Err(SpawnError::Stopped.into())

@@ -57,6 +57,8 @@ pub(crate) struct Body {
     pub free: unsafe fn(FibreRef),
     /// Shows the viewer what a report of the fibre's overflow says of it. Async-signal-safe.
     pub describe: unsafe fn(FibreRef, Viewer<'_>),
+    /// Whether it is an activity, and its block the beginning of an activity's.
+    pub is_activity: bool,
 }
 
 /// A function that is shown a portrait.

@@ -3,6 +3,7 @@
 use super::Processor;
 use crate::fibre::{ControlBlock, FibreRef, Left, Reserved, Roster};
 use crate::queue::Runnable;
+use crate::scheduler::activity::ActivityBlock;
 use crate::stack::context::{Action, Context, Entry, Suspender};
 use crate::stack::{MIN_STACK_SIZE, Stack, StackError, class_of};
 use crate::sync::{Ordering, light_barrier};
@@ -103,6 +104,7 @@ impl Processor {
             unreachable!("a fibre left for nowhere")
         };
         self.delist(&fibre);
+        let limited = !ActivityBlock::is_at_home(fibre.block(), self.domain());
         let left_behind = destination.roster.as_ref().is_some_and(|shared| {
             let roster = shared.lock();
             // SAFETY: it has just been taken out of the roster here.
@@ -122,8 +124,13 @@ impl Processor {
         if !left_behind {
             destination.commons.stage(fibre);
         }
-        if !stays_counted {
+        if stays_counted {
+            return;
+        }
+        if limited {
             self.count_gone();
+        } else {
+            self.domain().tally(self.index()).count_finished();
         }
     }
 

@@ -13,13 +13,14 @@
 //!
 //! An idle activity is not counted: a cluster stops without it. One that is ready or runs is
 //! counted as a fibre, from the processor or the thread that schedules it to the processor that
-//! ends the run.
+//! ends the run. The most fibres that a cluster may have do not include it at home, only abroad.
 
 use crate::fibre::activity_word::ActivityWord;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
 use std::cell::Cell;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -73,6 +74,13 @@ impl ActivityBlock {
     pub(crate) unsafe fn of<'a>(fibre: FibreRef) -> &'a Self {
         // SAFETY: the caller's promise.
         unsafe { fibre.cast().as_ref() }
+    }
+
+    /// Whether the fibre is an activity of this domain.
+    pub(crate) fn is_at_home(fibre: &ControlBlock, domain: &Domain) -> bool {
+        // SAFETY: it is an activity, and the reference to its block a reference.
+        let home = || unsafe { Self::of(FibreRef::from(fibre)) }.domain();
+        fibre.body().is_activity && ptr::eq(Arc::as_ptr(home()), domain)
     }
 
     /// What has become of the owner's value. Asked by a run, or by the holder of the only

@@ -73,6 +73,7 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         drop_result: Self::drop_result,
         free: Self::free,
         describe,
+        is_activity: false,
     };
 
     /// The task that begins with this block.
