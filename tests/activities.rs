@@ -649,3 +649,66 @@ fn a_run_that_migrates_makes_no_room() {
         abroad.stop();
     });
 }
+
+/// Others that are idle take an activity from a processor that is kept, also if it was to go there.
+#[test]
+fn others_take_what_was_to_go_to_a_busy_processor() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(2).build().unwrap();
+        let [ran, begun] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let (noted, seen, says) = (Arc::clone(&ran), Arc::clone(&ran), Arc::clone(&begun));
+        let run = does(move |_: &Activity<Does>| noted.store(true, Ordering::Relaxed));
+        let activity = Activity::new(Some(&cluster), run).unwrap();
+        let busy = Builder::new().on_processor(0).spawn_in(&cluster, move || {
+            says.store(true, Ordering::Relaxed);
+            let began = Instant::now();
+            while !seen.load(Ordering::Relaxed) && began.elapsed() < Duration::from_secs(10) {
+                std::hint::spin_loop();
+            }
+            seen.load(Ordering::Relaxed)
+        });
+        eventually(|| begun.load(Ordering::Relaxed));
+        // The other processor goes to sleep.
+        thread::sleep(Duration::from_millis(100));
+        activity.schedule_on(0).unwrap();
+        assert!(busy.unwrap().join().unwrap(), "it has waited for 10 s");
+        cluster.stop();
+    });
+}
+
+/// The same for an activity that is to run once more, behind a fibre that computes.
+#[test]
+fn others_take_what_is_to_run_again_at_a_busy_processor() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(2).build().unwrap();
+        let (runs, late) = (counter(), Arc::new(AtomicBool::new(false)));
+        let (counted, noted, inside) = (Arc::clone(&runs), Arc::clone(&late), cluster.clone());
+        let run = does(move |this: &Activity<Does>| {
+            if counted.fetch_add(1, Ordering::SeqCst) > 0 {
+                return;
+            }
+            this.schedule().unwrap();
+            let (runs, late) = (Arc::clone(&counted), Arc::clone(&noted));
+            let here = fibre::processor().unwrap();
+            let busy = Builder::new().on_processor(here);
+            let busy = busy.spawn_in(&inside, move || {
+                let began = Instant::now();
+                while runs.load(Ordering::SeqCst) < 2 {
+                    std::hint::spin_loop();
+                    if began.elapsed() > Duration::from_secs(10) {
+                        late.store(true, Ordering::SeqCst);
+                        return;
+                    }
+                }
+            });
+            drop(busy.unwrap());
+            // The other processor goes to sleep.
+            thread::sleep(Duration::from_millis(100));
+        });
+        let activity = Activity::new(Some(&cluster), run).unwrap();
+        activity.schedule().unwrap();
+        eventually(|| runs.load(Ordering::SeqCst) == 2);
+        assert!(!late.load(Ordering::SeqCst), "it has waited for 10 s");
+        cluster.stop();
+    });
+}

@@ -249,7 +249,7 @@ impl<W: Work> Activity<W> {
         // SAFETY: the word has told us to queue it.
         let runnable = unsafe { head.runnable() };
         match wanted.filter(|_| runnable.link().is_ordinary()) {
-            Some(wanted) => head.domain().queues()[wanted].push_shared(runnable),
+            Some(wanted) => head.domain().revive_on(runnable, wanted),
             None => revive(runnable),
         }
     }

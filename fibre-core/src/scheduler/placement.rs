@@ -59,21 +59,25 @@ impl Domain {
             Revival::Local => queue.push_shared_first(fibre),
             Revival::Affine => queue.push_shared(fibre),
         }
-        if self.settings.steal_order == StealOrder::Never {
-            return;
-        }
         if backlog {
-            self.commons.wake_one(target);
+            self.call_thief(target);
         } else {
-            self.keep_quietly(target);
+            self.call_watcher(target);
         }
+    }
+
+    /// Queues an activity that has been made ready at one processor, from which others may take it.
+    /// The caller keeps the domain alive.
+    pub(crate) fn revive_on(&self, fibre: Runnable, processor: usize) {
+        self.queues()[processor].push_shared(fibre);
+        self.call_watcher(processor);
     }
 
     /// Queues an activity that has to run again behind the others of the processor that has just
     /// run it. The caller keeps the domain alive.
     pub(crate) fn requeue(&self, fibre: Runnable, processor: usize) {
         if fibre.link().is_ordinary() && !self.settings.sharing {
-            self.queues()[processor].push_shared(fibre);
+            self.revive_on(fibre, processor);
         } else {
             self.place(fibre, Some(processor), processor);
         }
@@ -95,6 +99,13 @@ impl Domain {
     fn call_thief(&self, processor: usize) {
         if self.settings.steal_order != StealOrder::Never {
             self.commons.wake_one(processor);
+        }
+    }
+
+    /// Has idle processors look now and then whether this one is kept from what it has.
+    fn call_watcher(&self, processor: usize) {
+        if self.settings.steal_order != StealOrder::Never {
+            self.keep_quietly(processor);
         }
     }
 
