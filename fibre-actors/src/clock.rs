@@ -12,7 +12,7 @@
 use crate::pile::drop_safely;
 use fibre_core::Limit;
 use fibre_core::internal::{ShortLock, warn};
-use fibre_core::{Cluster, is_cancelled};
+use fibre_core::{Cluster, is_cancelled, yield_now};
 use fibre_sync::AutoEvent;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -166,7 +166,8 @@ impl Clock {
         }
     }
 
-    /// Lets these alarms off, and puts those back that ring again.
+    /// Lets these alarms off, and puts those back that ring again. Others run before the next ones:
+    /// it may be that something is always due.
     fn ring(&self, ringing: Vec<(Arc<Alarm>, Instant, Box<dyn Action>)>) {
         for (alarm, due, mut action) in ringing {
             let again = catch_unwind(AssertUnwindSafe(|| action.ring()));
@@ -185,6 +186,7 @@ impl Clock {
                 }
             }
         }
+        yield_now();
     }
 
     /// Puts an alarm back that rings again, unless it has been cancelled. Times that have passed

@@ -9,6 +9,7 @@
 
 mod asking;
 mod blocking;
+mod corners;
 mod ending;
 mod mailboxes;
 mod panics;
