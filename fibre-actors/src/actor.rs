@@ -229,6 +229,10 @@ impl<A: Actor> Behaviour<A::Message> for Player<A> {
                 return After::End(reason);
             }
         }
+        if !backlog.is_empty() && is_cancelled() {
+            // It was killed between two batches.
+            return After::End(inbox.begin_end(ExitReason::ClusterStopped));
+        }
         let mut left = system.batch;
         loop {
             while left > 0

@@ -44,3 +44,34 @@ fn a_short_period_keeps_nobody() {
         actors.stop();
     });
 }
+
+/// A killed actor handles nothing more, also if it was about to handle another batch.
+#[test]
+fn a_kill_between_two_batches_ends_the_actor() {
+    watched(|| {
+        let actors = Actors::builder().processors(1).batch(10).build().unwrap();
+        let handled = Arc::new(AtomicUsize::new(0));
+        let killer = actors.spawn(each(|victim: ActorRef<u32>| victim.kill()));
+        struct Victim(Arc<AtomicUsize>, ActorRef<ActorRef<u32>>);
+        impl Actor for Victim {
+            type Message = u32;
+            fn handle(&mut self, number: u32, context: &mut Context<'_, Self>) {
+                if number == 0 {
+                    // All are here before the first one has been handled.
+                    (1..30).for_each(|number| context.myself().send(number).unwrap());
+                }
+                let handled = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+                // The last one of the first batch, and the tenth of what was taken then.
+                if handled == 10 {
+                    self.1.send(context.myself()).unwrap();
+                }
+            }
+        }
+        let victim = actors.spawn(Victim(Arc::clone(&handled), killer.clone()));
+        victim.send(0).unwrap();
+        assert_eq!(victim.wait(), ExitReason::Stopped);
+        assert_eq!(handled.load(Ordering::SeqCst), 10);
+        drop(killer);
+        actors.stop();
+    });
+}
