@@ -157,6 +157,10 @@ impl Registry {
                 return self.len() == 0;
             }
             self.empty.reset();
+            if self.len() == 0 {
+                // Others wait, too, or are about to.
+                self.empty.set();
+            }
         }
         true
     }

@@ -75,3 +75,24 @@ fn a_kill_between_two_batches_ends_the_actor() {
         actors.stop();
     });
 }
+
+/// Two callers may stop the same actors.
+#[test]
+fn two_may_stop() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(2).build().unwrap();
+        for _ in 0..3000 {
+            let actors = Actors::within(&cluster);
+            for _ in 0..3 {
+                drop(actors.spawn(each(|()| ())));
+            }
+            thread::scope(|scope| {
+                for _ in 0..3 {
+                    let actors = actors.clone();
+                    scope.spawn(move || actors.stop());
+                }
+            });
+        }
+        cluster.stop();
+    });
+}
