@@ -487,6 +487,8 @@ impl<M> Inbox<M> {
         let mut state = self.state.lock();
         let given = match state.phase {
             Phase::Closed(given) | Phase::Killed(given) => Some(given),
+            // It was abandoned, and others have been told.
+            Phase::Ended(given) => return given,
             _ => None,
         };
         state.phase = Phase::Ending;

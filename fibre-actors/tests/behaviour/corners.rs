@@ -96,3 +96,42 @@ fn two_may_stop() {
         cluster.stop();
     });
 }
+
+/// Who has been abandoned is seen as ended, whatever it does later.
+#[test]
+fn who_is_abandoned_stays_ended() {
+    struct Stubborn {
+        begun: Arc<Event>,
+        goes_on: Arc<Semaphore>,
+    }
+    impl Actor for Stubborn {
+        type Message = ();
+        fn handle(&mut self, (): (), _: &mut Context<'_, Self>) {
+            self.begun.set();
+            self.goes_on.acquire();
+        }
+        fn stopped(&mut self) {
+            self.goes_on.acquire();
+        }
+    }
+    watched(|| {
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let actors = Actors::within(&cluster);
+        let (begun, goes_on) = (Arc::new(Event::new()), Arc::new(Semaphore::new(0)));
+        let stubborn = actors.spawn(Stubborn {
+            begun: Arc::clone(&begun),
+            goes_on: Arc::clone(&goes_on),
+        });
+        stubborn.send(()).unwrap();
+        begun.wait();
+        let time = Duration::from_millis(1);
+        assert_eq!(actors.stop_within(time, time).unwrap_err().actors.len(), 1);
+        assert_eq!(stubborn.wait(), ExitReason::ClusterStopped);
+        goes_on.release();
+        thread::sleep(Duration::from_millis(100));
+        let now = stubborn.wait_timeout(Duration::from_millis(10));
+        goes_on.release();
+        assert_eq!(now, Some(ExitReason::ClusterStopped), "it lives again");
+        cluster.stop();
+    });
+}
