@@ -7,7 +7,7 @@ use crate::inbox::Inbox;
 use crate::pile::drop_safely;
 use crate::reply::{Question, Reply, Unanswered, question};
 use fibre_core::internal::{abort_with, begin_within};
-use fibre_core::{Activity, Limit, WaitError, cancellation_point};
+use fibre_core::{Activity, Limit, WaitError};
 use fibre_sync::Event;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -207,7 +207,7 @@ impl<M: Send + 'static> ActorRef<M> {
         if self.is_caller() {
             return Err(AskError::Itself);
         }
-        cancellation_point().map_err(|_| AskError::Cancelled)?;
+        let limit = begin_within(limit).map_err(|_| AskError::Cancelled)?;
         let (question, reply) = question();
         if let Err(error) = self.send_limited(make(reply), Some(limit)) {
             let why = AskError::from(&error);

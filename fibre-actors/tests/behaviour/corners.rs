@@ -135,3 +135,35 @@ fn who_is_abandoned_stays_ended() {
         cluster.stop();
     });
 }
+
+/// A question without a limit does not notice cancellation; one with a time is asked.
+#[test]
+fn a_cancelled_fibre_may_ask() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let actors = Actors::within(&cluster);
+        let (tell, told) = unbounded();
+        let echo = actors.spawn(each(move |reply: Reply<u32>| {
+            tell.send(()).unwrap();
+            reply.send(7);
+        }));
+        let asked = cluster.spawn(move || {
+            while !fibre::is_cancelled() {
+                fibre::yield_now();
+            }
+            let never = echo.ask_within(fibre::Limit::Cancellation, |reply| reply);
+            let unlimited = echo.ask_within(fibre::Limit::None, |reply| reply);
+            let timed = echo.ask_timeout(Duration::from_secs(60), |reply| reply);
+            (never, unlimited, timed)
+        });
+        asked.cancel();
+        let (never, unlimited, timed) = asked.join().unwrap();
+        assert_eq!(never, Err(AskError::Cancelled));
+        assert_eq!(unlimited, Ok(7));
+        assert!(matches!(timed, Ok(7) | Err(AskError::Cancelled)));
+        assert_eq!(told.recv(), Ok(()));
+        assert_eq!(told.recv(), Ok(()), "the timed one has been sent");
+        actors.stop();
+        cluster.stop();
+    });
+}
