@@ -167,3 +167,17 @@ fn a_cancelled_fibre_may_ask() {
         cluster.stop();
     });
 }
+
+/// Those who wait for an actor learn that its cluster has been stopped.
+#[test]
+fn a_loose_actor_ends_with_its_cluster() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let idle = cluster.spawn(|| fibre_actors::spawn(each(|()| ())));
+        let idle = idle.join().unwrap();
+        thread::sleep(Duration::from_millis(50));
+        cluster.stop();
+        let ended = idle.wait_timeout(Duration::from_secs(2));
+        assert_eq!(ended, Some(ExitReason::ClusterStopped));
+    });
+}
