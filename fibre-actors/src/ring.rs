@@ -99,7 +99,12 @@ impl<M> Ring<M> {
     /// if there is none left.
     pub(crate) fn lacks_memory(&self) -> Option<usize> {
         let (length, memory) = (self.messages.len(), self.messages.capacity());
-        let wanted = (2 * memory).max(4).min(self.capacity).max(length + 1);
+        let bound = match length > self.capacity {
+            // What comes beyond the bound does not have all the others moved each time.
+            true => length + length / 2,
+            false => self.capacity,
+        };
+        let wanted = (2 * memory).max(4).min(bound).max(length + 1);
         (length == memory).then_some(wanted)
     }
 
@@ -218,6 +223,17 @@ mod tests {
         }
         assert!(ring.take_all().into_iter().eq(expected..100));
         assert!(ring.take().is_none());
+    }
+
+    #[test]
+    fn memory_grows_by_steps_beyond_the_bound() {
+        let mut ring = Ring::new(10, Overflow::Refuse);
+        let mut steps = 0;
+        for number in 0..100_000 {
+            steps += u32::from(ring.lacks_memory().is_some());
+            assert_eq!(put(&mut ring, number, true).0, "in");
+        }
+        assert!(steps < 60, "{steps} steps");
     }
 
     #[test]
