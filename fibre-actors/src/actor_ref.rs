@@ -257,7 +257,15 @@ impl<M: Send + 'static> ActorRef<M> {
     /// Whether the actor accepts messages. It may stop at any moment.
     #[must_use]
     pub fn is_alive(&self) -> bool {
+        self.end_with_cluster();
         self.inbox().accepts()
+    }
+
+    /// Ends an actor that nobody has told of the end of its cluster.
+    fn end_with_cluster(&self) {
+        if self.activity.is_stopped() {
+            Cell::wake(&self.activity, self.inbox().poke());
+        }
     }
 
     /// The number of the actor, which no other actor or fibre of this process has or had.
@@ -317,6 +325,7 @@ impl<M: Send + 'static> ActorRef<M> {
         observer: &ActorRef<N>,
         make: impl FnOnce(Exit) -> N + Send + 'static,
     ) {
+        self.end_with_cluster();
         let observer = observer.clone();
         let (id, name) = (self.id(), self.name().map(str::to_owned));
         self.inbox().watch(0, move |reason| {
@@ -330,6 +339,10 @@ impl<M: Send + 'static> ActorRef<M> {
 
     /// Waits until the actor has ended, and returns the reason. Blocks the fibre, or the thread if
     /// the caller is not a fibre. It does not stop the actor.
+    ///
+    /// An actor of an [`Actors`](crate::Actors) is told of the end of these. Another one, in a
+    /// cluster that is stopped while it is idle, ends when somebody sends it a message, watches it
+    /// or begins to wait for it; nobody tells those that wait by then.
     ///
     /// # Panics
     ///
@@ -368,6 +381,7 @@ impl<M: Send + 'static> ActorRef<M> {
     /// The form that all share.
     fn wait_limited(&self, limit: Limit) -> Result<ExitReason, WaitError> {
         assert!(!self.is_caller(), "an actor waits for its own end");
+        self.end_with_cluster();
         let ended = Arc::new(Event::new());
         let told = Arc::clone(&ended);
         let key = ptr::from_ref(&*ended).addr();

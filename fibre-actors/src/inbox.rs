@@ -434,6 +434,15 @@ impl<M> Inbox<M> {
         }
     }
 
+    /// Has an actor whose cluster has been stopped find that out, if it is idle.
+    pub fn poke(&self) -> Activation {
+        let mut state = self.state.lock();
+        match state.phase {
+            Phase::Ending | Phase::Ended(_) => Activation::Underway,
+            Phase::Open | Phase::Closed(_) | Phase::Killed(_) => state.activate(),
+        }
+    }
+
     /// Notes a timer that is pending from now on.
     pub fn timer_set(&self) {
         self.state.lock().timers += 1;

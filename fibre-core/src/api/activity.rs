@@ -273,6 +273,12 @@ impl<W: Work> Activity<W> {
         self.whole().head.word.is_idle()
     }
 
+    /// Whether its cluster has been stopped, so that it never runs again.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.whole().head.domain().is_over()
+    }
+
     /// The bytes of its allocation.
     #[must_use]
     pub const fn footprint() -> usize {
