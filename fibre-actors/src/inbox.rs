@@ -46,6 +46,7 @@ use crate::faults;
 use crate::mailbox::Mailbox;
 use crate::pile::{Backlog, Pile, Room, drop_safely};
 use crate::ring::{Put, Ring, Shown};
+use crate::watchers::{Watcher, Watchers};
 use fibre_core::Limit;
 use fibre_core::internal::{Outcome, ShortGuard, ShortLock};
 use fibre_core::sync::{AtomicU32, Framed, Ordering, planted};
@@ -53,6 +54,7 @@ use fibre_core::{WaitKind, WaitObject};
 use fibre_sync::{Claimed, Place, Spot, WaitList, wait_at};
 use std::collections::VecDeque;
 use std::fmt;
+use std::mem;
 
 /// See the module text.
 pub struct Inbox<M> {
@@ -64,8 +66,8 @@ pub struct Inbox<M> {
 /// What the lock protects.
 struct State<M> {
     store: Store<M>,
-    /// The watchers, the newest first.
-    watchers: Option<Box<Watcher>>,
+    /// The watchers, which are told about the end.
+    watchers: Watchers,
     /// How many timers are pending that will bring messages.
     timers: u32,
     phase: Phase,
@@ -87,14 +89,6 @@ enum Phase {
     Killed(ExitReason),
     Ending,
     Ended(ExitReason),
-}
-
-/// Somebody who is told about the end.
-struct Watcher {
-    /// Tells it from others; zero if it stays until it is told.
-    key: usize,
-    notice: Box<dyn FnOnce(ExitReason) + Send>,
-    next: Option<Box<Watcher>>,
 }
 
 /// Whether the caller has to schedule the actor.
@@ -156,7 +150,7 @@ impl<M> Inbox<M> {
         Self {
             state: ShortLock::new(State {
                 store,
-                watchers: None,
+                watchers: Watchers::default(),
                 timers: 0,
                 phase: Phase::Open,
                 active: true,
@@ -531,39 +525,25 @@ impl<M> Inbox<M> {
     pub fn finish(&self, reason: ExitReason) -> Watchers {
         let mut state = self.state.lock();
         state.phase = Phase::Ended(reason);
-        Watchers(state.watchers.take())
+        mem::take(&mut state.watchers)
     }
 
     /// Has somebody told about the end; at once, if the actor has ended. By the key, which is not
     /// zero, the watcher can be [let go](Self::unwatch).
     pub fn watch(&self, key: usize, notice: impl FnOnce(ExitReason) + Send + 'static) {
-        let mut watcher = Box::new(Watcher {
-            key,
-            notice: Box::new(notice),
-            next: None,
-        });
+        let watcher = Watcher::new(key, notice);
         let mut state = self.state.lock();
         if let Phase::Ended(reason) = state.phase {
             drop(state);
-            return (watcher.notice)(reason);
+            return watcher.tell(reason);
         }
-        watcher.next = state.watchers.take();
-        state.watchers = Some(watcher);
+        state.watchers.push(watcher);
     }
 
     /// Lets a watcher go, if it has not been told.
     pub fn unwatch(&self, key: usize) {
         let mut state = self.state.lock();
-        let mut place = &mut state.watchers;
-        while place.as_ref().is_some_and(|watcher| watcher.key != key) {
-            // The condition has just been asked.
-            let Some(watcher) = place else { break };
-            place = &mut watcher.next;
-        }
-        let mut gone = place.take();
-        if let Some(gone) = &mut gone {
-            *place = gone.next.take();
-        }
+        let gone = state.watchers.remove(key);
         drop(state);
         drop(gone);
     }
@@ -635,26 +615,6 @@ impl<M> State<M> {
                 ring.refuse_waiting()
             }
             _ => Claimed::none(),
-        }
-    }
-}
-
-/// The watchers of an actor that has ended.
-#[must_use = "they wait for the notice"]
-pub struct Watchers(Option<Box<Watcher>>);
-
-impl Watchers {
-    /// Tells them, in the order in which they came.
-    pub fn tell(self, reason: ExitReason) {
-        let (mut newest, mut oldest) = (self.0, None);
-        while let Some(mut watcher) = newest {
-            newest = watcher.next.take();
-            watcher.next = oldest;
-            oldest = Some(watcher);
-        }
-        while let Some(watcher) = oldest {
-            oldest = watcher.next;
-            (watcher.notice)(reason);
         }
     }
 }

@@ -78,6 +78,7 @@
 //! | `mailbox`, `exit` | how many messages may wait; how an actor ends |
 //! | `errors` | why a message was not sent, and why there is no answer |
 //! | `pile`, `ring` | the messages of mailboxes without and with a bound |
+//! | `watchers` | those that are told about an end |
 //! | `inbox` | what others share with an actor: its messages, and whether it has an activation |
 //! | `registry`, `clock` | the actors that are stopped together; their timers |
 //! | `system` | what actors that live together share |
@@ -125,12 +126,14 @@ mod system;
 mod timer;
 #[cfg(not(loom))]
 mod topic;
+mod watchers;
 
 /// For models. It is here in all builds, so that the compiler sees what nobody reaches.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::inbox::{Activation, Inbox, Next, Watchers};
+    pub use crate::inbox::{Activation, Inbox, Next};
     pub use crate::pile::Backlog;
+    pub use crate::watchers::Watchers;
 
     /// The bytes of an actor's cell, without the actor, for tests.
     #[cfg(not(loom))]

@@ -7,7 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-#[path = "../activities.rs"]
+#[path = "../activities/main.rs"]
 mod suite_activities;
 #[path = "../local.rs"]
 mod suite_local;

@@ -97,9 +97,9 @@ fn two_may_stop() {
     });
 }
 
-/// Who has been abandoned is seen as ended, whatever it does later.
+/// An actor that has been abandoned is seen as ended, whatever it does later.
 #[test]
-fn who_is_abandoned_stays_ended() {
+fn an_abandoned_actor_stays_ended() {
     struct Stubborn {
         begun: Arc<Event>,
         goes_on: Arc<Semaphore>,
