@@ -82,6 +82,7 @@ fn a_destructor_may_block() {
 fn a_dropped_value_is_not_asked_for_its_name() {
     /// Says whether it is asked too late.
     struct Named {
+        alone: Arc<Event>,
         dropped: Arc<AtomicBool>,
         asked_late: Arc<AtomicBool>,
         _last: Lingers,
@@ -103,7 +104,10 @@ fn a_dropped_value_is_not_asked_for_its_name() {
     }
 
     impl Work for Named {
-        fn run(_: &Activity<Self>) {}
+        fn run(this: &Activity<Self>) {
+            // The handle has gone: the value is dropped here.
+            this.alone.wait();
+        }
 
         fn name(&self) -> Option<&str> {
             if self.dropped.load(Ordering::SeqCst) {
@@ -116,10 +120,11 @@ fn a_dropped_value_is_not_asked_for_its_name() {
     watched(|| {
         let cluster = Cluster::builder().processors(1).build().unwrap();
         let [dropped, asked_late] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-        let end = Arc::new(Event::new());
+        let [alone, end] = [(); 2].map(|()| Arc::new(Event::new()));
         let activity = Builder::new().name("given").activity(
             Some(&cluster),
             Named {
+                alone: Arc::clone(&alone),
                 dropped: Arc::clone(&dropped),
                 asked_late: Arc::clone(&asked_late),
                 _last: Lingers(Arc::clone(&end)),
@@ -128,11 +133,12 @@ fn a_dropped_value_is_not_asked_for_its_name() {
         let activity = activity.unwrap();
         activity.schedule().unwrap();
         drop(activity);
+        alone.set();
         eventually(|| dropped.load(Ordering::SeqCst));
         let name = || {
             let all = fibre::waits().into_iter();
-            let mut ours = all.filter(|waiting| waiting.awaited.kind() == fibre::WaitKind::Event);
-            ours.find_map(|waiting| waiting.name)
+            let mut names = all.filter_map(|waiting| waiting.name);
+            names.find(|name| name == "given" || name == "named")
         };
         eventually(|| name().is_some());
         assert_eq!(name().as_deref(), Some("given"));

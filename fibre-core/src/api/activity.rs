@@ -29,8 +29,8 @@ pub trait Work: Send + Sync + Sized + 'static {
     /// the run.
     fn run(this: &Activity<Self>);
 
-    /// What reports call it, also those of a stack overflow: this must be async-signal-safe.
-    /// Default: the name that its builder was given.
+    /// What reports call it, also those of a stack overflow: this must be async-signal-safe, and
+    /// not panic. Default: the name that its builder was given.
     fn name(&self) -> Option<&str> {
         None
     }
@@ -195,7 +195,8 @@ impl<W: Work> Activity<W> {
     }
 
     /// [`schedule`](Self::schedule), on this processor if it is this call that makes the activity
-    /// ready. Others may still take it.
+    /// ready, and the activity has neither a priority nor a processor of its own. Others may still
+    /// take it.
     ///
     /// # Errors
     ///
