@@ -273,5 +273,7 @@ fn a_block_is_small() {
         fn run(_: &Activity<Self>) {}
     }
     let bytes = Activity::<Nothing>::footprint();
-    assert!(bytes <= 192, "{bytes}");
+    // The sanitizer notes more of each context.
+    let most = if cfg!(feature = "sanitizer") { 224 } else { 192 };
+    assert!(bytes <= most, "{bytes}");
 }

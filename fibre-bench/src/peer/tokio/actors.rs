@@ -1,6 +1,6 @@
 //! Programs over actors without actors: each is a task with an unbounded channel for its messages.
-//! Step by step they do what [`crate::actors::big`], [`bang`](crate::actors::bang) and
-//! [`logm`](crate::actors::logm) do; a question goes with a oneshot channel for the answer.
+//! Step by step they do what [`crate::actors::big`], [`crate::actors::bang`] and
+//! [`crate::actors::logm`] do; a question goes with a oneshot channel for the answer.
 
 use std::sync::Arc;
 
