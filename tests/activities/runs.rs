@@ -273,7 +273,7 @@ fn a_block_is_small() {
         fn run(_: &Activity<Self>) {}
     }
     let bytes = Activity::<Nothing>::footprint();
-    // The sanitizer notes more of each context.
-    let most = if cfg!(feature = "sanitizer") { 224 } else { 192 };
+    // The sanitizer notes one word more of each context.
+    let most = 192 + if cfg!(feature = "sanitizer") { 8 } else { 0 };
     assert!(bytes <= most, "{bytes}");
 }
