@@ -41,17 +41,19 @@
 //! | let fibres borrow from their parent | [`scope`] |
 //! | wait for time to pass | [`sleep`], [`sleep_until`], [`Interval`]; [`sleep_within`], which cancellation ends |
 //! | wait no longer than until a moment, or until cancelled | `…_timeout` and `…_within` forms, see [`Limit`] |
+//! | let fibres succeed or fail together, a few at a time | [`group`](fn@group), [`GroupBuilder`] |
+//! | have no call within a closure wait for longer, whatever it is | [`timeout`](fn@timeout), [`deadline`] |
 //! | lock, count, meet, tell, initialise once | [`sync`], after `std::sync` and more |
 //! | pass values on, choose one of several waits | [`channel`], [`select!`] |
 //! | connect, listen, send messages | [`net`] after `std::net`, [`os::unix::net`] |
 //! | read and write files, pipes, terminals, any descriptor | [`fs`], [`mod@io`] |
 //! | wait for signals, start programs | [`signal`], [`process`] |
 //! | end fibres from outside | [`CancelToken`], [`JoinHandle::cancel`], [`shield`] |
-//! | call code that blocks its kernel thread, or computes for long | [`blocking`], [`BlockingPool`], a [`Cluster`] of its own |
+//! | call code that blocks its kernel thread, or computes for long | [`blocking`], [`blocking_within`], [`BlockingPool`], a [`Cluster`] of its own |
 //! | keep a value for each fibre | [`fibre_local!`], [`Key`] |
 //! | choose processors, CPUs, policies, limits | [`ClusterBuilder`], [`topology`]; `docs/CONFIGURATION.md` has the variables |
 //! | pause, grow and stop | [`Cluster::pause`], [`Cluster::add_processors`], [`Cluster::stop_within`] |
-//! | see what fibres wait for | [`waits`], [`sync::contention`], [`stack_statistics`] |
+//! | see what fibres wait for, and what they did | [`dump`](dump()), [`trace`], [`waits`], [`metrics`](metrics()), [`sync::contention`], [`stack_statistics`] |
 //!
 //! # Thread-locals
 //!
@@ -111,14 +113,18 @@
 pub use fibre_core::{
     BlockingPool, BlockingPoolBuilder, Builder, Cluster, ClusterBuilder, JoinHandle, QueueKind,
     Result, Scope, ScopedJoinHandle, StackError, UnknownChoice, blocking, blocking_visit,
-    default_processors, id, in_fibre, is_forked_child, name, scope, sleep, sleep_until, spawn,
-    spawn_thread, take_signals_of_program, unblock_signals, yield_now,
+    blocking_within, default_processors, id, in_fibre, is_forked_child, label, labels, name, scope,
+    sleep, sleep_until, spawn, spawn_thread, take_signals_of_program, unblock_signals, yield_now,
 };
 
 pub use fibre_core::{
     CancelToken, Cancelled, cancellation_point, is_cancelled, is_cancelled_error, shield,
     sleep_within,
 };
+
+pub use fibre_sync::{Group, GroupBuilder, GroupError, group};
+
+pub use fibre_core::{TimedOut, cancellable, deadline, timeout};
 
 pub use fibre_core::{Limit, WaitError, WallTime};
 
@@ -131,6 +137,18 @@ pub use fibre_core::{
 };
 
 pub use fibre_core::{WaitKind, WaitObject, Waiting, waits};
+
+pub use fibre_inspect::{Format, dump};
+
+/// The event trace: what processors did, recorded while they did it. `FIBRE_TRACE` switches it on;
+/// `docs/INSIDE.md` tells what it shows.
+pub mod trace {
+    pub use fibre_core::trace_mark as mark;
+    pub use fibre_inspect::write_trace as write;
+}
+
+pub use fibre_core::{BlockingMetrics, ClusterMetrics, Counters, ProcessorMetrics, StackCounts};
+pub use fibre_observe::{Metrics, metrics};
 
 pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, stack_used};
 
@@ -206,6 +224,7 @@ pub mod topology {
 /// | rounds, in which all wait for all | [`Barrier`](sync::Barrier) |
 /// | a value that is made once | [`OnceLock`](sync::OnceLock), [`LazyLock`](sync::LazyLock), [`Once`](sync::Once) |
 /// | values that change hands | [`channel`] |
+/// | a value that changes, or news for all | [`watch`](fn@channel::watch), [`broadcast`](fn@channel::broadcast) |
 ///
 /// ```
 /// use fibre::sync::{Condvar, Mutex};
@@ -229,8 +248,9 @@ pub mod sync {
     pub use fibre_sync::{
         AutoEvent, Barrier, BarrierWaitResult, BinarySemaphore, Condvar, ContendedPlace,
         Contention, Event, LazyLock, Mutex, MutexGuard, Notified, Notify, Once, OnceLock,
-        OnceState, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit,
-        WaitGroup, WaitGroupGuard, contention, profile_contention,
+        OnceState, OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard,
+        OwnedSemaphorePermit, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
+        SemaphorePermit, WaitGroup, WaitGroupGuard, contention, profile_contention,
     };
 
     /// The kinds of lock that a mutex may have, over the whole barging spectrum.
@@ -322,6 +342,20 @@ pub use fibre_io::signal;
 /// Child processes, after `std::process`.
 #[doc(inline)]
 pub use fibre_io::process;
+
+/// Has SIGQUIT write a dump, and metrics told as the environment says, in every program that is
+/// linked to this library: the loader calls it before `main`, and it only notes functions that the
+/// first cluster will call.
+#[used]
+// SAFETY: the section holds the addresses of functions without arguments, as this is one.
+#[unsafe(link_section = ".init_array")]
+static OBSERVE: extern "C" fn() = {
+    extern "C" fn begin() {
+        fibre_inspect::begin_with_first_cluster();
+        fibre_observe::observe_as_told();
+    }
+    begin
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

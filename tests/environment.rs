@@ -76,7 +76,9 @@ fn nonsense_in_any_variable_is_an_error_of_the_builder() {
     if plays("builder") {
         return say_what_becomes_of_a_cluster();
     }
-    for name in variables().into_iter().map(|name| format!("FIBRE_{name}")) {
+    // Any text is the name of a file.
+    let all = variables().into_iter().filter(|name| *name != "DUMP");
+    for name in all.map(|name| format!("FIBRE_{name}")) {
         for value in ["nonsense", "", "-1", "1.5", "18446744073709551616"] {
             let (said, _) = said_with(&name, value);
             let what = format!("InvalidInput: {name} must be ");

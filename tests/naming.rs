@@ -22,7 +22,10 @@ fn a_panic_says_which_fibre_it_was_in() {
             .name("accountant")
             .spawn(|| panic!("number {}", 5))
             .unwrap();
-        let plain = fibre::spawn(|| panic!("literal"));
+        let plain = fibre::spawn(|| {
+            fibre::label("step", 3);
+            panic!("literal")
+        });
         let again = fibre::spawn(|| resume_unwind(Box::new(String::from("passed on"))));
         let quiet = fibre::spawn(|| resume_unwind(Box::new(7)));
         let caught = fibre::spawn(|| drop(std::panic::catch_unwind(|| panic!("caught"))));
@@ -55,7 +58,7 @@ fn a_panic_says_which_fibre_it_was_in() {
             "fibre: fibre {} (\"accountant\") has panicked: number 5",
             ids[0]
         ),
-        format!("fibre: fibre {} has panicked: literal", ids[1]),
+        format!("fibre: fibre {} [step=3] has panicked: literal", ids[1]),
         format!("fibre: fibre {} has panicked: passed on", ids[2]),
     ] {
         assert!(lines.contains(&&*line), "{line}: {text}");

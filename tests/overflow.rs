@@ -54,6 +54,7 @@ fn overflow_is_reported() {
         let fibre = Builder::new().name("greedy").stack_size(128 * 1024);
         let handle = fibre.spawn(|| {
             eprintln!("number {}", fibre::id().unwrap());
+            fibre::label("conn", 42);
             recurse(0)
         });
         handle.unwrap().join().unwrap();
@@ -64,7 +65,10 @@ fn overflow_is_reported() {
         assert_reported(&output, &["stack overflow", "'greedy'", "131072 bytes"]);
         let text = errors(&output);
         let number = text.lines().find_map(|line| line.strip_prefix("number "));
-        assert!(text.contains(&format!("id {})", number.unwrap())), "{text}");
+        assert!(
+            text.contains(&format!("id {}, conn=42)", number.unwrap())),
+            "{text}"
+        );
     }
 }
 

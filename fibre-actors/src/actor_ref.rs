@@ -5,7 +5,7 @@ use crate::errors::{AskError, SendError};
 use crate::exit::{Exit, ExitReason};
 use crate::inbox::Inbox;
 use crate::pile::drop_safely;
-use crate::reply::{Question, Reply, Unanswered, question};
+use crate::reply::{Reply, question};
 use fibre_core::internal::{abort_with, begin_within};
 use fibre_core::{Activity, Limit, WaitError};
 use fibre_sync::Event;
@@ -209,21 +209,17 @@ impl<M: Send + 'static> ActorRef<M> {
         }
         let limit = begin_within(limit).map_err(|_| AskError::Cancelled)?;
         let (question, reply) = question();
-        if let Err(error) = self.send_limited(make(reply), Some(limit)) {
-            let why = AskError::from(&error);
-            drop(error);
-            return Err(why);
-        }
-        self.wait_for(question, limit)
+        self.put_question(make(reply), limit)?;
+        question.answer(limit, || self.is_alive())
     }
 
-    /// Waits for the answer to a question that has been sent.
-    fn wait_for<R>(&self, question: Question<R>, limit: Limit) -> Result<R, AskError> {
-        question.wait(limit).map_err(|why| match why {
-            Unanswered::TimedOut => AskError::TimedOut,
-            Unanswered::Cancelled => AskError::Cancelled,
-            Unanswered::Refused if self.is_alive() => AskError::NoReply,
-            Unanswered::Refused => AskError::Stopped,
+    /// Sends a message whose sender waits for an answer.
+    #[inline]
+    pub(crate) fn put_question(&self, message: M, limit: Limit) -> Result<(), AskError> {
+        self.send_limited(message, Some(limit)).map_err(|error| {
+            let why = AskError::from(&error);
+            drop(error);
+            why
         })
     }
 
@@ -342,7 +338,8 @@ impl<M: Send + 'static> ActorRef<M> {
     ///
     /// An actor of an [`Actors`](crate::Actors) is told of the end of these. Another one, in a
     /// cluster that is stopped while it is idle, ends when somebody sends it a message, watches it
-    /// or begins to wait for it; nobody tells those that wait by then.
+    /// or begins to wait for it; nobody tells those that wait by then. One that its cluster leaves
+    /// behind, as it was stopped within limits, is seen to end.
     ///
     /// # Panics
     ///
@@ -399,7 +396,7 @@ impl<M: Send + 'static> ActorRef<M> {
 
     /// Whether the caller is this actor.
     #[inline]
-    fn is_caller(&self) -> bool {
+    pub(crate) fn is_caller(&self) -> bool {
         fibre_core::id() == Some(self.id())
     }
 

@@ -201,6 +201,19 @@ impl<M: Send + 'static> Cell<M> {
         Self::end(this, *owned, reason);
     }
 
+    /// Has others see the actor as ended that has been left in the middle of a run, or before it.
+    /// Messages that are left are dropped; what belongs to the activation stays.
+    fn end_without_run(&self) {
+        let inbox = &self.inbox;
+        if inbox.ended().is_none() {
+            let reason = inbox.begin_end(ExitReason::ClusterStopped);
+            let mut left = Backlog::new();
+            inbox.empty(&mut left);
+            left.clear();
+            inbox.finish(reason).tell(reason);
+        }
+    }
+
     /// The rest of the end. Messages that are left are dropped.
     fn end(this: &Activity<Self>, mut owned: Owned<M>, reason: ExitReason) {
         owned.alarms.cancel(&owned.system.clock);
@@ -252,6 +265,10 @@ impl<M: Send + 'static> Work for Cell<M> {
         // SAFETY: this run owns the actor; it is active, so nobody else schedules it.
         unsafe { Self::end_run(this, reason) };
     }
+
+    fn abandoned(&self) {
+        self.end_without_run();
+    }
 }
 
 /// Tells the user of a panic, and drops what it carries.
@@ -285,14 +302,7 @@ impl<M: Send + 'static> Member for Enrolled<M> {
     }
 
     fn abandon(&self) {
-        let inbox = &self.0.inbox;
-        if inbox.ended().is_none() {
-            let reason = inbox.begin_end(ExitReason::ClusterStopped);
-            let mut left = Backlog::new();
-            inbox.empty(&mut left);
-            left.clear();
-            inbox.finish(reason).tell(reason);
-        }
+        self.0.end_without_run();
     }
 
     fn id(&self) -> u64 {

@@ -110,7 +110,11 @@ impl Clock {
             let clock = Arc::clone(self);
             let thread = thread::Builder::new().name("fibre-clock".into());
             let thread = fibre_core::spawn_thread(thread, move || clock.run());
-            assert!(thread.is_ok(), "timers cannot be run: {error}");
+            if thread.is_err() {
+                // The next alarm tries again.
+                self.table.lock().runs = false;
+                panic!("timers cannot be run: {error}");
+            }
         }
     }
 
@@ -173,7 +177,7 @@ impl Clock {
             let again = catch_unwind(AssertUnwindSafe(|| action.ring()));
             let again = again.unwrap_or_else(|payload| {
                 warn(format_args!(
-                    "a message of a timer cannot be made: its `Clone` panics"
+                    "a message of a timer cannot be made: that has panicked"
                 ));
                 drop_safely(payload);
                 None

@@ -61,7 +61,7 @@
 //! | call | from an actor or another fibre | from another thread |
 //! |---|---|---|
 //! | a `send` to a mailbox that is full and [lets senders wait](Overflow::Block) | the fibre | the thread |
-//! | an `ask`, a `wait` | the fibre | the thread |
+//! | an `ask`, a `wait`, also of a [`PendingReply`] | the fibre | the thread |
 //! | other `send`s, `try_send`; `stop`, `kill`, `monitor`; timers; `Reply::send` | nothing | nothing |
 //! | `Actors::stop` | the fibre (of another cluster) | the thread |
 //!
@@ -85,6 +85,7 @@
 //! | `cell` | an actor as the runtime has it: an activity |
 //! | `reply` | the answer to one question |
 //! | `actor_ref`, `topic` | references to actors, and lists of them |
+//! | `pending` | answers that are waited for later |
 //! | `actor` | what an actor is, and its context |
 //! | `timer` | messages that come later |
 //! | `policy`, `actors` | schedulers by name; actors that live together |
@@ -110,6 +111,8 @@ mod exit;
 pub mod faults;
 mod inbox;
 mod mailbox;
+#[cfg(not(loom))]
+mod pending;
 mod pile;
 #[cfg(not(loom))]
 mod policy;
@@ -148,6 +151,7 @@ pub use self::{
     actor::{Actor, Context},
     actor_ref::ActorRef,
     actors::{Actors, ActorsBuilder, LeftActor, StopError},
+    pending::PendingReply,
     policy::Policy,
     reply::Reply,
     spawn::{Builder, spawn},

@@ -4,6 +4,7 @@
 //! The slot outlives both, as the asker may give up before the actor answers. The actor fills the
 //! slot once, or drops its handle; either resumes the asker, after the lock has been given back.
 
+use crate::errors::AskError;
 use fibre_core::Limit;
 use fibre_core::internal::{Outcome, ShortLock};
 use fibre_core::{WaitKind, WaitObject};
@@ -72,14 +73,9 @@ pub struct Reply<R> {
 }
 
 /// The other end of a [`Reply`].
-pub(crate) struct Question<R>(Arc<Slot<R>>);
-
-/// Why there is no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unanswered {
-    Refused,
-    TimedOut,
-    Cancelled,
+pub(crate) struct Question<R> {
+    /// `None` once it was waited for.
+    slot: Option<Arc<Slot<R>>>,
 }
 
 /// A question, and the right to answer it.
@@ -93,7 +89,7 @@ pub(crate) fn question<R>() -> (Question<R>, Reply<R>) {
     let reply = Reply {
         slot: Some(Arc::clone(&slot)),
     };
-    (Question(slot), reply)
+    (Question { slot: Some(slot) }, reply)
 }
 
 impl<R> Reply<R> {
@@ -146,10 +142,23 @@ impl<R> Slot<R> {
 }
 
 impl<R> Question<R> {
-    /// Waits for the answer. Blocks the fibre, or the thread.
-    pub(crate) fn wait(self, limit: Limit) -> Result<R, Unanswered> {
-        let slot = &*self.0;
-        let awaited = WaitObject::new(WaitKind::Channel, slot);
+    /// Whether nothing more will happen to the answer.
+    pub(crate) fn is_settled(&self) -> bool {
+        let is_open = |slot: &Arc<Slot<R>>| matches!(slot.state.lock().answer, Answer::Open);
+        !self.slot.as_ref().is_some_and(is_open)
+    }
+
+    /// Waits for the answer of an actor of which `is_alive` tells. Blocks the fibre, or the thread.
+    #[inline]
+    pub(crate) fn answer(
+        mut self,
+        limit: Limit,
+        is_alive: impl FnOnce() -> bool,
+    ) -> Result<R, AskError> {
+        let Some(slot) = self.slot.take() else {
+            return Err(AskError::NoReply);
+        };
+        let awaited = WaitObject::new(WaitKind::Channel, &*slot);
         let is_open = |state: &mut State<R>| matches!(state.answer, Answer::Open);
         fn asker<R>(state: &mut State<R>) -> &mut WaitList {
             &mut state.asker
@@ -159,9 +168,19 @@ impl<R> Question<R> {
         let answer = mem::replace(&mut slot.state.lock().answer, Answer::Unwanted);
         match (answer, outcome) {
             (Answer::Given(answer), _) => Ok(answer),
-            (_, Outcome::TimedOut) => Err(Unanswered::TimedOut),
-            (_, Outcome::Cancelled) => Err(Unanswered::Cancelled),
-            _ => Err(Unanswered::Refused),
+            (_, Outcome::TimedOut) => Err(AskError::TimedOut),
+            (_, Outcome::Cancelled) => Err(AskError::Cancelled),
+            _ if is_alive() => Err(AskError::NoReply),
+            _ => Err(AskError::Stopped),
+        }
+    }
+}
+
+impl<R> Drop for Question<R> {
+    fn drop(&mut self) {
+        if let Some(slot) = &self.slot {
+            let answer = mem::replace(&mut slot.state.lock().answer, Answer::Unwanted);
+            drop(answer);
         }
     }
 }

@@ -134,8 +134,21 @@ impl<A: Actor> Context<'_, A> {
     where
         A::Message: Clone,
     {
+        self.every_with(period, move || message.clone())
+    }
+
+    /// Like [`every`](Self::every), with messages that `make` makes, on the clock's fibre: it had
+    /// better neither block nor take long.
+    ///
+    /// # Panics
+    ///
+    /// As [`every`](Self::every).
+    pub fn every_with<F>(&mut self, period: Duration, mut make: F) -> Timer
+    where
+        F: FnMut() -> A::Message + Send + 'static,
+    {
         assert!(!period.is_zero(), "a timer without a period");
-        self.set(period, move || (Some(message.clone()), Some(period)))
+        self.set(period, move || (Some(make()), Some(period)))
     }
 
     /// Sets a timer that sends what `make` makes, and again after the time that it says.

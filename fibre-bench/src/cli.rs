@@ -11,6 +11,7 @@ use crate::plan::{Benchmark, Effort, Plan, Run};
 use crate::process::programs;
 use crate::report::Report;
 use crate::servers::{self, ServerProgram};
+use crate::utilisation::UtilisationCommand;
 use crate::{benchmarks, figures};
 use fibre_measure::Cores;
 use fibre_measure::Machine;
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Figures(FiguresCommand),
     /// Run everything, or what is named, and write report, plots and readings into `docs/results/`.
     Report(ReportCommand),
+    /// How many cores a program with locks uses: two models, two simulations, and fibres.
+    Utilisation(UtilisationCommand),
 }
 
 /// What every measuring command takes.
@@ -57,6 +60,9 @@ pub(crate) struct Options {
     /// Measure one more web server: it prints `listening on ADDRESS` and ends on SIGTERM.
     #[arg(long, value_name = "NAME=COMMAND", value_parser = parse_also)]
     also: Vec<(String, String)>,
+    /// Install the packages of Debian that peers need and that are not there.
+    #[arg(long)]
+    install: bool,
     /// One tiny repetition of everything: shows that it runs, measures nothing.
     #[arg(long)]
     quick: bool,
@@ -115,6 +121,7 @@ impl Command {
             Self::Run(command) => command.execute(),
             Self::Figures(command) => command.execute(),
             Self::Report(command) => command.execute(),
+            Self::Utilisation(command) => command.execute(),
         }
     }
 }
@@ -124,7 +131,7 @@ impl RunCommand {
     /// tables are out.
     fn execute(self) -> anyhow::Result<ExitCode> {
         let selected = benchmarks::select(&self.names)?;
-        let mut run = self.options.prepare(Effort::Full)?;
+        let mut run = self.options.prepare(Effort::Full, &selected)?;
         run.measure(&selected)?;
         run.report.print_scorecard();
         if let Some(path) = self.json {
@@ -138,7 +145,7 @@ impl FiguresCommand {
     /// Redraws the named figures.
     fn execute(self) -> anyhow::Result<ExitCode> {
         let selected = figures::select(&self.names)?;
-        let mut run = self.options.prepare(Effort::Full)?;
+        let mut run = self.options.prepare(Effort::Full, &[])?;
         run.measure(&selected)?;
         run.report.write_to(&self.out)?;
         println!("written: {}", self.out.display());
@@ -155,7 +162,7 @@ impl ReportCommand {
         } else {
             Effort::Brief
         };
-        let mut run = self.options.prepare(effort)?;
+        let mut run = self.options.prepare(effort, &benchmarks)?;
         let out = self.out.unwrap_or_else(|| {
             let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
             let names: String = self.names.iter().map(|name| format!("-{name}")).collect();
@@ -197,11 +204,11 @@ impl ReportCommand {
 }
 
 impl Options {
-    /// Builds and finds everything the run measures with.
-    fn prepare(self, effort: Effort) -> anyhow::Result<Run> {
+    /// Builds and finds everything the run measures these with.
+    fn prepare(self, effort: Effort, selected: &[&Benchmark]) -> anyhow::Result<Run> {
         let mut report = Report::new(Machine::observe());
         programs::prepare()?;
-        let peers = peers::find(&mut report)?;
+        let peers = peers::find(&mut report, benchmarks::wanted(selected), self.install)?;
         let (mut servers, absent) = servers::find(&mut report)?;
         for (name, line) in &self.also {
             servers.push(ServerProgram::other(name, line)?);

@@ -13,6 +13,7 @@
 //! sixth byte, the first one after the slash. Only a head that has an `s` or a
 //! `b` there, or that is cut before it, has its first bytes copied aside.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::{hint, iter, thread};
 
@@ -22,6 +23,9 @@ const HEAD_END: &[u8; 4] = b"\r\n\r\n";
 /// The answer to every request, 64 bytes long.
 pub const ANSWER: &[u8; 64] =
     b"HTTP/1.1 200 OK\r\nServer: hi\r\nContent-Length: 13\r\n\r\nHello, World!";
+
+/// How the head of an answer with a body of another length begins.
+const HEAD: &str = "HTTP/1.1 200 OK\r\nServer: hi\r\nContent-Length: ";
 
 /// Answers that leave in one write when a client pipelines its requests.
 const ANSWERS_PER_WRITE: usize = 16;
@@ -193,12 +197,48 @@ impl RequestScanner {
 /// The bytes that answer `requests` requests, in as few writes as the pipeline
 /// allows: one, unless more than 16 requests arrived together.
 pub fn answers(requests: usize) -> impl Iterator<Item = &'static [u8]> {
-    let mut left = requests;
-    iter::from_fn(move || {
-        let now = left.min(ANSWERS_PER_WRITE);
-        left -= now;
-        (now > 0).then(|| ANSWERS[..now].as_flattened())
-    })
+    Answers::USUAL.to(requests)
+}
+
+/// What a server answers: the same each time.
+#[derive(Debug, Clone, Copy)]
+pub struct Answers {
+    /// As many answers as leave in one write.
+    run: &'static [u8],
+    /// The length of one.
+    each: usize,
+}
+
+impl Answers {
+    /// [`ANSWER`].
+    pub const USUAL: Self = Self {
+        run: ANSWERS.as_flattened(),
+        each: ANSWER.len(),
+    };
+
+    /// Answers with a body of so many bytes. The process keeps them for ever, and only the first
+    /// ones that it asks for.
+    pub fn with_body(bytes: usize) -> Self {
+        static KEPT: OnceLock<Answers> = OnceLock::new();
+        *KEPT.get_or_init(|| {
+            let head = format!("{HEAD}{bytes}\r\n\r\n");
+            let answer: Vec<u8> = head.bytes().chain(iter::repeat_n(b'x', bytes)).collect();
+            Self {
+                each: answer.len(),
+                run: answer.repeat(ANSWERS_PER_WRITE).leak(),
+            }
+        })
+    }
+
+    /// The bytes that answer `requests` requests, write by write.
+    pub fn to(self, requests: usize) -> impl Iterator<Item = &'static [u8]> {
+        let mut left = requests;
+        iter::from_fn(move || {
+            let now = left.min(ANSWERS_PER_WRITE);
+            left -= now;
+            (now > 0).then(|| &self.run[..now * self.each])
+        })
+    }
 }
 
 #[cfg(test)]
@@ -231,6 +271,12 @@ mod tests {
             20 * ANSWER.len()
         );
         assert_eq!(answers(20).count(), 2);
+        let kilobyte = Answers::with_body(1024);
+        let sent: Vec<u8> = kilobyte.to(17).flatten().copied().collect();
+        assert_eq!(sent.len() % 17, 0);
+        let (head, body) = sent[..sent.len() / 17].split_at(sent.len() / 17 - 1024);
+        assert!(head.ends_with(b"Content-Length: 1024\r\n\r\n"));
+        assert!(body.iter().all(|&byte| byte == b'x'));
         assert_eq!(answers(0).count(), 0);
     }
 

@@ -5,8 +5,8 @@
 //! that no runtime disturbs another. Modules, lowest first: [`report`] (measurements, goals,
 //! tables, documents), [`process`] (programs under measurement and tools), [`c`] (C programs,
 //! compiled twice), [`peers`] and [`servers`] (who is measured), [`plan`] (what a run was asked
-//! for), [`benchmarks`] and [`figures`] (what can be run), [`cli`]. What is not of this program
-//! alone lies in [`fibre_measure`].
+//! for), [`benchmarks`] and [`figures`] (what can be run), [`utilisation`] (a program with locks,
+//! beside its models), [`cli`]. What is not of this program alone lies in [`fibre_measure`].
 
 #![deny(unreachable_pub, unnameable_types)]
 
@@ -19,6 +19,7 @@ mod plan;
 mod process;
 mod report;
 mod servers;
+mod utilisation;
 
 use std::process::ExitCode;
 

@@ -1,22 +1,23 @@
 //! The runtimes under comparison: one program each, which speak the peer
 //! protocol (`README.md`, "The peer protocol").
 //!
-//! Those in Rust are binaries of this crate. Those in other languages lie under
-//! `peers/` and are compiled when their compiler is installed; where it is not,
-//! the report says that their rows are missing.
+//! Those in Rust are binaries of this crate. Those in other languages, and the actor libraries, are
+//! programs of their own ([`foreign`]).
 
-use std::path::{Path, PathBuf};
+mod foreign;
+
+use std::iter;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
-use std::{env, fs, io, iter};
+use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use fibre_bench::measure::Sample;
 
-use crate::c::{self, Threads};
 use crate::process::{self, programs, valgrind};
 use crate::report::Report;
 use fibre_measure::{Cores, Pinned as _};
+pub(crate) use foreign::{FOREIGN, Foreign, Wanted};
 
 /// Runtimes with a program of this crate, ours first.
 const OURS: &[&str] = &[
@@ -28,11 +29,15 @@ const OURS: &[&str] = &[
     "crossbeam",
     "flume",
     "corosensei",
+    "rayon",
 ];
 
+/// The servers that a client of ours measures where they are programs of their own.
+const SERVED: &[&str] = &["echoing", "counting"];
+
 /// How much longer than asked for a repetition may take before it counts as
-/// hung.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// hung. CAF takes a minute for LOGM.
+const PATIENCE: Duration = Duration::from_secs(150);
 
 /// Operations whose instructions are counted.
 const COUNTED: u64 = 50_000;
@@ -43,6 +48,8 @@ pub(crate) struct Peer {
     /// What tables call it.
     pub(crate) name: String,
     program: PathBuf,
+    /// The client of the servers it has, if it has those of [`SERVED`].
+    client: Option<PathBuf>,
     /// What it can be asked for.
     workloads: Vec<Offer>,
     /// The variant it is asked for, in the workloads that have it.
@@ -117,7 +124,11 @@ impl Peer {
     /// How many instructions an operation of a workload takes that can be told the number of
     /// its `operations`. `None` for programs that valgrind does not run, or do not know that.
     pub(crate) fn instructions(&self, job: &Job<'_>) -> anyhow::Result<Option<f64>> {
-        if FOREIGN.iter().any(|foreign| self.name == foreign.name) {
+        if FOREIGN
+            .iter()
+            .chain(foreign::OTHERS)
+            .any(|foreign| self.name == foreign.name)
+        {
             return Ok(None);
         }
         let count = |operations: u64| {
@@ -135,9 +146,12 @@ impl Peer {
 
     /// What makes one repetition.
     fn command(&self, job: &Job<'_>) -> Command {
-        let mut command = Command::new(&self.program);
+        let served = SERVED.contains(&job.workload);
+        let client = self.client.as_ref().filter(|_| served);
+        let mut command = Command::new(client.unwrap_or(&self.program));
         command
             .arg(job.workload)
+            .args(client.map(|_| format!("program={}", self.program.display())))
             .args(job.parameters.split_whitespace())
             .args(
                 self.variant_of(job.workload)
@@ -161,6 +175,14 @@ impl Peer {
         }
     }
 
+    /// This peer, which has the servers, with their client.
+    fn served_to(mut self, client: PathBuf) -> Self {
+        let offers = SERVED.iter().filter_map(|name| Offer::parse(name));
+        self.workloads.extend(offers);
+        self.client = Some(client);
+        self
+    }
+
     /// A program that says itself what it offers.
     fn ask(name: &str, program: PathBuf) -> anyhow::Result<Self> {
         let output = process::output_within(
@@ -175,6 +197,7 @@ impl Peer {
         Ok(Self {
             name: name.into(),
             program,
+            client: None,
             workloads,
             variant: None,
             environment: Vec::new(),
@@ -193,15 +216,29 @@ impl Offer {
     }
 }
 
-/// Every runtime that is here. Those that are not are noted in the report.
-pub(crate) fn find(report: &mut Report) -> anyhow::Result<Vec<Peer>> {
+/// Every runtime that is here, and those that only the programs over `wanted` have. Those that are
+/// not are noted in the report; with `install` their packages are installed first.
+pub(crate) fn find(
+    report: &mut Report,
+    wanted: Wanted,
+    install: bool,
+) -> anyhow::Result<Vec<Peer>> {
     let mut peers = OURS
         .iter()
         .map(|name| Peer::ask(name, programs::ours(&format!("peer-{name}"))?))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    for foreign in FOREIGN {
+    for foreign in FOREIGN.iter().chain(foreign::among(wanted)) {
+        if install {
+            foreign.install(report)?;
+        }
         match foreign.build()? {
-            Some(program) => peers.push(Peer::ask(foreign.name, program)?),
+            Some(program) => {
+                let peer = Peer::ask(foreign.name, program)?;
+                peers.push(match foreign.counts {
+                    true => peer.served_to(programs::ours("peer-served")?),
+                    false => peer,
+                });
+            }
             None => report.note(format!(
                 "{}: not installed, so its rows are missing (needs: {})",
                 foreign.name, foreign.package
@@ -211,136 +248,14 @@ pub(crate) fn find(report: &mut Report) -> anyhow::Result<Vec<Peer>> {
     Ok(peers)
 }
 
-/// A peer in another language.
-pub(crate) struct Foreign {
-    pub(crate) name: &'static str,
-    /// Debian's packages with its compiler and library.
-    pub(crate) package: &'static str,
-    /// Whether it is a web server too.
-    pub(crate) serves: bool,
-    /// Where its source lies, below this crate.
-    source: &'static str,
-    /// Whether all that its build needs is installed.
-    installed: fn() -> bool,
-    /// The command that compiles the source directory to a program.
-    compile: fn(&Path, &Path) -> io::Result<Command>,
-}
-
-/// The peers in other languages.
-pub(crate) const FOREIGN: &[Foreign] = &[GO, BOOST, C_FIBRE, C_PTHREAD];
-
-/// Goroutines.
-const GO: Foreign = Foreign {
-    name: "go",
-    package: "golang",
-    serves: true,
-    source: "peers/go",
-    installed: || process::installed("go"),
-    compile: |source, program| {
-        let mut command = Command::new("go");
-        command
-            .arg("build")
-            .arg("-o")
-            .arg(program)
-            .current_dir(source);
-        Ok(command)
-    },
-};
-
-/// Boost.Fiber.
-const BOOST: Foreign = Foreign {
-    name: "boost",
-    package: "g++ libboost-fiber-dev libboost-dev",
-    serves: true,
-    source: "peers/boost",
-    installed: || {
-        let header = |name: &str| Path::new("/usr/include/boost").join(name).is_file();
-        process::installed("g++") && header("fiber/all.hpp") && header("asio.hpp")
-    },
-    compile: |source, program| {
-        let mut command = Command::new("g++");
-        command
-            .args(["-O2", "-DNDEBUG", "-std=c++17", "-o"])
-            .arg(program);
-        for entry in fs::read_dir(source)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "cpp") {
-                command.arg(path);
-            }
-        }
-        command.args(["-lboost_fiber", "-lboost_context", "-pthread"]);
-        Ok(command)
-    },
-};
-
-/// C over our library.
-const C_FIBRE: Foreign = in_c(
-    Threads::Fibres,
-    || Threads::Fibres.installed(),
-    |source, program| Threads::Fibres.compile(source, program),
-);
-
-/// C over the system's threads.
-const C_PTHREAD: Foreign = in_c(
-    Threads::System,
-    || Threads::System.installed(),
-    |source, program| Threads::System.compile(source, program),
-);
-
-/// The peer in C over these threads.
-const fn in_c(
-    threads: Threads,
-    installed: fn() -> bool,
-    compile: fn(&Path, &Path) -> io::Result<Command>,
-) -> Foreign {
-    Foreign {
-        name: threads.name(),
-        package: c::NEEDS,
-        serves: false,
-        source: "peers/c",
-        installed,
-        compile,
-    }
-}
-
-impl Foreign {
-    /// Compiles the program where it is older than its source; `None` where
-    /// the compiler is not installed.
-    pub(crate) fn build(&self) -> anyhow::Result<Option<PathBuf>> {
-        if !(self.installed)() {
-            return Ok(None);
-        }
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.source);
-        let program = programs::ours(&format!("peer-{}", self.name))?;
-        // The flags are this program's.
-        let newest = newest(&source)?.max(modified(&env::current_exe()?));
-        if newest > modified(&program) {
-            let mut command = (self.compile)(&source, &program)?;
-            let status = command
-                .stdin(Stdio::null())
-                .status()
-                .with_context(|| format!("compiling {}", self.name))?;
-            if !status.success() {
-                bail!("{} does not compile: {command:?}", source.display());
-            }
-        }
-        Ok(Some(program))
-    }
-}
-
-/// When a file changed last; long ago where there is none.
-fn modified(path: &Path) -> SystemTime {
-    let time = fs::metadata(path).and_then(|metadata| metadata.modified());
-    time.unwrap_or(SystemTime::UNIX_EPOCH)
-}
-
-/// When the newest file of a directory changed last.
-fn newest(directory: &Path) -> anyhow::Result<SystemTime> {
-    let mut newest = SystemTime::UNIX_EPOCH;
-    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
-        newest = newest.max(modified(&entry?.path()));
-    }
-    Ok(newest)
+/// The programs that serve, and are peers of coloured events only.
+pub(crate) fn servers_of_events() -> impl Iterator<Item = &'static Foreign> {
+    let wanted = Wanted {
+        actors: false,
+        tasks: false,
+        events: true,
+    };
+    foreign::among(wanted).filter(|foreign| foreign.serves)
 }
 
 #[cfg(test)]
@@ -351,7 +266,8 @@ mod tests {
     fn peer(list: &str) -> Peer {
         Peer {
             name: "go".into(),
-            program: PathBuf::new(),
+            program: PathBuf::from("peer-go"),
+            client: None,
             workloads: list.lines().filter_map(Offer::parse).collect(),
             variant: None,
             environment: Vec::new(),
@@ -368,6 +284,32 @@ mod tests {
         assert_eq!(names("yield"), ["go"]);
         assert_eq!(names("contend"), ["go", "go, fifo", "go, unfair"]);
         assert!(names("spawn").is_empty());
+    }
+
+    #[test]
+    fn only_servers_are_measured_by_their_client() {
+        let go = peer("yield").served_to(PathBuf::from("peer-served"));
+        let line = |workload| {
+            let job = Job {
+                workload,
+                parameters: "messages=5",
+                processors: 2,
+                seconds: 1.0,
+            };
+            let command = go.command(&job);
+            let words = std::iter::once(command.get_program()).chain(command.get_args());
+            let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+            words.join(" ")
+        };
+        assert!(go.offers("counting") && go.offers("echoing"));
+        assert_eq!(
+            line("counting"),
+            "peer-served counting program=peer-go messages=5 processors=2 seconds=1"
+        );
+        assert_eq!(
+            line("yield"),
+            "peer-go yield messages=5 processors=2 seconds=1"
+        );
     }
 
     #[test]

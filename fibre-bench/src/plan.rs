@@ -69,7 +69,7 @@ impl Run {
         let cores = self.cores.measured(duty.processors);
         let command = program.command(duty);
         command
-            .map(|command| Server::start(command, &cores))
+            .map(|command| Server::start(command, &cores, program.address()))
             .transpose()
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct ServerProgram {
     told: Told,
     /// Variables it is started with.
     environment: Vec<(String, String)>,
+    /// Where it listens, if it does not say so itself.
+    address: Option<String>,
 }
 
 /// How a server is told its duty.
@@ -47,6 +49,8 @@ enum Told {
     Options,
     /// It answers requests, whatever it is told.
     Nothing,
+    /// The same on so many processors, which an option says.
+    Processors,
     /// It echoes; a variable says with how many processors.
     Variable,
 }
@@ -68,6 +72,8 @@ pub(crate) struct Duty {
     pub(crate) echo: bool,
     /// Whether it offers 1 KiB to each read instead of 4 KiB.
     pub(crate) small_buffer: bool,
+    /// Bytes of an answer's body, where they are not what all of ours have.
+    pub(crate) body: Option<usize>,
 }
 
 impl Duty {
@@ -77,6 +83,7 @@ impl Duty {
             processors,
             echo: false,
             small_buffer: false,
+            body: None,
         }
     }
 }
@@ -95,12 +102,22 @@ impl ServerProgram {
             if duty.small_buffer {
                 command.arg("--small-buffer");
             }
+            if let Some(bytes) = duty.body {
+                command.args(["--body", &bytes.to_string()]);
+            }
+        } else if self.told == Told::Processors {
+            command.args(["--processors", &duty.processors.to_string()]);
         } else if duty.echo != (self.told == Told::Variable) {
             return None;
         } else if duty.echo {
             command.env("FIBRE_PROCESSORS", duty.processors.to_string());
         }
         Some(command)
+    }
+
+    /// Where it listens, if it does not say so itself.
+    pub(crate) fn address(&self) -> Option<&str> {
+        self.address.as_deref()
     }
 
     /// How many connections it can have, if it may open as many files.
@@ -117,6 +134,35 @@ impl ServerProgram {
         variant
     }
 
+    /// A peer in another language that can be a server.
+    fn foreign(name: &str, program: PathBuf) -> Self {
+        Self {
+            told: Told::Options,
+            ..Self::serving(name, program, &["server"])
+        }
+    }
+
+    /// A program that is told its processors, and serves what it serves.
+    pub(crate) fn serving(name: &str, program: PathBuf, arguments: &[&str]) -> Self {
+        Self {
+            name: name.into(),
+            program,
+            arguments: arguments.iter().map(|&word| word.into()).collect(),
+            told: Told::Processors,
+            environment: Vec::new(),
+            address: None,
+        }
+    }
+
+    /// A program that serves by its own settings, at an address that it does not say.
+    pub(crate) fn silent(name: &str, program: PathBuf, arguments: &[&str], address: &str) -> Self {
+        Self {
+            told: Told::Nothing,
+            address: Some(address.into()),
+            ..Self::serving(name, program, arguments)
+        }
+    }
+
     /// A server of the user's, by name and command line.
     pub(crate) fn other(name: &str, line: &str) -> anyhow::Result<Self> {
         let mut words = line.split_whitespace().map(str::to_owned);
@@ -126,6 +172,7 @@ impl ServerProgram {
             arguments: words.collect(),
             told: Told::Nothing,
             environment: Vec::new(),
+            address: None,
         })
     }
 
@@ -137,6 +184,7 @@ impl ServerProgram {
             arguments: Vec::new(),
             told: Told::Variable,
             environment: Vec::new(),
+            address: None,
         }
     }
 }
@@ -152,6 +200,7 @@ pub(crate) fn find(report: &mut Report) -> anyhow::Result<(Vec<ServerProgram>, V
                 arguments: Vec::new(),
                 told: Told::Options,
                 environment: Vec::new(),
+                address: None,
             })
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
@@ -161,22 +210,33 @@ pub(crate) fn find(report: &mut Report) -> anyhow::Result<(Vec<ServerProgram>, V
         absent.push(URING);
     }
     for foreign in peers::FOREIGN.iter().filter(|foreign| foreign.serves) {
-        let (name, package) = (foreign.name, foreign.package);
         match foreign.build()? {
-            Some(program) => servers.push(ServerProgram {
-                name: name.into(),
-                program,
-                arguments: vec!["server".into()],
-                told: Told::Options,
-                environment: Vec::new(),
-            }),
-            None => {
-                report.note(format!(
-                    "{name}: not installed, so its server is not measured"
-                ));
-                absent.push(Absent { name, package });
-            }
+            Some(program) => servers.push(ServerProgram::foreign(foreign.name, program)),
+            None => absent.push(missing(foreign, report)),
         }
     }
     Ok((servers, absent))
+}
+
+/// The servers of those that are peers of coloured events only, and those that are not here.
+pub(crate) fn find_of_events(
+    report: &mut Report,
+) -> anyhow::Result<(Vec<ServerProgram>, Vec<Absent>)> {
+    let (mut servers, mut absent) = (Vec::new(), Vec::new());
+    for foreign in peers::servers_of_events() {
+        match foreign.build()? {
+            Some(program) => servers.push(ServerProgram::foreign(foreign.name, program)),
+            None => absent.push(missing(foreign, report)),
+        }
+    }
+    Ok((servers, absent))
+}
+
+/// Notes a server that is not here.
+fn missing(foreign: &peers::Foreign, report: &mut Report) -> Absent {
+    let (name, package) = (foreign.name, foreign.package);
+    report.note(format!(
+        "{name}: not installed, so its server is not measured"
+    ));
+    Absent { name, package }
 }

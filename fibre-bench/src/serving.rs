@@ -14,7 +14,7 @@ use clap::Parser;
 use io_uring::IoUring;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
-use crate::http::{self, RequestScanner, Work};
+use crate::http::{self, Answers, RequestScanner, Work};
 
 /// What the line that announces a server starts with.
 pub const ANNOUNCEMENT: &str = "listening on ";
@@ -39,6 +39,9 @@ pub struct Options {
     /// Offer 1 KiB to each read instead of 4 KiB.
     #[arg(long)]
     pub small_buffer: bool,
+    /// Answer with a body of so many bytes instead of 13.
+    #[arg(long)]
+    pub body: Option<usize>,
 }
 
 impl Options {
@@ -60,6 +63,7 @@ impl Options {
     pub fn responder(&self) -> Responder {
         Responder {
             echo: self.echo,
+            answers: self.body.map_or(Answers::USUAL, Answers::with_body),
             scanner: RequestScanner::default(),
         }
     }
@@ -79,6 +83,8 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 pub struct Responder {
     /// Whether the replies are the bytes themselves.
     echo: bool,
+    /// The replies otherwise.
+    answers: Answers,
     /// How far into a request the bytes have come.
     scanner: RequestScanner,
 }
@@ -93,7 +99,10 @@ impl Responder {
         } else {
             (None, self.scanner.feed(bytes, Work::perform))
         };
-        let answers = http::answers(requests).map(|answers| -> &'a [u8] { answers });
+        let answers = self
+            .answers
+            .to(requests)
+            .map(|answers| -> &'a [u8] { answers });
         echoed.into_iter().chain(answers)
     }
 }

@@ -58,6 +58,22 @@ fn check(options: &[&str], arguments: &str, check: impl Fn(&Summary)) -> io::Res
 }
 
 #[test]
+fn connections_are_closed_after_so_many_exchanges_and_others_opened() -> io::Result<()> {
+    let load = "--connections 3 --exchanges 7 --reopen --path /file --seconds 0.2";
+    check(&["--body", "1000"], load, |summary| {
+        assert_eq!(summary.connections, 3)
+    })
+}
+
+#[test]
+fn a_file_is_known_by_its_first_answer() -> io::Result<()> {
+    for arguments in [&[][..], &["--body", "0"], &["--body", "70000"]] {
+        check(arguments, "--connections 2 --path /x --seconds 0.1", |_| ())?;
+    }
+    Ok(())
+}
+
+#[test]
 fn http() -> io::Result<()> {
     check(
         &[],

@@ -830,8 +830,11 @@ int fibre_create(fibre_t *thread, const struct fibre_attr_t *attr, fibre_start_t
 int fibre_detach(fibre_t thread);
 
 /*
- Prints all fibres that wait, and what for, to a descriptor; also those that do not switch, with
- their processors and the kernel's numbers of these' threads. Returns how many there are.
+ Writes all fibres that have started to a descriptor, as text: what each does or waits for, who
+ has that, and its stack. A SIGQUIT does the same, to standard error or the file that
+ `FIBRE_DUMP` names, unless the program handles that signal or `FIBRE_QUIT` says otherwise.
+ Returns how many fibres there are, whether they could be written or not; zero in a forked child.
+ Blocks the fibre, and its kernel thread while it writes.
  */
 int fibre_dump(int descriptor);
 
@@ -1223,10 +1226,29 @@ int fibre_key_delete(fibre_key_t key);
 int fibre_kill(fibre_t thread, int signal);
 
 /*
+ Gives the calling fibre a label, a key and a value: dumps, gdb, and the report of a stack
+ overflow show it beside the fibre's name. A later label with the same key takes its place; a
+ null pointer or an empty text takes it away. The labels of a fibre have room for 240 bytes
+ together; what is beyond is cut off. The first one allocates memory, which is freed with the
+ fibre; without memory the process ends. Bytes that are not UTF-8 are replaced. Does nothing on a
+ plain thread.
+ */
+void fibre_label(const char *key, const char *value);
+
+/*
  `lockf`: waits for the lock of a part of a file (`F_LOCK`) by a thread of its own. Then a
  cancellation point before it begins.
  */
 int fibre_lockf(int fd, int operation, off_t length);
+
+/*
+ Writes the metrics of the process to a descriptor, as OpenMetrics text, which Prometheus reads:
+ what its processors have done so far, how many fibres live, run and wait. `FIBRE_METRICS` serves
+ the same text over HTTP. Returns its length in bytes, whether it could be written or not. Blocks
+ the fibre for some 200 µs, or 10 ms if another fibre keeps a processor, and its kernel thread
+ while it writes.
+ */
+int fibre_metrics(int descriptor);
 
 /*
  Moves the calling fibre to a cluster; null is the default one. `ENOTSUP` if the caller is no
@@ -2116,6 +2138,24 @@ int fibre_timedjoin(fibre_t thread, void **result, const struct timespec *deadli
  `timerfd_create`: a timer.
  */
 int fibre_timerfd_create(int clock, int flags);
+
+/*
+ Writes the newest events of all processors to a descriptor, for the tool `fibre-trace`: which
+ fibres ran, why they waited, what made them ready. `FIBRE_TRACE` has them recorded, and written
+ when SIGUSR2 comes. Returns zero or an error number: `ENOTSUP` if nothing is recorded, or that
+ of the write. Blocks the fibre's kernel thread while it writes.
+ */
+int fibre_trace(int descriptor);
+
+/*
+ Leaves a mark in the event trace: a text, of which the first 64 bytes are kept. Does next to
+ nothing unless `FIBRE_TRACE` has the process record events.
+
+ # Safety
+
+ A text that ends with a zero.
+ */
+void fibre_trace_mark(const char *text);
 
 /*
  `pthread_tryjoin_np`: `fibre_join` that waits for nothing: `EBUSY` if the fibre has not ended.

@@ -2,13 +2,14 @@
 //! scheduling.
 
 use crate::attr::{fibre_attr_t, is_priority_of, read_name};
-use crate::boundary::{contain, keep_errno, number_of};
+use crate::boundary::{contain, number_of};
 use crate::init;
 use crate::main_thread;
 use crate::record::{NAME, Record, Refused, fibre_t};
+use fibre_core::internal::{EmbeddedFibre, rename};
 use fibre_core::internal::{processors, stack_bounds};
 use fibre_core::stack_used;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 use std::ops::Range;
 use std::ptr;
@@ -95,10 +96,18 @@ pub unsafe extern "C" fn fibre_setname(thread: fibre_t, name: *const c_char) -> 
     if let Some(number @ 1..) = main_thread::thread_of(thread).map(set) {
         return number;
     }
-    with(thread, |record| {
+    let set = |record: &Record, fibre: Option<&EmbeddedFibre>| {
         record.about(|about| about.name = name);
+        if let Some(fibre) = fibre {
+            // SAFETY: read as a text above.
+            rename(
+                fibre.id(),
+                &unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy(),
+            );
+        }
         0
-    })
+    };
+    contain(|| Record::with(thread, set)).unwrap_or_else(Refused::number)
 }
 
 /// `pthread_getname_np`: the name; `ERANGE` if there is no room for 16 bytes, however short it is.
@@ -288,19 +297,4 @@ pub unsafe extern "C" fn fibre_setattr_default(_attr: *const fibre_attr_t) -> c_
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_stack_used() -> usize {
     contain(|| stack_used().unwrap_or(0))
-}
-
-/// Prints all fibres that wait, and what for, to a descriptor; also those that do not switch, with
-/// their processors and the kernel's numbers of these' threads. Returns how many there are.
-#[unsafe(no_mangle)]
-pub extern "C" fn fibre_dump(descriptor: c_int) -> c_int {
-    keep_errno(|| {
-        let waits = fibre_core::waits();
-        for waiting in &waits {
-            let line = format!("{waiting}\n");
-            // SAFETY: the bytes of the line.
-            unsafe { libc::write(descriptor, line.as_ptr().cast(), line.len()) };
-        }
-        c_int::try_from(waits.len()).unwrap_or(c_int::MAX)
-    })
 }

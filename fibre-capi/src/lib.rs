@@ -22,6 +22,10 @@
 //! | `cancel`, `key`, `sigmask`, `signal`, `bsd_signal` | what programs call: cancelling, values by key, signal masks, signals and forks; masks as they were before POSIX |
 //! | `cluster`, `attr` | clusters, and what new fibres are to be like |
 //! | `sync`, `time` | objects that fibres wait on; clocks and sleeping |
+//! | `dump` | what all fibres do, for whoever looks for a fault |
+//! | `metrics` | what the processors have done so far |
+//! | `trace` | what they did, event by event |
+//! | `label` | what a fibre says of itself |
 //! | `given_stack` | fibres that run on memory of the program's |
 //! | `thread`, `join`, `attributes_of` | creating fibres, waiting for their ends, knowing of them |
 //! | `io` | input and output on descriptors' numbers |
@@ -58,6 +62,7 @@ pub mod bsd_signal;
 pub mod cancel;
 pub mod cluster;
 pub mod delivery;
+pub mod dump;
 pub mod errno;
 pub mod exit;
 pub mod given_stack;
@@ -65,9 +70,11 @@ pub mod init;
 pub mod io;
 pub mod join;
 pub mod key;
+pub mod label;
 pub mod main_fibre;
 pub mod main_thread;
 pub mod memory;
+pub mod metrics;
 pub mod record;
 pub mod reserve;
 pub mod self_signal;
@@ -76,3 +83,4 @@ pub mod signal;
 pub mod sync;
 pub mod thread;
 pub mod time;
+pub mod trace;

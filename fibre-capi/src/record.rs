@@ -43,6 +43,7 @@ use fibre_sync::{AutoEvent, Event};
 use parking_lot::Mutex;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::offset_of;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -352,6 +353,9 @@ impl Record {
         self.rare.store(true, Ordering::Relaxed);
         f(&mut self.about.lock())
     }
+
+    /// Where the name is, for debuggers; a lock begins with what it protects.
+    pub const NAME: usize = offset_of!(Self, about) + offset_of!(About, name);
 
     /// Reads or changes what few fibres have, unless another caller has the lock.
     pub fn try_about<R>(&self, f: impl FnOnce(&mut About) -> R) -> Option<R> {

@@ -11,7 +11,9 @@ use crate::record::{NAME, Record, Refused, fibre_start_t, fibre_t, of_caller};
 use crate::reserve;
 use crate::sigmask;
 use crate::sync::timing::Until;
-use fibre_core::internal::{EmbeddedFibre, Portrait, Program, Viewer, blocks_signals, caller_id};
+use fibre_core::internal::{
+    EmbeddedFibre, NamePlace, Portrait, Program, Viewer, blocks_signals, caller_id,
+};
 use fibre_core::{Limit, WaitError, blocking, in_fibre};
 use fibre_io::posix::signal_set;
 use fibre_sync::raw;
@@ -24,6 +26,10 @@ static PROGRAM: Program = Program {
     run,
     ended,
     describe,
+    name: NamePlace {
+        offset: Record::NAME as u32,
+        length: NAME as u32,
+    },
 };
 
 /// The largest stack: half of what a process can address.

@@ -17,6 +17,7 @@
 //! | `queue` | intrusive queues |
 //! | `topology` | the machine, and how much of it this process may use |
 //! | `config` | every choice as a value, and the environment variables |
+//! | `trace` | events that processors record, in a ring for each |
 //! | `idle` | how processors without work sleep, and how work wakes them |
 //! | `wait` | the wake side: the first waker wins; deadlines |
 //! | `ready` | a processor's ready queue |
@@ -59,6 +60,7 @@ pub mod sync;
 mod sys;
 #[cfg(not(loom))]
 mod topology;
+mod trace;
 mod wait;
 
 /// What the layers above are made of, and what models look into. Programs use the crate `fibre`:
@@ -66,28 +68,39 @@ mod wait;
 pub mod internal {
     #[cfg(not(loom))]
     pub use crate::{
-        api::embed::{EmbeddedFibre, Ending, Program, embedded},
+        api::debugger::{Header, header},
+        api::embed::{EmbeddedFibre, Ending, NamePlace, Program, embedded},
+        api::mark::rename,
         api::spawn::{caller_id, processors},
+        blocking::{blocking_defaults, blocking_metrics},
         choice::Names,
         cluster::{
-            Bell, Drivers, Frozen, freeze, io_config, live_fibres, start_helper, with_drivers,
+            Bell, ClusterView, Drivers, FibreView, Frozen, Inspector, Origin, ProcessMetrics,
+            ProcessorState, ProcessorView, Setting, aside, effective_settings, freeze, inspect,
+            io_config, live_fibres, metrics, observe, observe_running, on_first_cluster,
+            sleep_until_busy, start_helper, with_drivers,
         },
         config::debug_flag::DebugFlag,
         config::environment::{complain, is_nonsense},
+        config::observation::{DeadlockSetting, MonitorSetting, Reaction},
         config::pollers::POLLERS,
         config::settings::{switch, variable},
+        config::trace_setting::TraceSetting,
+        fibre::labels::LabelLine,
         fibre::{ControlBlock, Portrait, Viewer},
-        idle::parker::Driver,
+        idle::parker::{Driver, PollCounts},
         idle::wake_batch::wake_after,
         park::cancel::{yield_cancellable, yield_point_cancellable},
         park::local::{end_locals, forget_locals, has_locals, notice_thread_ends_by},
-        park::stack_use::stack_bounds,
+        park::stack_use::{stack_bounds, stack_bounds_at},
+        park::timeout::{Ended, Inherited},
         park::{
-            Resume, Waiter, lower_shield, may_spin, may_spin_briefly, others_rest, park,
-            park_among, park_until, prefetch_next, raise_shield, switch_to, waits_at_rest,
-            waits_here, wake_next, yield_point,
+            Resume, Waiter, has_limit_scopes, lower_shield, may_spin, may_spin_briefly,
+            others_rest, park, park_among, park_until, prefetch_next, raise_shield, switch_to,
+            waits_at_rest, waits_here, wake_next, yield_point,
         },
         processor::exit::{exit, exit_in_place},
+        processor::os_thread::{cpu_time, has_addresses},
         processor::{ProcessorLocal, WakeHints, fetch_all, with_processor_local},
         stack::system::syscall,
         stack::{GUARD_SIZE, MIN_STACK_SIZE},
@@ -99,13 +112,19 @@ pub mod internal {
             with_signals_of_program,
         },
         sys::stderr::{abort_with, warn},
+        trace::{
+            TraceClock, TraceKind, TraceTrack, trace_clock, trace_names, trace_setting,
+            trace_tracks,
+        },
+        wait::since::are_deadlocks_looked_for,
     };
     #[cfg(loom)]
     pub use crate::{
         park::{
-            Resume, Waiter, WakeHints, caller_id, lower_shield, may_spin, may_spin_briefly,
-            others_rest, park, park_among, park_until, raise_shield, switch_to, waits_at_rest,
-            waits_here, wake_next, yield_point, yield_point_cancellable,
+            IN_SCOPE, Resume, Waiter, WakeHints, are_deadlocks_looked_for, caller_id,
+            has_limit_scopes, lower_shield, may_spin, may_spin_briefly, others_rest, park,
+            park_among, park_until, raise_shield, switch_to, waits_at_rest, waits_here, wake_next,
+            yield_point, yield_point_cancellable,
         },
         sync::model::short_lock::{ShortGuard, ShortLock},
     };
@@ -121,8 +140,9 @@ pub mod internal {
         fibre::{activity_word, state},
         idle::{armed, monitor_call, parker, set, shared_queues, watchers},
         ready::owner_gate,
-        scheduler::control,
+        scheduler::{census, control},
         sync::{asymmetric, glances, short_lock},
+        trace::ring,
         wait::{completion, waiter},
     };
 
@@ -141,12 +161,15 @@ pub use self::park::{in_fibre, shield};
 #[cfg(not(loom))]
 pub use self::{
     api::activity::{Activity, Stopped, Work},
+    api::deadline::blocking_within,
+    api::label::{label, labels},
+    api::mark::trace_mark,
     api::scope::{Scope, ScopedJoinHandle, scope},
     api::spawn::{Builder, id, name, processor, spawn, spawn_now},
-    blocking::{BlockingPool, BlockingPoolBuilder, blocking, blocking_visit},
+    blocking::{BlockingMetrics, BlockingPool, BlockingPoolBuilder, blocking, blocking_visit},
     cluster::{
-        Cluster, ClusterBuilder, PauseError, Paused, StopError, StuckProcessor, Waiting,
-        migrate_to, waits,
+        Cluster, ClusterBuilder, ClusterMetrics, PauseError, Paused, ProcessorMetrics, StopError,
+        StuckProcessor, Waiting, migrate_to, waits,
     },
     config::policy::{Placement, Priority, Revival, StealOrder, Stealing},
     config::settings::default_processors,
@@ -157,12 +180,14 @@ pub use self::{
     park::local::LocalKey,
     park::sleep_until,
     park::stack_use::stack_used,
+    park::timeout::{TimedOut, cancellable, deadline, timeout},
     processor::in_fibre,
     queue::QueueKind,
+    scheduler::counts::Counters,
     scheduler::domain::LeftFibre,
     spawn::join::{JoinHandle, JoinOnDrop, Result},
     spawn::task::{Abandoned, SpawnError},
-    stack::{StackClass, StackError, stack_statistics},
+    stack::{StackClass, StackCounts, StackError, stack_statistics},
     sys::fork::{is_forked_child, spawn_thread, take_signals_of_program, unblock_signals},
     topology::{
         Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Pinning, Proximity, Topology,

@@ -122,6 +122,38 @@ fn planted_second_run_is_found() {
     finds_bug(|| posts(Planted::RunsUnasked));
 }
 
+/// A caller from outside, which the cluster turns away, and one of its fibres. The post of the
+/// latter is seen.
+fn turned_away(makes_ready_first: bool) {
+    let activity = Activity::new();
+    let outside = {
+        let activity = activity.clone();
+        thread::spawn(move || {
+            if makes_ready_first {
+                let _ = activity.word.schedule();
+            } else {
+                let _ = activity.word.notice();
+            }
+        })
+    };
+    activity.post(0, Planted::Nothing);
+    outside.join().unwrap();
+    // SAFETY: all callers have ended.
+    let seen = activity.seen.with(|seen| unsafe { (*seen)[0] });
+    assert!(seen, "a post was lost");
+}
+
+#[test]
+fn a_caller_that_is_turned_away_hides_no_other() {
+    model::check(|| turned_away(false));
+}
+
+/// Planted: a caller makes the activity ready before it is let in.
+#[test]
+fn planted_hasty_caller_is_found() {
+    finds_bug(|| turned_away(true));
+}
+
 /// Where nobody runs anything any more, every later call learns it.
 #[test]
 fn a_refusal_is_final() {

@@ -4,7 +4,7 @@
 //! A field that is zero has not been chosen, and then the environment decides.
 
 use fibre_core::ClusterBuilder;
-use fibre_core::internal::{POLLERS, complain, io_config, switch, variable};
+use fibre_core::internal::{POLLERS, Setting, complain, io_config, switch, variable};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -213,6 +213,28 @@ pub(crate) fn registers_lazily() -> bool {
     LAZY.get(io_config(), |defaults| defaults.lazy)
 }
 
+/// The choices about I/O that hold in a cluster with this word, and where each came from. For
+/// reports.
+#[doc(hidden)]
+#[must_use]
+pub fn io_settings(word: u32) -> Vec<Setting> {
+    let told = Defaults::get();
+    let number = |field: Field, default: fn(&Defaults) -> bool| {
+        (u8::from(field.get(word, default)), u8::from(default(told)))
+    };
+    let [yields, lazy, batched] = [
+        number(YIELD, |defaults| defaults.yields),
+        number(LAZY, |defaults| defaults.lazy),
+        number(BATCHED, |defaults| defaults.batched),
+    ];
+    vec![
+        Setting::new("FIBRE_POLLER", poller_of(word), &told.poller),
+        Setting::new("FIBRE_YIELD_BEFORE_READ", yields.0, &yields.1),
+        Setting::new("FIBRE_LAZY_REGISTRATION", lazy.0, &lazy.1),
+        Setting::new("FIBRE_BATCHED_UNBLOCKING", batched.0, &batched.1),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,5 +258,8 @@ mod tests {
         assert!(!YIELD.get(word, |_| true) && !LAZY.get(word, |_| true));
         assert!(BATCHED.get(word, |_| false));
         assert_eq!(poller_of(word), Poller::ThreadTimeout);
+        let shown = io_settings(word);
+        let values = shown.iter().map(|setting| setting.value.as_str());
+        assert!(values.eq(["thread-timeout", "0", "0", "1"]), "{shown:?}");
     }
 }

@@ -97,7 +97,7 @@ mod transfer;
 #[cfg(not(loom))]
 pub use buffers::{BufferPool, PooledBuffer};
 #[cfg(not(loom))]
-pub use config::{IoChoices, Poller, UnknownPoller};
+pub use config::{IoChoices, Poller, UnknownPoller, io_settings};
 #[cfg(not(loom))]
 pub use funnel::{Direction, Left};
 #[cfg(not(loom))]

@@ -51,24 +51,32 @@ impl CpuClock {
     }
 }
 
-/// A measurement of this process that has begun.
+/// A measurement that has begun.
 pub struct Stopwatch {
+    /// The clocks of the processes that are measured.
+    clocks: Vec<CpuClock>,
     cpu: Duration,
     wall: Instant,
 }
 
 impl Stopwatch {
-    /// Begins.
+    /// Begins to measure this process.
     pub fn start() -> io::Result<Self> {
+        Self::start_on(&[CpuClock::own()])
+    }
+
+    /// Begins to measure these processes, whose CPU times add up.
+    pub fn start_on(clocks: &[CpuClock]) -> io::Result<Self> {
         Ok(Self {
-            cpu: CpuClock::own().read()?,
+            clocks: clocks.to_vec(),
+            cpu: read_all(clocks)?,
             wall: Instant::now(),
         })
     }
 
     /// Ends, after `operations` operations.
     pub fn stop(self, operations: u64) -> io::Result<Sample> {
-        let cpu = CpuClock::own().read()? - self.cpu;
+        let cpu = read_all(&self.clocks)? - self.cpu;
         let per_operation = |time: Duration| time.as_secs_f64() * 1e9 / operations as f64;
         Ok(Sample {
             operations,
@@ -77,6 +85,11 @@ impl Stopwatch {
             values: BTreeMap::new(),
         })
     }
+}
+
+/// CPU time that these clocks have counted together.
+fn read_all(clocks: &[CpuClock]) -> io::Result<Duration> {
+    clocks.iter().map(|clock| clock.read()).sum()
 }
 
 #[cfg(test)]
@@ -89,6 +102,15 @@ mod tests {
         let between = CpuClock::of(std::process::id())?.read()?;
         let after = CpuClock::own().read()?;
         assert!(before <= between && between <= after);
+        Ok(())
+    }
+
+    #[test]
+    fn several_clocks_add_up() -> io::Result<()> {
+        let before = CpuClock::own().read()?;
+        let twice = read_all(&[CpuClock::own(), CpuClock::own()])?;
+        let after = CpuClock::own().read()?;
+        assert!(2 * before <= twice && twice <= 2 * after);
         Ok(())
     }
 }

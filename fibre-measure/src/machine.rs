@@ -34,6 +34,12 @@ impl Machine {
             load: first_word("/proc/loadavg"),
         }
     }
+
+    /// Processor, cores and day alone, for the title of a plot.
+    pub fn place_and_day(&self) -> String {
+        let day = self.date.split('T').next().unwrap_or_default();
+        format!("{}, {} cores · {day}", self.cpu, self.cores)
+    }
 }
 
 impl fmt::Display for Machine {

@@ -109,14 +109,17 @@ impl Condvar {
         if early {
             guard.unlock_for_wait();
         }
-        let unlock = || {
+        let held: &MutexGuard<'_, T, L> = guard;
+        let unlock = move || {
             if !early {
-                guard.unlock_for_wait();
+                held.unlock_for_wait();
             }
         };
         let awaited = WaitObject::new(WaitKind::Condvar, self);
+        let unwound = guard.relock_on_unwind();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe { wait(awaited, &self.waiting, |list| list, limit, |_| true, unlock) };
+        std::mem::forget(unwound);
         guard.relock();
         match outcome {
             Outcome::TimedOut | Outcome::Cancelled => Waited::InVain,

@@ -10,6 +10,10 @@ fibre_core::faults! {
         /// A party that was counted gives up.
         COUNTED_PARTY_GIVES_UP,
     }
+    broadcast {
+        /// A value wakes one of those that wait for it.
+        WAKES_ONE_OF_ALL,
+    }
     channel {
         /// A value is stored while somebody waits for it.
         STORES_WHAT_A_RECEIVER_WAITS_FOR,
@@ -33,6 +37,12 @@ fibre_core::faults! {
         UNLOCKS_AFTER_RESUME,
         /// Those that wait are claimed before it is set.
         CLAIMS_BEFORE_IT_IS_SET,
+    }
+    group {
+        /// A fibre is counted down before its result is kept.
+        COUNTS_DOWN_BEFORE_IT_KEEPS,
+        /// A later failure takes the place of the first one.
+        LAST_FAILURE_COUNTS,
     }
     mutex {
         /// An unlock looks back.
@@ -137,5 +147,11 @@ fibre_core::faults! {
         WAKER_GOES_THAT_LOST_ITS_CLAIM,
         /// A waiter that gives up stays in the list.
         GIVING_UP_STAYS_IN_THE_LIST,
+        /// A waiter within a limit scope is claimed as if nobody else could end its wait.
+        FORGETS_THE_LIMIT_OF_A_SCOPE,
+    }
+    watch {
+        /// Those that wait are claimed before the change is counted.
+        CLAIMS_BEFORE_IT_COUNTS,
     }
 }

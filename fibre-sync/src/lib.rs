@@ -20,10 +20,12 @@
 //! | `lock` | locks without a value, from handing over to spinning |
 //! | `once_word`, `rw_word` | the words of one-time initialisation and of read-write locks |
 //! | `mutex`, `condvar`, `raw_rw_lock`, `rw_lock` | locks with a value |
+//! | `owned` | guards with a share of their lock |
 //! | `semaphore`, `permit`, `binary_semaphore`, `barrier` | counting and meeting; permits that come back by themselves |
 //! | `event`, `notify`, `wait_group` | notifications |
 //! | `once`, `once_lock`, `lazy_lock` | one-time initialisation |
 //! | `channel` | values from senders to receivers, and `select!` |
+//! | `roll`, `group` | fibres that succeed or fail together |
 //! | `raw` | forms for the C library: no guards, error numbers |
 
 #![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
@@ -39,6 +41,8 @@ mod contention;
 mod event;
 #[doc(hidden)]
 pub mod faults;
+#[cfg(not(loom))]
+mod group;
 mod lazy_lock;
 pub mod lock;
 mod mutex;
@@ -46,10 +50,13 @@ mod notify;
 mod once;
 mod once_lock;
 mod once_word;
+mod owned;
 mod owner;
 mod permit;
 pub mod raw;
 mod raw_rw_lock;
+#[doc(hidden)]
+pub mod roll;
 mod rw_lock;
 mod rw_word;
 mod semaphore;
@@ -64,12 +71,15 @@ pub use condvar::Condvar;
 #[cfg(not(loom))]
 pub use contention::{ContendedPlace, Contention, contention, profile_contention};
 pub use event::{AutoEvent, Event};
+#[cfg(not(loom))]
+pub use group::{Group, GroupBuilder, GroupError, group};
 pub use lazy_lock::LazyLock;
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::{Notified, Notify};
 pub use once::{Once, OnceState};
 pub use once_lock::OnceLock;
-pub use permit::SemaphorePermit;
+pub use owned::{OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
+pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use raw_rw_lock::RawRwLock;
 pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::Semaphore;

@@ -10,8 +10,8 @@
 
 use crate::lock::{DefaultLock, RawLock};
 use crate::owner::Owner;
-use fibre_core::internal::{begin_within, given_up};
-use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
+use fibre_core::internal::{begin_within, given_up, has_limit_scopes};
+use fibre_core::{Limit, WaitError, WaitKind, WaitObject, shield};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -192,6 +192,24 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
         self.lock.lock_for(awaited, limit)
     }
 
+    /// What the end of a guard does.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock, and uses the value no more.
+    #[inline]
+    pub(crate) unsafe fn give_back(&self) {
+        self.owner.leave();
+        // SAFETY: passed on.
+        unsafe { self.lock.unlock() };
+    }
+
+    /// The value. It may be used by the caller that holds the lock.
+    #[inline]
+    pub(crate) fn value(&self) -> *mut T {
+        self.value.get()
+    }
+
     /// In builds with debug assertions, panics if the caller has the mutex.
     #[inline]
     #[track_caller]
@@ -272,8 +290,38 @@ impl<T: ?Sized, L: RawLock> MutexGuard<'_, T, L> {
     #[inline]
     #[track_caller]
     pub(crate) fn relock(&self) {
-        self.mutex.lock_limited(Limit::None);
+        if has_limit_scopes() {
+            self.relock_in_shield();
+        } else {
+            self.mutex.lock_limited(Limit::None);
+        }
         self.mutex.owner.take();
+    }
+
+    /// Locks the mutex again where waits may unwind: a notification that has been consumed is not
+    /// to be lost by that.
+    #[cold]
+    #[inline(never)]
+    fn relock_in_shield(&self) {
+        shield(|| self.mutex.lock_limited(Limit::None));
+    }
+
+    /// Relocks if the caller is unwound, as a wait in the meantime may be. Forget it otherwise.
+    pub(crate) fn relock_on_unwind(&self) -> RelockOnUnwind<'_, T, L> {
+        RelockOnUnwind(self)
+    }
+}
+
+/// Locks a guard's mutex if it is dropped: a guard that goes has to hold the lock. A fibre that
+/// unwinds is not unwound a second time, so this wait goes on until it has the lock.
+pub(crate) struct RelockOnUnwind<'a, T: ?Sized, L: RawLock>(&'a MutexGuard<'a, T, L>);
+
+impl<T: ?Sized, L: RawLock> Drop for RelockOnUnwind<'_, T, L> {
+    #[cold]
+    fn drop(&mut self) {
+        let mutex = self.0.mutex;
+        mutex.lock_limited(Limit::None);
+        mutex.owner.take();
     }
 }
 
@@ -296,9 +344,8 @@ impl<T: ?Sized, L: RawLock> DerefMut for MutexGuard<'_, T, L> {
 impl<T: ?Sized, L: RawLock> Drop for MutexGuard<'_, T, L> {
     #[inline]
     fn drop(&mut self) {
-        self.mutex.owner.leave();
         // SAFETY: this guard holds the lock.
-        unsafe { self.mutex.lock.unlock() };
+        unsafe { self.mutex.give_back() };
     }
 }
 

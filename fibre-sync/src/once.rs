@@ -10,9 +10,9 @@
 //! States, list and lock are one word: see `once_word`.
 
 use crate::once_word::{LockedWord, Node, OnceWord, Progress};
-use fibre_core::internal::{Outcome, caller_id, within};
+use fibre_core::internal::{Outcome, caller_id, has_limit_scopes, within};
 use fibre_core::sync::Framed;
-use fibre_core::{Limit, WaitError};
+use fibre_core::{Limit, WaitError, shield};
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -257,7 +257,11 @@ impl Once {
             poisoned,
             end: Cell::new(Progress::Complete),
         };
-        init(&state);
+        match has_limit_scopes() {
+            // Unwound, it would be poisoned by a time-out that is another's affair.
+            true => shield(|| init(&state)),
+            false => init(&state),
+        }
         finish.end = state.end.get();
     }
 

@@ -178,7 +178,7 @@ impl OnceWord {
         must_wait: impl FnOnce(&mut LockedWord<'_>) -> bool,
     ) -> Outcome {
         let node = Framed::new(Node::waiting());
-        let publish = |waiter: &Waiter| {
+        let publish = |waiter: &Waiter, _| {
             let Some(mut word) = self.lock() else {
                 return false;
             };

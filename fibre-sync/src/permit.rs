@@ -3,10 +3,11 @@
 use crate::semaphore::Semaphore;
 use fibre_core::internal::within;
 use fibre_core::{Limit, WaitError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Permits of a [`Semaphore`], which are released when this is dropped. It may be sent to another
-/// fibre or thread.
+/// fibre or thread; for one that outlives the borrow see [`OwnedSemaphorePermit`].
 #[must_use = "the permits are released when this is dropped"]
 #[derive(Debug)]
 pub struct SemaphorePermit<'a> {
@@ -41,6 +42,62 @@ impl Drop for SemaphorePermit<'_> {
             1 => self.semaphore.release(),
             count => self.semaphore.release_many(count),
         }
+    }
+}
+
+/// [`SemaphorePermit`] with a share of the semaphore, so that it goes anywhere: with a connection
+/// into the fibre that serves it, say.
+///
+/// ```
+/// use fibre::sync::Semaphore;
+/// use std::sync::Arc;
+///
+/// let most = Arc::new(Semaphore::new(2));
+/// let served: Vec<_> = (0..10)
+///     .map(|request| {
+///         let permit = most.permit_owned(); // waits while two are served
+///         fibre::spawn(move || {
+///             let _permit = permit;
+///             request * 2
+///         })
+///     })
+///     .collect();
+/// assert_eq!(served.into_iter().map(|it| it.join().unwrap()).sum::<u32>(), 90);
+/// assert_eq!(most.available(), 2);
+/// ```
+#[must_use = "the permits are released when this is dropped"]
+#[derive(Debug)]
+pub struct OwnedSemaphorePermit {
+    semaphore: Arc<Semaphore>,
+    count: usize,
+}
+
+impl OwnedSemaphorePermit {
+    /// How many they are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// As [`SemaphorePermit::forget`].
+    pub fn forget(mut self) {
+        self.count = 0;
+    }
+
+    /// The permits of a borrowed guard.
+    fn new(semaphore: &Arc<Semaphore>, borrowed: SemaphorePermit<'_>) -> Self {
+        let count = borrowed.count;
+        borrowed.forget();
+        Self {
+            semaphore: Arc::clone(semaphore),
+            count,
+        }
+    }
+}
+
+impl Drop for OwnedSemaphorePermit {
+    fn drop(&mut self) {
+        drop(self.semaphore.guard(self.count));
     }
 }
 
@@ -89,6 +146,36 @@ impl Semaphore {
         limit: impl Into<Limit>,
     ) -> Result<SemaphorePermit<'_>, WaitError> {
         within(limit, |limit| self.permits_limited(count, limit))
+    }
+
+    /// [`permit`](Self::permit), with a share of the semaphore.
+    pub fn permit_owned(self: &Arc<Self>) -> OwnedSemaphorePermit {
+        self.permits_owned(1)
+    }
+
+    /// [`permits`](Self::permits), with a share of the semaphore.
+    pub fn permits_owned(self: &Arc<Self>, count: usize) -> OwnedSemaphorePermit {
+        OwnedSemaphorePermit::new(self, self.permits(count))
+    }
+
+    /// [`try_permits`](Self::try_permits), with a share of the semaphore.
+    pub fn try_permits_owned(self: &Arc<Self>, count: usize) -> Option<OwnedSemaphorePermit> {
+        let permits = self.try_permits(count);
+        permits.map(|permits| OwnedSemaphorePermit::new(self, permits))
+    }
+
+    /// [`permits_within`](Self::permits_within), with a share of the semaphore.
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError`]; then no permit has been taken.
+    pub fn permits_owned_within(
+        self: &Arc<Self>,
+        count: usize,
+        limit: impl Into<Limit>,
+    ) -> Result<OwnedSemaphorePermit, WaitError> {
+        let permits = self.permits_within(count, limit);
+        permits.map(|permits| OwnedSemaphorePermit::new(self, permits))
     }
 
     /// The form that all with a limit share.

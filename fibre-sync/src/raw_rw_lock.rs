@@ -127,8 +127,15 @@ impl RawRwLock {
     #[must_use = "`false` means that the lock has not been taken"]
     #[track_caller]
     pub fn read(&self, limit: Limit) -> bool {
+        self.read_for(|| self.awaited(), limit)
+    }
+
+    /// [`read`](Self::read) by a caller that is shown to wait for what `awaited` returns.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn read_for(&self, awaited: impl FnOnce() -> WaitObject, limit: Limit) -> bool {
         yield_point();
-        self.word.try_read() || self.wait_to_read(limit, || self.word.read_or_queue())
+        self.word.try_read() || self.wait_to_read(awaited(), limit, || self.word.read_or_queue())
     }
 
     /// Takes the lock for reading, unless a writer has it or waits for it. Blocks nothing.
@@ -155,8 +162,20 @@ impl RawRwLock {
     #[must_use = "`false` means that the lock has not been taken"]
     #[track_caller]
     pub fn read_joining(&self, limit: Limit) -> bool {
+        self.read_joining_for(|| self.awaited(), limit)
+    }
+
+    /// [`read_joining`](Self::read_joining) by a caller that is shown to wait for what `awaited`
+    /// returns.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn read_joining_for(
+        &self,
+        awaited: impl FnOnce() -> WaitObject,
+        limit: Limit,
+    ) -> bool {
         yield_point();
-        self.try_read_joining() || self.wait_to_read(limit, || self.word.join_or_queue())
+        self.try_read_joining() || self.wait_to_read(awaited(), limit, || self.word.join_or_queue())
     }
 
     /// [`try_read`](Self::try_read) that joins the present readers, also if a writer waits. Blocks
@@ -181,8 +200,20 @@ impl RawRwLock {
     #[must_use = "`false` means that the lock has not been taken"]
     #[track_caller]
     pub fn write(&self, limit: Limit) -> bool {
+        self.write_for(|| self.awaited(), limit)
+    }
+
+    /// [`write`](Self::write) by a caller that is shown to wait for what `awaited` returns.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn write_for(&self, awaited: impl FnOnce() -> WaitObject, limit: Limit) -> bool {
         yield_point();
-        self.word.try_write() || self.write_contended(limit)
+        self.word.try_write() || self.write_contended(awaited(), limit)
+    }
+
+    /// The object that is waited for, where nobody knows its writer.
+    fn awaited(&self) -> WaitObject {
+        WaitObject::new(WaitKind::RwLock, self)
     }
 
     /// Takes the lock for writing, if it is free. Blocks nothing.
@@ -279,12 +310,17 @@ impl RawRwLock {
     /// Waits to read.
     #[cold]
     #[track_caller]
-    fn wait_to_read(&self, limit: Limit, enter: impl FnOnce() -> Entry) -> bool {
+    fn wait_to_read(
+        &self,
+        awaited: WaitObject,
+        limit: Limit,
+        enter: impl FnOnce() -> Entry,
+    ) -> bool {
         assert!(!self.word.is_full(), "a read-write lock with 2^29 readers");
         let contended = Contended::begin();
         let ending = match self.spin(|| self.word.try_read()) {
             true => Ending::Taken,
-            false => self.wait(|queue| &mut queue.readers, limit, enter),
+            false => self.wait(awaited, |queue| &mut queue.readers, limit, enter),
         };
         contended.end(ending);
         ending != Ending::GaveUp
@@ -293,13 +329,13 @@ impl RawRwLock {
     /// Waits to write.
     #[cold]
     #[track_caller]
-    fn write_contended(&self, limit: Limit) -> bool {
+    fn write_contended(&self, awaited: WaitObject, limit: Limit) -> bool {
         let contended = Contended::begin();
         let try_it = || self.word.is_free() && self.word.try_write();
         let enter = || self.word.write_or_queue();
         let ending = match self.spin(try_it) {
             true => Ending::Taken,
-            false => self.wait(|queue| &mut queue.writers, limit, enter),
+            false => self.wait(awaited, |queue| &mut queue.writers, limit, enter),
         };
         contended.end(ending);
         ending != Ending::GaveUp
@@ -308,6 +344,7 @@ impl RawRwLock {
     /// Waits in one of the lists, unless `enter` takes the lock.
     fn wait(
         &self,
+        awaited: WaitObject,
         list: impl Fn(&mut Queue) -> &mut WaitList,
         limit: Limit,
         enter: impl FnOnce() -> Entry,
@@ -318,7 +355,7 @@ impl RawRwLock {
         // SAFETY: the lists are in `self`, which is borrowed, and nobody replaces them.
         let outcome = unsafe {
             wait_or_leave(
-                Spot::new(WaitObject::new(WaitKind::RwLock, self), Place::Last),
+                Spot::new(awaited, Place::Last),
                 &self.queue,
                 list,
                 limit,

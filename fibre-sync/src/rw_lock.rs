@@ -6,7 +6,7 @@
 use crate::owner::Owner;
 use crate::raw_rw_lock::RawRwLock;
 use fibre_core::internal::{begin_within, given_up};
-use fibre_core::{Limit, WaitError};
+use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -80,7 +80,7 @@ impl<T: ?Sized> RwLock<T> {
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.refuse_writer();
         // Without a limit this cannot fail.
-        let _taken = self.raw.read(Limit::None);
+        let _taken = self.raw.read_for(|| self.awaited(), Limit::None);
         RwLockReadGuard::new(self)
     }
 
@@ -120,7 +120,9 @@ impl<T: ?Sized> RwLock<T> {
     /// The form that all with a limit share.
     #[track_caller]
     fn read_limited(&self, limit: Limit) -> Option<RwLockReadGuard<'_, T>> {
-        self.raw.read(limit).then(|| RwLockReadGuard::new(self))
+        self.raw
+            .read_for(|| self.awaited(), limit)
+            .then(|| RwLockReadGuard::new(self))
     }
 
     /// Waits until the caller may change the value. Blocks the fibre, or the thread if the caller
@@ -134,7 +136,7 @@ impl<T: ?Sized> RwLock<T> {
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.refuse_writer();
         // Without a limit this cannot fail.
-        let _taken = self.raw.write(Limit::None);
+        let _taken = self.raw.write_for(|| self.awaited(), Limit::None);
         RwLockWriteGuard::new(self)
     }
 
@@ -177,10 +179,44 @@ impl<T: ?Sized> RwLock<T> {
     /// The form that all with a limit share.
     #[track_caller]
     fn write_limited(&self, limit: Limit) -> Option<RwLockWriteGuard<'_, T>> {
-        match self.raw.write(limit) {
+        match self.raw.write_for(|| self.awaited(), limit) {
             true => Some(RwLockWriteGuard::new(self)),
             false => None,
         }
+    }
+
+    /// What the end of a reader's guard does.
+    ///
+    /// # Safety
+    ///
+    /// The caller reads, and uses the value no more.
+    #[inline]
+    pub(crate) unsafe fn give_back_read(&self) {
+        // SAFETY: passed on.
+        unsafe { self.raw.unlock_read() };
+    }
+
+    /// What the end of a writer's guard does.
+    ///
+    /// # Safety
+    ///
+    /// The caller writes, and uses the value no more.
+    #[inline]
+    pub(crate) unsafe fn give_back_write(&self) {
+        self.writer.leave();
+        // SAFETY: passed on.
+        unsafe { self.raw.unlock_write() };
+    }
+
+    /// The value. It may be used by callers that read or write, as such.
+    #[inline]
+    pub(crate) fn value(&self) -> *mut T {
+        self.value.get()
+    }
+
+    /// The object that is waited for, with the writer if that is recorded. Readers are not.
+    fn awaited(&self) -> WaitObject {
+        self.writer.of(WaitObject::new(WaitKind::RwLock, self))
     }
 
     /// In builds with debug assertions, panics if the caller writes.
@@ -247,7 +283,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this guard took the lock for reading.
-        unsafe { self.lock.raw.unlock_read() };
+        unsafe { self.lock.give_back_read() };
     }
 }
 
@@ -321,9 +357,8 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.lock.writer.leave();
         // SAFETY: this guard took the lock for writing.
-        unsafe { self.lock.raw.unlock_write() };
+        unsafe { self.lock.give_back_write() };
     }
 }
 

@@ -520,41 +520,48 @@ pub unsafe fn wait_or_leave<S>(
 #[inline]
 pub unsafe fn wait_under<G>(
     spot: Spot,
-    lock: impl Fn() -> G,
-    list: impl Fn(&mut G) -> *mut WaitList,
+    lock: impl Fn() -> G + Copy,
+    list: impl Fn(&mut G) -> *mut WaitList + Copy,
     limit: Limit,
     enter: impl FnOnce(&mut G) -> bool,
     after: impl FnOnce(),
     leave: impl FnOnce(&mut G, bool),
 ) -> Outcome {
     let node = Framed::new(Node::new());
-    // With a limit, a timer or a canceller can also end the wait.
-    node.alone.set(limit == Limit::None);
-    let publish = |waiter: &Waiter| {
+    // The closures have copies, so that none of these need lie in memory on the usual way.
+    let (node, own, Spot { awaited, place }) = (&node, limit, spot);
+    let publish = move |waiter: &Waiter, limit: Limit| {
+        let limit = match planted(faults::wait_list::FORGETS_THE_LIMIT_OF_A_SCOPE) {
+            true => own,
+            false => limit,
+        };
+        // With a limit, its own or that of a time-out around the call, a timer or a canceller can
+        // also end the wait.
+        node.alone.set(limit == Limit::None);
         let mut guard = lock();
         if !enter(&mut guard) {
             return false;
         }
         // SAFETY: the list is the guard's. The node stays until `withdraw`, or until a waker has
         // taken it out.
-        unsafe { (*list(&mut guard)).insert(&node, waiter, spot.place) };
+        unsafe { (*list(&mut guard)).insert(node, waiter, place) };
         drop(guard);
         after();
         true
     };
-    let withdraw = |_: &Waiter| {
+    let withdraw = move |_: &Waiter| {
         let mut guard = lock();
         // A waker may have popped it, and lost the claim.
         let linked = node.linked.get();
         if linked && !planted(faults::wait_list::GIVING_UP_STAYS_IN_THE_LIST) {
             // SAFETY: the guard's, and the node is in it.
-            unsafe { (*list(&mut guard)).unlink(&node) };
+            unsafe { (*list(&mut guard)).unlink(node) };
         }
         leave(&mut guard, linked);
     };
     // SAFETY: wakers reach the waiter by its node only, under the lock. A waker takes the node out
     // before it claims, and `withdraw` takes it out if no waker has claimed.
-    unsafe { park_until(spot.awaited, limit, publish, withdraw) }
+    unsafe { park_until(awaited, limit, publish, withdraw) }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::support::{for_each_cluster, let_others_block};
 use fibre::sync::Semaphore;
 use fibre::{Builder, CancelToken, Cancelled, Cluster, JoinHandle};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A fibre that waits until it is cancelled.
 fn waiting(token: &CancelToken) -> JoinHandle<Result<(), Cancelled>> {
@@ -114,5 +114,29 @@ fn several_clusters() {
             clusters.into_iter().for_each(Cluster::stop);
         }
         token.cancel();
+    });
+}
+
+/// A token is cancelled at its moment, with all that has it, and says why; one that was cancelled
+/// before keeps its own cause.
+#[test]
+fn a_moment_cancels_and_is_the_cause() {
+    for_each_cluster(|_| {
+        let sleeps = || fibre::sleep_within(Duration::from_secs(3600));
+        let token = CancelToken::new();
+        let child = token.child();
+        let end = Instant::now() + Duration::from_millis(3);
+        token.cancel_at(end).unwrap();
+        let sleeper = Builder::new().cancel_token(&child).spawn(sleeps).unwrap();
+        assert!(sleeper.join().unwrap().is_err() && Instant::now() >= end);
+        assert!(child.cause().unwrap().is::<fibre::TimedOut>());
+        let token = CancelToken::new();
+        token
+            .cancel_at(Instant::now() + Duration::from_secs(3600))
+            .unwrap();
+        token.cancel_because("enough");
+        token.cancel_because("too late");
+        assert_eq!(token.cause().unwrap().to_string(), "enough");
+        // The fibre that waited for the moment ends, or the cluster could not.
     });
 }

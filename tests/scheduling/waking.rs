@@ -18,7 +18,7 @@ fn idle_processors_sleep() {
             let cluster = builder.build().unwrap();
             let (near, far) = sockets::pair_with_std();
             let blocked = cluster.spawn(move || (&near).read(&mut [0; 8]).unwrap());
-            let asleep = cluster.spawn(|| fibre::sleep(Duration::from_secs(1)));
+            let asleep = cluster.spawn(|| fibre::sleep(Duration::from_millis(400)));
             cluster.spawn(|| ()).join().unwrap();
             thread::sleep(Duration::from_millis(50));
             let before = cpu_time_of(&name);

@@ -18,6 +18,7 @@
 
 pub mod drops;
 pub mod process;
+pub mod program;
 pub mod random;
 pub mod sockets;
 pub mod terminal;

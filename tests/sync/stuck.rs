@@ -78,7 +78,7 @@ fn a_std_mutex_held_over_a_sleep_is_told_of() {
         });
         let hold = || {
             let _held = mutex.lock().unwrap();
-            fibre::sleep(Duration::from_secs(2));
+            fibre::sleep(Duration::from_millis(100));
         };
         let holder = start(&cluster, 0, "holder", hold);
         let blocked = start(&cluster, 0, "blocked", hold);
@@ -91,7 +91,7 @@ fn a_std_mutex_held_over_a_sleep_is_told_of() {
                 && (moves || is_seen(&all, "ready", WaitKind::Processor, roster))
         });
         // It stays so, long after the sleep.
-        thread::sleep(Duration::from_secs(3));
+        thread::sleep(Duration::from_millis(400));
         let all = seen(&cluster);
         let one = named(&all, "blocked").unwrap();
         assert_eq!(one.id, blocked.id());

@@ -153,7 +153,8 @@ impl Waits {
     /// Checks that all are seen, with their objects and owners.
     fn check(&self) {
         for (name, kind, address) in &self.expected {
-            let knows = cfg!(debug_assertions) && *kind == WaitKind::Mutex;
+            let locks = [WaitKind::Mutex, WaitKind::RwLock];
+            let knows = cfg!(debug_assertions) && locks.contains(kind);
             let owner = fibre::id().filter(|_| knows);
             let seen = await_seen(name, |seen| seen.owner == owner);
             assert_eq!(seen.awaited.kind(), *kind, "{seen}");

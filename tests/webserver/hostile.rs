@@ -132,8 +132,7 @@ fn garbage_is_survived() {
 
 #[test]
 fn a_huge_head_costs_little_memory() {
-    // The memory of a spare processor, which a slow build needs for 10 MB, is not the head's.
-    let server = Server::start_without_spares();
+    let server = Server::start_lean();
     server.expect_service();
     let before = server.peak_memory();
     for filler in ["A: b\r\n", "x"] {

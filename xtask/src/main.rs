@@ -29,8 +29,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use lanes::{
-    bench, c, capi, check, ci, doc, header, loom, package, policies, pollers, sanitize, stress,
-    test,
+    bench, c, capi, check, ci, doc, gdb, header, loom, package, policies, pollers, sanitize,
+    stress, test,
 };
 use steps::Steps;
 use workspace::Workspace;
@@ -49,6 +49,8 @@ struct Arguments {
 enum Task {
     /// Behaviour and unit tests: debug, release, forced migration
     Test(test::Options),
+    /// The suites in release that `test` leaves out: programs of their own, and other crates
+    Release(test::Options),
     /// Behaviour tests with link-time optimisation
     Lto(test::Options),
     /// Loom models of the lock-free words, queues and slots
@@ -71,6 +73,8 @@ enum Task {
     C(c::Options),
     /// The C library and its headers, under target/capi, and checks of it
     Capi(capi::Options),
+    /// What gdb says of programs that hang: needs gdb
+    Gdb(gdb::Options),
     /// The header of the C library from its sources; --check says whether it is current
     Header(header::Options),
     /// The published crates as the registry would be given them, built from that
@@ -91,6 +95,7 @@ impl Task {
     fn run(&self, workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         match self {
             Self::Test(options) => test::run(steps, options),
+            Self::Release(options) => test::release(steps, options),
             Self::Lto(options) => test::optimised(steps, options),
             Self::Loom(options) => loom::run(workspace, steps, options),
             Self::Mutants(options) => lanes::mutants::run(workspace, steps, options),
@@ -102,6 +107,7 @@ impl Task {
             Self::Instructions(options) => lanes::instructions::run(workspace, steps, options),
             Self::C(options) => c::run(workspace, steps, options),
             Self::Capi(options) => capi::run(workspace, steps, options),
+            Self::Gdb(options) => gdb::run(workspace, steps, options),
             Self::Header(options) => header::run(workspace, steps, options),
             Self::Package => package::run(workspace, steps),
             Self::Doc => doc::run(steps),

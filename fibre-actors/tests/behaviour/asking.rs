@@ -1,8 +1,9 @@
 //! Questions and answers.
 
-use crate::support::{each, eventually, everywhere};
-use fibre::channel::unbounded;
-use fibre_actors::{Actor, ActorRef, AskError, Context, Mailbox, Overflow, Reply};
+use crate::support::{Drops, each, eventually, everywhere};
+use fibre::channel::{Sender, unbounded};
+use fibre_actors::{Actor, ActorRef, AskError, Context, Mailbox, Overflow, PendingReply, Reply};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -50,18 +51,23 @@ enum Hoard {
     DropAll,
 }
 
+/// An actor that does so, and tells of each reply that it keeps.
+fn hoarding(tell: Sender<()>) -> impl Actor<Message = Hoard> {
+    let mut kept = Vec::new();
+    each(move |message| match message {
+        Hoard::Keep(reply) => {
+            kept.push(reply);
+            tell.send(()).unwrap();
+        }
+        Hoard::DropAll => kept.clear(),
+    })
+}
+
 #[test]
 fn askers_learn_why_there_is_no_answer() {
     everywhere(|actors| {
         let (tell, told) = unbounded();
-        let mut kept = Vec::new();
-        let hoard = actors.spawn(each(move |message| match message {
-            Hoard::Keep(reply) => {
-                kept.push(reply);
-                tell.send(()).unwrap();
-            }
-            Hoard::DropAll => kept.clear(),
-        }));
+        let hoard = actors.spawn(hoarding(tell));
         let begin = Instant::now();
         let timed_out = hoard.ask_timeout(Duration::from_millis(5), Hoard::Keep);
         assert_eq!(timed_out, Err(AskError::TimedOut));
@@ -153,29 +159,133 @@ fn questions_find_full_mailboxes() {
                 }
             });
             let busy = crate::support::with_mailbox(actors, mailbox, busy);
-            let askers: Vec<_> = (0..2)
-                .map(|number| {
-                    let busy = busy.clone();
-                    let time = Duration::from_millis(40);
-                    let asker = fibre::spawn(move || busy.ask_timeout(time, |reply| reply));
-                    match number {
-                        0 => told.recv().unwrap(),
-                        _ => eventually(|| busy_is_full(&told)),
-                    }
-                    asker
-                })
-                .collect();
+            // One question keeps the actor busy, another one fills its mailbox.
+            let handled = busy.request(|reply| reply).unwrap();
+            told.recv().unwrap();
+            let queued = busy.request(|reply| reply).unwrap();
             let error = busy.ask_timeout(Duration::from_millis(1), |reply| reply);
             assert_eq!(error, Err(expected));
-            for asker in askers {
-                assert_eq!(asker.join().unwrap(), Err(AskError::TimedOut));
-            }
+            drop((handled, queued));
+            // Had the refused question got in after all, the actor would speak of it.
+            told.recv().unwrap();
+            assert!(told.try_recv().is_err());
         }
     });
 }
 
-/// Whether the second question has had time to be in the mailbox.
-fn busy_is_full(told: &fibre::channel::Receiver<()>) -> bool {
-    fibre::sleep(Duration::from_millis(2));
-    told.try_recv().is_err()
+/// One fibre has many actors work at once, and learns of each what became of its question.
+#[test]
+fn requests_are_answered_while_the_asker_goes_on() {
+    everywhere(|actors| {
+        let meeting = Arc::new(fibre::sync::Barrier::new(5));
+        let workers: Vec<_> = (0..5)
+            .map(|number| {
+                let meeting = Arc::clone(&meeting);
+                actors.spawn(each(move |reply: Reply<u32>| {
+                    meeting.wait();
+                    reply.send(number);
+                }))
+            })
+            .collect();
+        // None of them answers before all have been asked.
+        let pending: Vec<_> = workers
+            .iter()
+            .map(|worker| worker.request(|reply| reply).unwrap())
+            .collect();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let answers = pending.into_iter().map(|it| it.wait_within(deadline));
+        let answers: Result<Vec<_>, _> = answers.collect();
+        assert_eq!(answers, Ok(vec![0, 1, 2, 3, 4]));
+    });
+}
+
+#[test]
+fn requests_learn_why_there_is_no_answer() {
+    everywhere(|actors| {
+        let (tell, told) = unbounded();
+        let hoard = actors.spawn(hoarding(tell));
+        let late = hoard.request(Hoard::Keep).unwrap();
+        assert!(!late.is_settled());
+        let timed_out = late.wait_timeout(Duration::from_millis(2));
+        assert_eq!(timed_out, Err(AskError::TimedOut));
+
+        let refused = hoard.request(Hoard::Keep).unwrap();
+        hoard.send(Hoard::DropAll).unwrap();
+        assert_eq!(refused.wait(), Err(AskError::NoReply));
+
+        let asked = hoard.clone();
+        let cancelled = fibre::spawn(move || asked.request(Hoard::Keep).unwrap().wait());
+        (0..3).for_each(|_| told.recv().unwrap());
+        cancelled.cancel();
+        assert_eq!(cancelled.join().unwrap(), Err(AskError::Cancelled));
+
+        let left = hoard.request(Hoard::Keep).unwrap();
+        told.recv().unwrap();
+        hoard.kill();
+        assert_eq!(hoard.wait(), fibre_actors::ExitReason::Stopped);
+        eventually(|| left.is_settled());
+        assert_eq!(left.wait(), Err(AskError::Stopped));
+        assert_eq!(hoard.request(Hoard::Keep).unwrap_err(), AskError::Stopped);
+    });
+}
+
+/// An actor may ask itself, and take the answer later; it must not wait for itself.
+#[test]
+fn an_actor_does_not_wait_for_itself() {
+    struct Selfish(
+        fibre::channel::Sender<Result<u32, AskError>>,
+        Option<PendingReply<u32>>,
+    );
+    enum Step {
+        Begin { waits: bool },
+        Answer(Reply<u32>),
+        Take,
+    }
+    impl Actor for Selfish {
+        type Message = Step;
+        fn handle(&mut self, step: Step, context: &mut Context<'_, Self>) {
+            match step {
+                Step::Begin { waits } => {
+                    let pending = context.myself().request(Step::Answer).unwrap();
+                    if waits {
+                        self.0.send(pending.wait()).unwrap();
+                    } else {
+                        self.1 = Some(pending);
+                        // `Answer` is before it.
+                        context.myself().send(Step::Take).unwrap();
+                    }
+                }
+                Step::Answer(reply) => reply.send(7),
+                Step::Take => self.0.send(self.1.take().unwrap().wait()).unwrap(),
+            }
+        }
+    }
+    everywhere(|actors| {
+        let (tell, told) = unbounded();
+        let selfish = actors.spawn(Selfish(tell, None));
+        selfish.send(Step::Begin { waits: true }).unwrap();
+        assert_eq!(told.recv(), Ok(Err(AskError::Itself)));
+        selfish.send(Step::Begin { waits: false }).unwrap();
+        assert_eq!(told.recv(), Ok(Ok(7)));
+    });
+}
+
+/// An answer that nobody waits for any more is dropped at once, or when it comes.
+#[test]
+fn answers_that_are_given_up_are_dropped() {
+    everywhere(|actors| {
+        let drops = Drops::new();
+        let (send, replies) = unbounded();
+        let keeper = actors.spawn(each(move |reply: Reply<_>| send.send(reply).unwrap()));
+        let early = keeper.request(|reply| reply).unwrap();
+        replies.recv().unwrap().send(drops.value());
+        assert!(early.is_settled());
+        drop(early);
+        assert_eq!(drops.count(), 1);
+        drop(keeper.request(|reply| reply).unwrap());
+        let reply = replies.recv().unwrap();
+        assert!(reply.is_unwanted());
+        reply.send(drops.value());
+        assert_eq!(drops.count(), 2);
+    });
 }

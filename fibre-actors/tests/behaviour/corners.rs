@@ -181,3 +181,33 @@ fn a_loose_actor_ends_with_its_cluster() {
         assert_eq!(ended, Some(ExitReason::ClusterStopped));
     });
 }
+
+/// Those who wait for an actor that nobody stops learn that its cluster has left it behind, also
+/// those whose questions are in its mailbox.
+#[test]
+fn a_loose_actor_that_is_left_behind_is_seen_to_end() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let (tell, told) = unbounded();
+        let stuck = cluster.spawn(move || {
+            fibre_actors::spawn(each(move |reply: Option<Reply<()>>| {
+                tell.send(reply.is_some()).unwrap();
+                fibre::sync::Event::new().wait();
+            }))
+        });
+        let stuck = stuck.join().unwrap();
+        stuck.send(None).unwrap();
+        assert_eq!(told.recv(), Ok(false));
+        let pending = stuck.request(Some).unwrap();
+        let waiter = {
+            let stuck = stuck.clone();
+            thread::spawn(move || stuck.wait())
+        };
+        cluster
+            .stop_within(Duration::ZERO, Duration::from_millis(10))
+            .unwrap_err();
+        assert_eq!(waiter.join().unwrap(), ExitReason::ClusterStopped);
+        assert_eq!(pending.wait(), Err(AskError::Stopped));
+        assert!(stuck.send(None).is_err());
+    });
+}

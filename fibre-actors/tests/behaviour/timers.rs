@@ -78,6 +78,42 @@ fn a_period_repeats_until_it_is_cancelled() {
     });
 }
 
+/// A period's messages may be made, each when it is due.
+#[test]
+fn messages_of_a_period_are_made() {
+    struct Counter(Sender<u32>, Option<Timer>);
+    impl Actor for Counter {
+        /// It cannot be cloned.
+        type Message = Box<dyn FnOnce() -> u32 + Send>;
+        fn started(&mut self, context: &mut Context<'_, Self>) {
+            let mut made = 0;
+            let make = move || -> Self::Message {
+                made += 1;
+                assert!(made <= 3, "planned");
+                Box::new(move || made)
+            };
+            self.1 = Some(context.every_with(Duration::from_millis(1), make));
+        }
+        fn handle(&mut self, number: Self::Message, _: &mut Context<'_, Self>) {
+            let number = number();
+            self.0.send(number).unwrap();
+            if number == 3 {
+                let timer = self.1.take().unwrap();
+                // The next one panics, which ends the timer only.
+                eventually(|| !timer.is_pending());
+                self.0.send(4).unwrap();
+            }
+        }
+    }
+    everywhere(|actors| {
+        let (tell, told) = unbounded();
+        let counter = actors.spawn(Counter(tell, None));
+        let numbers: Vec<_> = told.iter().take(4).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
+        assert!(counter.is_alive());
+    });
+}
+
 /// A pending timer keeps its actor, and a cancelled one does not.
 #[test]
 fn a_timer_keeps_its_actor() {

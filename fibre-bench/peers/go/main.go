@@ -2,8 +2,8 @@
 //
 // Without arguments it prints the names of its workloads. `peer-go WORKLOAD
 // key=value…` runs one repetition of a workload and prints it as one line of
-// JSON. `peer-go server` serves (server.go). A wrong call ends with exit code 2,
-// a failure with 1.
+// JSON. `peer-go server` serves (server.go), and `peer-go served` too (served.go).
+// A wrong call ends with exit code 2, a failure with 1.
 //
 // Goroutines stand for fibres and GOMAXPROCS for the number of processors. The
 // garbage collector is left as it is by default: it is part of what a Go
@@ -43,6 +43,7 @@ var workloads = []workload{
 	{"work", []key{{"units", 1000, 1}}, works},
 	{"blocked", []key{{"fibres", 20000, 1}, {"passes", 1, 1}}, blockeds},
 	{"skynet", []key{{"leaves", 100000, 1}}, skynets},
+	{"fib", []key{{"n", 35, 1}, {"grain", 18, 1}}, fibs},
 	{"sleep", []key{{"micros", 1000, 1}, {"count", 200, 1}}, sleeps},
 }
 
@@ -71,6 +72,9 @@ func perform(arguments []string) error {
 	}
 	if arguments[0] == "server" {
 		return serve(arguments[1:])
+	}
+	if arguments[0] == "served" {
+		return served(arguments[1:])
 	}
 	for _, offered := range workloads {
 		if offered.name == arguments[0] {

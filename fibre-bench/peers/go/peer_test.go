@@ -139,3 +139,26 @@ func TestOnlySensibleSettingsAreTaken(t *testing.T) {
 		}
 	}
 }
+
+func TestFibonacciNumbersAreTheSameInEachWay(t *testing.T) {
+	for n := 1; n < 16; n++ {
+		if fibParallel(n, 3) != fibIterated(n) || fibPlain(n) != fibIterated(n) {
+			t.Errorf("fib(%d)", n)
+		}
+	}
+	if fibSplits(5, 4) != 1 || fibSplits(6, 4) != 2 {
+		t.Error("splits")
+	}
+}
+
+func TestTheCounterCountsIncrementsOnly(t *testing.T) {
+	var counted counter
+	for _, request := range []byte{1, 0, 1} {
+		if _, err := counted.answer(request); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := counted.answer(2); err == nil || counted.read() != 2 {
+		t.Errorf("%v, %d", err, counted.read())
+	}
+}

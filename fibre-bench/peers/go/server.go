@@ -51,7 +51,7 @@ func serve(arguments []string) error {
 	if *echoing {
 		handle = echo
 	}
-	return accept(address, handle)
+	return accept(address, handle, func() {})
 }
 
 // parseServer reads flags before and after the address, which it returns.
@@ -75,8 +75,8 @@ func parseServer(flags *flag.FlagSet, arguments []string) (string, error) {
 }
 
 // accept listens and starts a goroutine for each connection; an error ends a
-// connection like a close.
-func accept(address string, handle func(net.Conn) error) error {
+// connection like a close. `last` runs before the process ends.
+func accept(address string, handle func(net.Conn) error, last func()) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func accept(address string, handle func(net.Conn) error) error {
 	if _, err := fmt.Printf("listening on %s\n", listener.Addr()); err != nil {
 		return err
 	}
-	go exitWhenStdinCloses()
+	go exitWhenStdinCloses(last)
 	for {
 		connection, err := listener.Accept()
 		if err != nil {
@@ -164,8 +164,10 @@ func raiseFileLimit() {
 	}
 }
 
-// exitWhenStdinCloses ends the process when nobody holds its input any more.
-func exitWhenStdinCloses() {
+// exitWhenStdinCloses ends the process when nobody holds its input any more; `last`
+// runs before.
+func exitWhenStdinCloses(last func()) {
 	io.Copy(io.Discard, os.Stdin)
+	last()
 	os.Exit(0)
 }

@@ -2,16 +2,16 @@
 //! into blocks, each an actor, which sends its block to all blocks of its row and of its column
 //! before the first round and after each. Source: Savina, `apsp`.
 //!
-//! A block may be one round ahead of another. So what it gets is kept by round and source; Savina
-//! keeps it by source alone, where a block that is ahead overwrites what is still needed.
+//! What a block computes, and when, lies in `rounds`.
 
-use std::sync::Arc;
+pub(crate) mod rounds;
 
 use anyhow::ensure;
 use fibre_actors::{Actor, ActorRef, Actors, Context, Reply};
 
 use super::savina::PseudoRandom;
 use super::{Program, conduct, tell};
+use rounds::{End, Numbers, Place, Rounds, Sent, Shape};
 
 /// The program and its parameters.
 #[derive(Debug, Clone)]
@@ -46,9 +46,6 @@ pub struct Outcome {
     pub received: u64,
 }
 
-/// The numbers of a block, row by row.
-type Numbers = Arc<[i64]>;
-
 impl Program for Apsp {
     type Outcome = Outcome;
 
@@ -61,7 +58,7 @@ impl Program for Apsp {
     }
 
     fn messages(&self) -> u64 {
-        let side = self.side();
+        let side = self.shape().side();
         (side * side * 2 * (side - 1) * (self.nodes + 1)) as u64
     }
 
@@ -88,9 +85,12 @@ impl Program for Apsp {
 }
 
 impl Apsp {
-    /// How many blocks are in a row.
-    fn side(&self) -> usize {
-        self.nodes / self.block
+    /// How the matrix is cut.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape {
+            nodes: self.nodes,
+            block: self.block,
+        }
     }
 
     /// The weights of the edges, row by row.
@@ -127,7 +127,7 @@ impl Apsp {
     }
 
     /// The numbers of one block of a matrix.
-    fn cut(&self, matrix: &[i64], place: Place) -> Numbers {
+    pub(crate) fn cut(&self, matrix: &[i64], place: Place) -> Numbers {
         let rows = (0..self.block).flat_map(|row| {
             let begin = (place.row * self.block + row) * self.nodes + place.column * self.block;
             &matrix[begin..begin + self.block]
@@ -136,7 +136,7 @@ impl Apsp {
     }
 
     /// Puts the numbers of one block into a matrix.
-    fn paste(&self, matrix: &mut [i64], place: Place, numbers: &[i64]) {
+    pub(crate) fn paste(&self, matrix: &mut [i64], place: Place, numbers: &[i64]) {
         for (row, numbers) in numbers.chunks(self.block).enumerate() {
             let begin = (place.row * self.block + row) * self.nodes + place.column * self.block;
             matrix[begin..begin + self.block].copy_from_slice(numbers);
@@ -144,42 +144,11 @@ impl Apsp {
     }
 }
 
-/// Where a block is, counted in blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
-    row: usize,
-    column: usize,
-}
-
-impl Place {
-    /// The place of the block of this number.
-    fn of(number: usize, side: usize) -> Self {
-        Self {
-            row: number / side,
-            column: number % side,
-        }
-    }
-
-    /// The number of the block.
-    fn number(self, side: usize) -> usize {
-        self.row * side + self.column
-    }
-
-    /// Whether another block is in the same row or column.
-    fn is_beside(self, other: Self) -> bool {
-        self != other && (self.row == other.row || self.column == other.column)
-    }
-}
-
 /// What the master is sent.
 enum Report {
     Begin(Reply<Outcome>),
     /// A block has its distances.
-    Done {
-        place: Place,
-        numbers: Numbers,
-        received: u64,
-    },
+    Done(End),
 }
 
 /// The actor that cuts the matrix into blocks, and puts it together.
@@ -209,11 +178,15 @@ impl Master {
     /// Spawns the blocks, and has them begin.
     fn begin(&mut self, context: &Context<'_, Self>) {
         let graph = self.program.graph();
-        let side = self.program.side();
+        let side = self.program.shape().side();
         let block = |number| {
             let place = Place::of(number, side);
             let numbers = self.program.cut(&graph, place);
-            context.spawn(Block::new(&self.program, place, numbers, context.myself()))
+            context.spawn(Block {
+                rounds: Rounds::new(self.program.shape(), place, numbers),
+                master: context.myself(),
+                beside: Vec::new(),
+            })
         };
         self.blocks = (0..side * side).map(block).collect();
         self.left = self.blocks.len();
@@ -237,14 +210,10 @@ impl Actor for Master {
                 self.reply = Some(reply);
                 self.begin(context);
             }
-            Report::Done {
-                place,
-                numbers,
-                received,
-            } => {
+            Report::Done(end) => {
                 let matrix = &mut self.outcome.distances;
-                self.program.paste(matrix, place, &numbers);
-                self.outcome.received += received;
+                self.program.paste(matrix, end.place, &end.numbers);
+                self.outcome.received += end.received;
                 self.left -= 1;
                 if self.left == 0
                     && let Some(reply) = self.reply.take()
@@ -265,136 +234,32 @@ enum Message {
     /// The blocks of the same row and column.
     Begin(Vec<ActorRef<Message>>),
     /// A block as it was before this round.
-    Block {
-        round: usize,
-        from: Place,
-        numbers: Numbers,
-    },
+    Block(Sent),
 }
 
 /// A block of the matrix.
 struct Block {
-    program: Apsp,
-    place: Place,
-    numbers: Numbers,
+    rounds: Rounds,
     master: ActorRef<Report>,
-    /// Whether it knows the blocks beside it.
-    begun: bool,
     /// The blocks beside it.
     beside: Vec<ActorRef<Message>>,
-    /// The round that comes next.
-    round: usize,
-    /// What has been received for this round and for the next one, by the number of the source.
-    inputs: [Vec<Option<Numbers>>; 2],
-    /// How many inputs each of the two has.
-    counts: [usize; 2],
-    received: u64,
 }
 
 impl Block {
-    /// A block that has not begun.
-    fn new(program: &Apsp, place: Place, numbers: Numbers, master: ActorRef<Report>) -> Self {
-        let none = vec![None; program.side().pow(2)];
-        Self {
-            program: program.clone(),
-            place,
-            numbers,
-            master,
-            begun: false,
-            beside: Vec::new(),
-            round: 0,
-            inputs: [none.clone(), none],
-            counts: [0; 2],
-            received: 0,
-        }
-    }
-
-    /// How many blocks are beside each.
-    fn awaited(&self) -> usize {
-        2 * (self.program.side() - 1)
-    }
-
-    /// Sends the block, as it is before the next round, to those beside it.
-    fn publish(&self) {
-        for block in &self.beside {
-            tell(
-                block,
-                Message::Block {
-                    round: self.round,
-                    from: self.place,
-                    numbers: Arc::clone(&self.numbers),
-                },
-            );
-        }
-    }
-
-    /// Keeps what another block has sent.
-    fn keep(&mut self, round: usize, from: Place, numbers: Numbers) {
-        assert!(
-            round == self.round || round == self.round + 1,
-            "round {round} comes in round {}",
-            self.round
-        );
-        let half = round % 2;
-        let input = &mut self.inputs[half][from.number(self.program.side())];
-        assert!(input.replace(numbers).is_none(), "a block comes twice");
-        self.counts[half] += 1;
-        self.received += 1;
-    }
-
-    /// Makes all rounds for which everything is there.
+    /// Makes all rounds for which everything is there, and reports after the last one.
     fn advance(&mut self) {
-        while self.begun && self.counts[self.round % 2] == self.awaited() {
-            if self.round == self.program.nodes {
-                // What was received last serves no round.
-                tell(
-                    &self.master,
-                    Report::Done {
-                        place: self.place,
-                        numbers: Arc::clone(&self.numbers),
-                        received: self.received,
-                    },
-                );
-                self.begun = false; // nothing more comes
-                return;
-            }
-            self.numbers = self.shorten();
-            let half = self.round % 2;
-            self.inputs[half].fill(None);
-            self.counts[half] = 0;
-            self.round += 1;
-            self.publish();
+        let beside = &self.beside;
+        let over = self.rounds.advance(|sent| publish(beside, &sent));
+        if over {
+            tell(&self.master, Report::Done(self.rounds.end()));
         }
     }
+}
 
-    /// The block after this round, in which paths may go by way of one more node.
-    fn shorten(&self) -> Numbers {
-        let size = self.program.block;
-        let (home, line) = (self.round / size, self.round % size);
-        let to = self.input(Place {
-            row: self.place.row,
-            column: home,
-        });
-        let onwards = &self.input(Place {
-            row: home,
-            column: self.place.column,
-        })[line * size..][..size];
-        let rows = self.numbers.chunks(size).zip(to.chunks(size));
-        let shorter = rows.flat_map(|(row, to)| {
-            let to = to[line];
-            let pairs = row.iter().zip(onwards);
-            pairs.map(move |(&old, &onward)| old.min(to + onward))
-        });
-        shorter.collect()
-    }
-
-    /// The numbers of a block of the same row or column, before this round.
-    fn input(&self, place: Place) -> &[i64] {
-        if place == self.place {
-            return &self.numbers;
-        }
-        let input = &self.inputs[self.round % 2][place.number(self.program.side())];
-        input.as_deref().unwrap_or_default()
+/// Sends a block, as it is before a round, to those beside it.
+fn publish(beside: &[ActorRef<Message>], sent: &Sent) {
+    for block in beside {
+        tell(block, Message::Block(sent.clone()));
     }
 }
 
@@ -405,14 +270,9 @@ impl Actor for Block {
         match message {
             Message::Begin(beside) => {
                 self.beside = beside;
-                self.begun = true;
-                self.publish();
+                publish(&self.beside, &self.rounds.begin());
             }
-            Message::Block {
-                round,
-                from,
-                numbers,
-            } => self.keep(round, from, numbers),
+            Message::Block(sent) => self.rounds.keep(sent),
         }
         self.advance();
     }

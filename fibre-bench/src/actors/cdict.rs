@@ -103,7 +103,7 @@ impl CDict {
     }
 
     /// What a worker asks.
-    fn asked_by(&self, worker: usize) -> impl Iterator<Item = Question> + use<> {
+    pub(crate) fn asked_by(&self, worker: usize) -> impl Iterator<Item = Question> + use<> {
         let seed = worker as u64 + self.questions + self.writes + self.seed;
         let mut random = PseudoRandom::new(seed);
         let writes = self.writes;
@@ -115,13 +115,13 @@ impl CDict {
 }
 
 /// What a worker wants.
-enum Question {
+pub(crate) enum Question {
     Write(u64, u64),
     Read(u64),
 }
 
 /// A value of the dictionary.
-type Value = Box<[u64]>;
+pub(crate) type Value = Box<[u64]>;
 
 /// The actor that spawns the others.
 struct Master(CDict);

@@ -105,7 +105,7 @@ impl CSll {
     }
 
     /// What a worker asks.
-    fn asked_by(&self, worker: usize) -> impl Iterator<Item = Question> + use<> {
+    pub(crate) fn asked_by(&self, worker: usize) -> impl Iterator<Item = Question> + use<> {
         let seed = worker as u64 + self.questions + self.writes + self.sizes + self.seed;
         let mut random = PseudoRandom::new(seed);
         let (writes, sizes) = (self.writes, self.sizes);
@@ -118,7 +118,7 @@ impl CSll {
 }
 
 /// What a worker wants.
-enum Question {
+pub(crate) enum Question {
     Size,
     Search(u64),
     Write(u64),
@@ -164,7 +164,7 @@ impl Actor for Master {
 }
 
 /// What the list is sent.
-enum Request {
+pub(crate) enum Request {
     Write(u64, Reply<()>),
     /// Is this number in the list?
     Search(u64, Reply<bool>),
@@ -185,7 +185,7 @@ struct Node {
 /// The actor that has the list. The nodes lie in the order in which they were written, so the way
 /// through the list is as it is among nodes of an allocator.
 #[derive(Default)]
-struct List {
+pub(crate) struct List {
     first: Link,
     nodes: Vec<Node>,
 }
@@ -208,7 +208,7 @@ impl List {
     }
 
     /// Adds a number, before those that are equal.
-    fn write(&mut self, number: u64) {
+    pub(crate) fn write(&mut self, number: u64) {
         let (before, next) = self.place_of(number);
         self.nodes.push(Node { number, next });
         let new = self.nodes.len() as Link;
@@ -218,14 +218,19 @@ impl List {
         }
     }
 
+    /// How many numbers are there.
+    pub(crate) fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// Whether a number is there.
-    fn has(&self, number: u64) -> bool {
+    pub(crate) fn has(&self, number: u64) -> bool {
         let (_, here) = self.place_of(number);
         self.node(here).is_some_and(|node| node.number == number)
     }
 
     /// What the list has become, by a walk through it.
-    fn end(&self) -> Outcome {
+    pub(crate) fn end(&self) -> Outcome {
         let mut end = Outcome::default();
         let (mut here, mut last) = (self.first, None);
         while let Some(node) = self.node(here) {
@@ -250,7 +255,7 @@ impl Actor for List {
                 reply.send(());
             }
             Request::Search(number, reply) => reply.send(self.has(number)),
-            Request::Size(reply) => reply.send(self.nodes.len()),
+            Request::Size(reply) => reply.send(self.size()),
             Request::End(reply) => reply.send(self.end()),
         }
     }

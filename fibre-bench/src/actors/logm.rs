@@ -95,14 +95,16 @@ impl LogM {
 }
 
 /// The rate and the first term of a series.
-pub(crate) fn start(index: usize) -> (f64, f64) {
+#[must_use]
+pub fn start(index: usize) -> (f64, f64) {
     let above = index as f64 * INCREMENT;
     (RATE + above, above)
 }
 
 /// The map itself.
+#[must_use]
 #[inline]
-pub(crate) fn next(rate: f64, term: f64) -> f64 {
+pub fn next(rate: f64, term: f64) -> f64 {
     rate * term * (1.0 - term)
 }
 

@@ -20,6 +20,7 @@ pub mod csll;
 pub mod logm;
 pub mod nqn;
 pub mod pubsub;
+pub(crate) mod quantiles;
 pub mod savina;
 pub mod trapr;
 

@@ -94,6 +94,51 @@ impl NQn {
     }
 }
 
+impl NQn {
+    /// The empty board.
+    pub(crate) fn first(&self) -> Work {
+        Work {
+            board: Vec::new(),
+            priority: self.priority,
+        }
+    }
+
+    /// Finds what comes of a board: boards with one more queen, or all solutions.
+    pub(crate) fn work_on(&self, mut work: Work, found: &mut impl FnMut(Found)) {
+        if work.board.len() >= self.threshold.min(self.size) {
+            self.solve(&mut work.board, found);
+        } else {
+            self.split(&work, found);
+        }
+    }
+
+    /// Finds all solutions with the queens of a board.
+    fn solve(&self, board: &mut Vec<u8>, found: &mut impl FnMut(Found)) {
+        if board.len() == self.size {
+            found(Found::Solution);
+            return;
+        }
+        for column in 0..self.size as u8 {
+            board.push(column);
+            if is_valid(board) {
+                self.solve(board, found);
+            }
+            board.pop();
+        }
+    }
+
+    /// Finds the boards with one more queen.
+    fn split(&self, work: &Work, found: &mut impl FnMut(Found)) {
+        for column in 0..self.size as u8 {
+            let board = [&work.board[..], &[column]].concat();
+            if is_valid(&board) {
+                let priority = work.priority.saturating_sub(1);
+                found(Found::Work(Work { board, priority }));
+            }
+        }
+    }
+}
+
 /// How many boards have this one's queens and at most `limit` of them, itself included.
 fn boards(board: &mut Vec<u8>, size: usize, limit: usize) -> u64 {
     let mut count = 1;
@@ -122,9 +167,16 @@ fn is_valid(board: &[u8]) -> bool {
 }
 
 /// A board, and how soon it ought to be worked on.
-struct Work {
+pub(crate) struct Work {
     board: Vec<u8>,
     priority: u32,
+}
+
+/// What comes of a board.
+pub(crate) enum Found {
+    Solution,
+    /// A board with one more queen.
+    Work(Work),
 }
 
 /// What the master is sent.
@@ -166,10 +218,7 @@ impl Master {
             })
         };
         self.workers = (0..self.program.workers).map(worker).collect();
-        self.hand_out(Work {
-            board: Vec::new(),
-            priority: self.program.priority,
-        });
+        self.hand_out(self.program.first());
     }
 
     /// Gives a board to the next worker.
@@ -214,43 +263,21 @@ struct Worker {
 }
 
 impl Worker {
-    /// Finds all solutions with the queens of a board.
-    fn solve(&self, board: &mut Vec<u8>) {
-        if board.len() == self.program.size {
-            tell(&self.master, Report::Solution);
-            return;
-        }
-        for column in 0..self.program.size as u8 {
-            board.push(column);
-            if is_valid(board) {
-                self.solve(board);
-            }
-            board.pop();
-        }
-    }
-
-    /// Gives the master the boards with one more queen.
-    fn split(&self, work: &Work) {
-        for column in 0..self.program.size as u8 {
-            let board = [&work.board[..], &[column]].concat();
-            if is_valid(&board) {
-                let priority = work.priority.saturating_sub(1);
-                tell(&self.master, Report::Work(Work { board, priority }));
-            }
-        }
+    /// Gives the master what it has found.
+    fn report(&self, found: Found) {
+        let report = match found {
+            Found::Solution => Report::Solution,
+            Found::Work(work) => Report::Work(work),
+        };
+        tell(&self.master, report);
     }
 }
 
 impl Actor for Worker {
     type Message = Work;
 
-    fn handle(&mut self, mut work: Work, _: &mut Context<'_, Self>) {
-        let queens = work.board.len();
-        if queens >= self.program.threshold.min(self.program.size) {
-            self.solve(&mut work.board);
-        } else {
-            self.split(&work);
-        }
+    fn handle(&mut self, work: Work, _: &mut Context<'_, Self>) {
+        self.program.work_on(work, &mut |found| self.report(found));
         tell(&self.master, Report::Done);
     }
 }

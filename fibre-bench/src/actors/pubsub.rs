@@ -12,7 +12,7 @@ use anyhow::ensure;
 use fibre_actors::{Actor, ActorRef, Actors, Context, Reply, Topic};
 use hdrhistogram::Histogram;
 
-use super::{Program, conduct, tell};
+use super::{Program, conduct, quantiles, tell};
 
 /// The program and its parameters.
 #[derive(Debug, Clone)]
@@ -96,8 +96,7 @@ impl Program for PubSub {
     }
 
     fn values(&self, outcome: &Outcome) -> BTreeMap<&'static str, f64> {
-        let at = |quantile| outcome.latency.value_at_quantile(quantile) as f64 / 1e3;
-        BTreeMap::from([("p50_us", at(0.5)), ("p99_us", at(0.99))])
+        quantiles::of(&outcome.latency)
     }
 }
 

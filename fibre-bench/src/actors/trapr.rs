@@ -83,6 +83,18 @@ impl Program for TrapR {
 }
 
 impl TrapR {
+    /// The parts of the range, one for each worker.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Part> + use<> {
+        let Self { pieces, workers } = *self;
+        let each = (TO - FROM) / workers as f64;
+        (0..workers as usize).map(move |number| Part {
+            number,
+            from: FROM + number as f64 * each,
+            height: (TO - FROM) / pieces as f64,
+            pieces: pieces / workers,
+        })
+    }
+
     /// How far the sum may be off: the rule's error, h² · (f′(5) − f′(1)) / 12, where neither
     /// derivative is above 200, and what rounding does.
     fn error(&self) -> f64 {
@@ -98,15 +110,28 @@ fn function(x: f64) -> f64 {
     a * (1.0 + (2.0 * x).sqrt().exp()).sqrt()
 }
 
-/// A part of the range, for a worker.
-struct Part {
-    number: usize,
+/// A part of the range.
+pub(crate) struct Part {
+    pub(crate) number: usize,
     from: f64,
     height: f64,
     pieces: u64,
-    /// Where the number and the integral go.
-    to: fibre::channel::Sender<(usize, f64)>,
 }
+
+impl Part {
+    /// Its integral.
+    pub(crate) fn integral(&self) -> f64 {
+        let trapezoid = |piece: u64| {
+            let left = self.from + piece as f64 * self.height;
+            let right = left + self.height;
+            0.5 * (function(left) + function(right)) * self.height
+        };
+        (0..self.pieces).map(trapezoid).sum()
+    }
+}
+
+/// A part for a worker, and where its number and its integral go.
+type Order = (Part, fibre::channel::Sender<(usize, f64)>);
 
 /// The actor that spawns the others.
 struct Master(TrapR);
@@ -115,22 +140,12 @@ impl Actor for Master {
     type Message = Reply<Outcome>;
 
     fn handle(&mut self, reply: Reply<Outcome>, context: &mut Context<'_, Self>) {
-        let TrapR { pieces, workers } = self.0;
-        let height = (TO - FROM) / pieces as f64;
-        let each = (TO - FROM) / workers as f64;
         let (to, all) = fibre::channel::unbounded();
-        for number in 0..workers as usize {
-            let part = Part {
-                number,
-                from: FROM + number as f64 * each,
-                height,
-                pieces: pieces / workers,
-                to: to.clone(),
-            };
-            tell(&context.spawn(Worker), part);
+        for part in self.0.parts() {
+            tell(&context.spawn(Worker), (part, to.clone()));
         }
         drop(to);
-        let mut integrals = vec![0.0; workers as usize];
+        let mut integrals = vec![0.0; self.0.workers as usize];
         let mut parts = 0;
         for (number, integral) in all.iter() {
             integrals[number] = integral;
@@ -147,16 +162,10 @@ impl Actor for Master {
 struct Worker;
 
 impl Actor for Worker {
-    type Message = Part;
+    type Message = Order;
 
-    fn handle(&mut self, part: Part, _: &mut Context<'_, Self>) {
-        let trapezoid = |piece: u64| {
-            let left = part.from + piece as f64 * part.height;
-            let right = left + part.height;
-            0.5 * (function(left) + function(right)) * part.height
-        };
-        let integral = (0..part.pieces).map(trapezoid).sum();
+    fn handle(&mut self, (part, to): Order, _: &mut Context<'_, Self>) {
         // The master is gone only if it has failed.
-        part.to.send((part.number, integral)).ok();
+        to.send((part.number, part.integral())).ok();
     }
 }

@@ -1,16 +1,19 @@
 //! The table of benchmarks.
 
 mod actors;
+mod events;
 mod families;
 mod ideal;
 mod micro;
 mod pthreads;
+mod tasks;
 mod web;
 
 use std::fmt::Write as _;
 
 use anyhow::bail;
 
+use crate::peers::Wanted;
 use crate::plan::Benchmark;
 
 pub(crate) use ideal::unit_ns;
@@ -26,6 +29,8 @@ static BENCHMARKS: &[Benchmark] = &[
     web::IDLE,
     web::DELAY,
     web::POLLERS,
+    web::INSIDE,
+    web::METRICS,
     Benchmark {
         name: families::PIPES.name,
         about: "a byte there and back over two pipes, on one and on two processors",
@@ -83,17 +88,17 @@ static BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: actors::BIG.name,
-        about: "actors that ping each other, all of them; beside tokio's tasks",
+        about: "actors that ping each other, all of them",
         run: |run| micro::run(&actors::BIG, run),
     },
     Benchmark {
         name: actors::BANG.name,
-        about: "actors that all send to one; beside tokio's tasks",
+        about: "actors that all send to one",
         run: |run| micro::run(&actors::BANG, run),
     },
     Benchmark {
         name: actors::LOGM.name,
-        about: "actors that ask, with thousands of messages waiting; beside tokio's tasks",
+        about: "actors that ask, with thousands of messages waiting",
         run: |run| micro::run(&actors::LOGM, run),
     },
     Benchmark {
@@ -124,12 +129,65 @@ static BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: actors::PUBSUB.name,
         about: "actors that publish to topics: deliveries, and how long they take",
-        run: |run| micro::run(&actors::PUBSUB, run),
+        run: |run| actors::run_with_latencies(&actors::PUBSUB, run),
+    },
+    Benchmark {
+        name: actors::ASK.name,
+        about: "actors that ask each other: there and back, beside semaphores",
+        run: |run| actors::run_with_latencies(&actors::ASK, run),
+    },
+    Benchmark {
+        name: actors::REST.name,
+        about: "actors that have nothing to do: CPU time",
+        run: |run| micro::run(&actors::REST, run),
     },
     Benchmark {
         name: actors::CHAT.name,
         about: "a chat server of actors: deliveries, how long they take, memory",
-        run: |run| micro::run(&actors::CHAT, run),
+        run: |run| actors::run_with_latencies(&actors::CHAT, run),
+    },
+    Benchmark {
+        name: actors::MILLION.name,
+        about: "a chat server of a million users; takes 6 GiB and ten minutes, so `all` leaves it out",
+        run: |run| actors::run_with_latencies(&actors::MILLION, run),
+    },
+    Benchmark {
+        name: events::UNBALANCED.name,
+        about: "coloured events that begin on one processor, and what each policy steals",
+        run: |run| micro::run(&events::UNBALANCED, run),
+    },
+    Benchmark {
+        name: events::TABLE2.name,
+        about: "coloured events that go on by themselves, in the four steps of libasync-smp",
+        run: |run| micro::run(&events::TABLE2, run),
+    },
+    Benchmark {
+        name: events::PENALTY.name,
+        about: "coloured events that read what others of their colour have made",
+        run: |run| micro::run(&events::PENALTY, run),
+    },
+    Benchmark {
+        name: events::CACHE_EFFICIENT.name,
+        about: "coloured events that share arrays by two",
+        run: |run| micro::run(&events::CACHE_EFFICIENT, run),
+    },
+    web::SWS,
+    web::SFS,
+    web::HTTP_CACHE,
+    Benchmark {
+        name: tasks::FIB.name,
+        about: "Fibonacci numbers by tasks, by fibres in scopes, and by rayon",
+        run: |run| micro::run(&tasks::FIB, run),
+    },
+    Benchmark {
+        name: tasks::COUNTER.name,
+        about: "servers that echo and count, by tasks with permissions, by locks, and by tokio",
+        run: |run| micro::run(&tasks::COUNTER, run),
+    },
+    Benchmark {
+        name: tasks::COUNTER_FULL.name,
+        about: "the same under the load of the paper; takes half an hour, so `all` leaves it out",
+        run: |run| micro::run(&tasks::COUNTER_FULL, run),
     },
     web::TEXTBOOK,
 ];
@@ -161,26 +219,64 @@ const ACTORS: &[&str] = &[
     actors::NQN.name,
     actors::TRAPR.name,
     actors::PUBSUB.name,
+    actors::ASK.name,
+    actors::REST.name,
     actors::CHAT.name,
 ];
 
+/// The programs over coloured events, which `events` stands for.
+const EVENTS: &[&str] = &[
+    events::UNBALANCED.name,
+    events::TABLE2.name,
+    events::PENALTY.name,
+    events::CACHE_EFFICIENT.name,
+    web::SWS.name,
+    web::SFS.name,
+    web::HTTP_CACHE.name,
+];
+
+/// The benchmarks that no group has: they take too long or too much memory, or need a program that
+/// is seldom there.
+const LARGE: [&str; 3] = [
+    actors::MILLION.name,
+    tasks::COUNTER_FULL.name,
+    web::METRICS.name,
+];
+
+/// Which groups that have peers of their own are among these.
+pub(crate) fn wanted(selected: &[&Benchmark]) -> Wanted {
+    let any = |group: &[&str]| selected.iter().any(|row| group.contains(&row.name));
+    Wanted {
+        actors: any(ACTORS) || any(&[actors::MILLION.name]),
+        tasks: any(TASKS) || any(&[tasks::COUNTER_FULL.name]),
+        events: any(EVENTS),
+    }
+}
+
+/// The programs over tasks.
+const TASKS: &[&str] = &[tasks::FIB.name, tasks::COUNTER.name];
+
 /// Whether a benchmark, or a group of them, has this name.
 pub(crate) fn known(name: &str) -> bool {
-    matches!(name, "all" | "io" | "c" | "actors") || BENCHMARKS.iter().any(|row| row.name == name)
+    matches!(name, "all" | "io" | "c" | "actors" | "events" | "tasks")
+        || BENCHMARKS.iter().any(|row| row.name == name)
 }
 
 /// The benchmarks of these names; `all` stands for every one, `io` for those about
-/// input and output, `c` for those about the C library, `actors` for the programs over actors.
+/// input and output, `c` for those about the C library, `actors` for the programs over
+/// actors, `events` for those over coloured events, `tasks` for those over tasks.
 pub(crate) fn select(names: &[String]) -> anyhow::Result<Vec<&'static Benchmark>> {
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
         bail!("there is no benchmark `{unknown}`; there are:\n{}", list());
     }
     let wanted = |row: &&Benchmark| {
         names.iter().any(|name| match name.as_str() {
-            "all" => true,
+            "all" => !LARGE.contains(&row.name),
             "io" => IO.contains(&row.name),
             "c" => C.contains(&row.name),
             "actors" => ACTORS.contains(&row.name),
+            "events" => EVENTS.contains(&row.name),
+            "tasks" => TASKS.contains(&row.name),
             name => name == row.name,
         })
     };
@@ -192,7 +288,7 @@ pub(crate) fn list() -> String {
     let mut text = String::new();
     for row in BENCHMARKS {
         // Writing to a string cannot fail.
-        writeln!(text, "{:10} {}", row.name, row.about).ok();
+        writeln!(text, "{:12} {}", row.name, row.about).ok();
     }
     text
 }

@@ -42,6 +42,12 @@ struct Arguments {
     /// longest that all of them may take.
     #[arg(long)]
     exchanges: Option<u64>,
+    /// http: after its exchanges a connection is closed, and the next one opened.
+    #[arg(long, requires = "exchanges")]
+    reopen: bool,
+    /// http: ask for this path, for which the first answer says how long all are.
+    #[arg(long)]
+    path: Option<String>,
     /// echo: bytes of a message.
     #[arg(long, default_value_t = 16)]
     size: usize,
@@ -119,7 +125,7 @@ impl Arguments {
         if self.mode == Mode::Probe {
             return Ok(self.probe(address, server).run()?);
         }
-        let plan = self.plan(address, server);
+        let plan = self.plan(address, server)?;
         if self.mode == Mode::Idle {
             return Ok(plan.hold(|| self.keep())?);
         }
@@ -133,25 +139,27 @@ impl Arguments {
     }
 
     /// The closed loop that was asked for.
-    fn plan(&self, address: SocketAddr, server: Option<CpuClock>) -> Plan {
-        let exchange = match self.mode {
-            Mode::Echo => Exchange::echo(self.size.max(1)),
-            Mode::Http => Exchange::http(address, self.pipeline.max(1)),
-            Mode::Short | Mode::Idle | Mode::Probe => Exchange::http(address, 1),
+    fn plan(&self, address: SocketAddr, server: Option<CpuClock>) -> io::Result<Plan> {
+        let exchange = match (self.mode, &self.path) {
+            (Mode::Echo, _) => Exchange::echo(self.size.max(1)),
+            (Mode::Http, Some(path)) => Exchange::file(address, path)?,
+            (Mode::Http, None) => Exchange::http(address, self.pipeline.max(1)),
+            (Mode::Short | Mode::Idle | Mode::Probe, _) => Exchange::http(address, 1),
         };
-        Plan {
+        Ok(Plan {
             address,
             connections: self.connections,
             threads: self.threads.clamp(1, self.connections.max(1)),
             exchange,
-            lifetime: match self.mode {
-                Mode::Short => Lifetime::Exchange,
-                _ => self.exchanges.map_or(Lifetime::Run, Lifetime::Exchanges),
+            lifetime: match (self.mode, self.exchanges) {
+                (Mode::Short, _) => Lifetime::Exchange,
+                (_, Some(exchanges)) if self.reopen => Lifetime::Reopened(exchanges),
+                (_, exchanges) => exchanges.map_or(Lifetime::Run, Lifetime::Exchanges),
             },
             warm_up: self.warm_up,
             length: self.seconds,
             server,
-        }
+        })
     }
 
     /// The measurement of delay that was asked for.

@@ -194,7 +194,12 @@ impl<'a> Driver<'a> {
 
     /// A connection has come to rest: what follows.
     fn answered(&mut self, index: usize, now: Instant) -> io::Result<()> {
-        if self.plan.lifetime == Lifetime::Exchange {
+        let is_over = match (self.plan.lifetime, &self.connections[index]) {
+            (Lifetime::Exchange, _) => true,
+            (Lifetime::Reopened(exchanges), Some(connection)) => connection.begun + 1 >= exchanges,
+            _ => false,
+        };
+        if is_over {
             self.connections[index] = None; // closes it
         }
         match self.step {
@@ -211,7 +216,7 @@ impl<'a> Driver<'a> {
     fn next(&mut self, index: usize, now: Instant) -> io::Result<()> {
         let Some(connection) = &mut self.connections[index] else {
             return match self.plan.lifetime {
-                Lifetime::Exchange => self.connect(index),
+                Lifetime::Exchange | Lifetime::Reopened(_) => self.connect(index),
                 Lifetime::Run | Lifetime::Exchanges(_) => Ok(()),
             };
         };

@@ -1,6 +1,7 @@
 //! What a connection sends in one go, and the answer that must come.
 
-use std::net::SocketAddr;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 
 use crate::http;
 
@@ -40,6 +41,24 @@ impl Exchange {
         }
     }
 
+    /// A request for a file, and an answer as long as the first one, for which this asks the
+    /// server. Blocks the thread.
+    ///
+    /// # Errors
+    ///
+    /// When the server does not answer, or not with the file.
+    pub fn file(host: SocketAddr, path: &str) -> io::Result<Self> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").into_bytes();
+        let answer_length = length_of_answer(host, &request)?;
+        Ok(Self {
+            request,
+            requests: 1,
+            answer: STATUS.to_vec(),
+            answer_length,
+            expected: answer_length,
+        })
+    }
+
     /// One message of `size` bytes, which comes back as it is.
     #[must_use]
     pub fn echo(size: usize) -> Self {
@@ -72,6 +91,31 @@ impl Exchange {
         }
         true
     }
+}
+
+/// How long the answer to a request is, with its head.
+fn length_of_answer(host: SocketAddr, request: &[u8]) -> io::Result<usize> {
+    let mut stream = BufReader::new(TcpStream::connect(host)?);
+    stream.get_mut().write_all(request)?;
+    let (mut head, mut body) = (0, 0);
+    loop {
+        let mut line = String::new();
+        let length = stream.read_line(&mut line)?;
+        let is_first = head == 0;
+        head += length;
+        if length == 0 || is_first && !line.as_bytes().starts_with(STATUS) {
+            return Err(io::Error::other(format!("the server answered {line:?}")));
+        }
+        let line = line.trim_end().to_ascii_lowercase();
+        if let Some(digits) = line.strip_prefix("content-length: ") {
+            body = digits.parse().map_err(io::Error::other)?;
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    stream.read_exact(&mut vec![0; body])?;
+    Ok(head + body)
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub enum Lifetime {
     Run,
     /// For one exchange; the client closes it and opens the next.
     Exchange,
+    /// For so many exchanges; the client closes it and opens the next.
+    Reopened(u64),
     /// For so many exchanges; then it rests, and the run ends when all rest.
     Exchanges(u64),
 }

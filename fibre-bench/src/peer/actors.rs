@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use fibre_actors::{Actors, Policy};
 
+use super::ask;
 use super::calibrate::calibrate;
-use super::protocol::{Arguments, Parameters, Refusal, Workload};
+use super::protocol::{Arguments, Basic, Parameters, Refusal, Workload};
+use super::rest;
 use crate::actors::Program;
 use crate::actors::apsp::Apsp;
 use crate::actors::bang::Bang;
@@ -21,6 +23,7 @@ use crate::actors::csll::CSll;
 use crate::actors::logm::LogM;
 use crate::actors::nqn::NQn;
 use crate::actors::pubsub::PubSub;
+use crate::actors::quantiles;
 use crate::actors::trapr::TrapR;
 use crate::measure::{Sample, Stopwatch};
 
@@ -36,11 +39,23 @@ pub(crate) fn workloads() -> Vec<Workload> {
         of::<NQn>("nqn"),
         of::<TrapR>("trapr"),
         of::<PubSub>("pubsub"),
+        Workload::new("rest", rest::<Usual>)
+            .variant("random", rest::<Random>)
+            .variant("local", rest::<Local>)
+            .variant("affine", rest::<Affine>),
         Workload::new("chat", chat::<Usual>)
             .variant("random", chat::<Random>)
             .variant("local", chat::<Local>)
             .variant("affine", chat::<Affine>),
     ]
+}
+
+/// The workload of questions and answers.
+pub(crate) fn ask() -> Workload {
+    Workload::new("ask", question::<Usual>)
+        .variant("random", question::<Random>)
+        .variant("local", question::<Local>)
+        .variant("affine", question::<Affine>)
 }
 
 /// The workload of a program, with a variant for each policy.
@@ -260,6 +275,22 @@ pub(crate) fn repeat<P: Program>(
     })
 }
 
+/// Has an actor ask another.
+fn question<S: Scheduling>(told: Basic) -> anyhow::Result<Sample> {
+    let actors = S::start(told.processors)?;
+    let sample = ask::measure(told.seconds, |questions| ask::ours(&actors, questions))?;
+    actors.stop();
+    Ok(sample)
+}
+
+/// Leaves actors at rest.
+fn rest<S: Scheduling>(told: rest::Told) -> anyhow::Result<Sample> {
+    let actors = S::start(told.processors)?;
+    let sample = rest::ours(&actors, &told)?;
+    actors.stop();
+    Ok(sample)
+}
+
 /// What the chat server can be told.
 struct ToldChat {
     /// Kernel threads for fibres.
@@ -284,7 +315,7 @@ impl Parameters for ToldChat {
             length: count(arguments, "length", usual.length)?,
             period,
             // In less, there are users that write nothing.
-            time: time.max(2 * period),
+            time: time.max(period),
             caches: count(arguments, "caches", usual.caches)?,
             seed: arguments.number("seed", usual.seed)?,
         };
@@ -303,13 +334,10 @@ fn chat<S: Scheduling>(told: ToldChat) -> anyhow::Result<Sample> {
     let sample = watch.stop(outcome.delivered)?;
     actors.stop();
     told.chat.check(&outcome)?;
-    let at = |quantile| outcome.latency.value_at_quantile(quantile) as f64 / 1e3;
+    let sample = quantiles::add(sample, &outcome.latency);
     Ok(sample
         .with("deliveries_per_s", outcome.rate())
         .with("sent", outcome.sent() as f64)
         .with("blocked", outcome.blocked as f64)
-        .with("p50_us", at(0.5))
-        .with("p99_us", at(0.99))
-        .with("p999_us", at(0.999))
         .with("rss_bytes", outcome.resident as f64))
 }

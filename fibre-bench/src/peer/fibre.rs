@@ -10,15 +10,16 @@ use ::fibre::sync::lock::{
 use ::fibre::sync::{Condvar, Mutex, Semaphore};
 use ::fibre::{Builder, Cluster, JoinHandle};
 
-use super::actors;
 use super::blocking::{self, Blocking, Lock, Stacked, Turns};
 use super::pipes::{PipeLine, Pipes};
 use super::protocol::Workload;
+use super::tasks;
 use super::wires::{FibreWire, WireLine};
 use super::workloads::mutexes::{self, Kind};
 use super::workloads::{
     blocked, migrate, objects, pingpong, skynet, sleep, spawning, stream, unit, yielding,
 };
+use super::{actors, events};
 
 /// What this peer is measured with.
 pub fn workloads() -> Vec<Workload> {
@@ -46,6 +47,10 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("sleep", sleep::blocking::<Fibre>),
     ];
     workloads.extend(actors::workloads());
+    workloads.extend(events::workloads());
+    // What a question and its answer cost is read beside two wakes and two blocks.
+    workloads.push(actors::ask().variant("semaphore", pingpong::semaphores::<Fibre>));
+    workloads.extend(tasks::workloads());
     workloads.extend(mutexes::workloads::<Fibre, Mutex<()>, FibreTurns>(MUTEXES));
     workloads
 }

@@ -12,6 +12,7 @@
 use std::any::Any;
 use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::{env, fmt};
@@ -60,6 +61,11 @@ impl Workload {
     ) -> Self {
         self.variants.push((name, prepared(run)));
         self
+    }
+
+    /// What it is asked for by.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
     }
 
     /// How it is listed: its name and those of its variants.
@@ -174,6 +180,11 @@ impl Arguments {
     /// Takes a size in bytes that has no default.
     pub(crate) fn bytes(&mut self, key: &str) -> Result<Option<usize>, Refusal> {
         self.take(key, "a number of bytes", |&bytes| bytes > 0)
+    }
+
+    /// Takes the path of a file that has no default.
+    pub(crate) fn path(&mut self, key: &str) -> Result<Option<PathBuf>, Refusal> {
+        self.take(key, "a path", |path: &PathBuf| !path.as_os_str().is_empty())
     }
 
     /// Takes the value of a key, if it is given; `what` says what it has to be.

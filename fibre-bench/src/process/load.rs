@@ -136,6 +136,18 @@ impl LoadCommand {
         self.with("--exchanges", count)
     }
 
+    /// Has each connection closed after so many exchanges, and another one opened.
+    pub(crate) fn reopening(self, exchanges: u64) -> Self {
+        let mut load = self.exchanges(exchanges);
+        load.0.push("--reopen".into());
+        load
+    }
+
+    /// Asks for this path. Default: what every server of ours answers.
+    pub(crate) fn path(self, path: &str) -> Self {
+        self.with("--path", path)
+    }
+
     /// Reads the CPU clock of the server, by its process id.
     pub(crate) fn measuring(self, pid: u32) -> Self {
         self.with("--measure-pid", pid)

@@ -43,10 +43,22 @@ pub(crate) fn prepare() -> anyhow::Result<()> {
     build()
 }
 
-/// Builds every binary of this crate beside this program. A plain `cargo run`
-/// builds the harness alone, and without this a peer could be older than the
-/// tree.
+/// An example of a package of this workspace, built if it can be.
+pub(crate) fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
+    cargo_build(&["--package", package, "--example", name])?;
+    Ok(directory()?.join("examples").join(name))
+}
+
+/// Builds every binary of this crate, and `fibre-top`, which reads of servers that are measured,
+/// beside this program. A plain `cargo run` builds the harness alone, and without this a peer
+/// could be older than the tree.
 fn build() -> anyhow::Result<()> {
+    let own = env!("CARGO_PKG_NAME");
+    cargo_build(&["--package", own, "--package", "fibre-top", "--bins"])
+}
+
+/// Has cargo build something in this program's profile.
+fn cargo_build(what: &[&str]) -> anyhow::Result<()> {
     let Some(cargo) = env::var_os("CARGO") else {
         return Ok(()); // started by hand: what lies there is measured
     };
@@ -56,8 +68,9 @@ fn build() -> anyhow::Result<()> {
         Some(name) => name,
     };
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME")]);
-    build.args(["--bins", "--profile", profile]);
+    build
+        .args(["build", "--quiet", "--profile", profile])
+        .args(what);
     if let Some(target) = directory.parent() {
         build.arg("--target-dir").arg(target);
     }

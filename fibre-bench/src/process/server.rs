@@ -1,6 +1,7 @@
 //! A web server under measurement: started on its core, ended by its id.
 
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -15,6 +16,9 @@ use fibre_measure::Pinned as _;
 /// How long a server may take to end before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How long a server may take until it listens, where it does not say so.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// A running server; dropping it ends it.
 pub(crate) struct Server {
     child: Child,
@@ -25,15 +29,24 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server on these cores and waits until it listens.
-    pub(crate) fn start(mut command: Command, cores: &[usize]) -> anyhow::Result<Self> {
+    /// Starts a server on these cores and waits until it listens; one that does not say where has
+    /// been told an address.
+    pub(crate) fn start(
+        mut command: Command,
+        cores: &[usize],
+        told: Option<&str>,
+    ) -> anyhow::Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .pinned(cores)
             .spawn()
             .with_context(|| format!("starting {}", command.get_program().display()))?;
-        match await_announcement(&mut child) {
+        let listens = match told {
+            None => await_announcement(&mut child),
+            Some(address) => await_listener(&mut child, address),
+        };
+        match listens {
             Ok((address, cpu)) => Ok(Self {
                 child,
                 address,
@@ -75,6 +88,21 @@ impl Drop for Server {
             eprintln!("fibre-bench: a server did not end: {error}");
         }
     }
+}
+
+/// Waits until somebody listens at an address.
+fn await_listener(child: &mut Child, address: &str) -> anyhow::Result<(String, CpuClock)> {
+    let started = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        if let Some(status) = child.try_wait()? {
+            bail!("the server ended before it listened: {status}");
+        }
+        if started.elapsed() > PATIENCE {
+            bail!("the server does not listen at {address}");
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok((address.into(), CpuClock::of(child.id())?))
 }
 
 /// Reads the server's output up to the line that says where it listens; what

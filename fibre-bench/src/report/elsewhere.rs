@@ -1,4 +1,4 @@
-//! Figures that other programs measure, so that nobody looks for them here in vain.
+//! Figures that other programs and commands measure, so that nobody looks for them here in vain.
 
 use std::fmt::Write as _;
 
@@ -8,11 +8,17 @@ struct Elsewhere {
     by: &'static str,
 }
 
-/// All figures that other programs measure.
-const ELSEWHERE: &[Elsewhere] = &[Elsewhere {
-    figures: "thesis figures 4.10 to 4.18, Memcached",
-    by: "`fibre-mcload compare`, see fibre-mcload/README.md",
-}];
+/// All figures that other programs and commands measure.
+const ELSEWHERE: &[Elsewhere] = &[
+    Elsewhere {
+        figures: "thesis figures 4.10 to 4.18, Memcached",
+        by: "`fibre-mcload compare`, see fibre-mcload/README.md",
+    },
+    Elsewhere {
+        figures: "thesis figures 6.2 and 6.3, models of utilisation",
+        by: "`fibre-bench utilisation`, see docs/UTILISATION.md",
+    },
+];
 
 /// The list in Markdown.
 pub(crate) fn list() -> String {

@@ -38,6 +38,9 @@ pub(crate) struct Report {
     /// Plots by the name of their file.
     #[serde(skip)]
     plots: Vec<(String, String)>,
+    /// The page under `docs/` that says how to read the document.
+    #[serde(skip)]
+    page: &'static str,
 }
 
 impl Report {
@@ -50,7 +53,13 @@ impl Report {
             faults: Vec::new(),
             document: String::new(),
             plots: Vec::new(),
+            page: "PERFORMANCE.md",
         }
+    }
+
+    /// This report, with another page under `docs/` that says how to read it.
+    pub(crate) fn explained_in(self, page: &'static str) -> Self {
+        Self { page, ..self }
     }
 
     /// Begins a section.
@@ -163,14 +172,22 @@ impl Report {
     fn markdown(&self) -> String {
         let mut text = format!(
             "# Results\n\nWritten by `fibre-bench`; not to be edited. How to read it: \
-             [PERFORMANCE.md](../../PERFORMANCE.md).\n\n{}\n\n## Scorecard\n\n{}\n\n{}\n\n",
-            self.machine,
-            scorecard::LEGEND,
-            scorecard::table(&self.measurements),
+             [{0}](../../{0}).\n\n{1}\n",
+            self.page, self.machine
         );
-        text.push_str(&format!("## Not measured\n\n{}", elsewhere::list()));
-        let missing = self.notes.iter().map(|note| format!("* {note}\n"));
-        text.extend(missing);
+        // A report in which nothing has to reach anything is about one thing only.
+        let has_goals = self.measurements.iter().any(|one| one.goal.is_some());
+        if has_goals {
+            let table = scorecard::table(&self.measurements);
+            text.push_str(&format!(
+                "\n## Scorecard\n\n{}\n\n{table}\n",
+                scorecard::LEGEND
+            ));
+        }
+        if has_goals || !self.notes.is_empty() {
+            text.push_str(&format!("\n## Not measured\n\n{}", elsewhere::list()));
+            text.extend(self.notes.iter().map(|note| format!("* {note}\n")));
+        }
         if !self.faults.is_empty() {
             text.push_str("\n## Faults\n\n");
             text.extend(self.faults.iter().map(|fault| format!("* {fault}\n")));

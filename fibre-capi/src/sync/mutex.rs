@@ -86,7 +86,9 @@ pub unsafe extern "C" fn fibre_mutex_init(
     if !attributes.has(FLAGS) {
         // SAFETY: the caller's.
         return number(contain(|| unsafe {
-            make(mutex, Mutex::with_variant(kind, variant))
+            let mut made = Mutex::with_variant(kind, variant);
+            made.note_owners();
+            make(mutex, made)
         }));
     }
     if variant != Variant::Hybrid {

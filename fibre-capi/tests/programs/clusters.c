@@ -5,18 +5,22 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-static fibre_cluster_t *other; static int flag, ends[2]; static char text[4096];
+static fibre_cluster_t *other; static int flag, ends[2]; static char text[1 << 16], metrics[1 << 16], trace[1 << 20];
 static void *id(void *a) { return a; }
 static void *moves(void *a) { int e = fibre_migrate(other); assert(!e); assert(fibre_cluster_destroy(other) == EDEADLK); return a; }
-static void *parks(void *a) { while (!__atomic_load_n(&flag, 5)) fibre_park(); return a; }
+static void *parks(void *a) { fibre_label("kind", "x"); fibre_label("kind", "idle"); fibre_label("gone", "y"); fibre_label("gone", 0); while (!__atomic_load_n(&flag, 5)) fibre_park(); return a; }
 static void *block(void *a) { errno = 77; return a; }
 static void *stay(void *a) { assert(fibre_processor() == 1); fibre_yield(); assert(fibre_processor() == 1); return a; }
 int main(void)
 {
     fibre_config_t c;
+    assert(fibre_trace(2) == ENOTSUP);
+    fibre_trace_mark("nobody records this");
+    assert(!setenv("FIBRE_TRACE", "ring:64K", 1));
     memset(&c, 0, sizeof c);
     c.size = sizeof c;
     c.processors = 2;
@@ -78,7 +82,22 @@ int main(void)
     assert(errno == 7);
     assert(!fibre_setname(t, "idler"));
     assert(!pipe(ends) && fibre_dump(ends[1]) > 0 && read(ends[0], text, sizeof text - 1) > 0);
-    assert(strstr(text, "(\"idler\")"));
+    assert(strstr(text, " \"idler\" [kind=idle] of cluster \"fibre\" waits for ") && strstr(text, "    the fibre's entry\n"));
+    errno = 7;
+    int length = fibre_metrics(-1);
+    assert(length > 1000 && errno == 7 && fibre_metrics(ends[1]) > 1000);
+    length = 0;
+    for (ssize_t n; length < 5 || strcmp(metrics + length - 6, "# EOF\n"); metrics[length] = 0)
+        assert((n = read(ends[0], metrics + length, sizeof metrics - 1 - length)) > 0 && (length += n));
+    assert(strstr(metrics, "fibre_fibres{cluster=\"fibre\",number=\""));
+    fibre_trace_mark("marked in C");
+    FILE *traced = tmpfile();
+    errno = 7;
+    assert(traced && !fibre_trace(fileno(traced)) && errno == 7 && fibre_trace(-1) == EBADF);
+    rewind(traced);
+    size_t size = fread(trace, 1, sizeof trace, traced);
+    assert(size > 1000 && !memcmp(trace, "fibretrc", 8) && memmem(trace, size, "marked i", 8));
+    assert(memmem(trace, size, "idler", 5) && !memmem(trace, size, "nobody", 6));
     fibre_cancel(t);
     fibre_join(t, &r);
     assert(r == FIBRE_CANCELED);

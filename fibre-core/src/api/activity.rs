@@ -6,11 +6,13 @@ use crate::fibre::activity_word::Scheduled;
 use crate::fibre::{Body, ControlBlock, FibreRef, Portrait, Reserved, Viewer};
 use crate::processor::Processor;
 use crate::queue::Runnable;
+use crate::ready::record_ready_here;
 use crate::scheduler::activity::{ActivityBlock, Value};
 use crate::spawn::task::{Place, SpawnError, free_task, tell_of_panic};
 use crate::stack::StackError;
 use crate::sys::unwind_guard::quietly;
 use crate::sys::{fork, numbers};
+use crate::trace::{self, TraceKind};
 use std::alloc::Layout;
 use std::fmt;
 use std::io;
@@ -34,6 +36,16 @@ pub trait Work: Send + Sync + Sized + 'static {
     fn name(&self) -> Option<&str> {
         None
     }
+
+    /// Says that no run will come any more, as the cluster was stopped
+    /// [within limits](Cluster::stop_within) before a run that was due, or in the middle of one,
+    /// which then stays where it is. Those that wait for what the activity does can be told here.
+    /// Default: does nothing.
+    ///
+    /// Called once, in the end of the call that stops the cluster, or by another thread if the
+    /// activity is found later; so it may block, but had better not. A panic is reported on
+    /// standard error.
+    fn abandoned(&self) {}
 }
 
 /// A fibre that is run each time somebody has [scheduled](Self::schedule) it, and that rests in
@@ -182,16 +194,11 @@ impl<W: Work> Activity<W> {
     ///
     /// # Errors
     ///
-    /// [`Stopped`], if the cluster has been stopped, and in a forked child. An activity to which
-    /// this has happened never runs again. Fibres of a cluster that is being stopped may still
-    /// schedule.
+    /// [`Stopped`], if the cluster has been stopped, and in a forked child. Fibres of a cluster
+    /// that is being stopped may still schedule.
     #[inline]
     pub fn schedule(&self) -> Result<(), Stopped> {
-        match self.whole().head.word.schedule() {
-            Scheduled::Noticed => Ok(()),
-            Scheduled::Enqueue => self.enqueue(None),
-            Scheduled::Refused => Err(Stopped),
-        }
+        self.schedule_at(None)
     }
 
     /// [`schedule`](Self::schedule), on this processor if it is this call that makes the activity
@@ -211,35 +218,60 @@ impl<W: Work> Activity<W> {
             processor < processors,
             "the cluster has no processor {processor}"
         );
-        match self.whole().head.word.schedule() {
-            Scheduled::Noticed => Ok(()),
-            Scheduled::Enqueue => self.enqueue(Some(processor)),
-            Scheduled::Refused => Err(Stopped),
-        }
+        self.schedule_at(Some(processor))
     }
 
-    /// Queues the activity, which the word has told us to do.
-    fn enqueue(&self, wanted: Option<usize>) -> Result<(), Stopped> {
+    /// The form that both share.
+    #[inline(always)]
+    fn schedule_at(&self, wanted: Option<usize>) -> Result<(), Stopped> {
         let head = &self.whole().head;
-        let by_fibre = |here: &Processor| {
+        let scheduled = Processor::here(|here| {
             let ours = Arc::ptr_eq(here.domain(), head.domain());
-            if ours {
-                // Fibres of the domain are always let in.
-                let _ = head.count(Some(here.index()));
-                self.place(wanted, |runnable| here.revive(runnable, head.last()));
-            }
-            ours
-        };
-        if Processor::here(by_fibre) == Some(true) {
+            ours.then(|| head.word.schedule())
+        });
+        match scheduled.flatten() {
+            Some(Scheduled::Enqueue) => self.enqueue(wanted),
+            Some(Scheduled::Noticed) => {}
+            Some(Scheduled::Refused) => return Err(Stopped),
+            None => return self.schedule_from_outside(wanted),
+        }
+        Ok(())
+    }
+
+    /// Queues the activity, as the word has told the calling fibre of its domain to do.
+    #[inline]
+    fn enqueue(&self, wanted: Option<usize>) {
+        let head = &self.whole().head;
+        let _ = Processor::here(|here| {
+            // The number is lost: the activity has one.
+            let _ = head.domain().register(here.index());
+            self.place(wanted, |runnable| here.revive(runnable, head.last()));
+        });
+    }
+
+    /// [`schedule_at`](Self::schedule_at) by a thread that is no processor of the domain, which may
+    /// be closed to it.
+    fn schedule_from_outside(&self, wanted: Option<usize>) -> Result<(), Stopped> {
+        let head = &self.whole().head;
+        let domain = head.domain();
+        if head.word.notice() {
             return Ok(());
         }
-        if fork::is_forked_child() || !head.count(None) {
-            head.word.refuse();
+        if fork::is_forked_child() || !domain.count_foreign() {
             return Err(Stopped);
         }
-        let revive = |runnable| head.domain().revive(runnable, None, head.last());
-        self.place(wanted, revive);
-        Ok(())
+        let scheduled = head.word.schedule();
+        if scheduled == Scheduled::Enqueue {
+            self.place(wanted, |runnable| {
+                domain.revive(runnable, None, head.last())
+            });
+            return Ok(());
+        }
+        domain.uncount_foreign();
+        match scheduled {
+            Scheduled::Refused => Err(Stopped),
+            _ => Ok(()),
+        }
     }
 
     /// Places the activity, which has been counted, on the wanted processor, if that is named and
@@ -249,6 +281,9 @@ impl<W: Work> Activity<W> {
         let head = &self.whole().head;
         // SAFETY: the word has told us to queue it.
         let runnable = unsafe { head.runnable() };
+        if trace::is_on() {
+            record_ready_here(TraceKind::Ready, runnable.id());
+        }
         match wanted.filter(|_| runnable.link().is_ordinary()) {
             Some(wanted) => head.domain().revive_on(runnable, wanted),
             None => revive(runnable),
@@ -297,7 +332,7 @@ impl<W: Work> Activity<W> {
             fork::die_if_forked("the end of a run");
             if let Err(payload) = run {
                 let name = activity.name();
-                tell_of_panic("activity", head.block.id(), name, &*payload);
+                tell_of_panic("activity", &head.block, name, &*payload);
                 quietly(|| drop(payload));
             }
         }
@@ -341,7 +376,22 @@ impl<W: Work> Activity<W> {
     /// The function of [`Body::abandon`].
     unsafe fn abandon(this: FibreRef) {
         // SAFETY: it will never run again, and the runtime's reference is never given up.
-        unsafe { ActivityBlock::of(this) }.word.refuse();
+        let head = unsafe { ActivityBlock::of(this) };
+        if head.word.refuse() && head.value() == Value::There {
+            // SAFETY: the same.
+            unsafe { head.domain().abandoned.note(this, Self::tell_abandoned) };
+        }
+    }
+
+    /// Tells the value that the activity has been abandoned.
+    unsafe fn tell_abandoned(this: FibreRef) {
+        // SAFETY: the runtime's reference is never given up.
+        let activity = ManuallyDrop::new(Self(this.cast()));
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| activity.abandoned())) {
+            let block = &activity.whole().head.block;
+            tell_of_panic("activity", block, activity.name(), &*payload);
+            quietly(|| drop(payload));
+        }
     }
 
     /// The function of [`Body::drop_result`]: there is none.

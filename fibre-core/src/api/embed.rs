@@ -35,17 +35,29 @@ pub struct Program {
     /// Describes, with the data of a fibre whose stack has been overrun, that fibre. In a signal
     /// handler: it must be async-signal-safe.
     pub describe: unsafe fn(*const (), Viewer<'_>),
+    /// Where debuggers find a fibre's name.
+    pub name: NamePlace,
+}
+
+/// Where in the data of a fibre its name lies, which a zero ends if it is shorter; for debuggers.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct NamePlace {
+    /// Bytes from the data on.
+    pub offset: u32,
+    /// The most bytes that the name has; zero: there is none.
+    pub length: u32,
 }
 
 /// The allocation of an embedded fibre.
 #[repr(C)]
-struct Embedded {
+pub(crate) struct Embedded {
     /// Comes first: a pointer to it is a pointer to the whole.
     block: ControlBlock,
     /// The program that it runs.
-    program: &'static Program,
+    pub(crate) program: &'static Program,
     /// The data of the layer above.
-    data: *const (),
+    pub(crate) data: *const (),
     /// How the fibre ended. The fibre's until it finishes, then the handle's.
     ending: Cell<Ending>,
 }
@@ -62,7 +74,7 @@ pub enum Ending {
 }
 
 /// The functions of embedded fibres.
-static BODY: Body = Body {
+pub(crate) static BODY: Body = Body {
     run,
     fail,
     abandon,
@@ -163,7 +175,7 @@ impl EmbeddedFibre {
             // SAFETY: a completion takes its waiter out before it claims it.
             let _ = unsafe { park::park(awaited, |waiter| completion.publish(waiter)) };
         } else {
-            let publish = |waiter: &Waiter| completion.publish_limited(waiter);
+            let publish = |waiter: &Waiter, _| completion.publish_limited(waiter);
             let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
             // SAFETY: the same, or when it is withdrawn.
             let _ = unsafe { park::park_until(awaited, limit, publish, withdraw) };

@@ -12,6 +12,9 @@ mod pool;
 mod visit;
 
 #[cfg(not(loom))]
-pub use pool::{BlockingPool, BlockingPoolBuilder, blocking};
+pub use pool::{
+    BlockingMetrics, BlockingPool, BlockingPoolBuilder, blocking, blocking_defaults,
+    blocking_metrics,
+};
 #[cfg(not(loom))]
 pub use visit::blocking_visit;

@@ -23,7 +23,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,6 +34,44 @@ const DEFAULT_THREADS: usize = 512;
 
 /// How long an idle thread stays, unless the user says otherwise.
 const DEFAULT_IDLE: Duration = Duration::from_secs(10);
+
+/// The calls that fibres have handed to threads of pools, those that have been concluded, and the
+/// threads that there are: of all pools.
+static BROUGHT: AtomicU64 = AtomicU64::new(0);
+static CONCLUDED: AtomicU64 = AtomicU64::new(0);
+static THREADS: AtomicU64 = AtomicU64::new(0);
+
+/// What all [`BlockingPool`]s of the process have done so far, that of [`blocking`] included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlockingMetrics {
+    /// Calls that fibres have handed over.
+    pub calls: u64,
+    /// How many of them wait for a thread, or go on.
+    pub pending: u64,
+    /// Threads that there are now.
+    pub threads: u64,
+}
+
+/// How many threads a pool has at most, and how long an idle one stays, unless the program or the
+/// environment says otherwise.
+#[must_use]
+pub fn blocking_defaults() -> (usize, Duration) {
+    (DEFAULT_THREADS, DEFAULT_IDLE)
+}
+
+/// What the pools have done so far.
+#[must_use]
+pub fn blocking_metrics() -> BlockingMetrics {
+    // Ends first: none is then counted as ended that has not been brought.
+    let concluded = CONCLUDED.load(Ordering::Acquire);
+    let calls = BROUGHT.load(Ordering::Acquire);
+    BlockingMetrics {
+        calls,
+        pending: calls.saturating_sub(concluded),
+        threads: THREADS.load(Ordering::Relaxed),
+    }
+}
 
 /// The token for a fibre whose call gets no thread.
 const REFUSED: u32 = 1;
@@ -125,6 +163,7 @@ impl BlockingPool {
             return f();
         }
         let call = Call::new(f);
+        BROUGHT.fetch_add(1, Ordering::Relaxed);
         let job = NonNull::from(&call).cast();
         // SAFETY: the waiter is claimed only by the thread that takes the job out, or by the one
         // that gives the job back.
@@ -239,6 +278,7 @@ impl Pool {
         fork::hear_signals_of_program();
         let spin = Spin::new(if *SEVERAL { SPIN } else { Duration::ZERO });
         let wait = |idle: &Idle| this.wait(idle, &spin);
+        THREADS.fetch_add(1, Ordering::Relaxed);
         let mut next = this.jobs.begin(wait);
         while let Next::Work(job, more) = next {
             if let Some(start) = more {
@@ -247,6 +287,7 @@ impl Pool {
             Taken::carry_out(job);
             next = this.jobs.next(wait);
         }
+        THREADS.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Waits as an idle thread: fibres that make one short call after the other keep it awake.
@@ -323,6 +364,7 @@ where
         } else {
             REFUSED
         };
+        CONCLUDED.fetch_add(1, Ordering::Release);
         // SAFETY: the wait has no limit, and only the thread that took the job out knows of it.
         unsafe { (*call.waiter.get()).claim_alone(token) }.resume();
     }

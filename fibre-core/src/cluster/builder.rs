@@ -10,6 +10,7 @@ use crate::config::settings::{MOST_PROCESSORS, MOST_SPARE, Moves, Settings, vari
 use crate::processor::OVERFLOW_HOOK;
 use crate::stack::{install_overflow_report, round_size};
 use crate::topology::{CpuSet, Pinning, Places};
+use crate::trace;
 use crate::wait::since;
 use std::io;
 use std::num::NonZeroUsize;
@@ -209,6 +210,7 @@ impl ClusterBuilder {
         install_overflow_report(OVERFLOW_HOOK);
         // A caller that waits later must not panic about it.
         since::ask();
+        trace::begin();
         let count = self.processors.unwrap_or_else(default_processors);
         let mut settings = self.settings;
         settings.max_processors = settings.max_processors.max(count);

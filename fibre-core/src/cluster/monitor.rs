@@ -1,5 +1,5 @@
 //! The process' monitor: a thread that looks for stuck processors, which a hog keeps, in all
-//! clusters that may have spare ones.
+//! clusters that may have spare ones, or in all if a layer above observes them (`observe`).
 //!
 //! It is started with the first such cluster. While no processor is busy it sleeps for good
 //! ([`crate::idle::monitor_call`]); otherwise it looks every [`TICK`]. If it cannot be started,
@@ -19,7 +19,9 @@
 use super::crew::Crew;
 use super::spares::{Spares, TICK};
 use super::thread::{Gate, start_helper};
+use crate::config::observation;
 use crate::idle::monitor_call::MONITOR;
+use crate::idle::observer_call::OBSERVER;
 use crate::processor::os_thread;
 use crate::sync::{HeavyBarrier, heavy_barrier};
 use crate::topology::CpuSet;
@@ -81,7 +83,7 @@ pub(super) fn watch(crew: &Arc<Crew>) {
     let Some(barrier) = heavy_barrier() else {
         return;
     };
-    if crew.domain.settings.max_spare.unwrap_or(0) == 0 {
+    if !has_spares(crew) && !observation::is_asked_for() {
         return;
     }
     let mut watched = WATCHED.lock();
@@ -97,6 +99,16 @@ pub(super) fn watch(crew: &Arc<Crew>) {
     drop(watched);
     // Its processors may have called before it was listed, and call only when they become busy.
     MONITOR.call();
+}
+
+/// Whether the process has a monitor.
+pub(super) fn is_there() -> bool {
+    WATCHED.lock().started
+}
+
+/// Whether a cluster may have spare processors.
+fn has_spares(crew: &Crew) -> bool {
+    crew.domain.settings.max_spare.unwrap_or(0) > 0
 }
 
 /// Starts the monitor, and waits until it has begun. `false`: it cannot be started.
@@ -169,7 +181,11 @@ fn run(barrier: HeavyBarrier) {
     let look = |wards: &[Ward]| {
         let busy = is_any_busy(wards);
         for ward in wards.iter().filter(|_| busy) {
-            ward.look(|crew, spares| spares.look(crew, barrier, Instant::now()));
+            ward.look(|crew, spares| {
+                if has_spares(crew) {
+                    spares.look(crew, barrier, Instant::now());
+                }
+            });
         }
         busy
     };
@@ -177,7 +193,9 @@ fn run(barrier: HeavyBarrier) {
         MONITOR.sleep(barrier, || round.with(is_any_busy));
         loop {
             thread::sleep(TICK);
-            if !round.with(look) {
+            let busy = round.with(look);
+            OBSERVER.call();
+            if !busy {
                 break;
             }
         }

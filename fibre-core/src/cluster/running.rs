@@ -58,7 +58,7 @@ impl Running {
         let _shield = Shield::raise();
         let limit = deadline.map_or(Limit::None, Limit::Deadline);
         let awaited = WaitObject::placeless(WaitKind::Cluster);
-        let publish = |waiter: &Waiter| orders.publish(standing, waiter);
+        let publish = |waiter: &Waiter, _| orders.publish(standing, waiter);
         let withdraw = |waiter: &Waiter| orders.withdraw(waiter);
         // SAFETY: the waiter is claimed under the lock of the list that it is in, and taken out by
         // that or by `withdraw`.

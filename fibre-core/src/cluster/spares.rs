@@ -15,12 +15,17 @@
 //! each of them has to run for [`ENOUGH`] before the next look that finds all stuck, and the more
 //! there are, the longer that takes. So no more of them are idle than are stuck.
 //!
+//! The user is told of that once, and later than it happens: a thread may sleep in the kernel for a
+//! moment, for a lock whose holder gets no CPU on a busy machine. So each regular processor must
+//! have computed, or must sleep at [`LONG_ASLEEP`] looks and have had no CPU in between.
+//!
 //! When one of the regular processors has not been stuck for [`Spares::patience`], all spare ones
 //! stand aside. If they are needed again soon, that patience doubles: each time they are called
 //! back costs some 30 ms.
 
 use super::crew::Crew;
 use crate::config::policy::StealOrder;
+use crate::processor::os_thread::cpu_time;
 use crate::queue::{Link, Runnable};
 use crate::scheduler::domain::Domain;
 use crate::sync::{AtomicPtr, HeavyBarrier, Ordering};
@@ -40,6 +45,9 @@ pub(super) const TICK: Duration = Duration::from_millis(10);
 
 /// Looks in a row at which a stuck processor runs the same fibre, without a service in between.
 const LOOKS: u32 = 2;
+
+/// Looks in a row at which a thread that is to blame sleeps.
+const LONG_ASLEEP: u32 = 20;
 
 /// The CPU time after which a thread counts as spinning: a fibre that yields all the time is
 /// serviced every 256 times, which takes less even where a yield takes tens of microseconds.
@@ -65,6 +73,33 @@ struct Seen {
     cpu: Option<Duration>,
     /// Whether it is stuck, as far as this look has found out.
     stuck: bool,
+    /// What shows that its fibre is to blame, and not the machine.
+    proof: Proof,
+}
+
+/// What shows that a fibre keeps its processor, and not the lack of a CPU.
+#[derive(Debug, Default, Clone, Copy)]
+struct Proof {
+    /// Whether it is shown.
+    is_given: bool,
+    /// The CPU time of the thread, if it slept in the kernel at the last look.
+    asleep_at: Option<Duration>,
+    /// Looks in a row at which it slept, and had had no CPU since.
+    asleep: u32,
+}
+
+impl Proof {
+    /// What is shown by one more look: whether the thread has computed for long, or else its CPU
+    /// time if it sleeps.
+    fn add(&mut self, computes: bool, asleep_at: Option<Duration>) {
+        let before = std::mem::replace(&mut self.asleep_at, asleep_at);
+        self.asleep = match asleep_at {
+            None => 0,
+            _ if before == asleep_at => self.asleep.saturating_add(1),
+            _ => 1,
+        };
+        self.is_given = computes || self.asleep >= LONG_ASLEEP;
+    }
 }
 
 /// What the monitor remembers of a cluster.
@@ -80,6 +115,8 @@ pub(super) struct Spares {
     dismissed: Option<Instant>,
     /// When a start last failed.
     refused: Option<Instant>,
+    /// Whether spare processors take part, and nobody has been told of it.
+    untold: bool,
 }
 
 impl Default for Spares {
@@ -90,6 +127,7 @@ impl Default for Spares {
             patience: SHORT,
             dismissed: None,
             refused: None,
+            untold: false,
         }
     }
 }
@@ -111,6 +149,11 @@ impl Spares {
             self.calm = None;
             if is_anything_ready(domain) {
                 self.call_some(crew, now);
+            }
+            let regular = &self.seen[..domain.regular().min(self.seen.len())];
+            if self.untold && regular.iter().all(|seen| seen.proof.is_given) {
+                self.untold = false;
+                tell(domain);
             }
         } else {
             self.dismiss_if_calm(crew, now);
@@ -160,6 +203,7 @@ impl Spares {
         if called == 0 {
             return;
         }
+        self.untold = true;
         if let Some(before) = self.dismissed.take() {
             let soon = now.saturating_duration_since(before) < 8 * self.patience;
             self.patience = if soon {
@@ -168,7 +212,6 @@ impl Spares {
                 SHORT
             };
         }
-        tell(domain);
     }
 
     /// Starts spare processors, which stand aside: as many as are wanted, or may be.
@@ -236,11 +279,12 @@ impl Seen {
         if self.looks <= LOOKS {
             return false;
         }
-        let had_enough = || {
-            let had = cpu_time(thread).zip(self.cpu);
-            had.is_some_and(|(now, then)| now.saturating_sub(then) >= ENOUGH)
-        };
-        had_enough() || sleeps(thread)
+        let cpu = cpu_time(thread);
+        let had = cpu.zip(self.cpu);
+        let computes = had.is_some_and(|(now, then)| now.saturating_sub(then) >= ENOUGH);
+        let sleeps = !computes && sleeps(thread);
+        self.proof.add(computes, cpu.filter(|_| sleeps));
+        computes || sleeps
     }
 }
 
@@ -280,22 +324,6 @@ fn may_go(domain: &Domain, fibre: &Runnable) -> bool {
 /// Whether a fibre is ready that any processor may run.
 fn is_anything_ready(domain: &Domain) -> bool {
     domain.commons.has_work() || domain.queues().iter().any(|queue| queue.has_shared())
-}
-
-/// The CPU time that a thread of this process has had.
-fn cpu_time(thread: i32) -> Option<Duration> {
-    // What `pthread_getcpuclockid` makes of a thread's number: the clock of a thread, in the
-    // scheduler's precision.
-    let clock = (!thread << 3) | 6;
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: room for a time.
-    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    let seconds = u64::try_from(time.tv_sec).ok()?;
-    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
-    (result == 0).then(|| Duration::new(seconds, nanoseconds))
 }
 
 /// Whether a thread of this process sleeps in the kernel at this moment. Also if there is no
@@ -359,6 +387,30 @@ mod tests {
         assert!(domain.activate_spare());
         domain.set_aside(1, false);
         Crew::new(domain, Places::default())
+    }
+
+    /// A thread that sleeps for a moment whenever it gets a CPU is not to blame.
+    #[test]
+    fn only_a_thread_that_computes_or_goes_on_sleeping_is_to_blame() {
+        let given = |looks: &[(bool, Option<u64>)]| {
+            let mut proof = Proof::default();
+            let each = looks.iter().map(|(computes, asleep_at)| {
+                proof.add(*computes, asleep_at.map(Duration::from_micros));
+                proof.is_given
+            });
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(given(&[(false, None), (true, None)]), [false, true]);
+        let looks = LONG_ASLEEP as usize;
+        let mut sleeps = vec![(false, Some(5)); looks];
+        let last = |all: &[_]| given(all).pop();
+        assert_eq!(last(&sleeps), Some(true));
+        assert_eq!(last(&sleeps[1..]), Some(false));
+        // It has had a CPU in between, or waits for one.
+        for between in [Some(4), None] {
+            sleeps[looks / 2] = (false, between);
+            assert_eq!(last(&sleeps), Some(false));
+        }
     }
 
     /// The state of a monitor that has seen the first processor switch for so long that spare ones

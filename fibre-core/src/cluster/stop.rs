@@ -152,7 +152,9 @@ impl Cluster {
             }
         }
         running.end();
-        match running.left() {
+        let left = running.left();
+        domain.abandoned.tell_all();
+        match left {
             None => Ok(()),
             Some(error) => {
                 stderr::warn(format_args!(

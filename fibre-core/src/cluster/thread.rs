@@ -33,9 +33,9 @@ pub(super) fn start(
     let domain = Arc::clone(domain);
     let gate = Arc::clone(gate);
     os_thread::start(format!("{name}/{index}"), cpus, move || {
-        domain
-            .tally(index)
-            .set_thread(gettid().as_raw_nonzero().get());
+        let thread = gettid().as_raw_nonzero().get();
+        domain.tally(index).set_thread(thread);
+        domain.record.set_thread(index, thread);
         let Some(seat) = gate.pass(Seat::new(&domain, index, epoch)) else {
             return;
         };
@@ -98,6 +98,7 @@ impl Seat {
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         let alive = AbortOnUnwind;
         let remains = self.processor.run();
+        self.processor.domain().abandoned.tell_late();
         if remains != Remains::Nothing {
             Box::leak(self.processor);
         }
@@ -126,7 +127,7 @@ pub fn start_helper(
 
 /// Calls `f` on a thread of its own and waits for it; reports show that the caller waits for
 /// `awaited`. Blocks the fibre, but not its processor. `None`: no thread can be started.
-pub(super) fn aside<R: Send + 'static>(
+pub fn aside<R: Send + 'static>(
     name: &str,
     awaited: WaitObject,
     f: impl FnOnce() -> R + Send + 'static,

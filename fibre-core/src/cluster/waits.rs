@@ -1,42 +1,20 @@
 //! What all fibres wait for, seen from outside.
 //!
-//! Each fibre notes in its block what it waits for (see `fibre/wait_slot.rs`). A reporter lets one
-//! cluster after the other stand still for a moment. A processor that stands still runs none of its
-//! fibres, so others may read its roster, and what its fibres wait for still exists. It stays so
-//! for as long as a caller wants a standstill, whatever the other processors do, and by the lock of
-//! the rosters if the cluster is about to end. So what is known of a cluster does not depend on the
-//! one processor in it that computes for ever.
-//!
-//! The fibres of that one are looked at without its help, see [`crate::sync::glances`]: its fibre
-//! may switch at any time, and others run while they are looked at. None of them is freed
-//! meanwhile; but what they wait for may be, so the reporter does not ask for its owner.
+//! Each fibre notes in its block what it waits for (see `fibre/wait_slot.rs`). The reporter lets
+//! one cluster after the other stand still for a moment, and looks at their fibres (see `look`).
 
-use super::handle::Cluster;
-use super::pause::Paused;
+use super::look::{self, FibrePhase, Sight};
 use super::register;
 use super::running::Running;
 use super::stop::StuckProcessor;
 use super::thread;
-use crate::fibre::{ControlBlock, FibreRef, Roster, RosterRef};
+use crate::fibre::ControlBlock;
 use crate::processor::with_running;
-use crate::scheduler::control::ProcessorPhase;
-use crate::sync::glances::Glances;
 use crate::sys::fork::is_forked_child;
 use crate::wait::since;
 use crate::wait::wait_object::{WaitKind, WaitObject};
-use parking_lot::Mutex;
 use std::fmt;
-use std::ptr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-/// How long processors have to finish what they run; and how long the reporter tries in vain to
-/// look at those that do not.
-const PATIENCE: Duration = Duration::from_millis(20);
-
-/// The sleep between two such looks.
-const BETWEEN: Duration = Duration::from_micros(50);
+use std::time::Instant;
 
 /// A fibre that waits, or does not switch. See [`waits`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,182 +123,58 @@ pub fn waits() -> Vec<Waiting> {
 
 /// [`waits`] on a thread that is no fibre.
 fn collect() -> Vec<Waiting> {
-    /// Held by the reporter: several threads that look again and again would else let clusters
-    /// stand still all the time.
-    static LOOKING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = LOOKING.lock();
+    let _one_at_a_time = look::LOOKING.lock();
     let mut found = Vec::new();
     // One after the other: no cluster stands still because another one does not.
     for running in register::all() {
-        let _paused = Paused::begin(Cluster(Arc::clone(&running)));
-        let deadline = Instant::now() + PATIENCE;
-        let all = running.wait_for(ProcessorPhase::Still, Some(deadline));
-        running.look(all, &mut found);
+        running.stand_and_look(None, |sight| found.extend(running.waiting(sight)));
     }
     found
 }
 
-/// The address of a fibre, and the processor that does not switch, where the fibre runs.
-type Runs = (*const ControlBlock, StuckProcessor);
-
 impl Running {
-    /// Adds the fibres of the cluster that wait, while a caller wants it to stand still, and those
-    /// that do not switch; `all`: all of its processors stand still.
-    fn look(&self, all: bool, found: &mut Vec<Waiting>) {
-        let domain = &self.domain;
-        let patience = Instant::now() + PATIENCE;
-        // Processors do not end meanwhile.
-        let rosters = domain.rosters.lock();
-        for (processor, roster) in rosters.iter() {
-            while !self.look_at(*processor, roster, Instant::now() >= patience, found) {
-                std::thread::sleep(BETWEEN);
-            }
-        }
-        if let Some(shared) = &domain.roster {
-            let roster = shared.lock();
-            let moving = domain.orders.not_at(ProcessorPhase::Still);
-            let stuck = rosters
-                .iter()
-                .filter(|(processor, _)| moving.contains(processor));
-            let mut stuck: Vec<_> = stuck
-                .map(|(processor, roster)| (roster.last(), self.stuck(*processor)))
-                .collect();
-            stuck.retain(|(running, _)| !running.is_null());
-            self.read(&roster, all && moving.is_empty(), &stuck, found);
-        }
-    }
-
-    /// Adds the fibres of one processor. `false`: the processor is between two fibres, and will
-    /// soon stand still or run the next one; unless this is the `last` look.
-    fn look_at(
-        &self,
-        processor: usize,
-        roster: &RosterRef,
-        last: bool,
-        found: &mut Vec<Waiting>,
-    ) -> bool {
-        let domain = &self.domain;
-        if !domain
-            .orders
-            .not_at(ProcessorPhase::Still)
-            .contains(&processor)
-        {
-            // SAFETY: the processor stands still.
-            self.read(unsafe { roster.get() }, true, &[], found);
-            return true;
-        }
-        let between = roster.last().is_null();
-        let stuck = self.stuck(processor);
-        if domain.roster.is_some() && !between {
-            // Found with the fibres of the roster that all processors share.
-            return true;
-        }
-        let look = |running: FibreRef| {
-            // SAFETY: the processor changes nothing during a look.
-            self.read_stuck(unsafe { roster.get() }, running, stuck, found);
+    /// Describes what was seen, if it waits or does not switch.
+    fn waiting(&self, sight: Sight<'_>) -> Option<Waiting> {
+        let (block, phase) = match sight {
+            Sight::Fibre { block, phase } => (block, phase),
+            Sight::Unseen(stuck) => return Some(self.unseen(stuck)),
+            Sight::Missed => return None,
         };
-        if domain.roster.is_none() && roster.look(look).is_some() {
-            return true;
-        }
-        let can_look = domain.roster.is_some() || Glances::can_look();
-        let over = last || !can_look;
-        if over && domain.tally(processor).works_since().is_some() {
-            found.push(Waiting {
-                id: 0,
-                name: None,
-                cluster: domain.settings.name.clone(),
-                awaited: WaitObject::placeless(WaitKind::Running),
-                since: None,
-                owner: None,
-                stuck: Some(stuck),
-            });
-        }
-        over
-    }
-
-    /// Describes a processor that does not stand still.
-    fn stuck(&self, index: usize) -> StuckProcessor {
-        let thread = self.domain.tally(index).thread().unwrap_or_default();
-        StuckProcessor { index, thread }
-    }
-
-    /// Adds the fibres in a roster that wait, and those that run on `stuck` processors, or did a
-    /// moment ago. If none of them runs meanwhile (`still`), their owners are known, too.
-    fn read(&self, roster: &Roster, still: bool, stuck: &[Runs], found: &mut Vec<Waiting>) {
-        roster.for_each_fibre(|_, block| {
-            if let Some((_, stuck)) = stuck.iter().find(|(running, _)| ptr::eq(block, *running)) {
-                found.push(self.runs(block, *stuck));
-                return;
+        let awaited = block.errand.awaited();
+        let place =
+            |stuck: StuckProcessor| WaitObject::numbered(WaitKind::Processor, stuck.index as u32);
+        let since = since::moment(block.state.since()).filter(|_| awaited.is_some());
+        let (awaited, since, stuck) = match phase {
+            FibrePhase::Still | FibrePhase::Loose => (awaited?, since, None),
+            FibrePhase::Runs(stuck) => {
+                let running = WaitObject::placeless(WaitKind::Running);
+                (running, None, Some(stuck))
             }
-            let Some(awaited) = block.errand.awaited() else {
-                return;
-            };
-            let owner = awaited.owner().filter(|_| still).map(|number| {
-                // SAFETY: the fibre is in its wait and does not run, so its object is there, and
-                // the number is what `WaitObject::owned` asks for.
-                unsafe { AtomicU64::from_ptr(number.cast_mut()) }.load(Ordering::Relaxed)
-            });
-            let name = if still {
-                // SAFETY: it is in its wait and does not run, so it does not end.
-                unsafe { block.current_name() }
-            } else {
-                block.attributes.name().map(str::to_owned)
-            };
-            found.push(Waiting {
-                name,
-                owner: owner.filter(|number| *number != 0),
-                ..self.waiting(block, awaited)
-            });
-        });
-    }
-
-    /// Adds all in the roster of a processor that does not switch, where `running` runs, or has run
-    /// a moment ago.
-    fn read_stuck(
-        &self,
-        roster: &Roster,
-        running: FibreRef,
-        stuck: StuckProcessor,
-        found: &mut Vec<Waiting>,
-    ) {
-        let place = WaitObject::numbered(WaitKind::Processor, stuck.index as u32);
-        roster.for_each_fibre(|_, block| {
-            if ptr::eq(block, running.as_ptr()) {
-                found.push(self.runs(block, stuck));
-                return;
+            FibrePhase::Behind { stuck, .. } => {
+                (awaited.unwrap_or(place(stuck)), since, Some(stuck))
             }
-            let awaited = block.errand.awaited();
-            let waiting = self.waiting(block, awaited.unwrap_or(place));
-            // SAFETY: in the roster, too, as it has started and not been buried.
-            let keeper = unsafe { running.as_ref() }.id();
-            found.push(Waiting {
-                since: waiting.since.filter(|_| awaited.is_some()),
-                owner: awaited.is_none().then_some(keeper),
-                stuck: Some(stuck),
-                ..waiting
-            });
-        });
-    }
-
-    /// Describes a fibre that runs on a processor that does not switch, or did a moment ago.
-    fn runs(&self, block: &ControlBlock, stuck: StuckProcessor) -> Waiting {
-        Waiting {
-            since: None,
-            stuck: Some(stuck),
-            ..self.waiting(block, WaitObject::placeless(WaitKind::Running))
-        }
-    }
-
-    /// Describes a fibre that waits for this.
-    fn waiting(&self, block: &ControlBlock, awaited: WaitObject) -> Waiting {
-        Waiting {
+        };
+        Some(Waiting {
             id: block.id(),
-            name: block.attributes.name().map(str::to_owned),
+            name: phase.name_of(block),
             cluster: self.domain.settings.name.clone(),
             awaited,
-            since: since::moment(block.state.since()),
+            since,
+            owner: phase.owner_of(block),
+            stuck,
+        })
+    }
+
+    /// Describes a processor that runs a fibre that is not known.
+    fn unseen(&self, stuck: StuckProcessor) -> Waiting {
+        Waiting {
+            id: 0,
+            name: None,
+            cluster: self.domain.settings.name.clone(),
+            awaited: WaitObject::placeless(WaitKind::Running),
+            since: None,
             owner: None,
-            stuck: None,
+            stuck: Some(stuck),
         }
     }
 }

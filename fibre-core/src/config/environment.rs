@@ -10,16 +10,19 @@
 //! and is no error, as programs may have such variables of their own.
 
 use crate::choice::{NamedChoice, Names};
+use crate::config::observation::{DeadlockSetting, MonitorSetting};
 use crate::config::policy::{Placement, Revival, StealOrder, Stealing};
 use crate::config::pollers::POLLERS;
 use crate::config::settings::{Moves, ProcessorCount, SpareCount, StackBytes, ZeroOrOne};
+use crate::config::trace_setting::{TraceChoice, TraceSetting};
 use crate::queue::QueueKind;
 use crate::sys::stderr;
 use crate::topology::{CpuSet, Pinning};
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
-use std::num::NonZeroUsize;
+use std::net::SocketAddr;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::panic::resume_unwind;
 use std::str::FromStr;
 use std::sync::Once;
@@ -134,10 +137,40 @@ static VARIABLES: &[Variable] = &[
     switch("FIBRE_LOCK_PROFILE"),
     switch("FIBRE_WAIT_TIMES"),
     switch("FIBRE_INITIALISERS"),
+    Variable {
+        name: "FIBRE_QUIT",
+        wanted: Wanted::Names(QUIT_ACTIONS),
+        accepts: |text| QUIT_ACTIONS.0.contains(&text),
+    },
+    number::<MonitorSetting>("FIBRE_MONITOR", MonitorSetting::WORDS),
+    number::<DeadlockSetting>("FIBRE_DEADLOCK", "report, abort or off"),
+    Variable {
+        name: "FIBRE_DUMP",
+        wanted: Wanted::Words("the name of a file"),
+        accepts: |text| !text.is_empty(),
+    },
+    switch("FIBRE_STATS"),
+    number::<NonZeroU64>("FIBRE_SCHEDTRACE", "a positive number of milliseconds"),
+    number::<SocketAddr>(
+        "FIBRE_METRICS",
+        "an address and a port as in 127.0.0.1:9464",
+    ),
+    number::<TraceChoice>("FIBRE_TRACE", TraceSetting::WORDS),
+    Variable {
+        name: "FIBRE_DEBUG",
+        wanted: Wanted::Names(DEBUG_OUTPUTS),
+        accepts: |text| DEBUG_OUTPUTS.0.contains(&text),
+    },
     foreign("FIBRE_STRESS_SECONDS"),
     foreign("FIBRE_SHUTDOWNS"),
     foreign("FIBRE_CAPI"),
 ];
+
+/// The possible values of `FIBRE_QUIT`.
+const QUIT_ACTIONS: Names = Names(&["dump", "abort", "off"]);
+
+/// The possible values of `FIBRE_DEBUG`.
+const DEBUG_OUTPUTS: Names = Names(&["config"]);
 
 /// The possible values of `FIBRE_GUARD`.
 const GUARD_PROTECT: &str = "mprotect";

@@ -12,11 +12,14 @@
 //! * **Ready**: it is in one ready queue, and has not begun.
 //! * **Running**: it runs, or waits as any fibre does, on a stack of its own.
 //! * **Again**: it runs, and was scheduled meanwhile: it will run once more.
-//! * **Refused**: it was scheduled where nobody runs anything any more. This is the end.
+//! * **Refused**: its cluster has left it behind. This is the end.
 //!
 //! So there is one place in queues for it, and any number of calls of `schedule` before a run
-//! begins make one run. Source: the run states of tasks and actors in event-driven systems, as in
-//! Welsh, Culler, Brewer, "SEDA" (2001).
+//! begins make one run.
+//!
+//! A caller that may have to be turned away, as its cluster is closed to it, must not make the
+//! activity ready first: another caller, who is let in, would take it for queued. It calls
+//! [`notice`](ActivityWord::notice), and `schedule` only when it has been let in.
 //!
 //! # Memory ordering
 //!
@@ -41,7 +44,7 @@ pub struct ActivityWord(AtomicU32);
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheduled {
-    /// The caller queues the activity, or refuses.
+    /// The caller queues the activity.
     Enqueue,
     /// Nothing: a run will come.
     Noticed,
@@ -80,9 +83,22 @@ impl ActivityWord {
         }
     }
 
-    /// Says that the activity will never run again. Called in place of queueing it.
-    pub fn refuse(&self) {
-        self.0.fetch_or(REFUSED, Ordering::AcqRel);
+    /// Has the activity run once more, if it is ready or runs; says whether it does. Any thread.
+    #[inline]
+    pub fn notice(&self) -> bool {
+        let noticed = |word: u32| {
+            let is_under_way = word != 0 && word & REFUSED == 0;
+            is_under_way.then_some(word | SCHEDULED)
+        };
+        let noticed = self
+            .0
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, noticed);
+        noticed.is_ok()
+    }
+
+    /// Says that the activity will never run again. `false`: that was known.
+    pub fn refuse(&self) -> bool {
+        self.0.fetch_or(REFUSED, Ordering::AcqRel) & REFUSED == 0
     }
 
     /// Begins a run.
@@ -152,10 +168,22 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_under_way_notices() {
+        let word = ActivityWord::new();
+        assert!(!word.notice() && word.is_idle());
+        assert_eq!(word.schedule(), Scheduled::Enqueue);
+        assert!(word.notice());
+        word.begin();
+        assert!(word.notice() && word.is_to_run_again());
+        assert_eq!(word.end(), Ended::Again);
+    }
+
+    #[test]
     fn what_is_refused_stays_refused() {
         let word = ActivityWord::new();
         assert_eq!(word.schedule(), Scheduled::Enqueue);
-        word.refuse();
+        assert!(word.refuse());
+        assert!(!word.refuse() && !word.notice());
         assert_eq!(word.schedule(), Scheduled::Refused);
         assert_eq!(word.schedule(), Scheduled::Refused);
     }

@@ -11,9 +11,10 @@
 use crate::fibre::cancel_batch::{Cancellable, Cancelling};
 use parking_lot::Mutex;
 use std::collections::HashSet;
+use std::error::Error;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// A group of fibres. See the module text.
 #[derive(Debug)]
@@ -24,7 +25,12 @@ pub(crate) struct CancelGroup<F: Cancellable> {
     members: Mutex<Members<F>>,
     /// The group that this one is within.
     outer: Option<Arc<CancelGroup<F>>>,
+    /// Why it was cancelled, if the canceller said so.
+    cause: OnceLock<Cause>,
 }
+
+/// Why a group was cancelled.
+pub(crate) type Cause = Arc<dyn Error + Send + Sync>;
 
 /// The members. Empty once the group has been cancelled.
 #[derive(Debug)]
@@ -72,6 +78,7 @@ impl<F: Cancellable> CancelGroup<F> {
                 sweep_at: FIRST_SWEEP,
             }),
             outer,
+            cause: OnceLock::new(),
         });
         if let Some(outer) = &group.outer
             && !outer.add(&group)
@@ -85,6 +92,20 @@ impl<F: Cancellable> CancelGroup<F> {
     #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Notes why it is about to be cancelled, unless that is known, or it has been.
+    pub(crate) fn set_cause(&self, cause: Cause) {
+        if !self.is_cancelled() {
+            let _ = self.cause.set(cause);
+        }
+    }
+
+    /// Why it has been cancelled, or a group that it is within.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        let chain = std::iter::successors(Some(self), |group| group.outer.as_deref());
+        let mut cancelled = chain.filter(|group| group.is_cancelled());
+        cancelled.find_map(|group| group.cause.get().cloned())
     }
 
     /// Cancels all members, and all groups within this one.
@@ -255,6 +276,24 @@ mod tests {
         outer.cancel();
         assert_eq!(fibres.each_ref().map(Counts::cancelled), [1, 1, 1]);
         assert!(CancelGroup::new(Some(inner)).is_cancelled());
+    }
+
+    #[test]
+    fn the_cause_is_that_of_the_first_canceller() {
+        let cause = |text: &str| -> Cause { Arc::from(Box::<dyn Error + Send + Sync>::from(text)) };
+        let outer = CancelGroup::<Counts>::new(None);
+        let inner = CancelGroup::new(Some(Arc::clone(&outer)));
+        let text = |group: &CancelGroup<Counts>| group.cause().map(|cause| cause.to_string());
+        outer.set_cause(cause("outer"));
+        assert_eq!(text(&inner), None, "it has not been cancelled");
+        outer.cancel();
+        assert_eq!(text(&inner).as_deref(), Some("outer"));
+        inner.set_cause(cause("late"));
+        outer.set_cause(cause("later"));
+        assert_eq!(text(&inner).as_deref(), Some("outer"));
+        let silent = CancelGroup::<Counts>::new(None);
+        silent.cancel();
+        assert_eq!(text(&silent), None);
     }
 
     #[test]

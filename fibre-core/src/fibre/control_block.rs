@@ -14,15 +14,19 @@
 //! * `home` is written by the owner before it runs the fibre, and read by the winner of the fibre's
 //!   waiter.
 
+mod layout;
+
 use crate::config::policy::Priority;
 use crate::fibre::cancel_batch::Cancellable;
 use crate::fibre::cancel_group::CancelGroup;
+use crate::fibre::labels::{LabelLine, LabelText, Labels};
+use crate::fibre::lazy_box::LazyBox;
 use crate::fibre::local_table::Locals;
 use crate::fibre::{Cancel, Hook, Reserved, Roster, RunState, WaitSlot, Wake};
 use crate::queue::{Level, Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::stack::class_of;
-use crate::stack::context::{Context, Suspender};
+use crate::stack::context::{Context, Suspender, saved_pointer};
 use crate::sync::asymmetric;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 use crate::sys::stderr;
@@ -34,6 +38,25 @@ use std::cell::{Cell, UnsafeCell};
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// How many fibres of the process have been cancelled.
+static CANCELLED: AtomicU64 = AtomicU64::new(0);
+
+/// Counts a fibre that is cancelled.
+fn count_cancelled() {
+    CANCELLED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How many fibres of the process have been cancelled. Several threads that cancel one at the same
+/// moment may count it more than once.
+pub(crate) fn cancelled_fibres() -> u64 {
+    CANCELLED.load(Ordering::Relaxed)
+}
+
+const _: () = assert!(size_of::<Option<Context>>() == size_of::<Context>());
+
+pub(crate) use layout::BlockLayout;
 
 /// A pointer to a control block.
 pub(crate) type FibreRef = NonNull<ControlBlock>;
@@ -127,7 +150,7 @@ pub(crate) enum StackTime {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attributes {
     /// The attributes that few fibres have.
-    rare: Option<Box<Rare>>,
+    rare: LazyBox<Rare>,
     /// The processor that it stays on, plus one; zero for any.
     processor: u16,
     /// The class of its stack, plus one; zero for the cluster's.
@@ -141,39 +164,68 @@ pub(crate) struct Attributes {
 }
 
 /// The attributes that few fibres have.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 struct Rare {
     /// Its name in reports.
     name: Option<Box<str>>,
     /// The group that it is cancelled with.
     group: Option<Arc<CancelGroup<ControlBlock>>>,
+    /// What it says of itself. The fibre itself sets these while it runs.
+    labels: LazyBox<Labels>,
+}
+
+impl Clone for Rare {
+    /// A copy without labels: these are the fibre's, and not its maker's.
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            group: self.group.clone(),
+            labels: LazyBox::new(),
+        }
+    }
 }
 
 impl Attributes {
-    /// The rare attributes, made if this fibre has none yet.
-    fn rare(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_default()
-    }
-
     /// Its name in reports.
     pub(crate) fn name(&self) -> Option<&str> {
-        self.rare.as_ref()?.name.as_deref()
+        self.rare.get()?.name.as_deref()
+    }
+
+    /// Takes in a label. Called by the fibre itself.
+    pub(crate) fn set_label(&self, label: &LabelText) {
+        self.rare
+            .get_or_make()
+            .labels
+            .get_or_make()
+            .lock()
+            .set(label);
+    }
+
+    /// Shows its labels, if it has any and does not change them at the moment. Allocates nothing,
+    /// and is async-signal-safe.
+    pub(crate) fn with_labels(&self, f: &mut dyn FnMut(LabelLine<'_>)) {
+        let labels = self.rare.get().and_then(|rare| rare.labels.get());
+        if let Some(text) = labels.and_then(Labels::try_lock)
+            && !text.as_str().is_empty()
+        {
+            f(LabelLine(text.as_str()));
+        }
     }
 
     /// Gives it a name.
     pub(crate) fn set_name(&mut self, name: Box<str>) {
-        self.rare().name = Some(name);
+        self.rare.get_mut().name = Some(name);
     }
 
     /// The group that it is cancelled with.
     #[inline]
     pub(crate) fn group(&self) -> Option<&Arc<CancelGroup<ControlBlock>>> {
-        self.rare.as_ref()?.group.as_ref()
+        self.rare.get()?.group.as_ref()
     }
 
     /// Has it cancelled with a group.
     pub(crate) fn set_group(&mut self, group: Arc<CancelGroup<ControlBlock>>) {
-        self.rare().group = Some(group);
+        self.rare.get_mut().group = Some(group);
     }
 
     /// The class of its stack, in a cluster whose fibres have stacks of `default` bytes unless they
@@ -184,6 +236,12 @@ impl Attributes {
             0 => class_of(default),
             class => usize::from(class) - 1,
         }
+    }
+
+    /// Whether it takes the cluster's stacks.
+    #[inline]
+    pub(crate) fn takes_usual_stack(&self) -> bool {
+        self.class == 0
     }
 
     /// Gives it a stack of at least `bytes` usable bytes.
@@ -256,11 +314,21 @@ impl ControlBlock {
     ///
     /// The fibre has not ended, and does not end meanwhile.
     pub unsafe fn current_name(&self) -> Option<String> {
-        let mut name = None;
-        let mut tell = |portrait: Portrait<'_>| name = portrait.name.map(str::to_owned);
+        let mut copy = None;
+        // SAFETY: passed on.
+        unsafe { self.with_current_name(&mut |name| copy = name.map(str::to_owned)) };
+        copy
+    }
+
+    /// Calls `f` with the fibre's name now, which it need not copy.
+    ///
+    /// # Safety
+    ///
+    /// As for [`current_name`](Self::current_name).
+    pub(crate) unsafe fn with_current_name(&self, f: &mut dyn FnMut(Option<&str>)) {
+        let mut tell = |portrait: Portrait<'_>| f(portrait.name);
         // SAFETY: passed on.
         unsafe { (self.body.describe)(NonNull::from(self), &mut tell) };
-        name
     }
 
     /// The fibre's end, as what a joiner waits for; its owner is the fibre itself.
@@ -275,15 +343,13 @@ impl ControlBlock {
     #[inline(always)]
     pub fn note(&self, awaited: WaitObject) {
         self.errand.note(awaited);
-        if since::are_noted() {
-            self.note_since();
-        }
     }
 
-    /// Notes the time since which it waits.
-    #[cold]
-    fn note_since(&self) {
-        self.state.set_since(since::now());
+    /// Notes the time since which it waits, where times are noted.
+    pub fn note_since(&self) {
+        if since::are_noted() {
+            self.state.set_since(since::now());
+        }
     }
 
     /// The functions of its typed part.
@@ -307,6 +373,23 @@ impl ControlBlock {
     pub unsafe fn runnable(this: FibreRef) -> Runnable {
         // SAFETY: the caller's promise; the block begins with its link (invariant 3).
         unsafe { Runnable::new(this.cast()) }
+    }
+
+    /// Where the fibre has left its stack. A hint, if the fibre may run meanwhile; `None`: it runs,
+    /// or this is not known.
+    ///
+    /// # Safety
+    ///
+    /// The fibre has started, and does not end meanwhile.
+    pub(crate) unsafe fn saved_pointer(&self) -> Option<usize> {
+        // SAFETY: the option is as large as a context, and so begins where that does; a fibre that
+        // has started has one.
+        unsafe { saved_pointer(self.context.get().cast_const().cast()) }
+    }
+
+    /// The address at which its stack begins, the highest one. `None`: it has not been there yet.
+    pub(crate) fn root(&self) -> Option<usize> {
+        Some(self.suspender.get()?.address().addr())
     }
 
     /// The queue that the fibre goes to when woken; null before its first run.
@@ -375,7 +458,7 @@ impl ControlBlock {
     unsafe fn enqueue(this: FibreRef) {
         // SAFETY: only the caller can let the fibre go on, so its block and its home are alive, and
         // it has left its stack.
-        unsafe { ReadyQueue::push_woken(this.as_ref().home(), Self::runnable(this)) };
+        unsafe { ReadyQueue::push_woken(this.as_ref().home(), Self::runnable(this), Runnable::id) };
     }
 
     /// Puts a fibre that waits at home, and has just been woken, into its home's ready queue, where
@@ -388,7 +471,10 @@ impl ControlBlock {
     unsafe fn enqueue_at_home(this: FibreRef) {
         // SAFETY: only the caller can let the fibre go on, so its block and its home are alive; and
         // home is where it goes (invariant 4).
-        unsafe { ReadyQueue::push_woken_at_home(this.as_ref().home(), Self::runnable(this)) };
+        unsafe {
+            let runnable = Self::runnable(this);
+            ReadyQueue::push_woken_at_home(this.as_ref().home(), runnable, Runnable::id);
+        }
     }
 
     /// Lets a fibre that waits at home go on, before the others there.
@@ -398,7 +484,10 @@ impl ControlBlock {
     /// The caller has won its waiter, and does not resume it.
     pub unsafe fn wake_next(this: FibreRef) {
         // SAFETY: as in `enqueue_at_home`.
-        unsafe { ReadyQueue::push_woken_first(this.as_ref().home(), Self::runnable(this)) };
+        unsafe {
+            let runnable = Self::runnable(this);
+            ReadyQueue::push_woken_first(this.as_ref().home(), runnable, Runnable::id);
+        }
     }
 
     /// Takes another reference, beside one that the caller knows of.
@@ -479,6 +568,11 @@ impl Runnable {
         unsafe { self.fibre().as_ref() }
     }
 
+    /// The fibre's number.
+    pub(crate) fn id(&self) -> u64 {
+        self.block().id
+    }
+
     /// The fibre's stack and the computation on it.
     #[inline]
     pub(crate) fn context(&mut self) -> &mut Option<Context> {
@@ -504,12 +598,16 @@ impl Cancellable for ControlBlock {
     unsafe fn cancel_later(this: NonNull<Self>) {
         // SAFETY: alive by the caller's reference.
         unsafe { this.as_ref() }.state.cancel_later();
+        count_cancelled();
     }
 
     unsafe fn begin_cancel(this: NonNull<Self>) -> bool {
         // SAFETY: alive by the caller's reference; queued only if the caller is the one to queue
         // it.
         unsafe {
+            if !this.as_ref().state.is_cancelled() {
+                count_cancelled();
+            }
             match this.as_ref().state.cancel() {
                 Cancel::Done => false,
                 Cancel::Visit => true,

@@ -6,6 +6,8 @@
 //! * `wait_slot`: what it waits for, or the stack that is reserved for it;
 //! * `roster`, `roster_ref`: the started fibres of a processor, and looking at them from outside;
 //! * `block_cache`: the memory of ended fibres;
+//! * `labels`: what it says of itself to those who look;
+//! * `lazy_box`: a box that is made when it is first needed;
 //! * `local_table`: fibre-local values by key;
 //! * `cancel_batch`, `cancel_group`: how fibres are cancelled, and which of them together.
 
@@ -18,6 +20,10 @@ pub(crate) mod cancel_batch;
 pub(crate) mod cancel_group;
 #[cfg(not(loom))]
 mod control_block;
+#[cfg(not(loom))]
+pub(crate) mod labels;
+#[cfg(not(loom))]
+mod lazy_box;
 #[cfg(not(loom))]
 pub(crate) mod local_table;
 #[cfg(not(loom))]

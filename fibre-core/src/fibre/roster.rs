@@ -6,6 +6,7 @@
 //! roster that nobody else touches. Where they move, the cluster has one, behind a lock.
 
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
 /// The hook of a fibre in a roster. Belongs to the roster's owner.
@@ -18,6 +19,9 @@ pub(crate) struct Hook {
 }
 
 impl Hook {
+    /// Where the next hook is noted, for debuggers.
+    pub(crate) const NEXT: usize = offset_of!(Self, next);
+
     /// A hook that is in no roster.
     pub(crate) const fn new() -> Self {
         Self {
@@ -40,6 +44,9 @@ pub(crate) struct Roster {
 unsafe impl Send for Roster {}
 
 impl Roster {
+    /// Where the first hook is noted, for debuggers.
+    pub(crate) const FIRST: usize = offset_of!(Self, first);
+
     /// An empty roster.
     pub(crate) const fn new() -> Self {
         Self {

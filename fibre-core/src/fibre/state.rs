@@ -73,6 +73,7 @@
 
 use crate::sync::{AtomicPtr, AtomicU32, Backoff, Ordering, light_barrier, planted};
 use crate::wait::waiter::{Waiter, Wakeable};
+use std::mem::offset_of;
 use std::ptr;
 
 /// The fibre has been cancelled. Never cleared.
@@ -166,6 +167,9 @@ impl<F: Wakeable> Default for RunState<F> {
 }
 
 impl<F: Wakeable> RunState<F> {
+    /// Where the time is noted since which the fibre waits, for debuggers.
+    pub const SINCE: usize = offset_of!(Self, since);
+
     /// The state of a fibre that may run.
     #[must_use]
     pub fn new() -> Self {

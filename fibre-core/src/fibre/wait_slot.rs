@@ -63,11 +63,6 @@ impl WaitSlot {
         self.0.store(ACTIVITY, Ordering::Relaxed);
     }
 
-    /// Whether the fibre, which does not run, is an activity.
-    pub(crate) fn is_activity(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == ACTIVITY
-    }
-
     /// Takes out the reservation.
     ///
     /// # Safety

@@ -39,6 +39,8 @@ pub struct Announced<'a, Q: ConsumerQueues> {
     processor: usize,
     /// Its queues.
     queues: Q,
+    /// Whether another thread has ended its sleep.
+    woken: bool,
 }
 
 /// A processor that is woken by whatever is pushed for it.
@@ -64,11 +66,18 @@ impl SharedQueues {
             commons: self,
             processor,
             queues,
+            woken: false,
         }
     }
 }
 
 impl<'a, Q: ConsumerQueues> Announced<'a, Q> {
+    /// Whether another thread has ended the processor's sleep.
+    #[must_use]
+    pub fn was_woken(&self) -> bool {
+        self.woken
+    }
+
     /// Sees to it that a push wakes the processor.
     ///
     /// # Errors
@@ -89,8 +98,8 @@ impl<'a, Q: ConsumerQueues> Armed<'a, Q> {
     /// as idle until the result is dropped.
     #[inline]
     pub fn sleep(self, deadline: Option<Instant>) -> Announced<'a, Q> {
-        let Self(awake) = self;
-        awake.commons.sleeper(awake.processor).sleep(deadline);
+        let Self(mut awake) = self;
+        awake.woken = awake.commons.sleeper(awake.processor).sleep(deadline);
         awake
     }
 }
@@ -147,7 +156,7 @@ mod tests {
         let armed = commons.announce(1, &queues, true).arm().unwrap();
         commons.sleeper(1).unpark();
         let awake = armed.sleep(None);
-        assert!(is_idle() && queues.armed.get());
+        assert!(is_idle() && queues.armed.get() && awake.was_woken());
         drop(awake);
         assert!(!is_idle() && !queues.armed.get());
     }

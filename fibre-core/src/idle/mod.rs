@@ -7,10 +7,13 @@
 //!   push wakes;
 //! * `wake_batch`: wake-ups that are put off until all fibres of a batch are queued;
 //! * `armed`: the steps by which one goes to sleep;
-//! * `monitor_call`: how a processor wakes the monitor.
+//! * `monitor_call`: how a processor wakes the monitor;
+//! * `observer_call`: how the monitor wakes an observer of a layer above.
 
 pub mod armed;
 pub mod monitor_call;
+#[cfg(not(loom))]
+pub(crate) mod observer_call;
 pub mod parker;
 pub mod set;
 pub mod shared_queues;

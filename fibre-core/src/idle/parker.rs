@@ -59,6 +59,11 @@ pub trait Driver: Send + Sync {
         0
     }
 
+    /// What it has done so far, for metrics.
+    fn traffic(&self) -> PollCounts {
+        PollCounts::default()
+    }
+
     /// Whether events stay where they are while a processor is busy with one fibre, so that an idle
     /// one had better watch it: the same for the life of the halt.
     fn needs_watch(&self) -> bool {
@@ -86,6 +91,17 @@ pub trait Driver: Send + Sync {
     fn retire(&self);
 }
 
+/// What a [`Driver`] has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PollCounts {
+    /// Calls of the kernel, sleeps included.
+    pub polls: u64,
+    /// Calls that found nothing.
+    pub empty: u64,
+    /// Events that they have found, interrupts included.
+    pub events: u64,
+}
+
 /// The word. See the module text.
 #[derive(Debug)]
 pub struct Parker(Futex);
@@ -104,8 +120,8 @@ impl Parker {
     }
 
     /// Sleeps until notified, until the deadline, or, with a `halt`, until events come. The owner
-    /// thread only. May end early.
-    pub fn sleep(&self, halt: Option<&Arc<dyn Driver>>, deadline: Option<Instant>) {
+    /// thread only. May end early. `true`: a waker has ended it.
+    pub fn sleep(&self, halt: Option<&Arc<dyn Driver>>, deadline: Option<Instant>) -> bool {
         match halt.filter(|halt| halt.enter()) {
             Some(halt) => {
                 if self.0.exchange(AWAKE, IN_HALT) {
@@ -119,7 +135,7 @@ impl Parker {
                 }
             }
         }
-        self.0.swap(AWAKE);
+        self.0.swap(AWAKE) == NOTIFIED
     }
 
     /// Whether the owner's next sleep would end at once; for models.

@@ -119,6 +119,14 @@ impl SharedQueues {
         !(self.staging.is_empty() && self.background.is_empty())
     }
 
+    /// How many fibres are in these queues. `None`: that cannot be told, or there are too many. Any
+    /// thread, which counts as a consumer.
+    #[must_use]
+    pub fn count(&self, most: usize) -> Option<usize> {
+        let count = self.staging.count(most)? + self.background.count(most)?;
+        (count < most).then_some(count)
+    }
+
     /// Wakes a processor that has nothing to run, if there is one. They take turns: where fibres
     /// stay with the processor that starts them, all would else live on the first one.
     pub fn wake_next(&self) {
@@ -140,9 +148,9 @@ impl SharedQueues {
 
 impl Sleeper {
     /// Blocks the owner's thread until there may be work or the deadline passes. See
-    /// [`Armed::sleep`](super::armed::Armed::sleep).
-    pub(super) fn sleep(&self, deadline: Option<Instant>) {
-        self.parker.sleep(self.halt.get(), deadline);
+    /// [`Armed::sleep`](super::armed::Armed::sleep). `true`: another thread has ended the sleep.
+    pub(super) fn sleep(&self, deadline: Option<Instant>) -> bool {
+        self.parker.sleep(self.halt.get(), deadline)
     }
 
     /// Blocks the owner's thread until [`unpark`](Self::unpark) or less long, whatever happens
@@ -244,7 +252,7 @@ mod tests {
 
     /// Sleeps until [`Sleeper::unpark`] has been called.
     fn sleep(sleeper: &Sleeper) {
-        sleeper.sleep(None);
+        let _ = sleeper.sleep(None);
     }
 
     /// Idle processors are woken in turn, one for each fibre.

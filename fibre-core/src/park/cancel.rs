@@ -18,13 +18,16 @@
 
 use crate::fibre::ControlBlock;
 use crate::fibre::cancel_group::CancelGroup;
+use crate::park::bounds;
 use crate::park::{Shield, doze, leave_if, yield_now};
 use crate::processor::{Processor, with_running};
 use crate::stack::context::Action;
 use crate::sys::current;
 use crate::wait::cancelled::Cancelled;
 use crate::wait::limit::Limit;
+use crate::wait::limit_scope;
 use crate::wait::waiter::Outcome;
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
@@ -82,10 +85,39 @@ impl CancelToken {
         Self(CancelGroup::new(Some(Arc::clone(&self.0))))
     }
 
+    /// The token that the calling fibre was spawned with, if it was.
+    #[must_use]
+    pub fn of_caller() -> Option<Self> {
+        with_running(|fibre| fibre.attributes.group().cloned())
+            .flatten()
+            .map(Self)
+    }
+
     /// Cancels all fibres that have this token or a child of it, and all that will get it. Blocks
     /// nothing; may be called from any thread and any fibre, also one of those cancelled.
     pub fn cancel(&self) {
         self.0.cancel();
+    }
+
+    /// [`cancel`](Self::cancel), and tells why, unless the token has been cancelled already, or it
+    /// has been told.
+    ///
+    /// ```
+    /// let all = fibre::CancelToken::new();
+    /// let some = all.child();
+    /// all.cancel_because("the client is gone");
+    /// assert_eq!(some.cause().unwrap().to_string(), "the client is gone");
+    /// ```
+    pub fn cancel_because(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) {
+        self.0.set_cause(Arc::from(cause.into()));
+        self.cancel();
+    }
+
+    /// Why the token, or one that it is a child of, has been cancelled, if that was
+    /// [told](Self::cancel_because).
+    #[must_use]
+    pub fn cause(&self) -> Option<Arc<dyn Error + Send + Sync>> {
+        self.0.cause()
     }
 
     /// Whether the token has been cancelled.
@@ -100,12 +132,12 @@ impl CancelToken {
     }
 }
 
-/// Whether the calling fibre has been cancelled, and is in no [`shield`]. `false` on a plain
-/// thread.
+/// Whether the calling fibre has been cancelled, or the time of a [`timeout`](crate::timeout())
+/// around the call is over; and the caller is in no [`shield`]. A plain thread has only time-outs.
 #[inline]
 #[must_use]
 pub fn is_cancelled() -> bool {
-    with_running(notices) == Some(true)
+    with_running(notices) == Some(true) || (limit_scope::are_used() && bounds::is_over())
 }
 
 /// Whether a running fibre has been cancelled, and is to notice it.
@@ -154,16 +186,19 @@ fn refuse() -> Result<(), Cancelled> {
 /// [`Cancelled`].
 #[inline]
 pub fn yield_cancellable() -> Result<(), Cancelled> {
-    leave_unless_cancelled(|here| !here.yields_to_nobody())
+    leave_unless_cancelled(|here, _| !here.yields_to_nobody())
 }
 
-/// Lets others run if the calling fibre has not been cancelled and its processor `says` so.
+/// Lets others run if the calling fibre has not been cancelled and its processor `says` so. The
+/// second argument is to be set if the fibre counts as cancelled.
 #[inline(always)]
-fn leave_unless_cancelled(says: impl FnOnce(&Processor) -> bool) -> Result<(), Cancelled> {
+fn leave_unless_cancelled(
+    says: impl FnOnce(&Processor, &mut bool) -> bool,
+) -> Result<(), Cancelled> {
     let mut cancelled = false;
     let _ = leave_if(|here, fibre| {
         cancelled = notices(fibre);
-        (!cancelled && says(here)).then_some(Action::Yield)
+        (!cancelled && says(here, &mut cancelled)).then_some(Action::Yield)
     });
     if cancelled { refuse() } else { Ok(()) }
 }
@@ -175,7 +210,13 @@ fn leave_unless_cancelled(says: impl FnOnce(&Processor) -> bool) -> Result<(), C
 /// [`Cancelled`].
 #[inline]
 pub fn yield_point_cancellable() -> Result<(), Cancelled> {
-    leave_unless_cancelled(|here| here.slice_is_over() && !current::panicking())
+    leave_unless_cancelled(|here, cancelled| {
+        let over = here.slice_is_over();
+        if over {
+            *cancelled = bounds::is_over();
+        }
+        over && !*cancelled && !current::panicking()
+    })
 }
 
 /// Runs `f`, in which the calling fibre does not notice its cancellation: for work that must be

@@ -1,6 +1,7 @@
 //! Doing something again and again, at equal intervals.
 
-use crate::park::sleep_until;
+use crate::park::{doze, sleep_until, within};
+use crate::wait::limit::{Limit, WaitError};
 use std::time::{Duration, Instant};
 
 /// Ticks at equal intervals, without drift: each is due at a multiple of the period after the
@@ -64,6 +65,49 @@ impl Interval {
                 return due;
             }
         }
+    }
+
+    /// Like [`tick`](Self::tick), but gives up when the [`Limit`] comes; the tick is then still to
+    /// come. One that is due is returned in any case, except that within [`Limit::Cancellation`] a
+    /// fibre that has been cancelled gets none.
+    ///
+    /// ```
+    /// use fibre::{Interval, Limit, WaitError};
+    /// use std::time::Duration;
+    ///
+    /// let mut hours = Interval::new(Duration::from_secs(3600));
+    /// let soon = hours.tick_within(Duration::from_millis(1));
+    /// assert_eq!(soon, Err(WaitError::TimedOut));
+    /// let fibre = fibre::spawn(move || hours.tick_within(Limit::Cancellation));
+    /// fibre.cancel();
+    /// assert!(fibre.join().unwrap().is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError`].
+    pub fn tick_within(&mut self, limit: impl Into<Limit>) -> Result<Instant, WaitError> {
+        within(limit, |limit| self.tick_limited(limit))
+    }
+
+    /// The part of [`tick_within`](Self::tick_within) that is there once.
+    fn tick_limited(&mut self, limit: Limit) -> Option<Instant> {
+        let due = |next: &Instant| Instant::now() >= *next;
+        if !self.next.as_ref().is_some_and(due) {
+            let limit = match (limit, self.next) {
+                (Limit::None, _) => return Some(self.tick()),
+                (Limit::Deadline(end), Some(next)) => Limit::Deadline(end.min(next)),
+                (Limit::Wall(moment), Some(next)) if !moment.is_before(next) => {
+                    Limit::Deadline(next)
+                }
+                (Limit::Cancellation, next) => Limit::of(next),
+                (limit, _) => limit,
+            };
+            let _ = doze(limit);
+        }
+        let next = self.next.filter(due)?;
+        self.next = next.checked_add(self.period);
+        Some(next)
     }
 
     /// Forgets overdue ticks, and returns how many there were. The next one is due when it would

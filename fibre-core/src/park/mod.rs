@@ -1,6 +1,10 @@
 //! The park side of a wait: all that leaves the stack of a fibre.
 //!
-//! * `suspend`: `park_until`, `yield_now`, `sleep`, `yield_point`;
+//! * `suspend`: `park_until`, `yield_now`, `yield_point`;
+//! * `sleep`: `sleep`, `sleep_until`;
+//! * `bounds`: what a limit scope makes of the waits within it;
+//! * `timeout`: limits for all waits of a closure;
+//! * `shield`: what keeps cancellation and limit scopes out;
 //! * `cancel`: cancellation points, tokens, shields;
 //! * `within`: what calls share that wait within a limit;
 //! * `local`: fibre-local values;
@@ -11,6 +15,8 @@
 #[cfg(not(loom))]
 pub(crate) mod big_stack;
 #[cfg(not(loom))]
+mod bounds;
+#[cfg(not(loom))]
 pub(crate) mod cancel;
 #[cfg(not(loom))]
 pub(crate) mod interval;
@@ -19,15 +25,29 @@ pub(crate) mod local;
 #[cfg(loom)]
 mod model;
 #[cfg(not(loom))]
+mod shield;
+#[cfg(not(loom))]
+mod sleep;
+#[cfg(not(loom))]
 pub(crate) mod stack_use;
 #[cfg(not(loom))]
 mod suspend;
+#[cfg(not(loom))]
+pub(crate) mod timeout;
 mod within;
 
 #[cfg(not(loom))]
 pub use cancel::{cancellation_point, is_cancelled};
 #[cfg(loom)]
 pub use model::*;
+#[cfg(not(loom))]
+pub(crate) use shield::Shield;
+#[cfg(not(loom))]
+pub use shield::{lower_shield, raise_shield};
+#[cfg(not(loom))]
+pub(crate) use sleep::doze;
+#[cfg(not(loom))]
+pub use sleep::{sleep, sleep_until};
 #[cfg(not(loom))]
 pub use suspend::*;
 pub use within::{begin_within, given_up, within};

@@ -8,7 +8,7 @@
 //! The waiter's frame ends with the call. loom catches a thread that touches the waiter later, or a
 //! list's node that lies in a [`Framed`].
 
-use crate::sync::Framed;
+use crate::sync::{Framed, planted};
 use crate::wait::cancelled::Cancelled;
 use crate::wait::limit::Limit;
 use crate::wait::wait_object::WaitObject;
@@ -16,6 +16,10 @@ use crate::wait::waiter::{self, Outcome, ThreadParker, Wakeable};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ptr::NonNull;
 use std::time::Duration;
+
+/// The variant of a model whose waits are in a limit scope: those without a limit may be unwound at
+/// any moment.
+pub const IN_SCOPE: &str = "park: waits are in a limit scope";
 
 /// There are no fibres in models.
 #[derive(Debug)]
@@ -44,7 +48,7 @@ pub type Resume = waiter::Resume<NoFibre>;
 /// As for [`park_until`].
 pub unsafe fn park(awaited: WaitObject, publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
     // SAFETY: passed on.
-    unsafe { park_until(awaited, Limit::None, publish, |_| {}) }
+    unsafe { park_until(awaited, Limit::None, |waiter, _| publish(waiter), |_| {}) }
 }
 
 /// [`park`] with a limit, which comes at any moment.
@@ -55,7 +59,7 @@ pub unsafe fn park(awaited: WaitObject, publish: impl FnOnce(&Waiter) -> bool) -
 pub unsafe fn park_until(
     _awaited: WaitObject,
     limit: Limit,
-    publish: impl FnOnce(&Waiter) -> bool,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
     park_here(limit, publish, |waiter| {
@@ -73,7 +77,7 @@ pub unsafe fn park_until(
 pub unsafe fn park_among(
     _awaited: WaitObject,
     limit: Limit,
-    publish: impl FnOnce(&Waiter) -> bool,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
     park_here(limit, publish, withdraw)
@@ -82,14 +86,19 @@ pub unsafe fn park_among(
 /// The common part of both.
 fn park_here(
     limit: Limit,
-    publish: impl FnOnce(&Waiter) -> bool,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
     // Wakers use its futex for a moment after it has changed; the kernel copes with that.
     let parker: &ThreadParker = Box::leak(Box::new(ThreadParker::new()));
     // SAFETY: it is never freed.
     let waiter = Framed::new(unsafe { Waiter::for_thread(parker) });
-    if !publish(&waiter) {
+    let endless = limit == Limit::None && !std::thread::panicking();
+    let limit = match endless && has_limit_scopes() {
+        true => Limit::Cancellation,
+        false => limit,
+    };
+    if !publish(&waiter, limit) {
         return Outcome::NotParked;
     }
     let gave_up = match limit {
@@ -101,7 +110,12 @@ fn park_here(
         parker.park();
     }
     withdraw(&waiter);
-    waiter.outcome()
+    let outcome = waiter.outcome();
+    drop(waiter);
+    if endless && outcome == Outcome::Cancelled {
+        std::panic::resume_unwind(Box::new(Cancelled));
+    }
+    outcome
 }
 
 /// Lets other threads of the model run.
@@ -163,6 +177,12 @@ pub fn waits_here(_: &Waiter) -> bool {
     true
 }
 
+/// Whether the model has its waits in a limit scope.
+#[must_use]
+pub fn has_limit_scopes() -> bool {
+    planted(IN_SCOPE)
+}
+
 /// There are no fibres in models.
 #[must_use]
 pub fn in_fibre() -> bool {
@@ -200,6 +220,12 @@ pub fn raise_shield() {}
 
 /// See [`shield`].
 pub fn lower_shield() {}
+
+/// Models look for deadlocks themselves.
+#[must_use]
+pub fn are_deadlocks_looked_for() -> bool {
+    false
+}
 
 /// Returns a number of the calling thread.
 #[must_use]

@@ -47,3 +47,10 @@ pub fn stack_bounds() -> Option<Range<usize>> {
     let here = 0_u8;
     bounds_at((&raw const here).addr())
 }
+
+/// The address range of the fibre's stack on which an address lies, from its lowest usable byte to
+/// one past its highest. `None`: it lies on none. For reports, from any thread.
+#[must_use]
+pub fn stack_bounds_at(address: usize) -> Option<Range<usize>> {
+    bounds_at(address)
+}

@@ -18,6 +18,7 @@ use crate::config::settings::default_processors;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::frames::initialisers;
 use crate::frames::panic_hook;
+use crate::park::bounds::Bounds;
 use crate::processor::{Processor, Reason, in_fibre, with_running};
 use crate::queue::Runnable;
 use crate::ready::ReadyQueue;
@@ -26,11 +27,11 @@ use crate::sys::current;
 use crate::sys::fork;
 use crate::sys::stderr;
 use crate::wait::limit::Limit;
+use crate::wait::limit_scope;
 use crate::wait::timer::Entry;
-use crate::wait::wait_object::{WaitKind, WaitObject};
+use crate::wait::wait_object::WaitObject;
 use crate::wait::waiter::{self, Outcome, ThreadParker};
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
 
 /// One wait of one fibre or thread.
 pub type Waiter = waiter::Waiter<ControlBlock>;
@@ -44,16 +45,24 @@ pub type Resume = waiter::Resume<ControlBlock>;
 /// `publish` hangs the waiter where a waker finds it; if it returns `false`, there is no wait
 /// ([`Outcome::NotParked`]). It must not panic: the process would abort.
 ///
+/// Nothing else ends the wait, not even a [`timeout`](crate::timeout()) around the call.
+///
 /// # Safety
 ///
 /// As for [`park_until`].
 #[inline(always)]
 pub unsafe fn park(awaited: WaitObject, publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
-    // SAFETY: passed on.
-    unsafe { park_until(awaited, Limit::None, publish, |_| {}) }
+    let publish = |waiter: &Waiter, _| publish(waiter);
+    park_here::<false, false>(awaited, Limit::None, publish, |_| {})
 }
 
 /// [`park`] with a limit: a deadline, or the fibre's cancellation.
+///
+/// A call within a [`timeout`](crate::timeout()) has the limit of that, too. `publish` gets the
+/// limit that the wait has after all. A wait without a limit of its own that such a limit ends
+/// does not return: **it unwinds**, after `withdraw` has been called. So what lies between it and
+/// the call of the user has to be as it should if the wait panics. [`shield`](crate::shield)
+/// prevents that.
 ///
 /// `withdraw` is called if the limit wins: it takes the waiter out of where it was published, under
 /// the lock that wakers claim it under. Neither closure may panic, block the fibre or let others
@@ -73,10 +82,10 @@ pub unsafe fn park(awaited: WaitObject, publish: impl FnOnce(&Waiter) -> bool) -
 pub unsafe fn park_until(
     awaited: WaitObject,
     limit: Limit,
-    publish: impl FnOnce(&Waiter) -> bool,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    park_here::<false>(awaited, limit, publish, withdraw)
+    park_here::<false, true>(awaited, limit, publish, withdraw)
 }
 
 /// [`park_until`] for a waiter that is published in several places: `withdraw` is called however
@@ -89,21 +98,22 @@ pub unsafe fn park_until(
 pub unsafe fn park_among(
     awaited: WaitObject,
     limit: Limit,
-    publish: impl FnOnce(&Waiter) -> bool,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    park_here::<true>(awaited, limit, publish, withdraw)
+    park_here::<true, true>(awaited, limit, publish, withdraw)
 }
 
-/// The common part of both; with `AMONG`, the waiter is in several places.
+/// The common part of all; with `AMONG`, the waiter is in several places, and with `OPEN`, limit
+/// scopes end the wait, too.
 #[inline(always)]
-fn park_here<const AMONG: bool>(
+fn park_here<const AMONG: bool, const OPEN: bool>(
     awaited: WaitObject,
     limit: Limit,
-    publish: impl FnOnce(&Waiter) -> bool,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    let publish = |waiter: &Waiter| publish_in_place(publish, waiter);
+    let publish = |waiter: &Waiter, limit| publish_in_place(|it| publish(it, limit), waiter);
     let parks = Processor::here(|here| {
         let fibre = here.running()?;
         let at_home = here.keeps_fibres()
@@ -116,10 +126,56 @@ fn park_here<const AMONG: bool>(
         Some((fibre, at_home))
     });
     match parks.flatten() {
-        Some((fibre, true)) => park_at_home::<AMONG>(fibre, awaited, limit, publish, withdraw),
-        Some((fibre, false)) => park_fibre::<AMONG>(fibre, awaited, limit, publish, withdraw),
-        None => park_thread::<AMONG>(limit, publish, withdraw),
+        Some((fibre, at_home)) => {
+            // SAFETY: the running fibre's own block.
+            unsafe { fibre.as_ref() }.note(awaited);
+            if limit_scope::is_detour() {
+                let closures = Closures { publish, withdraw };
+                return park_bounded::<AMONG, OPEN, _, _>(fibre, at_home, limit, closures);
+            }
+            match at_home {
+                true => park_at_home::<AMONG>(fibre, limit, publish, withdraw),
+                false => park_fibre::<AMONG>(fibre, limit, publish, withdraw),
+            }
+        }
+        None => park_thread::<AMONG, OPEN>(limit, publish, withdraw),
     }
+}
+
+/// What a wait does with its waiter. Made where the longer way begins, so that the usual way need
+/// not have its closures in memory.
+struct Closures<P, W> {
+    /// Hangs the waiter up.
+    publish: P,
+    /// Takes it down.
+    withdraw: W,
+}
+
+/// The longer way of a wait of a fibre, which has noted what it waits for: looks for a limit scope
+/// around the call.
+#[cold]
+#[inline(never)]
+fn park_bounded<const AMONG: bool, const OPEN: bool, P, W>(
+    fibre: FibreRef,
+    at_home: bool,
+    limit: Limit,
+    closures: Closures<P, W>,
+) -> Outcome
+where
+    P: FnOnce(&Waiter, Limit) -> bool,
+    W: FnOnce(&Waiter),
+{
+    let Closures { publish, withdraw } = closures;
+    // SAFETY: the running fibre's own block.
+    let block = unsafe { fibre.as_ref() };
+    block.note_since();
+    let bounds = Bounds::of_wait(OPEN, limit);
+    let limits_at_home = || Processor::here(Processor::limits_at_home) == Some(true);
+    let at_home = at_home && (bounds.limit() == Limit::None || limits_at_home());
+    bounds.wait(|limit| match at_home {
+        true => park_at_home::<AMONG>(fibre, limit, publish, withdraw),
+        false => park_fibre::<AMONG>(fibre, limit, publish, withdraw),
+    })
 }
 
 /// Publishes a wait. A fibre that leaves its stack meanwhile could be queued twice, so builds with
@@ -145,9 +201,8 @@ fn publish_in_place(publish: impl FnOnce(&Waiter) -> bool, waiter: &Waiter) -> b
 #[inline(always)]
 fn park_at_home<const AMONG: bool>(
     fibre: FibreRef,
-    awaited: WaitObject,
     limit: Limit,
-    publish: impl FnOnce(&Waiter) -> bool,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
     // SAFETY: the running fibre's own block.
@@ -156,8 +211,7 @@ fn park_at_home<const AMONG: bool>(
     let waiter = unsafe { Waiter::at_home(fibre) };
     let waiter = std::hint::black_box(&waiter);
     let unwound = AbortOnUnwind;
-    block.note(awaited);
-    let outcome = if publish(waiter) {
+    let outcome = if publish(waiter, limit) {
         leave_at_home(block, waiter, limit);
         let outcome = waiter.outcome();
         let given_up = || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled);
@@ -200,9 +254,8 @@ fn leave_at_home(block: &ControlBlock, waiter: &Waiter, limit: Limit) {
 #[inline(always)]
 fn park_fibre<const AMONG: bool>(
     fibre: FibreRef,
-    awaited: WaitObject,
     limit: Limit,
-    publish: impl FnOnce(&Waiter) -> bool,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
     // SAFETY: the running fibre's own block.
@@ -211,8 +264,7 @@ fn park_fibre<const AMONG: bool>(
     let waiter = unsafe { Waiter::for_fibre(fibre) };
     let waiter = std::hint::black_box(&waiter);
     let unwound = AbortOnUnwind;
-    block.note(awaited);
-    if !publish(waiter) {
+    if !publish(waiter, limit) {
         block.errand.end_wait();
         std::mem::forget(unwound);
         return Outcome::NotParked;
@@ -338,9 +390,19 @@ fn switch(block: &ControlBlock, action: Action) {
 }
 
 /// [`park_here`] for a plain thread.
-fn park_thread<const AMONG: bool>(
+fn park_thread<const AMONG: bool, const OPEN: bool>(
     limit: Limit,
-    publish: impl FnOnce(&Waiter) -> bool,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    let bounds = Bounds::of_wait(OPEN, limit);
+    bounds.wait(|limit| park_thread_within::<AMONG>(limit, publish, withdraw))
+}
+
+/// The wait of a plain thread within its limit.
+fn park_thread_within<const AMONG: bool>(
+    limit: Limit,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
     if !limit.is_timed() {
@@ -350,7 +412,7 @@ fn park_thread<const AMONG: bool>(
     // SAFETY: both are in this frame, which a resume is waited for in.
     let waiter = unsafe { Waiter::for_thread(&parker) };
     let unwound = AbortOnUnwind;
-    let published = publish(&waiter);
+    let published = publish(&waiter, limit);
     // We claim the waiter; or a winner has, and is about to resume us.
     if published && !parker.park_within(limit) && waiter.time_out().is_none() {
         parker.park();
@@ -552,72 +614,10 @@ pub fn wake_next(resume: Resume) {
     }
 }
 
-/// Blocks the fibre (or the thread, if the caller is not a fibre) for at least
-/// `duration`. A zero duration only yields. It sleeps to the end even if the fibre is
-/// cancelled.
-///
-/// ```
-/// use std::time::{Duration, Instant};
-///
-/// let before = Instant::now();
-/// fibre::sleep(Duration::from_millis(2));
-/// assert!(before.elapsed() >= Duration::from_millis(2));
-/// ```
-pub fn sleep(duration: Duration) {
-    if duration.is_zero() {
-        return yield_now();
-    }
-    // A deadline beyond the clock's range is none at all: sleep for ever.
-    sleep_until(Instant::now().checked_add(duration));
-}
-
-/// Blocks the fibre (or thread) until `deadline`; for ever if there is none. It sleeps to
-/// the end even if the fibre is cancelled.
-pub fn sleep_until(deadline: Option<Instant>) {
-    let _shield = Shield::raise();
-    let _ = doze(Limit::of(deadline));
-}
-
-/// Waits for the limit only.
-pub(crate) fn doze(limit: Limit) -> Outcome {
-    let awaited = WaitObject::placeless(WaitKind::Sleep);
-    // SAFETY: only the timer and a canceller reach the waiter.
-    unsafe { park_until(awaited, limit, |_| true, |_| {}) }
-}
-
-/// While it lives, its fibre notices no cancellation.
-#[derive(Debug)]
-pub(crate) struct Shield(());
-
-impl Shield {
-    /// Raises a shield.
-    pub(crate) fn raise() -> Self {
-        change_shields(1);
-        Self(())
-    }
-}
-
-impl Drop for Shield {
-    fn drop(&mut self) {
-        change_shields(-1);
-    }
-}
-
-/// Shields the calling fibre: it notices no cancellation until [`lower_shield`] has been called as
-/// often. For callers that have no scope to say it with: see [`shield`](crate::shield).
-pub fn raise_shield() {
-    change_shields(1);
-}
-
-/// Undoes one [`raise_shield`] of the same fibre.
-pub fn lower_shield() {
-    change_shields(-1);
-}
-
-/// Adds to the number of shields of the calling fibre, if it is one.
-fn change_shields(by: i32) {
-    let _ = with_running(|fibre| {
-        let shields = &fibre.shields;
-        shields.set(shields.get().wrapping_add_signed(by));
-    });
+/// Whether there has been a limit scope in this process ([`timeout`](crate::timeout()) and the
+/// like), so that waits may unwind.
+#[inline]
+#[must_use]
+pub fn has_limit_scopes() -> bool {
+    limit_scope::are_used()
 }

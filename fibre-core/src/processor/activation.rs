@@ -14,8 +14,8 @@ use crate::fibre::activity_word::Ended;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::queue::Runnable;
 use crate::scheduler::activity::{ActivityBlock, Value};
+use crate::stack::StackError;
 use crate::stack::context::{Action, Context, Suspender};
-use crate::stack::{StackError, class_of};
 use crate::sys::stderr;
 use std::ptr;
 use std::sync::{Arc, Once};
@@ -29,10 +29,11 @@ impl Processor {
         fibre: &mut Runnable,
         class: usize,
     ) -> Result<(), StackError> {
-        let waiting = self
-            .is_usual(class)
-            .then(|| self.runner.waiting.take())
-            .flatten();
+        let waiting = if self.is_usual(fibre) {
+            self.runner.waiting.take()
+        } else {
+            None
+        };
         *fibre.context() = Some(match waiting {
             Some(context) => context,
             None => self.new_runner(fibre, class)?,
@@ -57,10 +58,11 @@ impl Processor {
         Ok(unsafe { Context::new(stack, enter, block) })
     }
 
-    /// Whether runners have stacks of this class.
-    fn is_usual(&self, class: usize) -> bool {
-        let settings = &self.domain().settings;
-        class == class_of(settings.stack_size) && !settings.wipe_stacks
+    /// Whether a runner does for the activity: it takes the stacks of its cluster as they are, and
+    /// these may be used again as they were left.
+    #[inline]
+    fn is_usual(&self, fibre: &Runnable) -> bool {
+        fibre.block().attributes.takes_usual_stack() && !self.domain().settings.wipe_stacks
     }
 
     /// Places an activity that a fibre of this processor has made ready.
@@ -94,7 +96,7 @@ impl Processor {
         let migrated = !Arc::ptr_eq(activity.domain(), self.domain());
         if let Some(context) = fibre.context().take() {
             self.delist(&fibre);
-            let usual = !migrated && self.is_usual(self.class_of(&fibre));
+            let usual = !migrated && self.is_usual(&fibre);
             self.put_runner(context, usual);
         }
         fibre.block().errand.rest();
@@ -136,12 +138,6 @@ impl Processor {
         if let Err(fibre) = self.keep_alone(fibre) {
             self.domain().requeue(fibre, self.index);
         }
-    }
-
-    /// The class of the stack that an activity has here.
-    fn class_of(&self, fibre: &Runnable) -> usize {
-        let default = self.domain().settings.stack_size;
-        fibre.block().attributes.stack_class(default)
     }
 
     /// Takes back a runner on which no activity is; it is kept for others if it is a `usual` one.

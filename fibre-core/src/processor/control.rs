@@ -9,6 +9,7 @@ use crate::fibre::cancel_batch::{Cancellable, Cancelling};
 use crate::fibre::{ControlBlock, Roster, RosterRef};
 use crate::queue::Runnable;
 use crate::scheduler::domain::LeftFibre;
+use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -78,12 +79,16 @@ impl Processor {
         // SAFETY: `hide_roster` takes it back before the processor ends.
         let roster = unsafe { RosterRef::new(&self.roster, &self.glances, &self.running) };
         self.domain.rosters.lock().push((self.index, roster));
+        self.domain
+            .record
+            .set_roster(self.index, &raw const self.roster);
     }
 
     /// Undoes [`show_roster`](Self::show_roster), before it ends.
     pub(super) fn hide_roster(&self) {
         let mut rosters = self.domain.rosters.lock();
         rosters.retain(|(processor, _)| *processor != self.index);
+        self.domain.record.set_roster(self.index, ptr::null());
     }
 
     /// Looks at the fibres that have started: here, or anywhere if they may move.

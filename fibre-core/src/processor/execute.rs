@@ -1,26 +1,30 @@
 //! Running one fibre until it leaves its stack, and what follows.
 
-use super::Processor;
+use super::run_loop::Recorder;
+use super::{Processor, os_thread};
 use crate::fibre::{ControlBlock, FibreRef, Left, Reserved, Roster};
 use crate::queue::Runnable;
 use crate::scheduler::activity::ActivityBlock;
 use crate::stack::context::{Action, Context, Entry, Suspender};
 use crate::stack::{MIN_STACK_SIZE, Stack, StackError, class_of};
 use crate::sync::{Ordering, light_barrier};
+use crate::sys::stderr;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
 impl Processor {
-    /// Runs a fibre until it leaves its stack, and does what the fibre asked for then.
+    /// Runs a fibre until it leaves its stack, and does what the fibre asked for then, and has both
+    /// recorded.
     ///
     /// The runnable is this function's while the fibre runs. A fibre that leaves its stack to wait
     /// has handed it to its waker; what is left of it here is forgotten.
     #[inline(always)]
-    pub(super) fn execute(&self, mut fibre: Runnable) {
+    pub(super) fn execute(&self, mut fibre: Runnable, recorder: &impl Recorder) {
         if self.adopts {
             fibre.block().set_home(Arc::as_ptr(&self.ready));
         }
+        recorder.resumes(&mut fibre);
         if fibre.context().is_none()
             && let Err(error) = self.bind(&mut fibre)
         {
@@ -29,11 +33,17 @@ impl Processor {
                 None => return,
             }
         }
-        let queue_it = match self.switch_to(&mut fibre) {
+        let action = self.switch_to(&mut fibre);
+        recorder.left(&fibre, action);
+        let queue_it = match action {
             Action::Yield => true,
             // Its waker queues it, here and nowhere else.
             Action::ParkAtHome => false,
-            Action::Park => fibre.block().state.left() == Left::WokenEarly,
+            Action::Park => {
+                let id = recorder.number_of(&fibre);
+                let left = fibre.block().state.left();
+                recorder.woken_early(id, left == Left::WokenEarly)
+            }
             rarer => return self.act_rarely(fibre, rarer),
         };
         if queue_it {
@@ -123,6 +133,14 @@ impl Processor {
         }
         if !left_behind {
             destination.commons.stage(fibre);
+        } else if destination.abandoned.are_late() {
+            let found = Arc::clone(&destination);
+            let tell = move || found.abandoned.tell_late();
+            if let Err(error) = os_thread::start("fibre-late".to_owned(), None, tell) {
+                stderr::warn(format_args!(
+                    "nobody is told of what was abandoned: {error}"
+                ));
+            }
         }
         if stays_counted {
             return;
@@ -182,7 +200,7 @@ impl Processor {
             self.place(fibre);
             return None;
         }
-        if fibre.block().errand.is_activity() {
+        if fibre.block().body().is_activity {
             self.put_off_activity(fibre, error);
             return None;
         }

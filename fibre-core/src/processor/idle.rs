@@ -18,10 +18,13 @@
 use super::{Next, Processor};
 use crate::idle::armed::Armed;
 use crate::idle::monitor_call::MONITOR;
+use crate::idle::parker::Driver;
 use crate::ready::Owner;
 use crate::scheduler::steal::Mood;
+use crate::trace::TracePhase;
 use crate::wait::timer::BATCH;
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Refusals after which the thread gives its CPU to the producer it waits for.
@@ -128,12 +131,30 @@ impl Processor {
         let look = self.for_others(aside, || self.thief.next_look(&self.domain));
         let ends = [self.timers.next(), decay, look, watch];
         let deadline = ends.into_iter().flatten().min();
+        self.count_park();
         self.domain.tally(self.index).set_resting();
-        let _announced = armed.sleep(deadline);
+        self.begin_sleep();
+        let announced = armed.sleep(deadline);
+        self.woken.set(announced.was_woken());
+        self.end_sleep(announced.was_woken());
         let halt = self.ready.halt();
         self.polling.begin(halt.map_or(0, |halt| halt.delivered()));
         self.wake_up(before, deadline, watch);
         Next::Again
+    }
+
+    /// Counts a sleep that is about to begin, and how the last one has ended.
+    fn count_park(&self) {
+        let counts = self.domain.counts(self.index);
+        self.add_up(self.planned.get() - self.until_service.get());
+        counts.parks.add(1);
+        if self.woken.get() {
+            counts.wakes.add(1);
+            let in_vain = self.domain.tally(self.index).works_since().is_none();
+            counts.wakes_in_vain.add(u64::from(in_vain));
+        }
+        // A reader that is a fibre of this processor never finds it asleep.
+        counts.answer.give(&self.domain.census, || Some(0));
     }
 
     /// When to wake up for others; never for a processor that stands aside.
@@ -142,9 +163,15 @@ impl Processor {
     }
 
     /// Delivers events before the processor sleeps, if that is its turn. `true`: it was.
+    #[inline(always)]
     fn poll_if_due(&self) -> bool {
         let due = self.ready.halt().filter(|halt| halt.is_due());
-        due.inspect(|halt| halt.poll()).is_some()
+        let poll = |halt: &&Arc<dyn Driver>| {
+            self.begin_phase(TracePhase::Polls);
+            halt.poll();
+            self.end_poll(halt);
+        };
+        due.inspect(poll).is_some()
     }
 
     /// Notes when the processor became busy again, and fires what is due.

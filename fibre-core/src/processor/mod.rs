@@ -17,6 +17,7 @@
 //! * `execute`: resumes one fibre, and does what follows once it has left its stack;
 //! * `activation`: runs activities, which rest between their runs;
 //! * `runner`: what it keeps for them;
+//! * `run_loop`: the run loop, with and without a record of events;
 //! * `control`: carries out what the cluster's handles ask for;
 //! * `poll`: when a busy processor asks for events;
 //! * `time_slice`: when a fibre that never blocks has run for long enough;
@@ -50,6 +51,7 @@ mod overflow_hook;
 mod poll;
 mod prefetch;
 mod remains;
+mod run_loop;
 mod runner;
 mod spare;
 mod spin;
@@ -70,6 +72,7 @@ use crate::fibre::{ControlBlock, FibreRef, Roster};
 use crate::idle::monitor_call::MONITOR;
 use crate::queue::{Link, Runnable, Slot};
 use crate::ready::{Owner, ReadyQueue};
+use crate::scheduler::census::MOST_QUEUED;
 use crate::scheduler::domain::Domain;
 use crate::scheduler::steal::{Mood, Thief};
 use crate::stack::context::Action;
@@ -77,6 +80,7 @@ use crate::stack::{StackCache, StackError};
 use crate::sync::glances::Glances;
 use crate::sync::{AtomicPtr, Ordering, heavy_barrier};
 use crate::sys::current;
+use crate::trace::{self, TracePhase};
 use crate::wait::timer::{BATCH, Timers};
 use crossbeam_utils::CachePadded;
 use held::Held;
@@ -153,6 +157,10 @@ pub(crate) struct Processor {
     turn: Cell<usize>,
     /// Switches left until the next service.
     until_service: Cell<u32>,
+    /// How often it has looked for a fibre in vain since switches were last added up.
+    vain_looks: Cell<u32>,
+    /// Whether its last sleep was ended by another thread, and it has found nothing to run since.
+    woken: Cell<bool>,
     /// The value to which `until_service` was set, less the switches that have been cut off since.
     planned: Cell<u32>,
     /// Switches from one service to the next.
@@ -238,6 +246,8 @@ impl Processor {
             // There may be orders already.
             until_service: Cell::new(0),
             planned: Cell::new(0),
+            vain_looks: Cell::new(0),
+            woken: Cell::new(false),
             service_interval: Cell::new(SERVICE_INTERVAL),
             last_service: Cell::new(epoch),
             epoch,
@@ -269,12 +279,12 @@ impl Processor {
         self.domain.show_running(self.index, &self.running);
         MONITOR.call();
         self.show_roster();
-        let mut next = self.next();
-        // One call, into which the whole of a switch is inlined.
-        while let Some(fibre) = next {
-            self.execute(fibre);
-            next = self.take_successor().or_else(|| self.next());
+        if trace::is_on() {
+            self.run_recorded();
+        } else {
+            self.run_fibres();
         }
+        self.add_up(self.planned.get() - self.until_service.get());
         self.give_up_runner();
         current::set(ptr::null(), ptr::null());
         self.domain.hide_running(self.index);
@@ -304,7 +314,7 @@ impl Processor {
         let successor = self.successor.take()?;
         // A rescuer knows only of the fibre before.
         self.own().pass_gate();
-        if self.count_switch() == Order::GoOn {
+        if self.count_switch(1) == Order::GoOn {
             return Some(successor);
         }
         // The processor is to end, and leaves this fibre with the others.
@@ -345,7 +355,7 @@ impl Processor {
     /// Looks in its own queue, then in others'.
     #[inline]
     fn find_work(&self) -> Next {
-        if self.count_switch() == Order::End {
+        if self.count_switch(0) == Order::End {
             return Next::End;
         }
         // SAFETY: between two fibres.
@@ -355,7 +365,10 @@ impl Processor {
                 self.refusals.set(0);
                 Next::Run(fibre)
             }
-            None => Next::Again,
+            None => {
+                self.vain_looks.set(self.vain_looks.get() + 1);
+                Next::Again
+            }
         }
     }
 
@@ -400,11 +413,12 @@ impl Processor {
         Some(fibre)
     }
 
-    /// Counts towards the next service.
+    /// Counts towards the next service; `held`: how many fibres the caller has taken out of the
+    /// queue.
     #[inline]
-    fn count_switch(&self) -> Order {
+    fn count_switch(&self, held: usize) -> Order {
         match self.until_service.get() {
-            0 => self.service(),
+            0 => self.service(held),
             left => {
                 self.until_service.set(left - 1);
                 Order::GoOn
@@ -414,13 +428,14 @@ impl Processor {
 
     /// Looks at what a busy processor would otherwise never see.
     #[cold]
-    fn service(&self) -> Order {
+    fn service(&self, held: usize) -> Order {
         if self.domain.orders.is_any() && self.obey() == Order::End {
             return Order::End;
         }
         self.own().pass_gate();
         let now = Instant::now();
         let switches = self.planned.get() + 1;
+        self.add_up(switches);
         let turns = self.turns_since_service(switches);
         let before = self.last_service.replace(now);
         self.adapt_interval(now - before);
@@ -430,12 +445,25 @@ impl Processor {
         self.fire_timers(now, turns);
         self.stacks.decay(now, &self.domain.stacks);
         self.domain.tally(self.index).count_service();
+        let queued = || Some(self.own().count(MOST_QUEUED)? + held);
+        let answer = &self.domain.counts(self.index).answer;
+        answer.give(&self.domain.census, queued);
         if self.ready.is_aside() {
             self.stand_aside();
         } else {
             self.help_others();
         }
         Order::GoOn
+    }
+
+    /// Adds so many looks for a fibre to what others may read. Those that found none are no
+    /// switches.
+    fn add_up(&self, looks: u32) {
+        let counts = self.domain.counts(self.index);
+        // The look of a service that comes with a look in vain is counted with the next one.
+        let vain = counts.add_looks(looks, self.vain_looks.get());
+        self.vain_looks.set(vain);
+        counts.stack_misses.set(self.stacks.misses());
     }
 
     /// Takes some of the fibres that others have behind those that are here, so that nothing
@@ -479,7 +507,10 @@ impl Processor {
     /// Wakes fibres whose deadlines have passed: a batch at most, and no more than have had their
     /// `turns` since the last time, so that the queue does not grow. The next batch comes soon.
     fn fire_timers(&self, now: Instant, turns: u32) {
-        if self.timers.fire(now, turns.min(BATCH)) {
+        self.begin_phase(TracePhase::FiresTimers);
+        let more = self.timers.fire(now, turns.min(BATCH));
+        self.begin_phase(TracePhase::Nothing);
+        if more {
             self.plan_service(self.until_service.get().min(BATCH));
         }
     }
@@ -487,7 +518,9 @@ impl Processor {
     /// Delivers the events that are there.
     fn poll_events(&self) {
         if let Some(halt) = self.ready.halt() {
+            self.begin_phase(TracePhase::Polls);
             halt.poll();
+            self.end_poll(halt);
             self.polling.begin(halt.delivered());
         }
     }

@@ -16,6 +16,7 @@ use std::io;
 use std::ptr;
 use std::sync::OnceLock;
 use std::thread;
+use std::time::Duration;
 
 /// The addresses that a thread takes: for its stack, and for the one on which it handles signals.
 const NEEDED: usize = 3 << 20;
@@ -51,6 +52,23 @@ pub(crate) fn start(
     thread::Builder::new().name(name).spawn(body)
 }
 
+/// The CPU time that a thread of this process has had.
+#[must_use]
+pub fn cpu_time(thread: i32) -> Option<Duration> {
+    // What `pthread_getcpuclockid` makes of a thread's number: the clock of a thread, in the
+    // scheduler's precision.
+    let clock = (!thread << 3) | 6;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: room for a time.
+    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
+    (result == 0).then(|| Duration::new(seconds, nanoseconds))
+}
+
 /// Whether the C library's allocator has what a thread takes. It is asked directly, whatever the
 /// program's global allocator is: std takes a thread's record from it, and the C library the record
 /// of a thread-local's destructor, and both end the process if they get none.
@@ -68,7 +86,8 @@ fn has_memory() -> bool {
 /// Whether there are ample addresses for a thread, for what it allocates first, and for what others
 /// take meanwhile. For threads that the program can do without: the C library ends a process whose
 /// new thread finds no memory.
-pub(crate) fn has_addresses() -> bool {
+#[must_use]
+pub fn has_addresses() -> bool {
     is_free(AMPLE)
 }
 

@@ -3,6 +3,7 @@
 use super::{Processor, running};
 use crate::fibre::FibreRef;
 use crate::stack::{DEFAULT_STACK_SIZE, Fibre, OverflowHook, round_size};
+use std::fmt::Display;
 use std::ptr;
 
 /// The hook. See the module text. Nameplates of stacks hold the addresses of control blocks.
@@ -24,15 +25,26 @@ unsafe fn describe(fibre: *const (), tell: &mut dyn FnMut(Fibre<'_>)) {
     // SAFETY: the caller's promise.
     unsafe {
         let fibre = FibreRef::new_unchecked(fibre.cast_mut().cast());
-        let id = fibre.as_ref().id();
-        (fibre.as_ref().body().describe)(fibre, &mut |portrait| {
-            tell(Fibre {
-                id,
-                noun: portrait.noun,
-                name: portrait.name,
-                remedy: portrait.remedy,
-                default: round_size(default.unwrap_or(DEFAULT_STACK_SIZE)),
+        let block = fibre.as_ref();
+        (block.body().describe)(fibre, &mut |portrait| {
+            let mut told = false;
+            let mut with = |labels: &dyn Display| {
+                tell(Fibre {
+                    id: block.id(),
+                    noun: portrait.noun,
+                    name: portrait.name,
+                    labels,
+                    remedy: portrait.remedy,
+                    default: round_size(default.unwrap_or(DEFAULT_STACK_SIZE)),
+                });
+            };
+            block.attributes.with_labels(&mut |labels| {
+                told = true;
+                with(&format_args!(", {labels}"));
             });
+            if !told {
+                with(&"");
+            }
         });
     }
 }

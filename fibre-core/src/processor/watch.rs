@@ -162,7 +162,7 @@ mod tests {
         let node = NonNull::from(&link);
         domain.commons.idle.enter(1);
         // SAFETY: the link is queued once, and is taken out before it goes.
-        unsafe { ReadyQueue::push_woken(Arc::as_ptr(first), Runnable::new(node)) };
+        unsafe { ReadyQueue::push_woken(Arc::as_ptr(first), Runnable::new(node), |_| 0) };
         let stolen = first.steal().map(|runnable| runnable.node());
         assert_eq!(stolen, Popped::Node(node));
         let called = !domain.commons.idle.is_any();

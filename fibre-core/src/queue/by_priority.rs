@@ -166,6 +166,28 @@ impl LogicalQueue {
         self.of_level(level).map_or(Popped::Empty, pop)
     }
 
+    /// How many nodes it has, without pushes in flight, or about `most` if there are more. `None`:
+    /// that cannot be told at this moment. Any thread, which counts as a thief.
+    pub fn count(&self, most: usize) -> Option<usize> {
+        self.count_by(|queue| queue.count(most))
+    }
+
+    /// [`count`](Self::count) for the owner.
+    ///
+    /// # Safety
+    ///
+    /// As for [`pop_own`](Self::pop_own).
+    pub unsafe fn count_own(&self, most: usize) -> Option<usize> {
+        // SAFETY: one owner, as the caller promises.
+        self.count_by(|queue| unsafe { queue.count_own(most) })
+    }
+
+    /// Adds up what is counted in the queues of all levels.
+    fn count_by(&self, count: impl Fn(&StealQueue) -> Option<usize>) -> Option<usize> {
+        let all = std::iter::once(&self.normal).chain(self.others());
+        all.map(count).sum()
+    }
+
     /// Whether the owner sleeps here at this moment; a hint.
     #[must_use]
     pub fn is_armed(&self) -> bool {
@@ -309,6 +331,26 @@ mod tests {
                 [0, 1, 2]
             };
             assert_eq!(order, expected.map(node), "{kind:?} {level:?}");
+        }
+    }
+
+    /// Nodes of all levels are counted, by the owner and by thieves; where the kind does not tell,
+    /// only that there are none.
+    #[test]
+    fn nodes_are_counted() {
+        for &kind in KINDS {
+            let queue = LogicalQueue::new(kind);
+            // SAFETY: this thread is the owner.
+            let counts = || [queue.count(9), unsafe { queue.count_own(9) }];
+            assert_eq!(counts(), [Some(0); 2], "{kind:?}");
+            let links = [Level::Low, Level::Normal, Level::Normal, Level::High].map(link);
+            for link in &links {
+                let _ = push(&queue, link);
+            }
+            let told = (kind == QueueKind::Nemesis).then_some(4);
+            assert_eq!(counts(), [told; 2], "{kind:?}");
+            while pop(&queue) != Popped::Empty {}
+            assert_eq!(counts(), [Some(0); 2], "{kind:?}");
         }
     }
 

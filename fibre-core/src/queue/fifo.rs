@@ -79,6 +79,14 @@ impl Fifo {
         self.head.store(next, Ordering::Relaxed);
         Some(runnable)
     }
+
+    /// How many nodes it has, or `most` if there are more.
+    #[must_use]
+    pub fn count(&self, most: usize) -> usize {
+        // SAFETY: nodes in the list are alive (invariant 2), and only this thread takes them out.
+        let next = |node: &NonNull<Link>| unsafe { node.as_ref() }.next(Ordering::Relaxed);
+        std::iter::successors(self.first(), next).take(most).count()
+    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -103,6 +111,20 @@ mod tests {
                 assert_eq!(pop(&fifo), Some(NonNull::from(link)), "round {round}");
             }
             assert!(fifo.is_empty() && fifo.pop().is_none());
+        }
+    }
+
+    #[test]
+    fn nodes_are_counted() {
+        let links: Vec<Link> = (0..3).map(|_| Link::new()).collect();
+        let fifo = Fifo::new();
+        for (before, link) in links.iter().enumerate() {
+            assert_eq!((fifo.count(9), fifo.count(1)), (before, before.min(1)));
+            fifo.push(Runnable::bare(link));
+        }
+        for left in [2, 1, 0] {
+            let _ = pop(&fifo);
+            assert_eq!(fifo.count(9), left);
         }
     }
 

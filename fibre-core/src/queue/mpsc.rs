@@ -126,6 +126,22 @@ impl BasicQueue {
         unsafe { self.0.pop().map(|node| Runnable::new(node)) }
     }
 
+    /// How many nodes it has, without pushes in flight, or `most` if there are more. `None`: the
+    /// kind does not tell.
+    ///
+    /// # Safety
+    ///
+    /// As for [`pop`](Self::pop).
+    #[must_use]
+    pub unsafe fn count(&self, most: usize) -> Option<usize> {
+        match &self.0 {
+            _ if self.is_empty() => Some(0),
+            // SAFETY: one consumer, as the caller promises.
+            Nodes::Nemesis(nodes) => Some(unsafe { nodes.count(most) }),
+            _ => None,
+        }
+    }
+
     /// Takes the fibre at the tail out, if the kind has two ends; else the oldest one.
     ///
     /// # Safety

@@ -87,6 +87,18 @@ impl Nemesis {
         self.pop_last(node, link)
     }
 
+    /// How many nodes it has, without pushes in flight, or `most` if there are more.
+    ///
+    /// # Safety
+    ///
+    /// As for [`pop`](Self::pop).
+    pub(super) unsafe fn count(&self, most: usize) -> usize {
+        let first = NonNull::new(self.head.load(Ordering::Acquire));
+        // SAFETY: only this consumer takes nodes out, so those that it meets stay valid.
+        let next = |node: &NonNull<Link>| unsafe { node.as_ref() }.next(Ordering::Acquire);
+        std::iter::successors(first, next).take(most).count()
+    }
+
     /// Takes out `node`, behind which nothing was linked a moment ago.
     fn pop_last(&self, node: NonNull<Link>, link: &Link) -> Popped<NonNull<Link>> {
         // Before the entry is cleared: a producer that finds it so writes `head`.
@@ -126,6 +138,7 @@ mod tests {
                 .head
                 .store((&raw const first).cast_mut(), Ordering::Release);
             let _ = queue.push(Runnable::bare(&second));
+            assert_eq!((queue.count(9), queue.count(1)), (2, 1));
             for link in [&first, &second] {
                 assert_eq!(queue.pop(), Popped::Node(NonNull::from(link)));
             }

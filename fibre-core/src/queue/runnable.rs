@@ -20,7 +20,8 @@
 //!    it. Tests of queues use bare links, and ask for no block.
 //! 4. **Off its stack.** No thread is on the fibre's stack. A fibre that waits at home is the one
 //!    exception: its waker makes it runnable while the fibre may still be leaving. That runnable
-//!    goes to `local` or to the inbox of the fibre's home, and its waker asks nothing but its link.
+//!    goes to `local` or to the inbox of the fibre's home, and its waker asks nothing but its link
+//!    and its number.
 //!    The processor there takes it out between two fibres, when it has left the stack; a rescuer
 //!    that meets it puts it back.
 

@@ -72,6 +72,31 @@ impl StealQueue {
         self.consume(|nodes| unsafe { nodes.pop_last() })
     }
 
+    /// How many nodes it has, without pushes in flight, or `most` if there are more. `None`: the
+    /// kind does not tell, or another consumer is at work. Any thread, which counts as a thief.
+    pub fn count(&self, most: usize) -> Option<usize> {
+        if self.is_empty() {
+            return Some(0);
+        }
+        // SAFETY: one consumer at a time.
+        let count = self.consumer.steal(|| unsafe { self.nodes.count(most) });
+        count.flatten()
+    }
+
+    /// [`count`](Self::count) for the owner.
+    ///
+    /// # Safety
+    ///
+    /// As for [`pop_own`](Self::pop_own).
+    pub unsafe fn count_own(&self, most: usize) -> Option<usize> {
+        if self.is_empty() {
+            return Some(0);
+        }
+        // SAFETY: the lock calls it for one consumer at a time; one owner, as the caller promises.
+        let count = unsafe { self.consumer.own(|| self.nodes.count(most)) };
+        count.flatten()
+    }
+
     /// Takes a node out as one of several consumers.
     fn consume(&self, take: impl Fn(&BasicQueue) -> Popped) -> Popped {
         let popped = self.consumer.steal(|| take(&self.nodes));

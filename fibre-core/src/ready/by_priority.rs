@@ -17,9 +17,10 @@
 //!
 //! `next` is a [`SharedSlot`](crate::queue::SharedSlot), which the owner fills.
 
-use super::{Owner, ReadyQueue};
+use super::queue::{Identify, Owner, ReadyQueue};
 use crate::queue::{Level, Runnable};
 use crate::sync::Ordering;
+use crate::trace::{self, TraceKind};
 use std::ptr;
 use std::sync::Arc;
 
@@ -40,6 +41,38 @@ impl ReadyQueue {
         runnable: Runnable,
         free: bool,
     ) {
+        // SAFETY: passed on.
+        unsafe { Self::push_by_rules(here, home, runnable, free) };
+    }
+
+    /// [`push_slow`](Self::push_slow) for a fibre that has been woken, which is recorded.
+    ///
+    /// # Safety
+    ///
+    /// As for [`push_slow`](Self::push_slow).
+    #[inline(never)]
+    pub(super) unsafe fn push_woken_slow(
+        here: *const Self,
+        home: *const Self,
+        runnable: Runnable,
+        free: bool,
+        id: Identify,
+    ) {
+        if trace::is_on() {
+            // SAFETY: the queue of this thread, or null.
+            Self::record_ready(unsafe { here.as_ref() }, TraceKind::Ready, id(&runnable));
+        }
+        // SAFETY: passed on.
+        unsafe { Self::push_by_rules(here, home, runnable, free) };
+    }
+
+    /// The body of both.
+    ///
+    /// # Safety
+    ///
+    /// As for [`push_slow`](Self::push_slow).
+    #[inline(always)]
+    unsafe fn push_by_rules(here: *const Self, home: *const Self, runnable: Runnable, free: bool) {
         // SAFETY: the home of a fibre in our hands is alive, and so is the queue of this thread.
         let (here, home) = unsafe { (here.as_ref(), &*home) };
         // SAFETY: as it is of this thread.

@@ -2,6 +2,7 @@
 //!
 //! * `queue`: the ready queue: local, inbox, shared;
 //! * `by_priority`: its pushes and pops where fibres have priorities or move;
+//! * `recording`: the event trace of what is made ready;
 //! * `rescue`: how another processor takes what a stuck one keeps;
 //! * `owner_gate`: access to what belongs to a processor alone.
 
@@ -11,7 +12,11 @@ pub mod owner_gate;
 #[cfg(not(loom))]
 mod queue;
 #[cfg(not(loom))]
+mod recording;
+#[cfg(not(loom))]
 mod rescue;
 
 #[cfg(not(loom))]
 pub(crate) use queue::{Owner, ReadyQueue};
+#[cfg(not(loom))]
+pub(crate) use recording::{record_mark_here, record_ready_here};

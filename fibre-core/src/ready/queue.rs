@@ -13,7 +13,8 @@
 //! **Plain and by rules.** A queue is *plain* as long as every fibre has normal priority, and every
 //! started one stays. Then pushes and pops of the owner are a few plain instructions. A fibre of
 //! another priority ends that, and so does a second processor in a cluster that moves started
-//! fibres: from then on the rules in `ready/by_priority.rs` hold.
+//! fibres: from then on the rules in `ready/by_priority.rs` hold. They always do where events are
+//! recorded, so that what records a wake-up is not in the way of others.
 //!
 //! **Life.** A fibre has a plain pointer to the ready queue of its home. Processors of the same
 //! group (cluster) keep each other's queues alive until all of their threads have ended. Any other
@@ -33,11 +34,15 @@ use crate::queue::{
 use crate::ready::owner_gate::OwnerGate;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::current;
+use crate::trace::{self, TraceKind, Track};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+/// What tells the number of a fibre. Queues know only its link.
+pub(crate) type Identify = fn(&Runnable) -> u64;
 
 /// The ready queue of one processor. See the module text.
 pub(crate) struct ReadyQueue {
@@ -77,6 +82,8 @@ pub(crate) struct ReadyQueue {
     pub(super) rules: Rules,
     /// The queue to which fibres woken on this queue go, if not here (forced migration).
     pub(super) forward: AtomicPtr<ReadyQueue>,
+    /// Where the owner records events, if it does.
+    pub(super) track: OnceLock<Arc<Track>>,
 }
 
 /// The choices that matter to ready queues.
@@ -110,7 +117,7 @@ impl ReadyQueue {
             local: std::array::from_fn(|_| Fifo::new()),
             shared_next: Cell::new(false),
             shared_turns: Cell::new(0),
-            gate: OwnerGate::new(!rules.sharing && !settings.blocks),
+            gate: OwnerGate::new(!rules.sharing && !settings.blocks && !trace::is_on()),
             aside: AtomicBool::new(false),
             turn: Cell::new(0),
             next: SharedSlot::default(),
@@ -124,6 +131,7 @@ impl ReadyQueue {
             index,
             rules,
             forward: AtomicPtr::new(ptr::null_mut()),
+            track: OnceLock::new(),
         }
     }
 
@@ -155,18 +163,19 @@ impl ReadyQueue {
         }
     }
 
-    /// Queues a started fibre that has been woken. Any thread.
+    /// Queues a started fibre that has been woken. Any thread. `id` tells its number, for the event
+    /// trace.
     ///
     /// # Safety
     ///
     /// `home` comes from an `Arc` and is the home of the fibre.
     #[inline]
-    pub(crate) unsafe fn push_woken(home: *const Self, runnable: Runnable) {
+    pub(crate) unsafe fn push_woken(home: *const Self, runnable: Runnable, id: Identify) {
         let here: *const Self = current::ready().cast();
         // SAFETY: the caller's promise.
         if let Err(runnable) = unsafe { Self::try_push_here(here, home, runnable) } {
             // SAFETY: the caller's promise.
-            unsafe { Self::push_slow(here, home, runnable, true) };
+            unsafe { Self::push_woken_slow(here, home, runnable, true, id) };
         }
     }
 
@@ -177,12 +186,12 @@ impl ReadyQueue {
     ///
     /// As for [`push_woken`](Self::push_woken).
     #[inline]
-    pub(crate) unsafe fn push_woken_at_home(home: *const Self, runnable: Runnable) {
+    pub(crate) unsafe fn push_woken_at_home(home: *const Self, runnable: Runnable, id: Identify) {
         let here: *const Self = current::ready().cast();
         // SAFETY: the caller's promise.
         if let Err(runnable) = unsafe { Self::try_push_here(here, home, runnable) } {
             // SAFETY: the caller's promise.
-            unsafe { Self::push_slow(here, home, runnable, false) };
+            unsafe { Self::push_woken_slow(here, home, runnable, false, id) };
         }
     }
 
@@ -213,8 +222,12 @@ impl ReadyQueue {
     /// # Safety
     ///
     /// As for [`push_woken_at_home`](Self::push_woken_at_home).
-    pub(crate) unsafe fn push_woken_first(home: *const Self, runnable: Runnable) {
+    pub(crate) unsafe fn push_woken_first(home: *const Self, runnable: Runnable, id: Identify) {
         let here: *const Self = current::ready().cast();
+        if trace::is_on() {
+            // SAFETY: the queue of this thread, or null.
+            Self::record_ready(unsafe { here.as_ref() }, TraceKind::Ready, id(&runnable));
+        }
         if ptr::eq(here, home) {
             // SAFETY: `home` is the queue of this thread, which is a processor.
             unsafe { (*home).as_owner() }.push_next(runnable);
@@ -252,23 +265,23 @@ impl ReadyQueue {
     /// Queues a fibre that may run elsewhere. Any thread that keeps `self` alive.
     #[inline]
     pub(crate) fn push_shared(&self, runnable: Runnable) {
-        self.notice(runnable.link());
-        if self.rules.counting {
-            self.length.fetch_add(1, Ordering::Relaxed);
-        }
-        if self.shared.push(runnable) == Pushed::WakeConsumer {
-            wake_batch::wake(&self.commons, self.index);
-        }
+        self.share(runnable, LogicalQueue::push);
     }
 
     /// [`push_shared`](Self::push_shared) before the others, if the queues have two ends. Any
     /// thread that keeps `self` alive.
     pub(crate) fn push_shared_first(&self, runnable: Runnable) {
+        self.share(runnable, LogicalQueue::push_first);
+    }
+
+    /// Queues a fibre in `shared`, and wakes the owner for it.
+    #[inline(always)]
+    fn share(&self, runnable: Runnable, push: impl FnOnce(&LogicalQueue, Runnable) -> Pushed) {
         self.notice(runnable.link());
         if self.rules.counting {
             self.length.fetch_add(1, Ordering::Relaxed);
         }
-        if self.shared.push_first(runnable) == Pushed::WakeConsumer {
+        if push(&self.shared, runnable) == Pushed::WakeConsumer {
             wake_batch::wake(&self.commons, self.index);
         }
     }
@@ -555,6 +568,16 @@ impl Owner<'_> {
             && self.inbox.is_empty()
             && self.shared.has_no_normal()
             && (self.is_single_level() || self.is_empty_slow())
+    }
+
+    /// How many fibres are queued here. `None`: that cannot be told, or there are too many. Called
+    /// between two fibres, after [`pass_gate`](Self::pass_gate).
+    pub(crate) fn count(self, most: usize) -> Option<usize> {
+        let local: usize = self.local.iter().map(|local| local.count(most)).sum();
+        // SAFETY: this thread is the owner, and there is no rescuer.
+        let (inbox, shared) = unsafe { (self.inbox.count(most)?, self.shared.count_own(most)?) };
+        let count = local + inbox + shared + usize::from(self.has_next());
+        (count < most).then_some(count)
     }
 
     /// Sets whether the owner has nothing to run.

@@ -138,9 +138,9 @@ mod tests {
         // SAFETY: the links are taken out before they go, and the queue is their home. It has no
         // owner, so this thread stands in for it.
         let owner = unsafe {
-            ReadyQueue::push_woken(Arc::as_ptr(queue), Runnable::new(first));
-            ReadyQueue::push_woken(Arc::as_ptr(queue), Runnable::new(second));
-            ReadyQueue::push_woken_first(Arc::as_ptr(queue), Runnable::new(hurried));
+            ReadyQueue::push_woken(Arc::as_ptr(queue), Runnable::new(first), |_| 0);
+            ReadyQueue::push_woken(Arc::as_ptr(queue), Runnable::new(second), |_| 0);
+            ReadyQueue::push_woken_first(Arc::as_ptr(queue), Runnable::new(hurried), |_| 0);
             queue.as_owner()
         };
         let running = AtomicPtr::new(keeper.as_ptr());

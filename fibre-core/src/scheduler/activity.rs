@@ -114,20 +114,6 @@ impl ActivityBlock {
         self.last.store(processor as u16, Ordering::Relaxed);
     }
 
-    /// Counts the activity as a fibre that is ready, on behalf of processor `here` of the domain,
-    /// or of a thread that is none. `false`: the domain is closed to others.
-    #[inline]
-    pub(crate) fn count(&self, here: Option<usize>) -> bool {
-        match here {
-            Some(here) => {
-                // The number is lost: the activity has one.
-                let _ = self.domain.register(here);
-                true
-            }
-            None => self.domain.count_foreign(),
-        }
-    }
-
     /// The activity as what may be run, with a reference of its own.
     ///
     /// # Safety

@@ -13,9 +13,13 @@ use crate::idle::parker::Driver;
 use crate::idle::shared_queues::SharedQueues;
 use crate::queue::{Link, Runnable};
 use crate::ready::ReadyQueue;
+use crate::scheduler::abandoned::Abandoned;
+use crate::scheduler::census::Census;
 use crate::scheduler::control::Control;
+use crate::scheduler::counts::{Counters, Counts, add_gone};
 use crate::scheduler::fibre_limit::Limit;
 use crate::scheduler::hierarchy::Hierarchy;
+use crate::scheduler::records::ClusterRecord;
 use crate::stack::Depot;
 use crate::sync::short_lock::ShortLock;
 use crate::sys::numbers::{self, BLOCK};
@@ -24,9 +28,10 @@ use crate::wait::timer::Timers;
 use crate::wait::wait_object::WaitObject;
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// Counts of one processor. Only its thread writes them, so a plain store will
 /// do; anybody may read.
@@ -130,6 +135,15 @@ impl Tally {
         self.stays.load(Ordering::Relaxed)
     }
 
+    /// Fibres that fibres of this processor have spawned, that have started here, and that have
+    /// ended here.
+    pub(crate) fn fibres(&self) -> [u64; 3] {
+        // Ends first: a fibre that starts and ends in between is none that has only ended.
+        let finished = self.finished.load(Ordering::Acquire);
+        let started = self.started.load(Ordering::Acquire);
+        [self.spawned.load(Ordering::Acquire), started, finished]
+    }
+
     /// How many living fibres have started here, as far as they do not move; a hint.
     pub(crate) fn residents(&self) -> u64 {
         let finished = self.finished.load(Ordering::Relaxed);
@@ -226,6 +240,16 @@ pub(crate) struct Domain {
     queues: Box<[Arc<ReadyQueue>]>,
     /// The tallies, one for each processor that may ever be.
     tallies: Box<[CachePadded<Tally>]>,
+    /// What each of these processors counts for metrics.
+    counts: Box<[CachePadded<Counts>]>,
+    /// Asks them what is queued.
+    pub census: Census,
+    /// When it was made.
+    pub birth: Instant,
+    /// The domain's number in the process; the first one has 1.
+    pub number: u64,
+    /// What debuggers find of it.
+    pub record: ClusterRecord,
     /// The deadlines of fibres that wait at each of them.
     timers: Box<[Arc<CachePadded<Timers<ControlBlock>>>]>,
     /// How many processors there are, spare ones included, which come last. It only grows.
@@ -252,6 +276,8 @@ pub(crate) struct Domain {
     pub rosters: Mutex<Vec<(usize, RosterRef)>>,
     /// The fibres that processors have left behind that were told to end.
     pub left: Mutex<Vec<LeftFibre>>,
+    /// The activities that have been left behind.
+    pub abandoned: Abandoned,
     /// The orders of the cluster's handles.
     pub orders: Control<ControlBlock>,
     /// How many fibres there may be, if that is limited.
@@ -273,6 +299,9 @@ pub(crate) struct Domain {
     pub installing: Mutex<()>,
 }
 
+/// The number of the next domain.
+static NUMBER: AtomicU64 = AtomicU64::new(1);
+
 /// A bit of `foreign`: only fibres of the domain can spawn here any more, and once none is left it
 /// is all over.
 const CLOSED: u64 = 1 << 63;
@@ -284,9 +313,16 @@ impl Domain {
         let capacity = processors.max(settings.max_processors).max(settings.slots);
         let commons = Arc::new(SharedQueues::new(capacity, settings.queue));
         let queue = |index| Arc::new(ReadyQueue::new(index, Arc::clone(&commons), &settings));
+        let queues: Box<[_]> = (0..capacity).map(queue).collect();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let domain = Self {
-            queues: (0..capacity).map(queue).collect(),
+            record: ClusterRecord::new(number, &settings, &queues),
+            queues,
             tallies: (0..capacity).map(|_| CachePadded::default()).collect(),
+            counts: (0..capacity).map(|_| CachePadded::default()).collect(),
+            census: Census::new(),
+            birth: Instant::now(),
+            number,
             timers: (0..capacity).map(|_| Arc::default()).collect(),
             active: AtomicUsize::new(0),
             regular: AtomicUsize::new(0),
@@ -301,6 +337,7 @@ impl Domain {
             // A processor that begins must not run out of memory.
             rosters: Mutex::new(Vec::with_capacity(capacity)),
             left: Mutex::default(),
+            abandoned: Abandoned::default(),
             orders: Control::new(),
             cpus: topology::available().min(settings.pinned_to.unwrap_or(usize::MAX)),
             limit: settings.max_fibres.map(Limit::new),
@@ -362,11 +399,13 @@ impl Domain {
     /// Lets others see which fibre a processor runs, by a word of its own.
     pub(crate) fn show_running(&self, processor: usize, running: &AtomicPtr<Link>) {
         self.runs.lock()[processor] = Some(RunningRef(NonNull::from(running)));
+        self.record.set_running(processor, running);
     }
 
     /// Undoes [`show_running`](Self::show_running), before the processor ends.
     pub(crate) fn hide_running(&self, processor: usize) {
         self.runs.lock()[processor] = None;
+        self.record.set_running(processor, ptr::null());
     }
 
     /// Calls `f` with the words in which processors say which fibre they run. No processor ends
@@ -397,6 +436,13 @@ impl Domain {
         &self.queues[processor]
     }
 
+    /// The processor whose ready queue lies at an address.
+    pub(crate) fn index_of(&self, queue: *const ReadyQueue) -> Option<usize> {
+        let all = &self.queues[..self.processors()];
+        all.iter()
+            .position(|other| ptr::eq(Arc::as_ptr(other), queue))
+    }
+
     /// The tree of all processors that may ever be. It is read from the machine, if the processors
     /// are pinned, when it is first asked for; that blocks the thread.
     pub(crate) fn hierarchy(&self) -> &Hierarchy {
@@ -408,6 +454,47 @@ impl Domain {
     #[inline]
     pub(crate) fn tally(&self, processor: usize) -> &Tally {
         &self.tallies[processor]
+    }
+
+    /// What one processor counts for metrics.
+    #[inline]
+    pub(crate) fn counts(&self, processor: usize) -> &Counts {
+        &self.counts[processor]
+    }
+
+    /// What one processor has counted so far.
+    pub(crate) fn counters(&self, processor: usize) -> Counters {
+        let counts = self.counts(processor);
+        let [spawned, started, ended] = self.tally(processor).fibres();
+        let timers = self.timers(processor).counts();
+        // A halt that all have in common is shown as the first processor's.
+        let shows = processor == 0 || !self.commons.has_one_halt();
+        let halt = self.queues[processor].halt().filter(|_| shows);
+        let traffic = halt.map(|halt| halt.traffic()).unwrap_or_default();
+        Counters {
+            switches: counts.switches.get(),
+            spawned,
+            started,
+            ended,
+            panicked: counts.panics.get(),
+            steals_tried: counts.steals_tried.get(),
+            steals: counts.steals.get(),
+            parks: counts.parks.get(),
+            wakes: counts.wakes.get(),
+            wakes_in_vain: counts.wakes_in_vain.get(),
+            polls: traffic.polls,
+            empty_polls: traffic.empty,
+            events: traffic.events,
+            timers_fired: timers.fired,
+            timer_lateness: Duration::from_nanos(timers.lateness),
+            latest_timer: Duration::from_nanos(timers.latest),
+            stack_misses: counts.stack_misses.get(),
+        }
+    }
+
+    /// Fibres that foreign threads have spawned, less those for which there was no room.
+    pub(crate) fn spawned_outside(&self) -> u64 {
+        self.foreign.load(Ordering::Relaxed) & !CLOSED
     }
 
     /// The deadlines of fibres that wait at one processor. Its owner fires them, or its watcher if
@@ -477,6 +564,15 @@ impl Domain {
             .foreign
             .fetch_update(Ordering::SeqCst, Ordering::Relaxed, count);
         counted.is_ok()
+    }
+
+    /// Undoes [`count_foreign`](Self::count_foreign): there is no such fibre.
+    #[cold]
+    pub(crate) fn uncount_foreign(&self) {
+        if self.foreign.fetch_sub(1, Ordering::SeqCst) & CLOSED != 0 {
+            // It may have been the last one, for which the processors wait.
+            self.unpark_all();
+        }
     }
 
     /// Steps the round-robin of foreign threads.
@@ -573,6 +669,15 @@ impl Domain {
     /// Wakes every processor.
     pub(crate) fn unpark_all(&self) {
         self.queues().iter().for_each(|queue| queue.unpark());
+    }
+}
+
+impl Drop for Domain {
+    fn drop(&mut self) {
+        let all = (0..self.processors()).map(|processor| self.counters(processor));
+        let mut total = all.fold(Counters::default(), |sum, one| sum + one);
+        total.spawned += self.spawned_outside();
+        add_gone(total);
     }
 }
 

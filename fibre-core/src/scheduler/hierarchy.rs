@@ -72,14 +72,12 @@ impl Drop for Polling<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::Topology;
+    use crate::topology::{Topology, each};
 
     #[test]
     fn thieves_are_counted_by_node() {
         let machine: Topology = "2 nodes x 2 cores".parse().unwrap();
-        let single = |cpu: usize| [cpu].into_iter().collect();
-        let places: Vec<_> = [0, 2, 1, 3].map(single).into();
-        let hierarchy = Hierarchy::new(machine.tree(&places));
+        let hierarchy = Hierarchy::new(machine.tree(&each([0, 2, 1, 3])));
         let (first, second) = (hierarchy.begin_polling(0), hierarchy.begin_polling(2));
         let counts = || [0, 1, 2, 3].map(|processor| hierarchy.polling(processor));
         assert_eq!(counts(), [2, 0, 2, 0]);

@@ -6,7 +6,7 @@
 //! it from itself. Joining itself would be a wait for ever, and is refused.
 
 use crate::fibre::{ControlBlock, FibreRef};
-use crate::park::{self, Waiter, begin_within, park};
+use crate::park::{Shield, Waiter, begin_within, park_until};
 use crate::sys::unwind_guard::drop_quietly;
 use crate::wait::limit::Limit;
 use std::any::Any;
@@ -81,9 +81,11 @@ impl<T> JoinHandle<T> {
     /// The part of [`join`](Self::join) that waits.
     #[inline]
     fn wait_for_end(&self) {
-        let publish = |waiter: &Waiter| self.block().completion.publish(waiter);
-        // SAFETY: a completion takes its waiter out before it claims it.
-        let _ = unsafe { park(self.block().awaited_end(), publish) };
+        let (awaited, completion) = (self.block().awaited_end(), &self.block().completion);
+        let publish = |waiter: &Waiter, limit| completion.publish_within(waiter, limit);
+        let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
+        // SAFETY: a completion takes its waiter out before it claims it, or when it is withdrawn.
+        let _ = unsafe { park_until(awaited, Limit::None, publish, withdraw) };
     }
 
     /// Like [`join`](Self::join), but gives the handle back if the fibre has not ended when so much
@@ -132,11 +134,11 @@ impl<T> JoinHandle<T> {
         self.refuse_self();
         if !self.is_finished() {
             let (awaited, completion) = (self.block().awaited_end(), &self.block().completion);
-            let publish = |waiter: &Waiter| completion.publish_limited(waiter);
+            let publish = |waiter: &Waiter, _| completion.publish_limited(waiter);
             let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
             // SAFETY: a completion takes its waiter out before it claims it, or when it
             // is withdrawn.
-            let _ = unsafe { park::park_until(awaited, limit, publish, withdraw) };
+            let _ = unsafe { park_until(awaited, limit, publish, withdraw) };
         }
         if self.is_finished() {
             Ok(self.take())
@@ -284,6 +286,43 @@ impl<T> JoinOnDrop<T> {
         self.into_handle().join()
     }
 
+    /// [`JoinHandle::join_timeout`] for such a handle.
+    ///
+    /// # Errors
+    ///
+    /// The handle, if the time passed, or the calling fibre is cancelled.
+    ///
+    /// # Panics
+    ///
+    /// If a fibre joins itself.
+    pub fn join_timeout(self, timeout: Duration) -> std::result::Result<Result<T>, Self> {
+        let joined = self.into_handle().join_timeout(timeout);
+        joined.map_err(JoinHandle::join_on_drop)
+    }
+
+    /// [`JoinHandle::join_within`] for such a handle.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let fibre = fibre::spawn(|| fibre::sleep_within(Duration::MAX).is_err()).join_on_drop();
+    /// let fibre = fibre.join_within(Duration::from_millis(1)).unwrap_err();
+    /// fibre.cancel();
+    /// assert!(fibre.join().unwrap());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The handle, if the limit came first.
+    ///
+    /// # Panics
+    ///
+    /// If a fibre joins itself.
+    pub fn join_within(self, limit: impl Into<Limit>) -> std::result::Result<Result<T>, Self> {
+        let joined = self.into_handle().join_within(limit);
+        joined.map_err(JoinHandle::join_on_drop)
+    }
+
     /// Turns into the plain handle, whose drop detaches the fibre.
     #[must_use = "its drop detaches the fibre"]
     pub fn into_handle(mut self) -> JoinHandle<T> {
@@ -310,6 +349,8 @@ impl<T> Drop for JoinOnDrop<T> {
         if let Some(handle) = self.0.take()
             && !handle.is_callers()
         {
+            // A destructor is not unwound.
+            let _shield = Shield::raise();
             drop_quietly(handle.join());
         }
     }

@@ -10,6 +10,7 @@ use crate::fibre::{
 use crate::park;
 use crate::processor::Processor;
 use crate::queue::Runnable;
+use crate::ready::record_ready_here;
 use crate::scheduler::domain::Domain;
 use crate::scheduler::fibre_limit::Limit;
 use crate::spawn::join::{JoinHandle, Result};
@@ -18,6 +19,7 @@ use crate::stack::{Depot, StackError, put_cold};
 use crate::sys::fork;
 use crate::sys::stderr;
 use crate::sys::unwind_guard::drop_quietly;
+use crate::trace::{self, TraceKind};
 use crate::wait::completion::Finished;
 use std::alloc::Layout;
 use std::any::Any;
@@ -99,7 +101,7 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         if let Err(payload) = &result {
             tell_of_panic(
                 "fibre",
-                task.block.id(),
+                &task.block,
                 task.block.attributes.name(),
                 &**payload,
             );
@@ -186,19 +188,29 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
     }
 }
 
-/// Reports which fibre a panic was in: the panic hook knows the kernel thread only. Payloads other
-/// than texts are left to the joiners: `resume_unwind` with such a payload is how a fibre ends
-/// quietly.
+/// Counts a panic, and reports which fibre it was in: the panic hook knows the kernel thread only.
+/// Payloads other than texts are left to the joiners: `resume_unwind` with such a payload is how a
+/// fibre ends quietly.
 #[cold]
-pub(crate) fn tell_of_panic(noun: &str, id: u64, name: Option<&str>, payload: &(dyn Any + Send)) {
+pub(crate) fn tell_of_panic(
+    noun: &str,
+    block: &ControlBlock,
+    name: Option<&str>,
+    payload: &(dyn Any + Send),
+) {
+    Processor::here(|here| here.domain().counts(here.index()).panics.add(1));
     let words = payload.downcast_ref::<String>().map(String::as_str);
     let Some(words) = words.or_else(|| payload.downcast_ref::<&str>().copied()) else {
         return;
     };
-    match name {
-        Some(name) => stderr::warn(format_args!("{noun} {id} ({name:?}) has panicked: {words}")),
-        None => stderr::warn(format_args!("{noun} {id} has panicked: {words}")),
-    }
+    let mut remarks = name.map(|name| format!(" ({name:?})")).unwrap_or_default();
+    block.attributes.with_labels(&mut |labels| {
+        remarks.push_str(&format!(" [{labels}]"));
+    });
+    stderr::warn(format_args!(
+        "{noun} {}{remarks} has panicked: {words}",
+        block.id()
+    ));
 }
 
 /// The function of [`Body::describe`].
@@ -425,6 +437,9 @@ impl Place<'_> {
     /// Queues a fibre, or lets it run.
     #[inline]
     pub(crate) fn put(&self, fibre: Runnable) {
+        if trace::is_on() {
+            record_ready_here(TraceKind::Spawn, fibre.id());
+        }
         match self {
             Self::Here(processor) => processor.place(fibre),
             Self::Now(processor) => park::make_way(processor, fibre),

@@ -40,6 +40,8 @@ pub(crate) struct StackCache {
     /// Whether there may be stacks that are not needed: stacks have come since, there are many, or
     /// the look found some.
     unsettled: Cell<bool>,
+    /// How many stacks it was asked for and did not have.
+    misses: Cell<u64>,
 }
 
 /// The stacks of one class.
@@ -71,7 +73,13 @@ impl StackCache {
             wipes,
             looked: Cell::new(now),
             unsettled: Cell::new(false),
+            misses: Cell::new(0),
         }
+    }
+
+    /// How many stacks it was asked for and did not have.
+    pub(crate) fn misses(&self) -> u64 {
+        self.misses.get()
     }
 
     /// The shelves. One borrow at a time.
@@ -148,6 +156,7 @@ impl StackCache {
     #[inline]
     pub(crate) fn redeem(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
         let Some(shelf) = self.shelves().get_mut(class) else {
+            self.misses.set(self.misses.get() + 1);
             return pool::redeem_one(class);
         };
         if let Some(stack) = shelf.stacks.pop() {
@@ -161,6 +170,7 @@ impl StackCache {
     /// The part of [`redeem`](Self::redeem) for a processor without a stack.
     #[cold]
     fn redeem_from_below(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+        self.misses.set(self.misses.get() + 1);
         let (shelf, wanted) = self.next_batch(class);
         depot.take(class, wanted, &mut shelf.stacks);
         if shelf.stacks.is_empty() {
@@ -195,6 +205,7 @@ impl StackCache {
     /// Gets a batch, and takes one stack of it.
     #[cold]
     fn take_from_below(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+        self.misses.set(self.misses.get() + 1);
         if class >= COMMON {
             return pool::take_one(class);
         }

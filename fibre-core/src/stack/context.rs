@@ -13,7 +13,9 @@
 
 use crate::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use std::ptr::NonNull;
+use std::arch::asm;
+use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
 
 /// What the processor does with the fibre whose stack it has just left.
 #[must_use]
@@ -104,6 +106,71 @@ impl Context {
 /// is. `f` must not unwind.
 pub(crate) fn call_on<R>(stack: &mut Stack, f: impl FnOnce() -> R) -> R {
     corosensei::on_stack(stack, f)
+}
+
+/// Where in a [`Context`] the stack pointer of a computation lies that has been left, in words.
+///
+/// `corosensei` does not show it. So a computation of no consequence is left once, and the words of
+/// its context are looked at: of those that are addresses on its stack, one is where the
+/// computation began, and the lower one is where it was left. `None`: there is no stack for it, or
+/// no such word.
+fn place_of_pointer() -> Option<usize> {
+    /// The place, once it is known.
+    static PLACE: OnceLock<Option<usize>> = OnceLock::new();
+    unsafe fn leave_once(_: *const (), suspender: Suspender, _: *const ()) {
+        // SAFETY: on the stack that it was made for.
+        unsafe { suspender.suspend(Action::Yield) };
+    }
+    *PLACE.get_or_init(|| {
+        let stack = super::take_one(super::class_of(super::MIN_STACK_SIZE)).ok()?;
+        // SAFETY: the entry does with any argument, and does not unwind.
+        let mut context = unsafe { Context::new(stack, leave_once, ptr::null()) };
+        let _ = context.resume(ptr::null());
+        let bounds = context.0.trap_handler();
+        let words = size_of::<Option<Context>>() / size_of::<usize>();
+        let place = (0..words)
+            // SAFETY: a word of the context, which stays.
+            .map(|place| (unsafe { word(&raw const context, place) }, place))
+            .filter(|(word, _)| bounds.stack_ptr_in_bounds(*word))
+            .min()
+            .map(|(_, place)| place);
+        let _ = context.resume(ptr::null());
+        super::put_cold(context.into_stack());
+        place
+    })
+}
+
+/// A word of a context.
+///
+/// # Safety
+///
+/// The context exists, and has so many words.
+unsafe fn word(context: *const Context, place: usize) -> usize {
+    let word: usize;
+    // By an instruction, as another thread may be on this stack, and write to the context.
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "mov {word}, [{context} + 8 * {place}]",
+            context = in(reg) context,
+            place = in(reg) place,
+            word = lateout(reg) word,
+            options(nostack, readonly, preserves_flags)
+        );
+    }
+    word
+}
+
+/// The stack pointer of a computation that has been left. A hint, if a thread may resume it
+/// meanwhile; `None`: a thread is on its stack, or it is not known where the pointer is.
+///
+/// # Safety
+///
+/// There is a context at this address, and stays.
+pub(crate) unsafe fn saved_pointer(context: *const Context) -> Option<usize> {
+    let place = place_of_pointer()?;
+    // SAFETY: the caller's promise; the place is one of a context.
+    Some(unsafe { word(context, place) }).filter(|pointer| *pointer != 0)
 }
 
 impl std::fmt::Debug for Context {

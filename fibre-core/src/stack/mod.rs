@@ -61,5 +61,6 @@ pub(crate) use pool::{put_cold, take_one};
 pub(crate) use size::{DEFAULT_STACK_SIZE, class_of, round_size};
 pub use size::{GUARD_SIZE, MIN_STACK_SIZE};
 pub(crate) use slab::{Nameplate, Stack};
-pub use statistics::{StackClass, stack_statistics};
+pub(crate) use statistics::stack_counts;
+pub use statistics::{StackClass, StackCounts, stack_statistics};
 pub(crate) use statistics::{bounds_at, depth_at};

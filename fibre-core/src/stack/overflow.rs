@@ -12,12 +12,12 @@
 
 use super::size::GUARD_SIZE;
 use super::slab;
+use std::fmt::Display;
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::sync::{Once, OnceLock};
 
 /// What a report says of a fibre.
-#[derive(Debug)]
 pub(crate) struct Fibre<'a> {
     /// Its number.
     pub id: u64,
@@ -25,6 +25,8 @@ pub(crate) struct Fibre<'a> {
     pub noun: &'a str,
     /// Its name, if it has one.
     pub name: Option<&'a str>,
+    /// What it says of itself besides, with a leading comma; empty for nothing.
+    pub labels: &'a dyn Display,
     /// How its program gives such fibres larger stacks.
     pub remedy: &'a str,
     /// Bytes of the stacks of fibres that ask for no size.
@@ -97,8 +99,9 @@ fn report(informant: &OverflowHook, owner: *const (), size: usize) {
             (informant.describe)(owner, &mut |fibre| {
                 let (name, id) = (fibre.name.unwrap_or("unnamed"), fibre.id);
                 let (noun, remedy, default) = (fibre.noun, fibre.remedy, fibre.default);
+                let labels = fibre.labels;
                 warn(format_args!(
-                    "fibre: stack overflow in {noun} '{name}' (id {id}): its stack of {size} bytes \
+                    "fibre: stack overflow in {noun} '{name}' (id {id}{labels}): its stack of {size} bytes \
                      is used up\n\
                      fibre: give it a larger one ({remedy}; the default is {default})\n"
                 ));
@@ -130,14 +133,15 @@ fn name(informant: &OverflowHook, fibre: *const (), nobody: &str) {
     unsafe {
         (informant.describe)(fibre, &mut |fibre| {
             let (name, id) = (fibre.name.unwrap_or("unnamed"), fibre.id);
-            warn(format_args!("{} '{name}' (id {id})", fibre.noun));
+            let (noun, labels) = (fibre.noun, fibre.labels);
+            warn(format_args!("{noun} '{name}' (id {id}{labels})"));
         });
     }
 }
 
 /// Writes without allocating.
 fn warn(words: std::fmt::Arguments<'_>) {
-    let mut text = [0_u8; 512];
+    let mut text = [0_u8; 768];
     let mut rest = &mut text[..];
     let _ = rest.write_fmt(words);
     let unused = rest.len();

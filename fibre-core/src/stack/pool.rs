@@ -321,6 +321,7 @@ impl Pool {
         // without them answer EINVAL, which is as good.
         // SAFETY: our mapping.
         let _ = unsafe { system::advise(slab.whole(), Advice::NoHugePages) };
+        system::name(slab.whole());
         self.mapped += slab.capacity();
         self.unmade += slab.capacity();
         self.slabs += 1;

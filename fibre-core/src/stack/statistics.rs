@@ -50,6 +50,33 @@ pub fn stack_statistics() -> Vec<StackClass> {
     classes.filter(|class| class.existing > 0).collect()
 }
 
+/// How many stacks there are, of the whole process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StackCounts {
+    /// How many there are, of all sizes.
+    pub existing: usize,
+    /// How many of them no cluster has at hand, as their fibres have ended some time ago.
+    pub free: usize,
+    /// Bytes of addresses that all of them have reserved; [`stack_statistics`] says how many of
+    /// these are in memory.
+    pub reserved: usize,
+}
+
+/// How many stacks there are: numbers that are there anyway, and may be a moment apart.
+#[must_use]
+pub(crate) fn stack_counts() -> StackCounts {
+    let mut counts = StackCounts::default();
+    for slab in slab::all().filter(|slab| slab.whole().start != 0) {
+        let made = slab.made.load(Ordering::Relaxed);
+        let free = slab.free.load(Ordering::Relaxed);
+        counts.existing += made;
+        counts.free += (0..made).filter(|index| free >> index & 1 != 0).count();
+        counts.reserved += made * class_size(slab.class);
+    }
+    counts
+}
+
 /// Looks at all stacks of a class, whose mappings stay meanwhile.
 fn look_at(class: usize) -> StackClass {
     let mut seen = StackClass {

@@ -8,6 +8,7 @@
 
 use rustix::io::Errno;
 use std::arch::asm;
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Some memory, laid out as an `iovec`.
@@ -46,6 +47,26 @@ pub(super) fn map(length: usize) -> Result<usize, Errno> {
     let start = unsafe { call(Call::Map, libc::SYS_mmap, arguments) }?;
     // Pointers into the mapping are made of this number elsewhere.
     Ok(std::ptr::with_exposed_provenance::<u8>(start).expose_provenance())
+}
+
+/// Has `/proc/self/maps` show what the memory is for. Kernels without such names, or built without
+/// them, answer with an error, which is as good.
+pub(super) fn name(piece: Piece) {
+    const NAME: &CStr = c"fibre stacks";
+    let (what, name) = (
+        libc::PR_SET_VMA_ANON_NAME as usize,
+        NAME.as_ptr().expose_provenance(),
+    );
+    let arguments = [
+        libc::PR_SET_VMA as usize,
+        what,
+        piece.start,
+        piece.length,
+        name,
+        0,
+    ];
+    // SAFETY: changes nothing but what is shown of the memory; the kernel copies the name.
+    let _ = unsafe { syscall(libc::SYS_prctl, arguments) };
 }
 
 /// Gives a mapping up.
@@ -258,5 +279,47 @@ pub(crate) mod faults {
             FAULTS.lock().pop();
             result
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::size::PAGE;
+
+    /// Whether `/proc/self/maps` says so of the memory at this address.
+    fn is_shown(address: usize, name: &str) -> bool {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let number = |text: &str| usize::from_str_radix(text, 16).unwrap();
+        let line = maps.lines().find(|line| {
+            // It may be one mapping with memory that has the same name.
+            let (start, rest) = line.split_once('-').unwrap();
+            let (end, _) = rest.split_once(' ').unwrap();
+            (number(start)..number(end)).contains(&address)
+        });
+        line.unwrap().ends_with(name)
+    }
+
+    #[test]
+    fn memory_of_stacks_is_named_where_the_kernel_has_names() {
+        let _turn = faults::turn();
+        let length = 3 * PAGE;
+        let start = map(length).unwrap();
+        name(Piece { start, length });
+        let named = is_shown(start, "[anon:fibre stacks]");
+        let other = c"other".as_ptr();
+        // SAFETY: names a mapping of ours.
+        let known = unsafe {
+            libc::prctl(
+                libc::PR_SET_VMA,
+                libc::PR_SET_VMA_ANON_NAME,
+                start,
+                length,
+                other,
+            )
+        };
+        assert_eq!(named, known == 0);
+        // SAFETY: ours, and not in use.
+        unsafe { unmap(Piece { start, length }) }.unwrap();
     }
 }

@@ -29,6 +29,8 @@ struct Current {
     own: Cell<bool>,
     /// The list in which it puts off waking processors; null if it does not.
     deferred: Cell<*const ()>,
+    /// How many shields a plain thread has raised.
+    shields: Cell<u32>,
 }
 
 /// Calls a function when the thread ends.
@@ -50,6 +52,7 @@ thread_local! {
             number: Cell::new(0),
             own: Cell::new(false),
             deferred: Cell::new(ptr::null()),
+            shields: Cell::new(0),
         }
     };
 
@@ -166,6 +169,24 @@ pub(crate) fn deferred() -> *const () {
 #[inline(never)]
 pub(crate) fn set_deferred(deferred: *const ()) {
     CURRENT.with(|current| current.deferred.set(deferred));
+    opaque();
+}
+
+/// How many shields this thread has raised, apart from its fibres.
+#[inline(never)]
+pub(crate) fn shields() -> u32 {
+    let shields = CURRENT.with(|current| current.shields.get());
+    opaque();
+    shields
+}
+
+/// Adds to that number.
+#[inline(never)]
+pub(crate) fn change_shields(by: i32) {
+    CURRENT.with(|current| {
+        let shields = &current.shields;
+        shields.set(shields.get().wrapping_add_signed(by));
+    });
     opaque();
 }
 

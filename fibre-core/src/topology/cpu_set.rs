@@ -227,6 +227,13 @@ impl Display for CpuSet {
     }
 }
 
+/// A set for each of these CPUs, as a processor has that is pinned to it.
+#[cfg(test)]
+pub(crate) fn each(cpus: impl IntoIterator<Item = usize>) -> Vec<CpuSet> {
+    let single = |cpu| [cpu].into_iter().collect();
+    cpus.into_iter().map(single).collect()
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {

@@ -22,6 +22,8 @@ mod text;
 mod tree;
 mod victims;
 
+#[cfg(test)]
+pub(crate) use cpu_set::each;
 pub use cpu_set::{CpuSet, ParseCpuSetError};
 pub use machine::{Cpu, Node, Proximity, Topology};
 pub use pinning::Pinning;

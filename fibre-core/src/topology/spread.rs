@@ -52,12 +52,11 @@ impl Tree {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use crate::topology::{CpuSet, Topology, Tree};
+    use crate::topology::{Topology, Tree, each};
 
     /// The tree of a machine with a processor for each CPU.
     fn tree(machine: &Topology) -> Tree {
-        let single = |cpu: usize| -> CpuSet { [cpu].into_iter().collect() };
-        let places: Vec<CpuSet> = machine.cpu_set().iter().map(single).collect();
+        let places = each(machine.cpu_set().iter());
         machine.tree(&places)
     }
 

@@ -229,12 +229,7 @@ pub(super) fn first_of(processors: &[usize], there: usize) -> &[usize] {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-
-    /// One processor on each of these CPUs.
-    fn each(cpus: impl IntoIterator<Item = usize>) -> Vec<CpuSet> {
-        let single = |cpu| [cpu].into_iter().collect();
-        cpus.into_iter().map(single).collect()
-    }
+    use crate::topology::each;
 
     /// What a processor climbs through, the parts outside of its node in brackets.
     fn path(tree: &Tree, processor: usize) -> String {

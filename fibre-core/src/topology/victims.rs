@@ -46,12 +46,7 @@ impl Topology {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-
-    /// One processor on each of these CPUs.
-    fn each(cpus: impl IntoIterator<Item = usize>) -> Vec<CpuSet> {
-        let single = |cpu| [cpu].into_iter().collect();
-        cpus.into_iter().map(single).collect()
-    }
+    use crate::topology::each;
 
     #[test]
     fn the_nearest_is_first() {

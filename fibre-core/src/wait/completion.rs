@@ -22,6 +22,7 @@
 //! last touch of the word is the one that makes it `DONE`.
 
 use crate::sync::{AtomicUsize, Ordering, planted, thread_yield};
+use crate::wait::limit::Limit;
 use crate::wait::waiter::{Waiter, Wakeable};
 
 /// It has not happened, and nobody waits.
@@ -142,6 +143,16 @@ impl Completion {
     #[must_use]
     pub fn publish_limited<F>(&self, waiter: &Waiter<F>) -> bool {
         self.hang((&raw const *waiter).expose_provenance() | LIMITED)
+    }
+
+    /// One or the other, as the limit says.
+    #[inline]
+    #[must_use]
+    pub fn publish_within<F>(&self, waiter: &Waiter<F>, limit: Limit) -> bool {
+        match limit {
+            Limit::None => self.publish(waiter),
+            _ => self.publish_limited(waiter),
+        }
     }
 
     /// The common part of both.

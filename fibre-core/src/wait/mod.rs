@@ -2,6 +2,7 @@
 //!
 //! * `waiter`: one wait, and the outcome word that the first waker wins;
 //! * `limit`: what else may end a wait, and the error of calls that it ended;
+//! * `limit_scope`: what limits all waits of the calls within a time-out;
 //! * `completion`: "it has happened", for one waiter;
 //! * `timer`: deadlines, one heap for each processor;
 //! * `wall_clock`: deadlines on `CLOCK_REALTIME`;
@@ -13,6 +14,8 @@
 pub(crate) mod cancelled;
 pub mod completion;
 pub(crate) mod limit;
+#[cfg(not(loom))]
+pub(crate) mod limit_scope;
 #[cfg(all(test, not(loom)))]
 pub mod no_fibre;
 #[cfg(not(loom))]

@@ -1,16 +1,22 @@
 //! The time since which fibres wait, where that is noted.
 //!
 //! Reading the clock at each wait would cost half as much again as a wait does, so it is done only
-//! where `FIBRE_WAIT_TIMES` asks for it, and in builds with debug assertions. Times are
-//! milliseconds of the process' life, in 32 bits: a wait of more than seven weeks looks shorter
-//! than it is.
+//! where `FIBRE_WAIT_TIMES` asks for it, or `FIBRE_DEADLOCK`, which needs them, and in builds with
+//! debug assertions. Times are milliseconds of the process' life, in 32 bits: a wait of more than
+//! seven weeks looks shorter than it is.
 
 use crate::config::debug_flag::DebugFlag;
+use crate::config::observation::DeadlockSetting;
+use crate::wait::limit_scope;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Whether times are noted.
 static SWITCH: DebugFlag = DebugFlag::new("FIBRE_WAIT_TIMES").on_in_debug_builds();
+
+/// Whether deadlocks are looked for.
+static LOOKED_FOR: AtomicBool = AtomicBool::new(false);
 
 /// Asks the environment whether times are to be noted.
 ///
@@ -18,11 +24,23 @@ static SWITCH: DebugFlag = DebugFlag::new("FIBRE_WAIT_TIMES").on_in_debug_builds
 ///
 /// If the variable is neither `0` nor `1`.
 pub(crate) fn ask() {
-    let _ = SWITCH.is_on();
+    if SWITCH.is_on() {
+        limit_scope::note_times();
+    }
+    if DeadlockSetting::from_environment().0.is_some() {
+        SWITCH.set(true);
+        limit_scope::note_times();
+        LOOKED_FOR.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether deadlocks are looked for, so that it is worth something to know who has a lock.
+#[must_use]
+pub fn are_deadlocks_looked_for() -> bool {
+    LOOKED_FOR.load(Ordering::Relaxed)
 }
 
 /// Whether times are noted.
-#[inline]
 pub(crate) fn are_noted() -> bool {
     SWITCH.is_known_to_be_on()
 }

@@ -34,6 +34,7 @@ use crate::wait::wall_clock::WallTime;
 use parking_lot::Mutex;
 use std::cell::Cell;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The index of an entry that is in no heap.
@@ -86,6 +87,25 @@ pub(crate) struct Timers<F> {
     birth: Instant,
     /// Parents fire no later than their children.
     heap: Mutex<Vec<Slot<F>>>,
+    /// How many have fired. Written under the heap's lock, as the other two.
+    fired: AtomicU64,
+    /// By how many nanoseconds they have fired late, all together.
+    lateness: AtomicU64,
+    /// By how many the latest one has.
+    latest: AtomicU64,
+}
+
+/// What a processor's timers have done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct TimerCounts {
+    /// Deadlines that have ended a wait, or would have if it had not just ended.
+    pub fired: u64,
+    /// Nanoseconds by which they came late, all together.
+    pub lateness: u64,
+    /// Nanoseconds by which the latest one came late.
+    pub latest: u64,
+    /// Deadlines to come.
+    pub armed: usize,
 }
 
 /// One place in the heap: the deadline is here too, so that sifting reads nothing else.
@@ -115,6 +135,9 @@ impl<F> Default for Timers<F> {
         Self {
             birth: Instant::now(),
             heap: Mutex::new(Vec::new()),
+            fired: AtomicU64::new(0),
+            lateness: AtomicU64::new(0),
+            latest: AtomicU64::new(0),
         }
     }
 }
@@ -185,8 +208,33 @@ impl<F: Wakeable> Timers<F> {
             return Some(None);
         }
         let slot = remove_at(&mut heap, 0);
+        self.count_fired(now - slot.deadline);
         // SAFETY: the entry is in the heap, hence alive, with its waiter; we have the lock.
         Some(unsafe { slot.entry.as_ref().waiter.as_ref() }.time_out())
+    }
+
+    /// Counts a deadline that fires so many nanoseconds late. Under the heap's lock.
+    fn count_fired(&self, late: u64) {
+        let add = |count: &AtomicU64, more: u64| {
+            let before = count.load(Ordering::Relaxed);
+            count.store(before.wrapping_add(more), Ordering::Relaxed);
+        };
+        add(&self.fired, 1);
+        add(&self.lateness, late);
+        if late > self.latest.load(Ordering::Relaxed) {
+            self.latest.store(late, Ordering::Relaxed);
+        }
+    }
+
+    /// What they have done so far.
+    pub(crate) fn counts(&self) -> TimerCounts {
+        let armed = self.heap.lock().len();
+        TimerCounts {
+            fired: self.fired.load(Ordering::Relaxed),
+            lateness: self.lateness.load(Ordering::Relaxed),
+            latest: self.latest.load(Ordering::Relaxed),
+            armed,
+        }
     }
 
     /// A time in nanoseconds since the heap's birth: zero for earlier times, and the largest number
@@ -304,6 +352,18 @@ mod tests {
             assert!(timers.next().is_none_or(|next| next > now));
         }
         assert!(timers.next().is_none());
+        // Less than a nanosecond is lost where the heap was born before `start`.
+        let counts = timers.counts();
+        assert_eq!((counts.fired, counts.armed), (66, 0));
+        assert!(counts.lateness <= 66 && counts.latest <= 1, "{counts:?}");
+        let (parker, late) = (ThreadParker::new(), Duration::from_millis(3));
+        let waiter = waiter_for(&parker);
+        let entry = Entry::new(start, &waiter);
+        // SAFETY: it fires before it goes.
+        unsafe { timers.insert(&entry) };
+        assert!(timers.fire(start + late, 1));
+        assert_eq!(timers.counts().fired, 67);
+        assert_eq!(timers.counts().latest, late.as_nanos() as u64);
     }
 
     /// A deadline on the wall clock follows it, forwards and back; the waiter is disturbed once,

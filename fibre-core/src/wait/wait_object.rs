@@ -97,7 +97,7 @@ impl WaitKind {
     ];
 
     /// The kind in words.
-    fn words(self) -> &'static str {
+    const fn words(self) -> &'static str {
         match self {
             Self::Other => "something",
             Self::Mutex => "the mutex",
@@ -122,6 +122,42 @@ impl WaitKind {
         }
     }
 }
+
+/// Words as a debugger reads them.
+#[cfg(not(loom))]
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Words {
+    /// Their bytes.
+    start: *const u8,
+    /// How many bytes they have.
+    length: usize,
+}
+
+// SAFETY: constants.
+#[cfg(not(loom))]
+unsafe impl Sync for Words {}
+
+/// What all kinds are in words, by their numbers less one; for debuggers.
+#[cfg(not(loom))]
+pub(crate) static KIND_WORDS: [Words; WaitKind::ALL.len()] = {
+    let mut all = [const {
+        Words {
+            start: ptr::null(),
+            length: 0,
+        }
+    }; WaitKind::ALL.len()];
+    let mut at = 0;
+    while at < all.len() {
+        let words = WaitKind::ALL[at].words();
+        all[at] = Words {
+            start: words.as_ptr(),
+            length: words.len(),
+        };
+        at += 1;
+    }
+    all
+};
 
 /// What a fibre waits for: a kind of object, and where it is.
 #[derive(Clone, Copy, PartialEq, Eq)]

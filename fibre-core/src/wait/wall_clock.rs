@@ -61,6 +61,14 @@ impl WallTime {
         Some(Duration::from_nanos(left).min(LOOK))
     }
 
+    /// Whether the moment comes before this one of the monotonic clock, if nobody sets the clock.
+    #[cfg_attr(loom, allow(dead_code, reason = "models have no scopes"))]
+    pub(crate) fn is_before(self, deadline: Instant) -> bool {
+        let left = self.0.saturating_sub(Self::now().0);
+        let moment = Instant::now().checked_add(Duration::from_nanos(left));
+        moment.is_some_and(|moment| moment < deadline)
+    }
+
     /// When to look at the clock next; `None` if it shows this moment, or a later one.
     pub(crate) fn next_look(self) -> Option<Instant> {
         self.wait_at(Self::now()).map(|wait| Instant::now() + wait)

@@ -105,7 +105,7 @@ pub fn await_any<E: From<Cancelled>>(
 
 /// Waits for an event. See the module text.
 fn wait(watches: &[Watch<'_>], limit: Limit) -> Outcome {
-    let publish = |waiter: &Waiter| {
+    let publish = |waiter: &Waiter, _| {
         if watches.iter().all(|watch| watch.enter(waiter)) {
             return true;
         }

@@ -65,7 +65,10 @@ mod udp;
 pub mod unix;
 
 pub use group::AcceptGroup;
-pub use resolve::{Resolved, ToSocketAddrs, lookup_host, lookup_host_timeout, lookup_host_until};
+pub use resolve::{
+    Resolved, ToSocketAddrs, lookup_host, lookup_host_timeout, lookup_host_until,
+    lookup_host_within,
+};
 #[doc(hidden)]
 pub use split::Stream;
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};

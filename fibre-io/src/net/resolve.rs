@@ -5,7 +5,7 @@
 //! allocating anything. `std::net::ToSocketAddrs` does both in one call and does not say which.
 //! Hence this trait of the same name, shape and implementations.
 
-use fibre_core::{Builder, JoinHandle, blocking, cancellation_point};
+use fibre_core::{Builder, JoinHandle, Limit, blocking, cancellation_point};
 use std::io;
 use std::iter::Cloned;
 use std::net as std_net;
@@ -246,4 +246,23 @@ fn look_up(
 /// As [`lookup_host_until`].
 pub fn lookup_host_timeout(host: &str, timeout: Duration) -> io::Result<Resolved> {
     look_up(host, |lookup| lookup.join_timeout(timeout))
+}
+
+/// [`lookup_host_until`] within any [`Limit`]: `Limit::Cancellation` for a lookup that only
+/// cancellation of the fibre ends. Blocks the fibre (or thread); a thread of the pool goes on with
+/// a lookup that was given up.
+///
+/// ```
+/// use fibre::Limit;
+///
+/// let found = fibre::net::lookup_host_within("localhost:80", Limit::Cancellation)?;
+/// assert!(found.count() > 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`lookup_host_until`].
+pub fn lookup_host_within(host: &str, limit: impl Into<Limit>) -> io::Result<Resolved> {
+    look_up(host, |lookup| lookup.join_within(limit))
 }

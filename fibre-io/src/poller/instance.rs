@@ -4,7 +4,7 @@ use crate::config::is_batched;
 use crate::descriptor::table::{self, Slot};
 use crate::epoll::{Epoll, Event, Step};
 use crate::gate::word::News;
-use fibre_core::internal::{Drivers, abort_with, fetch_all, wake_after};
+use fibre_core::internal::{Drivers, PollCounts, abort_with, fetch_all, wake_after};
 use fibre_core::is_forked_child;
 use fibre_core::sync::time_left;
 use rustix::event::{EventfdFlags, eventfd};
@@ -13,7 +13,7 @@ use rustix::time::Timespec;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// See the module text.
@@ -28,6 +28,11 @@ pub(super) struct Instance {
     batched: bool,
     /// How many events the last poll or wait took; a hint.
     delivered: AtomicU32,
+    /// How often the kernel was asked, how often it told of nothing, and of how many events it told
+    /// all together. Two threads may count at the same time, though they hardly ever do.
+    polls: AtomicU64,
+    empty: AtomicU64,
+    events: AtomicU64,
 }
 
 impl Instance {
@@ -55,6 +60,9 @@ impl Instance {
             interrupt,
             batched,
             delivered: AtomicU32::new(0),
+            polls: AtomicU64::new(0),
+            empty: AtomicU64::new(0),
+            events: AtomicU64::new(0),
         })
     }
 
@@ -73,6 +81,7 @@ impl Instance {
 
     /// Waits for events, and delivers them; until [`interrupt`](Self::interrupt) or the deadline.
     /// Blocks the thread. May end early.
+    #[inline(always)]
     pub(super) fn wait(&self, deadline: Option<Instant>) {
         let timeout = deadline.map(time_left);
         self.take_events(timeout.as_ref());
@@ -94,7 +103,27 @@ impl Instance {
         };
         // Fits: no more than a batch is taken at once.
         self.delivered.store(count as u32, Ordering::Relaxed);
+        self.count(count);
         count > 0
+    }
+
+    /// Counts a call that has told of so many events.
+    fn count(&self, events: usize) {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        if events == 0 {
+            self.empty.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.events.fetch_add(events as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// What it has done so far.
+    pub(super) fn traffic(&self) -> PollCounts {
+        PollCounts {
+            polls: self.polls.load(Ordering::Relaxed),
+            empty: self.empty.load(Ordering::Relaxed),
+            events: self.events.load(Ordering::Relaxed),
+        }
     }
 
     /// How many events the last poll or wait has delivered.
@@ -177,5 +206,11 @@ mod tests {
         assert!(!instance.poll());
         instance.interrupt();
         assert!(instance.poll());
+        let counted = PollCounts {
+            polls: 3,
+            empty: 1,
+            events: 2,
+        };
+        assert_eq!(instance.traffic(), counted);
     }
 }

@@ -6,7 +6,7 @@
 //! docs/decisions/0003.
 
 use super::instance::Instance;
-use fibre_core::internal::{Driver, Drivers};
+use fibre_core::internal::{Driver, Drivers, PollCounts};
 use std::any::Any;
 use std::io;
 use std::sync::Arc;
@@ -44,6 +44,10 @@ impl Driver for Processors {
 
     fn interrupt(&self) {
         self.0.interrupt();
+    }
+
+    fn traffic(&self) -> PollCounts {
+        self.0.traffic()
     }
 
     fn retire(&self) {

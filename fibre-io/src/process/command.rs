@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Output, Stdio};
+use std::time::Duration;
 
 /// A program to be started. See [`std::process::Command`], which it is made of: what has no method
 /// here is set there, and converted.
@@ -160,6 +161,37 @@ impl Command {
         let child = self.spawn();
         self.default_stdio([stdin, stdout, stderr], Stdio::inherit, Stdio::inherit);
         child?.wait_with_output()
+    }
+
+    /// [`output`](Self::output) for `timeout` at most: then `None`, and the program is killed.
+    /// Blocks the fibre (or thread).
+    ///
+    /// Both outputs are read at the same time, however much comes through either.
+    ///
+    /// ```
+    /// use fibre::process::Command;
+    /// use std::time::Duration;
+    ///
+    /// let short = Duration::from_millis(5);
+    /// assert!(Command::new("sleep").arg("3600").output_timeout(short)?.is_none());
+    /// let minute = Duration::from_secs(60);
+    /// let said = Command::new("echo").arg("yes").output_timeout(minute)?;
+    /// assert_eq!(said.unwrap().stdout, b"yes\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`output`](Self::output).
+    pub fn output_timeout(&mut self, timeout: Duration) -> io::Result<Option<Output>> {
+        let killed = std::mem::replace(&mut self.kill_on_drop, true);
+        let output = fibre_core::timeout(timeout, || self.output());
+        self.kill_on_drop = killed;
+        match output {
+            Ok(output) => output.map(Some),
+            // It may have ended at the last moment.
+            Err(late) => Ok(late.into_value().and_then(Result::ok)),
+        }
     }
 
     /// Sets what the caller has not.

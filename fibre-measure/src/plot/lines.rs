@@ -15,6 +15,8 @@ const PANEL: (u32, u32) = (560, 420);
 const COLUMNS: usize = 2;
 /// Share of the x-axis that is left to the legend.
 const LEGEND: f64 = 0.4;
+/// Points of a curve up to which each gets a dot; the dots of more would hide other curves.
+const DOTTED: usize = 40;
 /// Room for the title above all panels.
 const TITLE: u32 = 40;
 
@@ -188,10 +190,9 @@ where
             .map_err(failed)?
             .label(&curve.subject)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3)));
-        let dots = curve
-            .points
-            .iter()
-            .map(|&point| Circle::new(point, 3, colour.filled()));
+        let dotted = curve.points.len() <= DOTTED;
+        let points = curve.points.iter().filter(|_| dotted);
+        let dots = points.map(|&point| Circle::new(point, 3, colour.filled()));
         chart.draw_series(dots).map_err(failed)?;
         let strokes = curve.strokes.iter().map(|(x, ends)| {
             let ends = [(*x, ends.start), (*x, ends.end)];
@@ -240,6 +241,27 @@ mod tests {
     fn labels_are_short() {
         let labels = [0.05, 0.5, 2.0, 2.5, 12.4, 30_000.0, 1.5e6].map(short);
         assert_eq!(labels, ["0.05", "0.50", "2", "2.5", "12", "30k", "1.5M"]);
+    }
+
+    #[test]
+    fn only_curves_of_few_points_have_dots() -> Result<()> {
+        let dots = |count: u32| {
+            let curve = Curve {
+                subject: "fibre".into(),
+                points: (1..=count).map(|x| (f64::from(x), 1.0)).collect(),
+                strokes: Vec::new(),
+            };
+            let panel = Panel {
+                caption: String::new(),
+                x: Axis::count("threads"),
+                y: Axis::linear("cores"),
+                curves: vec![curve],
+            };
+            Ok(draw("", &[panel])?.matches("<circle").count())
+        };
+        let counts: Result<Vec<usize>> = [3, 40, 41].into_iter().map(dots).collect();
+        assert_eq!(counts?, [3, 40, 0]);
+        Ok(())
     }
 
     #[test]

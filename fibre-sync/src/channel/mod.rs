@@ -4,11 +4,13 @@
 //! * [`unbounded`]: room for any number; sending never waits.
 //! * [`rendezvous`]: no room; a value goes from the sender to the receiver when both have come.
 //! * [`oneshot()`]: for one value.
+//! * [`broadcast()`]: every value for every receiver; a slow one misses the oldest.
+//! * [`watch()`]: a value that changes; receivers see the latest.
 //!
-//! Values are received in the order in which they were sent, each once, and waiters are served in
-//! the order in which they came. If a receiver or sender waits, a value goes directly from hand to
-//! hand. To wait for several channels at once, use the macro [`select!`](crate::select), or
-//! [`Select`] if their number is known only at run time.
+//! In the first four, values are received in the order in which they were sent, each once, and
+//! waiters are served in the order in which they came. If a receiver or sender waits, a value goes
+//! directly from hand to hand. To wait for several of these at once, use the macro
+//! [`select!`](crate::select), or [`Select`] if their number is known only at run time.
 //!
 //! ```
 //! let (sender, receiver) = fibre::channel::bounded(10);
@@ -28,18 +30,24 @@
 //! | `shared` | the channel: blocking, closing |
 //! | `sender`, `receiver`, `ends`, `oneshot` | the handles |
 //! | `select/` | one of several operations |
+//! | `watch`, `broadcast` | for all receivers: the latest value, or every one |
+//! | `news` | how their receivers wait |
 //! | `errors` | why not |
 
+mod broadcast;
 mod buffer;
 mod ends;
 mod errors;
+mod news;
 mod oneshot;
 mod receiver;
 mod select;
 mod sender;
 mod shared;
 mod state;
+mod watch;
 
+pub use broadcast::{BroadcastReceiver, BroadcastSender, Received, broadcast};
 pub use errors::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySelectError,
     TrySendError,
@@ -48,6 +56,7 @@ pub use oneshot::{OneshotReceiver, OneshotSender};
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use select::{Select, SelectedOperation};
 pub use sender::Sender;
+pub use watch::{WatchReceiver, WatchSender, watch};
 
 /// The parts of the macro [`select!`](crate::select).
 #[doc(hidden)]

@@ -238,11 +238,11 @@ impl<T> Channel<T> {
         limit: Limit,
         enter: impl FnOnce(&mut State<T>) -> bool,
     ) -> Outcome {
-        if limit == Limit::None {
-            // SAFETY: this is the place's only line, and the wait has no limit.
-            unsafe { place.set_alone() };
-        }
-        let publish = |waiter: &Waiter| {
+        let publish = |waiter: &Waiter, limit: Limit| {
+            if limit == Limit::None {
+                // SAFETY: this is the place's only line, and the wait has no limit.
+                unsafe { place.set_alone() };
+            }
             let mut state = self.lock();
             let wait = enter(&mut state);
             if wait {

@@ -4,12 +4,19 @@
 //! other kinds know their owner by its number. Fibres and threads take numbers from one space, and
 //! no number is used twice. Only the owner writes the number and the depth. So a caller that finds
 //! its own number there has the lock, and one that finds another number, or an old one, has not.
+//!
+//! Where deadlocks are looked for (`FIBRE_DEADLOCK`), normal mutexes note their owner, too, though
+//! nobody checks it. That is a bit of the mutex' make, so that a mutex without it takes not one
+//! instruction more: it is set when the mutex is made, or else, of one that is all zeros, by the
+//! first caller that waits for it. The owner at that time is not known.
 
 use crate::lock::{Barging, Baton, DefaultLock, Exchange, RawLock, SpinThenBlock, spin_for};
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
-use fibre_core::internal::{caller_id, yield_point};
+use fibre_core::internal::{are_deadlocks_looked_for, caller_id, yield_point};
 use fibre_core::sync::{AtomicU32, AtomicU64, Ordering};
+use fibre_core::{WaitKind, WaitObject};
+use std::mem::offset_of;
 
 /// What a mutex does when its owner locks it again, and which callers may unlock it. The numbers
 /// are glibc's.
@@ -82,6 +89,8 @@ impl Variant {
 const KIND: u32 = 0x3;
 /// One variant further; there is room for 63.
 const VARIANT: u32 = KIND + 1;
+/// The bit of a make that notes its owner for reports. No variant is that high.
+const NOTED: u32 = 0x40;
 /// Instead of kind and variant, once destroyed.
 const DESTROYED: u32 = 0xff;
 /// Kind and variant.
@@ -142,9 +151,15 @@ impl Make {
         matches!(self.kind(), Kind::Recursive | Kind::ErrorCheck)
     }
 
+    /// Whether it notes its owner for reports only.
+    #[inline]
+    fn notes_owner(self) -> bool {
+        self.0 & NOTED != 0 && !self.has_owner()
+    }
+
     /// What it is made of.
     fn variant(self) -> Variant {
-        Variant::from_number(self.0 / VARIANT).unwrap_or_default()
+        Variant::from_number((self.0 & !NOTED) / VARIANT).unwrap_or_default()
     }
 }
 
@@ -185,12 +200,55 @@ impl Mutex {
     #[inline(always)]
     pub fn lock(&self, wait: Wait) -> Result {
         match self.make()? {
-            Make::PLAIN => wait.run(|limit| self.lock.lock_within(limit)),
+            Make::PLAIN => wait.run(|limit| self.lock.lock_for(|| self.awaited(), limit)),
             make if make.has_owner() => {
                 self.lock_as_owner(Error::Deadlock, || self.lock_variant(make.variant(), wait))
             }
-            make => self.lock_variant(make.variant(), wait),
+            make => {
+                self.lock_variant(make.variant(), wait)?;
+                self.note_owner(make);
+                Ok(())
+            }
         }
+    }
+
+    /// Has a normal mutex, which nobody else uses yet, note its owner, if deadlocks are looked for.
+    pub fn note_owners(&mut self) {
+        if are_deadlocks_looked_for() {
+            self.begin_to_note();
+        }
+    }
+
+    /// Sets the bit of those that note their owner.
+    fn begin_to_note(&self) {
+        self.make.fetch_or(NOTED, Ordering::Relaxed);
+    }
+
+    /// Notes the caller, which has just got the mutex, if this make does that.
+    #[inline]
+    fn note_owner(&self, make: Make) {
+        if make.notes_owner() {
+            self.owner.store(caller_id(), Ordering::Relaxed);
+        }
+    }
+
+    /// Undoes [`note_owner`](Self::note_owner), before the mutex is given back.
+    #[inline]
+    fn forget_owner(&self, make: Make) {
+        if make.notes_owner() {
+            self.owner.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// The object that callers are shown to wait for, with its owner.
+    #[cold]
+    fn awaited(&self) -> WaitObject {
+        if are_deadlocks_looked_for() {
+            self.begin_to_note();
+        }
+        let awaited = WaitObject::new(WaitKind::Mutex, self);
+        // SAFETY: an atomic number, in the object.
+        unsafe { awaited.owned(offset_of!(Self, owner)) }
     }
 
     /// Takes the mutex if it is free, or the caller's and recursive. Blocks nothing.
@@ -205,9 +263,14 @@ impl Mutex {
             true => Ok(()),
             false => Err(Error::Busy),
         };
-        match self.make()?.has_owner() {
-            false => try_lock(),
-            true => self.lock_as_owner(Error::Busy, try_lock),
+        match self.make()? {
+            Make::PLAIN => try_lock(),
+            make if make.has_owner() => self.lock_as_owner(Error::Busy, try_lock),
+            make => {
+                try_lock()?;
+                self.note_owner(make);
+                Ok(())
+            }
         }
     }
 
@@ -246,6 +309,7 @@ impl Mutex {
             unsafe { self.lock.unlock_to_wait() };
             return Ok(());
         }
+        self.forget_owner(make);
         if !make.has_owner() || self.leave()? {
             // SAFETY: the caller's, as it says or as has been checked.
             unsafe {
@@ -300,9 +364,8 @@ impl Mutex {
     /// Changes the count of waiters for a condition. Only the holder of the lock does so.
     #[inline]
     fn add_to_make(&self, change: u32) {
-        let make = self.make.load(Ordering::Relaxed);
-        self.make
-            .store(make.wrapping_add(change), Ordering::Relaxed);
+        // Others may set the bit that notes owners meanwhile; lost, an owner would stay noted.
+        self.make.fetch_add(change, Ordering::Relaxed);
     }
 
     /// Whether the caller has it, as far as can be checked.
@@ -330,14 +393,14 @@ impl Mutex {
     /// Takes the lock itself, of any variant.
     fn lock_variant(&self, variant: Variant, wait: Wait) -> Result {
         wait.run(|limit| match variant {
-            Variant::Hybrid => self.lock.lock_within(limit),
+            Variant::Hybrid => self.lock.lock_for(|| self.awaited(), limit),
             Variant::SpinThenBlock => {
                 let lock: &SpinThenBlock = self.lock.in_manner();
-                lock.lock_within(limit)
+                lock.lock_for(|| self.awaited(), limit)
             }
             // What differs is the unlock.
             Variant::Barging | Variant::Baton | Variant::Exchange => {
-                self.barging().lock_within(limit)
+                self.barging().lock_for(|| self.awaited(), limit)
             }
             Variant::Spinning => {
                 yield_point();
@@ -355,6 +418,7 @@ impl Mutex {
         if make.has_owner() && !self.leave()? {
             return Ok(());
         }
+        self.forget_owner(make);
         // SAFETY: the caller's, as it says or as has been checked.
         unsafe {
             match make.variant() {

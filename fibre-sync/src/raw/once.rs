@@ -17,7 +17,7 @@
 use crate::faults;
 use crate::raw::error::{Error, Result};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_under};
-use fibre_core::internal::caller_id;
+use fibre_core::internal::{caller_id, has_limit_scopes, lower_shield, raise_shield};
 use fibre_core::sync::{AtomicU32, Ordering, planted};
 use fibre_core::{Limit, WaitKind, WaitObject};
 use std::ptr;
@@ -273,6 +273,11 @@ impl Once {
     /// to, after a wait if another initialiser is running.
     fn enter(&self, entry: *mut OnceEntry) -> Found {
         let mut found = Found::Busy;
+        // An entry must not be left by unwinding.
+        let shielded = has_limit_scopes();
+        if shielded {
+            raise_shield();
+        }
         while found == Found::Busy {
             let at_it = std::cell::Cell::new(ptr::null_mut());
             let look = |chain: &mut fibre_core::internal::ShortGuard<'static, Chain>| {
@@ -297,6 +302,9 @@ impl Once {
                     |_, _| (),
                 )
             };
+        }
+        if shielded {
+            lower_shield();
         }
         found
     }

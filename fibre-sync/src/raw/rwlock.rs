@@ -8,6 +8,8 @@ use crate::RawRwLock;
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
 use fibre_core::internal::caller_id;
+use fibre_core::{WaitKind, WaitObject};
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The value of the writer's field once the lock has been destroyed.
@@ -115,8 +117,8 @@ impl RwLock {
         self.check(Error::Deadlock)?;
         self.check_readers()?;
         wait.run(|limit| match self.joins() {
-            true => self.lock.read_joining(limit),
-            false => self.lock.read(limit),
+            true => self.lock.read_joining_for(|| self.awaited(), limit),
+            false => self.lock.read_for(|| self.awaited(), limit),
         })
     }
 
@@ -152,7 +154,7 @@ impl RwLock {
     #[inline]
     pub fn write(&self, wait: Wait) -> Result {
         self.check(Error::Deadlock)?;
-        wait.run(|limit| self.lock.write(limit))?;
+        wait.run(|limit| self.lock.write_for(|| self.awaited(), limit))?;
         self.writer.store(caller_id(), Ordering::Relaxed);
         Ok(())
     }
@@ -215,6 +217,13 @@ impl RwLock {
         }
         self.writer.store(DESTROYED, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The object that is waited for, with its writer.
+    fn awaited(&self) -> WaitObject {
+        let awaited = WaitObject::new(WaitKind::RwLock, self);
+        // SAFETY: an atomic number, in the object.
+        unsafe { awaited.owned(offset_of!(Self, writer)) }
     }
 
     /// An error if it has been destroyed; `own`, if the caller writes.

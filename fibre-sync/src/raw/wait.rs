@@ -5,7 +5,9 @@
 //! follows the clock when that is set ([`WallTime`]).
 
 use crate::raw::error::{Error, Result};
-use fibre_core::internal::{lower_shield, raise_shield, yield_point, yield_point_cancellable};
+use fibre_core::internal::{
+    has_limit_scopes, lower_shield, raise_shield, yield_point, yield_point_cancellable,
+};
 use fibre_core::{Limit, WallTime, cancellation_point, is_cancelled, sleep, yield_now};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
@@ -135,8 +137,9 @@ impl Wait {
             cancellation_point().map_err(|_| Error::Cancelled)?;
         }
         let limit = self.limit();
-        // Only a wait with a limit notices cancellation.
-        let shielded = !self.cancellable && limit != Limit::None;
+        // Only a wait with a limit notices cancellation, unless a time-out around the call would
+        // have it unwind, perhaps through functions of C.
+        let shielded = !self.cancellable && (limit != Limit::None || has_limit_scopes());
         if shielded {
             raise_shield();
         }

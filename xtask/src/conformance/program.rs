@@ -11,10 +11,13 @@
 //! * `/* with: FIBRE_MAIN=1 */`: set in its environment.
 //! * `/* mutant: volatile static */`: a macro by which the program must fail, see
 //!   [`super::mutants`].
+//! * `/* patience: 120 */`: it may run for so many seconds, as it waits for what takes longer on a
+//!   busy machine.
 //! * `/* unmapped */`: it includes `fibre.h` by itself, so only ours can run it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use walkdir::WalkDir;
@@ -57,6 +60,8 @@ pub(crate) struct Program {
     pub(crate) variables: Vec<(String, String)>,
     /// Macros by which it must fail, besides the usual ones.
     pub(crate) mutants: Vec<String>,
+    /// How long it may run, if it is not as long as others.
+    pub(crate) patience: Option<Duration>,
     /// Whether calls go to ours by the mapping header.
     pub(crate) mapped: bool,
 }
@@ -127,6 +132,7 @@ impl Program {
             variants: Vec::new(),
             variables: Vec::new(),
             mutants: Vec::new(),
+            patience: None,
             mapped: true,
             family,
         };
@@ -157,6 +163,10 @@ impl Program {
             "with" => {
                 let (name, value) = value.split_once('=').context("`with` is `NAME=value`")?;
                 self.variables.push((name.to_owned(), value.to_owned()));
+            }
+            "patience" => {
+                let seconds = value.parse().context("`patience` is a number of seconds")?;
+                self.patience = Some(Duration::from_secs(seconds));
             }
             "mutant" => self.mutants.push(value.to_owned()),
             "unmapped" => {
@@ -258,10 +268,12 @@ mod tests {
     #[test]
     fn directives_are_followed() {
         let text = "/* exit: ends all. */\n/* ends: signal 13 */\n/* flags: -O0 -g */\n\
-            /* flags: -std=c99 */\n/* with: FIBRE_MAIN=1 */\n/* unmapped */\n";
+            /* flags: -std=c99 */\n/* with: FIBRE_MAIN=1 */\n/* patience: 90 */\n\
+            /* unmapped */\n";
         let program = parse("mapping/one.cpp", text).unwrap();
         assert_eq!(program.title(), "mapping/one");
         assert_eq!(program.ending, Ending::Signal(13));
+        assert_eq!(program.patience, Some(Duration::from_secs(90)));
         assert_eq!(program.variants.len(), 2);
         assert_eq!(program.variables[0].0, "FIBRE_MAIN");
         assert!(program.is_cpp() && !program.mapped);
@@ -274,6 +286,7 @@ mod tests {
         assert!(parse("a/b.c", "/* f: x. */\n/* ends: well */\n").is_err());
         assert!(parse("a/b.c", "/* f: x. */\n/* only: theirs */\n").is_err());
         assert!(parse("a/b.c", "/* f: x. */\n/* with: NAME */\n").is_err());
+        assert!(parse("a/b.c", "/* f: x. */\n/* patience: long */\n").is_err());
     }
 
     #[test]

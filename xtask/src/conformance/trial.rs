@@ -128,7 +128,8 @@ impl Bench {
 
 /// Runs what was compiled of a program.
 pub(crate) fn run(program: &Program, compiled: &Path, setting: Setting) -> Result<Outcome> {
-    run_for(program, compiled, setting, PATIENCE)
+    let patience = program.patience.unwrap_or(PATIENCE);
+    run_for(program, compiled, setting, patience)
 }
 
 /// Runs it for so long at most.

@@ -82,12 +82,16 @@ fn criterion(steps: &mut Steps, options: &Options) -> Result<()> {
     steps.run("bench: criterion", command)
 }
 
-/// What `fibre-bench run` runs; in a tiny run without arguments a few of the figures too.
+/// What `fibre-bench run` runs; in a tiny run without arguments a few of the figures too, and the
+/// check that fibres use as many cores as theory says.
 fn harness(steps: &mut Steps, options: &Options) -> Result<()> {
     if options.quick && options.arguments.is_empty() {
         let mut command = cargo(["run", "--release", "--package", "fibre-bench", "--"]);
         command.args(["figures", "4.1", "4.3", "4.6", "--quick"]);
         steps.run("bench: figures", command)?;
+        let mut command = cargo(["run", "--release", "--package", "fibre-bench", "--"]);
+        command.args(["utilisation", "--check"]);
+        steps.run("bench: utilisation", command)?;
     }
     let mut command = cargo(["run", "--release", "--package", "fibre-bench", "--"]);
     command.arg("run");

@@ -19,9 +19,15 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     doc::run(steps)
 }
 
-/// Formatting and clippy.
+/// The manifest of peers that are a workspace of their own, and so have a lock file of their own.
+const PEERS: &str = "fibre-bench/peers/actors/Cargo.toml";
+
+/// Formatting and clippy, and whether the peers' lock file knows what fibre-bench depends on: with
+/// an old one benchmarks would leave these peers out.
 pub(crate) fn lint(steps: &mut Steps) -> Result<()> {
     steps.run("fmt", cargo(["fmt", "--all", "--check"]))?;
+    let peers = cargo(["fetch", "--locked", "--manifest-path", PEERS]);
+    steps.run("peers: lock file", peers)?;
     let mut clippy = cargo(["clippy", "--workspace", "--all-targets"]);
     clippy.args(["--", "-D", "warnings"]);
     steps.run("clippy", clippy)

@@ -9,23 +9,24 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::lanes::{
-    bench, c, check, doc, header, instructions, loom, package, policies, pollers, sanitize, test,
+    bench, c, check, doc, gdb, header, instructions, loom, package, policies, pollers, sanitize,
+    test,
 };
 use crate::steps::Steps;
 use crate::workspace::{Workspace, require_program};
 
 /// Programs that only tests of the whole system need.
-const TOOLS: [&str; 4] = ["wrk", "strace", "curl", "valgrind"];
+const TOOLS: [&str; 5] = ["wrk", "strace", "curl", "valgrind", "gdb"];
 
 /// How long all of it shall take. The build machine is not always the same, and a slow hour is no
 /// fault of the tree: more than this is noted, not refused.
-const INTENDED: Duration = Duration::from_secs(25 * 60);
+const INTENDED: Duration = Duration::from_secs(35 * 60);
 
 /// How long all of it may take.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Minutes of wall time for all steps together, after which what runs is taken to hang
-    #[arg(long, default_value_t = 45)]
+    #[arg(long, default_value_t = 80)]
     budget_minutes: u64,
 }
 
@@ -39,6 +40,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         Ok(TOOLS.join(", "))
     })?;
     test::run(steps, &test::Options::default())?;
+    test::release(steps, &test::Options::default())?;
     test::optimised(steps, &test::Options::default())?;
     test::hwloc(steps)?;
     check::lint(steps)?;
@@ -47,6 +49,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     header::check(workspace, steps)?;
     package::run(workspace, steps)?;
     c::run(workspace, steps, &c::Options::default())?;
+    gdb::run(workspace, steps, &gdb::Options::built())?;
     policies::run(workspace, steps, &policies::Options::default())?;
     pollers::run(steps, &pollers::Options::default())?;
     loom::run(workspace, steps, &loom::Options::default())?;

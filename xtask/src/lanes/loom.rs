@@ -16,7 +16,15 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, add_rustflags, cargo};
 
 /// The crates that must have models.
-const MODELLED: [&str; 4] = ["fibre-actors", "fibre-core", "fibre-io", "fibre-sync"];
+const MODELLED: [&str; 7] = [
+    "fibre-actors",
+    "fibre-core",
+    "fibre-events",
+    "fibre-inspect",
+    "fibre-io",
+    "fibre-sync",
+    "fibre-tasks",
+];
 
 /// The compiler flags of models.
 pub(crate) const FLAGS: &str = "--cfg loom -C overflow-checks=on";

@@ -9,6 +9,7 @@ pub(crate) mod capi;
 pub(crate) mod check;
 pub(crate) mod ci;
 pub(crate) mod doc;
+pub(crate) mod gdb;
 pub(crate) mod header;
 pub(crate) mod instructions;
 pub(crate) mod loom;

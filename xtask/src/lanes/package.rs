@@ -19,12 +19,16 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo, read_manifest};
 
 /// What is published, lowest first.
-const PUBLISHED: [&str; 6] = [
+const PUBLISHED: [&str; 10] = [
     "fibre-core",
     "fibre-sync",
     "fibre-io",
+    "fibre-inspect",
+    "fibre-observe",
     "fibre-rt",
     "fibre-actors",
+    "fibre-events",
+    "fibre-tasks",
     "fibre-capi",
 ];
 

@@ -55,9 +55,14 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     let tests = cargo(["test", "--package", "fibre-rt", "--tests"]);
     let tests = instrumented(tests, &host, &target_dir);
     steps.run_tests("sanitize: behaviour", tests, true)?;
-    let actors = cargo(["test", "--package", "fibre-actors", "--test", "behaviour"]);
-    let actors = instrumented(actors, &host, &target_dir);
-    steps.run_tests("sanitize: actors", actors, true)?;
+    for (package, title) in [
+        ("fibre-actors", "sanitize: actors"),
+        ("fibre-events", "sanitize: events"),
+        ("fibre-tasks", "sanitize: tasks"),
+    ] {
+        let tests = cargo(["test", "--package", package, "--test", "behaviour"]);
+        steps.run_tests(title, instrumented(tests, &host, &target_dir), true)?;
+    }
     let calls = cargo(["test", "--package", "fibre-capi", "--test", "sequences"]);
     let calls = instrumented(calls, &host, &target_dir);
     steps.run_tests("sanitize: calls from C", calls, true)

@@ -12,18 +12,22 @@ use crate::steps::Steps;
 use crate::workspace::cargo;
 
 /// The suites of packages, and the tests in them: a mixture of everything, everything that one can
-/// wait on by itself, descriptors whose numbers are used again, and actors.
-const SUITES: [(&str, &str, &[&str]); 4] = [
+/// wait on by itself, time-outs at random moments, descriptors whose numbers are used again,
+/// actors, events, and tasks.
+const SUITES: [(&str, &str, &[&str]); 7] = [
     ("fibre-rt", "stress", &[]),
     ("fibre-rt", "sync_stress", &[]),
+    ("fibre-rt", "limits", &["random::"]),
     ("fibre-rt", "faults", &["storm::"]),
     ("fibre-actors", "behaviour", &["stress::"]),
+    ("fibre-events", "behaviour", &["stress::"]),
+    ("fibre-tasks", "behaviour", &["stress::"]),
 ];
 
 /// How long and from where.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Seconds per test of the mixture, for all of the second suite, and per poller of the third
+    /// Seconds per test of the mixture, for all of the second suite, and per poller of the fourth
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// The seed of a run to repeat

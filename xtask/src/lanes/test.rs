@@ -6,6 +6,9 @@
 //! longer to build than to run, and a good part of it is the same in all. So most suites are built
 //! together, as the programs of `tests/together/`, and run one by one, each in a process of its
 //! own. `tests/migration.rs`, part of all three, is where every wake lands on another processor.
+//!
+//! `test` is debug, and what is built together; it has to stay under ten minutes. `release` is the
+//! rest of the optimised suites: those that are programs of their own, and the other crates'.
 
 use anyhow::Result;
 use clap::Args;
@@ -64,16 +67,26 @@ const OPTIMISED: [&str; 2] = ["running", "waiting"];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
 /// number of processes is part of what they test, or they are as large as a program.
-const ALONE: [&str; 8] = [
+const ALONE: [&str; 14] = [
     "allocation",
+    "dump",
     "exit",
     "faults",
     "footprint",
+    "hangs",
     "io",
+    "limits",
+    "metrics",
     "panic_hook",
     "sync",
+    "trace",
+    "watch",
     "webserver",
 ];
+
+/// Suites that a lane of their own runs: they need a program that tests do without otherwise.
+#[cfg(test)]
+const ELSEWHERE: [&str; 1] = ["gdb"];
 
 /// How much to test.
 #[derive(Args, Default)]
@@ -101,6 +114,16 @@ impl Options {
     }
 }
 
+/// The crates with tests of their own that the facade's do not stand for.
+const BESIDE: [(&str, &str); 6] = [
+    ("fibre-inspect", "release: dumps"),
+    ("fibre-observe", "release: metrics"),
+    ("fibre-actors", "release: actors"),
+    ("fibre-events", "release: events"),
+    ("fibre-tasks", "release: tasks"),
+    ("fibre-trace", "release: traces"),
+];
+
 /// Runs the lane.
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let mut tests = |title: &str, command: Command| {
@@ -111,26 +134,32 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         steps.note("--quick: release was not run");
         return Ok(());
     }
-    behaviour(steps, options)?;
-    let actors = cargo(["test", "--release", "--package", "fibre-actors"]);
-    let actors = options.complete(actors);
-    steps.run_tests("test: release, actors", actors, options.some_must_run())?;
+    together(steps, options)
+}
+
+/// Runs the rest in release: the suites that are programs of their own, the crates beside, and
+/// the examples in documents.
+pub(crate) fn release(steps: &mut Steps, options: &Options) -> Result<()> {
+    alone(steps, options)?;
+    for (package, title) in BESIDE {
+        let tests = options.complete(cargo(["test", "--release", "--package", package]));
+        steps.run_tests(title, tests, options.some_must_run())?;
+    }
     steps.run(
-        "test: examples build, release",
+        "release: examples build",
         cargo(["build", "--release", "--examples"]),
     )
 }
 
-/// Runs all suites in release.
-fn behaviour(steps: &mut Steps, options: &Options) -> Result<()> {
-    let suites = || cargo(["test", "--release", "--package", "fibre-rt"]);
-    let mut alone = suites();
-    for suite in ALONE {
-        alone.args(["--test", suite]);
-    }
+/// The command that runs suites of the facade in release.
+fn suites() -> Command {
+    cargo(["test", "--release", "--package", "fibre-rt"])
+}
+
+/// Runs in release what is built together.
+fn together(steps: &mut Steps, options: &Options) -> Result<()> {
     // All of them in one go, as cargo then builds them side by side.
     let mut build = suites();
-    build.args(alone.get_args().skip(suites().get_args().len()));
     for (program, _) in TOGETHER {
         build.args(["--test", &name_of(program)]);
     }
@@ -141,13 +170,26 @@ fn behaviour(steps: &mut Steps, options: &Options) -> Result<()> {
         let suites_of_it = suites_of_it.iter().filter(|suite| !ALONE.contains(suite));
         one_by_one(steps, options, "release", program, suites_of_it, suites)?;
     }
+    Ok(())
+}
+
+/// Runs in release the suites that are programs of their own, and the examples in documents.
+fn alone(steps: &mut Steps, options: &Options) -> Result<()> {
+    let mut alone = suites();
+    for suite in ALONE {
+        alone.args(["--test", suite]);
+    }
+    let mut build = suites();
+    build.args(alone.get_args().skip(suites().get_args().len()));
+    build.arg("--no-run");
+    steps.run("release: build", build)?;
     let some_must_run = options.some_must_run();
     let alone = options.complete(alone);
-    steps.run_tests("test: release, suites by themselves", alone, some_must_run)?;
+    steps.run_tests("release: suites by themselves", alone, some_must_run)?;
     let mut doc = suites();
     doc.arg("--doc");
     let doc = options.complete(doc);
-    steps.run_tests("test: release, examples in documents", doc, some_must_run)
+    steps.run_tests("release: examples in documents", doc, some_must_run)
 }
 
 /// Runs the suites with link-time optimisation, which shows what is wrong with thread-locals that
@@ -235,7 +277,7 @@ mod tests {
             .collect();
         suites.sort();
         let together = TOGETHER.iter().flat_map(|(_, suites)| *suites);
-        let mut run: Vec<&str> = together.chain(&ALONE).copied().collect();
+        let mut run: Vec<&str> = together.chain(&ALONE).chain(&ELSEWHERE).copied().collect();
         run.sort_unstable();
         run.dedup();
         assert_eq!(suites, run);

@@ -40,6 +40,7 @@ const LISTS: &[&str] = &[
     "barrier",
     "wait_group",
     "raw",
+    "scopes",
 ];
 /// What uses gates.
 const GATES: &[&str] = &["gate", "gates", "ownership"];
@@ -70,6 +71,11 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         &["scheduling"],
     ),
     subject("fibre-core/src/idle/parker.rs", &["idle"], &["scheduling"]),
+    subject(
+        "fibre-core/src/scheduler/census.rs",
+        &["census"],
+        &["metrics"],
+    ),
     subject(
         "fibre-core/src/scheduler/control.rs",
         &["orders"],
@@ -145,6 +151,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     subject("fibre-sync/src/barrier.rs", &["barrier"], &["sync"]),
     subject("fibre-sync/src/wait_group.rs", &["wait_group"], &["sync"]),
     subject("fibre-sync/src/condvar.rs", &["condvar"], &["sync"]),
+    subject("fibre-sync/src/roll.rs", &["roll"], &["limits"]),
     subject(
         "fibre-sync/src/channel/state.rs",
         &["channel", "select"],
@@ -175,6 +182,9 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     subject("fibre-sync/src/raw/spin.rs", &["raw"], &["sync"]),
     subject("fibre-io/src/gate/word.rs", GATES, &["io"]),
     subject("fibre-actors/src/inbox.rs", &["inbox"], &[]),
+    subject("fibre-events/src/board.rs", &["board"], &[]),
+    subject("fibre-tasks/src/line.rs", &["lines"], &[]),
+    subject("fibre-tasks/src/entry.rs", &["lines"], &[]),
     subject("fibre-io/src/gate/single.rs", GATES, &["io", "cancel"]),
     subject(
         "fibre-io/src/gate/several.rs",
@@ -246,7 +256,14 @@ impl Subject {
 }
 
 /// The folders of crates that have models.
-pub(crate) const MODELLED: [&str; 4] = ["fibre-core", "fibre-sync", "fibre-io", "fibre-actors"];
+pub(crate) const MODELLED: [&str; 6] = [
+    "fibre-core",
+    "fibre-sync",
+    "fibre-io",
+    "fibre-actors",
+    "fibre-events",
+    "fibre-tasks",
+];
 
 /// Where the model of this name is.
 #[cfg(test)]

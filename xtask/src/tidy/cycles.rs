@@ -179,6 +179,24 @@ mod tests {
     }
 
     #[test]
+    fn a_module_in_another_folder_is_read_there() {
+        let files = [
+            (
+                "bin/one/main.rs",
+                "#[path = \"../../shared/mod.rs\"] mod shared; mod a;",
+            ),
+            ("bin/one/a.rs", "use crate::shared::b::B; pub struct A(B);"),
+            ("shared/mod.rs", "pub mod b; pub mod c;"),
+            ("shared/b.rs", "pub struct B;"),
+            ("shared/c.rs", "use super::b::B; pub struct C(B);"),
+        ];
+        assert!(cycles(&files).is_empty());
+        let mut mutual = files;
+        mutual[3].1 = "use super::c::C; pub struct B;";
+        assert_eq!(cycles(&mutual), [["shared/b.rs", "shared/c.rs"]]);
+    }
+
+    #[test]
     fn twins_under_opposite_conditions_are_both_read() {
         let files = [
             (

@@ -8,11 +8,15 @@ use std::collections::BTreeSet;
 use crate::tidy::source::{Source, Token};
 
 /// The folders with the sources of the libraries.
-const LIBRARIES: [&str; 6] = [
+const LIBRARIES: [&str; 10] = [
     "fibre-core/src",
     "fibre-sync/src",
     "fibre-io/src",
+    "fibre-inspect/src",
+    "fibre-observe/src",
     "fibre-actors/src",
+    "fibre-events/src",
+    "fibre-tasks/src",
     "fibre-capi/src",
     "src",
 ];

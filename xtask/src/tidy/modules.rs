@@ -10,7 +10,7 @@
 //! its `mod.rs` defines, and is used there, makes a cycle.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use syn::{Attribute, Expr, Item, ItemMod, Lit, Meta};
 
@@ -115,13 +115,17 @@ impl Tree<'_> {
     /// Adds the module that `parent` declares by this item, if its file is there.
     fn add_child(&mut self, parent: usize, item: &ItemMod, folder: &Path) {
         let name = item.ident.to_string();
-        let below = folder.join(&name);
+        let mut below = folder.join(&name);
         let child = if let Some((_, items)) = &item.content {
             self.add(self.modules[parent].source, items, Some(parent), &below)
         } else {
             let Some(source) = self.child_file(item, &name, folder) else {
                 return;
             };
+            if path_attribute(&item.attrs).is_some() {
+                // Its children lie beside it.
+                below = parent_of(&self.sources[source].path);
+            }
             let sources = self.sources;
             self.add(source, &sources[source].syntax.items, Some(parent), &below)
         };
@@ -131,7 +135,7 @@ impl Tree<'_> {
     /// The file of a declared module.
     fn child_file(&self, item: &ItemMod, name: &str, folder: &Path) -> Option<usize> {
         if let Some(path) = path_attribute(&item.attrs) {
-            return self.source_at(&folder.join(path));
+            return self.source_at(&without_steps_up(&folder.join(path)));
         }
         self.source_at(&folder.join(format!("{name}.rs")))
             .or_else(|| self.source_at(&folder.join(name).join("mod.rs")))
@@ -253,6 +257,23 @@ impl Module {
         let paths = self.mentions.paths.iter();
         uses.chain(paths.map(|(path, line)| (path.as_slice(), *line, false)))
     }
+}
+
+/// The folder of a file.
+fn parent_of(path: &str) -> PathBuf {
+    Path::new(path).parent().unwrap_or(Path::new("")).into()
+}
+
+/// A path without `..`, each of which takes the folder before it away.
+fn without_steps_up(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// The file named by `#[path = "…"]`.

@@ -17,7 +17,7 @@ const FUNCTION: usize = 60;
 /// The architecture document.
 pub(crate) const ARCHITECTURE_PATH: &str = "docs/ARCHITECTURE.md";
 /// Its lines, at most.
-const ARCHITECTURE: usize = 200;
+const ARCHITECTURE: usize = 230;
 /// Its columns, at most.
 const ARCHITECTURE_COLUMNS: usize = 120;
 
@@ -75,7 +75,11 @@ pub(crate) fn sealed(sources: &[Source]) -> Vec<Violation> {
         "fibre-core/",
         "fibre-sync/",
         "fibre-io/",
+        "fibre-inspect/",
+        "fibre-observe/",
         "fibre-actors/",
+        "fibre-events/",
+        "fibre-tasks/",
         "fibre-capi/",
     ];
     let roots = crates.map(|folder| format!("{folder}src/lib.rs"));

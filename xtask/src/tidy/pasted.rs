@@ -12,11 +12,15 @@ use crate::tidy::source::{Source, Violation};
 /// The root of the facade.
 const FACADE: &str = "src/lib.rs";
 /// The crates behind it: their folders, and their names in sources.
-const BEHIND: [(&str, &str); 4] = [
+const BEHIND: [(&str, &str); 8] = [
     ("fibre-core/src", "fibre_core"),
     ("fibre-sync/src", "fibre_sync"),
     ("fibre-io/src", "fibre_io"),
+    ("fibre-inspect/src", "fibre_inspect"),
+    ("fibre-observe/src", "fibre_observe"),
     ("fibre-actors/src", "fibre_actors"),
+    ("fibre-events/src", "fibre_events"),
+    ("fibre-tasks/src", "fibre_tasks"),
 ];
 
 /// Checks the documentation of the crates behind the facade.

@@ -15,11 +15,15 @@ use crate::tidy::source::{Source, Violation};
 pub(crate) const FOLDER: &str = "docs/rooms";
 
 /// The crates whose rooms are drawn, and how many rooms each may have.
-pub(crate) const DRAWN: [(&str, usize); 5] = [
+pub(crate) const DRAWN: [(&str, usize); 9] = [
     ("fibre-core", 20),
     ("fibre-sync", 30),
     ("fibre-io", 30),
+    ("fibre-inspect", 20),
+    ("fibre-observe", 15),
     ("fibre-actors", 25),
+    ("fibre-events", 25),
+    ("fibre-tasks", 20),
     ("fibre-capi", 60),
 ];
 

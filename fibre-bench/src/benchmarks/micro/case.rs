@@ -214,7 +214,7 @@ impl Case {
     }
 
     /// What tables, files and other cases know it by.
-    pub(super) fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         format!("{} ({} CPU)", self.name, self.processors)
     }
 }

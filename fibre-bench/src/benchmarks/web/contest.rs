@@ -9,7 +9,7 @@ use super::turns::{self, Row};
 use crate::plan::Run;
 use crate::process::strace;
 use crate::report::format::{self, figure, percent, ratio};
-use crate::report::{Better, Goal, Measurement, OURS, Read, Report};
+use crate::report::{Better, Goal, Measurement, Read, Report};
 use crate::servers::ServerProgram;
 
 /// The server that the others are compared with.
@@ -24,6 +24,8 @@ pub(super) struct Contest {
     pub(super) case: String,
     pub(super) setting: Setting,
     pub(super) repetitions: usize,
+    /// The one that has to reach something.
+    pub(super) ours: &'static str,
     /// The servers that compete.
     pub(super) servers: Vec<ServerProgram>,
     /// Whether system calls are counted.
@@ -135,7 +137,7 @@ impl Contest {
                     unit: metric.unit,
                     better: metric.better,
                     read: metric.read,
-                    goal: goal.filter(|_| row.server == OURS),
+                    goal: goal.filter(|_| row.server == self.ours),
                     readings,
                 });
             }

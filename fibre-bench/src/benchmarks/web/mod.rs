@@ -4,9 +4,15 @@
 mod calls;
 mod contest;
 mod delay;
+mod files;
 mod idle;
+mod inside;
+mod metrics;
 mod pollers;
+mod rows;
 mod serve;
+mod sfs;
+mod sws;
 mod syscalls;
 mod textbook;
 mod turns;
@@ -16,12 +22,17 @@ pub(crate) use serve::{Load, Served, Setting};
 use contest::{Contest, LIMIT};
 
 use crate::plan::{Benchmark, Run};
-use crate::report::Goal;
+use crate::report::{Goal, OURS};
 use fibre_measure::plot::{Dots, Plot, Row, Shape};
 
 pub(crate) use delay::DELAY;
+pub(crate) use files::HTTP_CACHE;
 pub(crate) use idle::IDLE;
+pub(crate) use inside::INSIDE;
+pub(crate) use metrics::METRICS;
 pub(crate) use pollers::{POLLERS, pollers};
+pub(crate) use sfs::SFS;
+pub(crate) use sws::SWS;
 pub(crate) use syscalls::SYSCALLS;
 pub(crate) use textbook::TEXTBOOK;
 
@@ -217,6 +228,7 @@ impl Contest {
                 seconds: run.plan.seconds(BRIEF_SECONDS),
             },
             repetitions: run.plan.fewer_repetitions(5),
+            ours: OURS,
             servers: run.servers.clone(),
             is_traced: run.plan.is_full() || (!run.plan.is_quick() && processors == 1),
             cpu_goal: None,

@@ -34,6 +34,12 @@ pub(crate) enum Load {
     Messages { bytes: usize, each: Option<u64> },
     /// Connections that carry one request.
     Short,
+    /// Requests for a file of so many bytes at this path, so many on each connection.
+    File {
+        path: &'static str,
+        bytes: usize,
+        each: u64,
+    },
 }
 
 /// A server's duty and the load on it.
@@ -75,11 +81,15 @@ impl Load {
             Self::Requests { pipeline } => Mode::Http { pipeline },
             Self::Messages { bytes, .. } => Mode::Echo { bytes },
             Self::Short => Mode::Short,
+            Self::File { .. } => Mode::Http { pipeline: 1 },
         };
         match self {
             Self::Messages {
                 each: Some(each), ..
             } => LoadCommand::new(mode, connections, LONGEST).exchanges(each),
+            Self::File { path, each, .. } => LoadCommand::new(mode, connections, seconds)
+                .reopening(each)
+                .path(path),
             _ => LoadCommand::new(mode, connections, seconds),
         }
     }
@@ -90,6 +100,10 @@ impl Setting {
     pub(super) fn duty(&self) -> Duty {
         Duty {
             echo: matches!(self.load, Load::Messages { .. }),
+            body: match self.load {
+                Load::File { bytes, .. } => Some(bytes),
+                _ => None,
+            },
             ..Duty::answering(self.processors)
         }
     }

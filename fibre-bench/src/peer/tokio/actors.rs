@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::Choice;
+use super::scheduler::{self, Choice};
 use crate::actors::bang::{self, Bang};
 use crate::actors::big::{self, Big};
 use crate::actors::logm::{self, LogM};
@@ -20,7 +20,7 @@ use crate::peer::actors::{Told, repeat};
 pub(super) fn big<C: Choice>(told: Told<Big>) -> anyhow::Result<Sample> {
     let runtime = C::start(told.processors)?;
     repeat(&told.program, told.seconds, || {
-        super::run(&runtime, play(told.program.players))
+        scheduler::run(&runtime, play(told.program.players))
     })
 }
 
@@ -99,7 +99,7 @@ async fn player(
 pub(super) fn bang<C: Choice>(told: Told<Bang>) -> anyhow::Result<Sample> {
     let runtime = C::start(told.processors)?;
     repeat(&told.program, told.seconds, || {
-        super::run(&runtime, shoot(told.program.clone()))
+        scheduler::run(&runtime, shoot(told.program.clone()))
     })
 }
 
@@ -132,15 +132,7 @@ async fn shoot(program: Bang) -> anyhow::Result<bang::Outcome> {
     counter.await?
 }
 
-/// LOGM.
-pub(super) fn logm<C: Choice>(told: Told<LogM>) -> anyhow::Result<Sample> {
-    let runtime = C::start(told.processors)?;
-    repeat(&told.program, told.seconds, || {
-        super::run(&runtime, iterate(told.program.clone()))
-    })
-}
-
-/// What comes after this term, and where the answer goes.
+/// A question of LOGM: what comes after this term, and where does the answer go?
 type Compute = (f64, oneshot::Sender<f64>);
 
 /// What workers are sent.
@@ -149,8 +141,8 @@ enum Request {
     End,
 }
 
-/// Spawns the others, queues the requests, and adds up what has come out.
-async fn iterate(program: LogM) -> anyhow::Result<logm::Outcome> {
+/// LOGM: spawns the others, queues the requests, and adds up what has come out.
+pub(super) async fn iterate(program: LogM) -> anyhow::Result<logm::Outcome> {
     type Pair = (JoinHandle<anyhow::Result<(f64, u64, u64)>>, JoinHandle<u64>);
     let (workers, tasks): (Vec<_>, Vec<Pair>) = (0..program.series)
         .map(|index| {

@@ -12,57 +12,37 @@ mod actors;
 mod blocked;
 mod contend;
 mod pingpong;
+mod scheduler;
+mod served;
 mod skynet;
 mod sleep;
 mod spawning;
 mod stream;
+mod tasks;
 mod wait;
 mod yielding;
 
 use std::io;
 
-use ::tokio::runtime::{Builder, Runtime};
+use ::tokio::runtime::Runtime;
 
 use super::protocol::Workload;
 use super::workloads::unit;
+use scheduler::run;
+pub use scheduler::{Choice, Fitting, WorkStealing};
 
-/// How a scheduler is chosen.
-pub trait Choice: 'static {
-    /// Starts one for so many processors.
-    ///
-    /// # Errors
-    ///
-    /// When a thread or the poller cannot be had.
-    fn start(processors: usize) -> io::Result<Runtime>;
-}
-
-/// The single-threaded scheduler for one processor, else the work-stealing one.
-pub struct Fitting;
-
-/// The work-stealing scheduler for any number of processors.
-pub struct WorkStealing;
-
-impl Choice for Fitting {
-    fn start(processors: usize) -> io::Result<Runtime> {
-        match processors {
-            1 => Builder::new_current_thread().enable_all().build(),
-            _ => WorkStealing::start(processors),
-        }
-    }
-}
-
-impl Choice for WorkStealing {
-    fn start(processors: usize) -> io::Result<Runtime> {
-        Builder::new_multi_thread()
-            .worker_threads(processors)
-            .enable_all()
-            .build()
-    }
+/// Starts the scheduler that fits so many processors, for libraries over tokio.
+///
+/// # Errors
+///
+/// When a thread or the poller cannot be had.
+pub fn start(processors: usize) -> io::Result<Runtime> {
+    Fitting::start(processors)
 }
 
 /// What this peer is measured with.
 pub fn workloads<C: Choice>() -> Vec<Workload> {
-    vec![
+    let by_hand = vec![
         Workload::new("yield", yielding::tasks::<C>),
         Workload::new("spawn", spawning::tasks::<C>),
         Workload::new("semaphore", pingpong::permits::<C>),
@@ -79,14 +59,12 @@ pub fn workloads<C: Choice>() -> Vec<Workload> {
         Workload::new("sleep", sleep::task::<C>),
         Workload::new("big", actors::big::<C>),
         Workload::new("bang", actors::bang::<C>),
-        Workload::new("logm", actors::logm::<C>),
-    ]
-}
-
-/// Runs `body` as a task.
-fn run<T: Send + 'static>(
-    runtime: &Runtime,
-    body: impl Future<Output = anyhow::Result<T>> + Send + 'static,
-) -> anyhow::Result<T> {
-    runtime.block_on(runtime.spawn(body))?
+        Workload::new("echoing", served::echoing::<C>),
+        Workload::new("counting", served::counting::<C>),
+    ];
+    // The programs over actors that are not written by hand.
+    let others = tasks::workloads::<C>().into_iter();
+    let others = others.filter(|other| by_hand.iter().all(|own| own.name() != other.name()));
+    let others: Vec<_> = others.collect();
+    by_hand.into_iter().chain(others).collect()
 }

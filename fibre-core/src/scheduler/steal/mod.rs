@@ -26,6 +26,7 @@ use crate::config::settings::Settings;
 use crate::config::steal_orders::steal_orders;
 use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
+use crate::trace::{self, TraceKind};
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -123,7 +124,11 @@ impl Thief {
     fn take_from(&self, domain: &Domain, victim: usize) -> Option<Runnable> {
         let queue = &domain.queues()[victim];
         let length = queue.length();
+        let counts = domain.counts(self.index);
+        counts.steals_tried.add(1);
         let fibre = queue.steal().node()?;
+        counts.steals.add(1);
+        self.record(domain, &fibre, victim);
         if let Stealing::Sticky { threshold } = domain.settings.stealing
             && domain.settings.moves_started
             && length >= threshold
@@ -132,6 +137,23 @@ impl Thief {
             fibre.block().set_home(home);
         }
         Some(fibre)
+    }
+
+    /// Records that it has taken a fibre, if events are recorded.
+    #[inline(always)]
+    fn record(&self, domain: &Domain, fibre: &Runnable, victim: usize) {
+        if trace::is_on() {
+            self.record_steal(domain, fibre, victim);
+        }
+    }
+
+    /// [`record`](Self::record) where events are recorded.
+    #[cold]
+    #[inline(never)]
+    fn record_steal(&self, domain: &Domain, fibre: &Runnable, victim: usize) {
+        if let Some(track) = domain.queues()[self.index].track() {
+            track.record_fibre(TraceKind::Steal, fibre.id(), victim as u64);
+        }
     }
 
     /// Takes the fibre that an owner has made ready last, which thieves leave alone, if the owner
@@ -150,6 +172,9 @@ impl Thief {
                     if now - then >= STUCK
                         && let Some(fibre) = domain.queues()[victim].take_next()
                     {
+                        domain.counts(self.index).steals_tried.add(1);
+                        domain.counts(self.index).steals.add(1);
+                        self.record(domain, &fibre, victim);
                         return Some(fibre);
                     }
                 }

@@ -12,7 +12,7 @@
 use super::master::{self, Called};
 use crate::poll_words::poll_turn::Shift;
 use crate::poller::instance::Instance;
-use fibre_core::internal::{Bell, Driver, Drivers};
+use fibre_core::internal::{Bell, Driver, Drivers, PollCounts};
 use std::any::Any;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -85,6 +85,10 @@ impl Driver for FibrePoller {
     fn sleep(&self, _deadline: Option<Instant>) {}
 
     fn interrupt(&self) {}
+
+    fn traffic(&self) -> PollCounts {
+        self.instance.traffic()
+    }
 
     fn retire(&self) {
         if let Some(place) = self.place.get() {

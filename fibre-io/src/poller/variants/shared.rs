@@ -7,7 +7,7 @@
 
 use crate::poll_words::poll_lock::Duty;
 use crate::poller::instance::Instance;
-use fibre_core::internal::{Driver, Drivers};
+use fibre_core::internal::{Driver, Drivers, PollCounts};
 use std::any::Any;
 use std::io;
 use std::sync::Arc;
@@ -62,6 +62,10 @@ impl Driver for Shared {
     fn interrupt(&self) {
         // Should another processor sleep there by now, it wakes up in vain.
         self.instance.interrupt();
+    }
+
+    fn traffic(&self) -> PollCounts {
+        self.instance.traffic()
     }
 
     fn retire(&self) {

@@ -11,7 +11,7 @@
 
 use crate::poll_words::poll_request::Calls;
 use crate::poller::instance::Instance;
-use fibre_core::internal::{Bell, Driver, Drivers, start_helper};
+use fibre_core::internal::{Bell, Driver, Drivers, PollCounts, start_helper};
 use parking_lot::Mutex;
 use std::any::Any;
 use std::io;
@@ -178,6 +178,10 @@ impl Driver for ThreadPoller {
     fn sleep(&self, _deadline: Option<Instant>) {}
 
     fn interrupt(&self) {}
+
+    fn traffic(&self) -> PollCounts {
+        self.instance.traffic()
+    }
 
     fn retire(&self) {
         self.over.store(true, Ordering::Release);

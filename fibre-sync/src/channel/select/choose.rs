@@ -31,7 +31,7 @@ pub(crate) fn choose(arms: &mut [&dyn Arm], limit: Limit) -> Outcome {
     arms.sort_unstable_by_key(|arm| arm.address());
     let arms = &*arms;
     let start = turn(arms.len());
-    let publish = |waiter: &Waiter| publish(arms, start, waiter);
+    let publish = |waiter: &Waiter, _| publish(arms, start, waiter);
     let awaited = WaitObject::placeless(WaitKind::Select);
     let stays = planted(faults::select::ARM_STAYS_IN_ITS_LINE);
     let withdraw = |_: &Waiter| arms.iter().skip(stays.into()).for_each(|arm| arm.leave());

@@ -168,7 +168,7 @@ mod tests {
     use crate::config::settings::Settings;
     use crate::queue::Link;
     use crate::scheduler::hierarchy::Hierarchy;
-    use crate::topology::{CpuSet, Topology};
+    use crate::topology::{CpuSet, Topology, each};
     use std::ptr::NonNull;
 
     /// A thief in a machine with a processor for each CPU, where every attempt fails.
@@ -185,8 +185,7 @@ mod tests {
 
     impl Case {
         fn new(machine: &Topology, thief: usize, full: &[usize], polling: usize) -> Self {
-            let single = |cpu: usize| -> CpuSet { [cpu].into_iter().collect() };
-            let places: Vec<CpuSet> = machine.cpu_set().iter().map(single).collect();
+            let places = each(machine.cpu_set().iter());
             Self {
                 tree: machine.tree(&places),
                 thief,

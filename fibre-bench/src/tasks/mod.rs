@@ -1,0 +1,9 @@
+//! Programs over tasks, as the paper on Eve measures them: [`fib`], and servers of which one echoes
+//! and one counts ([`served`]).
+//!
+//! The paper prints neither the size of its `fib` nor how its client is made. `fib` has a grain
+//! here, below which it is computed without tasks. The client of the servers is one for all: fibres
+//! in a cluster of their own, in the server's process.
+
+pub mod fib;
+pub mod served;

@@ -1,0 +1,90 @@
+//! What debuggers read, of a live process or of a core file: where everything lies.
+//!
+//! A debugger knows neither the layouts that the compiler chose nor, in a stripped program, their
+//! names. So there is one [`Header`] of fixed layout, which says where the rest is. It is found by
+//! the symbol `fibre_debugger`, or by the section `.fibre_debugger`, which no stripping takes away.
+//! The script `fibre-inspect/gdb/fibre.py` reads it; the two change together, and then the
+//! [version](VERSION) does, too.
+//!
+//! From the header on, a debugger finds:
+//!
+//! * the clusters, in a list ([`crate::scheduler::records`]), and what processors these have;
+//! * in their rosters all fibres that have started, a hook of each control block;
+//! * in a control block what [`BlockLayout`] says, and the words of its context. `corosensei` does
+//!   not say what these are, but two of them are addresses on the fibre's own stack. The higher one
+//!   is where the computation began: the return address of its first function lies there. The
+//!   lower one is where it was left; it is zero while the fibre runs. There lie, upwards, the
+//!   address at which the fibre goes on, and its registers RBX and RBP.
+//!
+//! Nothing is written here for that but when a cluster or a processor begins or ends.
+
+use crate::api::embed;
+use crate::fibre::{BlockLayout, Body, ControlBlock};
+use crate::scheduler::records::{CLUSTERS, ClusterRecord};
+use crate::stack::MIN_STACK_SIZE;
+use crate::wait::wait_object::{KIND_WORDS, Words};
+use std::mem::offset_of;
+use std::ptr;
+use std::sync::atomic::AtomicPtr;
+
+/// The version of all layouts. A reader that does not know it must not go on.
+const VERSION: u32 = 1;
+
+/// The beginning of what a debugger reads. See the module text.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Header {
+    /// What it begins with.
+    magic: [u8; 8],
+    /// The version of all layouts.
+    version: u32,
+    /// The number of the header's bytes.
+    length: u32,
+    /// The head of the list of all clusters.
+    clusters: &'static AtomicPtr<ClusterRecord>,
+    /// What fibres wait for, in words, by the number of the kind less one.
+    kinds: &'static [Words; KIND_WORDS.len()],
+    /// How many kinds there are.
+    kind_count: usize,
+    /// The functions of fibres that a layer above has made.
+    embedded: *const Body,
+    /// Where such a fibre's program is, from the beginning of its block on: see
+    /// [`embed::NamePlace`].
+    program: u32,
+    /// Where its data is, a pointer.
+    data: u32,
+    /// Where in the program the place of the name is.
+    name_place: u32,
+    /// The usable bytes of the smallest stacks, those of class zero; each class doubles them.
+    smallest_stack: u32,
+    /// Where everything lies in a block.
+    block: BlockLayout,
+}
+
+// SAFETY: it leads to statics, and never changes.
+unsafe impl Sync for Header {}
+
+/// The header. See the module text.
+#[unsafe(export_name = "fibre_debugger")]
+#[unsafe(link_section = ".fibre_debugger")]
+#[used]
+static HEADER: Header = Header {
+    magic: *b"fibre\0\0\0",
+    version: VERSION,
+    length: size_of::<Header>() as u32,
+    clusters: &CLUSTERS,
+    kinds: &KIND_WORDS,
+    kind_count: KIND_WORDS.len(),
+    embedded: &raw const embed::BODY,
+    program: offset_of!(embed::Embedded, program) as u32,
+    data: offset_of!(embed::Embedded, data) as u32,
+    name_place: offset_of!(embed::Program, name) as u32,
+    smallest_stack: MIN_STACK_SIZE as u32,
+    block: ControlBlock::LAYOUT,
+};
+
+/// The header, for layers above: a program that refers to it has it.
+#[must_use]
+pub fn header() -> *const Header {
+    ptr::from_ref(&HEADER)
+}

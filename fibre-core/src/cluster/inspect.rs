@@ -1,0 +1,230 @@
+//! All that there is to see of fibres and processors, for a dump.
+//!
+//! An [`Inspector`] of a layer above is shown one cluster after the other, while that stands still.
+//! Meanwhile it must not wait for anything, nor allocate: a thread of the program may hold the
+//! allocator's lock for ever, and the cluster would stand still for ever, too. So it takes what it
+//! needs when it is told of the cluster, which is before.
+//!
+//! No lock is waited for without a limit.
+
+use super::look::{self, FibrePhase, Sight};
+use super::register;
+use super::running::Running;
+use super::stop::StuckProcessor;
+use crate::fibre::labels::LabelLine;
+use crate::fibre::{ControlBlock, Portrait};
+use crate::wait::since;
+use crate::wait::wait_object::WaitObject;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A cluster, before it stands still.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ClusterView<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its fibres, those included that have not started.
+    pub live: usize,
+    /// Its processors that are not spare ones.
+    pub processors: usize,
+    /// Whether a deadline is armed, at which some fibre goes on.
+    pub timed: bool,
+}
+
+/// A processor of a cluster.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ProcessorView {
+    /// Its number in its cluster.
+    pub index: usize,
+    /// The kernel's number of its thread; zero if that is not known.
+    pub thread: i32,
+    /// Whether it is a spare one.
+    pub spare: bool,
+    /// Whether it has something to run.
+    pub busy: bool,
+}
+
+/// A fibre that has started, and has not ended.
+#[derive(Debug, Clone, Copy)]
+pub struct FibreView<'a> {
+    /// The fibre's block.
+    block: &'a ControlBlock,
+    /// How far the looker may rely on what it sees there.
+    phase: FibrePhase,
+    /// The processor to which it goes when woken.
+    home: Option<usize>,
+}
+
+impl<'a> FibreView<'a> {
+    /// The view of a fibre in this phase, which goes to the processor `home` when woken.
+    pub(super) fn new(block: &'a ControlBlock, phase: FibrePhase, home: Option<usize>) -> Self {
+        Self { block, phase, home }
+    }
+}
+
+impl FibreView<'_> {
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.block.id()
+    }
+
+    /// Calls `f` with its name. Allocates nothing.
+    pub fn with_name(&self, f: &mut dyn FnMut(Option<&str>)) {
+        if self.phase != FibrePhase::Still {
+            return f(self.block.attributes.name());
+        }
+        let mut tell = |portrait: Portrait<'_>| f(portrait.name);
+        // SAFETY: it does not run, so it does not end.
+        unsafe { (self.block.body().describe)(NonNull::from(self.block), &mut tell) };
+    }
+
+    /// Calls `f` with its labels, unless it has none, or changes them at the moment. Allocates
+    /// nothing.
+    pub fn with_labels(&self, f: &mut dyn FnMut(LabelLine<'_>)) {
+        self.block.attributes.with_labels(f);
+    }
+
+    /// What it waits for; `None`: it could run.
+    #[must_use]
+    pub fn awaited(&self) -> Option<WaitObject> {
+        self.block.errand.awaited()
+    }
+
+    /// The number of the fibre or thread that has what it waits for, or keeps its processor.
+    #[must_use]
+    pub fn owner(&self) -> Option<u64> {
+        self.phase.owner_of(self.block)
+    }
+
+    /// Since when it waits, if that is noted.
+    #[must_use]
+    pub fn since(&self) -> Option<Instant> {
+        since::moment(self.block.state.since()).filter(|_| self.awaited().is_some())
+    }
+
+    /// A number of the wait: that of another wait of the same fibre differs, if it has begun a
+    /// millisecond later. Zero: times are not noted.
+    #[must_use]
+    pub fn wait_number(&self) -> u32 {
+        self.block.state.since()
+    }
+
+    /// The processor on which it has last begun to run.
+    #[must_use]
+    pub fn processor(&self) -> Option<usize> {
+        match self.phase {
+            FibrePhase::Runs(stuck) | FibrePhase::Behind { stuck, .. } => Some(stuck.index),
+            FibrePhase::Still | FibrePhase::Loose => self.home,
+        }
+    }
+
+    /// The processor on which it runs, without switching.
+    #[must_use]
+    pub fn runs(&self) -> Option<StuckProcessor> {
+        match self.phase {
+            FibrePhase::Runs(stuck) => Some(stuck),
+            _ => None,
+        }
+    }
+
+    /// The processor on which another fibre runs, without switching, which this one has to wait
+    /// for.
+    #[must_use]
+    pub fn behind(&self) -> Option<StuckProcessor> {
+        match self.phase {
+            FibrePhase::Behind { stuck, .. } => Some(stuck),
+            _ => None,
+        }
+    }
+
+    /// Whether it does not run during the look, so that its stack stays as it is.
+    #[must_use]
+    pub fn is_still(&self) -> bool {
+        self.phase == FibrePhase::Still
+    }
+
+    /// The stack pointer with which it has left its stack, where the address lies at which it goes
+    /// on, and above that the registers RBX and RBP. A hint unless it [is still](Self::is_still);
+    /// `None`: it runs, or this is not known.
+    #[must_use]
+    pub fn pointer(&self) -> Option<usize> {
+        // SAFETY: in a roster, and so started; fibres in rosters do not end during a look.
+        unsafe { self.block.saved_pointer() }
+    }
+
+    /// The address at which its stack begins, the highest one. `None`: it has not run yet.
+    #[must_use]
+    pub fn root(&self) -> Option<usize> {
+        self.block.root()
+    }
+}
+
+/// What is shown all fibres. See the module text.
+pub trait Inspector {
+    /// A cluster, which is about to stand still. The inspector may allocate.
+    fn cluster(&mut self, cluster: ClusterView<'_>);
+    /// A processor of the cluster; before it stands still. The inspector may allocate.
+    fn processor(&mut self, processor: ProcessorView);
+    /// A fibre of the cluster, which stands still.
+    fn fibre(&mut self, fibre: FibreView<'_>);
+    /// A processor that runs a fibre which is not known, and does not stand still.
+    fn unseen(&mut self, processor: StuckProcessor);
+    /// The fibres of a processor are not shown, as its thread was not on a CPU for so long.
+    fn missed(&mut self);
+    /// Something could not be read, because it was locked for too long. The inspector may
+    /// allocate.
+    fn unread(&mut self, what: &str);
+}
+
+/// Shows an inspector all clusters and fibres of the process. Blocks the thread, for as long as
+/// `limit` where something is locked that it needs. Not to be called by a fibre, which could not
+/// let its own processor stand still.
+pub fn inspect(inspector: &mut dyn Inspector, limit: Duration) {
+    let Some(_one_at_a_time) = look::LOOKING.try_lock_for(limit) else {
+        return inspector.unread("all fibres, as another thread looks at them");
+    };
+    let Some(all) = register::try_all(limit) else {
+        return inspector.unread("the list of all clusters, which is locked");
+    };
+    for running in all {
+        running.show(inspector, limit);
+    }
+}
+
+impl Running {
+    /// Shows an inspector the cluster.
+    fn show(self: &Arc<Self>, inspector: &mut dyn Inspector, limit: Duration) {
+        let domain = &self.domain;
+        let regular = domain.regular();
+        inspector.cluster(ClusterView {
+            name: &domain.settings.name,
+            live: usize::try_from(domain.live()).unwrap_or(usize::MAX),
+            processors: regular,
+            timed: (0..domain.processors()).any(|index| domain.timers(index).next().is_some()),
+        });
+        for index in 0..domain.processors() {
+            let tally = domain.tally(index);
+            inspector.processor(ProcessorView {
+                index,
+                thread: tally.thread().unwrap_or_default(),
+                spare: index >= regular,
+                busy: tally.works_since().is_some(),
+            });
+        }
+        let seen = self.stand_and_look(Some(limit), |sight| match sight {
+            Sight::Fibre { block, phase } => {
+                let home = domain.index_of(block.home());
+                inspector.fibre(FibreView::new(block, phase, home));
+            }
+            Sight::Unseen(stuck) => inspector.unseen(stuck),
+            Sight::Missed => inspector.missed(),
+        });
+        if !seen {
+            inspector.unread("the fibres of a cluster, whose processors come or go");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Looking at all started fibres of a cluster from outside.
+//!
+//! The looker lets the cluster stand still for a moment. A processor that stands still runs none of
+//! its fibres, so others may read its roster, and what its fibres wait for still exists. It stays
+//! so for as long as a caller wants a standstill, whatever the other processors do, and by the lock
+//! of the rosters if the cluster is about to end. So what is known of a cluster does not depend on
+//! the one processor in it that computes for ever.
+//!
+//! The fibres of that one are looked at without its help, see [`crate::sync::glances`]: its fibre
+//! may switch at any time, and others run while they are looked at. None of them is freed
+//! meanwhile; but what they wait for may be, so the looker does not ask for its owner.
+
+use super::handle::Cluster;
+use super::pause::Paused;
+use super::running::Running;
+use super::stop::StuckProcessor;
+use crate::fibre::{ControlBlock, FibreRef, Roster, RosterRef};
+use crate::scheduler::control::ProcessorPhase;
+use crate::sync::glances::Glances;
+use parking_lot::{Mutex, MutexGuard};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long processors have to finish what they run; and, unless the looker has a limit, how long
+/// it tries in vain to look at those that do not.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// The sleep between two such looks.
+const BETWEEN: Duration = Duration::from_micros(50);
+
+/// Held by the looker: several threads that look again and again would else let clusters stand
+/// still all the time.
+pub(super) static LOOKING: Mutex<()> = Mutex::new(());
+
+/// What a looker sees.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sight<'a> {
+    /// A fibre that has started, and has not ended.
+    Fibre {
+        /// The fibre's block.
+        block: &'a ControlBlock,
+        /// How far the looker may rely on what it sees there.
+        phase: FibrePhase,
+    },
+    /// A processor that runs a fibre, which is not known.
+    Unseen(StuckProcessor),
+    /// A processor that runs none, and yet was not reached: its thread has not been on a CPU. Its
+    /// fibres are not shown.
+    Missed,
+}
+
+/// How far a looker may rely on what it sees of a fibre.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FibrePhase {
+    /// It does not run, and does not begin to during the look.
+    Still,
+    /// It may begin to run at any time: it moves, and some processor of its cluster goes on.
+    Loose,
+    /// It runs on a processor that does not switch, or did a moment ago.
+    Runs(StuckProcessor),
+    /// It stays on a processor that does not switch.
+    Behind {
+        /// The processor.
+        stuck: StuckProcessor,
+        /// The number of the fibre that runs there.
+        keeper: u64,
+    },
+}
+
+impl FibrePhase {
+    /// The fibre's name, the current one if it does not run.
+    pub(super) fn name_of(self, block: &ControlBlock) -> Option<String> {
+        match self {
+            // SAFETY: it is in its wait and does not run, so it does not end.
+            Self::Still => unsafe { block.current_name() },
+            _ => block.attributes.name().map(str::to_owned),
+        }
+    }
+
+    /// The number of the fibre or thread that has what the fibre waits for, or keeps its processor.
+    pub(super) fn owner_of(self, block: &ControlBlock) -> Option<u64> {
+        let awaited = block.errand.awaited();
+        match self {
+            Self::Still => {
+                let place = awaited?.owner()?;
+                // SAFETY: the fibre is in its wait and does not run, so its object is there, and
+                // the number is what `WaitObject::owned` asks for.
+                let owner = unsafe { AtomicU64::from_ptr(place.cast_mut()) };
+                Some(owner.load(Ordering::Relaxed)).filter(|number| *number != 0)
+            }
+            Self::Behind { keeper, .. } => awaited.is_none().then_some(keeper),
+            Self::Loose | Self::Runs(_) => None,
+        }
+    }
+}
+
+/// The address of a fibre, and the processor that does not switch, where the fibre runs.
+type Runs = (*const ControlBlock, StuckProcessor);
+
+/// The rosters of a cluster's processors, none of which ends while they are locked.
+type Rosters<'a> = MutexGuard<'a, Vec<(usize, RosterRef)>>;
+
+impl Running {
+    /// Has the cluster stand still, shows the fibres of all processors to `visit`, and lets them go
+    /// on. `false`: nothing was seen, as the list of the rosters was locked for so long; without a
+    /// `limit` this waits for it. Blocks the thread.
+    pub(super) fn stand_and_look(
+        self: &Arc<Self>,
+        limit: Option<Duration>,
+        mut visit: impl FnMut(Sight<'_>),
+    ) -> bool {
+        let _paused = Paused::begin(Cluster(Arc::clone(self)));
+        let deadline = Instant::now() + PATIENCE;
+        let all = self.wait_for(ProcessorPhase::Still, Some(deadline));
+        // Processors do not end meanwhile.
+        let rosters = &self.domain.rosters;
+        let Some(rosters) =
+            limit.map_or_else(|| Some(rosters.lock()), |limit| rosters.try_lock_for(limit))
+        else {
+            return false;
+        };
+        self.look(all, limit.unwrap_or(PATIENCE), &rosters, &mut visit);
+        true
+    }
+
+    /// Shows the fibres of the cluster, while a caller wants it to stand still; `all`: all of its
+    /// processors stand still. Tries for so long to reach those that neither do nor run a fibre.
+    fn look(
+        &self,
+        all: bool,
+        patience: Duration,
+        rosters: &Rosters<'_>,
+        visit: &mut impl FnMut(Sight<'_>),
+    ) {
+        let domain = &self.domain;
+        let patience = Instant::now() + patience;
+        for (processor, roster) in rosters.iter() {
+            while !self.look_at(*processor, roster, Instant::now() >= patience, visit) {
+                std::thread::sleep(BETWEEN);
+            }
+        }
+        if let Some(shared) = &domain.roster {
+            let roster = shared.lock();
+            let moving = domain.orders.not_at(ProcessorPhase::Still);
+            let stuck = rosters
+                .iter()
+                .filter(|(processor, _)| moving.contains(processor));
+            let mut stuck: Vec<_> = stuck
+                .map(|(processor, roster)| (roster.last(), self.stuck(*processor)))
+                .collect();
+            stuck.retain(|(running, _)| !running.is_null());
+            Self::read(&roster, all && moving.is_empty(), &stuck, visit);
+        }
+    }
+
+    /// Shows the fibres of one processor. `false`: the processor is between two fibres, and will
+    /// soon stand still or run the next one; unless this is the `last` look.
+    fn look_at(
+        &self,
+        processor: usize,
+        roster: &RosterRef,
+        last: bool,
+        visit: &mut impl FnMut(Sight<'_>),
+    ) -> bool {
+        let domain = &self.domain;
+        if !domain
+            .orders
+            .not_at(ProcessorPhase::Still)
+            .contains(&processor)
+        {
+            // SAFETY: the processor stands still.
+            Self::read(unsafe { roster.get() }, true, &[], visit);
+            return true;
+        }
+        let between = roster.last().is_null();
+        let stuck = self.stuck(processor);
+        if domain.roster.is_some() && !between {
+            // Found with the fibres of the roster that all processors share.
+            return true;
+        }
+        let look = |running: FibreRef| {
+            // SAFETY: the processor changes nothing during a look.
+            Self::read_stuck(unsafe { roster.get() }, running, stuck, visit);
+        };
+        if domain.roster.is_none() && roster.look(look).is_some() {
+            return true;
+        }
+        let can_look = domain.roster.is_some() || Glances::can_look();
+        let over = last || !can_look;
+        if over && domain.tally(processor).works_since().is_some() {
+            visit(Sight::Unseen(stuck));
+        } else if over && domain.roster.is_none() {
+            visit(Sight::Missed);
+        }
+        over
+    }
+
+    /// Describes a processor that does not stand still.
+    pub(super) fn stuck(&self, index: usize) -> StuckProcessor {
+        let thread = self.domain.tally(index).thread().unwrap_or_default();
+        StuckProcessor { index, thread }
+    }
+
+    /// Shows the fibres in a roster, and which of them run on `stuck` processors, or did a moment
+    /// ago. `still`: none of them runs meanwhile.
+    fn read(roster: &Roster, still: bool, stuck: &[Runs], visit: &mut impl FnMut(Sight<'_>)) {
+        roster.for_each_fibre(|_, block| {
+            let runs = stuck.iter().find(|(running, _)| ptr::eq(block, *running));
+            let phase = match runs {
+                Some((_, stuck)) => FibrePhase::Runs(*stuck),
+                None if still => FibrePhase::Still,
+                None => FibrePhase::Loose,
+            };
+            visit(Sight::Fibre { block, phase });
+        });
+    }
+
+    /// Shows all in the roster of a processor that does not switch, where `running` runs, or has
+    /// run a moment ago.
+    fn read_stuck(
+        roster: &Roster,
+        running: FibreRef,
+        stuck: StuckProcessor,
+        visit: &mut impl FnMut(Sight<'_>),
+    ) {
+        // SAFETY: in the roster, too, as it has started and not been buried.
+        let keeper = unsafe { running.as_ref() }.id();
+        roster.for_each_fibre(|_, block| {
+            let phase = if ptr::eq(block, running.as_ptr()) {
+                FibrePhase::Runs(stuck)
+            } else {
+                FibrePhase::Behind { stuck, keeper }
+            };
+            visit(Sight::Fibre { block, phase });
+        });
+    }
+}

@@ -1,0 +1,197 @@
+//! What clusters and processors have counted, for readers on any thread.
+//!
+//! Nothing is stopped for it. The counters are read as they are (`scheduler/counts.rs` says
+//! how old they may be). What is queued each processor counts at its next service, which is
+//! some 200 µs later at most unless a fibre keeps it; the reader waits for that, but not for long.
+
+use super::register;
+use crate::fibre::cancelled_fibres;
+use crate::park;
+use crate::scheduler::census::MOST_QUEUED;
+use crate::scheduler::control::ProcessorPhase;
+use crate::scheduler::counts::{self, Counters};
+use crate::scheduler::domain::Domain;
+use crate::stack::{StackCounts, stack_counts};
+use crate::sys::fork::is_forked_child;
+use std::time::{Duration, Instant};
+
+/// How long processors have to count what is queued.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// The sleep between two looks whether they have.
+const BETWEEN: Duration = Duration::from_micros(100);
+
+/// How long a lock of the runtime is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A processor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessorMetrics {
+    /// Its number in its cluster.
+    pub index: usize,
+    /// The kernel's number of its thread, once that has begun.
+    pub thread: Option<i32>,
+    /// Whether it is a spare one.
+    pub spare: bool,
+    /// Whether it had something to run.
+    pub busy: bool,
+    /// Fibres that are ready and queued at the processor, the one that it runs next included.
+    /// `None`: it was not asked, a fibre keeps it from counting, there are more than 65,000, or its
+    /// kind of queue cannot be counted.
+    pub queued: Option<u64>,
+    /// Deadlines to come, of fibres that wait here.
+    pub timers: usize,
+    /// The CPU time that its thread has used, as the kernel says; `None`: the thread is gone.
+    pub cpu: Option<Duration>,
+    /// What it has counted.
+    pub counters: Counters,
+}
+
+/// A cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClusterMetrics {
+    /// Its name.
+    pub name: String,
+    /// Its number: the first cluster of the process has 1. Names may be equal, numbers are not.
+    pub number: u64,
+    /// Fibres that have been spawned and have not ended; of activities, those that run or are to.
+    pub live: u64,
+    /// How many of them have not begun to run.
+    pub unstarted: u64,
+    /// Those of them that run, or could. `None`: a processor could not tell, see
+    /// [`ProcessorMetrics::queued`].
+    pub runnable: Option<u64>,
+    /// Those of them that wait. Counted with `runnable`, of which it is the rest: exact when
+    /// nothing changes meanwhile.
+    pub blocked: Option<u64>,
+    /// Fibres that threads outside of the cluster have spawned.
+    pub spawned_outside: u64,
+    /// The processors that there are.
+    pub processors: Vec<ProcessorMetrics>,
+}
+
+impl ClusterMetrics {
+    /// What all processors have counted, and what was spawned from outside.
+    #[must_use]
+    pub fn totals(&self) -> Counters {
+        let all = self.processors.iter().map(|processor| processor.counters);
+        let mut total = all.fold(Counters::default(), |sum, one| sum + one);
+        total.spawned += self.spawned_outside;
+        total
+    }
+}
+
+/// What the process has counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessMetrics {
+    /// The time since the first cluster was started; zero: there has been none.
+    pub uptime: Duration,
+    /// Its clusters, those included that end.
+    pub clusters: Vec<ClusterMetrics>,
+    /// What the clusters had counted that are gone.
+    pub gone: Counters,
+    /// Fibres that have been cancelled.
+    pub cancelled: u64,
+    /// Stacks of fibres.
+    pub stacks: StackCounts,
+}
+
+/// What the process has counted so far. If it `asks` the processors what is queued, this blocks the
+/// fibre, or the thread if the caller is not a fibre, for some 200 µs, or 10 ms if a fibre keeps
+/// one.
+#[must_use]
+pub fn metrics(asks: bool) -> ProcessMetrics {
+    // Before the clusters: what is gone by then is not among them, and what goes later is counted
+    // in neither rather than in both.
+    let gone = counts::gone();
+    let domains = register::try_domains(LOCK_PATIENCE).unwrap_or_default();
+    let asks = asks && !is_forked_child();
+    ProcessMetrics {
+        uptime: register::began().map_or(Duration::ZERO, |began| began.elapsed()),
+        clusters: domains.iter().map(|domain| read(domain, asks)).collect(),
+        gone,
+        cancelled: cancelled_fibres(),
+        stacks: stack_counts(),
+    }
+}
+
+/// Reads what a cluster has counted.
+fn read(domain: &Domain, asks: bool) -> ClusterMetrics {
+    let processors = domain.processors();
+    let queued = if asks { ask(domain) } else { Vec::new() };
+    let of = |index: usize| queued.get(index).copied().flatten();
+    let shared = domain.commons.count(MOST_QUEUED);
+    let runnable: Option<u64> = (0..processors).map(of).sum();
+    let runnable = runnable.and_then(|sum| Some(sum + shared? as u64));
+    let processors: Vec<_> = (0..processors)
+        .map(|index| ProcessorMetrics {
+            index,
+            thread: domain.tally(index).thread(),
+            spare: index >= domain.regular(),
+            busy: domain.tally(index).works_since().is_some(),
+            queued: of(index),
+            timers: domain.timers(index).counts().armed,
+            cpu: domain.tally(index).thread().and_then(cpu_time),
+            counters: domain.counters(index),
+        })
+        .collect();
+    let mut cluster = ClusterMetrics {
+        name: domain.settings.name.clone(),
+        number: domain.number,
+        live: domain.live(),
+        unstarted: 0,
+        runnable: None,
+        blocked: None,
+        spawned_outside: domain.spawned_outside(),
+        processors,
+    };
+    let totals = cluster.totals();
+    cluster.unstarted = totals
+        .spawned
+        .saturating_sub(totals.started)
+        .min(cluster.live);
+    // They were not counted at one moment.
+    cluster.runnable = runnable.map(|count| count.min(cluster.live));
+    cluster.blocked = cluster.runnable.map(|count| cluster.live - count);
+    cluster
+}
+
+/// The CPU time of a thread of this process. `None`: there is no such thread any more.
+fn cpu_time(thread: i32) -> Option<Duration> {
+    /// The bits of the clock of one thread's CPU time.
+    const OF_THREAD: i32 = 0b110;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // The kernel's coding of such clocks, which the C library offers by handles only.
+    let clock = !thread << 3 | OF_THREAD;
+    // SAFETY: room for a time; a clock that does not exist is an error.
+    let done = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    (done == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
+/// Asks the processors of a cluster what is queued, and waits for their answers.
+fn ask(domain: &Domain) -> Vec<Option<u64>> {
+    let number = domain.census.begin();
+    let deadline = Instant::now() + PATIENCE;
+    let answer = |index: usize, moving: &[usize]| {
+        let answered = domain.counts(index).answer.to(number);
+        // A processor that sleeps has nothing there; one that stands still may have.
+        let sleeps = || domain.tally(index).busy_since().is_none();
+        let stands = || !moving.contains(&index);
+        answered.or_else(|| sleeps().then(|| (!stands()).then_some(0)))
+    };
+    loop {
+        let moving = domain.orders.not_at(ProcessorPhase::Still);
+        let of = |index| answer(index, &moving);
+        let answers: Vec<_> = (0..domain.processors()).map(of).collect();
+        if answers.iter().all(Option::is_some) || Instant::now() >= deadline {
+            return answers.into_iter().map(Option::flatten).collect();
+        }
+        park::sleep(BETWEEN);
+    }
+}

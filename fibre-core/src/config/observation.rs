@@ -1,0 +1,155 @@
+//! What a layer above watches for while the program runs, as the environment has it.
+
+use crate::config::settings::variable;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The shortest period of a monitor.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// The longest one.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// What becomes of what is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reaction {
+    /// It is reported.
+    Report,
+    /// It is reported, all fibres are dumped, and the process aborts.
+    Abort,
+}
+
+/// `FIBRE_MONITOR`: how long a fibre may keep a processor without being reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MonitorSetting(pub Option<(Duration, Reaction)>);
+
+impl MonitorSetting {
+    /// The possible values in words.
+    pub(crate) const WORDS: &str =
+        "off, or a time from 1ms to 1h as in 10ms or 2s, alone or before ,warn or ,abort";
+
+    /// The setting of the environment; by default nothing is watched.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        variable("FIBRE_MONITOR").unwrap_or(Self(None))
+    }
+}
+
+impl FromStr for MonitorSetting {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let mut parts = text.split(',');
+        let period = parts.next().and_then(time).ok_or(())?;
+        let mut reaction = Reaction::Report;
+        for part in parts {
+            match part {
+                "warn" => {}
+                "abort" => reaction = Reaction::Abort,
+                _ => return Err(()),
+            }
+        }
+        let in_range = (SHORTEST..=LONGEST).contains(&period);
+        in_range.then_some(Self(Some((period, reaction)))).ok_or(())
+    }
+}
+
+/// A time with its unit.
+fn time(text: &str) -> Option<Duration> {
+    let letters = text.find(|letter: char| !letter.is_ascii_digit())?;
+    let (number, unit) = text.split_at(letters);
+    let number: u32 = number.parse().ok()?;
+    let unit = match unit {
+        "us" => Duration::from_micros(1),
+        "ms" => Duration::from_millis(1),
+        "s" => Duration::from_secs(1),
+        "m" => Duration::from_secs(60),
+        "h" => Duration::from_secs(3600),
+        _ => return None,
+    };
+    unit.checked_mul(number)
+}
+
+/// `FIBRE_DEADLOCK`: whether deadlocks are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeadlockSetting(pub Option<Reaction>);
+
+impl DeadlockSetting {
+    /// The setting of the environment; by default none is looked for.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        variable("FIBRE_DEADLOCK").unwrap_or(Self(None))
+    }
+}
+
+impl FromStr for DeadlockSetting {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "report" => Ok(Self(Some(Reaction::Report))),
+            "abort" => Ok(Self(Some(Reaction::Abort))),
+            "off" => Ok(Self(None)),
+            _ => Err(()),
+        }
+    }
+}
+
+/// Whether a layer above watches for anything while the program runs.
+pub(crate) fn is_asked_for() -> bool {
+    MonitorSetting::from_environment().0.is_some()
+        || DeadlockSetting::from_environment().0.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_have_units_and_bounds() {
+        let told = |text: &str| text.parse::<MonitorSetting>().map(|setting| setting.0);
+        let is = |period, reaction| Ok(Some((period, reaction)));
+        assert_eq!(told("off"), Ok(None));
+        assert_eq!(
+            told("10ms"),
+            is(Duration::from_millis(10), Reaction::Report)
+        );
+        assert_eq!(
+            told("2s,warn"),
+            is(Duration::from_secs(2), Reaction::Report)
+        );
+        assert_eq!(
+            told("1h,warn,abort"),
+            is(Duration::from_secs(3600), Reaction::Abort)
+        );
+        for wrong in [
+            "",
+            "10",
+            "ms",
+            "0ms",
+            "999us",
+            "2h",
+            "-1s",
+            "1s,",
+            "1s,warm",
+            "off,abort",
+            "1.5s",
+            "99999999999s",
+            "4294967295h",
+        ] {
+            assert_eq!(told(wrong), Err(()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn deadlocks_are_reported_or_not() {
+        let told = |text: &str| text.parse::<DeadlockSetting>().map(|setting| setting.0);
+        assert_eq!(told("report"), Ok(Some(Reaction::Report)));
+        assert_eq!(told("abort"), Ok(Some(Reaction::Abort)));
+        assert_eq!(told("off"), Ok(None));
+        assert_eq!(told("on"), Err(()));
+    }
+}

@@ -1,0 +1,75 @@
+//! Where debuggers find in a control block what they want to know of a fibre.
+
+use super::{Attributes, ControlBlock, Rare};
+use crate::fibre::labels::LabelText;
+use crate::fibre::{Hook, Roster, RunState};
+use crate::stack::context::Context;
+use std::mem::offset_of;
+
+/// Distances in bytes from the beginning of a block, unless said otherwise. See
+/// [`crate::api::debugger`].
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct BlockLayout {
+    /// The fibre's number.
+    id: u32,
+    /// The ready queue that it goes to when woken.
+    home: u32,
+    /// The words of its context.
+    context: u32,
+    /// How many bytes the context has.
+    context_length: u32,
+    /// What it waits for.
+    awaited: u32,
+    /// The address at which its stack begins.
+    root: u32,
+    /// The time since which it waits.
+    since: u32,
+    /// The table of its functions.
+    body: u32,
+    /// The class of its stack, a byte.
+    class: u32,
+    /// Its rare attributes, a pointer.
+    rare: u32,
+    /// Its name, from the beginning of these on: address and length, which is how compilers lay out
+    /// a box of text.
+    name: u32,
+    /// Its labels, from the beginning of these on: a pointer to their text.
+    labels: u32,
+    /// Where the bytes of that text are; their number is at its beginning.
+    label_bytes: u32,
+    /// Its hook in a roster.
+    hook: u32,
+    /// The next hook, from the beginning of a hook on.
+    next: u32,
+    /// The first hook, from the beginning of a roster on.
+    first: u32,
+}
+
+/// A distance. There are none that this would cut.
+const fn distance(bytes: usize) -> u32 {
+    assert!(bytes < 1 << 16);
+    bytes as u32
+}
+
+impl ControlBlock {
+    /// Where everything lies.
+    pub(crate) const LAYOUT: BlockLayout = BlockLayout {
+        id: distance(offset_of!(Self, id)),
+        home: distance(offset_of!(Self, home)),
+        context: distance(offset_of!(Self, context)),
+        context_length: distance(size_of::<Context>()),
+        awaited: distance(offset_of!(Self, errand)),
+        root: distance(offset_of!(Self, suspender)),
+        since: distance(offset_of!(Self, state) + RunState::<Self>::SINCE),
+        body: distance(offset_of!(Self, body)),
+        class: distance(offset_of!(Self, attributes) + offset_of!(Attributes, class)),
+        rare: distance(offset_of!(Self, attributes) + offset_of!(Attributes, rare)),
+        name: distance(offset_of!(Rare, name)),
+        labels: distance(offset_of!(Rare, labels)),
+        label_bytes: distance(LabelText::BYTES),
+        hook: distance(offset_of!(Self, roster)),
+        next: distance(Hook::NEXT),
+        first: distance(Roster::FIRST),
+    };
+}

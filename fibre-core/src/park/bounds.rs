@@ -1,0 +1,132 @@
+//! What a limit scope makes of the waits within it.
+//!
+//! [`Bounds::of_wait`] finds the caller's innermost scope and what it says of a wait;
+//! [`Bounds::wait`] waits within that, and ends the call if the scope has. The scopes themselves
+//! are explained in `wait/limit_scope.rs`.
+//!
+//! Not bounded are: waits that are not open to it, those of a caller that is in a shield, and those
+//! without a limit of a caller that unwinds already, since that cannot unwind a second time.
+
+use crate::fibre::local_table::Key;
+use crate::park::shield::Shield;
+use crate::processor::with_running;
+use crate::sys::current;
+use crate::wait::cancelled::Cancelled;
+use crate::wait::limit::Limit;
+use crate::wait::limit_scope::{self, LimitScope};
+use crate::wait::waiter::Outcome;
+use std::panic::resume_unwind;
+use std::sync::LazyLock;
+use std::time::Instant;
+
+/// The payload with which a call is unwound to the scope at this address.
+#[derive(Debug)]
+pub(crate) struct ScopeEnded(pub usize);
+
+/// The key of the innermost scopes. Fibre-local values, since the control block has no room for
+/// what few fibres have.
+static SCOPES: LazyLock<Key> = LazyLock::new(|| {
+    // SAFETY: there is no destructor, and nobody else has the key.
+    unsafe { Key::new(None) }
+});
+
+/// The innermost scope of the calling fibre or thread, or null.
+pub(crate) fn innermost() -> *const LimitScope {
+    SCOPES.get().cast_const().cast()
+}
+
+/// Makes a scope the innermost one of the calling fibre or thread.
+///
+/// # Safety
+///
+/// The scope is null, or stays until another one takes its place.
+pub(crate) unsafe fn set_innermost(scope: *const LimitScope) {
+    // SAFETY: there is no destructor, and readers expect a scope, which stays.
+    unsafe { SCOPES.set(scope.cast_mut().cast()) };
+}
+
+/// The innermost scope, unless a shield keeps it out.
+pub(super) fn in_force<'a>() -> Option<&'a LimitScope> {
+    if !limit_scope::are_used() {
+        return None;
+    }
+    let shields = with_running(|fibre| fibre.shields.get()).unwrap_or_else(current::shields);
+    if shields > 0 {
+        return None;
+    }
+    // SAFETY: a scope of the caller's chain lies in a frame below this one (invariant 2).
+    unsafe { innermost().as_ref() }
+}
+
+/// Whether the time of a scope that the caller is in is over. The scope notes that it has been
+/// noticed.
+pub(crate) fn is_over() -> bool {
+    in_force().is_some_and(|scope| scope.end_call(Instant::now()).is_some())
+}
+
+/// The limits of one wait.
+pub(super) struct Bounds<'a> {
+    /// The limit of the call.
+    own: Limit,
+    /// What limits the wait.
+    limit: Limit,
+    /// The scope around the call, if it limits the wait.
+    scope: Option<&'a LimitScope>,
+}
+
+impl Bounds<'_> {
+    /// Finds the limits of a wait of the caller; `open`: scopes end it, too.
+    pub(super) fn of_wait(open: bool, own: Limit) -> Self {
+        let may_unwind = || own != Limit::None || !current::panicking();
+        let scope = in_force().filter(|_| open && may_unwind());
+        Self {
+            own,
+            limit: scope.map_or(own, |scope| scope.bound(own)),
+            scope,
+        }
+    }
+
+    /// What limits the wait.
+    pub(super) fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Waits by `wait`, within these limits. Unwinds if the scope ends a wait that has no limit of
+    /// its own.
+    pub(super) fn wait(self, wait: impl FnOnce(Limit) -> Outcome) -> Outcome {
+        let Some(scope) = self.scope else {
+            return wait(self.limit);
+        };
+        let endless = self.own == Limit::None;
+        // A deadline alone does not make the call notice cancellation.
+        let outcome = match endless && !scope.unwinds() {
+            true => without_cancellation(|| wait(self.limit)),
+            false => wait(self.limit),
+        };
+        match outcome {
+            Outcome::TimedOut | Outcome::Cancelled if endless => unwind(scope),
+            Outcome::TimedOut if self.limit != self.own => {
+                let _ = scope.end_call(Instant::now());
+                Outcome::Cancelled
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+/// Calls `wait`, in which the fibre does not notice its cancellation.
+pub(super) fn without_cancellation(wait: impl FnOnce() -> Outcome) -> Outcome {
+    let _shield = Shield::raise();
+    wait()
+}
+
+/// Ends a call that cannot fail: unwinds to the scope whose time is over, or, if the fibre has been
+/// cancelled, to the call that catches this.
+#[cold]
+pub(super) fn unwind(scope: &LimitScope) -> ! {
+    match scope.end_call(Instant::now()) {
+        // SAFETY: a scope of the chain (invariant 2).
+        Some(over) => resume_unwind(Box::new(ScopeEnded(unsafe { &*over }.address()))),
+        None => resume_unwind(Box::new(Cancelled)),
+    }
+}

@@ -1,0 +1,66 @@
+//! Sleeping: a wait for time only.
+
+use crate::park::bounds;
+use crate::park::shield::Shield;
+use crate::park::suspend::{park_until, yield_now};
+use crate::sys::current;
+use crate::wait::limit::Limit;
+use crate::wait::limit_scope;
+use crate::wait::wait_object::{WaitKind, WaitObject};
+use crate::wait::waiter::Outcome;
+use std::time::{Duration, Instant};
+
+/// Blocks the fibre (or the thread, if the caller is not a fibre) for at least
+/// `duration`. A zero duration only yields. It sleeps to the end even if the fibre is
+/// cancelled.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// let before = Instant::now();
+/// fibre::sleep(Duration::from_millis(2));
+/// assert!(before.elapsed() >= Duration::from_millis(2));
+/// ```
+pub fn sleep(duration: Duration) {
+    if duration.is_zero() {
+        return yield_now();
+    }
+    // A deadline beyond the clock's range is none at all: sleep for ever.
+    sleep_until(Instant::now().checked_add(duration));
+}
+
+/// Blocks the fibre (or thread) until `deadline`; for ever if there is none. It sleeps to
+/// the end even if the fibre is cancelled, unless a [`timeout`](crate::timeout()) ends it.
+pub fn sleep_until(deadline: Option<Instant>) {
+    if limit_scope::are_used() && sleep_in_scope(deadline) {
+        return;
+    }
+    let _shield = Shield::raise();
+    let _ = doze(Limit::of(deadline));
+}
+
+/// Waits for the limit only.
+pub(crate) fn doze(limit: Limit) -> Outcome {
+    let awaited = WaitObject::placeless(WaitKind::Sleep);
+    // SAFETY: only the timer and a canceller reach the waiter.
+    unsafe { park_until(awaited, limit, |_, _| true, |_| {}) }
+}
+
+/// Sleeps in a scope. `false`: the caller is in none, and has not slept.
+#[cold]
+fn sleep_in_scope(deadline: Option<Instant>) -> bool {
+    let Some(scope) = bounds::in_force().filter(|_| !current::panicking()) else {
+        return false;
+    };
+    let own = deadline.map_or(Limit::None, Limit::Deadline);
+    let limit = scope.bound(own);
+    let outcome = match scope.unwinds() {
+        true if limit == Limit::None => doze(Limit::Cancellation),
+        true => doze(limit),
+        false => bounds::without_cancellation(|| doze(limit)),
+    };
+    if outcome == Outcome::Cancelled || limit != own {
+        bounds::unwind(scope);
+    }
+    true
+}

@@ -1,0 +1,203 @@
+//! The run loop, in two forms: one records events, and the other one does not.
+//!
+//! A processor chooses its loop when it starts. Both are made of the same functions, which tell a
+//! [`Recorder`] what happens; in the loop of processors that record nothing this is [`NoTrace`],
+//! and no instruction is left of it.
+//!
+//! What a processor does apart from fibres is recorded at its detours: before it sleeps, when it
+//! asks for events, when deadlines pass.
+
+use super::Processor;
+use crate::fibre::ControlBlock;
+use crate::idle::parker::Driver;
+use crate::queue::Runnable;
+use crate::stack::context::Action;
+use crate::trace::{self, TraceKind, TracePhase, Track, forget_name, keep_name};
+use std::sync::Arc;
+
+/// What is told what a processor does.
+pub(super) trait Recorder {
+    /// The processor is about to let the fibre run.
+    fn resumes(&self, fibre: &mut Runnable);
+
+    /// The fibre has left its stack, for this reason, and is still the processor's.
+    fn left(&self, fibre: &Runnable, action: Action);
+
+    /// The fibre's number, before others may take the fibre.
+    fn number_of(&self, fibre: &Runnable) -> u64;
+
+    /// Whether a fibre has been `woken` while it was leaving its stack, which is recorded. Returns
+    /// that.
+    fn woken_early(&self, number: u64, woken: bool) -> bool;
+}
+
+/// The recorder of processors that record nothing.
+pub(super) struct NoTrace;
+
+impl Recorder for NoTrace {
+    #[inline(always)]
+    fn resumes(&self, _fibre: &mut Runnable) {}
+
+    #[inline(always)]
+    fn left(&self, _fibre: &Runnable, _action: Action) {}
+
+    #[inline(always)]
+    fn number_of(&self, _fibre: &Runnable) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn woken_early(&self, _number: u64, woken: bool) -> bool {
+        woken
+    }
+}
+
+impl Recorder for Track {
+    fn resumes(&self, fibre: &mut Runnable) {
+        if fibre.has_started() {
+            return self.record_fibre(TraceKind::Run, fibre.id(), 0);
+        }
+        self.record_fibre(TraceKind::Start, fibre.id(), 0);
+        with_name(fibre.block(), |name| keep_name(fibre.id(), name));
+    }
+
+    fn left(&self, fibre: &Runnable, action: Action) {
+        let id = fibre.id();
+        match action {
+            // A fibre that cannot wait makes way once.
+            Action::Yield | Action::MakeWay => self.record_fibre(TraceKind::Yield, id, 0),
+            Action::Park | Action::ParkAtHome => {
+                let awaited = fibre.block().errand.awaited();
+                self.record(
+                    TraceKind::Block,
+                    awaited.map_or(0, |awaited| awaited.bits()),
+                );
+            }
+            Action::Exit => {
+                self.record_fibre(TraceKind::End, id, 0);
+                forget_name(id);
+            }
+            Action::Rest => {
+                self.record_fibre(TraceKind::Rest, id, 0);
+                // Its next run brings it back.
+                forget_name(id);
+            }
+            Action::Migrate => self.record_fibre(TraceKind::Leave, id, 0),
+            // Its processor holds it: it goes on running, as far as others can tell.
+            Action::Hold => {}
+        }
+    }
+
+    fn number_of(&self, fibre: &Runnable) -> u64 {
+        fibre.id()
+    }
+
+    fn woken_early(&self, number: u64, woken: bool) -> bool {
+        if woken {
+            self.set_phase(TracePhase::FindsWoken);
+            self.record_ready(TraceKind::Ready, number);
+            self.set_phase(TracePhase::Nothing);
+        }
+        woken
+    }
+}
+
+/// Calls `f` with the fibre's name, if it has one.
+fn with_name(block: &ControlBlock, mut f: impl FnMut(&str)) {
+    // SAFETY: the fibre is the caller's, and has not ended.
+    unsafe {
+        block.with_current_name(&mut |name| {
+            if let Some(name) = name {
+                f(name);
+            }
+        });
+    }
+}
+
+impl Processor {
+    /// Runs fibres until the processor is to end. One function, into which the whole of a switch is
+    /// inlined.
+    #[inline(always)]
+    pub(super) fn run_fibres(&self) {
+        let mut next = self.next();
+        while let Some(fibre) = next {
+            self.execute(fibre, &NoTrace);
+            next = self.take_successor().or_else(|| self.next());
+        }
+    }
+
+    /// The run loop of a processor that records events; without memory for them, the other one.
+    #[inline(never)]
+    pub(super) fn run_recorded(&self) {
+        let domain = self.domain();
+        self.ready.begin_track(&domain.settings.name, domain.number);
+        let Some(track) = self.ready.track().map(Arc::clone) else {
+            return self.run_fibres();
+        };
+        let mut next = self.next();
+        while let Some(fibre) = next {
+            self.execute(fibre, &*track);
+            next = self.take_recorded(&track).or_else(|| self.next());
+        }
+    }
+
+    /// Takes the fibre for which another one has made way.
+    fn take_recorded(&self, track: &Track) -> Option<Runnable> {
+        let successor = self.take_successor()?;
+        // Of a new one it is recorded that it was spawned.
+        if successor.has_started() {
+            track.set_phase(TracePhase::HandsOver);
+            track.record_ready(TraceKind::Ready, successor.id());
+            track.set_phase(TracePhase::Nothing);
+        }
+        Some(successor)
+    }
+
+    /// Notes that the processor is in this phase from now on, so that what it makes ready is
+    /// recorded as due to that.
+    #[inline(always)]
+    pub(super) fn begin_phase(&self, phase: TracePhase) {
+        if trace::is_on() {
+            self.with_track(|track| track.set_phase(phase));
+        }
+    }
+
+    /// Records the events that `halt` has delivered since the phase began, which is over.
+    #[inline(always)]
+    pub(super) fn end_poll(&self, halt: &Arc<dyn Driver>) {
+        if trace::is_on() {
+            self.with_track(|track| track.record_poll(halt.delivered()));
+        }
+    }
+
+    /// Records that the processor is about to sleep, in which it may deliver events.
+    #[inline(always)]
+    pub(super) fn begin_sleep(&self) {
+        if trace::is_on() {
+            self.with_track(|track| {
+                track.record(TraceKind::Sleep, 0);
+                track.set_phase(TracePhase::Polls);
+            });
+        }
+    }
+
+    /// Records that it is awake again, and whether another thread has woken it.
+    #[inline(always)]
+    pub(super) fn end_sleep(&self, was_woken: bool) {
+        if trace::is_on() {
+            self.with_track(|track| {
+                track.set_phase(TracePhase::Nothing);
+                track.record(TraceKind::Wake, was_woken.into());
+            });
+        }
+    }
+
+    /// Calls `f` with the processor's track, if it has one.
+    #[cold]
+    #[inline(never)]
+    fn with_track(&self, f: impl FnOnce(&Track)) {
+        if let Some(track) = self.ready.track() {
+            f(track);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The event trace: what processors do, recorded while they do it.
+//!
+//! With `FIBRE_TRACE` each processor has a ring of its newest events, and writes there which fibre
+//! it runs, why that leaves, and which fibres it makes ready. A layer above reads the rings at any
+//! time, from any thread; it stops nothing, and needs no processor for it.
+//!
+//! Without `FIBRE_TRACE` nothing of this is in the way of fibres. The run loop has a twin that
+//! records (`processor/run_loop.rs`), and each processor chooses one when it starts. A wake-up is
+//! recorded where the simple rules of ready queues end, see [`ready`](crate::ready): they never
+//! hold while events are recorded.
+//!
+//! Files:
+//!
+//! * `clock`: the clock that events are stamped by;
+//! * `event`: what an event is, in 16 bytes;
+//! * `ring`: the newest events of one writer;
+//! * `track`: the ring of one processor, or that of all plain threads;
+//! * `names`: names of fibres;
+//! * `record`: the recording of the process: whether there is any, and all tracks.
+
+#[cfg(not(loom))]
+mod clock;
+#[cfg(not(loom))]
+mod event;
+#[cfg(not(loom))]
+mod names;
+#[cfg(not(loom))]
+mod record;
+pub mod ring;
+#[cfg(not(loom))]
+mod track;
+
+#[cfg(not(loom))]
+pub use clock::TraceClock;
+#[cfg(not(loom))]
+pub use event::TraceKind;
+#[cfg(not(loom))]
+pub use names::trace_names;
+#[cfg(not(loom))]
+pub(crate) use names::{forget_name, keep_name};
+#[cfg(not(loom))]
+pub(crate) use record::{begin, is_on, new_track, on_plain_thread};
+#[cfg(not(loom))]
+pub use record::{trace_clock, trace_setting, trace_tracks};
+#[cfg(not(loom))]
+pub use track::TraceTrack;
+#[cfg(not(loom))]
+pub(crate) use track::{TracePhase, Track};

@@ -1,0 +1,201 @@
+//! Scopes that limit all waits of the calls in them: what [`timeout`](crate::timeout()) leaves in
+//! its frame.
+//!
+//! A fibre, and a plain thread, has a chain of scopes, the innermost first; each lies in the frame
+//! of the call that it belongs to, and the chain changes only when such a call begins and ends.
+//! *Nothing fires when the time of a scope is over.* A wait within the scope takes the scope's
+//! deadline for a limit of its own, and its own timer ends it. So a scope whose call has returned
+//! can end nothing any more, no other thread ever reads a scope, and a scope costs nothing while
+//! its calls need not wait.
+//!
+//! A wait that a scope has ended says so in one of two ways:
+//!
+//! * a call that can fail fails as in a cancelled fibre;
+//! * a call that cannot fail does not return: the stack is unwound to the call that the scope
+//!   belongs to. A waiter is out of every list by then, and has won nothing.
+//!
+//! Invariants:
+//!
+//! 1. The deadline of a scope is no later than that of the scope outside of it. So a wait looks at
+//!    the innermost one only.
+//! 2. A scope in the chain lies in a frame of the calling fibre or thread that has not ended.
+//! 3. [`are_used`] is true from before the first scope on. Until then no wait looks for a scope.
+
+use crate::wait::limit::Limit;
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Instant;
+
+/// The bit of [`DETOUR`] for scopes.
+const SCOPES: u8 = 1;
+/// The bit of [`DETOUR`] for noted times.
+const TIMES: u8 = 2;
+
+/// Why waits take a longer way than usual: the bits above. One word, so that the usual way pays for
+/// one look. Bits are set, and never cleared.
+static DETOUR: AtomicU8 = AtomicU8::new(0);
+
+/// Whether waits take the longer way.
+#[inline]
+pub(crate) fn is_detour() -> bool {
+    DETOUR.load(Ordering::Relaxed) != 0
+}
+
+/// Has waits take the longer way from now on, as they note times.
+pub(crate) fn note_times() {
+    DETOUR.fetch_or(TIMES, Ordering::Relaxed);
+}
+
+/// Whether there has been a scope.
+#[inline]
+pub(crate) fn are_used() -> bool {
+    DETOUR.load(Ordering::Relaxed) & SCOPES != 0
+}
+
+/// One scope. See the module text.
+#[derive(Debug)]
+pub(crate) struct LimitScope {
+    /// The scope outside of it; null for none.
+    outer: *const Self,
+    /// When its time is over, or that of a scope outside of it.
+    deadline: Option<Instant>,
+    /// Whether cancellation, too, ends calls that cannot fail.
+    unwinds: bool,
+    /// Whether its deadline has ended a call.
+    ended: Cell<bool>,
+}
+
+impl LimitScope {
+    /// A scope within `outer`.
+    ///
+    /// # Safety
+    ///
+    /// `outer` is null, or a scope that outlives this one.
+    pub(crate) unsafe fn new(outer: *const Self, deadline: Option<Instant>, unwinds: bool) -> Self {
+        if !are_used() {
+            DETOUR.fetch_or(SCOPES, Ordering::Relaxed);
+        }
+        // SAFETY: the caller's promise.
+        let beyond = unsafe { outer.as_ref() };
+        let before = beyond.and_then(|outer| outer.deadline);
+        Self {
+            outer,
+            deadline: earlier(deadline, before),
+            unwinds: unwinds || beyond.is_some_and(|outer| outer.unwinds),
+            ended: Cell::new(false),
+        }
+    }
+
+    /// When its time is over, or that of a scope outside of it.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Whether cancellation, too, ends calls that cannot fail.
+    pub(crate) fn unwinds(&self) -> bool {
+        self.unwinds
+    }
+
+    /// Whether its deadline has ended a call.
+    pub(crate) fn has_ended_a_call(&self) -> bool {
+        self.ended.get()
+    }
+
+    /// What limits a wait with this limit in the scope: whichever comes first.
+    pub(crate) fn bound(&self, limit: Limit) -> Limit {
+        let Some(deadline) = self.deadline else {
+            return match limit {
+                Limit::None if self.unwinds => Limit::Cancellation,
+                limit => limit,
+            };
+        };
+        match limit {
+            Limit::None | Limit::Cancellation => Limit::Deadline(deadline),
+            Limit::Deadline(own) => Limit::Deadline(own.min(deadline)),
+            Limit::Wall(moment) if moment.is_before(deadline) => limit,
+            Limit::Wall(_) => Limit::Deadline(deadline),
+        }
+    }
+
+    /// Notes that a call ends because the time of this scope is over, if it is. Returns the scope
+    /// that the call is unwound to, the outermost one whose time is over.
+    pub(crate) fn end_call(&self, now: Instant) -> Option<*const Self> {
+        let mut over = None;
+        let mut next: *const Self = self;
+        // SAFETY: invariant 2.
+        while let Some(scope) = unsafe { next.as_ref() } {
+            if scope.deadline.is_none_or(|deadline| now < deadline) {
+                break;
+            }
+            // Those in between are left, too, and their calls have ended by then.
+            scope.ended.set(true);
+            over = Some(next);
+            next = scope.outer;
+        }
+        over
+    }
+
+    /// The same by its address, for what is to be found again.
+    pub(crate) fn address(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+}
+
+/// The earlier of two moments, if there are any.
+fn earlier(left: Option<Instant>, right: Option<Instant>) -> Option<Instant> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.min(right)),
+        (left, right) => left.or(right),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::wait::wall_clock::WallTime;
+    use std::time::Duration;
+
+    /// A scope within another one.
+    fn within(outer: *const LimitScope, deadline: Option<Instant>, unwinds: bool) -> LimitScope {
+        // SAFETY: the tests keep the outer one.
+        unsafe { LimitScope::new(outer, deadline, unwinds) }
+    }
+
+    #[test]
+    fn the_first_limit_to_come_counts() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let scope = within(ptr::null(), Some(now + second), false);
+        let soon = Limit::Deadline(now + second);
+        assert_eq!(scope.bound(Limit::None), soon);
+        assert_eq!(scope.bound(Limit::Cancellation), soon);
+        assert_eq!(scope.bound(Limit::Deadline(now)), Limit::Deadline(now));
+        assert_eq!(scope.bound(Limit::Deadline(now + 2 * second)), soon);
+        let walls = [0, 3600].map(|later| WallTime::now().after(later * second));
+        assert_eq!(scope.bound(Limit::Wall(walls[0])), Limit::Wall(walls[0]));
+        assert_eq!(scope.bound(Limit::Wall(walls[1])), soon);
+        let endless = within(ptr::null(), None, false);
+        assert_eq!(endless.bound(Limit::None), Limit::None);
+        let unwinds = within(&endless, None, true);
+        assert_eq!(unwinds.bound(Limit::None), Limit::Cancellation);
+        assert!(within(&unwinds, None, false).unwinds() && !endless.unwinds());
+        assert!(are_used() && is_detour());
+    }
+
+    #[test]
+    fn a_call_is_unwound_to_the_outermost_scope_that_is_over() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let outer = within(ptr::null(), Some(now + 3 * second), false);
+        let middle = within(&outer, Some(now + second), false);
+        let inner = within(&middle, Some(now + 2 * second), false);
+        assert_eq!(inner.deadline(), Some(now + second));
+        assert_eq!(inner.end_call(now), None);
+        assert_eq!(inner.end_call(now + second), Some(ptr::from_ref(&middle)));
+        let ended = [&outer, &middle, &inner].map(LimitScope::has_ended_a_call);
+        assert_eq!(ended, [false, true, true]);
+        assert_eq!(
+            inner.end_call(now + 3 * second),
+            Some(ptr::from_ref(&outer))
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! What all processors share: the board, their seats, and whether they go on.
+
+use crate::board::{Board, Calls};
+use crate::colour::Colour;
+use crate::handler::Event;
+use crate::seat::Seat;
+use fibre_core::Cluster;
+use fibre_core::sync::{AtomicBool, AtomicU64, Ordering};
+use fibre_sync::WaitGroup;
+use std::any::Any;
+use std::sync::Arc;
+
+/// What is called with the payload of a handler's panic.
+pub(crate) type PanicHook = Box<dyn Fn(&(dyn Any + Send)) + Send + Sync>;
+
+/// Counts of one processor.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Counts {
+    pub(crate) thefts: AtomicU64,
+    pub(crate) stolen_events: AtomicU64,
+    /// The time that was stolen, in nanoseconds, as it was estimated.
+    pub(crate) stolen_time: AtomicU64,
+    /// The time that thefts took, in nanoseconds.
+    pub(crate) theft_time: AtomicU64,
+    pub(crate) panicked: AtomicU64,
+    pub(crate) dropped: AtomicU64,
+    pub(crate) ran: AtomicU64,
+}
+
+/// See the module text.
+pub(crate) struct Hall {
+    pub(crate) board: Board<Event>,
+    pub(crate) seats: Box<[Seat]>,
+    pub(crate) counts: Box<[Counts]>,
+    pub(crate) cluster: Cluster,
+    /// Whether handlers' penalties count.
+    pub(crate) penalties: bool,
+    pub(crate) on_panic: Option<PanicHook>,
+    /// No more events are accepted.
+    pub(crate) is_stopping: AtomicBool,
+    /// What is pending is dropped, and not run.
+    pub(crate) drops: AtomicBool,
+    /// Events that came after the stop.
+    pub(crate) refused: AtomicU64,
+    /// Everything has run.
+    pub(crate) is_over: AtomicBool,
+    /// Lets the mates begin.
+    pub(crate) opened: fibre_sync::Event,
+    /// Mates and watchers that have not ended.
+    pub(crate) alive: WaitGroup,
+}
+
+/// A fibre for which the end of the hall waits until this is dropped.
+pub(crate) struct Life(Arc<Hall>);
+
+impl Life {
+    /// Begins one.
+    pub(crate) fn begin(hall: &Arc<Hall>) -> Self {
+        hall.alive.add(1);
+        Self(Arc::clone(hall))
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.0.alive.done();
+    }
+}
+
+impl Hall {
+    /// Posts an event. Returns whether it was accepted.
+    pub(crate) fn post(&self, colour: Colour, mut event: Event) -> bool {
+        event.weigh(self.penalties);
+        let posted = self.board.post(colour, event);
+        self.after_post(posted)
+    }
+
+    /// What follows a post: somebody is woken, or the event dropped.
+    pub(crate) fn after_post(&self, posted: Result<Calls, Event>) -> bool {
+        match posted {
+            Ok(calls) => {
+                self.follow(calls);
+                true
+            }
+            Err(event) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                drop(event);
+                false
+            }
+        }
+    }
+
+    /// Wakes whom the board has named.
+    pub(crate) fn follow(&self, calls: Calls) {
+        for processor in [calls.owner, calls.thief].into_iter().flatten() {
+            self.seats[processor].bell.set();
+        }
+    }
+
+    /// Begins to stop: no events are accepted from now on.
+    pub(crate) fn stop(&self, drops: bool) {
+        self.drops.fetch_or(drops, Ordering::Relaxed);
+        self.board.close();
+        self.is_stopping.store(true, Ordering::Release);
+        for seat in &self.seats {
+            seat.bell.set();
+        }
+    }
+
+    /// Ends all mates if the stop has begun and everything has run. Returns whether that is so.
+    pub(crate) fn end_if_quiet(&self) -> bool {
+        if self.is_over.load(Ordering::Acquire) {
+            return true;
+        }
+        if !self.is_stopping.load(Ordering::Acquire) || !self.board.is_quiet() {
+            return false;
+        }
+        if !self.is_over.swap(true, Ordering::AcqRel) {
+            for seat in &self.seats {
+                seat.end();
+            }
+        }
+        true
+    }
+
+    /// Adds up one of the counts.
+    pub(crate) fn sum(&self, count: impl Fn(&Counts) -> &AtomicU64) -> u64 {
+        let counts = self.counts.iter();
+        counts.map(|one| count(one).load(Ordering::Relaxed)).sum()
+    }
+}

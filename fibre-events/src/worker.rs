@@ -1,0 +1,385 @@
+//! A mate's work: it takes events from the board and runs their handlers. See [`crate::seat`].
+
+use crate::board::Run;
+use crate::colour::Colour;
+use crate::drop::drop_safely;
+use crate::hall::{Counts, Hall, Life};
+use crate::handler::{Body, Event, Handler};
+use crate::seat::{Mate, Order, Phase};
+use crate::slot::SCALE;
+use fibre_core::sync::{AtomicU64, Ordering};
+use fibre_core::{shield, yield_now};
+use fibre_sync::AutoEvent;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// After how many nanoseconds of handlers, as estimated, other fibres of the processor run.
+const SLICE: u64 = 50_000;
+
+/// Every n-th event of a handler that has been measured is measured again.
+const MEASURED: u32 = 16;
+
+/// What is taken to be the least time between two events, for slices.
+const LEAST: u64 = 50;
+
+/// A mate on its fibre.
+pub(crate) struct Worker {
+    hall: Arc<Hall>,
+    processor: usize,
+    mate: Arc<Mate>,
+    /// The colour that runs; `None` between colours, and while a handler has released its own.
+    run: RefCell<Option<Run>>,
+    /// The events of this run that have not run.
+    taken: RefCell<VecDeque<Event>>,
+    /// Estimated time since other fibres ran.
+    spent: Cell<u64>,
+    /// Counts events, for measurements.
+    events: Cell<u32>,
+    /// The colour that the handler has given away.
+    colour: RefCell<Option<Colour>>,
+}
+
+fibre_core::fibre_local! {
+    /// The worker that the calling fibre is.
+    static CURRENT: RefCell<Option<Rc<Worker>>> = RefCell::new(None);
+}
+
+/// Whether the caller is one of this hall's workers.
+pub(crate) fn is_worker(hall: &Hall) -> bool {
+    current(hall).is_some()
+}
+
+/// The worker that the caller is, if it is one of this hall.
+fn current(hall: &Hall) -> Option<Rc<Worker>> {
+    if !fibre_core::in_fibre() {
+        return None;
+    }
+    let worker = CURRENT.with(|current| current.borrow().clone())?;
+    std::ptr::eq(&raw const *worker.hall, hall).then_some(worker)
+}
+
+/// Starts a mate on a fibre of its processor.
+pub(crate) fn start(hall: &Arc<Hall>, processor: usize, mate: Arc<Mate>) -> io::Result<()> {
+    let fibre = fibre_core::Builder::new()
+        .name("events")
+        .on_processor(processor);
+    let life = Life::begin(hall);
+    let shared = Arc::clone(hall);
+    let spawned = fibre.spawn_in(&hall.cluster, move || {
+        let _life = life;
+        let worker = Rc::new(Worker {
+            hall: Arc::clone(&shared),
+            processor,
+            mate,
+            run: RefCell::new(None),
+            taken: RefCell::new(VecDeque::new()),
+            spent: Cell::new(0),
+            events: Cell::new(0),
+            colour: RefCell::new(None),
+        });
+        CURRENT.with(|current| *current.borrow_mut() = Some(Rc::clone(&worker)));
+        worker.live();
+        CURRENT.with(|current| current.borrow_mut().take());
+        drop(worker);
+    });
+    spawned.map(drop)
+}
+
+/// Posts an event; more cheaply, if its colour is the one that the caller runs.
+pub(crate) fn post(hall: &Hall, colour: Colour, mut event: Event) -> bool {
+    event.weigh(hall.penalties);
+    let worker = current(hall);
+    let run = worker.as_ref().map(|worker| worker.run.borrow());
+    let posted = match run.as_deref() {
+        Some(Some(run)) if *run.colour() == colour => hall.board.post_to_run(run, event),
+        _ => hall.board.post(colour, event),
+    };
+    drop(run);
+    hall.after_post(posted)
+}
+
+/// Whether the caller is a handler that has this colour.
+pub(crate) fn has_colour(hall: &Hall, colour: &Colour) -> bool {
+    let entry = hall.board.entry(colour.clone());
+    current(hall).is_some_and(|worker| {
+        let run = worker.run.borrow();
+        run.as_ref().is_some_and(|run| *run.colour() == entry)
+    })
+}
+
+/// Calls `call` while others may have the caller's colour, if the caller is a handler that has one.
+pub(crate) fn release<R>(hall: &Hall, call: impl FnOnce() -> R) -> R {
+    match current(hall) {
+        Some(worker) if worker.give_colour_away() => {
+            let outcome = catch_unwind(AssertUnwindSafe(call));
+            worker.take_colour_back();
+            outcome.unwrap_or_else(|payload| resume_unwind(payload))
+        }
+        _ => call(),
+    }
+}
+
+/// Where a handler waits for its colour.
+#[derive(Default)]
+struct Return {
+    run: Mutex<Option<Run>>,
+    given: AutoEvent,
+}
+
+impl Worker {
+    /// Holds the seat, stands by, or rests, until the end.
+    fn live(&self) {
+        let seat = &self.hall.seats[self.processor];
+        self.hall.opened.wait();
+        while !seat.has_ended() {
+            match seat.order(&self.mate) {
+                Order::Yield => yield_now(),
+                Order::Rest => self.mate.rest(),
+                Order::Serve => {
+                    if self.serve() || !seat.leave(&self.mate) {
+                        return;
+                    }
+                    self.mate.rest();
+                }
+            }
+        }
+    }
+
+    /// The counts of this processor.
+    fn counts(&self) -> &Counts {
+        &self.hall.counts[self.processor]
+    }
+
+    /// Whether this mate holds the seat of its processor.
+    fn holds_seat(&self) -> bool {
+        self.hall.seats[self.processor].is_held_by(&self.mate)
+    }
+
+    /// Takes events and runs them, until the end (then it returns `true`) or until another mate has
+    /// taken the seat.
+    fn serve(&self) -> bool {
+        self.have_standby();
+        let mut done = None;
+        loop {
+            let (run, calls) = {
+                let mut taken = self.taken.borrow_mut();
+                self.hall.board.next(self.processor, done, &mut taken)
+            };
+            self.hall.follow(calls);
+            done = None;
+            match run {
+                Some(run) => {
+                    self.run_batch(run);
+                    if !self.holds_seat() {
+                        self.finish_elsewhere();
+                        return false;
+                    }
+                    done = self.run.take();
+                }
+                None if self.idle() => {}
+                None => return true,
+            }
+            if self.spent.get() >= SLICE {
+                self.let_others_run();
+            }
+        }
+    }
+
+    /// Runs what was taken of a colour; ends before that if another mate takes the seat.
+    fn run_batch(&self, run: Run) {
+        *self.run.borrow_mut() = Some(run);
+        loop {
+            let Some(event) = self.taken.borrow_mut().pop_front() else {
+                return;
+            };
+            match event.body {
+                Body::Resume(give) => {
+                    self.put_back();
+                    if let Some(run) = self.run.take() {
+                        give(run);
+                    }
+                    return;
+                }
+                Body::Call(call) => self.call(event.handler, call),
+            }
+            if !self.holds_seat() {
+                return;
+            }
+        }
+    }
+
+    /// Puts back what was taken and has not run.
+    fn put_back(&self) {
+        if let Some(run) = &mut *self.run.borrow_mut() {
+            self.hall.board.put_back(run, &mut self.taken.borrow_mut());
+        }
+    }
+
+    /// Ends the run of a mate that does not hold the seat any more.
+    fn finish_elsewhere(&self) {
+        self.put_back();
+        if let Some(run) = self.run.take() {
+            let calls = self.hall.board.finish(run);
+            self.hall.follow(calls);
+        }
+        self.hall.end_if_quiet();
+    }
+
+    /// Runs a handler, or drops the event if the hall has been told to.
+    fn call(&self, handler: &'static Handler, call: Box<dyn FnOnce() + Send>) {
+        if self.hall.drops.load(Ordering::Relaxed) {
+            add(&self.counts().dropped, 1);
+            drop_safely(call);
+            return;
+        }
+        let begun = self.is_measured(handler).then(Instant::now);
+        let outcome = catch_unwind(AssertUnwindSafe(call));
+        if let Some(begun) = begun
+            && self.holds_seat()
+        {
+            handler.took(nanoseconds_since(begun));
+        }
+        let time = handler.estimate().max(LEAST);
+        self.spent.set(self.spent.get().saturating_add(time));
+        add(&self.counts().ran, 1);
+        if let Err(payload) = outcome {
+            self.has_panicked(payload);
+        }
+    }
+
+    /// Whether this event is to be measured.
+    fn is_measured(&self, handler: &Handler) -> bool {
+        if !handler.is_measured() {
+            return false;
+        }
+        let count = self.events.get().wrapping_add(1);
+        self.events.set(count);
+        count.is_multiple_of(MEASURED) || handler.is_unknown()
+    }
+
+    /// Reports a handler's panic. Its colour goes on.
+    #[cold]
+    fn has_panicked(&self, payload: Box<dyn Any + Send>) {
+        add(&self.counts().panicked, 1);
+        if let Some(hook) = &self.hall.on_panic {
+            let told = catch_unwind(AssertUnwindSafe(|| hook(&*payload)));
+            drop_safely(told);
+        }
+        drop_safely(payload);
+    }
+
+    /// Has another mate stand by, on a new fibre if need be.
+    fn have_standby(&self) {
+        let seat = &self.hall.seats[self.processor];
+        if let Some(mate) = seat.call_standby()
+            && start(&self.hall, self.processor, mate).is_err()
+        {
+            // Handlers that block keep the processor's other events waiting until there is one.
+            seat.dismiss_standby();
+        }
+    }
+
+    /// Lets other fibres of the processor run.
+    fn let_others_run(&self) {
+        self.spent.set(0);
+        let seat = &self.hall.seats[self.processor];
+        seat.set_phase(Phase::Yields);
+        yield_now();
+        seat.set_phase(Phase::Works);
+        self.have_standby();
+    }
+
+    /// Steals something, or waits for something to do. Returns `false` at the end.
+    fn idle(&self) -> bool {
+        let (hall, processor) = (&self.hall, self.processor);
+        if hall.end_if_quiet() {
+            return false;
+        }
+        if !hall.board.sleep(processor) {
+            return true;
+        }
+        let seat = &hall.seats[processor];
+        if !self.steal() {
+            seat.set_phase(Phase::Rests);
+            seat.bell.wait();
+            seat.set_phase(Phase::Works);
+            self.have_standby();
+            self.spent.set(0);
+        }
+        hall.board.wake(processor);
+        true
+    }
+
+    /// Steals a colour, if there is one.
+    fn steal(&self) -> bool {
+        let begun = Instant::now();
+        let Some(stolen) = self.hall.board.steal(self.processor) else {
+            return false;
+        };
+        let time = nanoseconds_since(begun);
+        self.hall.board.theft_took(time);
+        let counts = self.counts();
+        add(&counts.thefts, 1);
+        add(&counts.theft_time, time);
+        add(&counts.stolen_events, stolen.events as u64);
+        add(&counts.stolen_time, stolen.left / SCALE);
+        true
+    }
+
+    /// Gives the colour away until [`take_colour_back`](Self::take_colour_back). Returns `false` if
+    /// there is none, or no other mate would be there to take events.
+    fn give_colour_away(&self) -> bool {
+        if self.run.borrow().is_none() {
+            return false;
+        }
+        if self.holds_seat() && !self.hall.seats[self.processor].has_standby() {
+            return false;
+        }
+        self.put_back();
+        if let Some(run) = self.run.take() {
+            *self.colour.borrow_mut() = Some(run.colour().clone());
+            let calls = self.hall.board.release(run);
+            self.hall.follow(calls);
+        }
+        true
+    }
+
+    /// Waits for the colour that was given away. Blocks the fibre.
+    fn take_colour_back(&self) {
+        let Some(colour) = self.colour.take() else {
+            return;
+        };
+        let back = Arc::new(Return::default());
+        let giver = Arc::clone(&back);
+        let resume = Event::resume(move |run| {
+            *lock(&giver.run) = Some(run);
+            giver.given.set();
+        });
+        let calls = self.hall.board.post_inner(colour, resume);
+        self.hall.follow(calls);
+        // A handler does not run without its colour.
+        shield(|| back.given.wait());
+        *self.run.borrow_mut() = lock(&back.run).take();
+    }
+}
+
+/// Takes a lock that no panic can leave in disorder.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds to a count that only this processor's mates change.
+fn add(count: &AtomicU64, more: u64) {
+    count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+}
+
+/// Nanoseconds since a moment.
+fn nanoseconds_since(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

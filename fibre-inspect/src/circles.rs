@@ -1,0 +1,38 @@
+//! Circles of fibres, each of which waits for what the next one has.
+
+use std::collections::HashMap;
+
+/// The circles among fibres that wait, given as the fibre's number and that of the owner of what it
+/// waits for. Each circle once, the fibre first that comes first.
+pub(crate) fn circles(waits: &[(u64, u64)]) -> Vec<Vec<u64>> {
+    let owners: HashMap<u64, u64> = waits.iter().copied().collect();
+    // The walk in which a fibre was met.
+    let mut met: HashMap<u64, u64> = HashMap::new();
+    let mut circles = Vec::new();
+    for (first, _) in waits {
+        let mut path = Vec::new();
+        let mut at = Some(*first);
+        while let Some(id) = at.filter(|id| !met.contains_key(id)) {
+            met.insert(id, *first);
+            path.push(id);
+            at = owners.get(&id).copied();
+        }
+        if let Some(begin) = at.and_then(|id| path.iter().position(|other| *other == id)) {
+            circles.push(path.split_off(begin));
+        }
+    }
+    circles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn circles_are_found_once_and_chains_are_none() {
+        assert_eq!(circles(&[(1, 2), (2, 3), (3, 2), (4, 1)]), [[2, 3]]);
+        assert_eq!(circles(&[(1, 1)]), [[1]]);
+        assert!(circles(&[(1, 2), (2, 3)]).is_empty());
+        assert_eq!(circles(&[(5, 6), (6, 5), (8, 7), (7, 8)]), [[5, 6], [8, 7]]);
+    }
+}

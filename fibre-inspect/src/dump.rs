@@ -1,0 +1,95 @@
+//! The call.
+
+use crate::form::{json, text};
+use crate::gather::gather;
+use crate::report::Report;
+use crate::stack::modules::Modules;
+use fibre_core::internal::aside;
+use fibre_core::{WaitKind, WaitObject, in_fibre, is_forked_child};
+use std::io::{self, Write};
+use std::time::Instant;
+
+/// The form of a dump.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Text, for people; without the runtime's own frames.
+    #[default]
+    Text,
+    /// One JSON object in one line, for programs; with all frames.
+    Json,
+}
+
+/// Writes all fibres of the process that have started: what each does or waits for, who has that,
+/// and its stack, with the names of functions. Fibres with equal stacks are reported together. What
+/// `kill -QUIT` writes is the same.
+///
+/// One cluster after the other stands still for it, while its fibres are looked at (some
+/// microseconds for each fibre), and for up to 20 ms, rarely 40, if some fibre does not switch. The
+/// stack of a fibre that runs comes from its thread, which is asked by SIGPROF unless it is in a
+/// system call. A call that the kernel does not take up again after a signal (`nanosleep`, `poll`)
+/// may then end with EINTR. Symbols are read when all go on again, and the text is written last.
+///
+/// Blocks the fibre, or the thread if the caller is not a fibre; writing blocks as the writer does.
+/// No lock of the program is waited for, and none of the runtime for longer than 2 s: the dump says
+/// what could not be read. How the time of waits and the holders of mutexes are found is as for
+/// [`waits`](fibre_core::waits).
+///
+/// ```
+/// use fibre::Format;
+///
+/// let sleeper = fibre::spawn(|| fibre::sleep(std::time::Duration::from_secs(3600)));
+/// let mut text = Vec::new();
+/// while !String::from_utf8_lossy(&text).contains("waits for time to pass") {
+///     text.clear();
+///     fibre::dump(&mut text, Format::Text)?;
+/// }
+/// drop(sleeper);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// The writer's; [`Unsupported`](io::ErrorKind::Unsupported) in a forked child; and where no thread
+/// can be started to look for a fibre.
+pub fn dump(output: &mut impl Write, format: Format) -> io::Result<()> {
+    let (content, _) = content(format)?;
+    output.write_all(content.as_bytes())?;
+    output.flush()
+}
+
+/// What [`dump`] writes, and how many fibres there are. For layers above. Blocks as that does, but
+/// for the writing.
+///
+/// # Errors
+///
+/// As [`dump`], but for the writer's.
+pub fn content(format: Format) -> io::Result<(String, usize)> {
+    if is_forked_child() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    if !in_fibre() {
+        return Ok(make(format));
+    }
+    // A fibre cannot let its own processor stand still, so a thread looks while it waits.
+    let awaited = WaitObject::placeless(WaitKind::Other);
+    let made = aside("fibre-dump", awaited, move || make(format));
+    made.ok_or(io::ErrorKind::OutOfMemory.into())
+}
+
+/// The content of a dump, and how many fibres there are. Blocks the thread, which must be no
+/// fibre's.
+pub(crate) fn make(format: Format) -> (String, usize) {
+    let begun = Instant::now();
+    let modules = Modules::read();
+    let found = gather(&modules);
+    let fibres = found.fibres.len() + found.omitted;
+    let mut report = Report::new(found, &modules, begun);
+    let mut content = String::new();
+    // Writing to a string does not fail.
+    let _ = match format {
+        Format::Text => text::write(&mut report, &mut content),
+        Format::Json => json::write(&mut report, &mut content),
+    };
+    (content, fibres)
+}

@@ -1,0 +1,80 @@
+//! The dump: all fibres of the process, what they wait for, and their stacks.
+//!
+//! Programs call [`dump`](dump::dump) by the crate `fibre`, or send themselves SIGQUIT; C programs
+//! call `fibre_dump`. A thread may watch for processors that do not switch and for deadlocks.
+//! Modules, lowest first; each imports only from those above it in this list:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `stack` | memory that may not be there, unwind tables, and walking up a stack that does not run |
+//! | `request` | the word by which a thread is asked for its registers |
+//! | `threads` | what a kernel thread does, as the kernel says |
+//! | `sample` | the stack of a thread that runs |
+//! | `gather` | all fibres, as they are while their clusters stand still |
+//! | `symbols` | which functions and lines addresses belong to |
+//! | `names` | names of functions at a length that one can read |
+//! | `circles` | circles of fibres that wait for each other |
+//! | `report` | what a dump has: groups of fibres with equal stacks, circles of owners |
+//! | `form` | the two forms of a report: text and JSON |
+//! | `dump` | the call |
+//! | `output` | writing to where somebody may read, or nobody |
+//! | `bell` | the word on which a thread sleeps until it is asked for something |
+//! | `page` | the page that `fibre-top` reads, and what it says |
+//! | `signal_call` | a signal that a thread of the process answers |
+//! | `quit` | SIGQUIT, which asks for a dump, and the thread that answers it and the page's readers |
+//! | `trace` | the event trace: its file, and SIGUSR2, which asks for it |
+//! | `watch` | the thread that tells of processors that do not switch, and of deadlocks |
+//! | `gdb` | the script for gdb |
+//! | `begin` | what begins with the first cluster |
+
+#![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
+
+#[cfg(not(loom))]
+mod begin;
+#[cfg(not(loom))]
+mod bell;
+#[cfg(not(loom))]
+mod circles;
+#[cfg(not(loom))]
+mod dump;
+#[cfg(not(loom))]
+mod form;
+#[cfg(not(loom))]
+mod gather;
+#[cfg(not(loom))]
+mod gdb;
+#[cfg(not(loom))]
+mod names;
+#[cfg(not(loom))]
+mod output;
+/// The page that `fibre-top` reads; for that, and for models, see `tests/loom_page.rs`.
+#[doc(hidden)]
+pub mod page;
+#[cfg(not(loom))]
+mod quit;
+#[cfg(not(loom))]
+mod report;
+/// The word by which a thread is asked for its registers; for models, see `tests/loom_request.rs`.
+#[doc(hidden)]
+pub mod request;
+#[cfg(not(loom))]
+mod sample;
+#[cfg(not(loom))]
+mod signal_call;
+#[cfg(not(loom))]
+mod stack;
+#[cfg(not(loom))]
+mod symbols;
+#[cfg(not(loom))]
+mod threads;
+#[cfg(not(loom))]
+mod trace;
+#[cfg(not(loom))]
+mod watch;
+
+#[cfg(not(loom))]
+pub use self::{
+    begin::begin_with_first_cluster,
+    dump::{Format, content, dump},
+    trace::write_trace,
+};

@@ -1,0 +1,78 @@
+//! Writing to where somebody may read, or nobody.
+//!
+//! A pipe that nobody reads must not hold up its writer for ever. So what is long is written in
+//! pieces, each as soon as it can be, and is given up when that takes too long.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, retry_on_intr, write};
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// How long a reader has to take a piece.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The bytes of a piece: what a pipe takes as a whole, once it can be written to.
+const PIECE: usize = 4096;
+
+/// Why something was not written as a whole.
+#[derive(Debug)]
+pub(crate) enum Unwritten {
+    /// The kernel's reason.
+    Error(Errno),
+    /// Nobody read it.
+    NoReader,
+}
+
+impl fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Error(error) => error.fmt(f),
+            Self::NoReader => f.write_str("nobody reads it"),
+        }
+    }
+}
+
+/// The standard error of the process. If the program closes it meanwhile, nothing is written.
+pub(crate) fn standard_error() -> BorrowedFd<'static> {
+    // SAFETY: a number that is no owned descriptor's.
+    unsafe { BorrowedFd::borrow_raw(libc::STDERR_FILENO) }
+}
+
+/// Writes to standard error. There is no other place where it could be said that this has failed.
+pub(crate) fn write_error(text: &str) {
+    let _ = write_all(standard_error(), text.as_bytes());
+}
+
+/// Whether a piece can be written to a descriptor, or will be in time. Async-signal-safe.
+pub(crate) fn can_write(output: impl AsFd, patience: Duration) -> bool {
+    let mut wanted = [PollFd::new(&output, PollFlags::OUT)];
+    let limit = Timespec {
+        tv_sec: patience.as_secs() as i64,
+        tv_nsec: 0,
+    };
+    let ready = retry_on_intr(|| poll(&mut wanted, Some(&limit)));
+    ready.is_ok_and(|count| count > 0) && !wanted[0].revents().contains(PollFlags::NVAL)
+}
+
+/// Writes all bytes, as long as somebody reads them.
+///
+/// # Errors
+///
+/// The kernel's, or that nobody reads.
+pub(crate) fn write_all(output: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Unwritten> {
+    while !bytes.is_empty() {
+        if !can_write(output, PATIENCE) {
+            return Err(Unwritten::NoReader);
+        }
+        let piece = &bytes[..bytes.len().min(PIECE)];
+        match write(output, piece) {
+            Ok(0) => return Err(Unwritten::NoReader),
+            Ok(count) => bytes = &bytes[count..],
+            // Another thread has filled the pipe since.
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(Unwritten::Error(error)),
+        }
+    }
+    Ok(())
+}

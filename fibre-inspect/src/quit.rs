@@ -1,0 +1,130 @@
+//! SIGQUIT, and the thread `fibre-dump`, which answers it, and the readers of the process' page.
+//!
+//! When the process starts its first cluster, the thread is started, and a handler is installed,
+//! unless the program has one or ignores the signal. The thread sleeps on the bell of the page
+//! until the handler rings it, or a reader, `fibre-top`, calls. It makes the dump, and waits for a
+//! reader of that for some seconds only. As long as somebody reads the page, it writes there what
+//! goes on, [`OFTEN`].
+
+use crate::dump::{Format, make};
+use crate::output::{Unwritten, can_write, standard_error, write_all, write_error};
+use crate::page::snapshot::Snapshots;
+use crate::page::writer::OwnPage;
+use crate::signal_call::SignalCall;
+use fibre_core::internal::{variable, warn};
+use fibre_core::is_forked_child;
+use rustix::fs::{Mode, OFlags, open};
+use std::os::fd::AsFd;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The time between two texts for those that read the page.
+const OFTEN: Duration = Duration::from_millis(250);
+
+/// What SIGQUIT does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    /// It writes a dump, and the process goes on.
+    Dump,
+    /// It writes a dump, and the process aborts.
+    Abort,
+    /// What it does without fibre.
+    Off,
+}
+
+impl FromStr for Action {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "dump" => Ok(Self::Dump),
+            "abort" => Ok(Self::Abort),
+            "off" => Ok(Self::Off),
+            _ => Err(()),
+        }
+    }
+}
+
+/// The signal.
+static QUIT: SignalCall = SignalCall::new(
+    libc::SIGQUIT,
+    "dump",
+    ["looks at the fibres", "waits for a reader"],
+);
+
+/// Begins to listen. Without memory for the thread there will be no dump by signal, and no page.
+pub(crate) fn begin() {
+    let told = variable::<Action>("FIBRE_QUIT");
+    let action = told.unwrap_or(Action::Dump);
+    if is_forked_child() {
+        return;
+    }
+    let handles = action != Action::Off && QUIT.is_unhandled(told.is_some());
+    let page = OwnPage::new();
+    if !handles && !page.is_shared() {
+        return;
+    }
+    let handler: Option<extern "C" fn(i32)> = handles.then_some(on_quit);
+    QUIT.begin("fibre-dump", page.bell, handler, move || run(&page, action));
+}
+
+/// The handler.
+extern "C" fn on_quit(_signal: i32) {
+    QUIT.on_signal();
+}
+
+/// The loop of the thread.
+fn run(page: &OwnPage, action: Action) -> ! {
+    let mut answered = 0;
+    let mut snapshots = None;
+    loop {
+        let rung = page.bell.rung();
+        if rung != answered {
+            answered = rung;
+            QUIT.answer(|| answer(action));
+            continue;
+        }
+        let reader = page.is_read().then_some(OFTEN);
+        match reader {
+            Some(_) => page.write(&snapshots.get_or_insert_with(Snapshots::new).next()),
+            None => snapshots = None,
+        }
+        page.bell.sleep(answered, reader);
+    }
+}
+
+/// Answers the signal.
+fn answer(action: Action) {
+    write_dump();
+    if action == Action::Abort {
+        std::process::abort();
+    }
+}
+
+/// Writes a dump to where `FIBRE_DUMP` says, or else to standard error.
+pub(crate) fn write_dump() {
+    let file = std::env::var_os("FIBRE_DUMP").filter(|file| !file.is_empty());
+    let Some(file) = file else {
+        let (content, _) = make(Format::Text);
+        QUIT.set_step(1);
+        return write_error(&content);
+    };
+    let is_json = file.to_string_lossy().ends_with(".json");
+    let (content, _) = make(if is_json { Format::Json } else { Format::Text });
+    QUIT.set_step(1);
+    // A pipe that nobody reads is an error, and not to be waited for.
+    let flags =
+        OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let output = open(&*file, flags, Mode::RUSR | Mode::WUSR);
+    let written = output
+        .map_err(Unwritten::Error)
+        .and_then(|output| write_all(output.as_fd(), content.as_bytes()));
+    if let Err(reason) = written
+        && can_write(standard_error(), Duration::ZERO)
+    {
+        let file = file.to_string_lossy();
+        warn(format_args!(
+            "a dump could not be written to {file:?}: {reason}"
+        ));
+    }
+}

@@ -1,0 +1,168 @@
+//! Which functions and lines addresses belong to.
+//!
+//! Functions come from the debug information of a module's file, with those that were inlined, or
+//! else from its table of symbols. Files are read when an address of theirs is first asked for,
+//! after the standstill. A file may be another one by now than the one that was loaded: the program
+//! itself is read by `/proc/self/exe`, which stays what it was.
+
+use crate::stack::modules::Modules;
+use addr2line::{Loader, demangle_auto};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// A function at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Function {
+    /// Its name; `None`: it has none that is known.
+    pub name: Option<String>,
+    /// Its file and line, if they are known.
+    pub place: Option<(String, u32)>,
+}
+
+/// What is known of the code at an address.
+#[derive(Debug)]
+pub(crate) struct Code {
+    /// The functions there, the innermost inlined one first. At least one.
+    pub functions: Vec<Function>,
+    /// The name of the module's file, and the address in it.
+    pub module: Option<(String, usize)>,
+}
+
+/// What is known of code: by its address, and whether it goes on there behind a call.
+pub(crate) type Known = HashMap<(usize, bool), Rc<Code>>;
+
+/// The symbols of all modules.
+pub(crate) struct Symbols<'m> {
+    modules: &'m Modules,
+    loaders: HashMap<usize, Option<Loader>>,
+    known: Known,
+    /// The modules that lack names of functions, or lines.
+    lacking: BTreeSet<String>,
+}
+
+impl<'m> Symbols<'m> {
+    /// The symbols of these modules.
+    pub(crate) fn new(modules: &'m Modules) -> Self {
+        Self {
+            modules,
+            loaders: HashMap::new(),
+            known: HashMap::new(),
+            lacking: BTreeSet::new(),
+        }
+    }
+
+    /// Takes over what was known before of code in the same places.
+    pub(crate) fn recall(&mut self, known: Known) {
+        self.known = known;
+    }
+
+    /// What is known now.
+    pub(crate) fn into_known(self) -> Known {
+        self.known
+    }
+
+    /// What is known of the code at an address; `called`: it goes on there behind a call.
+    pub(crate) fn look_up(&mut self, address: usize, called: bool) -> Rc<Code> {
+        if let Some(known) = self.known.get(&(address, called)) {
+            return Rc::clone(known);
+        }
+        let code = Rc::new(self.read(address - usize::from(called), address));
+        self.known.insert((address, called), Rc::clone(&code));
+        code
+    }
+
+    /// What the reports lack, in words: by module.
+    pub(crate) fn lacking(&self) -> impl Iterator<Item = &str> {
+        self.lacking.iter().map(String::as_str)
+    }
+
+    /// Looks into the module's file for the instruction at `probe`.
+    fn read(&mut self, probe: usize, shown: usize) -> Code {
+        let unknown = Function {
+            name: None,
+            place: None,
+        };
+        let Some(number) = self.modules.find(probe) else {
+            return Code {
+                functions: vec![unknown],
+                module: None,
+            };
+        };
+        let module = &self.modules.0[number];
+        let loader = self.loaders.entry(number).or_insert_with(|| {
+            let path = file_of(&module.path)?;
+            Loader::new(&*path).ok()
+        });
+        let mut functions = Vec::new();
+        if let Some(loader) = loader {
+            functions = functions_at(loader, probe.wrapping_sub(module.bias) as u64);
+        }
+        let short = module.path.rsplit('/').next().unwrap_or(&module.path);
+        if functions.iter().all(|function| function.name.is_none()) {
+            self.lacking
+                .insert(format!("{short} names no functions: it has been stripped"));
+            functions = vec![unknown];
+        } else if functions.iter().all(|function| function.place.is_none())
+            && !loader.as_ref().is_some_and(has_lines)
+        {
+            self.lacking.insert(format!(
+                "{short} has no lines: it was built without debug = \"line-tables-only\""
+            ));
+        }
+        Code {
+            functions,
+            module: Some((short.to_owned(), shown.wrapping_sub(module.bias))),
+        }
+    }
+}
+
+/// Whether a file has the lines of any code.
+fn has_lines(loader: &Loader) -> bool {
+    loader.get_section_range(b".debug_line").is_some()
+}
+
+/// The file to read for a module, by the kernel's name for it.
+fn file_of(path: &str) -> Option<Cow<'_, str>> {
+    let own = std::fs::read_link("/proc/self/exe").ok();
+    if own.is_some_and(|own| own.to_string_lossy() == path) {
+        return Some(Cow::Borrowed("/proc/self/exe"));
+    }
+    let is_file = path.starts_with('/') && !path.ends_with(" (deleted)");
+    is_file.then_some(Cow::Borrowed(path))
+}
+
+/// The functions at an address of a file.
+fn functions_at(loader: &Loader, probe: u64) -> Vec<Function> {
+    let mut functions = Vec::new();
+    if let Ok(mut frames) = loader.find_frames(probe) {
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.as_ref().and_then(|name| {
+                let name = name.demangle().ok()?;
+                Some(without_hash(&name).to_owned())
+            });
+            let place = frame
+                .location
+                .and_then(|place| Some((place.file?.to_owned(), place.line.unwrap_or(0))));
+            functions.push(Function { name, place });
+        }
+    }
+    let has_name = functions.iter().any(|function| function.name.is_some());
+    if !has_name && let Some(symbol) = loader.find_symbol(probe) {
+        let name = demangle_auto(Cow::Borrowed(symbol), None);
+        let name = Some(without_hash(&name).to_owned());
+        let place = functions.pop().and_then(|function| function.place);
+        functions = vec![Function { name, place }];
+    }
+    functions
+}
+
+/// The name of a function without the hash that the compiler appends.
+fn without_hash(name: &str) -> &str {
+    match name.rsplit_once("::h") {
+        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|c| c.is_ascii_hexdigit()) => {
+            name
+        }
+        _ => name,
+    }
+}

@@ -1,0 +1,391 @@
+//! Deadlocks: fibres that wait for each other, and processes in which all fibres wait for ever.
+//!
+//! A look lets one cluster after the other stand still, and notes what each fibre waits for, and
+//! the number of that wait. What it finds is told if the next look, a second later, finds the same
+//! waits, all of which are more than a second old by then.
+//!
+//! **Why that is no false alarm.** Clusters stand still one after the other, so one look may show
+//! waits that were never there together. But a wait that two looks show has lasted from the first
+//! to the second, as a later one of the same fibre has another number. So there was a time, between
+//! the looks, at which all of these waits were there at once.
+//!
+//! * In a *circle* each fibre then waits for what the next one has. What a fibre has it gives back
+//!   only by running. So none of them goes on by itself: only a limit of one of the waits can end
+//!   them, or a cancellation, or a thread that gives back what is not its own.
+//! * *All wait* if all fibres of all clusters wait at that time, for nothing that a descriptor
+//!   could end, no deadline is armed, the program handles no signal, and each of its threads has
+//!   waited in a futex, without a limit, from one look to the next (`outside`). Then nothing in the
+//!   process is left that could run. (Memory that other processes share is not thought of.)
+//!
+//! Looks come once a second, and later if one took long, so that the clusters stand still for a
+//! two-hundredth of the time at most. When no processor has been busy for some looks, nothing can
+//! change, and there is no look until one is.
+
+use super::outside::{self, Still};
+use crate::circles::circles;
+use crate::form::text;
+use crate::gather::gather;
+use crate::report::Report;
+use crate::stack::modules::Modules;
+use fibre_core::internal::{ClusterView, FibreView, Inspector, ProcessorView, inspect, observe};
+use fibre_core::{StuckProcessor, WaitKind, WaitObject};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
+
+/// How long a lock of the runtime is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The age of a wait, and the time between two looks.
+const LONG: Duration = Duration::from_secs(1);
+
+/// How much longer there is no look than the last one took.
+const REST: u32 = 200;
+
+/// Looks at a process at rest, after which there is none until a processor is busy.
+const LOOKS_AT_REST: u32 = 3;
+
+/// Fibres that may come between the count and the standstill.
+const MORE: usize = 4096;
+
+/// A fibre that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Wait {
+    id: u64,
+    object: WaitObject,
+    /// The number of the wait.
+    number: u32,
+    /// Whether it has lasted long enough.
+    is_old: bool,
+    /// The fibre or thread that has the object.
+    owner: Option<u64>,
+}
+
+impl Wait {
+    /// What another wait of the same fibre differs in.
+    fn identity(&self) -> Identity {
+        (self.id, self.object, self.number)
+    }
+}
+
+/// A wait, by its fibre, its object and its number.
+type Identity = (u64, WaitObject, u32);
+
+/// What one look shows.
+#[derive(Debug, Default)]
+struct Look {
+    waits: Vec<Wait>,
+    /// Fibres of all clusters, those included that have not started.
+    live: usize,
+    /// The threads of the processors.
+    processors: Vec<i32>,
+    /// Whether something goes on, or may: a fibre runs, or could; a deadline is armed; or something
+    /// was not seen.
+    goes_on: bool,
+}
+
+impl Inspector for Look {
+    fn cluster(&mut self, cluster: ClusterView<'_>) {
+        self.waits.reserve(cluster.live + cluster.live / 8 + MORE);
+        self.live += cluster.live;
+        self.goes_on |= cluster.timed;
+    }
+
+    fn processor(&mut self, processor: ProcessorView) {
+        self.processors.push(processor.thread);
+    }
+
+    fn fibre(&mut self, fibre: FibreView<'_>) {
+        let waits = fibre.awaited().filter(|_| fibre.is_still());
+        let Some(object) = waits.filter(|_| self.waits.len() < self.waits.capacity()) else {
+            self.goes_on = true;
+            return;
+        };
+        self.waits.push(Wait {
+            id: fibre.id(),
+            object,
+            number: fibre.wait_number(),
+            is_old: fibre.since().is_some_and(|since| since.elapsed() >= LONG),
+            owner: fibre.owner(),
+        });
+    }
+
+    fn unseen(&mut self, _: StuckProcessor) {
+        self.goes_on = true;
+    }
+
+    fn missed(&mut self) {
+        self.goes_on = true;
+    }
+
+    fn unread(&mut self, _: &str) {
+        self.goes_on = true;
+    }
+}
+
+/// What a look suspects.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Suspicion {
+    /// The circles, each beginning with its lowest number.
+    circles: Vec<Vec<Identity>>,
+    /// All waits, and the threads that wait, if nothing could end any of them.
+    all: Option<(Vec<Identity>, Still)>,
+}
+
+impl Suspicion {
+    /// What this look gives reason to suspect. `still` finds the threads of the program that wait,
+    /// if none can end a wait.
+    fn new(look: &Look, still: impl FnOnce(&[i32]) -> Option<Still>) -> Self {
+        let by_id: HashMap<u64, &Wait> = look.waits.iter().map(|wait| (wait.id, wait)).collect();
+        let owned = look.waits.iter().filter(|wait| wait.is_old);
+        let owned: Vec<_> = owned
+            .filter_map(|wait| Some((wait.id, wait.owner?)))
+            .collect();
+        let circles = circles(&owned).into_iter().map(|mut circle| {
+            let lowest = (0..circle.len()).min_by_key(|at| circle[*at]);
+            circle.rotate_left(lowest.unwrap_or(0));
+            circle.iter().map(|id| by_id[id].identity()).collect()
+        });
+        let can_end = |wait: &Wait| wait.object.kind() == WaitKind::Io || !wait.is_old;
+        let is_over = !look.goes_on
+            && !look.waits.is_empty()
+            && look.waits.len() == look.live
+            && !look.waits.iter().any(can_end);
+        let all = is_over.then(|| still(&look.processors)).flatten();
+        Self {
+            circles: circles.collect(),
+            all: all.map(|threads| {
+                let mut waits: Vec<_> = look.waits.iter().map(Wait::identity).collect();
+                waits.sort_unstable_by_key(|(id, ..)| *id);
+                (waits, threads)
+            }),
+        }
+    }
+}
+
+/// What two looks have found.
+#[derive(Debug, PartialEq, Eq)]
+enum Deadlock {
+    /// These fibres wait for each other.
+    Circle(Vec<u64>),
+    /// All fibres wait.
+    All,
+}
+
+/// The looks. See the module text.
+#[derive(Debug)]
+pub(crate) struct Deadlocks {
+    /// What the last look suspected.
+    suspicion: Suspicion,
+    /// What has been told.
+    told: HashSet<u64>,
+    /// When the next look is due.
+    due: Instant,
+    /// How many looks in a row have found the process as it was at the one before, and what the
+    /// processors had done by the last one.
+    at_rest: (u32, Option<u64>),
+}
+
+impl Deadlocks {
+    /// Nothing has been looked at.
+    pub(crate) fn new() -> Self {
+        Self {
+            suspicion: Suspicion::default(),
+            told: HashSet::new(),
+            due: Instant::now() + LONG,
+            at_rest: (0, None),
+        }
+    }
+
+    /// When the next look is due. `None`: not before a processor is busy.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        (self.at_rest.0 < LOOKS_AT_REST).then_some(self.due)
+    }
+
+    /// Notes that a processor may have been busy.
+    pub(crate) fn note_busy(&mut self) {
+        if self.at_rest.0 >= LOOKS_AT_REST {
+            self.due = Instant::now() + LONG;
+        }
+        self.at_rest.0 = 0;
+    }
+
+    /// Looks if that is due. Returns the reports of what is new.
+    pub(crate) fn look(&mut self) -> Vec<String> {
+        if self.due().is_none_or(|due| Instant::now() < due) {
+            return Vec::new();
+        }
+        let services = || observe(PATIENCE, &mut |_| {});
+        let before = services();
+        let begun = Instant::now();
+        let mut look = Look::default();
+        inspect(&mut look, PATIENCE);
+        let took = begun.elapsed();
+        let found = self.found(Suspicion::new(&look, outside::still));
+        let rests = before.is_some() && before == self.at_rest.1;
+        self.at_rest = (if rests { self.at_rest.0 + 1 } else { 0 }, services());
+        self.due = Instant::now() + LONG.max(took * REST);
+        found.iter().filter_map(report).collect()
+    }
+
+    /// What this look and the one before have found that has not been told.
+    fn found(&mut self, suspicion: Suspicion) -> Vec<Deadlock> {
+        let before = std::mem::replace(&mut self.suspicion, suspicion);
+        let now = &self.suspicion;
+        let seen_twice = |circle: &&Vec<Identity>| before.circles.contains(circle);
+        let mut found: Vec<_> = now
+            .circles
+            .iter()
+            .filter(seen_twice)
+            .filter(|circle| self.told.insert(number(circle)))
+            .map(|circle| Deadlock::Circle(circle.iter().map(|(id, ..)| *id).collect()))
+            .collect();
+        if let Some(all) = now.all.as_ref()
+            && before.all.as_ref() == Some(all)
+            // The circle says more.
+            && now.circles.is_empty()
+            && self.told.insert(number(&all.0))
+        {
+            found.push(Deadlock::All);
+        }
+        found
+    }
+}
+
+/// A number for these waits.
+fn number(waits: &[Identity]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for (id, _, number) in waits {
+        (id, number).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// The report of a deadlock, with the stacks of its fibres; `None`: it is over.
+fn report(deadlock: &Deadlock) -> Option<String> {
+    let begun = Instant::now();
+    let modules = Modules::read();
+    let mut found = gather(&modules);
+    let mut text = String::from("fibre: deadlock: ");
+    let _ = match deadlock {
+        Deadlock::Circle(ids) => {
+            found.fibres.retain(|fibre| ids.contains(&fibre.id));
+            let mut report = Report::new(found, &modules, begun);
+            let is_its = |circle: &&Vec<u64>| circle.len() == ids.len() && circle.contains(&ids[0]);
+            let circle = report.circles.iter().find(is_its)?.clone();
+            let written = text::write_circle(&report, &circle, &mut text);
+            written.and_then(|()| text::write_groups(&mut report, &mut text))
+        }
+        Deadlock::All => {
+            let count = found.fibres.len();
+            let mut report = Report::new(found, &modules, begun);
+            let all = match count {
+                1 => "the only fibre waits".to_owned(),
+                _ => format!("all {count} fibres wait"),
+            };
+            let written = writeln!(
+                text,
+                "{all}, and no timer, descriptor, signal or thread of the program can end that"
+            );
+            written.and_then(|()| text::write_groups(&mut report, &mut text))
+        }
+    };
+    let _ = writeln!(text, "end of the report of process {}", std::process::id());
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A wait for a mutex of an owner's.
+    fn wait(id: u64, number: u32, owner: Option<u64>) -> Wait {
+        Wait {
+            id,
+            object: WaitObject::placeless(WaitKind::Mutex),
+            number,
+            is_old: true,
+            owner,
+        }
+    }
+
+    /// A look that shows these waits, of all fibres that there are.
+    fn look(waits: &[Wait]) -> Look {
+        Look {
+            waits: waits.to_vec(),
+            live: waits.len(),
+            ..Look::default()
+        }
+    }
+
+    /// What several looks in a row tell.
+    fn told(looks: &[Look], threads: &[Option<Still>]) -> Vec<Vec<Deadlock>> {
+        let mut deadlocks = Deadlocks::new();
+        let each = looks.iter().zip(threads);
+        let each = each.map(|(look, threads)| {
+            let suspicion = Suspicion::new(look, |_| threads.clone());
+            deadlocks.found(suspicion)
+        });
+        each.collect()
+    }
+
+    #[test]
+    fn a_circle_is_told_once_when_it_has_been_seen_twice() {
+        let circle = || look(&[wait(7, 1, Some(3)), wait(3, 2, Some(7)), wait(9, 3, None)]);
+        let found = told(&[circle(), circle(), circle()], &[None, None, None]);
+        assert_eq!(found, [vec![], vec![Deadlock::Circle(vec![3, 7])], vec![]]);
+    }
+
+    #[test]
+    fn waits_that_differ_are_no_circle() {
+        let with = |number| look(&[wait(7, number, Some(3)), wait(3, 2, Some(7))]);
+        assert_eq!(
+            told(&[with(1), with(4), with(5)], &[None, None, None]),
+            [[], [], []]
+        );
+        let mut young = with(1);
+        young.waits[0].is_old = false;
+        let mut still_young = with(1);
+        still_young.waits[0].is_old = false;
+        assert_eq!(told(&[young, still_young], &[None, None]), [[], []]);
+    }
+
+    #[test]
+    fn all_wait_only_if_nothing_goes_on() {
+        let all = || look(&[wait(1, 1, None), wait(2, 2, Some(1))]);
+        let still = || Some(vec![(10, 5)]);
+        let found = told(&[all(), all(), all()], &[still(), still(), still()]);
+        assert_eq!(found, [vec![], vec![Deadlock::All], vec![]]);
+        // A thread that may end a wait, or has run in between.
+        assert_eq!(told(&[all(), all()], &[still(), None]), [[], []]);
+        assert_eq!(
+            told(&[all(), all()], &[still(), Some(vec![(10, 6)])]),
+            [[], []]
+        );
+        let spoilt = |spoil: fn(&mut Look)| {
+            let looks = [all(), all()].map(|mut look| {
+                spoil(&mut look);
+                look
+            });
+            told(&looks, &[still(), still()])
+        };
+        assert_eq!(spoilt(|_| {}), [vec![], vec![Deadlock::All]]);
+        let io = WaitObject::numbered(WaitKind::Io, 5);
+        let spoils: [fn(&mut Look); 4] = [
+            |look| look.goes_on = true,
+            |look| look.live += 1,
+            |look| look.waits[0].is_old = false,
+            |look| look.waits.clear(),
+        ];
+        for spoil in spoils {
+            assert_eq!(spoilt(spoil), [[], []]);
+        }
+        let with_io = || {
+            let mut look = all();
+            look.waits[0].object = io;
+            look
+        };
+        assert_eq!(told(&[with_io(), with_io()], &[still(), still()]), [[], []]);
+    }
+}

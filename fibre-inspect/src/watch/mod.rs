@@ -1,0 +1,132 @@
+//! The watch: a thread that tells of processors that do not switch, and of deadlocks, while the
+//! program runs.
+//!
+//! There is none unless `FIBRE_MONITOR` or `FIBRE_DEADLOCK` asks for it. It is started with the
+//! first cluster. While all processors sleep it sleeps, too, once it has seen that nothing has come
+//! of what they did: the process' monitor wakes it (`sleep_until_busy`).
+//!
+//! What it tells goes to standard error, as much of it as somebody reads.
+//!
+//! Files:
+//!
+//! * `told`: what has been told, so that no place fills a log;
+//! * `line`: a stack in one line;
+//! * `hog`: processors that do not switch;
+//! * `outside`: what besides fibres could end a wait;
+//! * `deadlock`: fibres that wait for each other, or for nothing that could come.
+
+mod deadlock;
+mod hog;
+mod line;
+mod outside;
+mod told;
+
+use self::deadlock::Deadlocks;
+use self::hog::{Hogs, LOOKS_IN_A_PERIOD};
+use crate::output::write_error;
+use crate::quit::write_dump;
+use crate::trace::write_after_report;
+use fibre_core::internal::{
+    DeadlockSetting, MonitorSetting, Reaction, has_addresses, sleep_until_busy, start_helper,
+};
+use fibre_core::is_forked_child;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is watched for.
+struct Watch {
+    hogs: Option<(Hogs, Reaction)>,
+    /// The time between two looks at the processors.
+    step: Duration,
+    deadlocks: Option<(Deadlocks, Reaction)>,
+}
+
+/// Begins to watch, if the environment asks for it. Without memory for the thread there is no
+/// watch.
+pub(crate) fn begin() {
+    let (monitor, deadlock) = (
+        MonitorSetting::from_environment().0,
+        DeadlockSetting::from_environment().0,
+    );
+    if (monitor.is_none() && deadlock.is_none()) || is_forked_child() {
+        return;
+    }
+    let step = monitor.map_or(Duration::MAX, |(period, _)| period / LOOKS_IN_A_PERIOD);
+    let watch = move || {
+        Watch {
+            hogs: monitor.map(|(period, reaction)| (Hogs::new(period), reaction)),
+            step,
+            deadlocks: deadlock.map(|reaction| (Deadlocks::new(), reaction)),
+        }
+        .run();
+    };
+    // What a thread takes it takes now: the program may use up its memory as soon as it has its
+    // cluster.
+    let (begins, begun) = mpsc::channel();
+    let body = move || {
+        let _ = begins.send(());
+        drop(begins);
+        watch();
+    };
+    if has_addresses() && start_helper("fibre-watch".to_owned(), body).is_ok() {
+        let _ = begun.recv();
+    }
+}
+
+impl Watch {
+    /// The loop of the thread.
+    fn run(mut self) -> ! {
+        loop {
+            let mut busy = false;
+            if let Some((hogs, reaction)) = &mut self.hogs {
+                let (lines, runs) = hogs.look();
+                busy = runs;
+                tell(&lines, *reaction, true);
+            }
+            if let Some((deadlocks, reaction)) = &mut self.deadlocks {
+                tell(&deadlocks.look(), *reaction, false);
+            }
+            self.wait(busy);
+        }
+    }
+
+    /// Waits until the next look.
+    fn wait(&mut self, busy: bool) {
+        if let Some((deadlocks, _)) = &mut self.deadlocks
+            && busy
+        {
+            // Nobody calls a watch that does not sleep.
+            deadlocks.note_busy();
+        }
+        let due = self.deadlocks.as_ref().and_then(|(all, _)| all.due());
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        if busy {
+            thread::sleep(left.map_or(self.step, |left| left.min(self.step)));
+        } else if self.hogs.is_some() || left.is_none() {
+            let called = sleep_until_busy(left);
+            if let Some((deadlocks, _)) = &mut self.deadlocks
+                && called
+            {
+                deadlocks.note_busy();
+            }
+        } else {
+            thread::sleep(left.unwrap_or_default());
+        }
+    }
+}
+
+/// Writes what was found, and the event trace if there is one; and aborts if that is asked for,
+/// after a `dump`, unless there is one in the report.
+fn tell(found: &[String], reaction: Reaction, dump: bool) {
+    found.iter().for_each(|text| write_error(text));
+    if !found.is_empty() {
+        write_after_report(dump);
+    }
+    if !found.is_empty() && reaction == Reaction::Abort {
+        if dump {
+            write_dump();
+        }
+        std::process::abort();
+    }
+}

@@ -1,0 +1,369 @@
+//! A channel whose receivers each get every value.
+//!
+//! The values lie in a ring, each counted with the receivers that have not had it yet. A receiver
+//! has a place in the sequence of all values. As receivers take values in order, those that nobody
+//! wants any more are the oldest ones, and leave the ring at once. A value that is overwritten is
+//! *missed* by the receivers that have not had it, which learn how many they missed.
+//!
+//! Values are allocated, dropped and cloned without the lock.
+
+use super::errors::{RecvError, RecvTimeoutError, SendError, TryRecvError};
+use super::news::{News, leave, wait_for};
+use crate::faults;
+use crate::wait_list::{Claimed, Locked, WaitList};
+use fibre_core::Limit;
+use fibre_core::internal::begin_within;
+use fibre_core::sync::{AtomicUsize, Ordering, planted};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the ends share.
+struct Broadcast<T> {
+    state: Locked<State<T>>,
+    capacity: usize,
+    senders: AtomicUsize,
+}
+
+/// What the lock protects.
+struct State<T> {
+    ring: VecDeque<Slot<T>>,
+    /// The place of the first one in the ring.
+    first: u64,
+    receivers: usize,
+    /// Whether all senders are gone.
+    closed: bool,
+    waiting: WaitList,
+}
+
+/// A value on its way.
+struct Slot<T> {
+    value: Arc<T>,
+    /// How many receivers have not had it.
+    awaited_by: usize,
+}
+
+/// A value that [`BroadcastReceiver::recv`] has received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received<T> {
+    /// The value.
+    pub value: T,
+    /// How many values before it were overwritten, since this receiver did not take them in time.
+    pub missed: u64,
+}
+
+impl<T> News for State<T> {
+    fn waiting(&mut self) -> &mut WaitList {
+        &mut self.waiting
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+    }
+}
+
+impl<T> State<T> {
+    /// The place of the next value that is sent.
+    fn end(&self) -> u64 {
+        self.first + self.ring.len() as u64
+    }
+
+    /// Takes the next value for the receiver at this place.
+    fn take(&mut self, next: &mut u64) -> Option<Received<Arc<T>>> {
+        let missed = self.first.saturating_sub(*next);
+        let at = (*next).max(self.first);
+        let slot = self.ring.get_mut((at - self.first) as usize)?;
+        *next = at + 1;
+        slot.awaited_by -= 1;
+        let value = if slot.awaited_by == 0 {
+            // Whoever has had this one has had those before.
+            self.first += 1;
+            self.ring.pop_front()?.value
+        } else {
+            Arc::clone(&slot.value)
+        };
+        Some(Received { value, missed })
+    }
+
+    /// Takes note that a receiver at this place is gone. Returns what nobody wants any more.
+    fn leave(&mut self, next: u64) -> Vec<Slot<T>> {
+        self.receivers -= 1;
+        let had = next.saturating_sub(self.first) as usize;
+        for slot in self.ring.iter_mut().skip(had) {
+            slot.awaited_by -= 1;
+        }
+        let unwanted = self.ring.iter().take_while(|slot| slot.awaited_by == 0);
+        let unwanted = unwanted.count();
+        self.first += unwanted as u64;
+        self.ring.drain(..unwanted).collect()
+    }
+}
+
+/// A channel whose receivers each get every value that is sent from then on, in the same order.
+/// Sending never waits: a receiver that is `capacity` values behind misses the oldest one, and is
+/// [told](Received::missed). The memory for `capacity` values, 16 bytes each, is allocated here;
+/// each value is allocated, too.
+///
+/// ```
+/// let (sender, mut first) = fibre::channel::broadcast(16);
+/// let mut second = sender.subscribe();
+/// sender.send("to all").unwrap();
+/// assert_eq!(first.recv().unwrap().value, "to all");
+/// assert_eq!(second.recv().unwrap().value, "to all");
+/// ```
+///
+/// # Panics
+///
+/// If `capacity` is zero.
+#[must_use]
+pub fn broadcast<T>(capacity: usize) -> (BroadcastSender<T>, BroadcastReceiver<T>) {
+    assert!(capacity > 0, "a broadcast channel without room");
+    let channel = Arc::new(Broadcast {
+        state: Locked::new(State {
+            ring: VecDeque::with_capacity(capacity),
+            first: 0,
+            receivers: 0,
+            closed: false,
+            waiting: WaitList::new(),
+        }),
+        capacity,
+        senders: AtomicUsize::new(1),
+    });
+    let sender = BroadcastSender(channel);
+    let receiver = sender.subscribe();
+    (sender, receiver)
+}
+
+/// The sending end of a [`broadcast`] channel; clones send to the same receivers. When the last one
+/// is dropped, the channel closes.
+pub struct BroadcastSender<T>(Arc<Broadcast<T>>);
+
+impl<T> BroadcastSender<T> {
+    /// Sends a value to all receivers; returns how many there are. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`], with the value, if there is no receiver.
+    pub fn send(&self, value: T) -> Result<usize, SendError<T>> {
+        let value = Arc::new(value);
+        let mut state = self.0.state.lock();
+        let receivers = state.receivers;
+        if receivers == 0 {
+            drop(state);
+            return match Arc::try_unwrap(value) {
+                Ok(value) => Err(SendError(value)),
+                Err(_) => unreachable!("a value that nobody has seen"),
+            };
+        }
+        let mut overwritten = None;
+        if state.ring.len() == self.0.capacity {
+            overwritten = state.ring.pop_front();
+            state.first += 1;
+        }
+        state.ring.push_back(Slot {
+            value,
+            awaited_by: receivers,
+        });
+        let waiting = if planted(faults::broadcast::WAKES_ONE_OF_ALL) {
+            let mut some = Claimed::none();
+            state.waiting.claim_first_of_many(0, &mut some);
+            some
+        } else {
+            state.waiting.claim_all(0)
+        };
+        drop(state);
+        waiting.resume();
+        drop(overwritten);
+        Ok(receivers)
+    }
+
+    /// Another receiver, which gets what is sent from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> BroadcastReceiver<T> {
+        let mut state = self.0.state.lock();
+        state.receivers += 1;
+        BroadcastReceiver {
+            channel: Arc::clone(&self.0),
+            next: state.end(),
+        }
+    }
+
+    /// How many receivers there are at this moment.
+    #[must_use]
+    pub fn receivers(&self) -> usize {
+        self.0.state.lock().receivers
+    }
+
+    /// How many values are in the channel, since some receiver has not had them.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.state.lock().ring.len()
+    }
+
+    /// Whether all receivers have had all values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> Clone for BroadcastSender<T> {
+    fn clone(&self) -> Self {
+        self.0.senders.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Drop for BroadcastSender<T> {
+    fn drop(&mut self) {
+        leave(&self.0.senders, &self.0.state);
+    }
+}
+
+impl<T> fmt::Debug for BroadcastSender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BroadcastSender")
+            .field("length", &self.len())
+            .field("receivers", &self.receivers())
+            .finish()
+    }
+}
+
+/// The receiving end of a [`broadcast`] channel. A clone gets the values that this one has not had.
+pub struct BroadcastReceiver<T> {
+    channel: Arc<Broadcast<T>>,
+    /// The place of the next value.
+    next: u64,
+}
+
+impl<T: Clone> BroadcastReceiver<T> {
+    /// Receives the next value: a clone, or, if this is the last receiver to have it, the value
+    /// itself. Blocks the fibre, or the thread if the caller is not a fibre, while there is none.
+    ///
+    /// ```
+    /// let (sender, mut receiver) = fibre::channel::broadcast(2);
+    /// (0..5).for_each(|number| assert_eq!(sender.send(number), Ok(1)));
+    /// let received = receiver.recv().unwrap();
+    /// assert_eq!((received.missed, received.value), (3, 3));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`RecvError`] if the channel is closed, and this receiver has had all values.
+    pub fn recv(&mut self) -> Result<Received<T>, RecvError> {
+        // Without a limit, it fails for no other reason.
+        self.recv_limited(Limit::None).map_err(|_| RecvError)
+    }
+
+    /// Receives the next value, if there is one. Blocks nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`TryRecvError`].
+    pub fn try_recv(&mut self) -> Result<Received<T>, TryRecvError> {
+        let mut state = self.channel.state.lock();
+        let taken = state.take(&mut self.next);
+        let closed = state.closed;
+        drop(state);
+        match taken {
+            Some(taken) => Ok(taken.own()),
+            None if closed => Err(TryRecvError::Closed),
+            None => Err(TryRecvError::Empty),
+        }
+    }
+
+    /// Like [`recv`](Self::recv), but gives up after `timeout`, or when the fibre is cancelled. A
+    /// `timeout` of zero, and a cancelled fibre, try once.
+    ///
+    /// # Errors
+    ///
+    /// [`RecvTimeoutError`].
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Received<T>, RecvTimeoutError> {
+        self.recv_limited(Limit::after(timeout))
+    }
+
+    /// Like [`recv`](Self::recv), but gives up when the [`Limit`] comes.
+    ///
+    /// # Errors
+    ///
+    /// [`RecvTimeoutError`].
+    pub fn recv_within(
+        &mut self,
+        limit: impl Into<Limit>,
+    ) -> Result<Received<T>, RecvTimeoutError> {
+        self.recv_limited(begin_within(limit)?)
+    }
+
+    /// The form that all share.
+    fn recv_limited(&mut self, limit: Limit) -> Result<Received<T>, RecvTimeoutError> {
+        let next = &mut self.next;
+        let taken = wait_for(&self.channel.state, limit, |state| state.take(next))?;
+        Ok(taken.own())
+    }
+}
+
+impl<T> BroadcastReceiver<T> {
+    /// How many values there are that it has not had, without those that were overwritten.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let state = self.channel.state.lock();
+        (state.end() - self.next.max(state.first)) as usize
+    }
+
+    /// Whether it has had all values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether all senders are gone. There may be values that it has not had.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.channel.state.lock().closed
+    }
+}
+
+impl<T: Clone> Received<Arc<T>> {
+    /// Turns the shared value into one of the receiver's own.
+    fn own(self) -> Received<T> {
+        Received {
+            value: Arc::unwrap_or_clone(self.value),
+            missed: self.missed,
+        }
+    }
+}
+
+impl<T> Clone for BroadcastReceiver<T> {
+    fn clone(&self) -> Self {
+        let mut state = self.channel.state.lock();
+        state.receivers += 1;
+        let had = self.next.saturating_sub(state.first) as usize;
+        for slot in state.ring.iter_mut().skip(had) {
+            slot.awaited_by += 1;
+        }
+        Self {
+            channel: Arc::clone(&self.channel),
+            next: self.next,
+        }
+    }
+}
+
+impl<T> Drop for BroadcastReceiver<T> {
+    fn drop(&mut self) {
+        let unwanted = self.channel.state.lock().leave(self.next);
+        drop(unwanted);
+    }
+}
+
+impl<T> fmt::Debug for BroadcastReceiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BroadcastReceiver")
+            .field("length", &self.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,60 @@
+//! How the receivers of [`watch`](super::watch()) and [`broadcast`](super::broadcast()) wait for
+//! what is new.
+//!
+//! What a sender has to say concerns all receivers, and each has its own place in the sequence. So
+//! a sender wakes all that wait, and a receiver that wakes looks for itself.
+
+use super::errors::RecvTimeoutError;
+use crate::wait_list::{Locked, WaitList, wait};
+use fibre_core::internal::{Outcome, yield_point};
+use fibre_core::sync::{AtomicUsize, Ordering};
+use fibre_core::{Limit, WaitKind, WaitObject};
+
+/// What the lock of such a channel protects, as far as waiting goes.
+pub(super) trait News {
+    /// The receivers that wait.
+    fn waiting(&mut self) -> &mut WaitList;
+    /// Whether nobody can send any more.
+    fn is_closed(&self) -> bool;
+    /// Says that nobody can.
+    fn close(&mut self);
+}
+
+/// Takes leave of a sender. The last one closes the channel, and resumes all receivers that wait.
+pub(super) fn leave<S: News>(senders: &AtomicUsize, state: &Locked<S>) {
+    if senders.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let mut state = state.lock();
+        state.close();
+        let waiting = state.waiting().claim_all(0);
+        drop(state);
+        waiting.resume();
+    }
+}
+
+/// Waits until `look`, under the lock, finds something; in vain if it finds nothing and the channel
+/// is closed. Blocks the fibre (or thread).
+pub(super) fn wait_for<S: News, F>(
+    state: &Locked<S>,
+    limit: Limit,
+    mut look: impl FnMut(&mut S) -> Option<F>,
+) -> Result<F, RecvTimeoutError> {
+    yield_point();
+    loop {
+        let mut found = None;
+        let enter = |state: &mut S| {
+            found = look(state);
+            found.is_none() && !state.is_closed()
+        };
+        let awaited = WaitObject::new(WaitKind::Channel, state);
+        // SAFETY: the list is borrowed with the lock, and nobody replaces it; those that are
+        // claimed are resumed.
+        let outcome = unsafe { wait(awaited, state, S::waiting, limit, enter, || ()) };
+        match (found, outcome) {
+            (Some(found), _) => return Ok(found),
+            (None, Outcome::Woken(_)) => {}
+            (None, Outcome::NotParked) => return Err(RecvTimeoutError::Closed),
+            (None, Outcome::TimedOut) => return Err(RecvTimeoutError::TimedOut),
+            (None, Outcome::Cancelled) => return Err(RecvTimeoutError::Cancelled),
+        }
+    }
+}

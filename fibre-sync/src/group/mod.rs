@@ -1,0 +1,457 @@
+//! Groups of fibres that succeed or fail together; `errors` has what a failed group returns.
+//!
+//! A group is a [`scope`], a [`CancelToken`] that all of its fibres have, and a
+//! [roll](crate::roll::Roll) of them: how many run, what they have returned, and what the first
+//! failure was. The first failure cancels the token; whatever comes later is a consequence, and is
+//! dropped. A group that is within a time-out, or in a fibre that has a token, hands both on: its
+//! fibres begin in the scopes that the group's call is in ([`Inherited`]), and its token is a child
+//! of the fibre's.
+//!
+//! A group ends in three steps. The body returns, fails, or is unwound. The caller then waits for
+//! the fibres, and notices the end of the time and its own cancellation meanwhile, which it passes
+//! on as a failure. And the scope waits for those that have not ended even so, without limits, as
+//! they borrow from the caller.
+
+mod errors;
+
+pub use self::errors::GroupError;
+
+use crate::roll::{Failure, Roll, Unfinished};
+use fibre_core::internal::{Ended, Inherited};
+use fibre_core::{Builder, CancelToken, Limit, Scope, is_cancelled, scope};
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Calls `body`, which can start fibres in a group; returns when all of them have ended. The fibres
+/// may borrow what outlives this call. Blocks the fibre, or the thread if the caller is not a
+/// fibre.
+///
+/// **The first error cancels the rest**, be it a fibre's or the body's, and so does a panic. It is
+/// the error of the group. Fibres that have been cancelled end as
+/// [`CancelToken`] says: their calls that can fail do, and in a
+/// [`cancellable`](GroupBuilder::cancellable) group, the others are unwound. The body is not
+/// cancelled by the failure of a fibre: [`next`](Group::next) returns `None`, and
+/// [`spawn`](Group::spawn) starts no more.
+///
+/// A group within a `fibre::timeout` or a group has that one's limit, and is cancelled with it; so
+/// are its fibres.
+///
+/// ```
+/// let words = ["a", "bc", "def"];
+/// let total = fibre::group(|group| {
+///     for word in words {
+///         group.spawn(move || match word.len() {
+///             0 => Err("an empty word"),
+///             length => Ok(length),
+///         });
+///     }
+///     Ok(group.results().sum::<usize>())
+/// });
+/// assert_eq!(total, Ok(6));
+/// ```
+///
+/// # Errors
+///
+/// [`GroupError`]: the first error, the end of the time, or cancellation.
+///
+/// # Panics
+///
+/// With the panic of `body`, or the first one of a fibre.
+pub fn group<'env, T, E, R>(
+    body: impl for<'scope> FnOnce(&Group<'scope, 'env, T, E>) -> Result<R, E>,
+) -> Result<R, GroupError<E>>
+where
+    T: Send,
+    E: Send,
+{
+    Group::builder().run(body)
+}
+
+/// What a group is to be like; made by [`Group::builder`].
+#[derive(Debug, Clone, Default)]
+pub struct GroupBuilder {
+    /// The most fibres at once.
+    limit: Option<usize>,
+    /// When its time is over.
+    deadline: Option<Instant>,
+    /// Whether cancellation unwinds.
+    cancellable: bool,
+    /// A token that cancels it.
+    token: Option<CancelToken>,
+}
+
+impl GroupBuilder {
+    /// At most so many fibres at once: [`spawn`](Group::spawn) waits while there are. Default: any
+    /// number. Zero counts as one.
+    #[must_use]
+    pub fn limit(mut self, most: usize) -> Self {
+        self.limit = Some(most.max(1));
+        self
+    }
+
+    /// So much time from now on, for the body and for all fibres, as by `fibre::timeout`. Default:
+    /// as much as the caller has.
+    #[must_use]
+    pub fn timeout(self, duration: Duration) -> Self {
+        match Instant::now().checked_add(duration) {
+            Some(deadline) => self.deadline(deadline),
+            None => self,
+        }
+    }
+
+    /// Time until this moment; the earliest one counts.
+    #[must_use]
+    pub fn deadline(mut self, instant: Instant) -> Self {
+        self.deadline = Some(self.deadline.map_or(instant, |other| other.min(instant)));
+        self
+    }
+
+    /// Whether cancellation of the group ends also those calls of its fibres and of the body that
+    /// cannot fail, as by `fibre::cancellable`. Default: no, unless the caller is in such a group
+    /// or call.
+    #[must_use]
+    pub fn cancellable(mut self, yes: bool) -> Self {
+        self.cancellable = yes;
+        self
+    }
+
+    /// Has the group cancelled with a token. Default: with that of the calling fibre, if it has
+    /// one.
+    #[must_use]
+    pub fn cancel_token(mut self, token: &CancelToken) -> Self {
+        self.token = Some(token.clone());
+        self
+    }
+
+    /// Makes the group and calls `body`, as [`group`].
+    ///
+    /// ```
+    /// use fibre::{Group, GroupError};
+    /// use std::time::Duration;
+    ///
+    /// let builder = Group::builder().limit(2).timeout(Duration::from_millis(5));
+    /// let ended = builder.run(|group| {
+    ///     group.spawn(|| Ok(fibre::sleep(Duration::from_secs(3600))));
+    ///     Ok::<_, ()>(group.results().count())
+    /// });
+    /// assert_eq!(ended, Err(GroupError::TimedOut));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`group`].
+    ///
+    /// # Panics
+    ///
+    /// As [`group`].
+    pub fn run<'env, T, E, R>(
+        self,
+        body: impl for<'scope> FnOnce(&Group<'scope, 'env, T, E>) -> Result<R, E>,
+    ) -> Result<R, GroupError<E>>
+    where
+        T: Send,
+        E: Send,
+    {
+        let outer = self.token.or_else(CancelToken::of_caller);
+        let token = outer.map_or_else(CancelToken::new, |outer| outer.child());
+        let shared = Shared {
+            roll: Arc::new(Roll::new(self.limit.unwrap_or(usize::MAX))),
+            inherited: Inherited::with(self.deadline, self.cancellable),
+            token,
+        };
+        let returned = scope(|scope| {
+            let group = Group {
+                scope,
+                shared: shared.clone(),
+            };
+            let cancels = CancelOnUnwind(&group.shared.token);
+            let returned = group.call(body);
+            group.shared.wait_for_all();
+            std::mem::forget(cancels);
+            returned
+        });
+        match (shared.roll.take_failure(), returned) {
+            (Some(Failure::Panicked(payload)), _) => resume_unwind(payload),
+            (Some(Failure::Error(error)), _) => Err(GroupError::Failed(error)),
+            (Some(Failure::TimedOut), _) => {
+                // A time-out around may have ended calls of the fibres only. It is to know.
+                let _ = is_cancelled();
+                Err(GroupError::TimedOut)
+            }
+            (Some(Failure::Cancelled), _) | (None, None) => Err(GroupError::Cancelled),
+            (None, Some(value)) => Ok(value),
+        }
+    }
+}
+
+/// Cancels a group whose body is unwound.
+struct CancelOnUnwind<'a>(&'a CancelToken);
+
+impl Drop for CancelOnUnwind<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// What a group and its fibres share.
+struct Shared<T, E> {
+    /// The fibres.
+    roll: Arc<Roll<T, E>>,
+    /// The scopes that the fibres begin in.
+    inherited: Inherited,
+    /// What cancels them.
+    token: CancelToken,
+}
+
+impl<T, E> Clone for Shared<T, E> {
+    fn clone(&self) -> Self {
+        Self {
+            roll: Arc::clone(&self.roll),
+            inherited: self.inherited,
+            token: self.token.clone(),
+        }
+    }
+}
+
+impl<T, E> Shared<T, E> {
+    /// Notes a failure, unless there has been one, and cancels the group. An error that is but a
+    /// consequence of the time's end, or of cancellation from outside, counts as that.
+    fn fail(&self, failure: Failure<E>) {
+        let failure = match failure {
+            Failure::Error(_) | Failure::Cancelled if self.is_over() => Failure::TimedOut,
+            Failure::Error(_) if self.token.is_cancelled() => Failure::Cancelled,
+            failure => failure,
+        };
+        self.roll.fail(failure);
+        self.token.cancel();
+    }
+
+    /// Whether the time is over.
+    fn is_over(&self) -> bool {
+        let deadline = self.inherited.deadline();
+        deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Waits until no fibre is left, or the time is over, or the caller is cancelled, which it
+    /// passes on.
+    fn wait_for_all(&self) {
+        let limit = Limit::of(self.inherited.deadline());
+        if self.roll.wait_for_all(limit) == Err(Unfinished) {
+            self.fail(Failure::Cancelled);
+        }
+    }
+
+    /// Runs a fibre's closure to its end, and enters that in the roll.
+    fn run<R>(self, f: impl FnOnce() -> Result<R, E>, entered: impl FnOnce(&Roll<T, E>, R)) {
+        let end = EndOnDrop(&self.roll);
+        match catch_unwind(AssertUnwindSafe(|| self.inherited.call(f))) {
+            Ok(Ok(Ok(value))) => entered(&self.roll, value),
+            Ok(Ok(Err(error))) => self.fail(Failure::Error(error)),
+            Ok(Err(Ended::TimedOut)) => self.fail(Failure::TimedOut),
+            Ok(Err(Ended::Cancelled)) => self.fail(Failure::Cancelled),
+            Err(payload) => self.fail(Failure::Panicked(payload)),
+        }
+        drop(end);
+    }
+}
+
+/// Counts a fibre down.
+struct EndOnDrop<'a, T, E>(&'a Roll<T, E>);
+
+impl<T, E> Drop for EndOnDrop<'_, T, E> {
+    fn drop(&mut self) {
+        self.0.ended();
+    }
+}
+
+/// The fibres of a [`group`]: starts them, and takes their results.
+pub struct Group<'scope, 'env: 'scope, T, E> {
+    /// What waits for the fibres.
+    scope: &'scope Scope<'scope, 'env>,
+    /// What they share.
+    shared: Shared<T, E>,
+}
+
+impl<T, E> fmt::Debug for Group<'_, '_, T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group")
+            .field("running", &self.running())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The same group, for its fibres to have.
+impl<T, E> Clone for Group<'_, '_, T, E> {
+    fn clone(&self) -> Self {
+        Self {
+            scope: self.scope,
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+impl Group<'_, '_, (), ()> {
+    /// A builder: limits, and what cancels the group.
+    #[must_use]
+    pub fn builder() -> GroupBuilder {
+        GroupBuilder::default()
+    }
+}
+
+impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
+    /// Calls the body within the group's limits. `None`: it failed, or was unwound to here.
+    fn call<R>(&self, body: impl FnOnce(&Self) -> Result<R, E>) -> Option<R> {
+        match self.shared.inherited.call(|| body(self)) {
+            Ok(Ok(value)) => return Some(value),
+            Ok(Err(error)) => self.shared.fail(Failure::Error(error)),
+            Err(Ended::TimedOut) => self.shared.fail(Failure::TimedOut),
+            Err(Ended::Cancelled) => self.shared.fail(Failure::Cancelled),
+        }
+        None
+    }
+
+    /// Starts a fibre whose result is for [`next`](Self::next) and its kin. In a group that has
+    /// failed, it drops `f` instead.
+    ///
+    /// While the group has as many fibres as it may have, blocks the fibre (or thread); so a fibre
+    /// of the group should not start others in a group with a limit.
+    ///
+    /// # Panics
+    ///
+    /// If a fibre cannot be started, as [`spawn`](fibre_core::spawn()).
+    pub fn spawn<F>(&self, f: F)
+    where
+        F: FnOnce() -> Result<T, E> + Send + 'scope,
+        T: Send + 'scope,
+        E: Send + 'scope,
+    {
+        let Some(number) = self.shared.roll.enter(true) else {
+            return;
+        };
+        self.start(f, move |roll, value| roll.keep(number, value));
+    }
+
+    /// Starts a fibre without a result: for a group of connections, of which there may be any
+    /// number. Otherwise as [`spawn`](Self::spawn).
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// let served = AtomicU32::new(0);
+    /// let ended: Result<(), fibre::GroupError<std::io::Error>> = fibre::group(|group| {
+    ///     for _ in 0..10 {
+    ///         group.run(|| {
+    ///             served.fetch_add(1, Ordering::Relaxed);
+    ///             Ok(())
+    ///         });
+    ///     }
+    ///     group.results().for_each(|()| unreachable!("there are no results"));
+    ///     Ok(())
+    /// });
+    /// assert!(ended.is_ok() && served.into_inner() == 10);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`spawn`](Self::spawn).
+    pub fn run<F>(&self, f: F)
+    where
+        F: FnOnce() -> Result<(), E> + Send + 'scope,
+        T: Send + 'scope,
+        E: Send + 'scope,
+    {
+        if self.shared.roll.enter(false).is_some() {
+            self.start(f, |_, ()| ());
+        }
+    }
+
+    /// Starts a fibre that has been entered in the roll.
+    fn start<R>(
+        &self,
+        f: impl FnOnce() -> Result<R, E> + Send + 'scope,
+        keep: impl FnOnce(&Roll<T, E>, R) + Send + 'scope,
+    ) where
+        T: Send + 'scope,
+        E: Send + 'scope,
+    {
+        let shared = self.shared.clone();
+        let builder = Builder::new().cancel_token(&self.shared.token);
+        let started = builder.spawn_scoped(self.scope, move || shared.run(f, keep));
+        if let Err(error) = started.map(drop) {
+            self.cannot_start(&error);
+        }
+    }
+
+    /// Panics for a fibre that could not be started.
+    #[cold]
+    fn cannot_start(&self, error: &io::Error) -> ! {
+        self.shared.roll.ended();
+        panic!("cannot spawn a fibre: {error}")
+    }
+
+    /// The next result, in the order in which fibres ended. Blocks the fibre (or thread) until
+    /// there is one. `None`: no fibre is left, or the group has failed.
+    #[must_use = "the result is taken"]
+    pub fn next(&self) -> Option<T> {
+        self.shared.roll.next()
+    }
+
+    /// The next result, in the order in which fibres were started; otherwise as
+    /// [`next`](Self::next). A group uses one order or the other.
+    #[must_use = "the result is taken"]
+    pub fn next_in_order(&self) -> Option<T> {
+        self.shared.roll.next_in_order()
+    }
+
+    /// The results in the order in which fibres end.
+    pub fn results(&self) -> impl Iterator<Item = T> {
+        std::iter::from_fn(|| self.next())
+    }
+
+    /// The results in the order in which fibres were started.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let order = fibre::group(|group| {
+    ///     for wait in [3, 1, 2] {
+    ///         group.spawn(move || {
+    ///             fibre::sleep(Duration::from_millis(wait));
+    ///             Ok::<_, ()>(wait)
+    ///         });
+    ///     }
+    ///     Ok(group.results_in_order().collect::<Vec<_>>())
+    /// });
+    /// assert_eq!(order.unwrap(), [3, 1, 2]);
+    /// ```
+    pub fn results_in_order(&self) -> impl Iterator<Item = T> {
+        std::iter::from_fn(|| self.next_in_order())
+    }
+
+    /// How many fibres have been started and have not ended.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.shared.roll.running()
+    }
+
+    /// Cancels the group, unless it has failed: its fibres are cancelled, and it ends with
+    /// [`GroupError::Cancelled`]. Blocks nothing.
+    pub fn cancel(&self) {
+        self.shared.fail(Failure::Cancelled);
+    }
+
+    /// Whether the group has failed, so that its fibres have been cancelled.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.shared.roll.has_failed()
+    }
+
+    /// The token that all fibres of the group have.
+    #[must_use]
+    pub fn token(&self) -> CancelToken {
+        self.shared.token.clone()
+    }
+}

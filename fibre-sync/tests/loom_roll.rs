@@ -1,0 +1,71 @@
+//! Models of a group's roll: no result is missed, and the first failure counts.
+//!
+//! Run by `cargo xtask loom`.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
+
+use fibre_core::model::{check, finds_planted};
+use fibre_sync::faults;
+use fibre_sync::roll::{Failure, Roll};
+use loom::sync::Arc;
+use loom::thread;
+
+/// Two fibres return results, and the body takes what there is until none will come.
+fn two_results() {
+    let roll = Arc::new(Roll::<u32, ()>::new(2));
+    let fibres: Vec<_> = (0..2)
+        .map(|_| {
+            let number = roll.enter(true).unwrap();
+            let roll = Arc::clone(&roll);
+            thread::spawn(move || {
+                roll.keep(number, 1 + number as u32);
+                roll.ended();
+            })
+        })
+        .collect();
+    let taken: u32 = std::iter::from_fn(|| roll.next()).sum();
+    assert_eq!(taken, 3);
+    fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+}
+
+/// A body that is told that no result will come has all of them.
+#[test]
+fn no_result_is_missed() {
+    check(two_results);
+}
+
+/// Planted: a fibre is counted down, and the body leaves without its result.
+#[test]
+fn planted_early_count_is_found() {
+    finds_planted(faults::group::COUNTS_DOWN_BEFORE_IT_KEEPS, two_results);
+}
+
+/// A second fibre starts when the first one has ended, or not at all if that has failed; an error
+/// of its own comes too late.
+fn one_fails() {
+    let roll = Arc::new(Roll::<u32, u32>::new(1));
+    assert_eq!(roll.enter(true), Some(0));
+    let other = Arc::clone(&roll);
+    let fibre = thread::spawn(move || {
+        other.fail(Failure::Error(7));
+        other.ended();
+    });
+    assert_eq!(roll.enter(true), None, "it has failed, or there is no room");
+    roll.fail(Failure::Error(8));
+    assert!(matches!(roll.take_failure(), Some(Failure::Error(7))));
+    assert_eq!(roll.next(), None);
+    fibre.join().unwrap();
+    assert_eq!(roll.running(), 0);
+}
+
+/// The first failure counts, and ends those that wait to start fibres.
+#[test]
+fn the_first_failure_counts() {
+    check(one_fails);
+}
+
+/// Planted: the second failure takes the first one's place.
+#[test]
+fn planted_last_failure_is_found() {
+    finds_planted(faults::group::LAST_FAILURE_COUNTS, one_fails);
+}

@@ -1,0 +1,146 @@
+//! `fibre-top`: what the fibres and processors of a process do, while it runs, and when it hangs.
+//!
+//! Nothing has to be built into that process or switched on in it: each that uses fibre has a page,
+//! of which it writes nothing until somebody reads it. A kernel thread of the process writes, so it
+//! does so when every processor hangs. Modules, lowest first:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `source` | the page of a process: finding it, and reading from it |
+//! | `snapshot` | what the process says there |
+//! | `view` | what is shown: the last snapshot, and rates |
+//! | `plain` | that as text |
+//! | `screen` | that on a terminal |
+
+mod plain;
+mod screen;
+mod snapshot;
+mod source;
+mod view;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use snapshot::Snapshot;
+use source::Source;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use view::View;
+
+/// Shows what the fibres and processors of a process do, also when it hangs.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+struct Arguments {
+    /// The process; without one, those are listed that can be looked at.
+    process: Option<u32>,
+    /// Print one view as text, and end.
+    #[arg(long)]
+    once: bool,
+    /// Print views as JSON, one in a line; with --once one.
+    #[arg(long)]
+    json: bool,
+    /// Seconds that the process may take to answer.
+    #[arg(long, default_value_t = 30.0, value_parser = seconds)]
+    patience: f64,
+}
+
+/// The time over which `--once` counts, at least.
+const INTERVAL_US: u64 = 500_000;
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("fibre-top: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Does what was asked for.
+fn run(arguments: &Arguments) -> Result<()> {
+    let Some(process) = arguments.process else {
+        return list();
+    };
+    let words = || format!("process {process}");
+    let source = Source::of(process).with_context(words)?;
+    let name = source::name(process);
+    let patience = Duration::from_secs_f64(arguments.patience);
+    if arguments.once {
+        let view = once(source, &name, patience).with_context(words)?;
+        return print(&view, arguments.json);
+    }
+    if arguments.json {
+        return follow(source, &name, patience).with_context(words);
+    }
+    match screen::run(source, name)? {
+        Some(why) => bail!("process {process}: {why}"),
+        None => Ok(()),
+    }
+}
+
+/// Lists the processes that can be looked at.
+fn list() -> Result<()> {
+    let all = source::all();
+    if all.is_empty() {
+        bail!("there is no process that uses fibre, or that you may look at");
+    }
+    for process in all {
+        say(&format!("{process} {}\n", source::name(process)))?;
+    }
+    Ok(())
+}
+
+/// The next snapshot.
+fn next(source: &mut Source, patience: Duration) -> Result<Snapshot> {
+    let text = source.next(patience)?;
+    serde_json::from_slice(&text).context("what it says cannot be read")
+}
+
+/// One view, with a look at the fibres, over some time.
+fn once(mut source: Source, name: &str, patience: Duration) -> Result<View> {
+    let begun = Instant::now();
+    let left = || patience.saturating_sub(begun.elapsed());
+    let first = next(&mut source, patience)?;
+    loop {
+        let now = next(&mut source, left())?;
+        if now.look.is_some() && now.at_us >= first.at_us + INTERVAL_US {
+            return Ok(View::new(name, &first, now));
+        }
+    }
+}
+
+/// Prints a view again and again, as long as the process is there.
+fn follow(mut source: Source, name: &str, patience: Duration) -> Result<()> {
+    let mut before = next(&mut source, patience)?;
+    loop {
+        let now = next(&mut source, patience)?;
+        print(&View::new(name, &before, now.clone()), true)?;
+        before = now;
+    }
+}
+
+/// Prints a view.
+fn print(view: &View, json: bool) -> Result<()> {
+    if json {
+        return say(&(serde_json::to_string(view)? + "\n"));
+    }
+    say(&plain::text(view))
+}
+
+/// Writes to standard output; whoever has read enough of it is no error.
+fn say(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => Ok(other?),
+    }
+}
+
+/// Parses a number of seconds.
+fn seconds(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number")?;
+    let is_time = number > 0.0 && Duration::try_from_secs_f64(number).is_ok();
+    is_time
+        .then_some(number)
+        .ok_or_else(|| "no time".to_owned())
+}

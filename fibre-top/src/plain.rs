@@ -1,0 +1,148 @@
+//! What is shown as text, for terminals and for files.
+
+use crate::snapshot::{Cluster, Group};
+use crate::view::{Rates, View};
+use std::fmt::Write;
+
+/// The most groups of fibres, and places, in a text.
+const MOST: usize = 12;
+
+/// The view as a text.
+pub(crate) fn text(view: &View) -> String {
+    let mut text = head(view) + "\n";
+    for (at, cluster) in view.snapshot.clusters.iter().enumerate() {
+        text += &format!(
+            "\n{}\n{}\n",
+            cluster_line(cluster, view.spawns[at]),
+            COLUMNS.join("  ")
+        );
+        for row in processors(view, at) {
+            let cells = row.iter().zip(COLUMNS).map(|(cell, head)| {
+                let width = head.chars().count();
+                format!("{cell:>width$}")
+            });
+            text += &(cells.collect::<Vec<_>>().join("  ") + "\n");
+        }
+        if cluster.omitted > 0 {
+            // A string takes it.
+            let _ = writeln!(text, "and {} more processors", cluster.omitted);
+        }
+    }
+    text += &format!("\n{}\n", look_line(view));
+    for group in view.groups().into_iter().take(MOST) {
+        text += &format!("{:>9}  {}\n", group.count, group_line(group));
+    }
+    text += "\nfibres by what was spawned\n";
+    for place in view.places.iter().take(MOST) {
+        text += &format!("{:>9}  {}\n", place.count, place.spawned);
+    }
+    text
+}
+
+/// The heads of the processors' columns.
+pub(crate) const COLUMNS: [&str; 9] = [
+    "  no", "state", " CPU %", "queued", "switch/s", "steal/s", "sleep/s", "polls/s", "events/s",
+];
+
+/// The first line.
+pub(crate) fn head(view: &View) -> String {
+    let snapshot = &view.snapshot;
+    let seconds = snapshot.uptime_ms / 1000;
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    format!(
+        "{} ({}), up {hours}:{minutes:02}:{:02}; {} stacks, {} free; {} blocking calls on {} threads",
+        view.name,
+        snapshot.process,
+        seconds % 60,
+        snapshot.stacks,
+        snapshot.stacks_free,
+        snapshot.blocking_pending,
+        snapshot.blocking_threads,
+    )
+}
+
+/// A number, or a question mark.
+fn known(number: Option<u64>) -> String {
+    number.map_or_else(|| "?".to_owned(), |number| number.to_string())
+}
+
+/// The line of a cluster.
+pub(crate) fn cluster_line(cluster: &Cluster, spawns: f64) -> String {
+    format!(
+        "cluster {:?}: {} fibres: {} run or could, {} wait, {} are new; {spawns:.0} spawned/s",
+        cluster.name,
+        cluster.fibres,
+        known(cluster.runnable),
+        known(cluster.blocked),
+        cluster.unstarted,
+    )
+}
+
+/// The cells of a cluster's processors, in the order of [`COLUMNS`].
+pub(crate) fn processors(view: &View, cluster: usize) -> Vec<[String; COLUMNS.len()]> {
+    let each = view.snapshot.clusters[cluster].processors.iter();
+    let row = |(processor, rates): (&crate::snapshot::Processor, &Rates)| {
+        let rate = |rate: f64| format!("{rate:.0}");
+        let spare = if processor.spare { "+" } else { "" };
+        let utilisation = rates.utilisation.map(|part| format!("{:.1}", 100.0 * part));
+        [
+            format!("{spare}{}", processor.index),
+            if processor.busy { "busy" } else { "idle" }.to_owned(),
+            utilisation.unwrap_or_else(|| "?".to_owned()),
+            known(processor.queued),
+            rate(rates.switches),
+            rate(rates.steals),
+            rate(rates.parks),
+            rate(rates.polls),
+            rate(rates.events),
+        ]
+    };
+    each.zip(&view.rates[cluster]).map(row).collect()
+}
+
+/// What is said above the groups.
+pub(crate) fn look_line(view: &View) -> String {
+    let (Some(look), Some(age)) = (&view.snapshot.look, view.snapshot.look_age_ms) else {
+        return "what fibres do: not looked at yet".to_owned();
+    };
+    let mut line = format!("what fibres do, {:.1} s ago", age as f64 / 1000.0);
+    for circle in look.circles.iter().take(MOST) {
+        let ids: Vec<String> = circle
+            .iter()
+            .chain(circle.first())
+            .map(u64::to_string)
+            .collect();
+        // A string takes it.
+        let _ = write!(line, "; they wait for each other: {}", ids.join(" -> "));
+    }
+    line
+}
+
+/// What fibres of a group do.
+pub(crate) fn group_line(group: &Group) -> String {
+    let mut line = match (&*group.state, &group.waits_for, group.processor) {
+        ("runs", ..) if group.count > 1 => "keep their processors".to_owned(),
+        ("runs", _, Some(processor)) => format!("keeps processor {processor}"),
+        ("behind", _, Some(processor)) => format!("waits for processor {processor}"),
+        ("waits", Some(object), _) => format!("waits for {object}"),
+        (state, ..) => state.to_owned(),
+    };
+    let _ = match &group.at {
+        Some(at) => write!(line, " at {at}"),
+        None => Ok(()),
+    };
+    let name = group
+        .name
+        .as_ref()
+        .map(|name| format!(" {name:?}"))
+        .unwrap_or_default();
+    let _ = match (group.fibre, group.oldest_ms) {
+        (Some(fibre), Some(oldest)) => {
+            let seconds = oldest as f64 / 1000.0;
+            write!(line, "; fibre {fibre}{name} for {seconds:.1} s")
+        }
+        (Some(fibre), None) => write!(line, "; fibre {fibre}{name}"),
+        _ => Ok(()),
+    };
+    line
+}

@@ -1,0 +1,22 @@
+//! Time-outs around calls, and groups of fibres.
+//!
+//! | file     | what it is about                                                       |
+//! |----------|------------------------------------------------------------------------|
+//! | `table`  | every call that waits, in a time-out: which end it, and how            |
+//! | `scopes` | nesting, shields, destructors, what stays behind                       |
+//! | `random` | time-outs and cancellation at random moments: nothing is lost          |
+//! | `groups` | groups of fibres                                                       |
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod groups;
+mod random;
+mod scopes;
+mod table;
+
+#[path = "../support/mod.rs"]
+mod support;
