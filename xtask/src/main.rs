@@ -4,7 +4,7 @@
 //! before it runs. A lane stops at the first step that fails, and the account of all steps with
 //! their durations is printed either way.
 //!
-//! [`steps`] runs commands and keeps the account, [`workspace`] knows where things lie, [`lanes`]
+//! [`steps`] runs commands and keeps the account, [`verdict`] what tests have said, [`workspace`] knows where things lie, [`lanes`]
 //! holds one file per task, [`choices`] reads what values a choice has, [`pairs`] chooses
 //! combinations to test, [`conformance`] runs C programs, [`symbols`] takes what debuggers need out
 //! of libraries, [`tidy`] holds the source rules that no compiler checks, [`mutants`] what makes
@@ -21,6 +21,7 @@ mod pairs;
 mod steps;
 mod symbols;
 mod tidy;
+mod verdict;
 mod workspace;
 
 use std::process::ExitCode;

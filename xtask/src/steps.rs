@@ -8,17 +8,24 @@
 //! A step of tests must have run at least one test: a lane whose tests have vanished fails instead
 //! of passing.
 //!
+//! With a *second chance* the few tests of a step that failed run once more, by themselves. If they
+//! pass then, so does the step, and the summary names them: each shows a fault, of a test or of
+//! what it tests, which somebody has to find. That is for the build machine, where one such test
+//! among thousands would keep all else from being seen; a person wants the failure.
+//!
 //! With a *budget* every command runs under `timeout` with what is left of it. Thus a hang ends in
 //! a failure that names the step, not in silence.
 
 use std::ffi::OsStr;
-use std::io::{self, BufRead, BufReader, Write, stdout};
+use std::io::{self, BufReader, Write, stdout};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+
+use crate::verdict::{Verdict, just, to_the_end};
 
 /// The exit code by which `timeout` says that the time was up.
 const TIMED_OUT: i32 = 124;
@@ -38,6 +45,8 @@ pub(crate) struct Steps {
     budget: Option<Duration>,
     /// The time they are meant to take.
     intended: Option<Duration>,
+    /// Whether tests that failed run once more.
+    second_chance: bool,
 }
 
 /// One step that has ended.
@@ -54,6 +63,7 @@ struct Entry {
 struct Beside {
     /// The title of its step.
     title: String,
+    command: Command,
     /// Waits for its end; returns what it has printed, and how long it took.
     ended: JoinHandle<(io::Result<Output>, Duration)>,
 }
@@ -67,7 +77,13 @@ impl Steps {
             started: Instant::now(),
             budget: None,
             intended: None,
+            second_chance: false,
         }
+    }
+
+    /// Has tests that failed run once more.
+    pub(crate) fn give_second_chance(&mut self) {
+        self.second_chance = true;
     }
 
     /// Limits the wall time of all steps together, those before included. The summary says so if
@@ -81,7 +97,7 @@ impl Steps {
     pub(crate) fn run(&mut self, title: &str, command: Command) -> Result<()> {
         self.step(title, |budget| {
             print_command(&command);
-            let mut command = under_budget(command, budget);
+            let mut command = under_budget(&command, budget);
             let status = command.status().with_context(|| cannot_start(&command))?;
             judge(status)?;
             Ok(String::new())
@@ -96,18 +112,23 @@ impl Steps {
         command: Command,
         some_must_run: bool,
     ) -> Result<()> {
+        let command = self.chosen(command);
+        let second_chance = self.second_chance;
         self.step(title, |budget| {
-            print_command(&command);
-            let mut command = under_budget(command, budget);
-            let mut child = command
-                .stdout(Stdio::piped())
-                .spawn()
-                .with_context(|| cannot_start(&command))?;
-            let output = child.stdout.take().context("the child has no output")?;
-            let passed = echo_counting_tests(BufReader::new(output))?;
-            judge(child.wait()?)?;
-            tests_remark(passed, some_must_run)
+            let started = Instant::now();
+            let (verdict, status) = run_and_read(&command, budget)?;
+            let left = budget.map(|budget| budget.saturating_sub(started.elapsed()));
+            let failed = decide(&command, &verdict, status, second_chance, left)?;
+            remark(&verdict, &failed, some_must_run)
         })
+    }
+
+    /// The command as it is run.
+    fn chosen(&self, command: Command) -> Command {
+        match self.second_chance {
+            true => to_the_end(&command),
+            false => command,
+        }
     }
 
     /// Runs `cargo test` commands, a few at a time, as tests wait more than they compute. Each is a
@@ -145,31 +166,38 @@ impl Steps {
     /// Starts a command beside others.
     fn start_beside(&self, title: String, command: Command) -> Result<Beside> {
         println!("\nbeside it: {title}");
+        let command = self.chosen(command);
         print_command(&command);
         let started = Instant::now();
-        let mut command = under_budget(command, self.left());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().with_context(|| cannot_start(&command))?;
+        let mut limited = under_budget(&command, self.left());
+        limited.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = limited.spawn().with_context(|| cannot_start(&limited))?;
         // Its pipes are emptied all the time, as else it would wait.
         let ended = std::thread::spawn(move || {
             let output = child.wait_with_output();
             (output, started.elapsed())
         });
-        Ok(Beside { title, ended })
+        Ok(Beside {
+            title,
+            command,
+            ended,
+        })
     }
 
     /// Waits for the end of such a command, and shows what it has printed.
-    fn end(&mut self, Beside { title, ended }: Beside, some_must_run: bool) -> Result<()> {
-        let ended = ended.join();
+    fn end(&mut self, beside: Beside, some_must_run: bool) -> Result<()> {
+        let Beside { title, command, .. } = beside;
+        let ended = beside.ended.join();
         let (output, took) = ended.map_err(|_| anyhow!("cannot wait for {title}"))?;
         println!("\n==> {title}");
+        let (second_chance, left) = (self.second_chance, self.left());
         let outcome = output
             .with_context(|| format!("cannot read what {title} prints"))
             .and_then(|output| {
-                let passed = echo_counting_tests(&*output.stdout)?;
+                let verdict = Verdict::read(&*output.stdout)?;
                 stdout().write_all(&output.stderr)?;
-                judge(output.status)?;
-                tests_remark(passed, some_must_run)
+                let failed = decide(&command, &verdict, output.status, second_chance, left)?;
+                remark(&verdict, &failed, some_must_run)
             });
         println!("<== {title}: {}", in_seconds(took));
         self.enter(&title, took, outcome)
@@ -256,44 +284,72 @@ impl Steps {
     }
 }
 
+/// Runs a command of tests and reads what it prints.
+fn run_and_read(command: &Command, budget: Option<Duration>) -> Result<(Verdict, ExitStatus)> {
+    print_command(command);
+    let mut command = under_budget(command, budget);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| cannot_start(&command))?;
+    let output = child.stdout.take().context("the child has no output")?;
+    let verdict = Verdict::read(BufReader::new(output))?;
+    Ok((verdict, child.wait()?))
+}
+
+/// Decides whether a command of tests has passed. Returns the tests that did so only when they ran
+/// once more.
+fn decide(
+    command: &Command,
+    verdict: &Verdict,
+    status: ExitStatus,
+    second_chance: bool,
+    left: Option<Duration>,
+) -> Result<Vec<String>> {
+    let failure = match judge(status) {
+        Ok(()) => return Ok(Vec::new()),
+        Err(failure) => failure,
+    };
+    let names = second_chance.then(|| verdict.failed_by_name()).flatten();
+    let Some(names) = names else {
+        return Err(failure);
+    };
+    println!("\nonce more, what failed: {}", names.join(", "));
+    let (again, status) = run_and_read(&just(command, names), left)?;
+    judge(status).context("it failed twice")?;
+    if again.passed < names.len() as u64 {
+        bail!("of what failed not all was found again");
+    }
+    Ok(names.to_vec())
+}
+
 /// What to say of a step of tests: an error if some had to run and none did.
-fn tests_remark(passed: u64, some_must_run: bool) -> Result<String> {
+fn remark(verdict: &Verdict, failed: &[String], some_must_run: bool) -> Result<String> {
+    let passed = verdict.passed + failed.len() as u64;
     if some_must_run && passed == 0 {
         bail!("not a single test ran");
     }
-    Ok(format!("{passed} tests passed"))
-}
-
-/// Copies the output line by line and adds up the tests that passed.
-fn echo_counting_tests(mut output: impl BufRead) -> Result<u64> {
-    let mut passed = 0;
-    let mut line = Vec::new();
-    while output.read_until(b'\n', &mut line)? > 0 {
-        let text = String::from_utf8_lossy(&line);
-        print!("{text}");
-        stdout().flush()?;
-        passed += tests_passed(&text);
-        line.clear();
-    }
-    Ok(passed)
-}
-
-/// The number in `test result: ok. 12 passed; …`, 0 for any other line.
-fn tests_passed(line: &str) -> u64 {
-    line.strip_prefix("test result: ok. ")
-        .and_then(|rest| rest.split_once(" passed;"))
-        .and_then(|(count, _)| count.parse().ok())
-        .unwrap_or(0)
+    Ok(match failed {
+        [] => format!("{passed} tests passed"),
+        failed => format!(
+            "{passed} tests passed, but FAILED ONCE: {}",
+            failed.join(", ")
+        ),
+    })
 }
 
 /// The same command under `timeout` if there is a budget.
-fn under_budget(command: Command, left: Option<Duration>) -> Command {
-    let Some(left) = left else {
-        return command;
+fn under_budget(command: &Command, left: Option<Duration>) -> Command {
+    let mut limited = match left {
+        Some(left) => {
+            let mut limited = Command::new("timeout");
+            limited.args(["--kill-after=10", &left.as_secs().max(1).to_string()]);
+            limited.arg(command.get_program());
+            limited
+        }
+        None => Command::new(command.get_program()),
     };
-    let mut limited = Command::new("timeout");
-    limited.args(["--kill-after=10", &left.as_secs().max(1).to_string()]);
-    limited.arg(command.get_program()).args(command.get_args());
+    limited.args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => limited.env(name, value),
@@ -361,13 +417,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passed_tests_are_added_up_over_all_binaries() {
-        let output = "running 2 tests\n\
-            test result: ok. 2 passed; 0 failed; 0 ignored\n\
-            test result: ok. 0 passed; 0 failed\n\
-            test result: FAILED. 7 passed; 1 failed\n\
-            test result: ok. 40 passed; 0 failed\n";
-        assert_eq!(echo_counting_tests(output.as_bytes()).unwrap(), 42);
+    fn tests_that_fail_once_are_named_and_such_that_fail_twice_fail() {
+        let folder = std::env::temp_dir().join(format!("fibre-xtask-{}", std::process::id()));
+        let fails_until_called_again = |times: u32| {
+            // A program that takes cargo's arguments, and fails so many times.
+            let script = format!(
+                "mkdir -p \"$0\"; n=$(ls \"$0\" | wc -l); touch \"$0/$n\"; echo running 1 test; \
+                 if [ $n -lt {times} ]; then echo failures:; echo '    a::b'; echo; \
+                 echo test result: FAILED. 0 passed; exit 101; fi; echo 'test result: ok. 1 passed;'"
+            );
+            let mut command = Command::new("sh");
+            command.args(["-c", &script]).arg(&folder);
+            command
+        };
+        // What the shell is given stands where cargo's `test` would.
+        let run = |times, second_chance| {
+            let command = fails_until_called_again(times);
+            let mut status = Command::new(command.get_program());
+            status.args(command.get_args());
+            let (verdict, ended) = run_and_read(&status, None).unwrap();
+            let names = decide_with(&command, &verdict, ended, second_chance);
+            std::fs::remove_dir_all(&folder).unwrap();
+            names
+        };
+        assert_eq!(run(0, true).unwrap(), Vec::<String>::new());
+        assert_eq!(run(1, true).unwrap(), ["a::b"]);
+        assert!(run(1, false).is_err());
+        let twice = run(2, true).unwrap_err();
+        assert!(format!("{twice:#}").contains("twice"), "{twice:#}");
+    }
+
+    /// As [`decide`], without a budget.
+    fn decide_with(
+        command: &Command,
+        verdict: &Verdict,
+        status: ExitStatus,
+        second_chance: bool,
+    ) -> Result<Vec<String>> {
+        decide(command, verdict, status, second_chance, None)
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub(crate) struct Options {
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
     steps.set_budget(INTENDED, Duration::from_secs(60 * options.budget_minutes));
+    steps.give_second_chance();
     steps.check("ci: tools", || {
         for tool in TOOLS {
             require_program(tool, "`.ci/run` installs it")?;

@@ -1,0 +1,198 @@
+//! What the programs of a `cargo test` command have said of their tests, and the command that runs
+//! those again that failed.
+
+use std::ffi::OsStr;
+use std::io::{self, BufRead, Write, stdout};
+use std::process::Command;
+
+/// How many tests may fail for them to be run again. More are no accident.
+const FEW: usize = 3;
+
+/// What the programs have said.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// How many tests passed.
+    pub(crate) passed: u64,
+    /// The tests that failed.
+    failed: Vec<String>,
+    /// Programs that began, and those that came to their end.
+    began: usize,
+    ended: usize,
+    /// What may be such names.
+    listed: Option<Vec<String>>,
+}
+
+impl Verdict {
+    /// Reads the output, and copies it line by line to ours.
+    pub(crate) fn read(mut output: impl BufRead) -> io::Result<Self> {
+        let mut verdict = Self::default();
+        let mut line = Vec::new();
+        while output.read_until(b'\n', &mut line)? > 0 {
+            let text = String::from_utf8_lossy(&line);
+            print!("{text}");
+            stdout().flush()?;
+            verdict.take_in(text.trim_end_matches('\n'));
+            line.clear();
+        }
+        Ok(verdict)
+    }
+
+    /// Takes in one line.
+    fn take_in(&mut self, line: &str) {
+        if is_beginning(line) {
+            self.began += 1;
+        } else if line == "failures:" {
+            // The second of two such lines is what counts: below the first one is what tests print.
+            self.listed = Some(Vec::new());
+        } else if let Some(rest) = line.strip_prefix("test result: ") {
+            self.ended += 1;
+            self.passed += passed(rest);
+            self.failed.extend(self.listed.take().unwrap_or_default());
+        } else if let Some(name) = line.strip_prefix("    ")
+            && let Some(listed) = &mut self.listed
+        {
+            listed.push(name.to_owned());
+        }
+    }
+
+    /// The names of the tests to run again: few, and no program has ended before its time.
+    pub(crate) fn failed_by_name(&self) -> Option<&[String]> {
+        let is_whole = self.began == self.ended;
+        let are_few = (1..=FEW).contains(&self.failed.len());
+        (is_whole && are_few).then_some(&self.failed)
+    }
+}
+
+/// Whether the line is `running 12 tests`.
+fn is_beginning(line: &str) -> bool {
+    let count = line
+        .strip_prefix("running ")
+        .and_then(|rest| rest.split_once(" test"));
+    count.is_some_and(|(count, _)| count.parse::<u64>().is_ok())
+}
+
+/// The number in `ok. 12 passed; …` and in `FAILED. 12 passed; …`.
+fn passed(result: &str) -> u64 {
+    result
+        .split_once(". ")
+        .and_then(|(_, rest)| rest.split_once(" passed;"))
+        .and_then(|(count, _)| count.parse().ok())
+        .unwrap_or(0)
+}
+
+/// The command that goes on to the other programs when one has failed.
+pub(crate) fn to_the_end(command: &Command) -> Command {
+    rebuilt(command, |arguments| {
+        let mut whole = vec![OsStr::new("test"), OsStr::new("--no-fail-fast")];
+        whole.extend(arguments.iter().skip(1));
+        whole
+    })
+}
+
+/// The command that runs just these tests.
+pub(crate) fn just(command: &Command, names: &[String]) -> Command {
+    let mut command = rebuilt(command, |arguments| {
+        let is_ours = |argument: &&&OsStr| **argument != "--";
+        let mut kept: Vec<&OsStr> = arguments.iter().take_while(is_ours).copied().collect();
+        kept.push(OsStr::new("--"));
+        // Options for the tests' programs stay; filters do not.
+        let theirs = arguments.iter().skip_while(is_ours).skip(1);
+        kept.extend(theirs.filter(|word| word.as_encoded_bytes().starts_with(b"--")));
+        kept
+    });
+    if !command.get_args().any(|argument| argument == "--exact") {
+        command.arg("--exact");
+    }
+    command.args(names);
+    command
+}
+
+/// The command with other arguments.
+fn rebuilt<'a>(
+    command: &'a Command,
+    arguments: impl FnOnce(&[&'a OsStr]) -> Vec<&'a OsStr>,
+) -> Command {
+    let before: Vec<&OsStr> = command.get_args().collect();
+    let mut after = Command::new(command.get_program());
+    after.args(arguments(&before));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => after.env(name, value),
+            None => after.env_remove(name),
+        };
+    }
+    after
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE_OF_TWO: &str = "\
+running 2 tests
+test a::good ... ok
+test a::bad ... FAILED
+
+failures:
+
+---- a::bad stdout ----
+    not a name
+failures:
+
+failures:
+    a::bad
+
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured
+running 40 tests
+test result: ok. 40 passed; 0 failed; 0 ignored; 0 measured
+";
+
+    #[test]
+    fn tests_are_added_up_over_all_programs_and_failures_named() {
+        let verdict = Verdict::read(ONE_OF_TWO.as_bytes()).unwrap();
+        assert_eq!(verdict.passed, 41);
+        assert_eq!(verdict.failed_by_name().unwrap(), ["a::bad"]);
+    }
+
+    #[test]
+    fn what_broke_off_or_failed_wholly_is_not_run_again() {
+        let passes = "running 2 tests\ntest result: ok. 2 passed; 0 failed\n";
+        let breaks_off = format!("{ONE_OF_TWO}running 3 tests\ntest c ... ok\n");
+        let lists = |count: usize| {
+            let names: String = (0..count).map(|n| format!("    t{n}\n")).collect();
+            format!(
+                "running 9 tests\nfailures:\n{names}\ntest result: FAILED. 0 passed; 9 failed\n"
+            )
+        };
+        let named = |text: &str| {
+            let verdict = Verdict::read(text.as_bytes()).unwrap();
+            verdict.failed_by_name().map(<[String]>::len)
+        };
+        assert_eq!(named(passes), None);
+        assert_eq!(named(&breaks_off), None);
+        assert_eq!(named(&lists(FEW)), Some(FEW));
+        assert_eq!(named(&lists(FEW + 1)), None);
+    }
+
+    #[test]
+    fn commands_are_changed_where_they_have_to_be() {
+        let mut command = Command::new("cargo");
+        command.env("A", "b");
+        command.args(["test", "--release", "--", "--test-threads=1", "suite_io::"]);
+        let words = |command: &Command| {
+            let words = command.get_args().map(|word| word.to_str().unwrap());
+            words.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            words(&to_the_end(&command)),
+            "test --no-fail-fast --release -- --test-threads=1 suite_io::"
+        );
+        let names = ["suite_io::a".to_owned(), "b - c (line 3)".to_owned()];
+        let again = just(&command, &names);
+        assert_eq!(
+            words(&again),
+            "test --release -- --test-threads=1 --exact suite_io::a b - c (line 3)"
+        );
+        assert!(again.get_envs().any(|(name, _)| name == "A"));
+    }
+}
