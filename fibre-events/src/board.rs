@@ -54,6 +54,9 @@ use std::sync::Arc;
 /// How many shards the table of colours has.
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 
+/// Of how many thefts the least time counts.
+const THEFTS: u64 = 8;
+
 /// How many cells a shard keeps for other colours.
 const KEPT_CELLS: usize = 1024;
 
@@ -115,6 +118,9 @@ struct Core<E> {
     state: ShortLock<State<E>>,
     /// How many events it has, for thieves.
     len: AtomicUsize,
+    /// Its own thefts since it last said what one costs, and the least that one of them took.
+    thefts: AtomicU64,
+    least: AtomicU64,
 }
 
 /// See the module text.
@@ -147,6 +153,8 @@ impl<E: Load> Board<E> {
                 finished: 0,
             }),
             len: AtomicUsize::new(0),
+            thefts: AtomicU64::new(0),
+            least: AtomicU64::new(u64::MAX),
         };
         Self {
             shards: (0..SHARDS).map(shard).collect(),
@@ -515,15 +523,26 @@ impl<E: Load> Board<E> {
         self.cost.load(Ordering::Relaxed)
     }
 
-    /// Says how long a theft has taken, in nanoseconds. The average moves by an eighth, and lasts
-    /// unless the rules have a cost.
-    pub fn theft_took(&self, nanoseconds: u64) {
-        if self.rules.cost.is_none() {
-            let before = self.cost();
-            // Two thieves may lose one measurement; there will be others.
-            let after = (before * 7 + nanoseconds).div_ceil(8);
-            self.cost.store(after.max(1), Ordering::Relaxed);
+    /// Says how long a theft by a processor has taken, in nanoseconds.
+    ///
+    /// A theft costs what the quickest of the last eight of a thief took, unless the rules have a
+    /// cost. A mean would not do: the kernel may well take the CPU away in the middle of a theft,
+    /// and after one such time nothing would be worth a theft, so that none could correct it.
+    pub fn theft_took(&self, thief: usize, nanoseconds: u64) {
+        if self.rules.cost.is_some() {
+            return;
         }
+        // Only the thief changes its own two.
+        let core = &self.cores[thief];
+        let least = core.least.load(Ordering::Relaxed).min(nanoseconds.max(1));
+        let thefts = core.thefts.load(Ordering::Relaxed) + 1;
+        let is_full = thefts == THEFTS;
+        if is_full {
+            self.cost.store(least, Ordering::Relaxed);
+        }
+        let (least, thefts) = if is_full { (u64::MAX, 0) } else { (least, thefts) };
+        core.least.store(least, Ordering::Relaxed);
+        core.thefts.store(thefts, Ordering::Relaxed);
     }
 
     /// Refuses events from now on.

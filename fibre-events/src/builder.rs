@@ -120,7 +120,7 @@ impl EventsBuilder {
         self
     }
 
-    /// What a theft is taken to cost. Default: what thefts have cost, as a moving average.
+    /// What a theft is taken to cost. Default: what the quickest of a processor's last eight took.
     pub fn theft_cost(mut self, time: Duration) -> Self {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.rules = self.rules.cost(nanoseconds);

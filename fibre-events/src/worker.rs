@@ -323,7 +323,7 @@ impl Worker {
             return false;
         };
         let time = nanoseconds_since(begun);
-        self.hall.board.theft_took(time);
+        self.hall.board.theft_took(self.processor, time);
         let counts = self.counts();
         add(&counts.thefts, 1);
         add(&counts.theft_time, time);

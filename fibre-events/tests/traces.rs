@@ -408,15 +408,39 @@ fn m19_time_left_adds_up_and_a_penalty_makes_it_less() {
 }
 
 #[test]
-fn m20_what_a_theft_costs_is_a_moving_average() {
+fn m20_a_theft_costs_what_the_quickest_of_eight_took() {
     let board: Board<Test> = Board::new(2, Rules::of(Policy::TimeLeft));
     let first = board.cost();
-    board.theft_took(first + 800);
-    assert_eq!(board.cost(), first + 100);
+    for time in [900, 300, 700, 4_000_000, 800, 500, 600] {
+        board.theft_took(1, time);
+        // Those of others are counted for themselves.
+        board.theft_took(0, 2 * first);
+        assert_eq!(board.cost(), first);
+    }
+    board.theft_took(1, 700);
+    assert_eq!(board.cost(), 300);
+    // What was before is forgotten.
+    (0..8).for_each(|_| board.theft_took(1, 500));
+    assert_eq!(board.cost(), 500);
     // A cost that is given stays.
     let board = self::board(2, Policy::TimeLeft);
-    board.theft_took(1_000_000);
+    (0..8).for_each(|_| board.theft_took(1, 1_000_000));
     assert_eq!(board.cost(), COST);
+}
+
+#[test]
+fn m20_a_thief_that_loses_its_cpu_goes_on_to_steal() {
+    let board: Board<Test> = Board::new(2, Rules::of(Policy::TimeLeft));
+    let long = |number| [taking(number, 20 * board.cost())];
+    post(&board, 0, long(0));
+    post(&board, 2, long(1));
+    assert_eq!(theft(&board, 1), Some((0, 0, 1)));
+    // The kernel ran something else in the middle of it.
+    board.theft_took(1, 4_000_000);
+    post(&board, 4, long(2));
+    assert_eq!(theft(&board, 1), Some((0, 2, 1)));
+    post(&board, 6, long(3));
+    assert_eq!(theft(&board, 1), Some((0, 4, 1)));
 }
 
 // Locality.
