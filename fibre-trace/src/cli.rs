@@ -2,13 +2,14 @@
 
 use crate::file::File;
 use crate::history::History;
-use crate::perfetto::draw;
 use crate::summary::Summary;
+use crate::{perfetto, picture};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use std::fs;
 use std::io::{ErrorKind, Write, stdout};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Reads a trace that a program has written with `FIBRE_TRACE`
 #[derive(Debug, Parser)]
@@ -22,7 +23,16 @@ pub(crate) struct Cli {
     /// How many fibres get a track of their own there
     #[arg(long, default_value_t = 500)]
     fibres: usize,
-    /// Prints a summary; the default without --output
+    /// Draws a short time of it to this file, such as out.svg
+    #[arg(short, long)]
+    picture: Option<PathBuf>,
+    /// How long a time the picture shows, such as 500us or 20ms
+    #[arg(long, default_value = "1ms", value_parser = humantime::parse_duration)]
+    length: Duration,
+    /// How long before the end of the trace the picture begins [default: as long as it shows]
+    #[arg(long, value_parser = humantime::parse_duration)]
+    back: Option<Duration>,
+    /// Prints a summary; the default without --output and --picture
     #[arg(long)]
     summary: bool,
 }
@@ -45,10 +55,16 @@ impl Cli {
                     "{name} would be no JSON: Perfetto's own format is written, as in out.pftrace"
                 );
             }
-            let drawn = draw(&file, &history, self.fibres);
+            let drawn = perfetto::draw(&file, &history, self.fibres);
             fs::write(output, drawn).with_context(|| format!("cannot write {name}"))?;
         }
-        if self.summary || self.output.is_none() {
+        if let Some(output) = &self.picture {
+            let (length, back) = (self.length, self.back.unwrap_or(self.length));
+            let drawn = picture::draw(&file, &history, nanoseconds(back), nanoseconds(length));
+            let name = output.display();
+            svg::save(output, &drawn).with_context(|| format!("cannot write {name}"))?;
+        }
+        if self.summary || (self.output.is_none() && self.picture.is_none()) {
             let text = Summary::new(&file, &history).to_string();
             match stdout().write_all(text.as_bytes()) {
                 // Somebody reads the beginning only.
@@ -58,4 +74,9 @@ impl Cli {
         }
         Ok(())
     }
+}
+
+/// A time in nanoseconds.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -419,6 +419,14 @@ impl Scale {
         u64::try_from(u128::from(ticks) * time / unit).unwrap_or(u64::MAX)
     }
 
+    /// So many nanoseconds in ticks.
+    pub(crate) fn ticks(self, nanoseconds: u64) -> u64 {
+        let (from, to) = (self.begin, self.end);
+        let unit = u128::from(to.monotonic.saturating_sub(from.monotonic).max(1));
+        let ticks = u128::from(to.ticks.saturating_sub(from.ticks));
+        u64::try_from(u128::from(nanoseconds) * ticks / unit).unwrap_or(u64::MAX)
+    }
+
     /// The moment of a tick on the kernel's monotonic clock, in nanoseconds.
     pub(crate) fn moment(self, ticks: u64) -> u64 {
         let since = ticks.saturating_sub(self.begin.ticks);

@@ -12,6 +12,7 @@
 //! | `statistics` | percentiles, and times in words |
 //! | `summary` | the history for people |
 //! | `perfetto` | the history for Perfetto |
+//! | `picture` | a short time of the history as a picture |
 //! | `cli` | the command line |
 
 #![deny(unreachable_pub, unnameable_types)]
@@ -22,6 +23,7 @@ mod event;
 mod file;
 mod history;
 mod perfetto;
+mod picture;
 mod statistics;
 mod summary;
 

@@ -311,6 +311,23 @@ fn perfetto_gets_arrows_from_wakers_to_woken() {
 }
 
 #[test]
+fn a_picture_shows_fibres_by_name_and_who_woke_them() {
+    if was_traced() {
+        return;
+    }
+    let folder = Folder::with_trace();
+    let drawn = folder.0.join("out.svg");
+    let options = ["--picture", drawn.to_str().unwrap(), "--length", "1h"];
+    let output = tool(&folder.trace(), &options);
+    assert!(output.status.success() && output.stdout.is_empty());
+    let text = std::fs::read_to_string(drawn).unwrap();
+    let count = |words: &str| text.matches(words).count() as u32;
+    assert!(count("ping for ") >= ROUNDS && count("pong for ") >= ROUNDS);
+    assert!(count("marker-end") >= 2 * ROUNDS, "arrows");
+    assert!(count("asleep for ") > 0 && count("▾ ping is through") == 1);
+}
+
+#[test]
 fn what_it_cannot_read_or_write_is_told() {
     if was_traced() {
         return;
@@ -329,6 +346,8 @@ fn what_it_cannot_read_or_write_is_told() {
     failed(&folder.0.join("nowhere"), &[], "cannot read");
     failed(&other, &[], "it is no trace of a fibre program");
     failed(&folder.trace(), &["-o", "x.json"], "would be no JSON");
+    failed(&folder.trace(), &["--length", "soon"], "--length");
+    failed(&folder.trace(), &["-p", "/dev/full"], "cannot write");
     failed(
         &folder.trace(),
         &["-o", "/dev/full"],
