@@ -25,7 +25,7 @@ use source::Source;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use view::View;
+use view::{Before, View};
 
 /// Shows what the fibres and processors of a process do, also when it hangs.
 #[derive(Debug, Parser)]
@@ -112,11 +112,11 @@ fn once(mut source: Source, name: &str, patience: Duration) -> Result<View> {
 
 /// Prints a view again and again, as long as the process is there.
 fn follow(mut source: Source, name: &str, patience: Duration) -> Result<()> {
-    let mut before = next(&mut source, patience)?;
+    let mut before = Before::default();
+    before.of(&next(&mut source, patience)?);
     loop {
         let now = next(&mut source, patience)?;
-        print(&View::new(name, &before, now.clone()), true)?;
-        before = now;
+        print(&View::new(name, before.of(&now), now), true)?;
     }
 }
 

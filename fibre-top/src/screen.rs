@@ -5,7 +5,7 @@
 use crate::plain::{COLUMNS, cluster_line, group_line, head, look_line, processors};
 use crate::snapshot::Snapshot;
 use crate::source::{Failure, Source};
-use crate::view::View;
+use crate::view::{Before, View};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize};
@@ -28,8 +28,7 @@ type News = Result<Snapshot, Failure>;
 /// What is shown.
 struct Screen {
     name: String,
-    /// The snapshot before the one that is shown.
-    before: Snapshot,
+    before: Before,
     view: Option<View>,
     /// What is wrong.
     warning: Option<String>,
@@ -45,7 +44,7 @@ pub(crate) fn run(source: Source, name: String) -> anyhow::Result<Option<String>
     let mut terminal = ratatui::try_init()?;
     let mut screen = Screen {
         name,
-        before: Snapshot::default(),
+        before: Before::default(),
         view: None,
         warning: None,
         ended: false,
@@ -91,9 +90,8 @@ impl Screen {
         match next {
             Ok(snapshot) => {
                 self.warning = None;
-                let view = View::new(&self.name, &self.before, snapshot.clone());
-                self.view = Some(view);
-                self.before = snapshot;
+                let before = self.before.of(&snapshot);
+                self.view = Some(View::new(&self.name, before, snapshot));
             }
             Err(failure) => {
                 self.ended = matches!(failure, Failure::Ended);
@@ -244,7 +242,7 @@ mod tests {
     fn empty() -> Screen {
         Screen {
             name: "server".to_owned(),
-            before: Snapshot::default(),
+            before: Before::default(),
             view: None,
             warning: None,
             ended: false,

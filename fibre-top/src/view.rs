@@ -25,6 +25,30 @@ pub(crate) struct Place {
     pub(crate) count: u64,
 }
 
+/// The least time from which rates are made, in microseconds. A busy process may write one snapshot
+/// late and the next one in time; of what happens between the two, a rate would be chance.
+const LEAST_US: u64 = 250_000;
+
+/// The snapshots before the one that is shown.
+#[derive(Debug, Default)]
+pub(crate) struct Before {
+    older: Snapshot,
+    last: Snapshot,
+}
+
+impl Before {
+    /// The snapshot from which on the rates of `now` are made. The next one is compared with `now`.
+    pub(crate) fn of(&mut self, now: &Snapshot) -> &Snapshot {
+        let since_last = now.at_us.saturating_sub(self.last.at_us);
+        // Another process has taken the place of one that has forked, and has a time of its own.
+        let is_other = now.process != self.last.process;
+        if since_last >= LEAST_US || is_other {
+            self.older = std::mem::replace(&mut self.last, now.clone());
+        }
+        &self.older
+    }
+}
+
 /// What is shown.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct View {
@@ -167,6 +191,22 @@ mod tests {
         assert_eq!(view.rates[0], [Rates::default()]);
         let view = View::new("x", &snapshot(7, 1, 1), snapshot(7, 2, 2));
         assert_eq!(view.rates[0][0].switches, 0.0);
+    }
+
+    #[test]
+    fn snapshots_that_follow_closely_are_compared_with_an_older_one() {
+        let mut before = Before::default();
+        let mut switches = |at_us, switches| {
+            let now = snapshot(at_us, switches, 0);
+            let view = View::new("x", before.of(&now), now);
+            view.rates[0][0].switches
+        };
+        assert_eq!(switches(1_000_000, 5000), 0.0);
+        // Nothing to compare with that is old enough.
+        assert_eq!(switches(1_000_020, 5003), 0.0);
+        assert_eq!(switches(2_000_000, 5100), 100.0);
+        assert_eq!(switches(2_000_020, 5103), 103.0 * 1e6 / 1_000_020.0);
+        assert_eq!(switches(3_000_000, 5300), 200.0);
     }
 
     #[test]
