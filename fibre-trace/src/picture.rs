@@ -123,8 +123,8 @@ impl Picture<'_> {
             let words = text(time(at), (x, bottom + 16.0)).set("text-anchor", "middle");
             group = group.add(line).add(words);
         }
-        let legend = "A bar is a fibre that runs, grey a processor that sleeps. An arrow leads from where a fibre was \
-                      made ready to where it runs; a dot is an event or a deadline that did so.";
+        let legend = "A bar is a fibre that runs, by its name or number; grey is a processor that sleeps. An arrow leads \
+                      from where a fibre was made ready to where it runs.";
         group.add(text(legend.into(), (LEFT, bottom + 46.0)))
     }
 
@@ -154,7 +154,7 @@ impl Picture<'_> {
         group
     }
 
-    /// One run, with the fibre's name if there is room.
+    /// One run, with the fibre's name if there is room, or its number.
     fn run(&self, run: &Run, row: usize, across: (f64, f64)) -> Group {
         let name = self.name(run.fibre);
         let ran = self.words(run.end - run.begin);
@@ -163,10 +163,10 @@ impl Picture<'_> {
         let bar_of_it = bar_of_it.set("stroke-width", 0.4);
         let mut group = Group::new().add(bar_of_it);
         let room = (across.1 - across.0 - 4.0) / LETTER;
-        let letters = name.chars().count();
-        if letters as f64 <= room {
-            let middle = bar(row).0 + BAR / 2.0 + 4.0;
-            group = group.add(text(name.clone(), (across.0 + 3.0, middle)));
+        let middle = bar(row).0 + BAR / 2.0 + 4.0;
+        let mut labels = [name.clone(), run.fibre.to_string()].into_iter();
+        if let Some(label) = labels.find(|label| label.chars().count() as f64 <= room) {
+            group = group.add(text(label, (across.0 + 3.0, middle)));
         }
         group.add(Title::new(format!("{name} for {ran}")))
     }
