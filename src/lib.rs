@@ -51,6 +51,7 @@
 //! | end fibres from outside | [`CancelToken`], [`JoinHandle::cancel`], [`shield`] |
 //! | call code that blocks its kernel thread, or computes for long | [`blocking`], [`blocking_within`], [`BlockingPool`], a [`Cluster`] of its own |
 //! | keep a value for each fibre | [`fibre_local!`], [`Key`] |
+//! | use libraries that keep state in thread-locals | [`SwitchHooks`], the feature `tracing`; `docs/THREAD_LOCALS.md` |
 //! | choose processors, CPUs, policies, limits | [`ClusterBuilder`], [`topology`]; `docs/CONFIGURATION.md` has the variables |
 //! | pause, grow and stop | [`Cluster::pause`], [`Cluster::add_processors`], [`Cluster::stop_within`] |
 //! | see what fibres wait for, and what they did | [`dump`](dump()), [`trace`], [`waits`], [`metrics`](metrics()), [`sync::contention`], [`stack_statistics`] |
@@ -130,6 +131,8 @@ pub use fibre_core::{Limit, WaitError, WallTime};
 
 pub use fibre_core::{Destructor, JoinOnDrop, Key, LocalKey, fibre_local};
 
+pub use fibre_core::{SwitchHooks, SwitchReason, SwitchedFibre, TooLate, install_switch_hooks};
+
 pub use fibre_core::Interval;
 
 pub use fibre_core::{
@@ -146,6 +149,9 @@ pub mod trace {
     pub use fibre_core::trace_mark as mark;
     pub use fibre_inspect::write_trace as write;
 }
+
+#[cfg(feature = "tracing")]
+pub mod tracing;
 
 pub use fibre_core::{BlockingMetrics, ClusterMetrics, Counters, ProcessorMetrics, StackCounts};
 pub use fibre_observe::{Metrics, metrics};

@@ -174,6 +174,9 @@ pub use self::{
     config::policy::{Placement, Priority, Revival, StealOrder, Stealing},
     config::settings::default_processors,
     fibre::local_table::{Destructor, Key},
+    fibre::switch_hooks::{
+        SwitchHooks, SwitchReason, SwitchedFibre, TooLate, install_switch_hooks,
+    },
     park::big_stack::on_big_stack,
     park::cancel::{CancelToken, shield, sleep_within},
     park::interval::Interval,

@@ -23,3 +23,5 @@ mod suite_scheduling;
 mod suite_spawn;
 #[path = "../stress.rs"]
 mod suite_stress;
+#[path = "../switch_hooks.rs"]
+mod suite_switch_hooks;

@@ -67,6 +67,10 @@ pub(crate) fn read_manifest(path: &Path) -> Result<Table> {
         .with_context(|| format!("cannot parse {}", path.display()))
 }
 
+/// The features of the facade that programs choose, as arguments of cargo: without them, what they
+/// add is neither tested nor looked at.
+pub(crate) const OPTIONAL: [&str; 2] = ["--features", "fibre-rt/tracing"];
+
 /// A cargo command with these arguments, by the toolchain that runs this task.
 pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -7,6 +7,8 @@ use crate::config::environment;
 use crate::config::policy::StealOrder;
 use crate::config::settings::default_processors;
 use crate::config::settings::{MOST_PROCESSORS, MOST_SPARE, Moves, Settings, variable};
+use crate::fibre::HookList;
+use crate::fibre::switch_hooks::SwitchHooks;
 use crate::processor::OVERFLOW_HOOK;
 use crate::stack::{install_overflow_report, round_size};
 use crate::topology::{CpuSet, Pinning, Places};
@@ -14,6 +16,7 @@ use crate::trace;
 use crate::wait::since;
 use std::io;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 /// How many spare processors a small machine's cluster may have, unless the user says otherwise: as
 /// many as programs have threads that spin for each other.
@@ -28,6 +31,8 @@ pub struct ClusterBuilder {
     pub(super) pinning: Pinning,
     /// Everything that the processors have to know.
     pub(super) settings: Settings,
+    /// What it does at each switch.
+    hooks: HookList,
 }
 
 impl ClusterBuilder {
@@ -37,6 +42,7 @@ impl ClusterBuilder {
             processors: None,
             pinning: variable("FIBRE_PIN").unwrap_or_default(),
             settings: Settings::from_environment(),
+            hooks: HookList::default(),
         }
     }
 
@@ -195,6 +201,16 @@ impl ClusterBuilder {
         self
     }
 
+    /// Has these hooks called at each switch of a fibre in this cluster, inside of those that were
+    /// given before, and of those of the process
+    /// ([`install_switch_hooks`](crate::install_switch_hooks)). Default: none, which costs nothing.
+    /// [`SwitchHooks`] says what they may do.
+    #[must_use]
+    pub fn switch_hooks(mut self, hooks: impl SwitchHooks) -> Self {
+        self.hooks.push(Arc::new(hooks));
+        self
+    }
+
     /// Changes the value that a layer above chooses for the cluster. It means nothing here and is
     /// returned by [`io_config`](crate::internal::io_config); zero at first. For layers above.
     #[must_use]
@@ -232,7 +248,8 @@ impl ClusterBuilder {
         }
         settings.pinned_to = places.cpus();
         settings.places = places.clone();
-        let running = Running::new(settings, places);
+        let hooks = self.hooks.after_those_of_process();
+        let running = Running::new(settings, places, hooks);
         if running.domain.settings.steal_order == StealOrder::Hierarchical {
             // No thief shall have to read what the machine is.
             let _ = running.domain.hierarchy();

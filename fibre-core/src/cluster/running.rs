@@ -2,6 +2,7 @@
 
 use super::crew::Crew;
 use crate::config::settings::Settings;
+use crate::fibre::HookList;
 use crate::park::{Shield, Waiter, park_until};
 use crate::processor::Processor;
 use crate::scheduler::control::ProcessorPhase;
@@ -27,8 +28,10 @@ pub(super) struct Running {
 
 impl Running {
     /// A cluster without processors.
-    pub(super) fn new(settings: Settings, places: Places) -> Self {
-        let domain = Arc::new(Domain::new(0, settings));
+    pub(super) fn new(settings: Settings, places: Places, hooks: HookList) -> Self {
+        let mut domain = Domain::new(0, settings);
+        domain.hooks = hooks;
+        let domain = Arc::new(domain);
         Self {
             crew: Arc::new(Crew::new(Arc::clone(&domain), places)),
             domain,

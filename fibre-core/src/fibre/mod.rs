@@ -9,6 +9,7 @@
 //! * `labels`: what it says of itself to those who look;
 //! * `lazy_box`: a box that is made when it is first needed;
 //! * `local_table`: fibre-local values by key;
+//! * `switch_hooks`: functions of the program that are called at each switch;
 //! * `cancel_batch`, `cancel_group`: how fibres are cancelled, and which of them together.
 
 pub mod activity_word;
@@ -32,6 +33,8 @@ mod roster;
 mod roster_ref;
 pub mod state;
 #[cfg(not(loom))]
+pub(crate) mod switch_hooks;
+#[cfg(not(loom))]
 mod wait_slot;
 
 #[cfg(not(loom))]
@@ -42,5 +45,6 @@ pub(crate) use self::{
     roster::{Hook, Roster},
     roster_ref::RosterRef,
     state::{Cancel, Left, RunState, Wake},
+    switch_hooks::HookList,
     wait_slot::{Reserved, WaitSlot},
 };

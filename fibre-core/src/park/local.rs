@@ -10,6 +10,7 @@
 //! opt-in's contract covers them, as it covers what lies on the fibres' stacks.
 
 use crate::fibre::local_table::{Key, Locals};
+use crate::fibre::switch_hooks::SwitchedFibre;
 use crate::processor::with_running;
 use crate::sys::current;
 use std::cell::{Cell, RefCell};
@@ -94,15 +95,57 @@ impl<T: 'static> LocalKey<T> {
     ///
     /// With the panic of `f`, or of the expression that makes the value.
     pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
-        // SAFETY: the values are those of `make`.
-        let new = || unsafe { Key::new_typed(drop_value::<T>) };
-        let key = *self.key.get_or_init(new);
+        let key = self.key();
         let mut value: *mut T = value_of(key).cast();
         if value.is_null() {
             value = self.make(key);
         }
         // SAFETY: the owner drops the value at its end only, when no call of `with` is left.
         f(unsafe { &*value })
+    }
+
+    /// Calls `f` with the value of a fibre that is switched to or from. For switch hooks, on the
+    /// thread on which the hook is called. The expression that makes the value runs there, too, so
+    /// it must not block. `None`: the fibre has ended, and so have its values.
+    ///
+    /// The fibre may be in a call of [`with`](Self::with) for the same value.
+    ///
+    /// # Panics
+    ///
+    /// As [`with`](Self::with), and a hook must not panic.
+    pub fn with_switched<R>(
+        &'static self,
+        fibre: &SwitchedFibre<'_>,
+        f: impl FnOnce(&T) -> R,
+    ) -> Option<R> {
+        let locals = &fibre.block()?.locals;
+        let key = self.key();
+        let mut value: *mut T = locals.get(key).cast();
+        if value.is_null() {
+            value = Box::into_raw(Box::new((self.first)()));
+            locals.set(key, value.cast());
+        }
+        // SAFETY: as in `with`; the fibre does not run during the call.
+        Some(f(unsafe { &*value }))
+    }
+
+    /// [`with_switched`](Self::with_switched) for values that are there. `None`: the fibre has none
+    /// of this key, or has ended.
+    pub fn with_switched_if_any<R>(
+        &'static self,
+        fibre: &SwitchedFibre<'_>,
+        f: impl FnOnce(&T) -> R,
+    ) -> Option<R> {
+        let value: *mut T = fibre.block()?.locals.get(*self.key.get()?).cast();
+        // SAFETY: as in `with_switched`.
+        unsafe { value.as_ref() }.map(f)
+    }
+
+    /// The key.
+    fn key(&self) -> Key {
+        // SAFETY: the values are those of `make` and `with_switched`, which make them alike.
+        let new = || unsafe { Key::new_typed(drop_value::<T>) };
+        *self.key.get_or_init(new)
     }
 
     /// Makes the caller's value. The expression may block, and may itself ask for the value: then

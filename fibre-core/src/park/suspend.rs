@@ -395,6 +395,7 @@ fn park_thread<const AMONG: bool, const OPEN: bool>(
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
+    Processor::assert_may_block();
     let bounds = Bounds::of_wait(OPEN, limit);
     bounds.wait(|limit| park_thread_within::<AMONG>(limit, publish, withdraw))
 }

@@ -33,6 +33,7 @@ impl Processor {
                 None => return,
             }
         }
+        recorder.enters(&fibre);
         let action = self.switch_to(&mut fibre);
         recorder.left(&fibre, action);
         let queue_it = match action {

@@ -18,6 +18,7 @@
 //! * `activation`: runs activities, which rest between their runs;
 //! * `runner`: what it keeps for them;
 //! * `run_loop`: the run loop, with and without a record of events;
+//! * `hooked`: the run loop of clusters with switch hooks;
 //! * `control`: carries out what the cluster's handles ask for;
 //! * `poll`: when a busy processor asks for events;
 //! * `time_slice`: when a fibre that never blocks has run for long enough;
@@ -44,6 +45,7 @@ pub(crate) mod exit;
 mod held;
 mod here;
 mod hold;
+mod hooked;
 mod idle;
 mod local;
 pub(crate) mod os_thread;
@@ -127,6 +129,8 @@ pub(crate) struct Processor {
     /// How many calls of [`here`](Self::here) the running fibre is in. Kept in builds with debug
     /// assertions only.
     looks: Cell<u32>,
+    /// Whether it calls a switch hook.
+    in_hook: Cell<bool>,
     /// The domain to which a fibre goes that is about to leave the cluster, and whether it is still
     /// counted here.
     destination: Cell<Option<(Arc<Domain>, bool)>>,
@@ -230,6 +234,7 @@ impl Processor {
             successor: Slot::default(),
             publishing: Cell::new(false),
             looks: Cell::new(0),
+            in_hook: Cell::new(false),
             destination: Cell::new(None),
             adopts: domain.settings.force_migration,
             keeps: !domain.settings.moves_started,
@@ -279,7 +284,9 @@ impl Processor {
         self.domain.show_running(self.index, &self.running);
         MONITOR.call();
         self.show_roster();
-        if trace::is_on() {
+        if !self.domain.hooks.is_empty() {
+            self.run_hooked();
+        } else if trace::is_on() {
             self.run_recorded();
         } else {
             self.run_fibres();

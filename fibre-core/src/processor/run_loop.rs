@@ -20,6 +20,9 @@ pub(super) trait Recorder {
     /// The processor is about to let the fibre run.
     fn resumes(&self, fibre: &mut Runnable);
 
+    /// The fibre has a stack, and is switched to next.
+    fn enters(&self, fibre: &Runnable);
+
     /// The fibre has left its stack, for this reason, and is still the processor's.
     fn left(&self, fibre: &Runnable, action: Action);
 
@@ -29,6 +32,9 @@ pub(super) trait Recorder {
     /// Whether a fibre has been `woken` while it was leaving its stack, which is recorded. Returns
     /// that.
     fn woken_early(&self, number: u64, woken: bool) -> bool;
+
+    /// Another fibre has made way for this one.
+    fn succeeds(&self, successor: &Runnable);
 }
 
 /// The recorder of processors that record nothing.
@@ -37,6 +43,9 @@ pub(super) struct NoTrace;
 impl Recorder for NoTrace {
     #[inline(always)]
     fn resumes(&self, _fibre: &mut Runnable) {}
+
+    #[inline(always)]
+    fn enters(&self, _fibre: &Runnable) {}
 
     #[inline(always)]
     fn left(&self, _fibre: &Runnable, _action: Action) {}
@@ -50,6 +59,9 @@ impl Recorder for NoTrace {
     fn woken_early(&self, _number: u64, woken: bool) -> bool {
         woken
     }
+
+    #[inline(always)]
+    fn succeeds(&self, _successor: &Runnable) {}
 }
 
 impl Recorder for Track {
@@ -60,6 +72,8 @@ impl Recorder for Track {
         self.record_fibre(TraceKind::Start, fibre.id(), 0);
         with_name(fibre.block(), |name| keep_name(fibre.id(), name));
     }
+
+    fn enters(&self, _fibre: &Runnable) {}
 
     fn left(&self, fibre: &Runnable, action: Action) {
         let id = fibre.id();
@@ -100,6 +114,15 @@ impl Recorder for Track {
         }
         woken
     }
+
+    fn succeeds(&self, successor: &Runnable) {
+        // Of a new one it is recorded that it was spawned.
+        if successor.has_started() {
+            self.set_phase(TracePhase::HandsOver);
+            self.record_ready(TraceKind::Ready, successor.id());
+            self.set_phase(TracePhase::Nothing);
+        }
+    }
 }
 
 /// Calls `f` with the fibre's name, if it has one.
@@ -119,38 +142,39 @@ impl Processor {
     /// inlined.
     #[inline(always)]
     pub(super) fn run_fibres(&self) {
-        let mut next = self.next();
-        while let Some(fibre) = next {
-            self.execute(fibre, &NoTrace);
-            next = self.take_successor().or_else(|| self.next());
-        }
+        self.run_with(&NoTrace);
     }
 
     /// The run loop of a processor that records events; without memory for them, the other one.
     #[inline(never)]
     pub(super) fn run_recorded(&self) {
-        let domain = self.domain();
-        self.ready.begin_track(&domain.settings.name, domain.number);
-        let Some(track) = self.ready.track().map(Arc::clone) else {
-            return self.run_fibres();
-        };
-        let mut next = self.next();
-        while let Some(fibre) = next {
-            self.execute(fibre, &*track);
-            next = self.take_recorded(&track).or_else(|| self.next());
+        match self.begin_track() {
+            Some(track) => self.run_with(&*track),
+            None => self.run_fibres(),
         }
     }
 
-    /// Takes the fibre for which another one has made way.
-    fn take_recorded(&self, track: &Track) -> Option<Runnable> {
-        let successor = self.take_successor()?;
-        // Of a new one it is recorded that it was spawned.
-        if successor.has_started() {
-            track.set_phase(TracePhase::HandsOver);
-            track.record_ready(TraceKind::Ready, successor.id());
-            track.set_phase(TracePhase::Nothing);
+    /// The run loop, in which this recorder is told what happens.
+    #[inline(always)]
+    pub(super) fn run_with(&self, recorder: &impl Recorder) {
+        let mut next = self.next();
+        while let Some(fibre) = next {
+            self.execute(fibre, recorder);
+            let successor = self.take_successor();
+            next = successor
+                .inspect(|successor| recorder.succeeds(successor))
+                .or_else(|| self.next());
         }
-        Some(successor)
+    }
+
+    /// Has events recorded here from now on, if any are. `None`: none are, or there is no memory.
+    pub(super) fn begin_track(&self) -> Option<Arc<Track>> {
+        if !trace::is_on() {
+            return None;
+        }
+        let domain = self.domain();
+        self.ready.begin_track(&domain.settings.name, domain.number);
+        self.ready.track().map(Arc::clone)
     }
 
     /// Notes that the processor is in this phase from now on, so that what it makes ready is

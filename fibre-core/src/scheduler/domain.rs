@@ -8,7 +8,7 @@
 //! so nothing moves when processors are added; [`Domain::queues`] has those that exist.
 
 use crate::config::settings::Settings;
-use crate::fibre::{ControlBlock, Roster, RosterRef};
+use crate::fibre::{ControlBlock, HookList, Roster, RosterRef};
 use crate::idle::parker::Driver;
 use crate::idle::shared_queues::SharedQueues;
 use crate::queue::{Link, Runnable};
@@ -284,6 +284,8 @@ pub(crate) struct Domain {
     pub limit: Option<Limit>,
     /// The stacks that its processors exchange.
     pub stacks: Depot,
+    /// What is called at each switch of a fibre.
+    pub hooks: HookList,
     /// Its processors as a tree, once anybody has asked for it.
     pub hierarchy: OnceLock<Hierarchy>,
     /// The choices of its builder.
@@ -343,6 +345,7 @@ impl Domain {
             limit: settings.max_fibres.map(Limit::new),
             stacks: Depot::default(),
             hierarchy: OnceLock::new(),
+            hooks: HookList::default(),
             settings,
             keeps_quietly: AtomicBool::new(false),
             ended: AtomicUsize::new(0),
@@ -560,9 +563,8 @@ impl Domain {
     #[must_use]
     pub(crate) fn count_foreign(&self) -> bool {
         let count = |foreign| (foreign & CLOSED == 0).then_some(foreign + 1);
-        let counted = self
-            .foreign
-            .fetch_update(Ordering::SeqCst, Ordering::Relaxed, count);
+        let foreign = &self.foreign;
+        let counted = foreign.fetch_update(Ordering::SeqCst, Ordering::Relaxed, count);
         counted.is_ok()
     }
 

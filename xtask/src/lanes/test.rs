@@ -15,7 +15,7 @@ use clap::Args;
 use std::process::Command;
 
 use crate::steps::Steps;
-use crate::workspace::cargo;
+use crate::workspace::{OPTIONAL, cargo};
 
 /// Suites that are built together, as the modules `suite_…` of a program. Each program keeps one
 /// CPU busy for as long as it is linked.
@@ -31,6 +31,7 @@ const TOGETHER: [(&str, &[&str]); 3] = [
             "scheduling",
             "spawn",
             "stress",
+            "switch_hooks",
         ],
     ),
     (
@@ -67,7 +68,7 @@ const OPTIMISED: [&str; 2] = ["running", "waiting"];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
 /// number of processes is part of what they test, or they are as large as a program.
-const ALONE: [&str; 14] = [
+const ALONE: [&str; 15] = [
     "allocation",
     "dump",
     "exit",
@@ -80,6 +81,7 @@ const ALONE: [&str; 14] = [
     "panic_hook",
     "sync",
     "trace",
+    "tracing",
     "watch",
     "webserver",
 ];
@@ -129,7 +131,9 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let mut tests = |title: &str, command: Command| {
         steps.run_tests(title, options.complete(command), options.some_must_run())
     };
-    tests("test: workspace, debug", cargo(["test", "--workspace"]))?;
+    let mut workspace = cargo(["test", "--workspace"]);
+    workspace.args(OPTIONAL);
+    tests("test: workspace, debug", workspace)?;
     if options.quick {
         steps.note("--quick: release was not run");
         return Ok(());
@@ -176,6 +180,7 @@ fn together(steps: &mut Steps, options: &Options) -> Result<()> {
 /// Runs in release the suites that are programs of their own, and the examples in documents.
 fn alone(steps: &mut Steps, options: &Options) -> Result<()> {
     let mut alone = suites();
+    alone.args(OPTIONAL);
     for suite in ALONE {
         alone.args(["--test", suite]);
     }
@@ -187,7 +192,7 @@ fn alone(steps: &mut Steps, options: &Options) -> Result<()> {
     let alone = options.complete(alone);
     steps.run_tests("release: suites by themselves", alone, some_must_run)?;
     let mut doc = suites();
-    doc.arg("--doc");
+    doc.arg("--doc").args(OPTIONAL);
     let doc = options.complete(doc);
     steps.run_tests("release: examples in documents", doc, some_must_run)
 }

@@ -1,0 +1,309 @@
+//! Spans of the crate `tracing` that stay with the fibre that has entered them.
+//!
+//! `tracing` keeps the spans that are entered in thread-locals, and the fibres of a processor share
+//! these: without more, a line that one fibre logs is shown in the spans of another one that waits.
+//! [`layer`] makes a layer that notes which spans each fibre has entered. When the fibre leaves its
+//! stack, they are exited there, the innermost one first; before it goes on, on whichever thread,
+//! they are entered again. All layers of the subscriber see that, as they see it of a future that
+//! is instrumented: to those that measure, a span is idle while its fibre waits.
+//!
+//! ```
+//! use tracing::{info, info_span};
+//! use tracing_subscriber::{fmt, prelude::*};
+//!
+//! // The first thing in `main`: before any fibre.
+//! tracing_subscriber::registry()
+//!     .with(fibre::tracing::layer()?)
+//!     .with(fmt::layer())
+//!     .init();
+//!
+//! let serve = |request: u32| {
+//!     move || {
+//!         let _span = info_span!("request", request).entered();
+//!         fibre::sleep(std::time::Duration::from_millis(1));
+//!         info!("served"); // in this request's span, whatever others do
+//!     }
+//! };
+//! let fibres = [1, 2, 3].map(|request| fibre::spawn(serve(request)));
+//! fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+//! # Ok::<(), fibre::TooLate>(())
+//! ```
+//!
+//! What else is to be known:
+//!
+//! * A fibre that is spawned is in no span. Enter one of the spawner's in it:
+//!   `let span = Span::current(); spawn(move || span.in_scope(…))`. The same holds for the closure
+//!   of [`blocking`](crate::blocking), which runs on another thread.
+//! * A subscriber for a part of the program is to be set by [`with_default`] of this module. What
+//!   `tracing::subscriber::with_default` sets is the thread's, and all of its fibres have it.
+//! * Writers and layers must not block their fibre: `tracing` and its subscribers are not made for
+//!   other code of the thread that runs in the middle of a call. Those of std block the thread for
+//!   a moment, which is well; so do those of `tracing-appender`.
+//! * A span that is entered, and whose guard is leaked by `mem::forget`, is exited when its fibre
+//!   ends.
+
+use crate::{SwitchHooks, SwitchReason, SwitchedFibre, TooLate, fibre_local, in_fibre};
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tracing_core::dispatcher::{self, DefaultGuard, Dispatch, WeakDispatch};
+use tracing_core::span::Id;
+use tracing_core::subscriber::Subscriber;
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::registry::LookupSpan;
+
+/// Makes a layer that keeps spans with the fibres that have entered them; see the
+/// [module](self). Add it to the registry before all other layers. Blocks nothing.
+///
+/// # Errors
+///
+/// If a cluster had been started when this was first called: the hooks of its switches are fixed.
+pub fn layer() -> Result<FibreLayer, TooLate> {
+    static INSTALLED: OnceLock<Result<(), TooLate>> = OnceLock::new();
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    (*INSTALLED.get_or_init(|| crate::install_switch_hooks(Follow)))?;
+    Ok(FibreLayer {
+        number: NUMBER.fetch_add(1, Ordering::Relaxed),
+        whole: OnceLock::new(),
+    })
+}
+
+/// What [`layer`] makes.
+pub struct FibreLayer {
+    /// Tells it from other such layers, whose spans may have the same ids.
+    number: u64,
+    /// The subscriber that it is a part of.
+    whole: OnceLock<WeakDispatch>,
+}
+
+impl<S> Layer<S> for FibreLayer
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    fn on_register_dispatch(&self, whole: &Dispatch) {
+        // One that is part of two subscribers follows the first.
+        self.whole.get_or_init(|| whole.downgrade());
+    }
+
+    fn on_enter(&self, id: &Id, _: Context<'_, S>) {
+        // A hook that enters a span does so between two fibres.
+        if !in_fibre() {
+            return;
+        }
+        let Some(whole) = self.whole.get().and_then(WeakDispatch::upgrade) else {
+            return;
+        };
+        let entered = Entered {
+            layer: self.number,
+            whole,
+            id: id.clone(),
+            is_open: is_open::<S>,
+            exit_closed: exit_closed::<S>,
+        };
+        FLOW.with(|flow| flow.0.borrow_mut().entered.push(entered));
+    }
+
+    fn on_exit(&self, id: &Id, _: Context<'_, S>) {
+        if !in_fibre() {
+            return;
+        }
+        // The last holder of the subscriber may drop it here, which may enter spans.
+        drop(FLOW.with(|flow| flow.0.borrow_mut().take(self.number, id)));
+    }
+}
+
+impl fmt::Debug for FibreLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FibreLayer").finish_non_exhaustive()
+    }
+}
+
+fibre_local! {
+    /// What the fibre has in the thread-locals of `tracing` while it runs.
+    static FLOW: Flow = Flow::default();
+}
+
+/// See [`FLOW`]. Nothing of others runs while it is borrowed, apart from the hooks, in which no
+/// layer of ours comes back to it.
+#[derive(Default)]
+struct Flow(RefCell<State>);
+
+/// The content of a [`Flow`].
+#[derive(Default)]
+struct State {
+    /// The spans that it has entered, the innermost one last.
+    entered: Vec<Entered>,
+    /// The subscribers of the calls of [`with_default`] that it is in, the innermost one last.
+    scopes: Vec<Dispatch>,
+    /// While it runs within such a call: what makes the thread's default what it was before.
+    scope: Option<DefaultGuard>,
+}
+
+/// A span that a fibre has entered.
+struct Entered {
+    /// The layer that has noted it.
+    layer: u64,
+    /// The subscriber, of which that is a part.
+    whole: Dispatch,
+    id: Id,
+    /// [`is_open`] for what lies below the layer.
+    is_open: fn(&Dispatch, &Id) -> bool,
+    /// [`exit_closed`] for that.
+    exit_closed: fn(&Dispatch, &Id),
+}
+
+/// Whether a span has not been closed in the part of `whole` that is of type `S`.
+fn is_open<S: Subscriber + for<'span> LookupSpan<'span>>(whole: &Dispatch, id: &Id) -> bool {
+    let below = whole.downcast_ref::<S>();
+    below.is_none_or(|below| below.span_data(id).is_some())
+}
+
+/// Exits a span that has been closed, of which no layer could say anything.
+fn exit_closed<S: Subscriber>(whole: &Dispatch, id: &Id) {
+    if let Some(below) = whole.downcast_ref::<S>() {
+        below.exit(id);
+    }
+}
+
+impl Entered {
+    /// Exits the span on this thread, for a while. `false`: it has been closed, though it was
+    /// entered; so it is exited for good.
+    fn pause(&self) -> bool {
+        let is_open = (self.is_open)(&self.whole, &self.id);
+        if is_open {
+            self.whole.exit(&self.id);
+        } else {
+            (self.exit_closed)(&self.whole, &self.id);
+        }
+        is_open
+    }
+
+    /// Enters the span again, unless it has been closed meanwhile, which this returns.
+    fn resume(&self) -> bool {
+        let is_open = (self.is_open)(&self.whole, &self.id);
+        if is_open {
+            self.whole.enter(&self.id);
+        }
+        is_open
+    }
+}
+
+impl State {
+    /// Takes out a span that is exited; the innermost one, if it has been entered several times.
+    fn take(&mut self, layer: u64, id: &Id) -> Option<Entered> {
+        let is_it = |entered: &Entered| entered.layer == layer && entered.id == *id;
+        let at = self.entered.iter().rposition(is_it)?;
+        Some(self.entered.remove(at))
+    }
+
+    /// Takes everything out of the thread.
+    fn switch_out(&mut self) {
+        for at in (0..self.entered.len()).rev() {
+            if !self.entered[at].pause() {
+                self.entered.remove(at);
+            }
+        }
+        self.scope = None;
+    }
+
+    /// Puts everything into the thread.
+    fn switch_in(&mut self) {
+        self.scope = self.scopes.last().map(dispatcher::set_default);
+        self.entered.retain(Entered::resume);
+    }
+}
+
+impl Drop for Flow {
+    /// Exits what has been leaked. In the fibre, at its end.
+    fn drop(&mut self) {
+        let state = self.0.get_mut();
+        for entered in std::mem::take(&mut state.entered).into_iter().rev() {
+            let _ = entered.pause();
+        }
+        state.scope = None;
+    }
+}
+
+/// The hooks of all clusters.
+struct Follow;
+
+impl SwitchHooks for Follow {
+    fn switch_in(&self, fibre: &SwitchedFibre<'_>) {
+        FLOW.with_switched_if_any(fibre, |flow| flow.0.borrow_mut().switch_in());
+    }
+
+    fn switch_out(&self, fibre: &SwitchedFibre<'_>, _: SwitchReason) {
+        FLOW.with_switched_if_any(fibre, |flow| flow.0.borrow_mut().switch_out());
+    }
+}
+
+/// Calls `f` with a subscriber of its own, which the calling fibre keeps across its waits, and
+/// other fibres do not get. What `tracing::subscriber::with_default` is to threads; on a plain
+/// thread it is that. The subscriber need not have a [`layer`] of ours, but the process must have
+/// made one: otherwise this is the same as `tracing`'s own, and other fibres of the thread log to
+/// the subscriber while this one waits.
+///
+/// ```
+/// use tracing_subscriber::{fmt, prelude::*};
+///
+/// let quiet = tracing_subscriber::registry().with(fibre::tracing::layer()?);
+/// let quiet = tracing::Dispatch::new(quiet);
+/// let fibre = fibre::spawn(move || {
+///     fibre::tracing::with_default(&quiet, || {
+///         fibre::yield_now();
+///         tracing::info!("nobody hears this");
+///     })
+/// });
+/// fibre.join().unwrap();
+/// # Ok::<(), fibre::TooLate>(())
+/// ```
+///
+/// # Panics
+///
+/// If `f` does.
+pub fn with_default<R>(subscriber: &Dispatch, f: impl FnOnce() -> R) -> R {
+    if !in_fibre() {
+        return dispatcher::with_default(subscriber, f);
+    }
+    begin_scope(subscriber.clone());
+    let _scope = Scope;
+    f()
+}
+
+/// A call of [`with_default`] in a fibre.
+struct Scope;
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        end_scope();
+    }
+}
+
+/// Begins a call of [`with_default`]. Not inlined: the fibre may end it on another thread, and must
+/// not use what it knows of the thread-locals of this one.
+#[inline(never)]
+fn begin_scope(subscriber: Dispatch) {
+    FLOW.with(|flow| {
+        drop(flow.0.borrow_mut().scope.take());
+        let scope = dispatcher::set_default(&subscriber);
+        let mut state = flow.0.borrow_mut();
+        state.scopes.push(subscriber);
+        state.scope = Some(scope);
+    });
+}
+
+/// Ends the innermost call of [`with_default`].
+#[inline(never)]
+fn end_scope() {
+    FLOW.with(|flow| {
+        let (scope, subscriber, outer) = {
+            let mut state = flow.0.borrow_mut();
+            let (scope, subscriber) = (state.scope.take(), state.scopes.pop());
+            (scope, subscriber, state.scopes.last().cloned())
+        };
+        drop((scope, subscriber));
+        let scope = outer.as_ref().map(dispatcher::set_default);
+        flow.0.borrow_mut().scope = scope;
+    });
+}
