@@ -49,6 +49,7 @@
 //! | read and write files, pipes, terminals, any descriptor | [`fs`], [`mod@io`] |
 //! | wait for signals, start programs | [`signal`], [`process`] |
 //! | end fibres from outside | [`CancelToken`], [`JoinHandle::cancel`], [`shield`] |
+//! | await a future, or be awaited | [`block_on`], [`JoinFuture`], [`channel`]; `docs/ASYNC.md` |
 //! | call code that blocks its kernel thread, or computes for long | [`blocking`], [`blocking_within`], [`BlockingPool`], a [`Cluster`] of its own |
 //! | keep a value for each fibre | [`fibre_local!`], [`Key`] |
 //! | use libraries that keep state in thread-locals | [`SwitchHooks`], the feature `tracing`; `docs/THREAD_LOCALS.md` |
@@ -122,6 +123,9 @@ pub use fibre_core::{
     CancelToken, Cancelled, cancellation_point, is_cancelled, is_cancelled_error, shield,
     sleep_within,
 };
+
+pub use fibre_core::JoinFuture;
+pub use fibre_sync::block_on;
 
 pub use fibre_sync::{Group, GroupBuilder, GroupError, group};
 

@@ -95,7 +95,7 @@ pub mod internal {
         park::stack_use::{stack_bounds, stack_bounds_at},
         park::timeout::{Ended, Inherited},
         park::{
-            Resume, Waiter, has_limit_scopes, lower_shield, may_spin, may_spin_briefly,
+            Resume, TaskWait, Waiter, has_limit_scopes, lower_shield, may_spin, may_spin_briefly,
             others_rest, park, park_among, park_until, prefetch_next, raise_shield, switch_to,
             waits_at_rest, waits_here, wake_next, yield_point,
         },
@@ -121,7 +121,7 @@ pub mod internal {
     #[cfg(loom)]
     pub use crate::{
         park::{
-            IN_SCOPE, Resume, Waiter, WakeHints, are_deadlocks_looked_for, caller_id,
+            IN_SCOPE, Resume, TaskWait, Waiter, WakeHints, are_deadlocks_looked_for, caller_id,
             has_limit_scopes, lower_shield, may_spin, may_spin_briefly, others_rest, park,
             park_among, park_until, raise_shield, switch_to, waits_at_rest, waits_here, wake_next,
             yield_point, yield_point_cancellable,
@@ -143,7 +143,7 @@ pub mod internal {
         scheduler::{census, control},
         sync::{asymmetric, glances, short_lock},
         trace::ring,
-        wait::{completion, waiter},
+        wait::{completion, task_wait, waiter},
     };
 
     /// The queues.
@@ -189,6 +189,7 @@ pub use self::{
     scheduler::counts::Counters,
     scheduler::domain::LeftFibre,
     spawn::join::{JoinHandle, JoinOnDrop, Result},
+    spawn::join_future::JoinFuture,
     spawn::task::{Abandoned, SpawnError},
     stack::{StackClass, StackCounts, StackError, stack_statistics},
     sys::fork::{is_forked_child, spawn_thread, take_signals_of_program, unblock_signals},

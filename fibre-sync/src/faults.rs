@@ -23,6 +23,8 @@ fibre_core::faults! {
         LEAVES_ROOM_TO_NOBODY,
         /// A sender that gives up loses its value.
         GIVING_UP_LOSES_THE_VALUE,
+        /// A future that is dropped takes along what it was handed.
+        DROPPED_FUTURE_LOSES_ITS_VALUE,
     }
     condvar {
         /// The lock is given back after the resume.

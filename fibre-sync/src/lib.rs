@@ -23,6 +23,7 @@
 //! | `owned` | guards with a share of their lock |
 //! | `semaphore`, `permit`, `binary_semaphore`, `barrier` | counting and meeting; permits that come back by themselves |
 //! | `event`, `notify`, `wait_group` | notifications |
+//! | `block_on` | running a future, by a fibre or thread that blocks |
 //! | `once`, `once_lock`, `lazy_lock` | one-time initialisation |
 //! | `channel` | values from senders to receivers, and `select!` |
 //! | `roll`, `group` | fibres that succeed or fail together |
@@ -34,6 +35,7 @@
 
 mod barrier;
 mod binary_semaphore;
+mod block_on;
 pub mod channel;
 mod condvar;
 #[cfg_attr(loom, path = "model/contention.rs")]
@@ -67,6 +69,7 @@ mod wait_list;
 
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use binary_semaphore::BinarySemaphore;
+pub use block_on::block_on;
 pub use condvar::Condvar;
 #[cfg(not(loom))]
 pub use contention::{ContendedPlace, Contention, contention, profile_contention};

@@ -9,6 +9,8 @@ mod support;
 
 #[path = "../cancel/main.rs"]
 mod suite_cancel;
+#[path = "../futures/main.rs"]
+mod suite_futures;
 #[path = "io.rs"]
 mod suite_io;
 #[path = "../lifecycle/main.rs"]

@@ -11,6 +11,7 @@
 use crate::sync::{Framed, planted};
 use crate::wait::cancelled::Cancelled;
 use crate::wait::limit::Limit;
+use crate::wait::task_wait;
 use crate::wait::wait_object::WaitObject;
 use crate::wait::waiter::{self, Outcome, ThreadParker, Wakeable};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -37,6 +38,9 @@ impl Wakeable for NoFibre {
 
 /// One wait of one thread.
 pub type Waiter = waiter::Waiter<NoFibre>;
+
+/// One wait of a task of asynchronous code.
+pub type TaskWait<E> = task_wait::TaskWait<NoFibre, E>;
 
 /// The right and the duty of a wait's winner.
 pub type Resume = waiter::Resume<NoFibre>;

@@ -28,6 +28,7 @@ use crate::sys::fork;
 use crate::sys::stderr;
 use crate::wait::limit::Limit;
 use crate::wait::limit_scope;
+use crate::wait::task_wait;
 use crate::wait::timer::Entry;
 use crate::wait::wait_object::WaitObject;
 use crate::wait::waiter::{self, Outcome, ThreadParker};
@@ -35,6 +36,9 @@ use std::sync::{Arc, LazyLock};
 
 /// One wait of one fibre or thread.
 pub type Waiter = waiter::Waiter<ControlBlock>;
+
+/// One wait of a task of asynchronous code.
+pub type TaskWait<E> = task_wait::TaskWait<ControlBlock, E>;
 
 /// The right and the duty of a wait's winner.
 pub type Resume = waiter::Resume<ControlBlock>;

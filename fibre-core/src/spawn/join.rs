@@ -8,6 +8,7 @@
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::park::{Shield, Waiter, begin_within, park_until};
 use crate::sys::unwind_guard::drop_quietly;
+use crate::wait::completion::Completion;
 use crate::wait::limit::Limit;
 use std::any::Any;
 use std::fmt;
@@ -188,7 +189,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// Panics if the caller is the fibre, see [`join`](Self::join), Panics.
-    fn refuse_self(&self) {
+    pub(super) fn refuse_self(&self) {
         assert!(!self.is_callers(), "a fibre cannot join itself");
     }
 
@@ -197,8 +198,13 @@ impl<T> JoinHandle<T> {
         crate::processor::running() == Some(self.fibre)
     }
 
+    /// The completion of the fibre's end.
+    pub(super) fn completion(&self) -> &Completion {
+        &self.block().completion
+    }
+
     /// Takes the result of a fibre that has ended.
-    fn take(self) -> Result<T> {
+    pub(super) fn take(self) -> Result<T> {
         let mut result = MaybeUninit::<Result<T>>::uninit();
         let fibre = self.fibre;
         std::mem::forget(self);

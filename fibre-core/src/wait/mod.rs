@@ -1,6 +1,7 @@
 //! The wake side of a wait: what a waker touches.
 //!
 //! * `waiter`: one wait, and the outcome word that the first waker wins;
+//! * `task_wait`: the wait of a task of asynchronous code;
 //! * `limit`: what else may end a wait, and the error of calls that it ended;
 //! * `limit_scope`: what limits all waits of the calls within a time-out;
 //! * `completion`: "it has happened", for one waiter;
@@ -20,6 +21,7 @@ pub(crate) mod limit_scope;
 pub mod no_fibre;
 #[cfg(not(loom))]
 pub(crate) mod since;
+pub mod task_wait;
 #[cfg(not(loom))]
 pub(crate) mod timer;
 #[cfg_attr(loom, allow(dead_code, reason = "nobody is seen to wait in a model"))]

@@ -22,6 +22,8 @@
 //!    outcome. So the winner may touch the waiter until it resumes; [`Resume`] therefore carries a
 //!    copy of all that it needs.
 //!
+//! The waiting side is a fibre, a kernel thread, or a task of asynchronous code (`task_wait`).
+//!
 //! **At home.** A waker must not let a fibre run before its stack has been left. In general that
 //! takes a word that both the waker and the fibre's processor change. It takes none if the fibre
 //! can only run on the processor that it waits on: that processor takes the fibre from its queue
@@ -85,8 +87,8 @@ enum Target<F> {
     Fibre(NonNull<F>),
     /// A fibre that waits at home.
     AtHome(NonNull<F>),
-    /// A kernel thread, by the word it sleeps on.
-    Thread(NonNull<ThreadParker>),
+    /// A kernel thread or a task, by what wakes it.
+    Other(NonNull<Parker>),
 }
 
 impl<F> Clone for Target<F> {
@@ -160,7 +162,16 @@ impl<F: Wakeable> Waiter<F> {
     /// The parker outlives the wait, until it has been resumed.
     #[must_use]
     pub unsafe fn for_thread(parker: &ThreadParker) -> Self {
-        Self::new(Target::Thread(NonNull::from(parker)))
+        Self::new(Target::Other(NonNull::from(parker).cast()))
+    }
+
+    /// A wait of what this parker wakes.
+    ///
+    /// # Safety
+    ///
+    /// The parker may be used by the winner of the wait, until it has been.
+    pub(crate) unsafe fn for_parker(parker: NonNull<Parker>) -> Self {
+        Self::new(Target::Other(parker))
     }
 
     fn new(target: Target<F>) -> Self {
@@ -210,7 +221,7 @@ impl<F: Wakeable> Waiter<F> {
     pub fn fibre(&self) -> Option<NonNull<F>> {
         match self.target {
             Target::Fibre(fibre) | Target::AtHome(fibre) => Some(fibre),
-            Target::Thread(_) => None,
+            Target::Other(_) => None,
         }
     }
 
@@ -279,8 +290,8 @@ impl<F: Wakeable> Resume<F> {
             Target::Fibre(fibre) => unsafe { F::resume(fibre) },
             // SAFETY: we have won its waiter, so it waits for us (invariant 2).
             Target::AtHome(fibre) => unsafe { F::resume_at_home(fibre) },
-            // SAFETY: we have won its waiter; the thread leaves its frame only after this.
-            Target::Thread(parker) => unsafe { ThreadParker::unpark(parker) },
+            // SAFETY: we have won its waiter; what it wakes leaves the parker only after this.
+            Target::Other(parker) => unsafe { ((*parker.as_ptr()).wake)(parker) },
         }
     }
 
@@ -294,27 +305,50 @@ impl<F: Wakeable> Resume<F> {
     pub fn successor(self, here: impl FnOnce(NonNull<F>) -> bool) -> Result<NonNull<F>, Self> {
         match self.target {
             Target::AtHome(fibre) if here(fibre) => Ok(fibre),
-            Target::AtHome(_) | Target::Fibre(_) | Target::Thread(_) => Err(self),
+            Target::AtHome(_) | Target::Fibre(_) | Target::Other(_) => Err(self),
         }
     }
 }
 
-/// The word that a waiting kernel thread sleeps on, in its own frame.
+/// What wakes a waiting side that is no fibre. It is the beginning of what the function expects.
 #[derive(Debug)]
-pub struct ThreadParker(Futex);
+pub(crate) struct Parker {
+    /// Wakes it. Called once for each wait, by the winner, with this parker.
+    wake: unsafe fn(NonNull<Parker>),
+}
+
+impl Parker {
+    /// What calls this function to wake.
+    pub(crate) const fn new(wake: unsafe fn(NonNull<Self>)) -> Self {
+        Self { wake }
+    }
+}
+
+/// The word that a waiting kernel thread sleeps on, in its own frame.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ThreadParker {
+    /// How the thread is woken.
+    head: Parker,
+    /// The word: not zero once the thread has been resumed.
+    word: Futex,
+}
 
 impl ThreadParker {
     /// A parker that has not been resumed.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "one per wait, never a default")]
     pub fn new() -> Self {
-        Self(Futex::new(0))
+        Self {
+            head: Parker::new(Self::unpark),
+            word: Futex::new(0),
+        }
     }
 
     /// Blocks the thread until the winner resumes it.
     pub fn park(&self) {
-        while self.0.load() == 0 {
-            self.0.wait(0, None);
+        while self.word.load() == 0 {
+            self.word.wait(0, None);
         }
     }
 
@@ -326,11 +360,11 @@ impl ThreadParker {
             self.park();
             return true;
         }
-        while self.0.load() == 0 {
+        while self.word.load() == 0 {
             let Some(look) = limit.next_look() else {
                 return false;
             };
-            self.0.wait(0, Some(look));
+            self.word.wait(0, Some(look));
         }
         true
     }
@@ -339,10 +373,10 @@ impl ThreadParker {
     ///
     /// # Safety
     ///
-    /// The thread has not been resumed since it began to wait.
-    unsafe fn unpark(this: NonNull<Self>) {
+    /// It is the head of a thread's parker. The thread has not been resumed since it began to wait.
+    unsafe fn unpark(this: NonNull<Parker>) {
         // SAFETY: the thread is in its frame until the swap below.
-        let word = unsafe { &raw const (*this.as_ptr()).0 };
+        let word = unsafe { &raw const (*this.cast::<Self>().as_ptr()).word };
         // SAFETY: the thread is in its frame until this swap.
         unsafe { (*word).swap(1) };
         Futex::wake_one(word);

@@ -14,6 +14,9 @@
 //! rings than that. And if a value is taken before another one is put in, the first ring is left
 //! when the last one is full.
 //!
+//! A value that is given back is put before all others, in an *extra* ring of its own. It takes no
+//! room from others; so a channel is full only if it has been filled by senders.
+//!
 //! The buffer is used under a lock that is held for a few instructions only. So it neither
 //! allocates nor frees memory: its user does, outside of the lock.
 
@@ -37,6 +40,8 @@ pub(crate) struct Ring<T> {
     head: usize,
     /// How many values there are.
     length: usize,
+    /// Whether it is none of those that the buffer keeps.
+    extra: bool,
     /// The ring behind this one.
     next: Option<NonNull<Ring<T>>>,
 }
@@ -48,8 +53,16 @@ impl<T> Ring<T> {
             slots: Box::new_uninit_slice(room),
             head: 0,
             length: 0,
+            extra: false,
             next: None,
         })
+    }
+
+    /// A ring for one value that is put before all others. Allocates.
+    pub(crate) fn extra() -> Box<Self> {
+        let mut ring = Self::new(1);
+        ring.extra = true;
+        ring
     }
 
     /// Whether the ring is full.
@@ -87,8 +100,10 @@ pub(crate) struct Buffer<T> {
     last: Option<NonNull<Ring<T>>>,
     /// The end of the chain: behind `last` come spare rings.
     end: Option<NonNull<Ring<T>>>,
-    /// How many values there are in all.
+    /// How many values there are, without those in extra rings.
     length: usize,
+    /// How many values are in extra rings, which come first.
+    given_back: usize,
     /// The room of a ring of a bounded channel.
     piece: usize,
     /// How many rings there are.
@@ -117,6 +132,7 @@ impl<T> Buffer<T> {
             last: None,
             end: None,
             length: 0,
+            given_back: 0,
             piece,
             rings: 0,
             kept,
@@ -125,6 +141,11 @@ impl<T> Buffer<T> {
 
     /// How many values there are.
     pub(crate) fn len(&self) -> usize {
+        self.length + self.given_back
+    }
+
+    /// How many values take room: all but those that were put before others.
+    pub(crate) fn filled(&self) -> usize {
         self.length
     }
 
@@ -155,6 +176,15 @@ impl<T> Buffer<T> {
         self.length += 1;
     }
 
+    /// Puts a value before all others, in an extra ring: it takes no room from values that are put
+    /// in, so that a chain that has been full still needs no memory.
+    pub(crate) fn push_front(&mut self, value: T, mut extra: Box<Ring<T>>) {
+        extra.push(value);
+        extra.next = self.first;
+        self.first = Some(NonNull::from(Box::leak(extra)));
+        self.given_back += 1;
+    }
+
     /// How many values the next ring should have room for.
     pub(crate) fn next_room(&self) -> usize {
         if self.kept > 0 {
@@ -178,10 +208,27 @@ impl<T> Buffer<T> {
         let added = Some(NonNull::from(Box::leak(added)));
         match ring(self.end) {
             Some(end) => end.next = added,
-            None => (self.first, self.last) = (added, added),
+            None => {
+                // There may be extra rings.
+                match self.last_extra() {
+                    Some(extra) => extra.next = added,
+                    None => self.first = added,
+                }
+                self.last = added;
+            }
         }
         self.end = added;
         self.rings += 1;
+    }
+
+    /// The last of the extra rings, if there are any.
+    #[cold]
+    fn last_extra(&mut self) -> Option<&mut Ring<T>> {
+        let mut extra = ring(self.first)?;
+        while let Some(next) = ring(extra.next) {
+            extra = next;
+        }
+        Some(extra)
     }
 
     /// Takes the oldest value, and perhaps a ring that is no longer used. Drop the ring without the
@@ -189,11 +236,17 @@ impl<T> Buffer<T> {
     pub(crate) fn pop(&mut self) -> Option<(T, Option<Box<Ring<T>>>)> {
         let first = ring(self.first)?;
         let value = first.pop()?;
-        self.length -= 1;
         if first.length > 0 || self.first == self.last {
+            self.length -= 1;
             return Some((value, None));
         }
+        let extra = first.extra;
         let used_up = own(std::mem::replace(&mut self.first, first.next.take()));
+        if extra {
+            self.given_back -= 1;
+            return Some((value, used_up));
+        }
+        self.length -= 1;
         self.rings -= 1;
         if self.rings < self.kept
             && let Some(mut used_up) = used_up
@@ -353,6 +406,44 @@ mod tests {
                 "{capacity} {piece}"
             );
         }
+    }
+
+    /// Values that are put back come first, wherever there is room for them, and a chain that has
+    /// been full still needs no memory.
+    #[test]
+    fn what_is_put_back_comes_first() {
+        let mut random = 1_u64;
+        for (capacity, piece) in [(1, 1), (2, 1), (5, 2), (7, 3), (16, 4)] {
+            let mut buffer = Buffer::of(piece, usize::div_ceil(capacity, piece) + 1);
+            let mut expected = std::collections::VecDeque::new();
+            let mut was_full = false;
+            for value in 0..20_000 {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                match (random >> 33) % 8 {
+                    0 if buffer.len() < capacity + 3 => {
+                        buffer.push_front(value, Ring::extra());
+                        expected.push_front(value);
+                    }
+                    1..=4 if buffer.filled() < capacity => {
+                        assert!(!was_full || !buffer.needs_ring(), "{capacity} {piece}");
+                        push(&mut buffer, value);
+                        expected.push_back(value);
+                    }
+                    _ => assert_eq!(pop(&mut buffer), expected.pop_front()),
+                }
+                was_full |= buffer.filled() == capacity;
+                assert_eq!(buffer.len(), expected.len());
+            }
+        }
+        let mut rendezvous = Buffer::new(0);
+        rendezvous.push_front(7, Ring::extra());
+        assert_eq!((rendezvous.len(), rendezvous.filled()), (1, 0));
+        assert_eq!(
+            (pop(&mut rendezvous), pop(&mut rendezvous)),
+            (Some(7), None)
+        );
     }
 
     #[test]

@@ -22,7 +22,7 @@ macro_rules! what_both_ends_tell {
             /// always full.
             #[must_use]
             pub fn is_full(&self) -> bool {
-                self.len() == self.channel.capacity()
+                self.len() >= self.channel.capacity()
             }
 
             /// How many values the channel has room for; `None` for any number.

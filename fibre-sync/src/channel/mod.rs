@@ -32,12 +32,14 @@
 //! | `select/` | one of several operations |
 //! | `watch`, `broadcast` | for all receivers: the latest value, or every one |
 //! | `news` | how their receivers wait |
+//! | `futures` | sending and receiving by asynchronous code |
 //! | `errors` | why not |
 
 mod broadcast;
 mod buffer;
 mod ends;
 mod errors;
+mod futures;
 mod news;
 mod oneshot;
 mod receiver;
@@ -52,6 +54,7 @@ pub use errors::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySelectError,
     TrySendError,
 };
+pub use futures::{RecvFuture, SendFuture};
 pub use oneshot::{OneshotReceiver, OneshotSender};
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use select::{Select, SelectedOperation};

@@ -3,6 +3,7 @@
 //! It is a channel with room for one value. Sending consumes the sending end, so it never blocks.
 
 use super::errors::{RecvError, RecvTimeoutError, SendError, TryRecvError};
+use super::futures::RecvFuture;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use fibre_core::Limit;
@@ -70,6 +71,22 @@ impl<T> OneshotReceiver<T> {
     /// [`RecvError`] if it will not be sent.
     pub fn recv(self) -> Result<T, RecvError> {
         self.0.recv()
+    }
+
+    /// Receives the value as [`recv`](Self::recv) does, in asynchronous code: see
+    /// [`Receiver::recv_async`].
+    ///
+    /// ```
+    /// let (sender, receiver) = fibre::channel::oneshot();
+    /// fibre::spawn(move || sender.send("done"));
+    /// assert_eq!(fibre::block_on(receiver.recv_async()), Ok("done"));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The future fails with [`RecvError`] if the value will not be sent, or has been received.
+    pub fn recv_async(&self) -> RecvFuture<'_, T> {
+        self.0.recv_async()
     }
 
     /// Receives the value if it has been sent. Blocks nothing.

@@ -1,6 +1,7 @@
 //! The receiving end of a channel.
 
 use super::errors::{RecvError, RecvTimeoutError, TryRecvError};
+use super::futures::RecvFuture;
 use super::shared::{Channel, Failed};
 use super::state::Taken;
 use fibre_core::Limit;
@@ -115,6 +116,27 @@ impl<T> Receiver<T> {
             Failed::Cancelled => RecvTimeoutError::Cancelled,
             Failed::Closed => RecvTimeoutError::Closed,
         })
+    }
+
+    /// Receives as [`recv`](Self::recv) does, in asynchronous code of any executor. A task that
+    /// waits stands in one line with fibres and threads.
+    ///
+    /// It may be dropped at any moment, as the loser of a selection say, and loses no value: one
+    /// that it was handed already goes to the next receiver, or back into the channel, in front of
+    /// all others. A rendezvous channel holds such a value until somebody receives it.
+    ///
+    /// ```
+    /// let (sender, receiver) = fibre::channel::rendezvous();
+    /// fibre::spawn(move || sender.send("hello"));
+    /// let greeting = fibre::block_on(async { receiver.recv_async().await });
+    /// assert_eq!(greeting, Ok("hello"));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The future fails with [`RecvError`] if the channel is closed and empty.
+    pub fn recv_async(&self) -> RecvFuture<'_, T> {
+        RecvFuture::new(&self.channel)
     }
 
     /// The values as they come, until the channel is closed and empty. Waiting for the next one

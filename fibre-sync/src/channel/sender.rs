@@ -1,6 +1,7 @@
 //! The sending end of a channel.
 
 use super::errors::{SendError, SendTimeoutError, TrySendError};
+use super::futures::SendFuture;
 use super::shared::{Channel, Failed};
 use super::state::Offered;
 use fibre_core::Limit;
@@ -116,6 +117,29 @@ impl<T> Sender<T> {
             Failed::Cancelled => SendTimeoutError::Cancelled(value),
             Failed::Closed => SendTimeoutError::Closed(value),
         })
+    }
+
+    /// Sends as [`send`](Self::send) does, in asynchronous code of any executor. A task that waits
+    /// stands in one line with fibres and threads. If it is dropped before it has returned, the
+    /// value has been sent or is dropped with it.
+    ///
+    /// ```
+    /// let (sender, receiver) = fibre::channel::bounded(1);
+    /// let fibre = fibre::spawn(move || receiver.iter().sum::<u32>());
+    /// fibre::block_on(async move {
+    ///     for number in 1..=10 {
+    ///         sender.send_async(number).await.unwrap();
+    ///     }
+    /// });
+    /// assert_eq!(fibre.join().unwrap(), 55);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The future fails with [`SendError`], with the value, if the channel is closed or is closed
+    /// meanwhile.
+    pub fn send_async(&self, value: T) -> SendFuture<'_, T> {
+        SendFuture::new(&self.channel, value)
     }
 
     /// Whether both send into the same channel.

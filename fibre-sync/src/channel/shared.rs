@@ -148,6 +148,20 @@ impl<T> Channel<T> {
         taken
     }
 
+    /// Takes a value back from a receiver that was handed it and does not want it: it goes to the
+    /// next receiver, or in front of all values. A handle of the receiving end exists meanwhile.
+    #[cold]
+    pub(crate) fn give_back(&self, value: T) {
+        let ring = Ring::extra();
+        let mut state = self.lock();
+        let (receiver, _superfluous) = state.give_back(value, ring);
+        self.length.store(state.len(), Ordering::Relaxed);
+        drop(state);
+        if let Some(receiver) = receiver {
+            receiver.resume();
+        }
+    }
+
     /// Sends a value. Blocks the fibre (or thread) while there is no room.
     #[inline]
     pub(crate) fn send(&self, value: T, limit: Limit) -> Result<(), (T, Failed)> {

@@ -12,7 +12,8 @@
 //!
 //! Invariants:
 //!
-//! 1. While receivers wait, the buffer is empty. While senders wait, it is full.
+//! 1. While receivers wait, the buffer is empty. While senders wait, it is full, apart from values
+//!    that have been given back.
 //! 2. In a closed channel the only waiters are those about to be woken; their slots are not
 //!    touched.
 //! 3. Under the lock no value is dropped, no memory is allocated or freed, and no waiter is
@@ -154,7 +155,7 @@ impl<T> State<T> {
             unsafe { (*slot).value.set(value.take()) };
             return Offered::Handed(receiver);
         }
-        if self.buffer.len() == self.capacity {
+        if self.buffer.filled() == self.capacity {
             return Offered::Full;
         }
         if self.buffer.needs_ring() {
@@ -199,12 +200,31 @@ impl<T> State<T> {
 
     /// Moves the value of the sender that has waited longest into the room there is now.
     fn refill(&mut self) -> Option<Resume> {
-        if self.closed {
+        if self.closed || self.buffer.filled() == self.capacity {
             return None;
         }
         let (value, sender) = self.take_from_sender()?;
         self.buffer.push(value);
         Some(sender)
+    }
+
+    /// Gives a value to the receiver that has waited longest, or puts it before all others: for a
+    /// receiver that has been handed it and is gone. It takes no room. Resume the receiver, and
+    /// drop the ring if it comes back, without the lock.
+    pub(crate) fn give_back(
+        &mut self,
+        value: T,
+        ring: Box<Ring<T>>,
+    ) -> (Option<Resume>, Option<Box<Ring<T>>>) {
+        if !self.closed
+            && let Some((receiver, slot)) = claim::<T>(&mut self.receiving)
+        {
+            // SAFETY: as in `offer`.
+            unsafe { (*slot).value.set(Some(value)) };
+            return (Some(receiver), Some(ring));
+        }
+        self.buffer.push_front(value, ring);
+        (None, None)
     }
 
     /// Takes the value out of the slot of the sender that has waited longest.
@@ -281,6 +301,11 @@ impl<T> Place<T> {
     pub(crate) unsafe fn set_alone(&self) {
         // SAFETY: passed on.
         unsafe { self.node.set_alone(true) };
+    }
+
+    /// Whether it is in a line. Under that line's lock.
+    pub(crate) fn is_in_line(&self) -> bool {
+        self.node.is_linked()
     }
 
     /// Leaves the line unless a waker has taken the place out, under its lock.

@@ -36,7 +36,14 @@ const TOGETHER: [(&str, &[&str]); 3] = [
     ),
     (
         "waiting",
-        &["cancel", "io", "lifecycle", "sync_stress", "time"],
+        &[
+            "cancel",
+            "futures",
+            "io",
+            "lifecycle",
+            "sync_stress",
+            "time",
+        ],
     ),
     (
         "bounds",
