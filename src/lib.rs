@@ -286,6 +286,83 @@ pub mod channel {
 
 pub use fibre_sync::select;
 
+/// What [`select!`] waits for: anything, by arms.
+///
+/// | to wait for | the arm | yields |
+/// |---|---|---|
+/// | a value of a channel | `receiver.recv_arm()`, or `recv(receiver) ->` | `Result<T, RecvError>` |
+/// | room for a value | `sender.send_arm(value)`, or `send(sender, value) ->` | `Result<(), SendError<T>>` |
+/// | the value of a oneshot channel | `receiver.recv_arm()` | `Result<T, RecvError>` |
+/// | a broadcast value | `receiver.recv_arm()` | `Result<Received<T>, RecvError>` |
+/// | a change of a watched value | `receiver.changed_arm()` | `Result<(), RecvError>` |
+/// | a time, a moment | [`after(duration)`](select::after), [`at(instant)`](select::at) | `Instant` |
+/// | an interval's tick | `interval.tick_arm()` | `Instant` |
+/// | the end of a fibre | `handle.finished_arm()`; with its result, `JoinHandle::join_arm(&mut option)` | `()`; `Result<T>` |
+/// | a permit, or several | `semaphore.permit_arm()`, `permits_arm(n)`, `permits_owned_arm(n)` | the permits |
+/// | an event | `event.wait_arm()`, of [`Event`](sync::Event) and [`AutoEvent`](sync::AutoEvent) | `()` |
+/// | a notification | `notify.wait_arm()`, `notified.wait_arm()` | `()` |
+/// | the jobs of a wait group | `group.wait_arm()` | `()` |
+/// | a group's next result, its end | `group.next_arm()`, `next_in_order_arm()`; `end_arm()` | `Option<T>`; `()` |
+/// | a token's cancellation | `token.cancelled_arm()` | `()` |
+/// | a connection | `listener.accept_arm()`, of TCP and Unix listeners | `io::Result<(stream, address)>` |
+/// | readiness of a descriptor | [`io::ready_arm(&fd, readiness)`](io::ready_arm) | `io::Result<Readiness>` |
+/// | a signal | `signals.wait_arm()` | `io::Result<Signal>` |
+/// | the end of a process | `child.wait_arm()` | `io::Result<ExitStatus>` |
+/// | an object of your own | [`watchers.watch(look)`](select::Watchers::watch), or an [`Arm`](select::Arm) | what you like |
+///
+/// A server's loop, which accepts until it is told to stop, and does something now and then:
+///
+/// ```
+/// use fibre::net::{TcpListener, TcpStream};
+/// use fibre::signal::{SIGTERM, SIGUSR1, Signals};
+/// use fibre::{Interval, select};
+/// use std::io::{Read, Write};
+/// use std::time::Duration;
+///
+/// fn serve(listener: &TcpListener, stop: &Signals) -> std::io::Result<u32> {
+///     let mut second = Interval::new(Duration::from_secs(1));
+///     let mut served = 0;
+///     fibre::scope(|scope| loop {
+///         select! {
+///             connection = listener.accept_arm() => {
+///                 let (mut stream, _) = connection?;
+///                 served += 1;
+///                 scope.spawn(move || stream.write_all(b"hello"));
+///             }
+///             signal = stop.wait_arm() => {
+///                 println!("{}: good-bye", signal?);
+///                 break Ok(served); // when all have been served
+///             }
+///             _ = second.tick_arm() => println!("{served} served so far"),
+///         }
+///     })
+/// }
+///
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let address = listener.local_addr()?;
+/// let stop = Signals::new([SIGTERM, SIGUSR1])?;
+/// let server = fibre::spawn(move || serve(&listener, &stop));
+/// let mut text = String::new();
+/// TcpStream::connect(address)?.read_to_string(&mut text)?;
+/// assert_eq!(text, "hello");
+/// rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::USR1)?;
+/// assert_eq!(server.join().unwrap()?, 1);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub mod select {
+    pub use fibre_core::{CancelledArm, DueArm, FinishedArm, JoinArm, TickArm, after, at};
+    pub use fibre_io::net::AcceptArm;
+    pub use fibre_io::net::unix::UnixAcceptArm;
+    pub use fibre_io::poll::ReadyArm;
+    pub use fibre_io::process::ChildArm;
+    pub use fibre_io::signal::SignalArm;
+    pub use fibre_sync::channel::{BroadcastArm, ChangedArm, RecvArm, SendArm};
+    pub use fibre_sync::selection::{
+        Arm, Entered, Left, Map, WatchArm, Watchers, any, any_within, try_any,
+    };
+    pub use fibre_sync::{EndArm, EventArm, NextArm, NotifiedArm, PermitArm, WaitGroupArm};
+}
+
 /// TCP and UDP, after `std::net`.
 #[doc(inline)]
 pub use fibre_io::net;
@@ -336,7 +413,9 @@ pub mod os {
 pub mod io {
     pub use fibre_io::copy::{CopyFrom, CopyTo, Duplex, copy, copy_bidirectional, sendfile};
     pub use fibre_io::pipe::{PipeReader, PipeWriter, pipe};
-    pub use fibre_io::poll::{PollFd, Readiness, poll, poll_timeout, poll_until, try_poll};
+    pub use fibre_io::poll::{
+        PollFd, Readiness, poll, poll_timeout, poll_until, ready_arm, try_poll,
+    };
     pub use fibre_io::pollable::Pollable;
     #[doc(inline)]
     pub use fibre_io::raw;

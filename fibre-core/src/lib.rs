@@ -96,8 +96,8 @@ pub mod internal {
         park::timeout::{Ended, Inherited},
         park::{
             Resume, TaskWait, Waiter, has_limit_scopes, lower_shield, may_spin, may_spin_briefly,
-            others_rest, park, park_among, park_until, prefetch_next, raise_shield, switch_to,
-            waits_at_rest, waits_here, wake_next, yield_point,
+            others_rest, park, park_among, park_among_until, park_until, prefetch_next,
+            raise_shield, switch_to, waits_at_rest, waits_here, wake_next, yield_point,
         },
         processor::exit::{exit, exit_in_place},
         processor::os_thread::{cpu_time, has_addresses},
@@ -118,19 +118,20 @@ pub mod internal {
         },
         wait::since::are_deadlocks_looked_for,
     };
+    pub use crate::{
+        park::arm::Joint,
+        park::{begin_within, given_up, within},
+        wait::waiter::Outcome,
+    };
     #[cfg(loom)]
     pub use crate::{
         park::{
             IN_SCOPE, Resume, TaskWait, Waiter, WakeHints, are_deadlocks_looked_for, caller_id,
             has_limit_scopes, lower_shield, may_spin, may_spin_briefly, others_rest, park,
-            park_among, park_until, raise_shield, switch_to, waits_at_rest, waits_here, wake_next,
-            yield_point, yield_point_cancellable,
+            park_among, park_among_until, park_until, raise_shield, switch_to, waits_at_rest,
+            waits_here, wake_next, yield_point, yield_point_cancellable,
         },
         sync::model::short_lock::{ShortGuard, ShortLock},
-    };
-    pub use crate::{
-        park::{begin_within, given_up, within},
-        wait::waiter::Outcome,
     };
 
     // For models. They are here in all builds, so that the compiler sees what nobody reaches.
@@ -179,16 +180,18 @@ pub use self::{
     },
     park::big_stack::on_big_stack,
     park::cancel::{CancelToken, shield, sleep_within},
-    park::interval::Interval,
+    park::interval::{Interval, TickArm},
     park::local::LocalKey,
     park::sleep_until,
     park::stack_use::stack_used,
     park::timeout::{TimedOut, cancellable, deadline, timeout},
+    park::token_arm::CancelledArm,
     processor::in_fibre,
     queue::QueueKind,
     scheduler::counts::Counters,
     scheduler::domain::LeftFibre,
     spawn::join::{JoinHandle, JoinOnDrop, Result},
+    spawn::join_arm::{FinishedArm, JoinArm},
     spawn::join_future::JoinFuture,
     spawn::task::{Abandoned, SpawnError},
     stack::{StackClass, StackCounts, StackError, stack_statistics},
@@ -199,6 +202,8 @@ pub use self::{
 };
 pub use self::{
     choice::UnknownChoice,
+    park::arm::{Arm, Entered, Left, Map},
+    park::due::{DueArm, after, at},
     park::{cancellation_point, is_cancelled, sleep, yield_now},
     wait::cancelled::{Cancelled, is_cancelled_error},
     wait::limit::{Limit, WaitError},

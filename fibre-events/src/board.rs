@@ -540,7 +540,11 @@ impl<E: Load> Board<E> {
         if is_full {
             self.cost.store(least, Ordering::Relaxed);
         }
-        let (least, thefts) = if is_full { (u64::MAX, 0) } else { (least, thefts) };
+        let (least, thefts) = if is_full {
+            (u64::MAX, 0)
+        } else {
+            (least, thefts)
+        };
         core.least.store(least, Ordering::Relaxed);
         core.thefts.store(thefts, Ordering::Relaxed);
     }

@@ -5,10 +5,13 @@
 //! the error goes to the caller, and its *next* accept waits first: until this runtime closes a
 //! descriptor, or, in case foreign code closes one, for a time that doubles from 1 ms to 100 ms.
 
-use crate::timeout::{Clock, Timeout, earlier};
-use fibre_core::{Limit, WaitKind, WaitObject, is_cancelled};
-use fibre_sync::{Locked, WaitList, wait};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use crate::timeout::{Clock, Timeout, earlier, origin};
+use fibre_core::internal::Waiter;
+use fibre_core::sync::Framed;
+use fibre_core::{Left, Limit, WaitKind, WaitObject, is_cancelled};
+use fibre_sync::{Locked, Node, Place, WaitList, wait};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The first pause.
@@ -26,15 +29,21 @@ static STARVED: Locked<WaitList> = Locked::new(WaitList::new());
 /// How many acceptors wait: saves taking the lock when none does.
 static STARVED_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// How often in a row one listener has found no descriptor.
+/// What one listener remembers of the descriptors that it has not found.
 #[derive(Debug, Default)]
-pub(crate) struct Backoff(AtomicU32);
+pub(crate) struct Backoff {
+    /// How often in a row it has found none.
+    failures: AtomicU32,
+    /// When the pause after the last failure ends, in nanoseconds since [`origin`]; for selections,
+    /// which may begin and end many times during one pause.
+    until: AtomicU64,
+}
 
 impl Backoff {
     /// Waits, if the last accept found no descriptor, but no longer than `patience` allows. Blocks
     /// the fibre (or thread). `number` is the listener that the fibre is shown to wait for.
     pub(crate) fn pause(&self, number: u32, patience: Timeout<'_>) {
-        let failures = self.0.load(Ordering::Relaxed);
+        let failures = self.failures.load(Ordering::Relaxed);
         if failures == 0 {
             return;
         }
@@ -57,15 +66,83 @@ impl Backoff {
 
     /// Records that an accept found no descriptor.
     pub(crate) fn starved(&self) {
-        let failures = self.0.load(Ordering::Relaxed);
-        self.0.store(failures.saturating_add(1), Ordering::Relaxed);
+        let failures = self.failures.load(Ordering::Relaxed).saturating_add(1);
+        self.failures.store(failures, Ordering::Relaxed);
+        let until = origin().elapsed() + pause_after(failures);
+        // Five centuries fit.
+        self.until.store(until.as_nanos() as u64, Ordering::Relaxed);
     }
 
     /// Records that an accept found a descriptor.
     pub(crate) fn fed(&self) {
-        if self.0.load(Ordering::Relaxed) != 0 {
-            self.0.store(0, Ordering::Relaxed);
+        if self.failures.load(Ordering::Relaxed) != 0 {
+            self.failures.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// The pause that an accept of a selection begins with; see [`pause`](Self::pause).
+    pub(crate) fn pause_of_arm(&self) -> Pause {
+        let starved = self.failures.load(Ordering::Relaxed) > 0;
+        let until = Duration::from_nanos(self.until.load(Ordering::Relaxed));
+        Pause {
+            until: Cell::new(starved.then(|| origin() + until)),
+            node: Framed::new(Node::new()),
+        }
+    }
+}
+
+/// A pause of a selection's arm.
+#[derive(Debug)]
+pub(crate) struct Pause {
+    /// When it ends; `None` if it has.
+    until: Cell<Option<Instant>>,
+    /// The place among the acceptors that wait for a descriptor.
+    node: Framed<Node>,
+}
+
+impl Pause {
+    /// When it ends; `None` if it has been seen to.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        self.until.get()
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        let until = self.until.get().filter(|&until| Instant::now() < until);
+        self.until.set(until);
+        until.is_none()
+    }
+
+    /// Begins anew, if an accept has found no descriptor.
+    pub(crate) fn renew(&self, backoff: &Backoff) {
+        self.until.set(backoff.pause_of_arm().until.get());
+    }
+
+    /// Ends it, as there may be a descriptor.
+    pub(crate) fn end(&self) {
+        self.until.set(None);
+    }
+
+    /// Enters the line of those that wait for a descriptor.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Arm::enter`](fibre_core::Arm::enter).
+    pub(crate) unsafe fn enter(&self, waiter: &Waiter) {
+        STARVED_COUNT.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: passed on; the list is used under this lock only.
+        unsafe { STARVED.lock().enter(&self.node, waiter, Place::Last) };
+    }
+
+    /// Leaves the line.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Arm::leave`](fibre_core::Arm::leave).
+    pub(crate) unsafe fn leave(&self) -> Left {
+        STARVED_COUNT.fetch_sub(1, Ordering::SeqCst);
+        // SAFETY: it has entered this list.
+        unsafe { STARVED.lock().leave(&self.node) }
     }
 }
 
@@ -93,7 +170,10 @@ mod tests {
 
     /// An acceptor whose pause is the longest one.
     fn starved_acceptor() -> JoinHandle<()> {
-        let backoff = Backoff(AtomicU32::new(DOUBLINGS + 1));
+        let backoff = Backoff {
+            failures: AtomicU32::new(DOUBLINGS + 1),
+            until: AtomicU64::new(0),
+        };
         fibre_core::spawn(move || backoff.pause(0, Timeout::Endless))
     }
 
@@ -147,14 +227,14 @@ mod tests {
     #[test]
     fn failures_are_counted_and_forgotten() {
         let backoff = Backoff::default();
-        let failures = || backoff.0.load(Ordering::Relaxed);
+        let failures = || backoff.failures.load(Ordering::Relaxed);
         for count in 1..=3 {
             backoff.starved();
             assert_eq!(failures(), count);
         }
         backoff.fed();
         assert_eq!(failures(), 0);
-        backoff.0.store(u32::MAX, Ordering::Relaxed);
+        backoff.failures.store(u32::MAX, Ordering::Relaxed);
         backoff.starved();
         assert_eq!(failures(), u32::MAX);
     }

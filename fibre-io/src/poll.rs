@@ -11,6 +11,10 @@
 //! same, and begins anew if they are not. For a descriptor that cannot be waited for, like a file,
 //! `poll(2)` says at once that reads and writes do not block.
 
+mod ready_arm;
+
+pub use self::ready_arm::{ReadyArm, ready_arm};
+
 use crate::descriptor::table::Slot;
 use crate::funnel::Direction;
 use crate::gate::several::await_any;
@@ -85,6 +89,15 @@ impl<'a> PollFd<'a> {
         let write = slot.filter(|_| self.interest.concerns_writers());
         let read = read.map(|slot| &slot.read);
         read.into_iter().chain(write.map(|slot| &slot.write))
+    }
+
+    /// Notes what the kernel has answered.
+    fn note(&mut self, answer: PollFlags) {
+        let told = Readiness::from_bits(answer.bits()) & self.interest.and_unasked();
+        let closed = self
+            .gates_of(self.slot())
+            .any(|gate| gate.snapshot().is_closed());
+        self.readiness = if closed { Flags::INVALID } else { told };
     }
 }
 
@@ -264,6 +277,12 @@ fn wait(fds: &mut [PollFd<'_>], owners: &[Owner], limit: Limit) -> io::Result<En
     Ok(ended)
 }
 
+/// The time-out of a call that does not wait.
+const AT_ONCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
 /// Asks the kernel for the present state.
 fn look(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
     let asked = fds.iter().map(|one| {
@@ -271,20 +290,21 @@ fn look(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
         KernelPollFd::from_borrowed_fd(one.fd, interest)
     });
     let mut asked: Vec<_> = asked.collect();
-    let at_once = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    rustix::io::retry_on_intr(|| rustix::event::poll(&mut asked, Some(&at_once)))?;
+    rustix::io::retry_on_intr(|| rustix::event::poll(&mut asked, Some(&AT_ONCE)))?;
     let answers: Vec<_> = asked.iter().map(KernelPollFd::revents).collect();
     for (one, answer) in fds.iter_mut().zip(answers) {
-        let told = Readiness::from_bits(answer.bits()) & one.interest.and_unasked();
-        let closed = one
-            .gates_of(one.slot())
-            .any(|gate| gate.snapshot().is_closed());
-        one.readiness = if closed { Flags::INVALID } else { told };
+        one.note(answer);
     }
     Ok(fds.iter().filter(|one| !one.readiness.is_empty()).count())
+}
+
+/// [`look`] for one, without memory. Returns whether it is ready.
+fn ask(one: &mut PollFd<'_>) -> io::Result<bool> {
+    let interest = PollFlags::from_bits_retain(one.interest.bits());
+    let mut asked = [KernelPollFd::from_borrowed_fd(one.fd, interest)];
+    rustix::io::retry_on_intr(|| rustix::event::poll(&mut asked, Some(&AT_ONCE)))?;
+    one.note(asked[0].revents());
+    Ok(!one.readiness.is_empty())
 }
 
 /// The descriptors that have no gates, as one descriptor that has: an epoll instance.

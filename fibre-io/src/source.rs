@@ -1,5 +1,7 @@
 //! A descriptor that fibres can wait for.
 
+pub(crate) mod arm;
+
 use crate::backoff;
 use crate::config::registers_lazily;
 use crate::descriptor::flags::Known;

@@ -211,7 +211,7 @@ fn saturating_nanoseconds(duration: Duration) -> u64 {
 }
 
 /// What deadlines are counted from: a moment before the first of them was set.
-fn origin() -> Instant {
+pub(crate) fn origin() -> Instant {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     *ORIGIN.get_or_init(Instant::now)
 }

@@ -13,6 +13,7 @@
 //! resumed waiter may free the event.
 
 use crate::faults;
+use crate::selection::{ListArm, Listed, list_arm};
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
@@ -146,6 +147,29 @@ impl Event {
         within(limit, |limit| self.wait_limited(limit).then_some(()))
     }
 
+    /// [`wait`](Self::wait) as an arm of `select!`.
+    ///
+    /// ```
+    /// use fibre::{channel::unbounded, select, sync::Event};
+    ///
+    /// let (_jobs, from_jobs) = unbounded::<u32>();
+    /// let stop = Event::new();
+    /// fibre::scope(|scope| {
+    ///     let worker = scope.spawn(|| select! {
+    ///         job = from_jobs.recv_arm() => job.ok(),
+    ///         () = stop.wait_arm() => None,
+    ///     });
+    ///     stop.set();
+    ///     assert_eq!(worker.join().unwrap(), None);
+    /// });
+    /// ```
+    pub fn wait_arm(&self) -> EventArm<'_> {
+        EventArm(ListArm::new(Waits {
+            state: &self.state,
+            resets: false,
+        }))
+    }
+
     /// The form that all with a limit share.
     fn wait_limited(&self, limit: Limit) -> bool {
         wait_for(&self.state, limit, |state| state.set)
@@ -240,8 +264,70 @@ impl AutoEvent {
         within(limit, |limit| self.wait_limited(limit).then_some(()))
     }
 
+    /// [`wait`](Self::wait) as an arm of `select!`. If another arm is chosen, the event stays set,
+    /// or lets the next caller pass.
+    ///
+    /// ```
+    /// use fibre::{select, sync::AutoEvent};
+    ///
+    /// let (full, empty) = (AutoEvent::new(), AutoEvent::new());
+    /// empty.set();
+    /// let is_full = select! {
+    ///     () = full.wait_arm() => true,
+    ///     () = empty.wait_arm() => false,
+    /// };
+    /// assert!(!is_full && !empty.is_set());
+    /// ```
+    pub fn wait_arm(&self) -> EventArm<'_> {
+        EventArm(ListArm::new(Waits {
+            state: &self.state,
+            resets: true,
+        }))
+    }
+
     /// The form that all with a limit share.
     fn wait_limited(&self, limit: Limit) -> bool {
         wait_for(&self.state, limit, |state| std::mem::take(&mut state.set))
     }
+}
+
+/// A wait for an event of either kind.
+struct Waits<'a> {
+    /// The event.
+    state: &'a Locked<State>,
+    /// Whether a caller that passes resets it.
+    resets: bool,
+}
+
+impl Listed for Waits<'_> {
+    type State = State;
+    type Output = ();
+
+    fn locked(&self) -> &Locked<State> {
+        self.state
+    }
+
+    fn list(state: &mut State) -> &mut WaitList {
+        &mut state.waiting
+    }
+
+    fn take(&self, state: &mut State) -> Option<()> {
+        let set = state.set;
+        state.set &= !self.resets;
+        set.then_some(())
+    }
+
+    fn is_there(&self, state: &State) -> bool {
+        state.set
+    }
+
+    fn handed(&self) -> Option<()> {
+        Some(())
+    }
+}
+
+list_arm! {
+    /// An arm of `select!` that waits for an event; made by [`Event::wait_arm`] and
+    /// [`AutoEvent::wait_arm`].
+    EventArm<'a> ['a] over Waits<'a> => ()
 }

@@ -121,6 +121,10 @@ fibre_core::faults! {
         ARM_STAYS_IN_ITS_LINE,
         /// Nobody looks again under the locks.
         NO_SECOND_LOOK_UNDER_THE_LOCKS,
+        /// An arm that is ready is taken though a waker may have chosen another one.
+        TAKES_WITHOUT_A_CLAIM,
+        /// An arm enters its list without a look.
+        ENTERS_WITHOUT_A_LOOK,
     }
     semaphore {
         /// A claim that was lost is counted.
@@ -149,6 +153,8 @@ fibre_core::faults! {
         WAKER_GOES_THAT_LOST_ITS_CLAIM,
         /// A waiter that gives up stays in the list.
         GIVING_UP_STAYS_IN_THE_LIST,
+        /// A waker does not note that it has lost its claim.
+        LOST_CLAIM_IS_NOT_NOTED,
         /// A waiter within a limit scope is claimed as if nobody else could end its wait.
         FORGETS_THE_LIMIT_OF_A_SCOPE,
     }

@@ -17,6 +17,7 @@
 //! | `contention` | the places where callers wait for locks |
 //! | `model` | what takes the place of `turn` and `contention` in models |
 //! | `wait_list` | the one way to wait: a first-in first-out list of waiters |
+//! | `selection` | waiting for one of several things: `select!` and its engine |
 //! | `lock` | locks without a value, from handing over to spinning |
 //! | `once_word`, `rw_word` | the words of one-time initialisation and of read-write locks |
 //! | `mutex`, `condvar`, `raw_rw_lock`, `rw_lock` | locks with a value |
@@ -25,7 +26,7 @@
 //! | `event`, `notify`, `wait_group` | notifications |
 //! | `block_on` | running a future, by a fibre or thread that blocks |
 //! | `once`, `once_lock`, `lazy_lock` | one-time initialisation |
-//! | `channel` | values from senders to receivers, and `select!` |
+//! | `channel` | values from senders to receivers |
 //! | `roll`, `group` | fibres that succeed or fail together |
 //! | `raw` | forms for the C library: no guards, error numbers |
 
@@ -61,6 +62,7 @@ mod raw_rw_lock;
 pub mod roll;
 mod rw_lock;
 mod rw_word;
+pub mod selection;
 mod semaphore;
 #[cfg_attr(loom, path = "model/turn.rs")]
 mod turn;
@@ -73,20 +75,20 @@ pub use block_on::block_on;
 pub use condvar::Condvar;
 #[cfg(not(loom))]
 pub use contention::{ContendedPlace, Contention, contention, profile_contention};
-pub use event::{AutoEvent, Event};
+pub use event::{AutoEvent, Event, EventArm};
 #[cfg(not(loom))]
-pub use group::{Group, GroupBuilder, GroupError, group};
+pub use group::{EndArm, Group, GroupBuilder, GroupError, NextArm, group};
 pub use lazy_lock::LazyLock;
 pub use mutex::{Mutex, MutexGuard};
-pub use notify::{Notified, Notify};
+pub use notify::{Notified, NotifiedArm, Notify};
 pub use once::{Once, OnceState};
 pub use once_lock::OnceLock;
 pub use owned::{OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
-pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
+pub use permit::{OwnedSemaphorePermit, PermitArm, SemaphorePermit};
 pub use raw_rw_lock::RawRwLock;
 pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::Semaphore;
-pub use wait_group::{WaitGroup, WaitGroupGuard};
+pub use wait_group::{WaitGroup, WaitGroupArm, WaitGroupGuard};
 pub use wait_list::{
     Claimed, Locked, Node, Place, Spot, WaitList, wait, wait_at, wait_or_leave, wait_under,
 };

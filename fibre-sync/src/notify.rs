@@ -10,6 +10,7 @@
 //! resumed waiter may free the object.
 
 use crate::faults;
+use crate::selection::{ListArm, Listed, list_arm};
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
@@ -114,6 +115,25 @@ impl Notify {
         self.notified().wait();
     }
 
+    /// [`wait`](Self::wait) as an arm of `select!`. It begins with this call, see
+    /// [`notified`](Self::notified).
+    ///
+    /// ```
+    /// use fibre::{select, sync::Notify};
+    /// use std::time::Duration;
+    ///
+    /// let changed = Notify::new();
+    /// changed.notify_one();
+    /// let notified = select! {
+    ///     () = changed.wait_arm() => true,
+    ///     default(Duration::from_secs(10)) => false,
+    /// };
+    /// assert!(notified);
+    /// ```
+    pub fn wait_arm(&self) -> NotifiedArm<'_> {
+        self.notified().wait_arm()
+    }
+
     /// Takes the kept notification, if there is one. Blocks nothing.
     #[must_use = "`false` means that no notification was kept"]
     pub fn try_wait(&self) -> bool {
@@ -150,7 +170,7 @@ pub struct Notified<'a> {
     seen: usize,
 }
 
-impl Notified<'_> {
+impl<'a> Notified<'a> {
     /// Waits for a notification. Blocks the fibre, or the thread if the caller is not a fibre.
     pub fn wait(self) {
         // Without a limit this cannot fail.
@@ -180,6 +200,12 @@ impl Notified<'_> {
         within(limit, |limit| self.wait_limited(limit).then_some(()))
     }
 
+    /// [`wait`](Self::wait) as an arm of `select!`. If another arm is chosen, a notification goes
+    /// to the next waiter, or is kept.
+    pub fn wait_arm(self) -> NotifiedArm<'a> {
+        NotifiedArm(ListArm::new(Waits(self)))
+    }
+
     /// The form that all with a limit share.
     fn wait_limited(self, limit: Limit) -> bool {
         yield_point();
@@ -196,4 +222,38 @@ impl Notified<'_> {
         };
         matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
     }
+}
+
+/// A wait that has begun.
+struct Waits<'a>(Notified<'a>);
+
+impl Listed for Waits<'_> {
+    type State = State;
+    type Output = ();
+
+    fn locked(&self) -> &Locked<State> {
+        &self.0.notify.state
+    }
+
+    fn list(state: &mut State) -> &mut WaitList {
+        &mut state.waiting
+    }
+
+    fn take(&self, state: &mut State) -> Option<()> {
+        state.passes(self.0.seen).then_some(())
+    }
+
+    fn is_there(&self, state: &State) -> bool {
+        state.permit || state.broadcasts != self.0.seen
+    }
+
+    fn handed(&self) -> Option<()> {
+        Some(())
+    }
+}
+
+list_arm! {
+    /// An arm of `select!` that waits for a notification; made by [`Notify::wait_arm`] and
+    /// [`Notified::wait_arm`].
+    NotifiedArm<'a> ['a] over Waits<'a> => ()
 }

@@ -1,8 +1,10 @@
 //! Permits that come back by themselves.
 
-use crate::semaphore::Semaphore;
-use fibre_core::internal::within;
-use fibre_core::{Limit, WaitError};
+use crate::selection::ListArm;
+use crate::semaphore::{Acquires, Semaphore};
+use fibre_core::internal::{Waiter, within};
+use fibre_core::{Arm, Entered, Left, Limit, WaitError};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -178,6 +180,54 @@ impl Semaphore {
         permits.map(|permits| OwnedSemaphorePermit::new(self, permits))
     }
 
+    /// [`permit`](Self::permit) as an arm of `select!`. If another arm is chosen, no permit has
+    /// been taken.
+    ///
+    /// ```
+    /// use fibre::{select, sync::{Event, Semaphore}};
+    ///
+    /// let (permits, stop) = (Semaphore::new(1), Event::new());
+    /// select! {
+    ///     permit = permits.permit_arm() => assert_eq!(permit.count(), 1),
+    ///     () = stop.wait_arm() => unreachable!("it has not been set"),
+    /// }
+    /// assert_eq!(permits.available(), 1);
+    /// ```
+    pub fn permit_arm(&self) -> PermitArm<'_> {
+        self.permits_arm(1)
+    }
+
+    /// [`permits`](Self::permits) as an arm of `select!`. While it is the first waiter, permits are
+    /// saved for it; if another arm is chosen, they go to the waiters behind it.
+    pub fn permits_arm(&self, count: usize) -> PermitArm<'_> {
+        let semaphore = self;
+        PermitArm {
+            list: ListArm::new(Acquires { semaphore, count }),
+            count,
+            semaphore,
+        }
+    }
+
+    /// [`permits_owned`](Self::permits_owned) as an arm of `select!`.
+    ///
+    /// ```
+    /// use fibre::sync::Semaphore;
+    /// use std::sync::Arc;
+    ///
+    /// let most = Arc::new(Semaphore::new(2));
+    /// let permit = fibre::select! { permit = most.permits_owned_arm(2) => permit };
+    /// assert_eq!(most.available(), 0);
+    /// fibre::spawn(move || drop(permit)).join().unwrap();
+    /// assert_eq!(most.available(), 2);
+    /// ```
+    pub fn permits_owned_arm(
+        self: &Arc<Self>,
+        count: usize,
+    ) -> impl Arm<Output = OwnedSemaphorePermit> + '_ {
+        let own = move |permits| OwnedSemaphorePermit::new(self, permits);
+        self.permits_arm(count).map(own)
+    }
+
     /// The form that all with a limit share.
     fn permits_limited(&self, count: usize, limit: Limit) -> Option<SemaphorePermit<'_>> {
         self.acquire_many_limited(count, limit)
@@ -190,5 +240,54 @@ impl Semaphore {
             semaphore: self,
             count,
         }
+    }
+}
+
+/// An arm of `select!` that waits for permits; made by [`Semaphore::permit_arm`] and
+/// [`Semaphore::permits_arm`].
+#[must_use = "an arm waits in a selection only"]
+pub struct PermitArm<'a> {
+    /// The place in the list.
+    list: ListArm<Acquires<'a>>,
+    /// How many permits.
+    count: usize,
+    /// The semaphore.
+    semaphore: &'a Semaphore,
+}
+
+impl<'a> PermitArm<'a> {
+    /// The permits, which have been taken.
+    fn guard(&self) -> SemaphorePermit<'a> {
+        self.semaphore.guard(self.count)
+    }
+}
+
+impl<'a> Arm for PermitArm<'a> {
+    type Output = SemaphorePermit<'a>;
+
+    fn attempt(&mut self) -> Option<SemaphorePermit<'a>> {
+        self.list.attempt().map(|()| self.guard())
+    }
+
+    unsafe fn enter(&self, waiter: &Waiter) -> Entered {
+        // SAFETY: passed on.
+        unsafe { self.list.enter(waiter) }
+    }
+
+    unsafe fn leave(&self, waiter: &Waiter) -> Left {
+        // SAFETY: passed on.
+        unsafe { self.list.leave(waiter) }
+    }
+
+    fn woken(&mut self, token: u32) -> Option<SemaphorePermit<'a>> {
+        self.list.woken(token).map(|()| self.guard())
+    }
+}
+
+impl fmt::Debug for PermitArm<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PermitArm")
+            .field("count", &self.count)
+            .finish_non_exhaustive()
     }
 }

@@ -8,6 +8,7 @@
 //! user's are dropped outside of the lock.
 
 use crate::faults;
+use crate::selection::{ListArm, Listed};
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::internal::{Outcome, yield_point};
 use fibre_core::sync::planted;
@@ -42,7 +43,7 @@ pub struct Roll<T, E> {
 
 /// What the lock protects.
 #[derive(Debug)]
-struct State<T, E> {
+pub(crate) struct State<T, E> {
     /// How many fibres have been entered, and have not ended.
     running: usize,
     /// How many fibres with a result have been entered: the number of the next one.
@@ -202,6 +203,17 @@ impl<T, E> Roll<T, E> {
         self.state.lock().failure.take()
     }
 
+    /// [`next`](Self::next) or [`next_in_order`](Self::next_in_order), as an arm of a selection.
+    pub(crate) fn next_arm(&self, in_order: bool) -> ListArm<NextOf<'_, T, E>> {
+        let roll = self;
+        ListArm::new(NextOf { roll, in_order })
+    }
+
+    /// The end of all fibres, as an arm of a selection.
+    pub(crate) fn end_arm(&self) -> ListArm<EndOf<'_, T, E>> {
+        ListArm::new(EndOf(self))
+    }
+
     /// Waits until `look`, under the lock, finds something; `None` if the limit comes first. Blocks
     /// the fibre (or thread).
     fn wait_until<R>(
@@ -235,5 +247,78 @@ impl<T, E> Roll<T, E> {
                 Outcome::Woken(_) | Outcome::NotParked => {}
             }
         }
+    }
+}
+
+/// A wait for a result.
+pub(crate) struct NextOf<'a, T, E> {
+    /// The roll.
+    roll: &'a Roll<T, E>,
+    /// Whether it is that of the fibre which was entered next.
+    in_order: bool,
+}
+
+impl<T, E> Listed for NextOf<'_, T, E> {
+    type State = State<T, E>;
+    type Output = Option<T>;
+
+    fn locked(&self) -> &Locked<State<T, E>> {
+        &self.roll.state
+    }
+
+    fn list(state: &mut State<T, E>) -> &mut WaitList {
+        &mut state.waiting
+    }
+
+    fn take(&self, state: &mut State<T, E>) -> Option<Option<T>> {
+        let result = match self.in_order {
+            true => state.take_next(),
+            false => state.take_first(),
+        };
+        match result {
+            None => (state.failed || state.running == 0).then_some(None),
+            result => Some(result),
+        }
+    }
+
+    fn is_there(&self, state: &State<T, E>) -> bool {
+        let has = |number: &u64| state.results.contains_key(number);
+        let result = match self.in_order {
+            true => has(&state.next),
+            false => state.order.iter().any(has),
+        };
+        result || state.failed || state.running == 0
+    }
+
+    fn handed(&self) -> Option<Option<T>> {
+        None
+    }
+}
+
+/// A wait for the end of all fibres.
+pub(crate) struct EndOf<'a, T, E>(&'a Roll<T, E>);
+
+impl<T, E> Listed for EndOf<'_, T, E> {
+    type State = State<T, E>;
+    type Output = ();
+
+    fn locked(&self) -> &Locked<State<T, E>> {
+        &self.0.state
+    }
+
+    fn list(state: &mut State<T, E>) -> &mut WaitList {
+        &mut state.waiting
+    }
+
+    fn take(&self, state: &mut State<T, E>) -> Option<()> {
+        self.is_there(state).then_some(())
+    }
+
+    fn is_there(&self, state: &State<T, E>) -> bool {
+        state.running == 0
+    }
+
+    fn handed(&self) -> Option<()> {
+        None
     }
 }

@@ -13,6 +13,7 @@
 //! waiter only.
 
 use crate::faults;
+use crate::selection::Listed;
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait, wait_or_leave};
 use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
@@ -40,7 +41,7 @@ pub struct Semaphore {
 
 /// What the lock protects.
 #[derive(Debug, Default)]
-struct State {
+pub(crate) struct State {
     /// Free permits; zero while a waiter is in the list.
     permits: usize,
     /// Permits saved for the first waiter, which asks for more; zero if it asks for one.
@@ -311,6 +312,72 @@ impl Semaphore {
 #[cold]
 fn too_many() -> ! {
     panic!("more permits were released than a semaphore can count")
+}
+
+/// A wait for so many permits, which are taken when it ends.
+pub(crate) struct Acquires<'a> {
+    /// The semaphore.
+    pub(crate) semaphore: &'a Semaphore,
+    /// How many permits.
+    pub(crate) count: usize,
+}
+
+impl Listed for Acquires<'_> {
+    type State = State;
+    type Output = ();
+
+    fn locked(&self) -> &Locked<State> {
+        &self.semaphore.state
+    }
+
+    fn list(state: &mut State) -> &mut WaitList {
+        &mut state.waiting
+    }
+
+    fn take(&self, state: &mut State) -> Option<()> {
+        let taken = match self.count {
+            1 => state.take(),
+            count => state.take_many(count),
+        };
+        taken.then_some(())
+    }
+
+    fn is_there(&self, state: &State) -> bool {
+        match self.count {
+            0 => true,
+            1 => state.permits > 0,
+            count => state.permits >= count && state.waiting.is_empty(),
+        }
+    }
+
+    fn handed(&self) -> Option<()> {
+        Some(())
+    }
+
+    fn place(&self) -> Place {
+        match self.count {
+            1 => Place::Last,
+            count => Place::LastShowing(std::ptr::without_provenance(count)),
+        }
+    }
+
+    fn begin(&self, state: &mut State) {
+        if self.count > 1 {
+            state.many += 1;
+            state.saved += std::mem::take(&mut state.permits);
+        }
+    }
+
+    fn give_up(&self, state: &mut State) -> Claimed {
+        if self.count <= 1 {
+            return Claimed::none();
+        }
+        state.many -= 1;
+        if planted(faults::semaphore::GIVING_UP_KEEPS_WHAT_WAS_SAVED) {
+            return Claimed::none();
+        }
+        state.settle()
+    }
 }
 
 #[cfg(test)]

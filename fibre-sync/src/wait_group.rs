@@ -9,6 +9,7 @@
 //! resumes them. Giving the lock back is its last touch: a resumed waiter may free the group.
 
 use crate::faults;
+use crate::selection::{ListArm, Listed, list_arm};
 use crate::wait_list::{Locked, WaitList, wait};
 use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
@@ -159,6 +160,27 @@ impl WaitGroup {
         within(limit, |limit| self.wait_limited(limit).then_some(()))
     }
 
+    /// [`wait`](Self::wait) as an arm of `select!`.
+    ///
+    /// ```
+    /// use fibre::{select, sync::WaitGroup};
+    /// use std::time::Duration;
+    ///
+    /// let jobs = WaitGroup::new();
+    /// fibre::scope(|scope| {
+    ///     let job = jobs.guard();
+    ///     scope.spawn(move || drop(job));
+    ///     let done = select! {
+    ///         () = jobs.wait_arm() => true,
+    ///         default(Duration::from_secs(10)) => false,
+    ///     };
+    ///     assert!(done);
+    /// });
+    /// ```
+    pub fn wait_arm(&self) -> WaitGroupArm<'_> {
+        WaitGroupArm(ListArm::new(Waits(self)))
+    }
+
     /// The form that all with a limit share.
     fn wait_limited(&self, limit: Limit) -> bool {
         yield_point();
@@ -188,4 +210,37 @@ impl Drop for WaitGroupGuard<'_> {
     fn drop(&mut self) {
         self.group.done();
     }
+}
+
+/// A wait for the end of all jobs.
+struct Waits<'a>(&'a WaitGroup);
+
+impl Listed for Waits<'_> {
+    type State = State;
+    type Output = ();
+
+    fn locked(&self) -> &Locked<State> {
+        &self.0.state
+    }
+
+    fn list(state: &mut State) -> &mut WaitList {
+        &mut state.waiting
+    }
+
+    fn take(&self, state: &mut State) -> Option<()> {
+        self.is_there(state).then_some(())
+    }
+
+    fn is_there(&self, state: &State) -> bool {
+        state.count == 0
+    }
+
+    fn handed(&self) -> Option<()> {
+        Some(())
+    }
+}
+
+list_arm! {
+    /// An arm of `select!` that waits for the end of all jobs; made by [`WaitGroup::wait_arm`].
+    WaitGroupArm<'a> ['a] over Waits<'a> => ()
 }

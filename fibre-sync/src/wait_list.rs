@@ -11,7 +11,7 @@
 use crate::faults;
 use fibre_core::internal::{Outcome, Resume, ShortGuard, ShortLock, Waiter, park_until};
 use fibre_core::sync::{Cell, Framed, planted};
-use fibre_core::{Limit, WaitObject};
+use fibre_core::{Left, Limit, WaitObject};
 use std::fmt;
 use std::ptr;
 
@@ -37,6 +37,9 @@ pub struct Node {
     alone: Cell<bool>,
     /// How often another waiter was favoured while this one was the first.
     passed_over: Cell<u8>,
+    /// Whether it has entered among other nodes of its waiter, and no waker has lost the claim
+    /// here.
+    may_win: Cell<bool>,
 }
 
 impl Default for Node {
@@ -66,6 +69,7 @@ impl Node {
             linked: Cell::new(false),
             alone: Cell::new(false),
             passed_over: Cell::new(0),
+            may_win: Cell::new(false),
         }
     }
 
@@ -101,15 +105,20 @@ impl Node {
         unsafe {
             let waiter = &*self.waiter.get();
             if self.alone.get() {
-                Some(waiter.claim_alone(token))
-            } else {
-                waiter.claim(token)
+                return Some(waiter.claim_alone(token));
             }
+            let claimed = waiter.claim(token);
+            if claimed.is_none() && !planted(faults::wait_list::LOST_CLAIM_IS_NOT_NOTED) {
+                self.may_win.set(false);
+            }
+            claimed
         }
     }
 }
 
-fibre_core::end_of_frame!(Node: waiter, before, behind, shown, linked, alone, passed_over);
+fibre_core::end_of_frame! {
+    Node: waiter, before, behind, shown, linked, alone, passed_over, may_win
+}
 
 /// The list, a ring. See the module text. Empty, it is all zeros.
 pub struct WaitList {
@@ -313,6 +322,38 @@ impl WaitList {
         unsafe { (*last).behind.set(node) };
         if place == Place::First {
             self.first = node;
+        }
+    }
+
+    /// Puts in the node of a waiter that enters other lists, too. It leaves by
+    /// [`leave`](Self::leave).
+    ///
+    /// # Safety
+    ///
+    /// As for [`insert`](Self::insert); and the node is not declared to be alone.
+    pub unsafe fn enter(&mut self, node: &Node, waiter: *const Waiter, place: Place) {
+        node.passed_over.set(0);
+        node.may_win.set(true);
+        // SAFETY: passed on.
+        unsafe { self.insert(node, waiter, place) };
+    }
+
+    /// Takes out the node of a waiter that is in other lists, too, unless a waker has. Says whether
+    /// that waker has claimed the waiter. Of all lists that the waiter was in, one says so, if it
+    /// was a waker of a list that has ended the wait.
+    ///
+    /// # Safety
+    ///
+    /// If the node has [entered](Self::enter) a list, it was this one.
+    pub unsafe fn leave(&mut self, node: &Node) -> Left {
+        let wins = node.may_win.replace(false) && !node.linked.get();
+        if node.linked.get() {
+            // SAFETY: it is in a list, hence in this one.
+            unsafe { self.unlink(node) };
+        }
+        match wins {
+            true => Left::Here,
+            false => Left::Elsewhere,
         }
     }
 

@@ -16,7 +16,7 @@ const KINDS: [&str; 20] = [
     "notification",
     "initialisation",
     "channel",
-    "one of several channels",
+    "one of several things",
     "input or output",
     "end of a fibre",
     "fibres of a scope",

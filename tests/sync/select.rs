@@ -2,11 +2,11 @@
 
 use super::caught;
 use crate::support::{Drops, for_clusters, for_each_cluster, let_others_block, text_of, watched};
-use fibre::channel::arms::{Patience, RecvArm, SendArm, select_among};
 use fibre::channel::{
     RecvError, Select, SendError, TryRecvError, TrySelectError, bounded, oneshot, rendezvous,
     unbounded,
 };
+use fibre::select::SendArm;
 use fibre::{Limit, WaitError, select};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -432,39 +432,45 @@ fn selections_share_channels_with_others() {
     });
 }
 
-/// An arm's value is gone once it has been sent or received, so the arm stands in one selection
-/// only.
+/// An arm may stand in one selection after the other. One that sends has nothing to send after
+/// that.
 #[test]
-fn arms_stand_in_one_selection() {
+fn arms_stand_in_many_selections() {
     for_each_cluster(|_| {
-        let (sender, receiver) = fibre::channel::unbounded();
-        let mut sending = SendArm::new(&sender, 1);
-        select_among([sending.candidate()], Patience::None);
-        let again = caught(|| select_among([sending.candidate()], Patience::None));
-        assert!(text_of(&*again.unwrap_err()).contains("one selection only"));
-        assert_eq!(sending.result(), Some(Ok(())));
+        let (sender, receiver) = unbounded();
+        let mut sends = sender.send_arm(1);
+        for sent in [true, false, false] {
+            let done = select! {
+                sent = &mut sends => sent == Ok(()),
+                timeout(Duration::ZERO) => false,
+            };
+            assert_eq!(done, sent);
+        }
         sender.send(2).unwrap();
-
-        let mut receiving = RecvArm::new(&receiver);
-        select_among([receiving.candidate()], Patience::None);
-        let again = caught(|| select_among([receiving.candidate()], Patience::None));
-        assert!(text_of(&*again.unwrap_err()).contains("one selection only"));
-        assert_eq!(
-            receiving.result(),
-            Some(Ok(1)),
-            "nothing that was received is lost"
-        );
-        assert_eq!(receiver.try_recv(), Ok(2));
+        let mut receives = receiver.recv_arm();
+        for value in [Some(1), Some(2), None] {
+            let received = select! {
+                value = &mut receives => value.ok(),
+                default => None,
+            };
+            assert_eq!(received, value);
+        }
         assert_eq!(
             receiver.try_recv(),
             Err(TryRecvError::Empty),
             "nobody gets what is no value"
         );
-
-        // One that was not chosen is no better: a second selection could come to another end.
-        let mut idle = RecvArm::new(&receiver);
-        select_among([idle.candidate()], Patience::None);
-        assert!(caught(|| select_among([idle.candidate()], Patience::None)).is_err());
-        assert_eq!(idle.result(), None);
+        spent_beside_others(sends);
     });
+}
+
+/// An arm that has sent its value does not keep others from theirs.
+fn spent_beside_others(mut sends: SendArm<'_, i32>) {
+    let ((full, from_full), spent) = (rendezvous(), &mut sends);
+    let waits = fibre::spawn(move || from_full.recv());
+    let sent = select! {
+        _ = spent => false,
+        send(full, 3) -> sent => sent.is_ok(),
+    };
+    assert!(sent && waits.join().unwrap() == Ok(3));
 }

@@ -5,10 +5,11 @@
 //! module `visits`). A fibre that goes on meanwhile waits for its canceller. So fibres that are
 //! cancelled together share the system call, but not too many of them.
 
+use crate::wait::waiter::Wakeable;
 use std::ptr::NonNull;
 
 /// Something that can be cancelled; implemented by the fibre's control block.
-pub(crate) trait Cancellable {
+pub(crate) trait Cancellable: Wakeable {
     /// Adds a reference.
     ///
     /// # Safety
@@ -124,6 +125,16 @@ mod tests {
     struct Noted {
         odd: bool,
         ended: Cell<u32>,
+    }
+
+    impl Wakeable for Noted {
+        unsafe fn resume(_: NonNull<Self>) {
+            unreachable!("nothing waits in these tests");
+        }
+
+        unsafe fn resume_at_home(_: NonNull<Self>) {
+            unreachable!("nothing waits in these tests");
+        }
     }
 
     impl Cancellable for Noted {

@@ -5,10 +5,14 @@
 //! up. The canceller takes the members out under the lock, with a reference each, and cancels them
 //! after it; so no lock is held while a fibre is queued.
 //!
+//! Selections that watch a group wait for its cancellation without being members: their waiters are
+//! claimed under the lock, and resumed after it.
+//!
 //! An inner group keeps the outer one alive, and the outer one knows the inner one weakly. So a
 //! chain of groups has no gaps, and nothing keeps a group whose owner is gone.
 
 use crate::fibre::cancel_batch::{Cancellable, Cancelling};
+use crate::wait::waiter::Waiter;
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::error::Error;
@@ -39,11 +43,13 @@ struct Members<F: Cancellable> {
     fibres: HashSet<Member<F>>,
     /// Groups within this one; some may be gone.
     inner: Vec<Weak<CancelGroup<F>>>,
+    /// The waiters of those that watch the group.
+    watchers: Vec<Member<Waiter<F>>>,
     /// How many groups `inner` may have before those that are gone are swept out.
     sweep_at: usize,
 }
 
-/// A fibre, by its address.
+/// A fibre, or a waiter, by its address.
 #[derive(Debug)]
 struct Member<F>(NonNull<F>);
 
@@ -75,6 +81,7 @@ impl<F: Cancellable> CancelGroup<F> {
             members: Mutex::new(Members {
                 fibres: HashSet::new(),
                 inner: Vec::new(),
+                watchers: Vec::new(),
                 sweep_at: FIRST_SWEEP,
             }),
             outer,
@@ -128,7 +135,14 @@ impl<F: Cancellable> CancelGroup<F> {
             // SAFETY: the fibre cannot leave, and hence not be given up, while we have the lock.
             unsafe { F::retain(fibre.0) };
         }
+        let mut watchers = std::mem::take(&mut members.watchers);
+        // SAFETY: a watcher's waiter cannot end while we have the lock.
+        watchers.retain(|watcher| unsafe { watcher.0.as_ref() }.claim(0).is_some());
         drop(members);
+        for watcher in watchers {
+            // SAFETY: claimed and not resumed, hence alive.
+            unsafe { watcher.0.as_ref().claimed() }.resume();
+        }
         let mut cancelling = Cancelling::new();
         for fibre in &fibres {
             // SAFETY: the reference is ours.
@@ -176,6 +190,29 @@ impl<F: Cancellable> CancelGroup<F> {
     pub(crate) fn leave(&self, fibre: NonNull<F>) {
         self.members.lock().fibres.remove(&Member(fibre));
     }
+
+    /// Has the group's canceller claim this waiter and resume it. `false`: the group has been
+    /// cancelled already.
+    ///
+    /// # Safety
+    ///
+    /// The waiter stays where it is until [`unwatch`](Self::unwatch) has been called with it.
+    pub(crate) unsafe fn watch(&self, waiter: NonNull<Waiter<F>>) -> bool {
+        let mut members = self.members.lock();
+        let waits = !self.is_cancelled();
+        if waits {
+            members.watchers.push(Member(waiter));
+        }
+        waits
+    }
+
+    /// Takes out a waiter, if the canceller has not.
+    pub(crate) fn unwatch(&self, waiter: NonNull<Waiter<F>>) {
+        let watchers = &mut self.members.lock().watchers;
+        if let Some(index) = watchers.iter().position(|watcher| watcher.0 == waiter) {
+            watchers.swap_remove(index);
+        }
+    }
 }
 
 impl<F: Cancellable> Drop for CancelGroup<F> {
@@ -191,6 +228,7 @@ impl<F: Cancellable> Drop for CancelGroup<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wait::waiter::{ThreadParker, Wakeable};
     use std::sync::atomic::AtomicUsize;
 
     /// Counts what is done to it.
@@ -198,6 +236,16 @@ mod tests {
     struct Counts {
         references: AtomicUsize,
         cancelled: AtomicUsize,
+    }
+
+    impl Wakeable for Counts {
+        unsafe fn resume(_: NonNull<Self>) {
+            unreachable!("nothing waits in these tests");
+        }
+
+        unsafe fn resume_at_home(_: NonNull<Self>) {
+            unreachable!("nothing waits in these tests");
+        }
     }
 
     impl Cancellable for Counts {
@@ -258,6 +306,36 @@ mod tests {
         join(&group, &fibres[3]);
         let counts = fibres.each_ref().map(Counts::cancelled);
         assert_eq!(counts, [1, 0, 1, 1]);
+    }
+
+    /// Those that watch are resumed by the cancellation, unless something else has ended their wait
+    /// or they have left; and nobody waits at a group that has been cancelled.
+    #[test]
+    fn watchers_learn_of_the_cancellation_once() {
+        let group = CancelGroup::<Counts>::new(None);
+        let parkers: [_; 3] = std::array::from_fn(|_| ThreadParker::new());
+        // SAFETY: the parkers outlive the waits.
+        let waiters = parkers
+            .each_ref()
+            .map(|parker| unsafe { Waiter::for_thread(parker) });
+        for waiter in &waiters {
+            // SAFETY: the waiters outlive the group's use of them.
+            assert!(unsafe { group.watch(NonNull::from(waiter)) });
+        }
+        group.unwatch(NonNull::from(&waiters[1]));
+        assert!(waiters[2].time_out().is_some());
+        group.cancel();
+        parkers[0].park();
+        assert_eq!(
+            waiters.each_ref().map(Waiter::is_claimed),
+            [true, false, true]
+        );
+        assert!(waiters[2].has_given_up() && !waiters[0].has_given_up());
+        // SAFETY: as above.
+        assert!(unsafe { !group.watch(NonNull::from(&waiters[1])) });
+        waiters
+            .iter()
+            .for_each(|waiter| group.unwatch(NonNull::from(waiter)));
     }
 
     #[test]

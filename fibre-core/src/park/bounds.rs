@@ -103,8 +103,34 @@ impl Bounds<'_> {
             true => without_cancellation(|| wait(self.limit)),
             false => wait(self.limit),
         };
+        self.settle(scope, outcome)
+    }
+
+    /// [`wait`](Self::wait), also until something is `due`. If that has come, it does not matter
+    /// what else has.
+    pub(super) fn wait_until(self, due: Instant, wait: impl FnOnce(Limit) -> Outcome) -> Outcome {
+        let limit = match self.limit {
+            Limit::None | Limit::Cancellation => Limit::Deadline(due),
+            Limit::Deadline(end) => Limit::Deadline(end.min(due)),
+            Limit::Wall(moment) if moment.is_before(due) => self.limit,
+            Limit::Wall(_) => Limit::Deadline(due),
+        };
+        let notices = self.own != Limit::None || self.scope.is_some_and(LimitScope::unwinds);
+        let outcome = match notices {
+            true => wait(limit),
+            false => without_cancellation(|| wait(limit)),
+        };
+        match (outcome, self.scope) {
+            (Outcome::TimedOut, Some(scope)) if Instant::now() < due => self.settle(scope, outcome),
+            (Outcome::Cancelled, Some(scope)) => self.settle(scope, outcome),
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// Ends the call, if this scope has ended its wait.
+    fn settle(&self, scope: &LimitScope, outcome: Outcome) -> Outcome {
         match outcome {
-            Outcome::TimedOut | Outcome::Cancelled if endless => unwind(scope),
+            Outcome::TimedOut | Outcome::Cancelled if self.own == Limit::None => unwind(scope),
             Outcome::TimedOut if self.limit != self.own => {
                 let _ = scope.end_call(Instant::now());
                 Outcome::Cancelled

@@ -126,6 +126,11 @@ impl CancelToken {
         self.0.is_cancelled()
     }
 
+    /// The group, to be watched.
+    pub(crate) fn as_group(&self) -> &CancelGroup<ControlBlock> {
+        &self.0
+    }
+
     /// The group that a new fibre is to enter.
     pub(crate) fn group(&self) -> Arc<CancelGroup<ControlBlock>> {
         Arc::clone(&self.0)

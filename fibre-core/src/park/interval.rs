@@ -1,6 +1,7 @@
 //! Doing something again and again, at equal intervals.
 
-use crate::park::{doze, sleep_until, within};
+use crate::park::arm::{Arm, Entered, Left};
+use crate::park::{Waiter, doze, sleep_until, within};
 use crate::wait::limit::{Limit, WaitError};
 use std::time::{Duration, Instant};
 
@@ -105,7 +106,12 @@ impl Interval {
             };
             let _ = doze(limit);
         }
-        let next = self.next.filter(due)?;
+        self.take_due()
+    }
+
+    /// Takes the next tick, if it is due.
+    fn take_due(&mut self) -> Option<Instant> {
+        let next = self.next.filter(|&next| Instant::now() >= next)?;
         self.next = next.checked_add(self.period);
         Some(next)
     }
@@ -125,5 +131,55 @@ impl Interval {
             .ok()
             .and_then(|whole| next.checked_add(Duration::from_nanos(whole)));
         u64::try_from(missed).unwrap_or(u64::MAX)
+    }
+}
+
+/// An arm of `select!` for an interval's next tick; made by [`Interval::tick_arm`].
+#[derive(Debug)]
+#[must_use = "an arm waits in a selection only"]
+pub struct TickArm<'a> {
+    /// The interval, which moves on when the arm is chosen.
+    interval: &'a mut Interval,
+}
+
+impl Interval {
+    /// [`tick`](Self::tick) as an arm of `select!`. A tick that another arm keeps from being
+    /// noticed stays due.
+    ///
+    /// ```
+    /// use fibre::{Interval, channel::unbounded, select};
+    /// use std::time::Duration;
+    ///
+    /// let (_sender, receiver) = unbounded::<u32>();
+    /// let mut interval = Interval::new(Duration::from_millis(1));
+    /// for _ in 0..3 {
+    ///     select! {
+    ///         recv(receiver) -> _ => unreachable!("nobody sends"),
+    ///         due = interval.tick_arm() => println!("a tick was due at {due:?}"),
+    ///     }
+    /// }
+    /// ```
+    pub fn tick_arm(&mut self) -> TickArm<'_> {
+        TickArm { interval: self }
+    }
+}
+
+impl Arm for TickArm<'_> {
+    type Output = Instant;
+
+    fn attempt(&mut self) -> Option<Instant> {
+        self.interval.take_due()
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.interval.next
+    }
+
+    unsafe fn enter(&self, _: &Waiter) -> Entered {
+        Entered::Waits
+    }
+
+    unsafe fn leave(&self, _: &Waiter) -> Left {
+        Left::Elsewhere
     }
 }

@@ -9,15 +9,19 @@
 //! * `within`: what calls share that wait within a limit;
 //! * `local`: fibre-local values;
 //! * `interval`: ticks without drift;
+//! * `arm`: the contract of what a selection waits for;
+//! * `due`, `token_arm`: moments and cancellations as arms of selections;
 //! * `big_stack`, `stack_use`: calls that need more stack, and how much a fibre has used;
 //! * `model`: waiting without fibres, for models.
 
+pub(crate) mod arm;
 #[cfg(not(loom))]
 pub(crate) mod big_stack;
 #[cfg(not(loom))]
 mod bounds;
 #[cfg(not(loom))]
 pub(crate) mod cancel;
+pub(crate) mod due;
 #[cfg(not(loom))]
 pub(crate) mod interval;
 #[cfg(not(loom))]
@@ -34,6 +38,8 @@ pub(crate) mod stack_use;
 mod suspend;
 #[cfg(not(loom))]
 pub(crate) mod timeout;
+#[cfg(not(loom))]
+pub(crate) mod token_arm;
 mod within;
 
 #[cfg(not(loom))]

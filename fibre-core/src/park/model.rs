@@ -16,7 +16,7 @@ use crate::wait::wait_object::WaitObject;
 use crate::wait::waiter::{self, Outcome, ThreadParker, Wakeable};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ptr::NonNull;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The variant of a model whose waits are in a limit scope: those without a limit may be unwound at
 /// any moment.
@@ -85,6 +85,21 @@ pub unsafe fn park_among(
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
     park_here(limit, publish, withdraw)
+}
+
+/// [`park_among`] until something is due, too, which is at any moment.
+///
+/// # Safety
+///
+/// As outside of models; loom checks most of it.
+pub unsafe fn park_among_until(
+    _awaited: WaitObject,
+    limit: Limit,
+    due: Option<Instant>,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    park_here(due.map_or(limit, Limit::Deadline), publish, withdraw)
 }
 
 /// The common part of both.

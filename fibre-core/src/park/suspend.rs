@@ -33,6 +33,7 @@ use crate::wait::timer::Entry;
 use crate::wait::wait_object::WaitObject;
 use crate::wait::waiter::{self, Outcome, ThreadParker};
 use std::sync::{Arc, LazyLock};
+use std::time::Instant;
 
 /// One wait of one fibre or thread.
 pub type Waiter = waiter::Waiter<ControlBlock>;
@@ -106,6 +107,29 @@ pub unsafe fn park_among(
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
     park_here::<true, true>(awaited, limit, publish, withdraw)
+}
+
+/// [`park_among`] for a wait that also ends when something is `due`: with [`Outcome::TimedOut`],
+/// like one whose own limit has come. That moment is no limit of the call: without another limit,
+/// it notices no cancellation, and a limit scope unwinds it.
+///
+/// # Safety
+///
+/// As for [`park_among`].
+#[inline]
+pub unsafe fn park_among_until(
+    awaited: WaitObject,
+    limit: Limit,
+    due: Option<Instant>,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    match due {
+        None => park_here::<true, true>(awaited, limit, publish, withdraw),
+        Some(due) => Bounds::of_wait(true, limit).wait_until(due, |limit| {
+            park_here::<true, false>(awaited, limit, publish, withdraw)
+        }),
+    }
 }
 
 /// The common part of all; with `AMONG`, the waiter is in several places, and with `OPEN`, limit

@@ -2,10 +2,12 @@
 //!
 //! * `task`: a closure as a fibre, and the end of one;
 //! * `join`: the handle;
+//! * `join_arm`: the end of a fibre as an arm of selections;
 //! * `join_future`: the same for asynchronous code;
 //! * `scope_count`: the fibres of a scope that have not ended.
 
 pub(crate) mod join;
+pub(crate) mod join_arm;
 pub(crate) mod join_future;
 pub(crate) mod scope_count;
 pub(crate) mod task;

@@ -49,7 +49,7 @@ pub enum WaitKind {
     Once = 10,
     /// The other end of a channel.
     Channel = 11,
-    /// One of several channels.
+    /// One of several things.
     Select = 12,
     /// Readiness of a descriptor.
     Io = 13,
@@ -110,7 +110,7 @@ impl WaitKind {
             Self::Notify => "a notification by that",
             Self::Once => "the initialisation of that",
             Self::Channel => "the channel",
-            Self::Select => "one of several channels",
+            Self::Select => "one of several things",
             Self::Io => "input or output",
             Self::Join => "the end of the fibre",
             Self::Scope => "the fibres of a scope",

@@ -11,14 +11,14 @@ use crate::gate::word::{Delivered, GateWord, News, Snapshot};
 use crate::timeout::{Clock, Timeout};
 use fibre_core::internal::{Outcome, Waiter, WakeHints};
 use fibre_core::sync::planted;
-use fibre_core::{Cancelled, Limit, WaitKind, WaitObject};
+use fibre_core::{Cancelled, Left, Limit, WaitKind, WaitObject};
 use fibre_sync::{Locked, Node, Place, Spot, WaitList, wait_at};
 use std::time::Instant;
 
 /// The wake value of one waiter: an event came.
 pub const EVENT: u32 = 0;
 /// The wake value when all waiters are woken.
-const ALL: u32 = 1;
+pub const ALL: u32 = 1;
 
 /// See the module text. The word comes first, see [`Slot`](crate::descriptor::table::Slot).
 #[derive(Debug, Default)]
@@ -51,6 +51,14 @@ impl<'a> Turn<'a> {
             clock: Clock::new(patience),
             place: Place::Last,
             over: false,
+        }
+    }
+
+    /// The turn of a call that does not wait.
+    pub fn over() -> Self {
+        Self {
+            over: true,
+            ..Self::new(Timeout::Endless)
         }
     }
 
@@ -136,11 +144,45 @@ impl Gate {
         let wait = self.word.begin_wait_since(seen);
         if wait {
             // SAFETY: passed on; the list is used under this lock only.
-            unsafe { list.insert(node, waiter, Place::Last) };
+            unsafe { list.enter(node, waiter, Place::Last) };
         } else if list.is_empty() {
             self.word.no_waiters();
         }
         wait
+    }
+
+    /// Puts a waiter of a selection into this list, unless the direction may be ready or closed.
+    /// Returns whether it did.
+    ///
+    /// # Safety
+    ///
+    /// As for [`enter`](Self::enter); the node leaves by [`leave_among`](Self::leave_among).
+    pub unsafe fn enter_ready(&self, node: &Node, waiter: &Waiter, place: Place) -> bool {
+        let mut list = self.waiting.lock();
+        let wait = self.word.begin_wait();
+        if wait {
+            // SAFETY: passed on; the list is used under this lock only.
+            unsafe { list.enter(node, waiter, place) };
+        } else if list.is_empty() {
+            self.word.no_waiters();
+        }
+        wait
+    }
+
+    /// [`leave`](Self::leave) for a selection, which asks whether a waker of this gate has ended
+    /// its wait.
+    ///
+    /// # Safety
+    ///
+    /// As for `leave`.
+    pub unsafe fn leave_among(&self, node: &Node) -> Left {
+        let mut list = self.waiting.lock();
+        // SAFETY: the node entered this list.
+        let left = unsafe { list.leave(node) };
+        if list.is_empty() {
+            self.word.no_waiters();
+        }
+        left
     }
 
     /// Takes a node that has entered out of the list. Returns whether a waker had already taken it

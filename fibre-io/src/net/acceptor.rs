@@ -1,10 +1,13 @@
 //! A listening socket of any family, and the work of accepting besides the system call.
 
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, Pause};
 use crate::funnel::{Direction, Left};
 use crate::shut_down::is_shut_down;
+use crate::source::arm::SourceArm;
 use crate::source::{Source, closed, number_of};
 use crate::timeout::Timeout;
+use fibre_core::internal::Waiter;
+use fibre_core::{Arm, Entered, Left as LeftArm};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketAddrAny, SocketFlags};
 use rustix::net::{acceptfrom_with, shutdown, sockopt};
@@ -12,6 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// How many connections the kernel queues before they are accepted; it cuts this at
 /// `net.core.somaxconn`.
@@ -30,6 +34,9 @@ pub(super) struct Acceptor {
     /// Whether it is a Unix socket, whose shutdown the kernel does not report.
     is_unix: bool,
 }
+
+/// An accepted socket, and its peer's address.
+type Accepted = (OwnedFd, Option<SocketAddrAny>);
 
 /// The flags of accepted sockets.
 const ACCEPTED: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
@@ -85,22 +92,35 @@ impl Acceptor {
         make: impl FnOnce(Source, Option<SocketAddrAny>) -> io::Result<T>,
     ) -> io::Result<T> {
         self.backoff.pause(number_of(&self.source), patience);
-        let accepted = self.source.io(Direction::Read, patience, |fd| {
-            if self.is_stopped() {
-                return Err(Errno::INVAL);
-            }
-            loop {
-                match acceptfrom_with(fd, ACCEPTED) {
-                    // The connection was gone before it was accepted; the next one may be there.
-                    Err(Errno::CONNABORTED | Errno::PROTO) => {}
-                    Err(Errno::AGAIN) if self.is_unix && is_shut_down(fd) => {
-                        return Err(Errno::INVAL);
-                    }
-                    Err(errno) => return Err(errno),
-                    Ok(accepted) => return Ok((accepted, Left::More)),
+        let accept = |fd: BorrowedFd<'_>| self.accept_now(fd);
+        let accepted = self.source.io(Direction::Read, patience, accept);
+        self.note(accepted, make)
+    }
+
+    /// The system call.
+    fn accept_now(&self, fd: BorrowedFd<'_>) -> Result<(Accepted, Left), Errno> {
+        if self.is_stopped() {
+            return Err(Errno::INVAL);
+        }
+        loop {
+            match acceptfrom_with(fd, ACCEPTED) {
+                // The connection was gone before it was accepted; the next one may be there.
+                Err(Errno::CONNABORTED | Errno::PROTO) => {}
+                Err(Errno::AGAIN) if self.is_unix && is_shut_down(fd) => {
+                    return Err(Errno::INVAL);
                 }
+                Err(errno) => return Err(errno),
+                Ok(accepted) => return Ok((accepted, Left::More)),
             }
-        });
+        }
+    }
+
+    /// Notes what has come of an accept, and makes a stream of the socket.
+    fn note<T>(
+        &self,
+        accepted: io::Result<Accepted>,
+        make: impl FnOnce(Source, Option<SocketAddrAny>) -> io::Result<T>,
+    ) -> io::Result<T> {
         match &accepted {
             Err(error)
                 if Errno::from_io_error(error) == Some(Errno::INVAL) && self.is_stopped() =>
@@ -148,6 +168,127 @@ impl Acceptor {
         Ok(sockopt::socket_error(&self.source)?.err().map(Into::into))
     }
 }
+
+/// Accepting, as an arm of selections. After an accept that has found no descriptor, it waits for
+/// one to be freed, or for the pause that others make.
+#[derive(Debug)]
+pub(super) struct Accepting<'a, T> {
+    /// The listener.
+    acceptor: &'a Acceptor,
+    /// Makes a stream of the socket.
+    make: fn(Source, Option<SocketAddrAny>) -> io::Result<T>,
+    /// The wait for a connection.
+    arm: SourceArm<'a>,
+    /// The wait for a descriptor, which comes first.
+    pause: Pause,
+}
+
+impl<'a, T> Accepting<'a, T> {
+    /// An arm of this listener, whose streams `make` makes.
+    pub(super) fn new(
+        acceptor: &'a Acceptor,
+        make: fn(Source, Option<SocketAddrAny>) -> io::Result<T>,
+    ) -> Self {
+        Self {
+            acceptor,
+            make,
+            arm: SourceArm::new(&acceptor.source, Direction::Read),
+            pause: acceptor.backoff.pause_of_arm(),
+        }
+    }
+
+    /// Notes what has come of a try.
+    fn note(&self, accepted: io::Result<Accepted>) -> io::Result<T> {
+        let noted = self.acceptor.note(accepted, self.make);
+        if noted.is_err() {
+            self.pause.renew(&self.acceptor.backoff);
+        }
+        noted
+    }
+}
+
+impl<T> Arm for Accepting<'_, T> {
+    type Output = io::Result<T>;
+
+    fn attempt(&mut self) -> Option<io::Result<T>> {
+        if !self.pause.is_over() {
+            return None;
+        }
+        let accepted = self.arm.attempt(|fd| self.acceptor.accept_now(fd))?;
+        Some(self.note(accepted))
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.pause.until()
+    }
+
+    unsafe fn enter(&self, waiter: &Waiter) -> Entered {
+        if self.pause.until().is_none() {
+            // SAFETY: passed on.
+            return unsafe { self.arm.enter(waiter) };
+        }
+        // SAFETY: passed on.
+        unsafe { self.pause.enter(waiter) };
+        Entered::Waits
+    }
+
+    unsafe fn leave(&self, _: &Waiter) -> LeftArm {
+        // SAFETY: passed on. A pause does not end between entering and leaving.
+        unsafe {
+            match self.pause.until() {
+                None => self.arm.leave(),
+                Some(_) => self.pause.leave(),
+            }
+        }
+    }
+
+    fn woken(&mut self, token: u32) -> Option<io::Result<T>> {
+        if self.pause.until().is_some() {
+            self.pause.end();
+            return self.attempt();
+        }
+        let accepted = self.arm.woken(token, |fd| self.acceptor.accept_now(fd))?;
+        Some(self.note(accepted))
+    }
+}
+
+/// The arm of a kind of listener, over [`Accepting`].
+macro_rules! accept_arm {
+    ($(#[$about:meta])* $arm:ident => $output:ty) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        #[must_use = "an arm waits in a selection only"]
+        pub struct $arm<'a>($crate::net::acceptor::Accepting<'a, $output>);
+
+        impl fibre_core::Arm for $arm<'_> {
+            type Output = io::Result<$output>;
+
+            fn attempt(&mut self) -> Option<Self::Output> {
+                self.0.attempt()
+            }
+
+            fn due(&self) -> Option<Instant> {
+                self.0.due()
+            }
+
+            unsafe fn enter(&self, waiter: &fibre_core::internal::Waiter) -> fibre_core::Entered {
+                // SAFETY: passed on.
+                unsafe { self.0.enter(waiter) }
+            }
+
+            unsafe fn leave(&self, waiter: &fibre_core::internal::Waiter) -> fibre_core::Left {
+                // SAFETY: passed on.
+                unsafe { self.0.leave(waiter) }
+            }
+
+            fn woken(&mut self, token: u32) -> Option<Self::Output> {
+                self.0.woken(token)
+            }
+        }
+    };
+}
+
+pub(super) use accept_arm;
 
 impl AsFd for Acceptor {
     fn as_fd(&self) -> BorrowedFd<'_> {

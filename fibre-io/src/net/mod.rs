@@ -75,7 +75,7 @@ pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf
 pub use std::net::{
     AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6,
 };
-pub use tcp_listener::{Incoming, TcpListener, TcpListenerBuilder};
+pub use tcp_listener::{AcceptArm, Incoming, TcpListener, TcpListenerBuilder};
 pub use tcp_stream::TcpStream;
 pub use udp::UdpSocket;
 

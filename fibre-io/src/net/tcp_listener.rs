@@ -1,6 +1,6 @@
 //! A TCP socket that accepts connections.
 
-use super::acceptor::{Acceptor, BACKLOG};
+use super::acceptor::{Accepting, Acceptor, BACKLOG, accept_arm};
 use super::handles::{close_listener, handle};
 use super::kinds::expect_tcp;
 use super::{SocketAddr, TcpStream, ToSocketAddrs, each_address, internet_socket, to_std};
@@ -179,6 +179,25 @@ impl TcpListener {
         self.end.accept(Timeout::Until(deadline), accepted)
     }
 
+    /// [`accept`](Self::accept) as an arm of `select!`. If another arm is chosen, no connection has
+    /// been accepted. It is no cancellation point.
+    ///
+    /// ```
+    /// use fibre::net::{TcpListener, TcpStream};
+    /// use fibre::{select, sync::Event};
+    ///
+    /// let (listener, stop) = (TcpListener::bind("127.0.0.1:0")?, Event::new());
+    /// let _client = TcpStream::connect(listener.local_addr()?)?;
+    /// select! {
+    ///     connection = listener.accept_arm() => assert!(connection?.1.ip().is_loopback()),
+    ///     () = stop.wait_arm() => unreachable!("it has not been set"),
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn accept_arm(&self) -> AcceptArm<'_> {
+        AcceptArm(Accepting::new(&self.end, accepted))
+    }
+
     /// The connections, one after the other, without end.
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming(self)
@@ -210,6 +229,11 @@ impl TcpListener {
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         Ok(sockopt::set_ip_ttl(&self.end, ttl)?)
     }
+}
+
+accept_arm! {
+    /// An arm of `select!` that accepts a connection; made by [`TcpListener::accept_arm`].
+    AcceptArm => (TcpStream, SocketAddr)
 }
 
 /// Makes a stream of an accepted socket, with its peer's address.

@@ -18,7 +18,7 @@ use std::process::{ExitStatus, Output};
 use std::time::{Duration, Instant};
 
 /// The longest pause between two looks at a child that has no descriptor.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// A child process. See [`std::process::Child`].
 ///
@@ -45,21 +45,21 @@ pub struct Child {
     /// What it writes to its standard error, if it is a pipe.
     pub stderr: Option<PipeReader>,
     /// The process.
-    process: Process,
+    pub(super) process: Process,
     /// How it has ended, once that is known.
-    ended: Option<ExitStatus>,
+    pub(super) ended: Option<ExitStatus>,
     /// Whether it is killed if this is dropped.
     kill_on_drop: bool,
 }
 
 /// A process that is to be waited for, once.
 #[derive(Debug)]
-struct Process {
+pub(super) struct Process {
     /// Its number, which is its own until it has been waited for.
     pid: Pid,
     /// A descriptor that can be read from when it has ended; `None` in sandboxes that forbid it, or
     /// if there was none left: then it is asked now and then.
-    pidfd: Option<Source>,
+    pub(super) pidfd: Option<Source>,
 }
 
 impl Child {
@@ -209,7 +209,7 @@ impl Drop for Child {
 
 impl Process {
     /// How it has ended, if it has; then it is no more.
-    fn status(&self) -> Result<Option<ExitStatus>, Errno> {
+    pub(super) fn status(&self) -> Result<Option<ExitStatus>, Errno> {
         let ended = waitpid(Some(self.pid), WaitOptions::NOHANG)?;
         Ok(ended.map(|(_, status)| ExitStatus::from_raw(status.as_raw())))
     }

@@ -7,12 +7,15 @@
 //! Files:
 //!
 //! * `command`: a program to be started;
-//! * `child`: a child process.
+//! * `child`: a child process;
+//! * `child_arm`: the end of one as an arm of selections.
 
 mod child;
+mod child_arm;
 mod command;
 
 pub use child::Child;
+pub use child_arm::ChildArm;
 pub use command::Command;
 pub use std::process::{ExitStatus, Output, Stdio};
 

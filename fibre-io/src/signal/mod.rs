@@ -12,7 +12,10 @@ pub use number::*;
 
 use crate::funnel::{Direction, Left};
 use crate::source::Source;
+use crate::source::arm::SourceArm;
 use crate::timeout::{Timeout, none_if_late};
+use fibre_core::internal::Waiter;
+use fibre_core::{Arm, Entered, Left as LeftArm};
 use handler::{Watched, news};
 use rustix::io::Errno;
 use std::io;
@@ -106,12 +109,70 @@ impl Signals {
         self.source.close();
     }
 
+    /// [`wait`](Self::wait) as an arm of `select!`. If another arm is chosen, the signal has not
+    /// been taken.
+    ///
+    /// ```
+    /// use fibre::signal::{SIGUSR1, Signals};
+    /// use fibre::{channel::unbounded, select};
+    ///
+    /// let (_jobs, from_jobs) = unbounded::<u32>();
+    /// let signals = Signals::new([SIGUSR1])?;
+    /// rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::USR1)?;
+    /// select! {
+    ///     job = from_jobs.recv_arm() => unreachable!("nobody sends {job:?}"),
+    ///     signal = signals.wait_arm() => assert_eq!(signal?, SIGUSR1),
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn wait_arm(&self) -> SignalArm<'_> {
+        SignalArm {
+            signals: self,
+            arm: SourceArm::new(&self.source, Direction::Read),
+        }
+    }
+
+    /// [`try_wait`](Self::try_wait), for the funnel.
+    fn take(&self) -> Result<(Signal, Left), Errno> {
+        let taken = self.try_wait().ok_or(Errno::AGAIN)?;
+        Ok((taken, Left::More))
+    }
+
     /// The common part. The eventfd is never read: each write to it is an event.
     fn take_within(&self, patience: Timeout<'_>) -> io::Result<Signal> {
-        self.source.io(Direction::Read, patience, |_| {
-            let taken = self.try_wait().ok_or(Errno::AGAIN)?;
-            Ok((taken, Left::More))
-        })
+        self.source.io(Direction::Read, patience, |_| self.take())
+    }
+}
+
+/// An arm of `select!` that waits for a signal; made by [`Signals::wait_arm`].
+#[derive(Debug)]
+#[must_use = "an arm waits in a selection only"]
+pub struct SignalArm<'a> {
+    /// The signals.
+    signals: &'a Signals,
+    /// The wait for news.
+    arm: SourceArm<'a>,
+}
+
+impl Arm for SignalArm<'_> {
+    type Output = io::Result<Signal>;
+
+    fn attempt(&mut self) -> Option<io::Result<Signal>> {
+        self.arm.attempt(|_| self.signals.take())
+    }
+
+    unsafe fn enter(&self, waiter: &Waiter) -> Entered {
+        // SAFETY: passed on.
+        unsafe { self.arm.enter(waiter) }
+    }
+
+    unsafe fn leave(&self, _: &Waiter) -> LeftArm {
+        // SAFETY: passed on.
+        unsafe { self.arm.leave() }
+    }
+
+    fn woken(&mut self, token: u32) -> Option<io::Result<Signal>> {
+        self.arm.woken(token, |_| self.signals.take())
     }
 }
 

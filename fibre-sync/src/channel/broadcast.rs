@@ -10,10 +10,12 @@
 use super::errors::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use super::news::{News, leave, wait_for};
 use crate::faults;
+use crate::selection::{ListArm, Listed};
 use crate::wait_list::{Claimed, Locked, WaitList};
-use fibre_core::Limit;
-use fibre_core::internal::begin_within;
+use fibre_core::internal::{Waiter, begin_within};
 use fibre_core::sync::{AtomicUsize, Ordering, planted};
+use fibre_core::{Arm, Entered, Left, Limit};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -299,6 +301,27 @@ impl<T: Clone> BroadcastReceiver<T> {
         self.recv_limited(begin_within(limit)?)
     }
 
+    /// [`recv`](Self::recv) as an arm of `select!`. If another arm is chosen, this receiver still
+    /// gets the value.
+    ///
+    /// ```
+    /// use fibre::{channel::broadcast, select, sync::Event};
+    ///
+    /// let ((sender, mut receiver), stop) = (broadcast(16), Event::new());
+    /// sender.send("to all").unwrap();
+    /// let text = select! {
+    ///     Ok(received) = receiver.recv_arm() => received.value,
+    ///     () = stop.wait_arm() => "stopped",
+    /// };
+    /// assert_eq!(text, "to all");
+    /// ```
+    pub fn recv_arm(&mut self) -> BroadcastArm<'_, T> {
+        BroadcastArm(ListArm::new(Receives {
+            state: &self.channel.state,
+            next: Cell::from_mut(&mut self.next),
+        }))
+    }
+
     /// The form that all share.
     fn recv_limited(&mut self, limit: Limit) -> Result<Received<T>, RecvTimeoutError> {
         let next = &mut self.next;
@@ -365,5 +388,73 @@ impl<T> fmt::Debug for BroadcastReceiver<T> {
         f.debug_struct("BroadcastReceiver")
             .field("length", &self.len())
             .finish_non_exhaustive()
+    }
+}
+
+/// A wait for the next value.
+struct Receives<'a, T> {
+    /// The state.
+    state: &'a Locked<State<T>>,
+    /// The receiver's place in the sequence.
+    next: &'a Cell<u64>,
+}
+
+impl<T> Listed for Receives<'_, T> {
+    type State = State<T>;
+    type Output = Result<Received<Arc<T>>, RecvError>;
+
+    fn locked(&self) -> &Locked<State<T>> {
+        self.state
+    }
+
+    fn list(state: &mut State<T>) -> &mut WaitList {
+        &mut state.waiting
+    }
+
+    fn take(&self, state: &mut State<T>) -> Option<Self::Output> {
+        let mut next = self.next.get();
+        let taken = state.take(&mut next);
+        self.next.set(next);
+        match taken {
+            Some(taken) => Some(Ok(taken)),
+            None => state.closed.then_some(Err(RecvError)),
+        }
+    }
+
+    fn is_there(&self, state: &State<T>) -> bool {
+        state.closed || self.next.get() < state.end()
+    }
+
+    fn handed(&self) -> Option<Self::Output> {
+        None
+    }
+}
+
+/// An arm of `select!` that receives; made by [`BroadcastReceiver::recv_arm`].
+#[must_use = "an arm waits in a selection only"]
+pub struct BroadcastArm<'a, T>(ListArm<Receives<'a, T>>);
+
+impl<T: Clone> Arm for BroadcastArm<'_, T> {
+    type Output = Result<Received<T>, RecvError>;
+
+    fn attempt(&mut self) -> Option<Self::Output> {
+        let taken = self.0.attempt()?;
+        Some(taken.map(Received::own))
+    }
+
+    unsafe fn enter(&self, waiter: &Waiter) -> Entered {
+        // SAFETY: passed on.
+        unsafe { self.0.enter(waiter) }
+    }
+
+    unsafe fn leave(&self, waiter: &Waiter) -> Left {
+        // SAFETY: passed on.
+        unsafe { self.0.leave(waiter) }
+    }
+}
+
+impl<T> fmt::Debug for BroadcastArm<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BroadcastArm").finish_non_exhaustive()
     }
 }

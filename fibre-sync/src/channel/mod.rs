@@ -49,7 +49,7 @@ mod shared;
 mod state;
 mod watch;
 
-pub use broadcast::{BroadcastReceiver, BroadcastSender, Received, broadcast};
+pub use broadcast::{BroadcastArm, BroadcastReceiver, BroadcastSender, Received, broadcast};
 pub use errors::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySelectError,
     TrySendError,
@@ -57,15 +57,9 @@ pub use errors::{
 pub use futures::{RecvFuture, SendFuture};
 pub use oneshot::{OneshotReceiver, OneshotSender};
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
-pub use select::{Select, SelectedOperation};
+pub use select::{RecvArm, Select, SelectedOperation, SendArm};
 pub use sender::Sender;
-pub use watch::{WatchReceiver, WatchSender, watch};
-
-/// The parts of the macro [`select!`](crate::select).
-#[doc(hidden)]
-pub mod arms {
-    pub use super::select::{Candidate, PATIENT, Patience, RecvArm, SendArm, select_among, within};
-}
+pub use watch::{ChangedArm, WatchReceiver, WatchSender, watch};
 
 use shared::Channel;
 use std::sync::Arc;

@@ -27,6 +27,7 @@
 use super::buffer::{Buffer, Ring};
 use crate::faults;
 use crate::wait_list::{Node, Place as End, WaitList};
+use fibre_core::Left;
 use fibre_core::internal::{Resume, Waiter};
 use fibre_core::sync::{Cell, planted};
 
@@ -318,6 +319,28 @@ impl<T> Place<T> {
             // SAFETY: it is in a line, hence in this one.
             unsafe { line.unlink(&self.node) };
         }
+    }
+
+    /// [`enter`](Self::enter) for a selection, whose waiter stands in other lines, too.
+    ///
+    /// # Safety
+    ///
+    /// As for `enter`; the place leaves by [`leave_among`](Self::leave_among).
+    pub(crate) unsafe fn enter_among(&self, line: &mut WaitList, waiter: &Waiter) {
+        self.node.show(&raw const self.slot);
+        // SAFETY: passed on; a line is used under its channel's lock only.
+        unsafe { line.enter(&self.node, waiter, End::Last) };
+    }
+
+    /// [`leave`](Self::leave) for a selection. Says whether a waker in this line has ended the
+    /// wait.
+    ///
+    /// # Safety
+    ///
+    /// As for `leave`.
+    pub(crate) unsafe fn leave_among(&self, line: &mut WaitList) -> Left {
+        // SAFETY: passed on.
+        unsafe { line.leave(&self.node) }
     }
 
     /// Replaces the slot's value, and returns the old one. While the owner does not wait, the slot

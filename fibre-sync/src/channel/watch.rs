@@ -8,10 +8,12 @@ use super::errors::{RecvError, RecvTimeoutError, SendError};
 use super::news::{News, leave, wait_for};
 use crate::faults;
 use crate::rw_lock::{RwLock, RwLockReadGuard};
+use crate::selection::{ListArm, Listed, list_arm};
 use crate::wait_list::{Locked, WaitList};
 use fibre_core::Limit;
 use fibre_core::internal::begin_within;
 use fibre_core::sync::{AtomicUsize, Ordering, planted};
+use std::cell::Cell;
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -233,6 +235,27 @@ impl<T> WatchReceiver<T> {
         self.changed_limited(begin_within(limit)?)
     }
 
+    /// [`changed`](Self::changed) as an arm of `select!`. If another arm is chosen, the change has
+    /// not been seen.
+    ///
+    /// ```
+    /// use fibre::{channel::watch, select, sync::Event};
+    ///
+    /// let ((setting, mut settings), stop) = (watch(1), Event::new());
+    /// setting.send(2).unwrap();
+    /// select! {
+    ///     changed = settings.changed_arm() => changed.unwrap(),
+    ///     () = stop.wait_arm() => unreachable!("it has not been set"),
+    /// }
+    /// assert_eq!(settings.get(), 2);
+    /// ```
+    pub fn changed_arm(&mut self) -> ChangedArm<'_> {
+        ChangedArm(ListArm::new(Changes {
+            state: &self.channel.state,
+            seen: Cell::from_mut(&mut self.seen),
+        }))
+    }
+
     /// The form that all share.
     fn changed_limited(&mut self, limit: Limit) -> Result<(), RecvTimeoutError> {
         let seen = self.seen;
@@ -352,4 +375,46 @@ impl<T: fmt::Debug> fmt::Debug for WatchReceiver<T> {
             .field("has_changed", &self.has_changed())
             .finish()
     }
+}
+
+/// A wait for a change.
+struct Changes<'a> {
+    /// The state.
+    state: &'a Locked<State>,
+    /// The version that the receiver has seen.
+    seen: &'a Cell<u64>,
+}
+
+impl Listed for Changes<'_> {
+    type State = State;
+    type Output = Result<(), RecvError>;
+
+    fn locked(&self) -> &Locked<State> {
+        self.state
+    }
+
+    fn list(state: &mut State) -> &mut WaitList {
+        &mut state.waiting
+    }
+
+    fn take(&self, state: &mut State) -> Option<Result<(), RecvError>> {
+        let changed = self.seen.replace(state.version) != state.version;
+        match changed {
+            true => Some(Ok(())),
+            false => state.closed.then_some(Err(RecvError)),
+        }
+    }
+
+    fn is_there(&self, state: &State) -> bool {
+        state.closed || state.version != self.seen.get()
+    }
+
+    fn handed(&self) -> Option<Result<(), RecvError>> {
+        None
+    }
+}
+
+list_arm! {
+    /// An arm of `select!` that waits for a change; made by [`WatchReceiver::changed_arm`].
+    ChangedArm<'a> ['a] over Changes<'a> => Result<(), RecvError>
 }

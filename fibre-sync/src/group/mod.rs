@@ -1,4 +1,5 @@
-//! Groups of fibres that succeed or fail together; `errors` has what a failed group returns.
+//! Groups of fibres that succeed or fail together; `errors` has what a failed group returns, `arms`
+//! what its body may select.
 //!
 //! A group is a [`scope`], a [`CancelToken`] that all of its fibres have, and a
 //! [roll](crate::roll::Roll) of them: how many run, what they have returned, and what the first
@@ -12,8 +13,10 @@
 //! on as a failure. And the scope waits for those that have not ended even so, without limits, as
 //! they borrow from the caller.
 
+mod arms;
 mod errors;
 
+pub use self::arms::{EndArm, NextArm};
 pub use self::errors::GroupError;
 
 use crate::roll::{Failure, Roll, Unfinished};

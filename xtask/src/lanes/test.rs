@@ -86,6 +86,7 @@ const ALONE: [&str; 15] = [
     "limits",
     "metrics",
     "panic_hook",
+    "select",
     "sync",
     "trace",
     "tracing",

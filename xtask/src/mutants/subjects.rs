@@ -164,14 +164,19 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     ),
     subject("fibre-sync/src/channel/buffer.rs", &["channel"], &["sync"]),
     subject(
-        "fibre-sync/src/channel/select/choose.rs",
+        "fibre-sync/src/selection/choose.rs",
         &["select"],
-        &["sync"],
+        &["select", "sync"],
+    ),
+    subject(
+        "fibre-sync/src/selection/list_arm.rs",
+        &["select"],
+        &["select"],
     ),
     subject(
         "fibre-sync/src/channel/select/arm.rs",
         &["select"],
-        &["sync"],
+        &["select", "sync"],
     ),
     subject("fibre-sync/src/raw/semaphore.rs", &["raw"], &["sync"]),
     subject("fibre-sync/src/raw/mutex.rs", &["raw"], &["sync"]),

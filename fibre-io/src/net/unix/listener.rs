@@ -2,7 +2,7 @@
 
 use super::address::{of_path, of_this_end, to_kernel, to_std, unix_socket};
 use super::{SocketAddr, UnixStream};
-use crate::net::acceptor::{Acceptor, BACKLOG};
+use crate::net::acceptor::{Accepting, Acceptor, BACKLOG, accept_arm};
 use crate::net::handles::{close_listener, handle};
 use crate::net::kinds::expect_unix_stream;
 use crate::source::Source;
@@ -106,6 +106,30 @@ impl UnixListener {
         self.end.accept(Timeout::Until(deadline), accepted)
     }
 
+    /// [`accept`](Self::accept) as an arm of `select!`. If another arm is chosen, no connection has
+    /// been accepted. It is no cancellation point.
+    ///
+    /// ```
+    /// use fibre::os::unix::net::{UnixListener, UnixStream};
+    /// use fibre::{select, sync::Event};
+    /// use std::os::linux::net::SocketAddrExt;
+    /// use std::os::unix::net::SocketAddr;
+    ///
+    /// let name = format!("fibre-doc-accept-{}", std::process::id());
+    /// let address = SocketAddr::from_abstract_name(name)?;
+    /// let (listener, stop) = (UnixListener::bind_addr(&address)?, Event::new());
+    /// let _client = UnixStream::connect_addr(&address)?;
+    /// let accepted = select! {
+    ///     connection = listener.accept_arm() => connection.is_ok(),
+    ///     () = stop.wait_arm() => false,
+    /// };
+    /// assert!(accepted);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn accept_arm(&self) -> UnixAcceptArm<'_> {
+        UnixAcceptArm(Accepting::new(&self.end, accepted))
+    }
+
     /// The connections, one after the other, without end.
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming(self)
@@ -119,6 +143,11 @@ impl UnixListener {
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         of_this_end(&self.end)
     }
+}
+
+accept_arm! {
+    /// An arm of `select!` that accepts a connection; made by [`UnixListener::accept_arm`].
+    UnixAcceptArm => (UnixStream, SocketAddr)
 }
 
 /// Makes a stream of an accepted socket, with its peer's address.

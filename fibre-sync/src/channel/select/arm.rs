@@ -1,19 +1,24 @@
 //! One of the operations that a selection chooses from.
 //!
-//! An arm has a [`Place`] of its own, which enters its channel's line while the selection waits.
-//! All places of a selection have the same waiter, so wakers can claim only one of them. The arm's
-//! value always lies in its place's slot: the value to be sent until it is sent, or the received
-//! value from then on.
+//! An operation has a [`Place`] of its own, which enters its channel's line while the selection
+//! waits. The operation's value always lies in its place's slot: the value to be sent until it is
+//! sent, or the received value from then on. Operations are joint arms: see
+//! [`Joint`](fibre_core::internal::Joint).
 
 use crate::channel::errors::{RecvError, SendError};
+use crate::channel::oneshot::OneshotReceiver;
 use crate::channel::receiver::Receiver;
 use crate::channel::sender::Sender;
 use crate::channel::shared::{Channel, Held};
 use crate::channel::state::{Afterwards, Offered, Place, State, Taken};
+use crate::selection::parts::Candidate;
 use crate::wait_list::WaitList;
-use fibre_core::internal::{Resume, Waiter};
+use fibre_core::internal::{Joint, Resume, Waiter};
 use fibre_core::sync::Framed;
+use fibre_core::{Arm, Entered, Left};
 use std::cell::Cell;
+use std::fmt;
+use std::time::Instant;
 
 /// The way that the value goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,68 +50,48 @@ pub(crate) struct Operation<'a, T> {
     duty: Cell<Option<Duty<T>>>,
 }
 
-/// An arm, whatever its type of value is. All are used by the fibre or thread that selects.
-pub(crate) trait Arm {
-    /// Which channel it is of: arms are sorted by it, and locks taken in that order.
-    fn address(&self) -> usize;
+/// An operation, whatever its type of value is. All are used by the fibre or thread that selects.
+pub(crate) trait AnyOperation: Joint {
     /// Which way its value goes.
     fn way(&self) -> Way;
     /// Where it is itself.
     fn this(&self) -> *const ();
-    /// Whether it can be chosen: an arm that has sent its value has nothing left to do.
+    /// Itself, as a joint arm.
+    fn as_joint(&self) -> &dyn Joint;
+    /// Whether it can be chosen: one that has sent its value has nothing left to do.
     fn is_spent(&self) -> bool;
     /// Forgets that it was chosen, and drops what it has received.
     fn reset(&self);
     /// Whether it was chosen.
     fn is_chosen(&self) -> bool;
+    /// Records that it was.
+    fn note_chosen(&self);
     /// Carries it out, if that can be done now. Takes the lock for itself.
     fn attempt_alone(&self) -> bool;
-    /// Takes the channel's lock.
-    fn lock(&self);
-    /// Gives it back, if it was taken by this arm.
-    fn unlock(&self);
-    /// Carries it out, if that can be done now.
-    ///
-    /// # Safety
-    ///
-    /// One of the selection's arms has the channel's lock.
-    unsafe fn attempt(&self) -> bool;
-    /// Enters the line.
-    ///
-    /// # Safety
-    ///
-    /// As for `attempt`; and the arm stays where it is until it has left.
-    unsafe fn enter(&self, waiter: &Waiter, token: u32);
-    /// Leaves the line, if it still stands there. Takes the lock for itself.
-    fn leave(&self);
-    /// Records that a waker has chosen it.
-    fn note_chosen(&self);
-    /// Does what was left to be done after the locks have been given back.
-    fn carry_out(&self);
 }
 
-/// The arm with its type, of which it is by the channel that it is of.
+/// The operation with its type, of which it is by the channel that it is of.
 ///
 /// # Panics
 ///
-/// If it is not an arm of this channel and this way.
+/// If it is not an operation of this channel and this way.
 pub(crate) fn typed<'s, T>(
-    arm: &'s dyn Arm,
+    operation: &'s dyn AnyOperation,
     channel: &Channel<T>,
     way: Way,
 ) -> &'s Operation<'s, T> {
     let address = std::ptr::from_ref(channel).addr();
     assert!(
-        arm.address() == address && arm.way() == way,
+        operation.address() == address && operation.way() == way,
         "the operation is another one than that of this index"
     );
-    // SAFETY: a channel of this type is at the address, and it is the arm's channel, which the
-    // arm borrows; so the arm's type is that of the channel's arms.
-    unsafe { &*arm.this().cast() }
+    // SAFETY: a channel of this type is at the address, and it is the operation's channel, which it
+    // borrows; so its type is that of the channel's operations.
+    unsafe { &*operation.this().cast() }
 }
 
 impl<'a, T> Operation<'a, T> {
-    /// An arm for a value that is to be sent, or for one to be received.
+    /// An operation for a value that is to be sent, or for one to be received.
     fn new(channel: &'a Channel<T>, way: Way, value: Option<T>) -> Self {
         let place = Framed::new(Place::new());
         place.replace(value);
@@ -120,12 +105,12 @@ impl<'a, T> Operation<'a, T> {
         }
     }
 
-    /// An arm that receives.
+    /// An operation that receives.
     pub(crate) fn receiving(receiver: &'a Receiver<T>) -> Self {
         Self::new(receiver.channel(), Way::Out, None)
     }
 
-    /// An arm that sends this value.
+    /// An operation that sends this value.
     pub(crate) fn sending(sender: &'a Sender<T>, value: T) -> Self {
         Self::new(sender.channel(), Way::In, Some(value))
     }
@@ -172,17 +157,59 @@ impl<'a, T> Operation<'a, T> {
     }
 }
 
-impl<T> Arm for Operation<'_, T> {
+impl<T> Joint for Operation<'_, T> {
     fn address(&self) -> usize {
         std::ptr::from_ref(self.channel).addr()
     }
 
+    fn lock(&self) {
+        self.held.set(Some(self.channel.lock()));
+    }
+
+    fn unlock(&self) {
+        drop(self.held.take());
+    }
+
+    unsafe fn attempt_locked(&self) -> bool {
+        // SAFETY: the caller has the lock, and uses no other reference to the state now.
+        !self.is_spent() && self.attempt_under(unsafe { &mut *self.channel.state() })
+    }
+
+    unsafe fn enter_locked(&self, waiter: &Waiter) {
+        if self.is_spent() {
+            return;
+        }
+        // SAFETY: as in `attempt_locked`.
+        let state = unsafe { &mut *self.channel.state() };
+        // SAFETY: passed on.
+        unsafe { self.place.enter_among(self.line(state), waiter) };
+    }
+
+    fn leave_line(&self) -> Left {
+        // SAFETY: an operation has one line.
+        unsafe { self.place.leave_among(self.line(&mut self.channel.lock())) }
+    }
+
+    fn carry_out(&self) {
+        match self.duty.take() {
+            Some(Duty::Receiver(receiver)) => receiver.resume(),
+            Some(Duty::Afterwards(afterwards)) => afterwards.carry_out(),
+            None => {}
+        }
+    }
+}
+
+impl<T> AnyOperation for Operation<'_, T> {
     fn way(&self) -> Way {
         self.way
     }
 
     fn this(&self) -> *const () {
         std::ptr::from_ref(self).cast()
+    }
+
+    fn as_joint(&self) -> &dyn Joint {
+        self
     }
 
     fn is_spent(&self) -> bool {
@@ -203,163 +230,169 @@ impl<T> Arm for Operation<'_, T> {
         self.chosen.get()
     }
 
+    fn note_chosen(&self) {
+        self.chosen.set(true);
+    }
+
     fn attempt_alone(&self) -> bool {
         if self.way == Way::In {
             // It may take memory, without the lock.
             let mut value = self.take();
-            let offered = self.channel.offer(&mut value);
+            let offered = value.is_some().then(|| self.channel.offer(&mut value));
             self.place.replace(value);
-            self.chosen.set(!matches!(offered, Offered::Full));
-            return self.chosen.get();
+            let done = !matches!(offered, None | Some(Offered::Full));
+            self.chosen.set(done);
+            return done;
         }
         let chosen = self.attempt_under(&mut self.channel.lock());
         self.carry_out();
         chosen
     }
+}
 
-    fn lock(&self) {
-        self.held.set(Some(self.channel.lock()));
+/// An operation of a [`Select`](super::Select), among its arms.
+pub(crate) struct OperationSeat<'a>(pub(crate) Box<dyn AnyOperation + 'a>);
+
+impl Candidate for OperationSeat<'_> {
+    fn is_open(&self) -> bool {
+        !self.0.is_spent()
     }
 
-    fn unlock(&self) {
-        drop(self.held.take());
+    fn attempt(&mut self) -> bool {
+        self.0.attempt_alone()
     }
 
-    unsafe fn attempt(&self) -> bool {
-        // SAFETY: the caller has the lock, and uses no other reference to the state now.
-        self.attempt_under(unsafe { &mut *self.channel.state() })
+    fn due(&self) -> Option<Instant> {
+        None
     }
 
-    unsafe fn enter(&self, waiter: &Waiter, token: u32) {
-        // SAFETY: as in `attempt`.
-        let state = unsafe { &mut *self.channel.state() };
-        // SAFETY: passed on.
-        unsafe { self.place.enter(self.line(state), waiter, token) };
+    unsafe fn enter(&self, _: &Waiter) -> Entered {
+        unreachable!("joint arms enter together")
     }
 
-    fn leave(&self) {
-        // SAFETY: an arm has one line.
-        unsafe { self.place.leave(self.line(&mut self.channel.lock())) };
+    unsafe fn leave(&self, _: &Waiter) -> Left {
+        unreachable!("joint arms leave by themselves")
     }
 
-    fn note_chosen(&self) {
-        self.chosen.set(true);
+    fn woken(&mut self, _: u32) -> bool {
+        self.0.note_chosen();
+        true
     }
 
-    fn carry_out(&self) {
-        match self.duty.take() {
-            Some(Duty::Receiver(receiver)) => receiver.resume(),
-            Some(Duty::Afterwards(afterwards)) => afterwards.carry_out(),
-            None => {}
+    fn joint(&self) -> Option<&dyn Joint> {
+        Some(self.0.as_joint())
+    }
+}
+
+/// The methods of an arm over an operation, whose result is made by `result` from what lies in its
+/// slot.
+macro_rules! operation_arm {
+    ($(#[$about:meta])* $arm:ident => $output:ty, $result:expr) => {
+        $(#[$about])*
+        #[must_use = "an arm waits in a selection only"]
+        pub struct $arm<'a, T>(Operation<'a, T>);
+
+        impl<T> Arm for $arm<'_, T> {
+            type Output = $output;
+
+            fn attempt(&mut self) -> Option<$output> {
+                self.0.attempt_alone().then(|| ($result)(self.0.take()))
+            }
+
+            unsafe fn enter(&self, _: &Waiter) -> Entered {
+                unreachable!("joint arms enter together")
+            }
+
+            unsafe fn leave(&self, _: &Waiter) -> Left {
+                unreachable!("joint arms leave by themselves")
+            }
+
+            fn woken(&mut self, _: u32) -> Option<$output> {
+                Some(($result)(self.0.take()))
+            }
+
+            fn joint(&self) -> Option<&dyn Joint> {
+                Some(&self.0)
+            }
         }
-    }
-}
 
-/// An arm among those of one selection. It borrows the arm for itself, as that can stand in its
-/// channel's line only once:
-///
-/// ```compile_fail,E0499
-/// use fibre::channel::{arms, unbounded};
-///
-/// let (_sender, receiver) = unbounded::<u8>();
-/// let mut arm = arms::RecvArm::new(&receiver);
-/// arms::select_among([arm.candidate(), arm.candidate()], arms::Patience::None);
-/// ```
-///
-/// Nor can what has come of an arm be asked for twice, as the value has gone with the first answer:
-///
-/// ```compile_fail,E0382
-/// use fibre::channel::{arms, unbounded};
-///
-/// let (sender, _receiver) = unbounded();
-/// let arm = arms::SendArm::new(&sender, 1);
-/// assert!(arm.result().is_none());
-/// assert!(arm.result().is_none());
-/// ```
-pub struct Candidate<'s>(pub(crate) &'s dyn Arm);
-
-/// The one selection that an arm may stand in: its value may be gone after that.
-#[derive(Debug, Default)]
-struct Once {
-    /// Whether it has stood in one.
-    spent: bool,
-}
-
-impl Once {
-    /// Enters the one selection.
-    ///
-    /// # Panics
-    ///
-    /// If it is the second one.
-    fn enter(&mut self) {
-        let spent = std::mem::replace(&mut self.spent, true);
-        assert!(!spent, "an arm of `select!` stands in one selection only");
-    }
-}
-
-/// An arm of `select!` that receives.
-pub struct RecvArm<'a, T> {
-    operation: Operation<'a, T>,
-    once: Once,
-}
-
-impl<'a, T> RecvArm<'a, T> {
-    /// Receives from this channel.
-    pub fn new(receiver: &'a Receiver<T>) -> Self {
-        Self {
-            operation: Operation::receiving(receiver),
-            once: Once::default(),
+        impl<T> fmt::Debug for $arm<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($arm)).finish_non_exhaustive()
+            }
         }
-    }
+    };
+}
 
-    /// Itself, among others.
-    ///
-    /// # Panics
-    ///
-    /// If it has stood in a selection before.
-    pub fn candidate(&mut self) -> Candidate<'_> {
-        self.once.enter();
-        Candidate(&self.operation)
-    }
+operation_arm! {
+    /// An arm of `select!` that receives; made by [`Receiver::recv_arm`].
+    RecvArm => Result<T, RecvError>, |value: Option<T>| value.ok_or(RecvError)
+}
 
-    /// What has come of it, if it was chosen.
-    pub fn result(self) -> Option<Result<T, RecvError>> {
-        let chosen = self.operation.is_chosen();
-        chosen.then(|| self.operation.take().ok_or(RecvError))
+operation_arm! {
+    /// An arm of `select!` that sends; made by [`Sender::send_arm`]. Once it has been chosen, it
+    /// has nothing more to send, and is never chosen again.
+    SendArm => Result<(), SendError<T>>,
+    |value: Option<T>| value.map_or(Ok(()), |value| Err(SendError(value)))
+}
+
+impl<T> Receiver<T> {
+    /// [`recv`](Self::recv) as an arm of `select!`, which may also be written `recv(receiver)`. If
+    /// another arm is chosen, no value has been taken.
+    ///
+    /// ```
+    /// use fibre::{channel::unbounded, select};
+    ///
+    /// let ((numbers, from_numbers), (_words, from_words)) = (unbounded(), unbounded::<&str>());
+    /// numbers.send(5).unwrap();
+    /// let length = select! {
+    ///     Ok(number) = from_numbers.recv_arm() => number,
+    ///     Ok(word) = from_words.recv_arm() => word.len(),
+    ///     else => 0, // both are closed
+    /// };
+    /// assert_eq!(length, 5);
+    /// ```
+    pub fn recv_arm(&self) -> RecvArm<'_, T> {
+        RecvArm(Operation::receiving(self))
     }
 }
 
-/// An arm of `select!` that sends.
-pub struct SendArm<'a, T> {
-    operation: Operation<'a, T>,
-    once: Once,
+impl<T> OneshotReceiver<T> {
+    /// [`recv`](Self::recv) as an arm of `select!`. If another arm is chosen, the value has not
+    /// been taken.
+    ///
+    /// ```
+    /// use fibre::{channel::oneshot, select, sync::Event};
+    ///
+    /// let ((answer, question), stop) = (oneshot(), Event::new());
+    /// answer.send(42).unwrap();
+    /// let answer = select! {
+    ///     answer = question.recv_arm() => answer.ok(),
+    ///     () = stop.wait_arm() => None,
+    /// };
+    /// assert_eq!(answer, Some(42));
+    /// ```
+    pub fn recv_arm(&self) -> RecvArm<'_, T> {
+        self.as_ref().recv_arm()
+    }
 }
 
-impl<'a, T> SendArm<'a, T> {
-    /// Sends this value into this channel.
-    pub fn new(sender: &'a Sender<T>, value: T) -> Self {
-        Self {
-            operation: Operation::sending(sender, value),
-            once: Once::default(),
-        }
-    }
-
-    /// Itself, among others.
+impl<T> Sender<T> {
+    /// [`send`](Self::send) as an arm of `select!`, which may also be written `send(sender,
+    /// value)`. If another arm is chosen, the value is dropped with this one.
     ///
-    /// # Panics
+    /// ```
+    /// use fibre::{channel::bounded, select};
     ///
-    /// If it has stood in a selection before.
-    pub fn candidate(&mut self) -> Candidate<'_> {
-        self.once.enter();
-        Candidate(&self.operation)
-    }
-
-    /// What has come of it, if it was chosen.
-    pub fn result(self) -> Option<Result<(), SendError<T>>> {
-        let chosen = self.operation.is_chosen();
-        chosen.then(|| match self.operation.take() {
-            Some(value) => Err(SendError(value)),
-            None => Ok(()),
-        })
+    /// let (jobs, _from_jobs) = bounded(1);
+    /// jobs.send("first").unwrap();
+    /// let sent = select! {
+    ///     sent = jobs.send_arm("second") => sent.is_ok(),
+    ///     default => false,
+    /// };
+    /// assert!(!sent, "there is room for one");
+    /// ```
+    pub fn send_arm(&self, value: T) -> SendArm<'_, T> {
+        SendArm(Operation::sending(self, value))
     }
 }

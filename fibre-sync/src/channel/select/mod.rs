@@ -1,27 +1,20 @@
 //! Selecting one of several operations of several channels.
 //!
 //! [`Select`] is for a number of them that is known at run time only. Where it is known, the
-//! macro [`select!`](crate::select) reads better and allocates nothing.
-//!
-//! Files:
-//!
-//! * `arm`: one of the operations that a selection chooses from;
-//! * `choose`: how a selection chooses an arm, and waits if it must;
-//! * `macros`: `select!`, written like a `match`.
+//! macro [`select!`](crate::select) reads better and allocates nothing. How a selection chooses is
+//! told in [`selection`](crate::selection); the file `arm` has the operations as its arms.
 
 mod arm;
-mod choose;
-mod macros;
 
-pub use arm::{Candidate, RecvArm, SendArm};
-pub use macros::{PATIENT, Patience, select_among, within};
+pub use arm::{RecvArm, SendArm};
 
 use super::errors::{RecvError, SendError, TrySelectError};
 use super::receiver::Receiver;
 use super::sender::Sender;
-use arm::{Arm, Operation, Way, typed};
-use choose::{choose, choose_now};
-use fibre_core::internal::{Outcome, begin_within};
+use crate::selection::parts::{Chosen, Order, Standing};
+use crate::selection::{choose_among, choose_within};
+use arm::{AnyOperation, Operation, OperationSeat, Way, typed};
+use fibre_core::internal::begin_within;
 use fibre_core::{Limit, WaitError};
 use std::fmt;
 use std::time::Duration;
@@ -56,14 +49,14 @@ use std::time::Duration;
 /// ```
 #[derive(Default)]
 pub struct Select<'a> {
-    arms: Vec<Box<dyn Arm + 'a>>,
+    arms: Vec<OperationSeat<'a>>,
 }
 
 /// What a selection has come to. The operation has been carried out; here is its result.
 #[must_use = "a value that was received is dropped"]
 pub struct SelectedOperation<'s> {
     index: usize,
-    arm: &'s dyn Arm,
+    arm: &'s dyn AnyOperation,
 }
 
 impl<'a> Select<'a> {
@@ -85,7 +78,7 @@ impl<'a> Select<'a> {
 
     /// Adds an arm, and returns its index.
     fn add<T>(&mut self, arm: Operation<'a, T>) -> usize {
-        self.arms.push(Box::new(arm));
+        self.arms.push(OperationSeat(Box::new(arm)));
         self.arms.len() - 1
     }
 
@@ -108,7 +101,7 @@ impl<'a> Select<'a> {
     ///
     /// If the operation of this index is not one that sends into this channel.
     pub fn take_back<T>(&mut self, index: usize, sender: &Sender<T>) -> Option<T> {
-        typed(&*self.arms[index], sender.channel(), Way::In).take()
+        typed(&*self.arms[index].0, sender.channel(), Way::In).take()
     }
 
     /// Waits until an operation can be carried out, and does so. Blocks the fibre, or the thread
@@ -131,7 +124,7 @@ impl<'a> Select<'a> {
     ///
     /// [`TrySelectError`] if there is none, also if all are left out.
     pub fn try_select(&mut self) -> Result<SelectedOperation<'_>, TrySelectError> {
-        choose_now(&self.ready());
+        let _ = choose_among(&mut self.ready(), Order::Fair);
         self.chosen().ok_or(TrySelectError)
     }
 
@@ -173,32 +166,33 @@ impl<'a> Select<'a> {
     fn select_limited(&mut self, limit: Limit) -> Result<SelectedOperation<'_>, WaitError> {
         let outcome = self.choose(limit);
         self.chosen().ok_or(match outcome {
-            Outcome::Cancelled => WaitError::Cancelled,
+            Chosen::None(Some(error)) => error,
             _ => WaitError::TimedOut,
         })
     }
 
     /// Chooses among those that are not left out.
-    fn choose(&mut self, limit: Limit) -> Outcome {
-        let mut ready = self.ready();
+    fn choose(&mut self, limit: Limit) -> Chosen {
+        let chosen = choose_within(&mut self.ready(), Order::Fair, limit);
         assert!(
-            !ready.is_empty(),
+            chosen != Chosen::Closed,
             "a selection without operations has nothing to wait for"
         );
-        choose(&mut ready, limit)
+        chosen
     }
 
-    /// The arms that are not left out, ready for another selection.
-    fn ready(&mut self) -> Vec<&dyn Arm> {
-        self.arms.iter().for_each(|arm| arm.reset());
-        let arms = self.arms.iter().map(|arm| &**arm as &dyn Arm);
-        arms.filter(|arm| !arm.is_spent()).collect()
+    /// The arms, ready for another selection.
+    fn ready(&mut self) -> Vec<Standing<'_>> {
+        self.arms.iter().for_each(|arm| arm.0.reset());
+        let arms = self.arms.iter_mut().enumerate();
+        arms.map(|(number, arm)| Standing::new(number, arm))
+            .collect()
     }
 
     /// The chosen one.
     fn chosen(&self) -> Option<SelectedOperation<'_>> {
-        let index = self.arms.iter().position(|arm| arm.is_chosen())?;
-        let arm = &*self.arms[index];
+        let index = self.arms.iter().position(|arm| arm.0.is_chosen())?;
+        let arm = &*self.arms[index].0;
         Some(SelectedOperation { index, arm })
     }
 }

@@ -1,0 +1,84 @@
+//! Selections among as many arms as there are at run time.
+
+use super::choose::{Chosen, Standing, choose_among, choose_within};
+use super::order::Order;
+use super::seat::{Candidate, Seat};
+use fibre_core::internal::begin_within;
+use fibre_core::{Arm, Limit, WaitError};
+
+/// Waits until one of the arms is chosen; of those that are ready, each is as likely as the others.
+/// Returns its place, and its output. Blocks the fibre, or the thread if the caller is not a fibre.
+/// It allocates memory for the arms' places.
+///
+/// Arms of different kinds go into one slice as `Box<dyn Arm<Output = T>>`, or as `&mut dyn`.
+///
+/// ```
+/// use fibre::JoinHandle;
+/// use fibre::select::any;
+///
+/// let mut fibres: Vec<_> = (0..10).map(|i| Some(fibre::spawn(move || i))).collect();
+/// let mut sum = 0;
+/// for _ in 0..10 {
+///     let mut ends: Vec<_> = fibres.iter_mut().map(JoinHandle::join_arm).collect();
+///     let (_place, result) = any(&mut ends);
+///     sum += result.unwrap();
+/// }
+/// assert_eq!(sum, 45);
+/// ```
+///
+/// # Panics
+///
+/// If there are no arms: nothing would ever be chosen.
+pub fn any<A: Arm>(arms: &mut [A]) -> (usize, A::Output) {
+    match among(arms, Some(Limit::None)) {
+        Ok(chosen) => chosen,
+        Err(_) => unreachable!("a selection without a limit ends by one of its arms"),
+    }
+}
+
+/// [`any`], but gives up when the [`Limit`] comes.
+///
+/// # Errors
+///
+/// [`WaitError`]: what came.
+///
+/// # Panics
+///
+/// As [`any`].
+pub fn any_within<A: Arm>(
+    arms: &mut [A],
+    limit: impl Into<Limit>,
+) -> Result<(usize, A::Output), WaitError> {
+    among(arms, Some(begin_within(limit)?)).map_err(|error| error.unwrap_or(WaitError::TimedOut))
+}
+
+/// [`any`] of those that need not be waited for. Blocks nothing.
+pub fn try_any<A: Arm>(arms: &mut [A]) -> Option<(usize, A::Output)> {
+    among(arms, None).ok()
+}
+
+/// The common part of all.
+fn among<A: Arm>(
+    arms: &mut [A],
+    limit: Option<Limit>,
+) -> Result<(usize, A::Output), Option<WaitError>> {
+    let seats = arms.iter_mut().map(|arm| Seat::new(arm, true));
+    let mut seats: Vec<_> = seats.collect();
+    let standing = seats.iter_mut().enumerate();
+    let standing = standing.map(|(number, seat)| Standing::new(number, seat as &mut dyn Candidate));
+    let mut standing: Vec<_> = standing.collect();
+    let chosen = match limit {
+        Some(limit) => choose_within(&mut standing, Order::Fair, limit),
+        None => choose_among(&mut standing, Order::Fair),
+    };
+    drop(standing);
+    match chosen {
+        Chosen::Arm(number) => match seats[number].take() {
+            Some(output) => Ok((number, output)),
+            None => unreachable!("the arm that was chosen has its output"),
+        },
+        Chosen::None(error) => Err(error),
+        Chosen::Closed if limit.is_none() => Err(None),
+        Chosen::Closed => panic!("a selection without arms has nothing to wait for"),
+    }
+}

@@ -1,0 +1,39 @@
+//! Selections: waiting for one of several things.
+//!
+//! The macro [`select!`](crate::select) takes arms, whatever they wait for: each is an [`Arm`],
+//! whose contract is told there. [`any`] is for a number of arms that is known only at run time.
+//!
+//! Files:
+//!
+//! * `seat`: an arm in a selection, with what has come of it;
+//! * `order`: which arm is tried first;
+//! * `choose`: how a selection tries its arms, waits, and learns which one it was;
+//! * `list_arm`: arms of whatever is a wait list under a short lock;
+//! * `watchers`: arms for objects of other crates;
+//! * `any`: as many arms as there are;
+//! * `macros`: `select!`, written like a `match`.
+
+mod any;
+mod choose;
+mod list_arm;
+mod macros;
+mod order;
+mod seat;
+mod watchers;
+
+pub use any::{any, any_within, try_any};
+pub use fibre_core::{Arm, Entered, Left, Map};
+pub use watchers::{WatchArm, Watchers};
+
+pub(crate) use choose::{choose_among, choose_within};
+pub(crate) use list_arm::{ListArm, Listed, list_arm};
+
+/// The parts of the macro [`select!`](crate::select).
+#[doc(hidden)]
+pub mod parts {
+    pub use super::choose::{Chosen, Standing, choose};
+    pub use super::macros::{Patience, within};
+    pub use super::order::Order;
+    pub use super::seat::{Candidate, Seat};
+    pub use fibre_core::Limit;
+}

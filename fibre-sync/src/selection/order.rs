@@ -1,0 +1,55 @@
+//! Which arm of a selection is tried first.
+//!
+//! A fair selection tries its arms in a random order, so that of those that are ready each is as
+//! likely to be chosen as the others, however many of the others are not. (A random start in a
+//! fixed order would favour the arm behind one that is never ready.)
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The order in which arms are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Another one each time.
+    Fair,
+    /// As they are written.
+    Biased,
+}
+
+/// Multiples of this, the golden ratio, are spread evenly, also if a caller takes only every second
+/// or third of them.
+const GOLDEN: u32 = 0x9e37_79b9;
+
+impl Order {
+    /// Puts the arms into this order; `number` says which one an arm is.
+    pub(crate) fn arrange<A>(self, arms: &mut [A], number: impl Fn(&A) -> usize) {
+        match self {
+            Self::Biased => arms.sort_unstable_by_key(number),
+            Self::Fair => shuffle(arms),
+        }
+    }
+}
+
+/// Shuffles the arms.
+fn shuffle<A>(arms: &mut [A]) {
+    // Whatever a model does has to repeat.
+    if cfg!(loom) {
+        return;
+    }
+    let mut draw = draw();
+    for last in (1..arms.len()).rev() {
+        let fraction = u64::from(draw) * (last as u64 + 1);
+        // At most `last`, hence in the range of `usize`.
+        arms.swap(last, (fraction >> 32) as usize);
+        // What is left of the draw is as even as it was, if coarser; the factor refills it.
+        draw = (fraction as u32).wrapping_mul(GOLDEN) ^ (fraction as u32 >> 15);
+    }
+}
+
+/// A number that differs from time to time.
+fn draw() -> u32 {
+    /// How many selections there have been, more or less: a lost count does no harm.
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.load(Ordering::Relaxed);
+    COUNT.store(count.wrapping_add(1), Ordering::Relaxed);
+    count.wrapping_mul(GOLDEN)
+}
