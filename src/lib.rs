@@ -50,7 +50,8 @@
 //! | wait for signals, start programs | [`signal`], [`process`] |
 //! | end fibres from outside | [`CancelToken`], [`JoinHandle::cancel`], [`shield`] |
 //! | await a future, or be awaited | [`block_on`], [`JoinFuture`], [`channel`]; `docs/ASYNC.md` |
-//! | call code that blocks its kernel thread, or computes for long | [`blocking`], [`blocking_within`], [`BlockingPool`], a [`Cluster`] of its own |
+//! | compute for long, while others go on | [`compute`], [`compute_within`]; [`Cluster::compute_cluster`] |
+//! | call code that blocks its kernel thread | [`blocking`], [`blocking_within`], [`BlockingPool`] |
 //! | keep a value for each fibre | [`fibre_local!`], [`Key`] |
 //! | use libraries that keep state in thread-locals | [`SwitchHooks`], the feature `tracing`; `docs/THREAD_LOCALS.md` |
 //! | choose processors, CPUs, policies, limits | [`ClusterBuilder`], [`topology`]; `docs/CONFIGURATION.md` has the variables |
@@ -115,8 +116,9 @@
 pub use fibre_core::{
     BlockingPool, BlockingPoolBuilder, Builder, Cluster, ClusterBuilder, JoinHandle, QueueKind,
     Result, Scope, ScopedJoinHandle, StackError, UnknownChoice, blocking, blocking_visit,
-    blocking_within, default_processors, id, in_fibre, is_forked_child, label, labels, name, scope,
-    sleep, sleep_until, spawn, spawn_thread, take_signals_of_program, unblock_signals, yield_now,
+    blocking_within, compute, compute_within, default_processors, id, in_fibre, is_forked_child,
+    label, labels, name, scope, sleep, sleep_until, spawn, spawn_thread, take_signals_of_program,
+    unblock_signals, yield_now,
 };
 
 pub use fibre_core::{

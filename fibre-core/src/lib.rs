@@ -76,9 +76,9 @@ pub mod internal {
         choice::Names,
         cluster::{
             Bell, ClusterView, Drivers, FibreView, Frozen, Inspector, Origin, ProcessMetrics,
-            ProcessorState, ProcessorView, Setting, aside, effective_settings, freeze, inspect,
-            io_config, live_fibres, metrics, observe, observe_running, on_first_cluster,
-            sleep_until_busy, start_helper, with_drivers,
+            ProcessorState, ProcessorView, Setting, aside, compute_defaults, effective_settings,
+            freeze, inspect, io_config, live_fibres, metrics, observe, observe_running,
+            on_computing, on_first_cluster, sleep_until_busy, start_helper, with_drivers,
         },
         config::debug_flag::DebugFlag,
         config::environment::{complain, is_nonsense},
@@ -101,7 +101,9 @@ pub mod internal {
         },
         processor::exit::{exit, exit_in_place},
         processor::os_thread::{cpu_time, has_addresses},
-        processor::{ProcessorLocal, WakeHints, fetch_all, with_processor_local},
+        processor::{
+            ProcessorLocal, WakeHints, fetch_all, spread_next_spawn, with_processor_local,
+        },
         stack::system::syscall,
         stack::{GUARD_SIZE, MIN_STACK_SIZE},
         sync::asymmetric::Asymmetric,
@@ -162,6 +164,7 @@ pub use self::park::{in_fibre, shield};
 #[cfg(not(loom))]
 pub use self::{
     api::activity::{Activity, Stopped, Work},
+    api::compute::{compute, compute_within},
     api::deadline::blocking_within,
     api::label::{label, labels},
     api::mark::trace_mark,

@@ -1,7 +1,7 @@
 //! `FIBRE_DEBUG=config`: the settings that hold, and where each came from.
 
 use crate::output::write_error;
-use fibre_core::internal::{Setting, blocking_defaults, effective_settings};
+use fibre_core::internal::{Setting, blocking_defaults, compute_defaults, effective_settings};
 use fibre_io::io_settings;
 use std::fmt::Write;
 use std::time::Duration;
@@ -42,10 +42,13 @@ pub(crate) fn report() {
 /// The settings of the whole process.
 fn of_process() -> Vec<Setting> {
     let (threads, idle) = blocking_defaults();
+    let (processors, nice) = compute_defaults();
     let build = u8::from(cfg!(debug_assertions)).to_string();
     let numbers = [
         ("FIBRE_BLOCKING_THREADS", threads.to_string()),
         ("FIBRE_BLOCKING_IDLE", idle.as_millis().to_string()),
+        ("FIBRE_COMPUTE_PROCESSORS", processors.to_string()),
+        ("FIBRE_COMPUTE_NICE", nice.to_string()),
     ];
     let words = DEFAULTS.map(|(name, default)| (name, default.to_owned()));
     let by_build = BY_BUILD.map(|name| (name, build.clone()));

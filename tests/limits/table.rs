@@ -219,6 +219,9 @@ const IO: &[Call] = calls! {
     "`blocking_within`" Fails |_| {
         fibre::blocking_within(LONG, || std::thread::sleep(100 * SHORT)).is_err()
     };
+    "`compute_within`" Fails |_| {
+        fibre::compute_within(LONG, || std::thread::sleep(100 * SHORT)).is_err()
+    };
     "`Child::wait`" Fails |_| {
         let mut child = Command::new("sleep").arg("3600").kill_on_drop(true).spawn().unwrap();
         child.wait().is_err()

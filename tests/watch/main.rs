@@ -15,5 +15,6 @@
 mod correct;
 mod deadlocks;
 mod hogs;
+mod notice;
 #[path = "../support/mod.rs"]
 mod support;

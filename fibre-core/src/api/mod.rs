@@ -3,6 +3,7 @@
 //! * `mark`: what the program says for the event trace;
 //! * `spawn`: `spawn`, and the builder of a fibre;
 //! * `deadline`: what takes a fibre of the runtime's own, to end a wait at a moment;
+//! * `compute`: what computes for long, on the cluster for that;
 //! * `scope`: fibres that borrow;
 //! * `activity`: fibres that are run again and again;
 //! * `label`: what a fibre says of itself;
@@ -10,6 +11,7 @@
 //! * `embed`: fibres in memory of the caller's, for the C library.
 
 pub(crate) mod activity;
+pub(crate) mod compute;
 pub(crate) mod deadline;
 pub(crate) mod debugger;
 pub(crate) mod embed;

@@ -6,7 +6,7 @@ use super::running::Running;
 use crate::config::environment;
 use crate::config::policy::StealOrder;
 use crate::config::settings::default_processors;
-use crate::config::settings::{MOST_PROCESSORS, MOST_SPARE, Moves, Settings, variable};
+use crate::config::settings::{MOST_NICE, MOST_PROCESSORS, MOST_SPARE, Moves, Settings, variable};
 use crate::fibre::HookList;
 use crate::fibre::switch_hooks::SwitchHooks;
 use crate::processor::OVERFLOW_HOOK;
@@ -190,6 +190,31 @@ impl ClusterBuilder {
     pub unsafe fn force_migration(mut self) -> Self {
         self.settings.force_migration = true;
         self.settings.moves_started = true;
+        self
+    }
+
+    /// By how much the nice value of the processors' threads is above that of the thread that
+    /// starts the cluster: the higher, the more the kernel prefers other threads, of this process
+    /// and of others. So work of one cluster makes way for that of another on the same CPUs. What
+    /// the fibres start inherits it, threads and programs. At most 19, which leaves such threads
+    /// what nobody else wants; more counts as 19. Default: 0.
+    ///
+    /// ```
+    /// let cluster = fibre::Cluster::builder().processors(1).nice(10).build()?;
+    /// assert_eq!(cluster.spawn(|| 6 * 7).join().unwrap(), 42);
+    /// cluster.stop();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn nice(mut self, more: u8) -> Self {
+        self.settings.nice = more.min(MOST_NICE);
+        self
+    }
+
+    /// Says that its fibres compute for long.
+    #[must_use]
+    pub(super) fn computes(mut self) -> Self {
+        self.settings.computes = true;
         self
     }
 

@@ -22,6 +22,7 @@
 //! * `register`: all clusters of the process;
 //! * `place`: where a fibre goes whose spawner names no cluster;
 //! * `lazy`: clusters that start when first needed;
+//! * `compute`: the cluster for work that computes;
 //! * `nodes`: clusters pinned to CPUs, and one for each NUMA node;
 //! * `halts`: how a layer above replaces the way processors sleep;
 //! * `migrate`: moving the calling fibre to another cluster;
@@ -30,7 +31,9 @@
 //! * `freeze`: holding all clusters still while the process ends;
 //! * `look`: looking at all started fibres of a cluster from outside;
 //! * `inspect`: all that there is to see of fibres and processors, for a dump;
+//! * `processor_state`: a processor as layers above see it;
 //! * `observe`: processors while they go on, for a layer above;
+//! * `computing`: fibres that compute while others wait, for a layer above;
 //! * `waits`: what all fibres wait for, seen from outside;
 //! * `metrics`: what clusters and processors have counted;
 //! * `observers`: functions of layers above that are called when the first cluster starts;
@@ -39,6 +42,8 @@
 //! * `spares`: spare processors: what starts and ends them.
 
 mod builder;
+mod compute;
+mod computing;
 mod crew;
 mod effective;
 mod freeze;
@@ -56,6 +61,7 @@ mod observers;
 mod pause;
 mod place;
 mod policies;
+mod processor_state;
 mod register;
 mod room;
 mod running;
@@ -65,6 +71,8 @@ mod thread;
 mod waits;
 
 pub use builder::ClusterBuilder;
+pub use compute::compute_defaults;
+pub use computing::on_computing;
 pub use effective::{Origin, Setting, effective_settings};
 pub use freeze::{Frozen, freeze, live_fibres};
 pub use halts::{Bell, Drivers, io_config, with_drivers};
@@ -74,10 +82,11 @@ pub(crate) use lazy::LazyCluster;
 pub use metrics::{ClusterMetrics, ProcessMetrics, ProcessorMetrics, metrics};
 pub use migrate::migrate_to;
 pub(crate) use migrate::visit;
-pub use observe::{ProcessorState, observe, observe_running, sleep_until_busy};
+pub use observe::{observe, observe_running, sleep_until_busy};
 pub use observers::on_first_cluster;
 pub use pause::{PauseError, Paused};
 pub(crate) use place::{caller_place, try_caller_place};
+pub use processor_state::ProcessorState;
 pub use stop::{StopError, StuckProcessor};
 pub use thread::{aside, start_helper};
 pub use waits::{Waiting, waits};

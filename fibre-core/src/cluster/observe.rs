@@ -8,6 +8,7 @@
 use super::inspect::FibreView;
 use super::look::FibrePhase;
 use super::monitor;
+use super::processor_state::ProcessorState;
 use super::register;
 use super::running::Running;
 use crate::fibre::ControlBlock;
@@ -18,25 +19,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A processor, as it was at some time during the look.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct ProcessorState {
-    /// A number that the cluster has to itself as long as it exists.
-    pub cluster: usize,
-    /// Its number in its cluster.
-    pub index: usize,
-    /// The kernel's number of its thread.
-    pub thread: i32,
-    /// Which fibre it runs, for comparison only; zero: none.
-    pub running: usize,
-    /// How often it has looked after other things than its fibres. A processor whose fibres switch
-    /// does so every 200 µs or so, and at each 256th switch at the latest.
-    pub services: u64,
-}
-
 /// Shows the processors of all clusters that run a fibre; of others, their services are counted.
-/// Those are left out that are there for calls which block.
+/// Those are left out that are there for calls which block, or for work that computes.
 /// Returns the sum of the services of all. Blocks the thread for as long as processors that begin
 /// or end take; `None`: the list of clusters was locked for longer than `limit`.
 pub fn observe(limit: Duration, f: &mut dyn FnMut(ProcessorState)) -> Option<u64> {
@@ -44,7 +28,7 @@ pub fn observe(limit: Duration, f: &mut dyn FnMut(ProcessorState)) -> Option<u64
     for running in register::try_all(limit)? {
         let domain = &running.domain;
         let cluster = Arc::as_ptr(domain).addr();
-        if domain.settings.blocks {
+        if domain.settings.blocks || domain.settings.computes {
             continue;
         }
         // Processors that begin or end wait for this lock, so nothing takes long under it.

@@ -23,6 +23,7 @@
 //! stand aside. If they are needed again soon, that patience doubles: each time they are called
 //! back costs some 30 ms.
 
+use super::computing;
 use super::crew::Crew;
 use crate::config::policy::StealOrder;
 use crate::processor::os_thread::cpu_time;
@@ -75,6 +76,10 @@ struct Seen {
     stuck: bool,
     /// What shows that its fibre is to blame, and not the machine.
     proof: Proof,
+    /// The CPU time of its thread since.
+    computed: Duration,
+    /// How long it has to compute before a layer above is told, again if it has been.
+    tell_at: Duration,
 }
 
 /// What shows that a fibre keeps its processor, and not the lack of a CPU.
@@ -143,6 +148,10 @@ impl Spares {
         for index in (0..self.seen.len()).filter(|index| self.is_stuck(*index)) {
             help(domain, index, barrier, now);
         }
+        for (index, seen) in self.seen.iter().enumerate() {
+            domain.arrivals[index].set_kept(seen.stuck);
+        }
+        self.tell_of_computing(domain);
         let takes_part = |index: usize| !domain.queues()[index].is_aside();
         let mut parts = (0..self.seen.len()).filter(|index| takes_part(*index));
         if parts.all(|index| self.is_stuck(index)) {
@@ -171,6 +180,16 @@ impl Spares {
         });
         for (index, seen) in self.seen.iter_mut().enumerate() {
             seen.stuck = seen.look(domain, index);
+        }
+    }
+
+    /// Tells a layer above of processors that compute while others wait for them.
+    fn tell_of_computing(&mut self, domain: &Domain) {
+        for (index, seen) in self.seen.iter_mut().enumerate() {
+            let is_due = seen.stuck && seen.computed >= seen.tell_at;
+            if is_due && computing::tell(domain, index, seen.running, seen.computed) {
+                seen.tell_at = 2 * seen.computed;
+            }
         }
     }
 
@@ -281,7 +300,8 @@ impl Seen {
         }
         let cpu = cpu_time(thread);
         let had = cpu.zip(self.cpu);
-        let computes = had.is_some_and(|(now, then)| now.saturating_sub(then) >= ENOUGH);
+        self.computed = had.map_or(Duration::ZERO, |(now, then)| now.saturating_sub(then));
+        let computes = self.computed >= ENOUGH;
         let sleeps = !computes && sleeps(thread);
         self.proof.add(computes, cpu.filter(|_| sleeps));
         computes || sleeps

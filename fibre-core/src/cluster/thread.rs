@@ -33,6 +33,7 @@ pub(super) fn start(
     let domain = Arc::clone(domain);
     let gate = Arc::clone(gate);
     os_thread::start(format!("{name}/{index}"), cpus, move || {
+        os_thread::be_nice(domain.settings.nice);
         let thread = gettid().as_raw_nonzero().get();
         domain.tally(index).set_thread(thread);
         domain.record.set_thread(index, thread);

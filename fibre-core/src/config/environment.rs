@@ -13,7 +13,7 @@ use crate::choice::{NamedChoice, Names};
 use crate::config::observation::{DeadlockSetting, MonitorSetting};
 use crate::config::policy::{Placement, Revival, StealOrder, Stealing};
 use crate::config::pollers::POLLERS;
-use crate::config::settings::{Moves, ProcessorCount, SpareCount, StackBytes, ZeroOrOne};
+use crate::config::settings::{Moves, Nice, ProcessorCount, SpareCount, StackBytes, ZeroOrOne};
 use crate::config::trace_setting::{TraceChoice, TraceSetting};
 use crate::queue::QueueKind;
 use crate::sys::stderr;
@@ -133,6 +133,8 @@ static VARIABLES: &[Variable] = &[
     },
     number::<NonZeroUsize>("FIBRE_BLOCKING_THREADS", "a positive number"),
     number::<u64>("FIBRE_BLOCKING_IDLE", "a number of milliseconds"),
+    number::<ProcessorCount>("FIBRE_COMPUTE_PROCESSORS", "a number from 1 to 65534"),
+    number::<Nice>("FIBRE_COMPUTE_NICE", "a number from 0 to 19"),
     switch("FIBRE_MAIN"),
     switch("FIBRE_LOCK_PROFILE"),
     switch("FIBRE_WAIT_TIMES"),

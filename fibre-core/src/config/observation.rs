@@ -33,6 +33,12 @@ impl MonitorSetting {
     pub fn from_environment() -> Self {
         variable("FIBRE_MONITOR").unwrap_or(Self(None))
     }
+
+    /// Whether the environment says anything about it.
+    #[must_use]
+    pub fn is_chosen() -> bool {
+        variable::<Self>("FIBRE_MONITOR").is_some()
+    }
 }
 
 impl FromStr for MonitorSetting {

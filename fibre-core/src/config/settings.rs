@@ -79,6 +79,11 @@ pub(crate) struct Settings {
     /// Whether fibres that move block their processors for long, and others are added to help. So
     /// even an only processor must not keep any fibre to itself.
     pub blocks: bool,
+    /// Whether its fibres compute for long, so that a processor which does not switch is as it
+    /// should be.
+    pub computes: bool,
+    /// By how much the nice value of the processors' threads is above their starter's.
+    pub nice: u8,
     /// Whether each wake-up of a started fibre lands on another processor.
     pub force_migration: bool,
 }
@@ -111,6 +116,8 @@ impl Settings {
             sharing: switch("FIBRE_SHARING").unwrap_or(false),
             moves_started: false,
             blocks: false,
+            computes: false,
+            nice: 0,
             force_migration: false,
         }
     }
@@ -186,6 +193,21 @@ impl FromStr for SpareCount {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         within(text, 0..=MOST_SPARE).map(Self)
+    }
+}
+
+/// The most by which the nice value of a thread can be raised.
+pub(crate) const MOST_NICE: u8 = 19;
+
+/// A number by which the nice value of a thread is raised.
+pub(crate) struct Nice(pub u8);
+
+impl FromStr for Nice {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let nice = within(text, 0..=usize::from(MOST_NICE))?;
+        u8::try_from(nice).map(Self).map_err(|_| ())
     }
 }
 

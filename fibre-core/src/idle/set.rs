@@ -53,6 +53,13 @@ impl IdleSet {
         }
     }
 
+    /// Whether a processor is in the set at this moment.
+    #[must_use]
+    pub fn contains(&self, processor: usize) -> bool {
+        let (word, bit) = self.place(processor);
+        load_ordered(word) & bit != 0
+    }
+
     /// Takes an idle processor out and returns it: the first one from `start` on, in a ring, so
     /// that callers that go round do not always meet the same.
     #[inline]
@@ -116,7 +123,7 @@ mod tests {
             [Some(64), Some(129), Some(3), None]
         );
         set.enter(7);
-        assert!(set.is_any());
+        assert!(set.is_any() && set.contains(7) && !set.contains(71));
         assert_eq!(set.claim_if(0, |member| member > 7), None);
         set.leave(7);
         assert!(!set.is_any());

@@ -93,6 +93,20 @@ pub(crate) fn with_running<R>(f: impl FnOnce(&ControlBlock) -> R) -> Option<R> {
     Some(f(unsafe { fibre.as_ref() }))
 }
 
+/// Has the next fibre that the caller spawns start on the processor at which the fewest fibres
+/// live, unless its builder says where it starts. For callers that have just accepted a connection.
+pub fn spread_next_spawn() {
+    if Processor::here(Processor::spread_next).is_none() {
+        current::set_spreads(true);
+    }
+}
+
+/// Whether the caller has said so, which is then done with: a plain thread, or a fibre that spawns
+/// in another cluster.
+pub(crate) fn spreads_next_spawn() -> bool {
+    Processor::here(Processor::spreads_next).unwrap_or_else(|| current::set_spreads(false))
+}
+
 /// Whether the caller runs on a fibre, and not on a plain thread.
 #[must_use]
 pub fn in_fibre() -> bool {

@@ -60,8 +60,8 @@ mod spin;
 mod time_slice;
 mod watch;
 
-pub use here::{in_fibre, with_processor_local};
-pub(crate) use here::{running, with_running};
+pub use here::{in_fibre, spread_next_spawn, with_processor_local};
+pub(crate) use here::{running, spreads_next_spawn, with_running};
 pub(crate) use hold::Reason;
 pub use local::ProcessorLocal;
 pub(crate) use overflow_hook::OVERFLOW_HOOK;
@@ -159,6 +159,8 @@ pub(crate) struct Processor {
     glances: Glances,
     /// The processor to which the next fibre spawned here goes.
     turn: Cell<usize>,
+    /// The fibre whose next spawn goes where the fewest live, for comparison only.
+    spreader: Cell<*mut Link>,
     /// Switches left until the next service.
     until_service: Cell<u32>,
     /// How often it has looked for a fibre in vain since switches were last added up.
@@ -248,6 +250,7 @@ impl Processor {
             roster: Roster::new(),
             glances: Glances::new(domain.roster.is_some()),
             turn: Cell::new(0),
+            spreader: Cell::new(ptr::dangling_mut()),
             // There may be orders already.
             until_service: Cell::new(0),
             planned: Cell::new(0),
@@ -638,10 +641,29 @@ impl Processor {
             if let Err(fibre) = self.own().push_if_single_level(fibre) {
                 self.own().push_local(fibre);
             }
+        } else if self.spreads_next() {
+            self.domain
+                .spread(fibre, Some(self.index), self.next_turn());
         } else {
             self.domain
                 .push_out(fibre, Some(self.index), self.next_turn());
         }
+    }
+
+    /// Has the next fibre that the running one spawns go where the fewest live, if nothing else is
+    /// chosen for it and no other fibre says the same here before.
+    fn spread_next(&self) {
+        self.spreader.set(self.running.load(Ordering::Relaxed));
+    }
+
+    /// Whether the running fibre has said so, which is then done with.
+    #[inline]
+    fn spreads_next(&self) -> bool {
+        let spreads = self.spreader.get() == self.running.load(Ordering::Relaxed);
+        if spreads {
+            self.spreader.set(ptr::dangling_mut());
+        }
+        spreads
     }
 
     /// Steps the round-robin of fibres spawned here.

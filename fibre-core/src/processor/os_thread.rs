@@ -8,7 +8,7 @@ use crate::processor::in_fibre;
 use crate::sys::signal_mask::SignalMask;
 use crate::topology::CpuSet;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, getpriority_process, getrlimit, setpriority_process};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 use std::hint::black_box;
@@ -50,6 +50,18 @@ pub(crate) fn start(
     let _here = Confined::new(cpus)?;
     let _quiet = SignalMask::asynchronous();
     thread::Builder::new().name(name).spawn(body)
+}
+
+/// Has the kernel prefer other threads to the calling one, by so much more than so far. Threads
+/// that the caller starts inherit it. If the kernel refuses, all stays as it is.
+pub(crate) fn be_nice(more: u8) {
+    if more == 0 {
+        return;
+    }
+    // On Linux a nice value is a thread's, and zero is the calling one.
+    if let Ok(now) = getpriority_process(None) {
+        let _ = setpriority_process(None, now + i32::from(more));
+    }
 }
 
 /// The CPU time that a thread of this process has had.

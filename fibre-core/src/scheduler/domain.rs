@@ -14,6 +14,7 @@ use crate::idle::shared_queues::SharedQueues;
 use crate::queue::{Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::scheduler::abandoned::Abandoned;
+use crate::scheduler::arrivals::Arrivals;
 use crate::scheduler::census::Census;
 use crate::scheduler::control::Control;
 use crate::scheduler::counts::{Counters, Counts, add_gone};
@@ -261,12 +262,14 @@ pub(crate) struct Domain {
     runs: Mutex<Box<[Option<RunningRef>]>>,
     /// Whether the halt that all have in common has been retired.
     retired: AtomicBool,
+    /// What is on its way to each processor that may ever be.
+    pub arrivals: Box<[Arrivals]>,
     /// What they have in common besides: queues, and how they sleep.
     pub commons: Arc<SharedQueues>,
     /// Fibres spawned by foreign threads, and [`CLOSED`].
     foreign: CachePadded<AtomicU64>,
     /// The turn of foreign threads: where the next fibre that one spawns goes.
-    turn: CachePadded<AtomicUsize>,
+    pub turn: CachePadded<AtomicUsize>,
     /// The fibres that have started, if these may move; else each processor has its own roster.
     /// Only those that look at all fibres hold the lock for longer.
     pub roster: Option<ShortLock<Roster>>,
@@ -330,6 +333,7 @@ impl Domain {
             regular: AtomicUsize::new(0),
             runs: Mutex::new((0..capacity).map(|_| None).collect()),
             retired: AtomicBool::new(false),
+            arrivals: (0..capacity).map(|_| Arrivals::default()).collect(),
             commons,
             foreign: CachePadded::default(),
             turn: CachePadded::default(),
@@ -575,11 +579,6 @@ impl Domain {
             // It may have been the last one, for which the processors wait.
             self.unpark_all();
         }
-    }
-
-    /// Steps the round-robin of foreign threads.
-    pub(crate) fn next_turn(&self) -> usize {
-        self.turn.fetch_add(1, Ordering::Relaxed) % self.regular()
     }
 
     /// How many fibres have been spawned and have not ended. A fibre that has just been joined may

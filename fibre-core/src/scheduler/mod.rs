@@ -2,6 +2,8 @@
 //!
 //! * `domain`: the state they share;
 //! * `placement`: where new fibres go;
+//! * `arrivals`: fibres on their way to where they will stay;
+//! * `spread`: where new fibres go that will stay for long;
 //! * `activity`: a fibre that is run again and again;
 //! * `abandoned`: the activities that a cluster has left behind;
 //! * `steal`: which processors an idle one helps;
@@ -16,6 +18,8 @@
 pub(crate) mod abandoned;
 #[cfg(not(loom))]
 pub(crate) mod activity;
+#[cfg(not(loom))]
+pub(crate) mod arrivals;
 pub mod census;
 pub mod control;
 #[cfg(not(loom))]
@@ -30,5 +34,7 @@ mod hierarchy;
 mod placement;
 #[cfg(not(loom))]
 pub(crate) mod records;
+#[cfg(not(loom))]
+mod spread;
 #[cfg(not(loom))]
 pub(crate) mod steal;

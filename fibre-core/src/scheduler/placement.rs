@@ -2,15 +2,17 @@
 //!
 //! By default a new fibre goes to an idle processor if there is one, else to the next one in
 //! turn (work pushing, thesis section 3.2.1). **Idle but overfull**: the processor of a fibre that
-//! spawns is never idle. So on a quiet server every fibre would go to the other ones, and with two
-//! processors all connections would live on one. A processor at which many more fibres live than at
+//! spawns is never idle. So on a quiet cluster every fibre would go to the other ones, and with two
+//! processors all that stay would live on one. A processor at which many more fibres live than at
 //! the spawner's does therefore not count as idle. The new fibre stays with its spawner, which is
 //! likely to block soon, and nobody is woken for it. If a second one comes before that, both go
-//! where they can run at once.
+//! where they can run at once. Connections, and what other threads spawn, are spread more evenly:
+//! see `spread`.
 
 use crate::config::policy::{Placement, Revival, StealOrder};
 use crate::queue::{Level, Runnable};
 use crate::scheduler::domain::Domain;
+use std::sync::atomic::Ordering;
 
 /// How many more fibres than at the spawner's processor may live at an idle one that gets another.
 /// Well above what a computation spreads, well below the connections of a server.
@@ -33,6 +35,25 @@ impl Domain {
                 Some(spawner) => self.keep_first(fibre, spawner),
                 None => self.keep(fibre, turn),
             },
+        }
+    }
+
+    /// Steps the round-robin of foreign threads.
+    pub(crate) fn next_turn(&self) -> usize {
+        self.turn.fetch_add(1, Ordering::Relaxed) % self.regular()
+    }
+
+    /// Places a new fibre that no processor of the cluster spawns, as its attributes and the
+    /// cluster's policy want it: one that will serve a connection, if it is to be `spread`. The
+    /// caller keeps the domain alive.
+    pub(crate) fn place_from_outside(&self, fibre: Runnable, spread: bool) {
+        let turn = self.next_turn();
+        if !(fibre.link().is_ordinary() && self.settings.pushes()) {
+            self.place(fibre, None, turn);
+        } else if spread {
+            self.spread(fibre, None, turn);
+        } else {
+            self.push_in(fibre, turn);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::fibre::{
     Attributes, Body, ControlBlock, FibreRef, Portrait, Reserved, StackTime, Viewer, block_cache,
 };
 use crate::park;
-use crate::processor::Processor;
+use crate::processor::{Processor, spreads_next_spawn};
 use crate::queue::Runnable;
 use crate::ready::record_ready_here;
 use crate::scheduler::domain::Domain;
@@ -443,7 +443,7 @@ impl Place<'_> {
         match self {
             Self::Here(processor) => processor.place(fibre),
             Self::Now(processor) => park::make_way(processor, fibre),
-            Self::There(domain) => domain.place(fibre, None, domain.next_turn()),
+            Self::There(domain) => domain.place_from_outside(fibre, spreads_next_spawn()),
         }
     }
 }

@@ -31,6 +31,8 @@ struct Current {
     deferred: Cell<*const ()>,
     /// How many shields a plain thread has raised.
     shields: Cell<u32>,
+    /// Whether what a plain thread spawns next goes where the fewest fibres live.
+    spreads: Cell<bool>,
 }
 
 /// Calls a function when the thread ends.
@@ -53,6 +55,7 @@ thread_local! {
             own: Cell::new(false),
             deferred: Cell::new(ptr::null()),
             shields: Cell::new(0),
+            spreads: Cell::new(false),
         }
     };
 
@@ -188,6 +191,15 @@ pub(crate) fn change_shields(by: i32) {
         shields.set(shields.get().wrapping_add_signed(by));
     });
     opaque();
+}
+
+/// Sets whether what this thread, a plain one, spawns next goes where the fewest fibres live;
+/// returns what was set before.
+#[inline(never)]
+pub(crate) fn set_spreads(spreads: bool) -> bool {
+    let before = CURRENT.with(|current| current.spreads.replace(spreads));
+    opaque();
+    before
 }
 
 /// This thread's number. No other thread and no fibre has or had it.

@@ -9,33 +9,20 @@
 //! Only then the stack is taken, by a signal if need be, and told if the processor has not switched
 //! by then either.
 
-use super::line;
+use super::keeper::{Keeper, PATIENCE, is_still_so};
+use super::stacks::Stacks;
 use super::told::Told;
-use crate::gather::stack_of;
-use crate::stack::memory;
-use crate::stack::modules::Modules;
-use crate::stack::unwind::{End, Walker};
-use crate::symbols::Symbols;
 use crate::threads::{self, Activity};
-use fibre_core::internal::{ProcessorState, cpu_time, observe, observe_running};
+use fibre_core::internal::{ProcessorState, cpu_time, observe};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
-
-/// How long a lock of the runtime is waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Looks in a row, after the first one, at which a processor that is told runs the same fibre.
 const LOOKS: u32 = 4;
 
 /// Looks in a period.
 pub(crate) const LOOKS_IN_A_PERIOD: u32 = 2;
-
-/// The most bytes of a name that are told.
-const NAME: usize = 128;
-
-/// How often the code of the process is read anew at most.
-const READINGS: u32 = 16;
 
 /// What the fibre does that keeps a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,30 +101,12 @@ impl Seen {
     }
 }
 
-/// A fibre that keeps a processor.
-#[derive(Debug, Default)]
-struct Keeper {
-    id: u64,
-    name: String,
-    cluster: String,
-    root: Option<usize>,
-}
-
-/// What is needed to name the functions of a stack.
-struct Code {
-    walker: Walker<'static>,
-    symbols: Symbols<'static>,
-}
-
 /// The looks at all processors. See the module text.
 pub(crate) struct Hogs {
     period: Duration,
     seen: HashMap<(usize, usize), Seen>,
     told: Told,
-    /// Read when it is first needed.
-    code: Option<Code>,
-    /// How often that was read.
-    readings: u32,
+    stacks: Stacks,
 }
 
 impl Hogs {
@@ -147,8 +116,7 @@ impl Hogs {
             period,
             seen: HashMap::new(),
             told: Told::default(),
-            code: None,
-            readings: 0,
+            stacks: Stacks::default(),
         }
     }
 
@@ -188,8 +156,8 @@ impl Hogs {
             // It is told at a later look, if it has not switched by then.
             return None;
         }
-        let keeper = keeper(state)?;
-        let stack = self.stack(state.thread, keeper.root);
+        let keeper = Keeper::of(state)?;
+        let stack = self.stacks.of(state.thread, keeper.root);
         if !is_still_so(state) {
             return None;
         }
@@ -198,23 +166,14 @@ impl Hogs {
         let kept = seen.since.elapsed();
         let left_out = self.told.tell(stack.place, Instant::now())?;
         let mut line = String::from("fibre: ");
-        let Keeper {
-            id, name, cluster, ..
-        } = keeper;
         let index = state.index;
         // Writing to a string does not fail.
         let _ = write!(line, "processor {index}");
-        if cluster != "fibre" {
+        if let Some(cluster) = keeper.other_cluster() {
             let _ = write!(line, " of cluster {cluster:?}");
         }
-        let _ = write!(
-            line,
-            " has not switched for {} ms: fibre {id}",
-            kept.as_millis()
-        );
-        if !name.is_empty() {
-            let _ = write!(line, " {name:?}");
-        }
+        let kept = kept.as_millis();
+        let _ = write!(line, " has not switched for {kept} ms: {keeper}");
         let _ = match keeps {
             Keeps::Computing => write!(line, " computes"),
             Keeps::Blocked(activity) => write!(line, " is blocked in {}", activity.call()),
@@ -229,77 +188,6 @@ impl Hogs {
         line.push('\n');
         Some(line)
     }
-
-    /// The stack of a thread, in a line.
-    fn stack(&mut self, thread: i32, root: Option<usize>) -> line::Line {
-        memory::prepare();
-        let mut fresh = false;
-        loop {
-            if self.code.is_none() {
-                // It serves for as long as the process lives.
-                let modules: &'static Modules = Box::leak(Box::new(Modules::read()));
-                self.code = Some(Code {
-                    walker: Walker::new(modules),
-                    symbols: Symbols::new(modules),
-                });
-                self.readings += 1;
-                fresh = true;
-            }
-            let Some(code) = &mut self.code else {
-                unreachable!("made above")
-            };
-            let (frames, end) = stack_of(&mut code.walker, thread, root);
-            let unknown = matches!(end, End::NoTable(_));
-            if unknown && !fresh && self.readings < READINGS {
-                // It may be that of a library that has been loaded since.
-                self.code = None;
-                continue;
-            }
-            return line::of(&frames, end, &mut code.symbols);
-        }
-    }
-}
-
-/// The fibre that a processor runs.
-fn keeper(state: ProcessorState) -> Option<Keeper> {
-    let mut keeper = Keeper {
-        name: String::with_capacity(NAME),
-        cluster: String::with_capacity(NAME),
-        ..Keeper::default()
-    };
-    // The processor may have to wait for this, so nothing is allocated.
-    let copy = |into: &mut String, text: &str| {
-        let letters = text.chars();
-        let fits = letters.scan(0, |length, letter| {
-            *length += letter.len_utf8();
-            (*length <= NAME).then_some(letter)
-        });
-        into.extend(fits);
-    };
-    let found = observe_running(state, PATIENCE, &mut |cluster, fibre| {
-        keeper.id = fibre.id();
-        keeper.root = fibre.root();
-        copy(&mut keeper.cluster, cluster);
-        fibre.with_name(&mut |name| copy(&mut keeper.name, name.unwrap_or_default()));
-    });
-    found.then_some(keeper)
-}
-
-/// Whether a processor has not switched since it was in this state.
-fn is_still_so(before: ProcessorState) -> bool {
-    let mut same = false;
-    let key = |state: &ProcessorState| {
-        let ProcessorState {
-            cluster,
-            index,
-            running,
-            services,
-            ..
-        } = *state;
-        (cluster, index, running, services)
-    };
-    let _ = observe(PATIENCE, &mut |now| same |= key(&now) == key(&before));
-    same
 }
 
 #[cfg(test)]

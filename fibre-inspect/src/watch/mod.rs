@@ -11,14 +11,20 @@
 //!
 //! * `told`: what has been told, so that no place fills a log;
 //! * `line`: a stack in one line;
+//! * `stacks`: the stack of a thread;
+//! * `keeper`: the fibre that a processor runs;
+//! * `notice`: fibres that compute while others wait, told once;
 //! * `hog`: processors that do not switch;
 //! * `outside`: what besides fibres could end a wait;
 //! * `deadlock`: fibres that wait for each other, or for nothing that could come.
 
 mod deadlock;
 mod hog;
+mod keeper;
 mod line;
+mod notice;
 mod outside;
+mod stacks;
 mod told;
 
 use self::deadlock::Deadlocks;
@@ -49,6 +55,9 @@ pub(crate) fn begin() {
         MonitorSetting::from_environment().0,
         DeadlockSetting::from_environment().0,
     );
+    if cfg!(debug_assertions) && !MonitorSetting::is_chosen() {
+        notice::begin();
+    }
     if (monitor.is_none() && deadlock.is_none()) || is_forked_child() {
         return;
     }

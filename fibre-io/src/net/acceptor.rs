@@ -6,7 +6,7 @@ use crate::shut_down::is_shut_down;
 use crate::source::arm::SourceArm;
 use crate::source::{Source, closed, number_of};
 use crate::timeout::Timeout;
-use fibre_core::internal::Waiter;
+use fibre_core::internal::{Waiter, spread_next_spawn};
 use fibre_core::{Arm, Entered, Left as LeftArm};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketAddrAny, SocketFlags};
@@ -132,6 +132,8 @@ impl Acceptor {
             Err(_) => {}
         }
         let (fd, address) = accepted?;
+        // The fibre that will serve it.
+        spread_next_spawn();
         make(Source::from_nonblocking(fd)?, address)
     }
 

@@ -77,6 +77,7 @@ const OPTIMISED: [&str; 2] = ["running", "waiting"];
 /// number of processes is part of what they test, or they are as large as a program.
 const ALONE: [&str; 15] = [
     "allocation",
+    "compute",
     "dump",
     "exit",
     "faults",

@@ -5,7 +5,10 @@
 //! their handlers burn CPU time, or sleep in the kernel, for a second. The worst
 //! latency of the first connection is the figure: a runtime whose poller sits
 //! behind the busy thread shows the whole second.
+//!
+//! Then a ping beside work that computes all the time: see `beside`.
 
+use super::beside;
 use super::turns::{self, Row};
 use crate::plan::{Benchmark, Run};
 use crate::process::{Disturbance, LoadCommand, Mode};
@@ -15,7 +18,7 @@ use crate::servers::{Duty, ServerProgram};
 
 pub(crate) const DELAY: Benchmark = Benchmark {
     name: "delay",
-    about: "worst latency of a connection while another handler spins or blocks for 1 s, two processors",
+    about: "latency of a connection while another handler spins or blocks for 1 s, and beside work that computes all the time, two processors",
     run,
 };
 
@@ -62,6 +65,7 @@ fn run(run: &mut Run) -> anyhow::Result<()> {
         }
     }
     run.report.table(&table);
+    beside::run(run, DELAY.name);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Benchmarks of servers: what a request, a message, a short connection, an
 //! idle connection cost, and how long a bad neighbour holds up the others.
 
+mod beside;
 mod calls;
 mod contest;
 mod delay;

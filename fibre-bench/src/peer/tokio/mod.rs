@@ -9,6 +9,7 @@
 //! every number of processors gets the work-stealing one ([`WorkStealing`]).
 
 mod actors;
+mod beside;
 mod blocked;
 mod contend;
 mod pingpong;
@@ -57,6 +58,7 @@ pub fn workloads<C: Choice>() -> Vec<Workload> {
         Workload::new("blocked", blocked::tasks::<C>),
         Workload::new("skynet", skynet::tasks::<C>),
         Workload::new("sleep", sleep::task::<C>),
+        Workload::new("beside", beside::plain::<C>).variant("blocking", beside::blocking::<C>),
         Workload::new("big", actors::big::<C>),
         Workload::new("bang", actors::bang::<C>),
         Workload::new("echoing", served::echoing::<C>),

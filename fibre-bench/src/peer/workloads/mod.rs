@@ -1,6 +1,7 @@
 //! The workloads of the peer protocol: parameters, and the form for runtimes in
 //! blocking style.
 
+pub(crate) mod beside;
 pub(crate) mod blocked;
 pub(crate) mod contend;
 pub(crate) mod lock;

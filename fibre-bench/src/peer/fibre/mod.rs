@@ -1,5 +1,7 @@
 //! Ours: fibres in a cluster of their own.
 
+mod beside;
+
 use std::time::Duration;
 use std::{io, panic};
 
@@ -10,16 +12,16 @@ use ::fibre::sync::lock::{
 use ::fibre::sync::{Condvar, Mutex, Semaphore};
 use ::fibre::{Builder, Cluster, JoinHandle};
 
-use super::blocking::{self, Blocking, Lock, Stacked, Turns};
-use super::pipes::{PipeLine, Pipes};
-use super::protocol::Workload;
-use super::tasks;
-use super::wires::{FibreWire, WireLine};
-use super::workloads::mutexes::{self, Kind};
-use super::workloads::{
+use crate::peer::blocking::{self, Blocking, Lock, Stacked, Turns};
+use crate::peer::pipes::{PipeLine, Pipes};
+use crate::peer::protocol::Workload;
+use crate::peer::tasks;
+use crate::peer::wires::{FibreWire, WireLine};
+use crate::peer::workloads::mutexes::{self, Kind};
+use crate::peer::workloads::{
     blocked, migrate, objects, pingpong, skynet, sleep, spawning, stream, unit, yielding,
 };
-use super::{actors, events};
+use crate::peer::{actors, events};
 
 /// What this peer is measured with.
 pub fn workloads() -> Vec<Workload> {
@@ -45,6 +47,10 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("blocked", blocked::blocking::<Fibre>),
         Workload::new("skynet", skynet::blocking::<Fibre>),
         Workload::new("sleep", sleep::blocking::<Fibre>),
+        Workload::new("beside", beside::plain)
+            .variant("blocking", beside::blocking)
+            .variant("second-cluster", beside::cluster)
+            .variant("compute", beside::compute),
     ];
     workloads.extend(actors::workloads());
     workloads.extend(events::workloads());

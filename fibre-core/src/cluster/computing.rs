@@ -1,0 +1,59 @@
+//! Fibres that compute while others wait for their processor, told to a layer above.
+//!
+//! The monitor (`monitor`) sees them when it looks for stuck processors (`spares`). A fibre is told
+//! if its processor's thread has had [`LONG`] of CPU time since it has last switched, and another
+//! fibre is ready on that processor now, or its deadline has passed: one that no other processor
+//! takes, that is. It is told again when it has computed for twice as long: the layer above may not
+//! have been able to say it. So a program that computes with all of
+//! its fibres, or with one, is not told of, and neither is a thread that waits for a CPU.
+
+use super::processor_state::ProcessorState;
+use crate::scheduler::domain::Domain;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// The CPU time after which a fibre is told.
+const LONG: Duration = Duration::from_millis(200);
+
+/// What is called with such a fibre's processor and the CPU time that it has taken.
+type Tell = fn(ProcessorState, Duration);
+
+/// The function of the layer above.
+static TELL: OnceLock<Tell> = OnceLock::new();
+
+/// Has `tell` called when a fibre computes for long while others wait for its processor, on the
+/// monitor's thread, which must not wait. For a layer above; the first call counts.
+pub fn on_computing(tell: fn(ProcessorState, Duration)) {
+    let _ = TELL.set(tell);
+}
+
+/// Tells of a processor that runs `running`, and has computed for so long without a switch. Returns
+/// whether it has. The monitor only.
+pub(super) fn tell(domain: &Domain, index: usize, running: usize, computed: Duration) -> bool {
+    let Some(tell) = TELL.get() else {
+        return false;
+    };
+    let tally = domain.tally(index);
+    let Some(thread) = tally.thread() else {
+        return false;
+    };
+    if computed < LONG || domain.settings.computes || !is_waited_for(domain, index) {
+        return false;
+    }
+    let state = ProcessorState {
+        cluster: std::ptr::from_ref(domain).addr(),
+        index,
+        thread,
+        running,
+        services: tally.services(),
+    };
+    tell(state, computed);
+    true
+}
+
+/// Whether a fibre is ready at a processor, or would be if its deadline was noticed.
+fn is_waited_for(domain: &Domain, index: usize) -> bool {
+    let queue = &domain.queues()[index];
+    let late = domain.timers(index).next();
+    queue.has_own() || queue.has_shared() || late.is_some_and(|late| late <= Instant::now())
+}
