@@ -6,6 +6,7 @@ use fibre::block_on;
 use fibre::channel::{
     Receiver, RecvError, SendError, Sender, bounded, oneshot, rendezvous, unbounded,
 };
+use fibre::select;
 use fibre::sync::Mutex;
 use std::collections::HashSet;
 use std::future::Future;
@@ -146,8 +147,8 @@ fn a_timeout_ends_a_task() {
     });
 }
 
-/// Tasks, fibres and threads send and receive; some futures are dropped after some polls. All that
-/// was sent is received once.
+/// Tasks, fibres, threads and selections send and receive; some futures are dropped after some
+/// polls. All that was sent is received once.
 #[test]
 fn a_crowd_at_both_ends() {
     let seed = Random::seed();
@@ -197,9 +198,14 @@ fn poll_and_drop<F: Future>(future: F, random: &mut Random) -> Option<F::Output>
 
 /// Sends so many values, some of which get lost with their futures.
 fn send_all(me: u64, sender: &Sender<u64>, ledger: &Ledger, mut random: Random) {
+    let (_keeps_open, silent) = unbounded::<u64>();
     for value in 1..=100 {
-        let sent = match random.below(4) {
+        let sent = match random.below(5) {
             0 => sender.send(value).is_ok(),
+            4 => select! {
+                send(sender, value) -> sent => sent.is_ok(),
+                recv(silent) -> _ => unreachable!("nobody sends"),
+            },
             1 => {
                 let unsure = UNSURE * (me + 1) + value;
                 let _ = poll_and_drop(sender.send_async(unsure), &mut random);
@@ -214,9 +220,14 @@ fn send_all(me: u64, sender: &Sender<u64>, ledger: &Ledger, mut random: Random) 
 
 /// Receives until the channel is closed and empty.
 fn receive_all(receiver: &Receiver<u64>, ledger: &Ledger, mut random: Random) {
+    let (_keeps_open, silent) = unbounded::<u64>();
     loop {
-        let received = match random.below(3) {
+        let received = match random.below(4) {
             0 => Some(receiver.recv()),
+            3 => select! {
+                recv(receiver) -> received => Some(received),
+                recv(silent) -> _ => unreachable!("nobody sends"),
+            },
             1 => poll_and_drop(receiver.recv_async(), &mut random),
             _ => Some(block_on(receiver.recv_async())),
         };
