@@ -6,11 +6,15 @@
 
 mod support;
 
-use fibre::{Builder, Cluster};
+use fibre::channel::bounded;
+use fibre::select::after;
+use fibre::sync::{AutoEvent, Event, Semaphore};
+use fibre::{Builder, Cluster, select};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use support::{Drops, eventually, processor_counts, watched};
 
 /// The kernel's number of the thread whose allocations fail; zero for none.
@@ -130,5 +134,51 @@ fn a_refusal_for_another_reason_needs_no_memory() {
         matches!(kind, ErrorKind::WouldBlock | ErrorKind::OutOfMemory),
         "{kind:?}"
     );
+    cluster.stop();
+}
+
+/// Selects in vain among things of many kinds, for a moment and not at all, and then takes one that
+/// is there.
+fn select_among_many(starve: bool) {
+    let (permits, event, never) = (Semaphore::new(0), AutoEvent::new(), Event::new());
+    let (_sender, receiver) = bounded::<u32>(1);
+    let waits = || {
+        let ticks = select! {
+            _permit = permits.permit_arm() => 0,
+            () = event.wait_arm() => 1,
+            () = never.wait_arm() => 2,
+            recv(receiver) -> _ => 3,
+            _ = after(Duration::from_millis(1)) => 4,
+        };
+        let nothing = select! {
+            biased;
+            _permit = permits.permit_arm(), if ticks == 4 => 0,
+            Ok(_) = receiver.recv_arm() => 1,
+            default => 2,
+        };
+        event.set();
+        let set = select! {
+            _permit = permits.permits_arm(2) => 0,
+            () = event.wait_arm() => 1,
+            default(Duration::from_secs(1000)) => 2,
+        };
+        (ticks, nothing, set)
+    };
+    let chosen = if starve { starved(waits) } else { waits() };
+    assert_eq!(chosen, (4, 2, 1));
+}
+
+/// A selection allocates nothing, on a thread and in a fibre: an allocation that failed would end
+/// the process.
+#[test]
+fn selections_need_no_memory() {
+    watched(|| select_among_many(true));
+    let cluster = Cluster::builder().processors(1).build().unwrap();
+    let selects = || {
+        // The processor's own memory, for deadlines and the like.
+        select_among_many(false);
+        select_among_many(true);
+    };
+    cluster.spawn(selects).join().unwrap();
     cluster.stop();
 }

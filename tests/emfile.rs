@@ -9,8 +9,9 @@
 
 mod support;
 
-use fibre::Cluster;
 use fibre::net::{TcpListener, TcpStream};
+use fibre::sync::Event;
+use fibre::{Cluster, Interval, select};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net as std_net;
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{processor_counts, sockets, watched};
+use support::{eventually, processor_counts, sockets, watched};
 
 /// The tests of this file take turns: each looks at the whole process.
 fn alone() -> MutexGuard<'static, ()> {
@@ -234,4 +235,66 @@ fn clusters_leave_nothing_open() {
         // A thread that has been joined is listed until the kernel is done with it.
         support::eventually(|| threads() <= threads_before + 1);
     });
+}
+
+/// One error more, which says that there is no descriptor.
+fn refused(error: &std::io::Error) -> u128 {
+    assert_eq!(error.raw_os_error(), Some(libc::EMFILE));
+    1
+}
+
+/// A selection that finds no descriptor says so, goes on with its other arms during the pause, however
+/// often they come, and accepts when there is one again.
+#[test]
+fn a_selection_ticks_while_it_cannot_accept() {
+    let _alone = alone();
+    for processors in processor_counts() {
+        let cluster = Cluster::builder().processors(processors).build().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = std_net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stop, ticks) = (Arc::new(Event::new()), Arc::new(AtomicUsize::new(0)));
+        let (stops, counts) = (Arc::clone(&stop), Arc::clone(&ticks));
+        // What the processors need for waiting they have by then.
+        cluster
+            .spawn(|| fibre::sleep(Duration::from_millis(1)))
+            .join()
+            .unwrap();
+        let limit = Limit::leaving(0);
+        // There may be gaps below.
+        let open = || std::fs::File::open("/dev/null").ok();
+        let fill: Vec<_> = std::iter::from_fn(open).collect();
+        let begun = Instant::now();
+        let server = cluster.spawn(move || {
+            let mut interval = Interval::new(Duration::from_millis(1));
+            let (mut streams, mut errors) = (Vec::new(), 0_u128);
+            loop {
+                select! {
+                    accepted = listener.accept_arm() => match accepted {
+                        Ok((stream, _)) => streams.push(stream),
+                        Err(error) => errors += refused(&error),
+                    },
+                    _ = interval.tick_arm() => {
+                        interval.skip_missed();
+                        counts.fetch_add(1, Ordering::SeqCst);
+                    }
+                    () = stops.wait_arm() => {}
+                }
+                if stops.is_set() && !streams.is_empty() {
+                    break (streams.len(), errors);
+                }
+            }
+        });
+        watched(|| eventually(|| ticks.load(Ordering::SeqCst) > 30));
+        drop((limit, fill));
+        stop.set();
+        let (accepted, errors) = server.join().unwrap();
+        // The pauses are 1, 2, 4 … 64 milliseconds long, and then 100.
+        let most = 8 + begun.elapsed().as_millis() / 100;
+        assert!(
+            accepted == 1 && errors > 0 && errors <= most,
+            "{errors} errors"
+        );
+        drop(client);
+        cluster.stop();
+    }
 }

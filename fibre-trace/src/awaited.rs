@@ -4,7 +4,7 @@
 //! byte, its address or number from bit 16 on, and in the highest bit which of the two it is.
 
 /// The kinds, by their numbers, which begin with one.
-const KINDS: [&str; 20] = [
+const KINDS: [&str; 21] = [
     "something",
     "mutex",
     "read-write lock",
@@ -25,6 +25,7 @@ const KINDS: [&str; 20] = [
     "call that blocks a thread",
     "processor",
     "nothing",
+    "one of several things, or input",
 ];
 
 /// The kind of an object.

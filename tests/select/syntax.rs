@@ -110,6 +110,20 @@ fn guards_leave_arms_out() {
     assert!(guarded && receiver.try_recv() == Ok(1));
 }
 
+/// A guard may look at what its arm borrows.
+#[test]
+fn guards_come_before_their_arms() {
+    let mut fibres = vec![Some(fibre::spawn(|| 1)), None];
+    let mut sum = 0;
+    for fibre in &mut fibres {
+        select! {
+            result = JoinHandle::join_arm(fibre), if fibre.is_some() => sum += result.unwrap(),
+            else => sum += 10,
+        }
+    }
+    assert_eq!(sum, 11);
+}
+
 /// An arm that may not be there, and arms that are made before.
 #[test]
 fn arms_are_values() {

@@ -1,9 +1,13 @@
 //! Every kind of arm in every situation, in clusters and on plain threads.
 
-use crate::support::{any_cluster, for_each_cluster, let_others_block, run_in, watched};
+use crate::support::{
+    any_cluster, for_each_cluster, let_others_block, run_in, until_waiting, watched,
+};
 use crate::things::{Chosen, How, KINDS, Kind, LONG, Thing, take_soon};
-use fibre::sync::AutoEvent;
-use fibre::{JoinHandle, cancellable, shield, timeout};
+use fibre::net::TcpListener;
+use fibre::select::AcceptArm;
+use fibre::sync::{AutoEvent, Event};
+use fibre::{JoinHandle, WaitKind, cancellable, select, shield, timeout};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -285,4 +289,36 @@ fn kinds_have_names() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), KINDS.len());
+}
+
+/// Reports show that a selection waits, and whether something from outside can end that.
+#[test]
+fn reports_show_selections() {
+    for_each_cluster(|_| {
+        let listener = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
+        let event = Arc::new(Event::new());
+        let (sets, accepts) = (Arc::clone(&event), Arc::clone(&listener));
+        let outside = fibre::spawn(move || {
+            select! {
+                _ = accepts.accept_arm() => false,
+                () = sets.wait_arm() => true,
+            }
+        });
+        let sets = Arc::clone(&event);
+        let inside = fibre::spawn(move || {
+            select! {
+                _ = accepts_nothing() => false,
+                () = sets.wait_arm() => true,
+            }
+        });
+        until_waiting(WaitKind::SelectOutside, &[outside.id()]);
+        until_waiting(WaitKind::Select, &[inside.id()]);
+        event.set();
+        assert!(outside.join().unwrap() && inside.join().unwrap());
+    });
+}
+
+/// An arm that is never chosen.
+fn accepts_nothing() -> Option<AcceptArm<'static>> {
+    None
 }

@@ -121,9 +121,21 @@ pub trait Arm {
         self.attempt()
     }
 
-    /// The same arm as one of those that enter their lists all at once.
+    /// Whether the arm can be woken from outside of the process, as by a descriptor. Reports of
+    /// deadlocks ask that.
+    fn is_from_outside(&self) -> bool {
+        false
+    }
+
+    /// The same arm as one of those that enter their lists all at once; always, or never.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a selection, which has the arm for itself, and calls nothing else of it between
+    /// the first and the last call of the joint arm; or it is this method of an arm that has this
+    /// one for itself, and passes on what it gets.
     #[doc(hidden)]
-    fn joint(&self) -> Option<&dyn Joint> {
+    unsafe fn joint(&self) -> Option<&dyn Joint> {
         None
     }
 
@@ -240,8 +252,13 @@ impl<A: Arm, R, F: FnMut(A::Output) -> R> Arm for Map<A, F> {
         self.arm.woken(token).map(&mut self.f)
     }
 
-    fn joint(&self) -> Option<&dyn Joint> {
-        self.arm.joint()
+    fn is_from_outside(&self) -> bool {
+        self.arm.is_from_outside()
+    }
+
+    unsafe fn joint(&self) -> Option<&dyn Joint> {
+        // SAFETY: passed on.
+        unsafe { self.arm.joint() }
     }
 }
 
@@ -275,8 +292,13 @@ macro_rules! forward {
                     (**self).woken(token)
                 }
 
-                fn joint(&self) -> Option<&dyn Joint> {
-                    (**self).joint()
+                fn is_from_outside(&self) -> bool {
+                    (**self).is_from_outside()
+                }
+
+                unsafe fn joint(&self) -> Option<&dyn Joint> {
+                    // SAFETY: passed on.
+                    unsafe { (**self).joint() }
                 }
             }
         )+
@@ -317,8 +339,13 @@ impl<A: Arm> Arm for Option<A> {
         self.as_mut()?.woken(token)
     }
 
-    fn joint(&self) -> Option<&dyn Joint> {
-        self.as_ref()?.joint()
+    fn is_from_outside(&self) -> bool {
+        self.as_ref().is_some_and(A::is_from_outside)
+    }
+
+    unsafe fn joint(&self) -> Option<&dyn Joint> {
+        // SAFETY: passed on.
+        unsafe { self.as_ref()?.joint() }
     }
 }
 

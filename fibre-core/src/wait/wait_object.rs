@@ -69,11 +69,13 @@ pub enum WaitKind {
     /// Nothing: it runs, and does not switch. It may compute, or block the thread of its processor
     /// by a call that is not fibre's.
     Running = 20,
+    /// One of several things, some of which come from outside of the process: descriptors, signals.
+    SelectOutside = 21,
 }
 
 impl WaitKind {
     /// All kinds, by their numbers, which begin with one.
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 21] = [
         Self::Other,
         Self::Mutex,
         Self::RwLock,
@@ -94,6 +96,7 @@ impl WaitKind {
         Self::Blocking,
         Self::Processor,
         Self::Running,
+        Self::SelectOutside,
     ];
 
     /// The kind in words.
@@ -117,6 +120,7 @@ impl WaitKind {
             Self::Sleep => "time to pass",
             Self::Cluster => "the processors of a cluster",
             Self::Blocking => "a call that blocks a thread",
+            Self::SelectOutside => "one of several things, or input",
             Self::Processor => "its processor",
             Self::Running => "nothing",
         }

@@ -147,7 +147,8 @@ impl Suspicion {
             circle.rotate_left(lowest.unwrap_or(0));
             circle.iter().map(|id| by_id[id].identity()).collect()
         });
-        let can_end = |wait: &Wait| wait.object.kind() == WaitKind::Io || !wait.is_old;
+        let outside = [WaitKind::Io, WaitKind::SelectOutside];
+        let can_end = |wait: &Wait| outside.contains(&wait.object.kind()) || !wait.is_old;
         let is_over = !look.goes_on
             && !look.waits.is_empty()
             && look.waits.len() == look.live
@@ -371,7 +372,6 @@ mod tests {
             told(&looks, &[still(), still()])
         };
         assert_eq!(spoilt(|_| {}), [vec![], vec![Deadlock::All]]);
-        let io = WaitObject::numbered(WaitKind::Io, 5);
         let spoils: [fn(&mut Look); 4] = [
             |look| look.goes_on = true,
             |look| look.live += 1,
@@ -381,11 +381,16 @@ mod tests {
         for spoil in spoils {
             assert_eq!(spoilt(spoil), [[], []]);
         }
-        let with_io = || {
-            let mut look = all();
-            look.waits[0].object = io;
-            look
-        };
-        assert_eq!(told(&[with_io(), with_io()], &[still(), still()]), [[], []]);
+        for io in [
+            WaitObject::numbered(WaitKind::Io, 5),
+            WaitObject::placeless(WaitKind::SelectOutside),
+        ] {
+            let with_io = || {
+                let mut look = all();
+                look.waits[0].object = io;
+                look
+            };
+            assert_eq!(told(&[with_io(), with_io()], &[still(), still()]), [[], []]);
+        }
     }
 }

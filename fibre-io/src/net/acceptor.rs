@@ -244,6 +244,10 @@ impl<T> Arm for Accepting<'_, T> {
         }
     }
 
+    fn is_from_outside(&self) -> bool {
+        true
+    }
+
     fn woken(&mut self, token: u32) -> Option<io::Result<T>> {
         if self.pause.until().is_some() {
             self.pause.end();
@@ -285,6 +289,10 @@ macro_rules! accept_arm {
 
             fn woken(&mut self, token: u32) -> Option<Self::Output> {
                 self.0.woken(token)
+            }
+
+            fn is_from_outside(&self) -> bool {
+                self.0.is_from_outside()
             }
         }
     };

@@ -193,6 +193,10 @@ impl Arm for ReadyArm<'_> {
         }
     }
 
+    fn is_from_outside(&self) -> bool {
+        true
+    }
+
     fn woken(&mut self, token: u32) -> Option<io::Result<Readiness>> {
         let found = self.attempt();
         self.watches()

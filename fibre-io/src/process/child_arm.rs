@@ -121,6 +121,10 @@ impl Arm for ChildArm<'_> {
         }
     }
 
+    fn is_from_outside(&self) -> bool {
+        true
+    }
+
     fn woken(&mut self, token: u32) -> Option<io::Result<ExitStatus>> {
         self.complete(|arm, process| arm.woken(token, |_| end_of(process)))
     }

@@ -171,6 +171,10 @@ impl Arm for SignalArm<'_> {
         unsafe { self.arm.leave() }
     }
 
+    fn is_from_outside(&self) -> bool {
+        true
+    }
+
     fn woken(&mut self, token: u32) -> Option<io::Result<Signal>> {
         self.arm.woken(token, |_| self.signals.take())
     }

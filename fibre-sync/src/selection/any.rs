@@ -62,7 +62,7 @@ fn among<A: Arm>(
     arms: &mut [A],
     limit: Option<Limit>,
 ) -> Result<(usize, A::Output), Option<WaitError>> {
-    let seats = arms.iter_mut().map(|arm| Seat::new(arm, true));
+    let seats = arms.iter_mut().map(|arm| Seat::new(true, arm));
     let mut seats: Vec<_> = seats.collect();
     let standing = seats.iter_mut().enumerate();
     let standing = standing.map(|(number, seat)| Standing::new(number, seat as &mut dyn Candidate));

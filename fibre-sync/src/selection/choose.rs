@@ -50,9 +50,15 @@ impl<'s> Standing<'s> {
         self.number
     }
 
+    /// The arm, if it is a joint one.
+    fn joint(&self) -> Option<&dyn Joint> {
+        // SAFETY: this is its selection, which has it by `&mut`.
+        unsafe { self.seat.joint() }
+    }
+
     /// Where its lock is, for a joint arm; the others come after these.
     fn address(&self) -> usize {
-        self.seat.joint().map_or(usize::MAX, Joint::address)
+        self.joint().map_or(usize::MAX, Joint::address)
     }
 }
 
@@ -157,13 +163,17 @@ enum Waited {
 fn wait(arms: &mut [Standing<'_>], limit: Limit) -> Waited {
     let joint = gather_joint(arms);
     let due = arms.iter().filter_map(|arm| arm.seat.due()).min();
+    let kind = match arms.iter().any(|arm| arm.seat.is_from_outside()) {
+        true => WaitKind::SelectOutside,
+        false => WaitKind::Select,
+    };
     let wait = Wait {
         arms,
         joint,
         entered: Cell::new(joint),
         found: Cell::new(None),
     };
-    let awaited = WaitObject::placeless(WaitKind::Select);
+    let awaited = WaitObject::placeless(kind);
     let publish = |waiter: &Waiter, _| wait.publish(waiter);
     let withdraw = |waiter: &Waiter| wait.leave(waiter);
     // SAFETY: wakers reach the waiter by the arms only, as their contract says. If `publish`
@@ -172,11 +182,13 @@ fn wait(arms: &mut [Standing<'_>], limit: Limit) -> Waited {
     let found = wait.found.get().map(|index| &mut arms[index]);
     match (outcome, found) {
         (Outcome::Woken(token), Some(arm)) => look(arm, |seat| seat.woken(token)),
-        (Outcome::NotParked, Some(arm)) if arm.seat.joint().is_some() => look(arm, |seat| {
-            seat.joint().into_iter().for_each(Joint::carry_out);
-            seat.woken(0)
-        }),
-        (Outcome::NotParked, Some(arm)) => look(arm, |seat| seat.attempt()),
+        (Outcome::NotParked, Some(arm)) => {
+            let Some(joint) = arm.joint() else {
+                return look(arm, |seat| seat.attempt());
+            };
+            joint.carry_out();
+            look(arm, |seat| seat.woken(0))
+        }
         (Outcome::Woken(_) | Outcome::NotParked, None) => Waited::LookAgain,
         (Outcome::TimedOut, _) => look_at_last(arms, limit),
         (Outcome::Cancelled, _) => Waited::Over(WaitError::Cancelled),
@@ -185,11 +197,11 @@ fn wait(arms: &mut [Standing<'_>], limit: Limit) -> Waited {
 
 /// Puts the joint arms before the others, in the order of their locks. Returns how many there are.
 fn gather_joint(arms: &mut [Standing<'_>]) -> usize {
-    if arms.iter().all(|arm| arm.seat.joint().is_none()) {
+    if arms.iter().all(|arm| arm.joint().is_none()) {
         return 0;
     }
     arms.sort_unstable_by_key(Standing::address);
-    arms.partition_point(|arm| arm.seat.joint().is_some())
+    arms.partition_point(|arm| arm.joint().is_some())
 }
 
 /// Completes an arm that has been found.
@@ -252,7 +264,7 @@ impl Wait<'_, '_> {
     /// that has been carried out.
     fn enter_joint(&self, waiter: &Waiter) -> Option<usize> {
         let arms = &self.arms[..self.joint];
-        let all = || arms.iter().filter_map(|arm| arm.seat.joint());
+        let all = || arms.iter().filter_map(|arm| arm.joint());
         let mut locked = None;
         for arm in all() {
             if locked.replace(arm.address()) != Some(arm.address()) {
@@ -275,7 +287,7 @@ impl Wait<'_, '_> {
         let stays = planted(faults::select::ARM_STAYS_IN_ITS_LINE);
         let entered = &self.arms[..self.entered.get()];
         for (index, arm) in entered.iter().enumerate().skip(stays.into()) {
-            let left = match arm.seat.joint() {
+            let left = match arm.joint() {
                 Some(joint) => joint.leave_line(),
                 // SAFETY: it has entered, and leaves once.
                 None => unsafe { arm.seat.leave(waiter) },

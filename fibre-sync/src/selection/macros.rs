@@ -222,8 +222,9 @@ macro_rules! select_arms {
         ($patience:expr) ($otherwise:expr) $(($none:expr))?
     ) => {{
         let (end, $($seat,)*) = match ($(
+            // The guard comes first, as the arm may borrow what it looks at.
             $crate::selection::parts::Seat::new(
-                $crate::select_arms!(@arm $way $($given)*), $guard
+                $guard, $crate::select_arms!(@arm $way $($given)*)
             ),
         )*) {
             ($(mut $seat,)*) => {

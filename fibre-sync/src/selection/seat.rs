@@ -6,7 +6,11 @@ use std::fmt;
 use std::time::Instant;
 
 /// An arm that takes part in a selection, whatever its output is.
-pub trait Candidate {
+///
+/// # Safety
+///
+/// The candidate has its arm for itself, and its methods are those of the arm.
+pub unsafe trait Candidate {
     /// Whether it can be chosen.
     fn is_open(&self) -> bool;
 
@@ -33,8 +37,15 @@ pub trait Candidate {
     /// [`Arm::woken`]; `true`: the output is here.
     fn woken(&mut self, token: u32) -> bool;
 
+    /// [`Arm::is_from_outside`].
+    fn is_from_outside(&self) -> bool;
+
     /// [`Arm::joint`].
-    fn joint(&self) -> Option<&dyn Joint>;
+    ///
+    /// # Safety
+    ///
+    /// The caller is the selection that the candidate stands in.
+    unsafe fn joint(&self) -> Option<&dyn Joint>;
 }
 
 /// An arm of `select!`, and its output once it has been chosen.
@@ -49,7 +60,7 @@ pub struct Seat<A: Arm> {
 
 impl<A: Arm> Seat<A> {
     /// An arm that can be chosen if `open`, which is its guard.
-    pub fn new(arm: A, open: bool) -> Self {
+    pub fn new(open: bool, arm: A) -> Self {
         let output = None;
         Self { arm, open, output }
     }
@@ -68,7 +79,8 @@ impl<A: Arm> Seat<A> {
     }
 }
 
-impl<A: Arm> Candidate for Seat<A> {
+// SAFETY: the seat owns the arm; or the reference that is the arm borrows another one for itself.
+unsafe impl<A: Arm> Candidate for Seat<A> {
     fn is_open(&self) -> bool {
         self.open
     }
@@ -97,8 +109,13 @@ impl<A: Arm> Candidate for Seat<A> {
         self.output.is_some()
     }
 
-    fn joint(&self) -> Option<&dyn Joint> {
-        self.arm.joint()
+    fn is_from_outside(&self) -> bool {
+        self.arm.is_from_outside()
+    }
+
+    unsafe fn joint(&self) -> Option<&dyn Joint> {
+        // SAFETY: passed on.
+        unsafe { self.arm.joint() }
     }
 }
 

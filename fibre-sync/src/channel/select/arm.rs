@@ -253,7 +253,8 @@ impl<T> AnyOperation for Operation<'_, T> {
 /// An operation of a [`Select`](super::Select), among its arms.
 pub(crate) struct OperationSeat<'a>(pub(crate) Box<dyn AnyOperation + 'a>);
 
-impl Candidate for OperationSeat<'_> {
+// SAFETY: the operation is in the seat's box, and nowhere else in a selection.
+unsafe impl Candidate for OperationSeat<'_> {
     fn is_open(&self) -> bool {
         !self.0.is_spent()
     }
@@ -279,7 +280,11 @@ impl Candidate for OperationSeat<'_> {
         true
     }
 
-    fn joint(&self) -> Option<&dyn Joint> {
+    fn is_from_outside(&self) -> bool {
+        false
+    }
+
+    unsafe fn joint(&self) -> Option<&dyn Joint> {
         Some(self.0.as_joint())
     }
 }
@@ -311,7 +316,7 @@ macro_rules! operation_arm {
                 Some(($result)(self.0.take()))
             }
 
-            fn joint(&self) -> Option<&dyn Joint> {
+            unsafe fn joint(&self) -> Option<&dyn Joint> {
                 Some(&self.0)
             }
         }

@@ -1,0 +1,85 @@
+//! A server that ends well: it accepts until it is told to stop, lets those that are being served
+//! finish, for a while, and says now and then how it fares.
+//!
+//! ```sh
+//! cargo run --release --example graceful -- --addr 127.0.0.1:7000
+//! kill -TERM PID      # from another terminal; or Ctrl-C
+//! ```
+//!
+//! All that the loop waits for stands in one `select!`. Whatever comes first is handled; the rest
+//! stays where it is. `docs/SELECT.md` has the details.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Parser;
+use fibre::net::{TcpListener, TcpStream};
+use fibre::select::after;
+use fibre::signal::{SIGINT, SIGTERM, Signals};
+use fibre::{Group, GroupError, Interval, select};
+
+/// Sends back what it receives, until SIGTERM or Ctrl-C.
+#[derive(Parser)]
+struct Options {
+    /// Address to listen on; with port 0 the kernel chooses one
+    #[arg(long, default_value = "127.0.0.1:7000")]
+    addr: SocketAddr,
+    /// Seconds between two reports
+    #[arg(long, default_value_t = 10)]
+    every: u64,
+    /// Seconds that connections have to end after the signal
+    #[arg(long, default_value_t = 5)]
+    grace: u64,
+}
+
+fn main() -> Result<(), GroupError<io::Error>> {
+    let options = Options::parse();
+    let serve = move || serve(&options);
+    match fibre::spawn(serve).join() {
+        Ok(served) => served,
+        Err(payload) => std::panic::resume_unwind(payload),
+    }
+}
+
+/// Accepts connections, each of which is a fibre of one group.
+fn serve(options: &Options) -> Result<(), GroupError<io::Error>> {
+    Group::builder().run(|group| {
+        let listener = TcpListener::bind(options.addr)?;
+        let stop = Signals::new([SIGTERM, SIGINT])?;
+        let mut report = Interval::new(Duration::from_secs(options.every.max(1)));
+        println!("listening on {}", listener.local_addr()?);
+        loop {
+            select! {
+                accepted = listener.accept_arm() => {
+                    let (stream, _) = accepted?;
+                    // What befalls one connection is no failure of the group.
+                    group.run(move || Ok(drop(echo(stream))));
+                }
+                signal = stop.wait_arm() => {
+                    println!("{}: {} connections are left", signal?, group.running());
+                    break;
+                }
+                _ = report.tick_arm() => println!("{} connections", group.running()),
+            }
+        }
+        drop(listener);
+        select! {
+            () = group.end_arm() => println!("all have ended"),
+            _ = stop.wait_arm() => group.cancel(), // once more
+            _ = after(Duration::from_secs(options.grace)) => group.cancel(),
+        }
+        Ok(())
+    })
+}
+
+/// Sends back what comes.
+fn echo(mut stream: TcpStream) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => stream.write_all(&buffer[..count])?,
+        }
+    }
+}
