@@ -243,8 +243,8 @@ fn refused(error: &std::io::Error) -> u128 {
     1
 }
 
-/// A selection that finds no descriptor says so, goes on with its other arms during the pause, however
-/// often they come, and accepts when there is one again.
+/// A selection that finds no descriptor says so, goes on with its other arms during the pause,
+/// however often they come, and accepts when there is one again.
 #[test]
 fn a_selection_ticks_while_it_cannot_accept() {
     let _alone = alone();

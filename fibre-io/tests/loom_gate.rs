@@ -7,13 +7,17 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
+use fibre_core::internal::Waiter;
 use fibre_core::model::{self, Shared};
+use fibre_core::sync::Framed;
+use fibre_core::{Arm, Entered, Left as LeftArm};
 use fibre_io::descriptor::owner::Ownership;
 use fibre_io::descriptor::use_count::{InUse, Users};
 use fibre_io::funnel::{Direction, Left, Policy, Progress, TOLD};
 use fibre_io::gate::single::{Gate, Turn};
 use fibre_io::gate::word::News;
 use fibre_io::{TimeLimit, Timeout};
+use fibre_sync::{AutoEvent, Node, Place, select};
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use rustix::io::Errno;
@@ -324,5 +328,91 @@ fn planted_old_deadline_is_found() {
 fn planted_trust_in_numbers_is_found() {
     finds_planted("funnel: a later try does not enter", || {
         closed_under_a_reader(false);
+    });
+}
+
+/// A read as an arm of a selection, as `source::arm` has it.
+struct ReadArm {
+    socket: Shared<Socket>,
+    node: Framed<Node>,
+}
+
+impl ReadArm {
+    fn new(socket: Shared<Socket>) -> Self {
+        let node = Framed::new(Node::new());
+        Self { socket, node }
+    }
+}
+
+impl Arm for ReadArm {
+    type Output = io::Result<()>;
+
+    fn attempt(&mut self) -> Option<io::Result<()>> {
+        let socket = self.socket;
+        let owner = socket.ownership.generation();
+        let mut reader = Reader { socket, owner };
+        let mut progress = Progress::new(Direction::Read, true);
+        let read = reader.run::<TOLD, _>(&mut Turn::over(), &mut progress, || {
+            Ok((socket.take()?, Left::More))
+        });
+        match read {
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                Policy::register(&mut reader).err().map(Err)
+            }
+            read => Some(read),
+        }
+    }
+
+    unsafe fn enter(&self, waiter: &Waiter) -> Entered {
+        // SAFETY: passed on.
+        match unsafe {
+            self.socket
+                .gate
+                .enter_ready(&self.node, waiter, Place::Last)
+        } {
+            true => Entered::Waits,
+            false => Entered::Ready,
+        }
+    }
+
+    unsafe fn leave(&self, _: &Waiter) -> LeftArm {
+        // SAFETY: it has entered.
+        unsafe { self.socket.gate.leave_among(&self.node) }
+    }
+}
+
+/// A byte arrives, and an event is set, while one selects among them. Both are had.
+fn selected(is_registered: bool) {
+    let socket = Socket::new();
+    if is_registered {
+        socket.register();
+    }
+    let event = Shared::new(AutoEvent::new());
+    let poller = thread::spawn(move || socket.arrive());
+    let setter = thread::spawn(move || event.set());
+    select! {
+        () = event.wait_arm() => read(socket, Timeout::Endless).unwrap(),
+        read = ReadArm::new(socket) => {
+            read.unwrap();
+            event.wait();
+        }
+    }
+    poller.join().ok();
+    setter.join().ok();
+    assert!(!event.is_set(), "it has been had twice");
+    event.free();
+}
+
+#[test]
+fn an_edge_and_an_event_are_both_had() {
+    check(|| selected(false));
+    check(|| selected(true));
+}
+
+/// Planted: the arm is taken though the event has chosen.
+#[test]
+fn planted_read_without_a_claim_is_found() {
+    finds_planted(fibre_sync::faults::select::TAKES_WITHOUT_A_CLAIM, || {
+        selected(true)
     });
 }

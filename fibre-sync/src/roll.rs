@@ -204,12 +204,14 @@ impl<T, E> Roll<T, E> {
     }
 
     /// [`next`](Self::next) or [`next_in_order`](Self::next_in_order), as an arm of a selection.
+    #[cfg_attr(loom, allow(dead_code, reason = "groups are not in models"))]
     pub(crate) fn next_arm(&self, in_order: bool) -> ListArm<NextOf<'_, T, E>> {
         let roll = self;
         ListArm::new(NextOf { roll, in_order })
     }
 
     /// The end of all fibres, as an arm of a selection.
+    #[cfg_attr(loom, allow(dead_code, reason = "groups are not in models"))]
     pub(crate) fn end_arm(&self) -> ListArm<EndOf<'_, T, E>> {
         ListArm::new(EndOf(self))
     }
@@ -251,6 +253,7 @@ impl<T, E> Roll<T, E> {
 }
 
 /// A wait for a result.
+#[cfg_attr(loom, allow(dead_code, reason = "groups are not in models"))]
 pub(crate) struct NextOf<'a, T, E> {
     /// The roll.
     roll: &'a Roll<T, E>,
@@ -296,6 +299,7 @@ impl<T, E> Listed for NextOf<'_, T, E> {
 }
 
 /// A wait for the end of all fibres.
+#[cfg_attr(loom, allow(dead_code, reason = "groups are not in models"))]
 pub(crate) struct EndOf<'a, T, E>(&'a Roll<T, E>);
 
 impl<T, E> Listed for EndOf<'_, T, E> {

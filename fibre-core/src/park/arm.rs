@@ -131,9 +131,9 @@ pub trait Arm {
     ///
     /// # Safety
     ///
-    /// The caller is a selection, which has the arm for itself, and calls nothing else of it between
-    /// the first and the last call of the joint arm; or it is this method of an arm that has this
-    /// one for itself, and passes on what it gets.
+    /// The caller is a selection, which has the arm for itself, and calls nothing else of it
+    /// between the first and the last call of the joint arm; or it is this method of an arm that
+    /// has this one for itself, and passes on what it gets.
     #[doc(hidden)]
     unsafe fn joint(&self) -> Option<&dyn Joint> {
         None
