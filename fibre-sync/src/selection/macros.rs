@@ -79,7 +79,7 @@ pub fn within(limit: impl Into<Limit>) -> Patience {
 /// does not wait or has a limit, it takes that one.
 ///
 /// Arms borrow what they wait for, until the body begins. A selection allocates nothing. For a
-/// number of arms that is not known before there is [`any`](crate::selection::any), and
+/// number of arms that is not known before there is [`any`](fn@crate::selection::any), and
 /// [`Select`](crate::channel::Select) for channels.
 ///
 /// ```

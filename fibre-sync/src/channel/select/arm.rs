@@ -3,7 +3,7 @@
 //! An operation has a [`Place`] of its own, which enters its channel's line while the selection
 //! waits. The operation's value always lies in its place's slot: the value to be sent until it is
 //! sent, or the received value from then on. Operations are joint arms: see
-//! [`Joint`](fibre_core::internal::Joint).
+//! [`Joint`].
 
 use crate::channel::errors::{RecvError, SendError};
 use crate::channel::oneshot::OneshotReceiver;
