@@ -21,6 +21,7 @@
 //! | `descriptor` | one slot for each descriptor's number: its owner, its users, its gates |
 //! | `retry` | what calls do between tries besides waiting at a gate |
 //! | `funnel` | how a call that would block is made to wait |
+//! | `task_turn` | how tasks of asynchronous code wait at a gate |
 //! | `poll_words` | the words that decide which processor or thread polls |
 //! | `poller` | the pollers, which wait in the kernel for descriptors |
 //! | `backoff` | pauses of accepting when descriptors run out |
@@ -90,6 +91,8 @@ pub mod signal;
 mod source;
 #[cfg(not(loom))]
 pub mod stdio;
+#[doc(hidden)]
+pub mod task_turn;
 mod timeout;
 #[cfg(not(loom))]
 mod transfer;

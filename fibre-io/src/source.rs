@@ -184,6 +184,11 @@ impl<F: AsFd> Source<F> {
         }
     }
 
+    /// Whether events are sure to come.
+    pub(crate) fn is_registered(&self) -> bool {
+        self.slot.is_registered()
+    }
+
     /// Registers the descriptor with the caller's processor, unless it is already registered.
     pub(crate) fn register(&self) -> io::Result<()> {
         register(self.as_fd(), self.slot)

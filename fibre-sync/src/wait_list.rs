@@ -42,6 +42,9 @@ pub struct Node {
     may_win: Cell<bool>,
 }
 
+// SAFETY: in a list, it is used under the list's lock only; in none, by its owner.
+unsafe impl Send for Node {}
+
 impl Default for Node {
     fn default() -> Self {
         Self::new()

@@ -69,7 +69,7 @@ pub(crate) fn read_manifest(path: &Path) -> Result<Table> {
 
 /// The features of the facade that programs choose, as arguments of cargo: without them, what they
 /// add is neither tested nor looked at.
-pub(crate) const OPTIONAL: [&str; 2] = ["--features", "fibre-rt/tracing"];
+pub(crate) const OPTIONAL: [&str; 2] = ["--features", "fibre-rt/tracing,fibre-rt/futures-io"];
 
 /// A cargo command with these arguments, by the toolchain that runs this task.
 pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Command {

@@ -16,6 +16,7 @@
 //! | `connect_until`, `accept_until`, `accept_timeout` | the same for one call |
 //! | `connect_with`, `TcpListener::builder` | options that must be set before connecting or binding |
 //! | `TcpListener::group` | listeners on one port, one for each processor |
+//! | `AsyncStream` | a connection that tasks of asynchronous code poll |
 //! | `split`, `into_split` | the directions as values; an owned writing half ends its direction |
 //!
 //! Any number of fibres and threads can make all calls at the same time. Each event of a direction
@@ -42,6 +43,7 @@
 //!
 //! Files:
 //!
+//! * `async_stream`: connections for asynchronous code;
 //! * `tcp_listener`: a TCP socket that accepts connections;
 //! * `tcp_stream`: a TCP connection;
 //! * `udp`: UDP sockets;
@@ -53,6 +55,7 @@
 //! * `kinds`: checks of which kind a foreign socket is.
 
 mod acceptor;
+mod async_stream;
 mod endpoint;
 mod group;
 mod handles;
@@ -64,6 +67,7 @@ mod tcp_stream;
 mod udp;
 pub mod unix;
 
+pub use async_stream::{AsyncStream, Connection};
 pub use group::AcceptGroup;
 pub use resolve::{
     Resolved, ToSocketAddrs, lookup_host, lookup_host_timeout, lookup_host_until,

@@ -1,5 +1,6 @@
 //! A TCP connection.
 
+use super::async_stream::Connection;
 use super::endpoint::Endpoint;
 use super::handles::{close, handle, limits, stream};
 use super::kinds::expect_tcp;
@@ -65,6 +66,16 @@ handle!(TcpStream, std_net::TcpStream, Endpoint, expect_tcp);
 close!(TcpStream);
 limits!(TcpStream);
 stream!(TcpStream);
+
+impl Connection for TcpStream {
+    fn source(&self) -> &Source {
+        &self.end.source
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.end.shutdown(how)
+    }
+}
 
 impl TcpStream {
     /// A stream on a connected socket.

@@ -19,7 +19,7 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo, read_manifest};
 
 /// What is published, lowest first.
-const PUBLISHED: [&str; 10] = [
+const PUBLISHED: [&str; 11] = [
     "fibre-core",
     "fibre-sync",
     "fibre-io",
@@ -29,6 +29,7 @@ const PUBLISHED: [&str; 10] = [
     "fibre-actors",
     "fibre-events",
     "fibre-tasks",
+    "fibre-hyper",
     "fibre-capi",
 ];
 

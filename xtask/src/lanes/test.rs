@@ -126,13 +126,14 @@ impl Options {
 }
 
 /// The crates with tests of their own that the facade's do not stand for.
-const BESIDE: [(&str, &str); 6] = [
+const BESIDE: [(&str, &str); 7] = [
     ("fibre-inspect", "release: dumps"),
     ("fibre-observe", "release: metrics"),
     ("fibre-actors", "release: actors"),
     ("fibre-events", "release: events"),
     ("fibre-tasks", "release: tasks"),
     ("fibre-trace", "release: traces"),
+    ("fibre-hyper", "release: hyper"),
 ];
 
 /// Runs the lane.

@@ -25,7 +25,7 @@ const FACADE_NAME: &str = "fibre";
 const NAMELESS: &str = "fibre-trace";
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 18] = [
+const DRAWN: [(&str, &[&str]); 19] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
@@ -49,6 +49,10 @@ const DRAWN: [(&str, &[&str]); 18] = [
         &["fibre-core", "fibre-io", "fibre-sync", FACADE],
     ),
     ("fibre-tasks", &["fibre-core", "fibre-sync", FACADE]),
+    (
+        "fibre-hyper",
+        &["fibre-core", "fibre-io", "fibre-sync", FACADE],
+    ),
     (
         "fibre-capi",
         &[

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::tidy::source::{Source, Token};
 
 /// The folders with the sources of the libraries.
-const LIBRARIES: [&str; 10] = [
+const LIBRARIES: [&str; 11] = [
     "fibre-core/src",
     "fibre-sync/src",
     "fibre-io/src",
@@ -17,6 +17,7 @@ const LIBRARIES: [&str; 10] = [
     "fibre-actors/src",
     "fibre-events/src",
     "fibre-tasks/src",
+    "fibre-hyper/src",
     "fibre-capi/src",
     "src",
 ];

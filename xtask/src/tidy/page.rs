@@ -80,6 +80,7 @@ pub(crate) fn sealed(sources: &[Source]) -> Vec<Violation> {
         "fibre-actors/",
         "fibre-events/",
         "fibre-tasks/",
+        "fibre-hyper/",
         "fibre-capi/",
     ];
     let roots = crates.map(|folder| format!("{folder}src/lib.rs"));

@@ -8,6 +8,7 @@ use crate::copy::{CopyFrom, CopyTo, Duplex, Origin};
 use crate::forward::{reads_as_reference, writes_as_reference};
 use crate::funnel::Direction;
 use crate::net::Shutdown;
+use crate::net::async_stream::Connection;
 use crate::net::endpoint::Endpoint;
 use crate::net::handles::{close, handle, limits, stream};
 use crate::net::kinds::expect_unix_stream;
@@ -58,6 +59,16 @@ handle!(
 close!(UnixStream);
 limits!(UnixStream);
 stream!(UnixStream);
+
+impl Connection for UnixStream {
+    fn source(&self) -> &Source {
+        &self.end.source
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.end.shutdown(how)
+    }
+}
 
 impl UnixStream {
     /// A stream on a connected socket.
