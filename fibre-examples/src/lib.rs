@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `https` | `rustls` | a web server with a fibre per connection; `--threads` runs the same code on threads |
 //! | `chat` | `tungstenite` | a WebSocket server: an echo, and a room where everybody hears everybody |
-//! | `fetch` | `ureq` | an HTTP(S) client that gets many addresses at the same time over one pool of connections |
+//! | `fetch` | `ureq` | an HTTP(S) client that gets many addresses at the same time over one pool of connections, by `fibre-ureq` |
 //! | `tls-cost` | `rustls` | what handshakes and requests cost `https`, by fibres and by threads |
 //!
 //! ```sh
@@ -22,18 +22,18 @@
 //!
 //! What to look after when a crate for threads runs on fibres: (1) a `std::sync` guard, or a borrow
 //! of a thread-local, that it holds *while it reads or writes* would block the processor. Those
-//! used here hold none; where one calls back under its lock, the callback must not wait
-//! ([`http_client`]). (2) The stack is a fibre's, 256 KiB by default: handshake and requests take
-//! 15 KiB of it with rustls, 55 in debug builds. `https` says at its end what was used; it also
-//! runs with `--stack-size 20480`. (3) A time-out is an error of the kind `TimedOut`, which such
-//! crates take for a broken connection and not, as `WouldBlock`, for a reason to try again.
+//! used here hold none; where one calls back under its lock, as ureq does, the callback must not
+//! wait (see [`fibre_ureq`]). (2) The stack is a fibre's, 256 KiB by default: handshake and
+//! requests take 15 KiB of it with rustls, 55 in debug builds. `https` says at its end what was
+//! used; it also runs with `--stack-size 20480`. (3) A time-out is an error of the kind `TimedOut`,
+//! which such crates take for a broken connection and not, as `WouldBlock`, for a reason to try
+//! again.
 //!
 //! This library has what the programs share.
 
 #![deny(unreachable_pub, unnameable_types)]
 
 pub mod connections;
-pub mod http_client;
 pub mod identity;
 pub mod options;
 pub mod server;

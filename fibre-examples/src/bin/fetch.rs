@@ -8,7 +8,7 @@
 //! ```
 //!
 //! It prints a line for each address that failed, and at the end how many did not. How ureq comes
-//! to our streams is told in `fibre_examples::http_client`.
+//! to our streams is told in the crate `fibre-ureq`.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use fibre::sync::Semaphore;
 use fibre_examples::exit_code;
-use fibre_examples::http_client;
 use fibre_examples::options::{at_least_one, seconds};
 use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -117,5 +116,5 @@ fn agent(options: &Options) -> io::Result<Agent> {
         let trusted = RootCerts::from(vec![certificate]);
         config = config.tls_config(TlsConfig::builder().root_certs(trusted).build());
     }
-    Ok(http_client::agent(config.build()))
+    Ok(fibre_ureq::agent(config.build()))
 }

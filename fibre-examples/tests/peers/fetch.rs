@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use fibre::net::{TcpListener, TcpStream};
-use fibre_examples::http_client::agent;
+use fibre_ureq::agent;
 use ureq::{Agent, Error, Timeout};
 
 use crate::program::SOON;

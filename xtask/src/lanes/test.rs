@@ -126,7 +126,7 @@ impl Options {
 }
 
 /// The crates with tests of their own that the facade's do not stand for.
-const BESIDE: [(&str, &str); 7] = [
+const BESIDE: [(&str, &str); 9] = [
     ("fibre-inspect", "release: dumps"),
     ("fibre-observe", "release: metrics"),
     ("fibre-actors", "release: actors"),
@@ -134,6 +134,8 @@ const BESIDE: [(&str, &str); 7] = [
     ("fibre-tasks", "release: tasks"),
     ("fibre-trace", "release: traces"),
     ("fibre-hyper", "release: hyper"),
+    ("fibre-rustls", "release: TLS"),
+    ("fibre-ureq", "release: HTTP client"),
 ];
 
 /// Runs the lane.

@@ -25,7 +25,7 @@ const FACADE_NAME: &str = "fibre";
 const NAMELESS: &str = "fibre-trace";
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 19] = [
+const DRAWN: [(&str, &[&str]); 21] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
@@ -49,6 +49,15 @@ const DRAWN: [(&str, &[&str]); 19] = [
         &["fibre-core", "fibre-io", "fibre-sync", FACADE],
     ),
     ("fibre-tasks", &["fibre-core", "fibre-sync", FACADE]),
+    // The tests of the second one are served by the first.
+    (
+        "fibre-rustls",
+        &["fibre-core", "fibre-io", "fibre-sync", FACADE],
+    ),
+    (
+        "fibre-ureq",
+        &["fibre-core", "fibre-io", "fibre-rustls", FACADE],
+    ),
     (
         "fibre-hyper",
         &["fibre-core", "fibre-io", "fibre-sync", FACADE],
@@ -80,7 +89,7 @@ const DRAWN: [(&str, &[&str]); 19] = [
     // The layout of the page that it reads; its tests are programs that use the facade.
     ("fibre-top", &["fibre-inspect", FACADE]),
     ("fibre-mcload", &[FACADE, "fibre-measure"]),
-    ("fibre-examples", &[FACADE]),
+    ("fibre-examples", &[FACADE, "fibre-ureq"]),
     ("xtask", &[]),
 ];
 

@@ -81,6 +81,8 @@ pub(crate) fn sealed(sources: &[Source]) -> Vec<Violation> {
         "fibre-events/",
         "fibre-tasks/",
         "fibre-hyper/",
+        "fibre-rustls/",
+        "fibre-ureq/",
         "fibre-capi/",
     ];
     let roots = crates.map(|folder| format!("{folder}src/lib.rs"));
