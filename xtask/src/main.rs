@@ -4,18 +4,21 @@
 //! before it runs. A lane stops at the first step that fails, and the account of all steps with
 //! their durations is printed either way.
 //!
-//! [`steps`] runs commands and keeps the account, [`verdict`] what tests have said, [`workspace`] knows where things lie, [`lanes`]
-//! holds one file per task, [`choices`] reads what values a choice has, [`pairs`] chooses
-//! combinations to test, [`conformance`] runs C programs, [`symbols`] takes what debuggers need out
-//! of libraries, [`tidy`] holds the source rules that no compiler checks, [`mutants`] what makes
+//! [`steps`] runs commands and keeps the account, [`verdict`] what tests have said, [`workspace`]
+//! knows where things lie, [`lanes`] holds one file per task, [`choices`] reads what values a choice
+//! has, [`pairs`] chooses combinations to test, [`conformance`] runs C programs, [`symbols`] takes
+//! what debuggers need out of libraries, [`markdown`] reads pages, [`book`] is what makes a book of
+//! the guide, [`tidy`] holds the source rules that no compiler checks, [`mutants`] what makes
 //! mistakes on purpose, and [`instructions`] what the gate on instruction counts is made of.
 
 #![deny(unreachable_pub, unnameable_types)]
 
+mod book;
 mod choices;
 mod conformance;
 mod instructions;
 mod lanes;
+mod markdown;
 mod mutants;
 mod pairs;
 mod steps;
@@ -30,7 +33,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use lanes::{
-    bench, c, capi, check, ci, doc, gdb, header, loom, package, policies, pollers, sanitize,
+    bench, c, capi, check, ci, doc, gdb, guide, header, loom, package, policies, pollers, sanitize,
     stress, test,
 };
 use steps::Steps;
@@ -82,6 +85,8 @@ enum Task {
     Package,
     /// Documentation with private items, warnings denied
     Doc,
+    /// The guide as a book, its links, and its programs in C: needs mdBook
+    Guide(guide::Options),
     /// Source rules that no compiler checks; --graph draws the folders of the
     /// crates, --figures counts what the libraries amount to
     Tidy(check::Options),
@@ -112,6 +117,7 @@ impl Task {
             Self::Header(options) => header::run(workspace, steps, options),
             Self::Package => package::run(workspace, steps),
             Self::Doc => doc::run(steps),
+            Self::Guide(options) => guide::run(workspace, steps, options),
             Self::Tidy(options) => check::tidy(workspace, steps, options),
             Self::Check => check::run(workspace, steps),
             Self::Ci(options) => ci::run(workspace, steps, options),
@@ -128,6 +134,18 @@ fn run(task: &Task, steps: &mut Steps) -> Result<()> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Task::Guide(options) = &arguments.task
+        && options.as_preprocessor
+    {
+        // mdBook reads what is printed.
+        return match guide::preprocess(options) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("xtask: FAILED: {error:#}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let mut steps = Steps::new();
     let outcome = run(&arguments.task, &mut steps);
     steps.print_summary();

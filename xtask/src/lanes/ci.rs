@@ -9,14 +9,14 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::lanes::{
-    bench, c, check, doc, gdb, header, instructions, loom, package, policies, pollers, sanitize,
-    test,
+    bench, c, check, doc, gdb, guide, header, instructions, loom, package, policies, pollers,
+    sanitize, test,
 };
 use crate::steps::Steps;
 use crate::workspace::{Workspace, require_program};
 
 /// Programs that only tests of the whole system need.
-const TOOLS: [&str; 5] = ["wrk", "strace", "curl", "valgrind", "gdb"];
+const TOOLS: [&str; 6] = ["wrk", "strace", "curl", "valgrind", "gdb", "mdbook"];
 
 /// How long all of it shall take. The build machine is not always the same, and a slow hour is no
 /// fault of the tree: more than this is noted, not refused.
@@ -51,6 +51,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     package::run(workspace, steps)?;
     c::run(workspace, steps, &c::Options::default())?;
     gdb::run(workspace, steps, &gdb::Options::built())?;
+    guide::run(workspace, steps, &guide::Options::built())?;
     policies::run(workspace, steps, &policies::Options::default())?;
     pollers::run(steps, &pollers::Options::default())?;
     loom::run(workspace, steps, &loom::Options::default())?;

@@ -10,6 +10,7 @@ pub(crate) mod check;
 pub(crate) mod ci;
 pub(crate) mod doc;
 pub(crate) mod gdb;
+pub(crate) mod guide;
 pub(crate) mod header;
 pub(crate) mod instructions;
 pub(crate) mod loom;

@@ -16,6 +16,7 @@
 //!   a choice with the names of all its values.
 //! * [`decisions`]: the index of docs/decisions lists each record once, as that calls itself.
 //! * [`faults`]: the files and tests that docs/FAULTS.md names exist, and each row has a test.
+//! * [`links`]: links between pages lead to files and headings that exist; the guide is complete.
 //! * [`prose`]: sentences name their actor, and lines of documentation what they are about.
 //! * [`commits`]: the shape of commit subjects.
 //!
@@ -29,6 +30,7 @@ mod decisions;
 mod faults;
 mod figures;
 mod glossary;
+pub(crate) mod links;
 mod maps;
 mod mentions;
 mod modules;
@@ -75,6 +77,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
     }
     violations.extend(faults::check(&sources, &read(workspace, faults::PATH)));
     violations.extend(pasted::check(&sources));
+    violations.extend(links::check(&links::read_all(workspace.root())?));
     violations.extend(prose::openings(&prose::read_all(workspace.root())?));
     violations.extend(prose::headless(&sources));
     let records = decisions::read_all(&workspace.root().join(decisions::FOLDER))?;
