@@ -33,30 +33,56 @@
 //! can be called by fibres and by plain threads. A call blocks the fibre, or the
 //! thread if the caller is not a fibre.
 //!
-//! # Where to find what
+//! The **guide**, `docs/guide` in the repository, teaches what this page lists: a first program, which
+//! lock or channel to take, time-outs, shutdown, how programs of tokio's or of threads become
+//! fibres, and a cookbook.
+//!
+//! # Three rules
+//!
+//! Started fibres of a processor take turns where one of them blocks or yields. So
+//!
+//! 1. **hold no guard of `std::sync` over a call that blocks**: take those of [`sync`];
+//! 2. **do not compute for long, nor block the kernel thread**, on a processor that others need: wrap
+//!    the one in [`compute`](compute()), the other in [`blocking`];
+//! 3. **a `thread_local!` is the processor's**: borrow it over no call that blocks, and let no
+//!    initialiser block. A fibre's own values are [`fibre_local!`]'s. See
+//!    [below](#thread-locals).
+//!
+//! # What is where
 //!
 //! | to | use |
 //! |---|---|
-//! | start a fibre, and wait for its result | [`spawn`], [`JoinHandle`]; [`Builder`] for a name, a stack size, a cluster, a priority |
+//! | **fibres** | |
+//! | start one, and wait for its result | [`spawn`], [`JoinHandle`]; [`Builder`] for a name, a stack size, a cluster, a priority |
 //! | let fibres borrow from their parent | [`scope`] |
+//! | let fibres succeed or fail together, a few at a time | [`group`](fn@group), [`GroupBuilder`] |
+//! | keep a value for each | [`fibre_local!`], [`Key`] |
+//! | run a handler again and again, without a stack while it rests | [`activity`] |
+//! | **waiting** | |
+//! | lock, count, meet, tell, initialise once | [`sync`], after `std::sync` and more; it says which one |
+//! | pass values on | [`channel`] |
+//! | wait for one of several things, of whatever kind | [`select!`], [`mod@select`]; `docs/SELECT.md` |
 //! | wait for time to pass | [`sleep`], [`sleep_until`], [`Interval`]; [`sleep_within`], which cancellation ends |
 //! | wait no longer than until a moment, or until cancelled | `…_timeout` and `…_within` forms, see [`Limit`] |
-//! | let fibres succeed or fail together, a few at a time | [`group`](fn@group), [`GroupBuilder`] |
 //! | have no call within a closure wait for longer, whatever it is | [`timeout`](fn@timeout), [`deadline`] |
-//! | lock, count, meet, tell, initialise once | [`sync`], after `std::sync` and more |
-//! | pass values on, choose one of several waits | [`channel`], [`select!`] |
+//! | end fibres from outside | [`CancelToken`], [`JoinHandle::cancel`]; [`cancellable`], [`shield`] |
+//! | **in and out** | |
 //! | connect, listen, send messages | [`net`] after `std::net`, [`os::unix::net`] |
 //! | read and write files, pipes, terminals, any descriptor | [`fs`], [`mod@io`] |
 //! | wait for signals, start programs | [`signal`], [`process`] |
-//! | end fibres from outside | [`CancelToken`], [`JoinHandle::cancel`], [`shield`] |
 //! | await a future, or be awaited | [`block_on`], [`JoinFuture`], [`channel`]; `docs/ASYNC.md` |
+//! | **calls that keep their thread** | |
 //! | compute for long, while others go on | [`compute`], [`compute_within`]; [`Cluster::compute_cluster`] |
 //! | call code that blocks its kernel thread | [`blocking`], [`blocking_within`], [`BlockingPool`] |
-//! | keep a value for each fibre | [`fibre_local!`], [`Key`] |
 //! | use libraries that keep state in thread-locals | [`SwitchHooks`], the feature `tracing`; `docs/THREAD_LOCALS.md` |
+//! | recurse deeply | [`on_big_stack`], [`Builder::stack_size`] |
+//! | **where and how they run** | |
 //! | choose processors, CPUs, policies, limits | [`ClusterBuilder`], [`topology`]; `docs/CONFIGURATION.md` has the variables |
 //! | pause, grow and stop | [`Cluster::pause`], [`Cluster::add_processors`], [`Cluster::stop_within`] |
-//! | see what fibres wait for, and what they did | [`dump`](dump()), [`trace`], [`waits`], [`metrics`](metrics()), [`sync::contention`], [`stack_statistics`] |
+//! | see what fibres wait for, and what they did | [`dump`](dump()), [`trace`], [`waits`], [`metrics`](metrics()), [`sync::contention`], [`stack_statistics`]; `docs/INSIDE.md` |
+//!
+//! Other forms of concurrency are crates beside this one: `fibre-actors`, `fibre-events` (callbacks
+//! by colour) and `fibre-tasks` (permissions on shared objects). C programs take `fibre-capi`.
 //!
 //! # Thread-locals
 //!
@@ -226,17 +252,32 @@ pub mod topology {
 
 /// What fibres and threads wait on. A call blocks the fibre, or the thread if no fibre calls.
 ///
+/// # Which one do I want?
+///
 /// | for | use |
 /// |---|---|
-/// | data that several fibres change | [`Mutex`](sync::Mutex); [`RwLock`](sync::RwLock) if most only read |
+/// | data that several fibres change | [`Mutex`](sync::Mutex); [`RwLock`](sync::RwLock) if most only read, and not just for a moment |
 /// | waiting until such data is as one wants | [`Condvar`](sync::Condvar) |
-/// | at most *n* at a time | [`Semaphore`](sync::Semaphore) |
+/// | at most *n* at a time | [`Semaphore`](sync::Semaphore), whose [`permit`](sync::Semaphore::permit) is a guard |
 /// | "it has happened", for all who wait, now or later | [`Event`](sync::Event); for one of them [`AutoEvent`](sync::AutoEvent), [`Notify`](sync::Notify) |
-/// | the end of a changing number of jobs | [`WaitGroup`](sync::WaitGroup) |
+/// | the end of a changing number of jobs | [`WaitGroup`](sync::WaitGroup); [`group`](fn@group) for their results and errors, too |
 /// | rounds, in which all wait for all | [`Barrier`](sync::Barrier) |
-/// | a value that is made once | [`OnceLock`](sync::OnceLock), [`LazyLock`](sync::LazyLock), [`Once`](sync::Once) |
-/// | values that change hands | [`channel`] |
+/// | a value that is made once, also by an initialiser that blocks | [`OnceLock`](sync::OnceLock), [`LazyLock`](sync::LazyLock), [`Once`](sync::Once) |
+/// | values that change hands | [`channel::bounded`]; [`unbounded`](channel::unbounded) if senders must not wait |
+/// | one answer to one question | [`channel::oneshot`](fn@channel::oneshot) |
 /// | a value that changes, or news for all | [`watch`](fn@channel::watch), [`broadcast`](fn@channel::broadcast) |
+/// | the first of several channels | [`select!`] |
+/// | a lock with another way of handing over; locks without a value | [`lock`](sync::lock), [`raw`](sync::raw) |
+///
+/// If values change hands, take a channel; if they stay, a lock.
+///
+/// # What they have in common
+///
+/// * A guard may be held over a call that blocks. All who want the lock wait as long.
+/// * Locks are not poisoned: after a panic the next holder finds the data as they were left.
+/// * Each call that waits has up to four forms, `lock`, `try_lock`, `lock_timeout` and `lock_within`:
+///   see [`Limit`]. A [`timeout`](fn@timeout) around any of them ends it.
+/// * A wait that ends early has taken nothing: no permit, notification or value is lost.
 ///
 /// ```
 /// use fibre::sync::{Condvar, Mutex};
