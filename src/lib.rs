@@ -33,8 +33,8 @@
 //! can be called by fibres and by plain threads. A call blocks the fibre, or the
 //! thread if the caller is not a fibre.
 //!
-//! The **guide**, `docs/guide` in the repository, teaches what this page lists: a first program, which
-//! lock or channel to take, time-outs, shutdown, how programs of tokio's or of threads become
+//! The **guide**, `docs/guide` in the repository, teaches what this page lists: a first program,
+//! which lock or channel to take, time-outs, shutdown, how programs of tokio's or of threads become
 //! fibres, and a cookbook.
 //!
 //! # Three rules
@@ -275,8 +275,8 @@ pub mod topology {
 ///
 /// * A guard may be held over a call that blocks. All who want the lock wait as long.
 /// * Locks are not poisoned: after a panic the next holder finds the data as they were left.
-/// * Each call that waits has up to four forms, `lock`, `try_lock`, `lock_timeout` and `lock_within`:
-///   see [`Limit`]. A [`timeout`](fn@timeout) around any of them ends it.
+/// * Each call that waits has up to four forms, `lock`, `try_lock`, `lock_timeout` and
+///   `lock_within`: see [`Limit`]. A [`timeout`](fn@timeout) around any of them ends it.
 /// * A wait that ends early has taken nothing: no permit, notification or value is lost.
 ///
 /// ```

@@ -5,11 +5,11 @@
 //! their durations is printed either way.
 //!
 //! [`steps`] runs commands and keeps the account, [`verdict`] what tests have said, [`workspace`]
-//! knows where things lie, [`lanes`] holds one file per task, [`choices`] reads what values a choice
-//! has, [`pairs`] chooses combinations to test, [`conformance`] runs C programs, [`symbols`] takes
-//! what debuggers need out of libraries, [`markdown`] reads pages, [`book`] is what makes a book of
-//! the guide, [`tidy`] holds the source rules that no compiler checks, [`mutants`] what makes
-//! mistakes on purpose, and [`instructions`] what the gate on instruction counts is made of.
+//! knows where things lie, [`lanes`] holds one file per task, [`choices`] reads what values a
+//! choice has, [`pairs`] chooses combinations to test, [`conformance`] runs C programs, [`symbols`]
+//! takes what debuggers need out of libraries, [`markdown`] reads pages, [`book`] is what makes a
+//! book of the guide, [`tidy`] holds the source rules that no compiler checks, [`mutants`] what
+//! makes mistakes on purpose, and [`instructions`] what the gate on instruction counts is made of.
 
 #![deny(unreachable_pub, unnameable_types)]
 
