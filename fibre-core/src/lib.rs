@@ -95,9 +95,10 @@ pub mod internal {
         park::stack_use::{stack_bounds, stack_bounds_at},
         park::timeout::{Ended, Inherited},
         park::{
-            Resume, TaskWait, Waiter, has_limit_scopes, lower_shield, may_spin, may_spin_briefly,
-            others_rest, park, park_among, park_among_until, park_until, prefetch_next,
-            raise_shield, switch_to, waits_at_rest, waits_here, wake_next, yield_point,
+            Resume, TaskWait, Waiter, has_limit_scopes, is_shielded, lower_shield, may_spin,
+            may_spin_briefly, others_rest, outside_scopes, park, park_among, park_among_until,
+            park_until, prefetch_next, raise_shield, switch_to, unwind_if_over, waits_at_rest,
+            waits_here, wake_next, yield_point,
         },
         processor::exit::{exit, exit_in_place},
         processor::os_thread::{cpu_time, has_addresses},
@@ -130,8 +131,8 @@ pub mod internal {
         park::{
             IN_SCOPE, Resume, TaskWait, Waiter, WakeHints, are_deadlocks_looked_for, caller_id,
             has_limit_scopes, lower_shield, may_spin, may_spin_briefly, others_rest, park,
-            park_among, park_among_until, park_until, raise_shield, switch_to, waits_at_rest,
-            waits_here, wake_next, yield_point, yield_point_cancellable,
+            park_among, park_among_until, park_until, raise_shield, switch_to, unwind_if_over,
+            waits_at_rest, waits_here, wake_next, yield_point, yield_point_cancellable,
         },
         sync::model::short_lock::{ShortGuard, ShortLock},
     };

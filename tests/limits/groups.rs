@@ -285,3 +285,79 @@ fn fibres_start_fibres() {
         assert_eq!(ended.into_inner(), 9);
     });
 }
+
+/// A group whose fibre sleeps and then asks whether it has been cancelled.
+fn tidy_up() -> Result<i32, GroupError<()>> {
+    group(|group| {
+        group.spawn(|| {
+            fibre::sleep(2 * SHORT);
+            fibre::cancellation_point().map_err(drop)?;
+            Ok(7)
+        });
+        group.next().ok_or(())
+    })
+}
+
+/// A group in a shield is kept from the time around it, and from the cancellation of the caller; and
+/// it has its own time.
+#[test]
+fn a_shield_keeps_time_and_cancellation_from_a_group() {
+    everywhere(|| {
+        let tidy = timeout(SHORT, || {
+            fibre::shield(|| {
+                fibre::sleep(SHORT);
+                tidy_up()
+            })
+        });
+        assert_eq!(
+            tidy.unwrap_or_else(|late| late.into_value().unwrap()),
+            Ok(7)
+        );
+        let late = fibre::shield(|| {
+            let builder = Group::builder().timeout(SHORT);
+            builder.run(|_: &Group<'_, '_, (), ()>| Ok(Semaphore::new(0).acquire()))
+        });
+        assert_eq!(late, Err(GroupError::TimedOut));
+    });
+    for_each_cluster(|_| {
+        let token = CancelToken::new();
+        token.cancel();
+        let builder = fibre::Builder::new().cancel_token(&token);
+        let cancelled = builder.spawn(move || (tidy_up(), fibre::shield(tidy_up)));
+        let expected = (Err(GroupError::Cancelled), Ok(7));
+        assert_eq!(cancelled.unwrap().join().unwrap(), expected);
+    });
+}
+
+/// Panics when it is dropped.
+#[derive(Debug)]
+struct PanicsAtDrop;
+
+impl Drop for PanicsAtDrop {
+    fn drop(&mut self) {
+        resume_unwind(Box::new("dropped"));
+    }
+}
+
+/// A failure drops the results that nobody has taken. If that panics, the group is cancelled all the
+/// same.
+#[test]
+fn a_destructor_that_panics_does_not_keep_a_group_from_its_end() {
+    everywhere(|| {
+        let kept = Event::new();
+        let ends = || {
+            fibre::group(|group| {
+                group.spawn(|| Ok(PanicsAtDrop));
+                group.run(|| fibre::sleep_within(LONG).map_err(drop));
+                while group.running() > 1 {
+                    fibre::sleep(SHORT);
+                }
+                kept.set();
+                group.run(|| Err(()));
+                Ok(())
+            })
+        };
+        assert!(catch_unwind(AssertUnwindSafe(ends)).is_err());
+        assert!(kept.is_set());
+    });
+}

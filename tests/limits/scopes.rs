@@ -1,10 +1,12 @@
 //! Time-outs within each other, shields, destructors, and what stays behind.
 
 use crate::support::{for_each_cluster, watched};
-use fibre::sync::{LazyLock, Mutex, Once, Semaphore};
+use fibre::channel::bounded;
+use fibre::sync::lock::Spinning;
+use fibre::sync::{Event, LazyLock, Mutex, Once, Semaphore};
 use fibre::{CancelToken, Cancelled, Limit, WaitError, cancellable, deadline, shield, timeout};
 use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -92,6 +94,81 @@ fn a_shield_keeps_time_outs_out() {
             before.elapsed()
         });
         assert!(slept.unwrap() >= 4 * SHORT);
+    });
+}
+
+/// A time-out that begins in a shield holds there, also when the time around the shield is over; so
+/// does one in an initialiser, which is in a shield.
+#[test]
+fn a_time_out_in_a_shield_holds() {
+    everywhere(|| {
+        let around = timeout(SHORT, || {
+            let _ = timeout(Duration::ZERO, fibre::is_cancelled);
+            let inside = shield(|| {
+                fibre::sleep(2 * SHORT);
+                let granted = timeout(LONG, || Semaphore::new(1).acquire());
+                let late = timeout(SHORT, || Semaphore::new(0).acquire());
+                let shielded = timeout(SHORT, || shield(|| fibre::sleep(2 * SHORT)));
+                let slept = timeout(LONG, || fibre::sleep(SHORT));
+                [granted, late, shielded, slept].map(|result| result.is_ok())
+            });
+            assert_eq!(inside, [true, false, true, true]);
+            Semaphore::new(0).acquire();
+        });
+        assert!(
+            around.is_err(),
+            "the time around the shield holds behind it"
+        );
+        let first = LazyLock::new(|| timeout(SHORT, || Semaphore::new(0).acquire()).is_err());
+        assert!(*first);
+    });
+}
+
+/// Waits for an event when it is dropped.
+struct WaitsFor(Arc<Event>);
+
+impl Drop for WaitsFor {
+    fn drop(&mut self) {
+        self.0.wait();
+    }
+}
+
+/// A fibre whose destructor waits while it unwinds leaves its kernel thread panicking. That is no
+/// matter of other fibres of the processor: their time-outs hold.
+#[test]
+fn time_outs_hold_beside_a_fibre_that_waits_while_it_unwinds() {
+    watched(|| {
+        let cluster = fibre::Cluster::builder().processors(1).build().unwrap();
+        let body = || {
+            let (go_on, unwinds) = (Arc::new(Event::new()), Arc::new(Event::new()));
+            let waits = WaitsFor(Arc::clone(&go_on));
+            let begun = Arc::clone(&unwinds);
+            let first = fibre::spawn(move || {
+                let _waits = waits;
+                begun.set();
+                resume_unwind(Box::new("of the first"));
+            });
+            unwinds.wait();
+            fibre::yield_now();
+            assert!(std::thread::panicking(), "std counts by thread");
+            assert!(timeout(SHORT, || Semaphore::new(0).acquire()).is_err());
+            assert!(timeout(SHORT, || fibre::sleep(LONG)).is_err());
+            let nested = timeout(LONG, || {
+                timeout(SHORT, || bounded::<()>(1).1.recv()).is_err()
+            });
+            assert_eq!(nested, Ok(true));
+            // One that does unwind is not unwound a second time.
+            let dropped = AtomicU32::new(0);
+            let late = timeout(SHORT, || {
+                let _all = [WaitsAtDrop(&dropped), WaitsAtDrop(&dropped)];
+                Semaphore::new(0).acquire();
+            });
+            assert!(late.is_err() && dropped.load(Ordering::Relaxed) == 2);
+            go_on.set();
+            assert!(first.join().is_err());
+        };
+        cluster.spawn(body).join().unwrap();
+        cluster.stop();
     });
 }
 
@@ -326,5 +403,23 @@ fn a_consumed_notification_is_not_lost() {
         if notifier.join().unwrap() < end {
             assert_eq!(notified, Ok(2));
         }
+    });
+}
+
+/// A lock whose waiters spin is given up, too.
+#[test]
+fn a_spinning_lock_is_given_up() {
+    everywhere(|| {
+        let lock: Mutex<u32, Spinning> = Mutex::with_lock(0);
+        let held = lock.lock();
+        fibre::scope(|scope| {
+            let waits = scope.spawn(|| timeout(SHORT, || *lock.lock()).is_err());
+            assert!(waits.join().unwrap());
+            let waits = scope.spawn(|| cancellable(|| *lock.lock()).is_err());
+            waits.cancel();
+            assert!(waits.join().unwrap());
+        });
+        drop(held);
+        assert_eq!(timeout(LONG, || *lock.lock()), Ok(0));
     });
 }

@@ -4,18 +4,23 @@
 //! [`Bounds::wait`] waits within that, and ends the call if the scope has. The scopes themselves
 //! are explained in `wait/limit_scope.rs`.
 //!
-//! Not bounded are: waits that are not open to it, those of a caller that is in a shield, and those
-//! without a limit of a caller that unwinds already, since that cannot unwind a second time.
+//! Not bounded are: waits that are not open to it, those of a caller that has raised a shield in the
+//! scope, and those without a limit of a caller that unwinds already, since that cannot unwind a
+//! second time.
 
 use crate::fibre::local_table::Key;
-use crate::park::shield::Shield;
-use crate::processor::with_running;
+use crate::frames::panic_hook::{self, Whereabouts};
+use crate::frames::unwinding;
+use crate::park::cancel;
+use crate::park::shield::{Shield, shields};
+use crate::processor::{Processor, with_running};
 use crate::sys::current;
 use crate::wait::cancelled::Cancelled;
 use crate::wait::limit::Limit;
 use crate::wait::limit_scope::{self, LimitScope};
 use crate::wait::waiter::Outcome;
 use std::panic::resume_unwind;
+use std::ptr;
 use std::sync::LazyLock;
 use std::time::Instant;
 
@@ -50,18 +55,98 @@ pub(super) fn in_force<'a>() -> Option<&'a LimitScope> {
     if !limit_scope::are_used() {
         return None;
     }
-    let shields = with_running(|fibre| fibre.shields.get()).unwrap_or_else(current::shields);
-    if shields > 0 {
-        return None;
-    }
     // SAFETY: a scope of the caller's chain lies in a frame below this one (invariant 2).
-    unsafe { innermost().as_ref() }
+    let scope = unsafe { innermost().as_ref() }?;
+    scope.is_in_force(shields()).then_some(scope)
+}
+
+/// Whether the caller, which is in this scope, may be unwinding already: then it cannot be unwound
+/// to it.
+///
+/// std counts panics by kernel thread. So `panicking()` is true also while another fibre of the
+/// thread waits in a destructor, and then the stack has to say whose panic it is.
+pub(super) fn unwinds_already(scope: &LimitScope) -> bool {
+    current::panicking() && !is_panic_of_others(scope)
+}
+
+/// Whether it is known that the panic of this thread is not the caller's.
+#[cold]
+fn is_panic_of_others(scope: &LimitScope) -> bool {
+    Processor::here(Processor::has_tied) == Some(true)
+        && with_running(panic_hook::whereabouts) == Some(Whereabouts::Outside)
+        && unwinding::can_reach(scope.outermost().address())
 }
 
 /// Whether the time of a scope that the caller is in is over. The scope notes that it has been
 /// noticed.
 pub(crate) fn is_over() -> bool {
     in_force().is_some_and(|scope| scope.end_call(Instant::now()).is_some())
+}
+
+/// Ends a call that cannot fail and does not park, as one that spins, if a scope ends it: such a call
+/// asks this again and again. **It unwinds.**
+pub fn unwind_if_over() {
+    let open = |scope: &&LimitScope| !unwinds_already(scope);
+    if let Some(scope) = in_force().filter(open) {
+        let over = |deadline: Instant| Instant::now() >= deadline;
+        let is_cancelled = || with_running(cancel::notices) == Some(true);
+        if scope.deadline().is_some_and(over) || (scope.unwinds() && is_cancelled()) {
+            unwind(scope);
+        }
+    }
+}
+
+/// Calls `f` as if the caller were in no scope; it notices cancellation as ever. For functions of C,
+/// whose callers can neither be unwound nor told that a time is over.
+#[inline]
+pub fn outside_scopes<R>(f: impl FnOnce() -> R) -> R {
+    let _outside = Outside::begin();
+    f()
+}
+
+/// While it lives, the caller is in no scope.
+struct Outside {
+    /// The scopes that it is in otherwise; null for none.
+    scopes: *const LimitScope,
+}
+
+impl Outside {
+    /// Hides the scopes.
+    #[inline]
+    fn begin() -> Self {
+        let scopes = match limit_scope::are_used() {
+            true => hide_scopes(),
+            false => ptr::null(),
+        };
+        Self { scopes }
+    }
+}
+
+impl Drop for Outside {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.scopes.is_null() {
+            show_scopes(self.scopes);
+        }
+    }
+}
+
+/// Takes the caller's scopes out of sight.
+#[cold]
+fn hide_scopes() -> *const LimitScope {
+    let scopes = innermost();
+    if !scopes.is_null() {
+        // SAFETY: null.
+        unsafe { set_innermost(ptr::null()) };
+    }
+    scopes
+}
+
+/// Undoes that.
+#[cold]
+fn show_scopes(scopes: *const LimitScope) {
+    // SAFETY: they were the caller's when it hid them, and scopes that it has begun since have ended.
+    unsafe { set_innermost(scopes) };
 }
 
 /// The limits of one wait.
@@ -77,8 +162,8 @@ pub(super) struct Bounds<'a> {
 impl Bounds<'_> {
     /// Finds the limits of a wait of the caller; `open`: scopes end it, too.
     pub(super) fn of_wait(open: bool, own: Limit) -> Self {
-        let may_unwind = || own != Limit::None || !current::panicking();
-        let scope = in_force().filter(|_| open && may_unwind());
+        let may_unwind = |scope: &&LimitScope| own != Limit::None || !unwinds_already(scope);
+        let scope = in_force().filter(|scope| open && may_unwind(scope));
         Self {
             own,
             limit: scope.map_or(own, |scope| scope.bound(own)),

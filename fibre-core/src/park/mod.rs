@@ -43,13 +43,15 @@ pub(crate) mod token_arm;
 mod within;
 
 #[cfg(not(loom))]
+pub use bounds::{outside_scopes, unwind_if_over};
+#[cfg(not(loom))]
 pub use cancel::{cancellation_point, is_cancelled};
 #[cfg(loom)]
 pub use model::*;
 #[cfg(not(loom))]
 pub(crate) use shield::Shield;
 #[cfg(not(loom))]
-pub use shield::{lower_shield, raise_shield};
+pub use shield::{is_shielded, lower_shield, raise_shield};
 #[cfg(not(loom))]
 pub(crate) use sleep::doze;
 #[cfg(not(loom))]

@@ -32,6 +32,17 @@ pub fn lower_shield() {
     change_shields(-1);
 }
 
+/// Whether the calling fibre or thread is in a shield.
+#[must_use]
+pub fn is_shielded() -> bool {
+    shields() > 0
+}
+
+/// How many shields the calling fibre or thread has raised.
+pub(super) fn shields() -> u32 {
+    with_running(|fibre| fibre.shields.get()).unwrap_or_else(current::shields)
+}
+
 /// Adds to the number of shields of the calling fibre or thread.
 fn change_shields(by: i32) {
     let changed = with_running(|fibre| {

@@ -3,7 +3,6 @@
 use crate::park::bounds;
 use crate::park::shield::Shield;
 use crate::park::suspend::{park_until, yield_now};
-use crate::sys::current;
 use crate::wait::limit::Limit;
 use crate::wait::limit_scope;
 use crate::wait::wait_object::{WaitKind, WaitObject};
@@ -49,7 +48,7 @@ pub(crate) fn doze(limit: Limit) -> Outcome {
 /// Sleeps in a scope. `false`: the caller is in none, and has not slept.
 #[cold]
 fn sleep_in_scope(deadline: Option<Instant>) -> bool {
-    let Some(scope) = bounds::in_force().filter(|_| !current::panicking()) else {
+    let Some(scope) = bounds::in_force().filter(|scope| !bounds::unwinds_already(scope)) else {
         return false;
     };
     let own = deadline.map_or(Limit::None, Limit::Deadline);

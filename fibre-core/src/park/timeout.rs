@@ -2,13 +2,15 @@
 //!
 //! How they work is explained in `wait/limit_scope.rs`.
 
-use crate::park::bounds::{ScopeEnded, innermost, set_innermost};
+use crate::park::bounds::{ScopeEnded, in_force, innermost, set_innermost};
+use crate::park::shield::shields;
 use crate::wait::cancelled::Cancelled;
 use crate::wait::limit_scope::LimitScope;
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
 use std::time::{Duration, Instant};
 
 /// The time of a [`timeout`] was over before its closure had returned; without a value, the cause
@@ -67,7 +69,8 @@ impl<T> From<TimedOut<T>> for io::Error {
 /// it is left, also if the time is over later.
 ///
 /// Within another `timeout`, the shorter time holds. A [`shield`](crate::shield()) in `f` keeps its
-/// calls from all this. These calls go on to their end, since others use what is `f`'s: the end of
+/// calls from all this; a `timeout` in the shield holds there, for what tidies up and is not to
+/// take for ever. These calls go on to their end, since others use what is `f`'s: the end of
 /// a [`scope`](crate::scope()), whose fibres do not have the limit, and
 /// [`blocking`](crate::blocking()). So do calculations, unless they ask
 /// [`cancellation_point`](crate::cancellation_point()), and initialisers of `Once`, `OnceLock` and
@@ -175,8 +178,7 @@ fn in_scope<T>(
     f: impl FnOnce() -> T,
 ) -> (std::thread::Result<T>, Left) {
     let outer = innermost();
-    // SAFETY: the outer one lies in a frame that does not end before this one.
-    let scope = unsafe { LimitScope::new(outer, deadline, unwinds) };
+    let scope = new_scope(deadline, unwinds);
     let scope = std::hint::black_box(&scope);
     // SAFETY: however `f` ends, the scope is left below, before its frame ends.
     unsafe { set_innermost(scope) };
@@ -194,6 +196,13 @@ fn in_scope<T>(
     (result, left)
 }
 
+/// A scope in the one that is in force, if one is. It has to end before the caller does.
+fn new_scope(deadline: Option<Instant>, unwinds: bool) -> LimitScope {
+    let outer = in_force().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: the outer one lies in a frame that does not end before the caller's.
+    unsafe { LimitScope::new(outer, deadline, unwinds, shields()) }
+}
+
 /// What a fibre takes over from the one that starts it, so that it is in the same scopes.
 #[derive(Debug, Clone, Copy)]
 pub struct Inherited {
@@ -207,8 +216,7 @@ impl Inherited {
     /// What the caller's scopes say now, with a further deadline and wish.
     #[must_use]
     pub fn with(deadline: Option<Instant>, unwinds: bool) -> Self {
-        // SAFETY: a scope of the caller's chain.
-        let scope = unsafe { LimitScope::new(innermost(), deadline, unwinds) };
+        let scope = new_scope(deadline, unwinds);
         Self {
             deadline: scope.deadline(),
             unwinds: scope.unwinds(),

@@ -88,6 +88,11 @@ impl Processor {
         self.held.tied.set(change(self.held.tied.get()));
     }
 
+    /// Whether fibres have left their stacks while the thread was panicking, and have not come back.
+    pub(crate) fn has_tied(&self) -> bool {
+        self.held.tied.get() > 0
+    }
+
     /// Lets a moment pass, sees to what is due, and runs the fibre again.
     pub(super) fn hold(&self, fibre: Runnable) {
         self.held.pass();

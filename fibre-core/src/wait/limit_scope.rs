@@ -19,7 +19,9 @@
 //! 1. The deadline of a scope is no later than that of the scope outside of it. So a wait looks at
 //!    the innermost one only.
 //! 2. A scope in the chain lies in a frame of the calling fibre or thread that has not ended.
-//! 3. [`are_used`] is true from before the first scope on. Until then no wait looks for a scope.
+//! 3. A scope that begins in a shield is in no scope outside of the shield: these are not in force
+//!    there, and it is.
+//! 4. [`are_used`] is true from before the first scope on. Until then no wait looks for a scope.
 
 use crate::wait::limit::Limit;
 use std::cell::Cell;
@@ -62,17 +64,25 @@ pub(crate) struct LimitScope {
     deadline: Option<Instant>,
     /// Whether cancellation, too, ends calls that cannot fail.
     unwinds: bool,
+    /// How many shields its fibre or thread had raised when it began. One that is raised later keeps
+    /// it out.
+    shields: u32,
     /// Whether its deadline has ended a call.
     ended: Cell<bool>,
 }
 
 impl LimitScope {
-    /// A scope within `outer`.
+    /// A scope within `outer`, of a fibre or thread that has raised so many shields.
     ///
     /// # Safety
     ///
     /// `outer` is null, or a scope that outlives this one.
-    pub(crate) unsafe fn new(outer: *const Self, deadline: Option<Instant>, unwinds: bool) -> Self {
+    pub(crate) unsafe fn new(
+        outer: *const Self,
+        deadline: Option<Instant>,
+        unwinds: bool,
+        shields: u32,
+    ) -> Self {
         if !are_used() {
             DETOUR.fetch_or(SCOPES, Ordering::Relaxed);
         }
@@ -83,6 +93,7 @@ impl LimitScope {
             outer,
             deadline: earlier(deadline, before),
             unwinds: unwinds || beyond.is_some_and(|outer| outer.unwinds),
+            shields,
             ended: Cell::new(false),
         }
     }
@@ -95,6 +106,21 @@ impl LimitScope {
     /// Whether cancellation, too, ends calls that cannot fail.
     pub(crate) fn unwinds(&self) -> bool {
         self.unwinds
+    }
+
+    /// Whether no shield keeps it out: none has been raised in it, of the `raised` ones.
+    pub(crate) fn is_in_force(&self, raised: u32) -> bool {
+        raised <= self.shields
+    }
+
+    /// The scope that all of its chain lie in.
+    pub(crate) fn outermost(&self) -> &Self {
+        let mut scope = self;
+        // SAFETY: invariant 2.
+        while let Some(outer) = unsafe { scope.outer.as_ref() } {
+            scope = outer;
+        }
+        scope
     }
 
     /// Whether its deadline has ended a call.
@@ -159,7 +185,7 @@ mod tests {
     /// A scope within another one.
     fn within(outer: *const LimitScope, deadline: Option<Instant>, unwinds: bool) -> LimitScope {
         // SAFETY: the tests keep the outer one.
-        unsafe { LimitScope::new(outer, deadline, unwinds) }
+        unsafe { LimitScope::new(outer, deadline, unwinds, 0) }
     }
 
     #[test]

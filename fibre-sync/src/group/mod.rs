@@ -20,7 +20,7 @@ pub use self::arms::{EndArm, NextArm};
 pub use self::errors::GroupError;
 
 use crate::roll::{Failure, Roll, Unfinished};
-use fibre_core::internal::{Ended, Inherited};
+use fibre_core::internal::{Ended, Inherited, is_shielded};
 use fibre_core::{Builder, CancelToken, Limit, Scope, is_cancelled, scope};
 use std::fmt;
 use std::io;
@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 /// [`spawn`](Group::spawn) starts no more.
 ///
 /// A group within a `fibre::timeout` or a group has that one's limit, and is cancelled with it; so
-/// are its fibres.
+/// are its fibres. A `fibre::shield` around the call keeps both from the group, too.
 ///
 /// ```
 /// let words = ["a", "bc", "def"];
@@ -158,7 +158,9 @@ impl GroupBuilder {
         T: Send,
         E: Send,
     {
-        let outer = self.token.or_else(CancelToken::of_caller);
+        // In a shield, the fibres do not notice either what the caller does not.
+        let of_caller = || CancelToken::of_caller().filter(|_| !is_shielded());
+        let outer = self.token.or_else(of_caller);
         let token = outer.map_or_else(CancelToken::new, |outer| outer.child());
         let shared = Shared {
             roll: Arc::new(Roll::new(self.limit.unwrap_or(usize::MAX))),
@@ -170,7 +172,7 @@ impl GroupBuilder {
                 scope,
                 shared: shared.clone(),
             };
-            let cancels = CancelOnUnwind(&group.shared.token);
+            let cancels = CancelOnDrop(&group.shared.token);
             let returned = group.call(body);
             group.shared.wait_for_all();
             std::mem::forget(cancels);
@@ -190,10 +192,10 @@ impl GroupBuilder {
     }
 }
 
-/// Cancels a group whose body is unwound.
-struct CancelOnUnwind<'a>(&'a CancelToken);
+/// Cancels a group: one that has failed, or whose body is unwound.
+struct CancelOnDrop<'a>(&'a CancelToken);
 
-impl Drop for CancelOnUnwind<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         self.0.cancel();
     }
@@ -223,13 +225,20 @@ impl<T, E> Shared<T, E> {
     /// Notes a failure, unless there has been one, and cancels the group. An error that is but a
     /// consequence of the time's end, or of cancellation from outside, counts as that.
     fn fail(&self, failure: Failure<E>) {
-        let failure = match failure {
-            Failure::Error(_) | Failure::Cancelled if self.is_over() => Failure::TimedOut,
-            Failure::Error(_) if self.token.is_cancelled() => Failure::Cancelled,
-            failure => failure,
+        // Also if the destructor of a value panics that is dropped here.
+        let _cancels = CancelOnDrop(&self.token);
+        let instead = match failure {
+            Failure::Error(_) | Failure::Cancelled if self.is_over() => Some(Failure::TimedOut),
+            Failure::Error(_) if self.token.is_cancelled() => Some(Failure::Cancelled),
+            _ => None,
         };
-        self.roll.fail(failure);
-        self.token.cancel();
+        match instead {
+            Some(instead) => {
+                self.roll.fail(instead);
+                drop(failure);
+            }
+            None => self.roll.fail(failure),
+        }
     }
 
     /// Whether the time is over.

@@ -8,7 +8,7 @@
 
 use super::raw_lock::RawLock;
 use crate::contention::{Contended, Ending};
-use fibre_core::internal::yield_point;
+use fibre_core::internal::{unwind_if_over, yield_point};
 use fibre_core::sync::{AtomicBool, Ordering, SPIN_LIMIT, spin_hint};
 use fibre_core::{Limit, is_cancelled, yield_now};
 
@@ -39,6 +39,9 @@ pub fn spin_for(lock: &impl RawLock, limit: Limit) -> bool {
     let contended = Contended::begin();
     let mut ending = Ending::Taken;
     while !spin(lock) {
+        if limit == Limit::None {
+            unwind_if_over();
+        }
         if is_over(limit) {
             ending = Ending::GaveUp;
             break;
