@@ -20,7 +20,7 @@ use crate::errno;
 use crate::exit::leave;
 use crate::init;
 use fibre_core::cancellation_point;
-use fibre_core::internal::abort_with;
+use fibre_core::internal::{abort_with, outside_scopes};
 use fibre_sync::raw;
 use std::ffi::c_int;
 use std::io;
@@ -70,6 +70,13 @@ pub fn keep_errno<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
+/// [`keep_errno`] for a cancellation point. The end of a `fibre::timeout` around C is not the fibre's
+/// cancellation: it goes on here, and the next call of Rust's notices that.
+#[inline(always)]
+pub fn keep_errno_cancellable<R>(f: impl FnOnce() -> R) -> R {
+    keep_errno(|| outside_scopes(f))
+}
+
 /// The error number that a result stands for; zero for success.
 #[inline(always)]
 pub fn number(result: raw::Result) -> c_int {
@@ -104,7 +111,7 @@ pub fn on_system(call: impl FnOnce() -> c_int) -> c_int {
 /// The same; a cancelled fibre ends in it.
 #[cold]
 pub fn on_system_or_leave(call: impl FnOnce() -> c_int) -> c_int {
-    match keep_errno(call) {
+    match keep_errno_cancellable(call) {
         libc::ECANCELED => leave(),
         number => number,
     }
@@ -113,7 +120,7 @@ pub fn on_system_or_leave(call: impl FnOnce() -> c_int) -> c_int {
 /// [`call`]; a cancelled fibre ends in it.
 #[inline(always)]
 pub fn call_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
-    match keep_errno(f) {
+    match keep_errno_cancellable(f) {
         Err(raw::Error::Cancelled) => leave(),
         Err(error) => look_before(error.number()),
         Ok(()) => 0,
@@ -123,7 +130,7 @@ pub fn call_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
 /// [`call_or_leave`] that returns -1 and sets the error number if it fails.
 #[inline(always)]
 pub fn posix_raw_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
-    match keep_errno(f) {
+    match keep_errno_cancellable(f) {
         Err(raw::Error::Cancelled) => leave(),
         Err(error) => fail(look_before(error.number())),
         Ok(()) => 0,
@@ -134,7 +141,7 @@ pub fn posix_raw_or_leave(f: impl FnOnce() -> raw::Result) -> c_int {
 /// No frame between this and C has anything to drop.
 #[cold]
 pub fn look_before(number: c_int) -> c_int {
-    if keep_errno(cancellation_point).is_err() {
+    if keep_errno_cancellable(cancellation_point).is_err() {
         leave();
     }
     number
@@ -206,6 +213,7 @@ returned!(c_int, isize);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn errors_are_numbers() {
@@ -214,6 +222,32 @@ mod tests {
         assert_eq!((call(|| Ok(())), errno::get()), (0, 7));
         assert_eq!(posix_raw_or_leave(|| Err(raw::Error::Again)), -1);
         assert_eq!(errno::get(), libc::EAGAIN);
+    }
+
+    /// The end of a time-out around C is no cancellation: no call ends its fibre or thread, and the
+    /// next call of Rust's is ended. `leave` would end the process here.
+    #[test]
+    fn a_time_out_around_c_is_no_cancellation() {
+        let body = || {
+            let late = fibre_core::timeout(Duration::ZERO, || {
+                crate::cancel::fibre_testcancel();
+                assert_eq!(look_before(7), 7);
+                assert_eq!(crate::time::fibre_usleep(1000), 0);
+                // SAFETY: a time, and nowhere to write.
+                let slept = unsafe {
+                    let time = libc::timespec {
+                        tv_sec: 0,
+                        tv_nsec: 1,
+                    };
+                    crate::time::fibre_nanosleep(&raw const time, std::ptr::null_mut())
+                };
+                assert_eq!(slept, 0);
+                fibre_core::sleep(Duration::from_secs(3600));
+            });
+            late.is_err()
+        };
+        assert!(body());
+        assert!(fibre_core::spawn(body).join().unwrap());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! cancellation point; but then the calls here, which say what is to become of a request, are
 //! such points.
 
-use crate::boundary::keep_errno;
+use crate::boundary::{keep_errno, keep_errno_cancellable};
 pub use crate::exit::leave;
 use crate::record::{Record, Refused, fibre_t, of_caller, of_fibre};
 use fibre_core::cancellation_point;
@@ -53,7 +53,7 @@ fn leave_if_asynchronous() {
 /// `pthread_testcancel`: ends the calling fibre if it has been cancelled.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn fibre_testcancel() {
-    if keep_errno(cancellation_point).is_err() {
+    if keep_errno_cancellable(cancellation_point).is_err() {
         leave();
     }
 }

@@ -1,6 +1,6 @@
 //! Joining and detaching fibres.
 
-use crate::boundary::{contain, keep_errno, look_before};
+use crate::boundary::{contain, keep_errno, keep_errno_cancellable, look_before};
 use crate::cancel;
 use crate::record::{Record, Refused, fibre_t, of_caller};
 use crate::thread::limit_of;
@@ -133,7 +133,7 @@ unsafe fn finish_or_leave(joined: Joined, result: *mut *mut c_void) -> c_int {
 /// caller; `EAGAIN` if it never ran, as there was no stack for it. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_join(thread: fibre_t, result: *mut *mut c_void) -> c_int {
-    let joined = keep_errno(|| join(thread, Some(Limit::Cancellation)));
+    let joined = keep_errno_cancellable(|| join(thread, Some(Limit::Cancellation)));
     // SAFETY: the caller's place.
     unsafe { finish_or_leave(joined, result) }
 }
@@ -167,7 +167,7 @@ pub unsafe extern "C-unwind" fn fibre_clockjoin(
     deadline: *const libc::timespec,
 ) -> c_int {
     // SAFETY: the caller's time.
-    let joined = keep_errno(|| match unsafe { limit_of(clock, deadline) } {
+    let joined = keep_errno_cancellable(|| match unsafe { limit_of(clock, deadline) } {
         Ok(limit) => join(thread, Some(limit)),
         Err(error) => Joined::Failed(error.number()),
     });

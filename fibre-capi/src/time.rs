@@ -3,7 +3,7 @@
 //! In a fibre they block the fibre and are cancellation points. No signal interrupts them, so no
 //! time remains in the end. On a thread that is no fibre they are the system's, signals included.
 
-use crate::boundary::{fail, keep_errno, look_before};
+use crate::boundary::{fail, keep_errno_cancellable, look_before};
 use crate::cancel;
 use crate::init;
 use crate::memory::duration;
@@ -23,7 +23,7 @@ fn sleep_or_leave(duration: Duration) {
 /// Sleeps until then; a cancelled fibre ends in it.
 #[inline]
 fn sleep_until_or_leave(limit: Limit) {
-    if let Err(Cancelled) = keep_errno(|| sleep_within(limit)) {
+    if let Err(Cancelled) = keep_errno_cancellable(|| sleep_within(limit)) {
         cancel::leave();
     }
 }

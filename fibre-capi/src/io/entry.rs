@@ -4,7 +4,7 @@
 //! a fibre is asked here, once: what a call passes in runs in fibres only, unless it is for all
 //! callers ([`or_leave`], [`enduring`], [`at_once`]).
 
-use crate::boundary::{Returned, contain, keep_errno};
+use crate::boundary::{Returned, contain, keep_errno, keep_errno_cancellable};
 use crate::errno;
 use crate::exit::leave;
 use crate::io::syscall::Syscall;
@@ -21,7 +21,7 @@ pub fn or_leave<T: Returned>(f: impl FnOnce() -> Result<usize, Failure>) -> T {
         cancellation_point()?;
         f()
     };
-    match keep_errno(looked) {
+    match keep_errno_cancellable(looked) {
         Ok(word) => T::of(word),
         Err(Failure::Cancelled) => leave(),
         Err(Failure::Errno(error)) => failed(error),

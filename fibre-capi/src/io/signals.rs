@@ -11,7 +11,7 @@
 //! so to any caller that waits for it here. On a plain thread these are the system's calls.
 
 use super::entry::or_leave;
-use crate::boundary::{keep_errno, look_before};
+use crate::boundary::{keep_errno_cancellable, look_before};
 use crate::delivery::Waiting;
 use crate::errno;
 use crate::exit::leave;
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn fibre_sigwait(set: *const libc::sigset_t, signal: *mut 
         return unsafe { libc::sigwait(set, signal) };
     }
     // SAFETY: the caller's set, and room for a number.
-    match keep_errno(|| unsafe { Wanted::new(set, ptr::null_mut()).wait(None) }) {
+    match keep_errno_cancellable(|| unsafe { Wanted::new(set, ptr::null_mut()).wait(None) }) {
         Ok(taken) => {
             // SAFETY: the caller's room for a number.
             unsafe { signal.write(taken) };
