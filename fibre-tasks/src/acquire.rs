@@ -26,7 +26,8 @@ impl Waiting<'_> for Caller {
 }
 
 /// Waits until all that is wanted is there, and returns the guards. Blocks the fibre, or the thread
-/// if the caller is not a fibre. It stands in line with tasks, and does not notice cancellation.
+/// if the caller is not a fibre. It stands in line with tasks, and notices neither
+/// cancellation nor the end of a `fibre::timeout`.
 ///
 /// It is for what lives outside of tasks, as a loop that serves a connection. **Do not call it with
 /// a guard in your hands**: a caller that waits for one permission while it has another one may
@@ -51,11 +52,7 @@ pub fn acquire<W: Wants<'static>>(wants: W) -> W::Guards {
     match try_acquire(wants) {
         Ok(guards) => guards,
         Err(wants) => {
-            // The lines are left by limits and by grants, not by unwinding.
-            let _ = match has_limit_scopes() {
-                true => shield(|| wait(&wants, Limit::None)),
-                false => wait(&wants, Limit::None),
-            };
+            let _ = wait(&wants, Limit::None);
             wants.grant(Permitted::assume())
         }
     }
@@ -122,7 +119,11 @@ fn wait<W: Wants<'static>>(wants: &W, limit: Limit) -> Result<(), WaitError> {
     if enter(&mut lines, &request) {
         return Ok(());
     }
-    let waited = caller.granted.wait_within(limit);
+    // The lines are left by limits and by grants, not by unwinding.
+    let waited = match limit == Limit::None && has_limit_scopes() {
+        true => shield(|| caller.granted.wait_within(limit)),
+        false => caller.granted.wait_within(limit),
+    };
     if waited.is_err() && !withdraw(&mut lines, &request) {
         // All is there after all, and whoever has seen to that sets the event now.
         return Ok(());

@@ -1,10 +1,12 @@
 //! Tasks and what they may do: rows E1 to E4 and E6.
 
 use crate::support::{everywhere, in_lines, occupy};
+use fibre::Limit;
 use fibre::sync::{Barrier, Event};
-use fibre_tasks::{Full, Null, Shared, acquire, finish, task, try_acquire};
+use fibre_tasks::{Full, Null, Shared, acquire, acquire_within, finish, task, try_acquire};
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[test]
 fn e1_a_task_runs_beside_its_spawner() {
@@ -158,4 +160,30 @@ fn e6_a_task_gives_a_permission_back_before_it_blocks() {
         go_on.set();
         blocks.join().unwrap();
     });
+}
+
+/// A caller without a limit keeps its place in the line when a time-out around it is over, and what
+/// it is granted is given back.
+#[test]
+fn a_time_out_does_not_lose_a_permission() {
+    let number = Shared::new(0);
+    let (held, released) = (acquire(number.full()), number.clone());
+    let (waits, wanted) = (Arc::new(Event::new()), number.clone());
+    let waiting = Arc::clone(&waits);
+    let waiter = fibre::spawn(move || {
+        fibre::timeout(Duration::from_millis(2), || {
+            waiting.set();
+            acquire_within(wanted.full(), Limit::None).map(|mut number| *number += 1)
+        })
+    });
+    waits.wait();
+    // It does not end, however long this takes.
+    for _ in 0..30 {
+        fibre::sleep(Duration::from_millis(10));
+        assert!(!waiter.is_finished());
+    }
+    drop(held);
+    assert_eq!(waiter.join().unwrap(), Ok(Ok(())));
+    let within = acquire_within(released.full(), Duration::from_secs(60));
+    assert_eq!(within.map(|number| *number), Ok(1));
 }
