@@ -383,9 +383,10 @@ impl<M: Send + 'static> ActorRef<M> {
         let told = Arc::clone(&ended);
         let key = ptr::from_ref(&*ended).addr();
         self.inbox().watch(key, move |_| told.set());
+        let unwatches = Unwatches(self, key);
         let waited = ended.wait_within(limit);
-        if waited.is_err() {
-            self.inbox().unwatch(key);
+        if waited.is_ok() {
+            forget(unwatches);
         }
         match (self.inbox().ended(), waited) {
             (Some(reason), _) => Ok(reason),
@@ -446,5 +447,45 @@ impl<M: Send + 'static> fmt::Debug for ActorRef<M> {
             .field("name", &self.name())
             .field("is_alive", &self.is_alive())
             .finish_non_exhaustive()
+    }
+}
+
+/// Lets a watcher of an actor go when a wait ends in vain, or is unwound by a time-out around it.
+struct Unwatches<'a, M: Send + 'static>(&'a ActorRef<M>, usize);
+
+impl<M: Send + 'static> Drop for Unwatches<'_, M> {
+    fn drop(&mut self) {
+        self.0.inbox().unwatch(self.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Actor, Context};
+    use fibre_core::timeout;
+    use std::time::Duration;
+
+    /// Does nothing.
+    struct Idle;
+
+    impl Actor for Idle {
+        type Message = ();
+
+        fn handle(&mut self, (): (), _: &mut Context<'_, Self>) {}
+    }
+
+    /// A wait that a time-out unwinds leaves no watcher behind, as one that fails does not.
+    #[test]
+    fn a_wait_that_is_unwound_leaves_nothing_behind() {
+        let idle = crate::spawn(Idle);
+        let before = idle.inbox().watchers();
+        for _ in 0..3 {
+            let short = Duration::from_millis(2);
+            assert!(timeout(short, || idle.wait()).is_err());
+            assert_eq!(idle.wait_timeout(short), None);
+        }
+        assert_eq!(idle.inbox().watchers(), before);
+        idle.stop();
+        idle.wait();
     }
 }

@@ -548,6 +548,12 @@ impl<M> Inbox<M> {
         drop(gone);
     }
 
+    /// How many watchers there are.
+    #[cfg(test)]
+    pub(crate) fn watchers(&self) -> usize {
+        self.state.lock().watchers.count()
+    }
+
     /// Whether messages are accepted.
     #[must_use]
     pub fn accepts(&self) -> bool {

@@ -55,6 +55,12 @@ impl Watchers {
         gone
     }
 
+    /// How many there are.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        std::iter::successors(self.0.as_ref(), |watcher| watcher.next.as_ref()).count()
+    }
+
     /// Tells them, in the order in which they came.
     pub fn tell(self, reason: ExitReason) {
         let (mut newest, mut oldest) = (self.0, None);
