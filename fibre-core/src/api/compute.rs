@@ -103,7 +103,7 @@ where
 /// [`timeout`](crate::timeout()) around the call is over, or the caller is cancelled, the call
 /// ends. If `f` has not begun by then, it never does. Otherwise its fibre is cancelled: `f` goes on
 /// until it has returned, and its result is dropped; it may ask
-/// [`cancellation_point`](crate::cancellation_point) now and then. Blocks the fibre, or the thread
+/// [`cancellation_point`] now and then. Blocks the fibre, or the thread
 /// if the caller is not a fibre.
 ///
 /// ```
