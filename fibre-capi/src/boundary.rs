@@ -70,8 +70,8 @@ pub fn keep_errno<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// [`keep_errno`] for a cancellation point. The end of a `fibre::timeout` around C is not the fibre's
-/// cancellation: it goes on here, and the next call of Rust's notices that.
+/// [`keep_errno`] for a cancellation point. The end of a `fibre::timeout` around C is not the
+/// fibre's cancellation: it goes on here, and the next call of Rust's notices that.
 #[inline(always)]
 pub fn keep_errno_cancellable<R>(f: impl FnOnce() -> R) -> R {
     keep_errno(|| outside_scopes(f))

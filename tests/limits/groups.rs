@@ -298,8 +298,8 @@ fn tidy_up() -> Result<i32, GroupError<()>> {
     })
 }
 
-/// A group in a shield is kept from the time around it, and from the cancellation of the caller; and
-/// it has its own time.
+/// A group in a shield is kept from the time around it, and from the cancellation of the caller;
+/// and it has its own time.
 #[test]
 fn a_shield_keeps_time_and_cancellation_from_a_group() {
     everywhere(|| {
@@ -315,7 +315,10 @@ fn a_shield_keeps_time_and_cancellation_from_a_group() {
         );
         let late = fibre::shield(|| {
             let builder = Group::builder().timeout(SHORT);
-            builder.run(|_: &Group<'_, '_, (), ()>| Ok(Semaphore::new(0).acquire()))
+            builder.run(|_: &Group<'_, '_, (), ()>| {
+                Semaphore::new(0).acquire();
+                Ok(())
+            })
         });
         assert_eq!(late, Err(GroupError::TimedOut));
     });
@@ -339,8 +342,8 @@ impl Drop for PanicsAtDrop {
     }
 }
 
-/// A failure drops the results that nobody has taken. If that panics, the group is cancelled all the
-/// same.
+/// A failure drops the results that nobody has taken. If that panics, the group is cancelled all
+/// the same.
 #[test]
 fn a_destructor_that_panics_does_not_keep_a_group_from_its_end() {
     everywhere(|| {

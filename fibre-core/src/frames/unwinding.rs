@@ -6,16 +6,16 @@
 //! refused. So this tells a fibre that unwinds from one whose kernel thread is panicking only
 //! because another fibre unwinds.
 //!
-//! Source of the tables' form: "Exception Frames" of the Linux Standard Base, and `gcc_except_table`
-//! as LLVM writes it.
+//! Source of the tables' form: "Exception Frames" of the Linux Standard Base, and
+//! `gcc_except_table` as LLVM writes it.
 
 use crate::frames::walk::{self, Frame};
 
 /// How a number is written that is left out.
 const OMITTED: u8 = 0xff;
 
-/// Whether a panic could come from the caller as far as the frame that this address lies in. `false`
-/// if that is not known.
+/// Whether a panic could come from the caller as far as the frame that this address lies in.
+/// `false` if that is not known.
 #[cold]
 #[inline(never)]
 pub(crate) fn can_reach(place: usize) -> bool {

@@ -4,14 +4,14 @@
 //! [`Bounds::wait`] waits within that, and ends the call if the scope has. The scopes themselves
 //! are explained in `wait/limit_scope.rs`.
 //!
-//! Not bounded are: waits that are not open to it, those of a caller that has raised a shield in the
-//! scope, and those without a limit of a caller that unwinds already, since that cannot unwind a
-//! second time.
+//! Not bounded are: waits that are not open to it, those of a caller that has raised a shield in
+//! the scope, and those without a limit of a caller that unwinds already, since that cannot unwind
+//! a second time.
 
+use crate::fibre::ControlBlock;
 use crate::fibre::local_table::Key;
 use crate::frames::panic_hook::{self, Whereabouts};
 use crate::frames::unwinding;
-use crate::park::cancel;
 use crate::park::shield::{Shield, shields};
 use crate::processor::{Processor, with_running};
 use crate::sys::current;
@@ -83,21 +83,22 @@ pub(crate) fn is_over() -> bool {
     in_force().is_some_and(|scope| scope.end_call(Instant::now()).is_some())
 }
 
-/// Ends a call that cannot fail and does not park, as one that spins, if a scope ends it: such a call
-/// asks this again and again. **It unwinds.**
+/// Ends a call that cannot fail and does not park, as one that spins, if a scope ends it: such a
+/// call asks this again and again. **It unwinds.**
 pub fn unwind_if_over() {
     let open = |scope: &&LimitScope| !unwinds_already(scope);
     if let Some(scope) = in_force().filter(open) {
         let over = |deadline: Instant| Instant::now() >= deadline;
-        let is_cancelled = || with_running(cancel::notices) == Some(true);
+        let notices = |fibre: &ControlBlock| fibre.state.is_cancelled() && fibre.shields.get() == 0;
+        let is_cancelled = || with_running(notices) == Some(true);
         if scope.deadline().is_some_and(over) || (scope.unwinds() && is_cancelled()) {
             unwind(scope);
         }
     }
 }
 
-/// Calls `f` as if the caller were in no scope; it notices cancellation as ever. For functions of C,
-/// whose callers can neither be unwound nor told that a time is over.
+/// Calls `f` as if the caller were in no scope; it notices cancellation as ever. For functions of
+/// C, whose callers can neither be unwound nor told that a time is over.
 #[inline]
 pub fn outside_scopes<R>(f: impl FnOnce() -> R) -> R {
     let _outside = Outside::begin();
@@ -145,7 +146,8 @@ fn hide_scopes() -> *const LimitScope {
 /// Undoes that.
 #[cold]
 fn show_scopes(scopes: *const LimitScope) {
-    // SAFETY: they were the caller's when it hid them, and scopes that it has begun since have ended.
+    // SAFETY: they were the caller's when it hid them, and scopes that it has begun since have
+    // ended.
     unsafe { set_innermost(scopes) };
 }
 

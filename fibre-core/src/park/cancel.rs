@@ -147,7 +147,7 @@ pub fn is_cancelled() -> bool {
 
 /// Whether a running fibre has been cancelled, and is to notice it.
 #[inline]
-pub(super) fn notices(block: &ControlBlock) -> bool {
+fn notices(block: &ControlBlock) -> bool {
     block.state.is_cancelled() && block.shields.get() == 0
 }
 

@@ -88,7 +88,8 @@ impl Processor {
         self.held.tied.set(change(self.held.tied.get()));
     }
 
-    /// Whether fibres have left their stacks while the thread was panicking, and have not come back.
+    /// Whether fibres have left their stacks while the thread was panicking, and have not come
+    /// back.
     pub(crate) fn has_tied(&self) -> bool {
         self.held.tied.get() > 0
     }

@@ -64,8 +64,8 @@ pub(crate) struct LimitScope {
     deadline: Option<Instant>,
     /// Whether cancellation, too, ends calls that cannot fail.
     unwinds: bool,
-    /// How many shields its fibre or thread had raised when it began. One that is raised later keeps
-    /// it out.
+    /// How many shields its fibre or thread had raised when it began. One that is raised later
+    /// keeps it out.
     shields: u32,
     /// Whether its deadline has ended a call.
     ended: Cell<bool>,
