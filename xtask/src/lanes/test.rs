@@ -75,7 +75,7 @@ const OPTIMISED: [&str; 2] = ["running", "waiting"];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
 /// number of processes is part of what they test, or they are as large as a program.
-const ALONE: [&str; 15] = [
+const ALONE: [&str; 17] = [
     "allocation",
     "compute",
     "dump",
