@@ -44,7 +44,7 @@ fn main() -> Result<(), GroupError<io::Error>> {
 
 /// Accepts connections, each of which is a fibre of one group.
 fn serve(options: &Options) -> Result<(), GroupError<io::Error>> {
-    Group::builder().run(|group| {
+    Group::builder().run(|group: &Group<'_, '_, (), _>| {
         let listener = TcpListener::bind(options.addr)?;
         let stop = Signals::new([SIGTERM, SIGINT])?;
         let mut report = Interval::new(Duration::from_secs(options.every.max(1)));

@@ -139,6 +139,10 @@ fn a_refusal_for_another_reason_needs_no_memory() {
 
 /// Selects in vain among things of many kinds, for a moment and not at all, and then takes one that
 /// is there.
+#[allow(
+    clippy::cognitive_complexity,
+    reason = "what `select!` expands to is counted"
+)]
 fn select_among_many(starve: bool) {
     let (permits, event, never) = (Semaphore::new(0), AutoEvent::new(), Event::new());
     let (_sender, receiver) = bounded::<u32>(1);
