@@ -34,6 +34,9 @@ const ACTORS: &[&str] = &[
 /// The servers of the paper on Eve, which tokio has, too.
 const SERVED: &[&str] = &["counting", "echoing"];
 
+/// What tokio has besides.
+const OF_TOKIO: &[&str] = &["beside", "channel", "pipe", "stream"];
+
 /// Keys that make a workload tiny, and the values it reports beside the times.
 fn tiny(workload: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match workload {
@@ -73,6 +76,7 @@ fn tiny(workload: &str) -> (&'static [&'static str], &'static [&'static str]) {
         "penalty" => (&["events=5"], MOVED),
         "cache_efficient" => (&["events=2"], MOVED),
         "ask" => (&[], LATENCIES),
+        "beside" => (&["workers=2", "job_ms=5"], PINGS),
         "rest" => (&["actors=10"], &[]),
         "chat" => (
             &["users=30", "groups=2", "period_ms=50", "to_groups=30"],
@@ -120,6 +124,9 @@ const MOVED: &[&str] = &["kev_per_s", "moved", "theft_ns", "thefts"];
 const LATENCIES: &[&str] = &[
     "max_us", "p50_us", "p90_us", "p9999_us", "p999_us", "p99_us",
 ];
+
+/// The values of pings beside work that computes.
+const PINGS: &[&str] = &["jobs_per_s", "max_us", "p50_us", "p99_us"];
 
 /// The values of PUBSUB.
 const PUBLISHED: &[&str] = &[
@@ -231,6 +238,7 @@ fn check(path: &str, workloads: &[&str]) -> anyhow::Result<()> {
 fn fibre() -> anyhow::Result<()> {
     let own = [
         "barrier",
+        "beside",
         "cache_efficient",
         "channel",
         "chat",
@@ -265,13 +273,13 @@ fn thread() -> anyhow::Result<()> {
 
 #[test]
 fn tokio() -> anyhow::Result<()> {
-    let workloads = [COMMON, ACTORS, SERVED, &["channel", "pipe", "stream"]].concat();
+    let workloads = [COMMON, ACTORS, SERVED, OF_TOKIO].concat();
     check(env!("CARGO_BIN_EXE_peer-tokio"), &workloads)
 }
 
 #[test]
 fn tokio_worker() -> anyhow::Result<()> {
-    let workloads = [COMMON, ACTORS, SERVED, &["channel", "pipe", "stream"]].concat();
+    let workloads = [COMMON, ACTORS, SERVED, OF_TOKIO].concat();
     check(env!("CARGO_BIN_EXE_peer-tokio-worker"), &workloads)
 }
 
