@@ -246,6 +246,10 @@ fn refused(error: &std::io::Error) -> u128 {
 /// A selection that finds no descriptor says so, goes on with its other arms during the pause,
 /// however often they come, and accepts when there is one again.
 #[test]
+#[allow(
+    clippy::cognitive_complexity,
+    reason = "what `select!` expands to is counted"
+)]
 fn a_selection_ticks_while_it_cannot_accept() {
     let _alone = alone();
     for processors in processor_counts() {

@@ -9,7 +9,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
 
-/// A stream that is encrypted on its way. See the [crate](crate) for how it ends, and for what may
+/// A stream that is encrypted on its way. See the [crate] for how it ends, and for what may
 /// go on at the same time.
 ///
 /// [`TlsConnector::connect`](crate::TlsConnector::connect) and

@@ -1,6 +1,8 @@
 //! `beside` with tasks.
 
+use std::panic;
 use std::sync::Arc;
+use std::thread;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -52,14 +54,22 @@ fn measure<C: Choice>(
         std::io::Result::Ok(())
     });
     let work = Work::new(told)?;
-    let sample = pings(told, address, &work, || {
+    let handle = runtime.handle().clone();
+    let begin = || {
         let workers = Arc::clone(&work);
-        drop(runtime.spawn(async move {
+        drop(handle.spawn(async move {
             for _ in 0..told.workers {
                 drop(spawn(Arc::clone(&workers)));
             }
         }));
-    })?;
-    let _ = runtime.block_on(server)?;
-    Ok(sample)
+    };
+    thread::scope(|scope| {
+        let pings = scope.spawn(|| pings(told, address, &work, begin));
+        // A runtime of one thread runs only in here; the last ping closes the connection.
+        let served = runtime.block_on(server)?;
+        let sample = pings.join();
+        let sample = sample.unwrap_or_else(|payload| panic::resume_unwind(payload))?;
+        served?;
+        Ok(sample)
+    })
 }
