@@ -42,8 +42,8 @@
 //! Started fibres of a processor take turns where one of them blocks or yields. So
 //!
 //! 1. **hold no guard of `std::sync` over a call that blocks**: take those of [`sync`];
-//! 2. **do not compute for long, nor block the kernel thread**, on a processor that others need: wrap
-//!    the one in [`compute`](compute()), the other in [`blocking`];
+//! 2. **do not compute for long, nor block the kernel thread**, on a processor that others need:
+//!    wrap the one in [`compute`](compute()), the other in [`blocking`];
 //! 3. **a `thread_local!` is the processor's**: borrow it over no call that blocks, and let no
 //!    initialiser block. A fibre's own values are [`fibre_local!`]'s. See
 //!    [below](#thread-locals).

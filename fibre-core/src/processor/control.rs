@@ -4,7 +4,8 @@
 //! still touch: their blocks and stacks, its own timers, its ready queue with the domain. No fibre
 //! is ever dropped or unwound from outside.
 
-use super::{Order, Processor, Remains};
+use super::order::Order;
+use super::{Processor, Remains};
 use crate::fibre::cancel_batch::{Cancellable, Cancelling};
 use crate::fibre::{ControlBlock, Roster, RosterRef};
 use crate::queue::Runnable;

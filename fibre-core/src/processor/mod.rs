@@ -19,7 +19,7 @@
 //! * `runner`: what it keeps for them;
 //! * `run_loop`: the run loop, with and without a record of events;
 //! * `hooked`: the run loop of clusters with switch hooks;
-//! * `control`: carries out what the cluster's handles ask for;
+//! * `control`: carries out what the cluster's handles ask for; `order`: whether it goes on then;
 //! * `poll`: when a busy processor asks for events;
 //! * `time_slice`: when a fibre that never blocks has run for long enough;
 //! * `idle`: what a processor without work does;
@@ -48,6 +48,7 @@ mod hold;
 mod hooked;
 mod idle;
 mod local;
+mod order;
 pub(crate) mod os_thread;
 mod overflow_hook;
 mod poll;
@@ -86,6 +87,7 @@ use crate::trace::{self, TracePhase};
 use crate::wait::timer::{BATCH, Timers};
 use crossbeam_utils::CachePadded;
 use held::Held;
+use order::Order;
 use poll::Polling;
 use runner::Runner;
 use std::cell::Cell;
@@ -207,16 +209,6 @@ enum Next {
     /// It has found nothing, or has slept: it looks again.
     Again,
     /// It leaves its loop: it has been told to, or the domain is over.
-    End,
-}
-
-/// What the orders of the cluster's handles say to a processor.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
-    /// It goes on.
-    GoOn,
-    /// It leaves its loop, whatever fibres there are.
     End,
 }
 
