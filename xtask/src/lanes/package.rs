@@ -19,7 +19,7 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo, read_manifest};
 
 /// What is published, lowest first.
-const PUBLISHED: [&str; 11] = [
+const PUBLISHED: [&str; 13] = [
     "fibre-core",
     "fibre-sync",
     "fibre-io",
@@ -30,6 +30,8 @@ const PUBLISHED: [&str; 11] = [
     "fibre-events",
     "fibre-tasks",
     "fibre-hyper",
+    "fibre-rustls",
+    "fibre-ureq",
     "fibre-capi",
 ];
 
