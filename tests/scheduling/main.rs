@@ -6,7 +6,6 @@
 //! | `moving`    | started fibres that move                                      |
 //! | `placement` | which processor runs a fibre                                  |
 //! | `policies`  | what each policy promises                                     |
-//! | `spreading` | connections, and what threads spawn, over all processors      |
 //! | `visits`    | started fibres that go where they may block a thread          |
 //! | `waking`    | idle processors sleep, and no wake-up is lost                 |
 
@@ -20,7 +19,6 @@ mod fairness;
 mod moving;
 mod placement;
 mod policies;
-mod spreading;
 mod visits;
 mod waking;
 

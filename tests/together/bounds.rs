@@ -35,6 +35,8 @@ mod suite_shutdown;
 mod suite_soundness;
 #[path = "../spares/main.rs"]
 mod suite_spares;
+#[path = "../spreading.rs"]
+mod suite_spreading;
 #[path = "../threads.rs"]
 mod suite_threads;
 #[path = "../topology.rs"]

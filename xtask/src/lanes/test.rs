@@ -62,6 +62,7 @@ const TOGETHER: [(&str, &[&str]); 3] = [
             "shutdown",
             "soundness",
             "spares",
+            "spreading",
             "threads",
             "topology",
         ],

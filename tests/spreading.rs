@@ -1,12 +1,21 @@
-//! Connections, and what threads spawn, are spread over the processors.
+//! Connections, and what threads spawn, are spread over the processors: by default, and not under
+//! every policy.
 
-use crate::support::{Latch, eventually, watched};
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod support;
+
 use fibre::net::TcpListener;
 use fibre::{Builder, Cluster, JoinHandle};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use support::{Latch, eventually, watched};
 
 /// Numbers of processors to spread over.
 const PROCESSORS: [usize; 3] = [2, 4, 16];
