@@ -171,7 +171,8 @@ impl History {
         let tracks: Vec<_> = tracks
             .map(|track| event::read(&track.events, track.cluster.is_some()))
             .collect();
-        let newest = tracks.iter().filter_map(|events| Some(events.last()?.at));
+        // Of a damaged file, the last event of a track need not be the newest.
+        let newest = tracks.iter().flatten().map(|event| event.at);
         let written = file.clocks.map_or(0, |[_, end]| end.ticks);
         let end = newest.max().unwrap_or(0).max(written);
         let mut teller = Teller::default();
@@ -430,7 +431,7 @@ impl Scale {
     /// The moment of a tick on the kernel's monotonic clock, in nanoseconds.
     pub(crate) fn moment(self, ticks: u64) -> u64 {
         let since = ticks.saturating_sub(self.begin.ticks);
-        self.begin.monotonic + self.nanoseconds(since)
+        self.begin.monotonic.saturating_add(self.nanoseconds(since))
     }
 }
 
@@ -459,6 +460,13 @@ mod tests {
             });
         }
         History::of(&file)
+    }
+
+    #[test]
+    fn the_newest_event_need_not_be_the_last() {
+        let history = history([&[(70, 2, of(1, 0)), (20, 4, 16)], &[], &[]]);
+        assert_eq!(history.end, 70);
+        assert!(history.runs.iter().all(|run| run.begin <= run.end));
     }
 
     #[test]

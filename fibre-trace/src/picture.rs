@@ -51,7 +51,9 @@ struct Picture<'a> {
 pub(crate) fn draw(file: &File, history: &History, back: u64, length: u64) -> Document {
     let scale = Scale::of(file);
     let begin = history.end.saturating_sub(scale.ticks(back));
-    let end = (begin + scale.ticks(length).max(1)).min(history.end.max(begin + 1));
+    let least = begin.saturating_add(1);
+    let end = begin.saturating_add(scale.ticks(length)).max(least);
+    let end = end.min(history.end.max(least));
     let mut count = 0..;
     let rows = file.tracks.iter().map(|track| {
         let is_processor = track.cluster.is_some();
@@ -370,6 +372,8 @@ mod tests {
     fn a_time_beyond_the_trace_is_cut_and_an_empty_trace_is_drawn() {
         let file = traced();
         let history = History::of(&file);
+        let rest = draw(&file, &history, 550, u64::MAX).to_string();
+        assert!(rest.contains("seven") && rest.contains("fibre 3"));
         let all = draw(&file, &history, u64::MAX, u64::MAX).to_string();
         assert!(all.contains("seven") && all.contains("fibre 3"));
         let empty = File::default();

@@ -77,7 +77,8 @@ impl<'a> Summary<'a> {
                 "this CPU's time stamp counter is not steady: times are rough"
             )?;
         }
-        let dropped: u64 = self.file.tracks.iter().map(|track| track.dropped).sum();
+        let dropped = self.file.tracks.iter().map(|track| track.dropped);
+        let dropped = dropped.fold(0, u64::saturating_add);
         if dropped > 0 {
             writeln!(
                 f,
@@ -110,7 +111,8 @@ impl<'a> Summary<'a> {
                 self.processor(f, place, runs, latencies)?;
             }
         }
-        let lost: u64 = self.file.tracks.iter().map(|track| track.lost).sum();
+        let lost = self.file.tracks.iter().map(|track| track.lost);
+        let lost = lost.fold(0, u64::saturating_add);
         if lost > 0 {
             writeln!(f, "{lost} older events had made room for newer ones")?;
         }
