@@ -51,12 +51,28 @@ impl Workspace {
         Ok(packages)
     }
 
+    /// How many bytes can still be written to the disk of the target directory.
+    pub(crate) fn room(&self) -> Result<u64> {
+        // The directory itself may not be there yet.
+        let target = self.root.join(base());
+        let mut existing = target.ancestors().filter(|path| path.is_dir());
+        let path = existing.next().unwrap_or(&self.root);
+        let disk = rustix::fs::statvfs(path)
+            .with_context(|| format!("cannot ask the disk of {}", path.display()))?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
     /// A build directory of its own for a lane whose compiler flags differ, so that lanes do not
     /// rebuild each other.
     pub(crate) fn target_dir(&self, lane: &str) -> PathBuf {
-        let base = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-        Path::new(&base).join(lane)
+        base().join(lane)
     }
+}
+
+/// The directory that cargo builds in, relative to the root or absolute.
+fn base() -> PathBuf {
+    let chosen = env::var_os("CARGO_TARGET_DIR");
+    chosen.map_or_else(|| PathBuf::from("target"), PathBuf::from)
 }
 
 /// Reads and parses one Cargo.toml.

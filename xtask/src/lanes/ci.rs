@@ -22,6 +22,10 @@ const TOOLS: [&str; 6] = ["wrk", "strace", "curl", "valgrind", "gdb", "mdbook"];
 /// fault of the tree: more than this is noted, not refused.
 const INTENDED: Duration = Duration::from_secs(35 * 60);
 
+/// What all steps together write from a clean checkout, in bytes, and a reserve. A compiler that finds
+/// no room fails at whatever step comes next.
+const ROOM: u64 = 25 << 30;
+
 /// How long all of it may take.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -40,6 +44,9 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         }
         Ok(TOOLS.join(", "))
     })?;
+    if let Some(note) = little_room(workspace.room()?) {
+        steps.note(note);
+    }
     test::run(steps, &test::Options::default())?;
     test::release(steps, &test::Options::default())?;
     test::optimised(steps, &test::Options::default())?;
@@ -58,4 +65,33 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     sanitize::run(workspace, steps)?;
     instructions::run(workspace, steps, &instructions::Options::default())?;
     bench::run(steps, &bench::Options::smoke())
+}
+
+/// What to say of a disk with this much room, if it may be too little.
+fn little_room(room: u64) -> Option<String> {
+    let in_gib = |bytes: u64| bytes >> 30;
+    (room < ROOM).then(|| {
+        format!(
+            "the disk has room for {} GiB, and all steps may need {}: a step that fails may lack room",
+            in_gib(room),
+            in_gib(ROOM)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_with_little_room_is_told_of() {
+        assert_eq!(little_room(ROOM), None);
+        let note = little_room(3 << 30).unwrap();
+        assert!(note.contains("room for 3 GiB"), "{note}");
+    }
+
+    #[test]
+    fn the_disk_can_be_asked() {
+        assert!(Workspace::find().unwrap().room().unwrap() > 0);
+    }
 }
