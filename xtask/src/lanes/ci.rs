@@ -22,8 +22,8 @@ const TOOLS: [&str; 6] = ["wrk", "strace", "curl", "valgrind", "gdb", "mdbook"];
 /// fault of the tree: more than this is noted, not refused.
 const INTENDED: Duration = Duration::from_secs(35 * 60);
 
-/// What all steps together write from a clean checkout, in bytes, and a reserve. A compiler that finds
-/// no room fails at whatever step comes next.
+/// What all steps together write from a clean checkout, in bytes, and a reserve. A compiler that
+/// finds no room fails at whatever step comes next.
 const ROOM: u64 = 25 << 30;
 
 /// How long all of it may take.
