@@ -1,8 +1,8 @@
 //! From the listening socket to a fibre for each connection.
 //!
 //! A connection needs a permit before it is accepted and is registered before
-//! its fibre starts. Both are values that undo themselves, however the fibre
-//! ends: [`Permit`] and [`Admission`].
+//! its fibre starts. Both undo themselves, however the fibre ends: the permit
+//! and the [`Admission`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use fibre::Limit;
 use fibre::net::{TcpListener, TcpStream};
+use fibre::sync::OwnedSemaphorePermit;
 
 use crate::connection;
 use crate::drain::Link;
@@ -19,79 +21,71 @@ use crate::server::Server;
 /// Complaints are printed at most this often.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Accepts connections until the listener is closed: the acceptor's life.
+/// Accepts connections until it is cancelled: the acceptor's life.
 ///
 /// Errors are no reason to stop: most concern one connection that is gone
 /// already, and when file descriptors run out, `accept` paces itself.
 pub(crate) fn accept_all(server: &Arc<Server>, listener: &TcpListener) {
     let mut complaints = Complaints::default();
-    loop {
-        server.permits.acquire();
-        let permit = Permit(Arc::clone(server));
+    while let Ok(permit) = server.permits.permits_owned_within(1, Limit::Cancellation) {
         let admitted = listener
             .accept()
-            .and_then(|(stream, peer)| permit.admit(stream, peer));
-        if server.connections.is_stopping() {
-            return;
-        }
-        if let Err(error) = admitted {
+            .and_then(|(stream, peer)| admit(server, permit, stream, peer));
+        if let Err(error) = admitted
+            && !fibre::is_cancelled()
+        {
             complaints.complain(&error);
         }
     }
 }
 
-/// The right to serve one connection.
-struct Permit(Arc<Server>);
-
-impl Permit {
-    /// Starts the fibre of an accepted connection. If that is impossible, or if
-    /// the server is stopping, the connection is closed.
-    fn admit(self, stream: TcpStream, peer: SocketAddr) -> io::Result<()> {
-        let link = Arc::new(Link::new(stream));
-        let Some(number) = self.0.connections.add(&link) else {
-            return Ok(());
-        };
-        let admission = Admission {
-            number,
-            link,
-            permit: self,
-        };
-        let name = format!("connection {peer}");
-        fibre::Builder::new()
-            .name(name)
-            .spawn(move || admission.serve())
-            .map(drop)
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.permits.release();
-    }
+/// Starts the fibre of an accepted connection. If that is impossible, or if the
+/// server is stopping, the connection is closed.
+fn admit(
+    server: &Arc<Server>,
+    permit: OwnedSemaphorePermit,
+    stream: TcpStream,
+    peer: SocketAddr,
+) -> io::Result<()> {
+    let link = Arc::new(Link::new(stream));
+    let Some(number) = server.connections.add(&link) else {
+        return Ok(());
+    };
+    let admission = Admission {
+        server: Arc::clone(server),
+        number,
+        link,
+        _permit: permit,
+    };
+    fibre::Builder::new()
+        .name(format!("connection {peer}"))
+        .spawn(move || admission.serve())
+        .map(drop)
 }
 
 /// A connection that is registered, and removed again however its fibre ends.
 struct Admission {
+    /// What all connections share.
+    server: Arc<Server>,
     /// Its number in the register.
     number: u64,
     /// The connection.
     link: Arc<Link>,
     /// Given back last.
-    permit: Permit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Admission {
     /// Serves the connection: its fibre's life.
     fn serve(self) {
-        let server = &self.permit.0;
-        let served = connection::serve(server, &self.link);
-        server.served.fetch_add(served, Ordering::Relaxed);
+        let served = connection::serve(&self.server, &self.link);
+        self.server.served.fetch_add(served, Ordering::Relaxed);
     }
 }
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        self.permit.0.connections.remove(self.number);
+        self.server.connections.remove(self.number);
     }
 }
 

@@ -7,11 +7,9 @@
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use httpdate::HttpDate;
-
-use crate::drain::Connections;
 
 /// The current second, shared by all connections.
 pub(crate) struct Clock {
@@ -26,13 +24,13 @@ impl Clock {
         }
     }
 
-    /// Publishes every new second until the server stops: the keeper's life.
-    pub(crate) fn keep(&self, connections: &Connections) {
+    /// Publishes every new second until it is cancelled: the keeper's life.
+    pub(crate) fn keep(&self) {
         loop {
             let now = since_epoch();
             self.second.store(now.as_secs(), Ordering::Relaxed);
             let to_next = Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into());
-            if connections.stopped_before(Instant::now() + to_next) {
+            if fibre::sleep_within(to_next).is_err() {
                 return;
             }
         }

@@ -47,7 +47,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const LINGER_TIME: Duration = Duration::from_secs(1);
 
 /// How many bytes are read from it meanwhile.
-const LINGER_BYTES: usize = 256 * 1024;
+const LINGER_BYTES: u64 = 256 * 1024;
 
 /// Serves one client until either side closes; returns how many answers it got.
 pub(crate) fn serve(server: &Server, link: &Link) -> u64 {
@@ -299,21 +299,11 @@ impl<'s> Connection<'s> {
 }
 
 /// Ends our side of a connection and reads a little of what still comes.
-fn linger(mut stream: &TcpStream) -> io::Result<()> {
+fn linger(stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
-    let deadline = Instant::now() + LINGER_TIME;
-    let mut scratch = [0; 4096];
-    let mut count = 0;
-    while count < LINGER_BYTES {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            break;
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut scratch)? {
-            0 => break,
-            more => count += more,
-        }
+    let rest = || io::copy(&mut stream.take(LINGER_BYTES), &mut io::sink());
+    match fibre::timeout(LINGER_TIME, rest) {
+        Ok(read) => read.map(drop),
+        Err(_) => Ok(()),
     }
-    Ok(())
 }

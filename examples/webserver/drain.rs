@@ -1,4 +1,4 @@
-//! Stopping: which connections may be cut, and which must finish.
+//! Stopping: which connections may be closed, and which must finish.
 //!
 //! The server knows its connections as [`Link`]s, each a socket and a state word
 //! of two bits:
@@ -18,16 +18,19 @@
 //! its fibre reads, under the lock that also guards `stopping`: it is either
 //! refused or seen by the stopper. Requests that arrive whole, which is the
 //! usual case, touch none of this but one relaxed load.
+//!
+//! Why not a group of fibres, cancelled as a whole: cancellation ends the wait of
+//! a fibre whatever it waits for, and the one in the middle of a request is to go
+//! on. Those that do so for too long are cancelled, with the whole cluster.
 
 use std::collections::HashMap;
 use std::io;
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Instant;
 
 use fibre::net::TcpStream;
-use fibre::sync::{Condvar, Mutex};
+use fibre::sync::Mutex;
 
 /// The fibre waits for the rest of a request.
 const MIDWAY: u8 = 1;
@@ -73,21 +76,11 @@ impl Link {
             let _: io::Result<()> = self.stream.shutdown(Shutdown::Read);
         }
     }
-
-    /// Breaks the connection off.
-    fn cut(&self) {
-        let _: io::Result<()> = self.stream.shutdown(Shutdown::Both);
-    }
 }
 
 /// All connections, and whether the server is stopping.
 #[derive(Default)]
-pub(crate) struct Connections {
-    /// What the lock guards.
-    register: Mutex<Register>,
-    /// Notified once, when the server stops.
-    stopped: Condvar,
-}
+pub(crate) struct Connections(Mutex<Register>);
 
 /// The links by number.
 #[derive(Default)]
@@ -103,7 +96,7 @@ struct Register {
 impl Connections {
     /// Adds a link and returns its number; `None` if the server is stopping.
     pub(crate) fn add(&self, link: &Arc<Link>) -> Option<u64> {
-        let mut register = self.register.lock();
+        let mut register = self.0.lock();
         if register.stopping {
             return None;
         }
@@ -115,45 +108,20 @@ impl Connections {
 
     /// Takes the link with this number out again.
     pub(crate) fn remove(&self, number: u64) {
-        let link = self.register.lock().links.remove(&number);
+        let link = self.0.lock().links.remove(&number);
         // Closes the socket, if this was its last owner, without the lock.
         drop(link);
     }
 
     /// How many connections there have been.
     pub(crate) fn count(&self) -> u64 {
-        self.register.lock().next
+        self.0.lock().next
     }
 
     /// Adds no more links and lets every connection's request be its last.
     pub(crate) fn stop(&self) {
-        let mut register = self.register.lock();
+        let mut register = self.0.lock();
         register.stopping = true;
         register.links.values().for_each(|link| link.stop());
-        self.stopped.notify_all();
-    }
-
-    /// Breaks off the connections that have not ended.
-    pub(crate) fn cut(&self) {
-        self.register
-            .lock()
-            .links
-            .values()
-            .for_each(|link| link.cut());
-    }
-
-    /// True if the server is stopping.
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.register.lock().stopping
-    }
-
-    /// Blocks the caller until the server stops or `deadline` has passed; true
-    /// if it stops.
-    pub(crate) fn stopped_before(&self, deadline: Instant) -> bool {
-        let mut register = self.register.lock();
-        while !register.stopping && Instant::now() < deadline {
-            let _ = self.stopped.wait_within(&mut register, deadline);
-        }
-        register.stopping
     }
 }

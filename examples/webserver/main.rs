@@ -22,7 +22,7 @@
 //! | `response`   | from a status to bytes                                        |
 //! | `files`      | from a path to the bytes of a file under the root             |
 //! | `clock`      | the `Date` field without reading the clock for each request   |
-//! | `drain`      | stopping: which connections may be cut, and which must finish |
+//! | `drain`      | stopping: which connections may be closed, and which must finish |
 //!
 //! SIGINT or SIGTERM stops the server: it closes the listening socket and the
 //! idle connections, lets requests in flight finish, and leaves within
@@ -42,18 +42,17 @@ mod request;
 mod response;
 mod server;
 
+use std::convert::Infallible;
 use std::io::{self, Write};
-use std::process::ExitCode;
+use std::process::{ExitCode, exit};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 use clap::Parser;
-use fibre::Cluster;
 use fibre::net::TcpListener;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
-use signal_hook::iterator::Signals;
+use fibre::signal::{SIGINT, SIGTERM, Signals};
+use fibre::{Builder, Cluster, Group};
 
 use crate::options::Options;
 use crate::server::Server;
@@ -61,8 +60,8 @@ use crate::server::Server;
 /// The exit status of a process that a second SIGINT ended.
 const INTERRUPTED: i32 = 130;
 
-/// How long cut connections may take to notice it.
-const CUT_GRACE: Duration = Duration::from_secs(2);
+/// How long cancelled connections may take to notice it.
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     match run(&Options::parse()) {
@@ -77,70 +76,52 @@ fn main() -> ExitCode {
 
 /// Serves until a signal comes and tells how many fibres outlived the drain.
 fn run(options: &Options) -> io::Result<usize> {
-    let mut signals = stop_signals()?;
+    let signals = Signals::new([SIGINT, SIGTERM])?;
     let server = Arc::new(Server::new(options)?);
     let cluster = Cluster::builder()
         .processors(options.processors())
         .name("web")
         .build()?;
-    let listener = Arc::new(TcpListener::bind(options.addr)?);
+    let listener = TcpListener::bind(options.addr)?;
     announce(&format!("listening on http://{}", listener.local_addr()?))?;
 
-    start(&cluster, &server, &listener);
-    signals.forever().next();
+    start(&cluster, Arc::clone(&server), listener)?;
+    signals.wait()?;
+    exit_at_next(signals)?;
 
     server.stop();
-    listener.close();
-    // The acceptor has the other handle and drops it when it ends.
-    drop(listener);
-    let live = drain(&cluster, &server, options.drain_timeout);
+    let ended = cluster.stop_within(options.drain_timeout, CANCEL_GRACE);
+    let live = ended.err().map_or(0, |left| left.left.len() + left.unseen);
     announce(&format!("{}; live fibres {live}", server.tally()))?;
-    if live == 0 {
-        cluster.stop();
-    }
     Ok(live)
 }
 
-/// Takes SIGINT and SIGTERM over: the first is delivered to the returned
-/// iterator, the second ends the process from within its handler.
-fn stop_signals() -> io::Result<Signals> {
-    let armed = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // Handlers run in the order of their registration.
-        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&armed))?;
-        flag::register(signal, Arc::clone(&armed))?;
-    }
-    Signals::new([SIGINT, SIGTERM])
+/// Starts the two fibres that every server has: one accepts, the other keeps the date.
+fn start(cluster: &Cluster, server: Arc<Server>, listener: TcpListener) -> io::Result<()> {
+    let stopping = server.stopping.clone();
+    let serve = move || {
+        // It ends by being cancelled, and in no other way.
+        let _ = fibre::group(|group: &Group<'_, '_, (), Infallible>| {
+            group.run(|| {
+                server.clock.keep();
+                Ok(())
+            });
+            accept::accept_all(&server, &listener);
+            Ok(())
+        });
+    };
+    let builder = Builder::new().name("acceptor").cancel_token(&stopping);
+    builder.spawn_in(cluster, serve).map(drop)
 }
 
-/// Starts the two fibres every server has: one accepts, one keeps the date.
-fn start(cluster: &Cluster, server: &Arc<Server>, listener: &Arc<TcpListener>) {
-    let (acceptor, listener) = (Arc::clone(server), Arc::clone(listener));
-    drop(cluster.spawn(move || accept::accept_all(&acceptor, &listener)));
-    let server = Arc::clone(server);
-    drop(cluster.spawn(move || server.clock.keep(&server.connections)));
-}
-
-/// Waits for the connections to finish, cuts those that have not within the
-/// time, and returns the number of fibres that are left.
-fn drain(cluster: &Cluster, server: &Server, within: Duration) -> usize {
-    if !all_ended(cluster, within) {
-        server.connections.cut();
-        all_ended(cluster, CUT_GRACE);
-    }
-    cluster.live()
-}
-
-/// Waits until no fibre lives; false if some still do after `within`.
-fn all_ended(cluster: &Cluster, within: Duration) -> bool {
-    let deadline = Instant::now() + within;
-    while cluster.live() > 0 {
-        if Instant::now() >= deadline {
-            return false;
+/// Has the next signal end the process at once, in whatever state it is.
+fn exit_at_next(signals: Signals) -> io::Result<()> {
+    let wait = move || {
+        if signals.wait().is_ok() {
+            exit(INTERRUPTED);
         }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    true
+    };
+    thread::Builder::new().spawn(wait).map(drop)
 }
 
 /// Prints a line that another program may be waiting for.

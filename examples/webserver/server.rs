@@ -1,9 +1,11 @@
 //! What all connections share.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use fibre::CancelToken;
 use fibre::sync::Semaphore;
 
 use crate::clock::Clock;
@@ -27,7 +29,9 @@ pub(crate) struct Server {
     /// How fast a client must take an answer.
     pub(crate) terms: Terms,
     /// One permit for each connection that may still be accepted.
-    pub(crate) permits: Semaphore,
+    pub(crate) permits: Arc<Semaphore>,
+    /// Cancelled when the server stops: the acceptor has it, and the keeper of the date.
+    pub(crate) stopping: CancelToken,
     /// Answers given by connections that have ended.
     pub(crate) served: AtomicU64,
 }
@@ -44,16 +48,16 @@ impl Server {
                 grace: options.idle_timeout,
                 rate: options.minimum_rate as u64,
             },
-            permits: Semaphore::new(options.max_connections),
+            permits: Arc::new(Semaphore::new(options.max_connections)),
+            stopping: CancelToken::new(),
             served: AtomicU64::new(0),
         })
     }
 
-    /// Lets every connection's request be its last and the acceptor end, which
-    /// may be waiting for a permit.
+    /// Lets every connection's request be its last, and the acceptor end.
     pub(crate) fn stop(&self) {
+        self.stopping.cancel();
         self.connections.stop();
-        self.permits.release();
     }
 
     /// What has been done, for people to read.
