@@ -58,9 +58,17 @@ const DRAWN: [(&str, &[&str]); 22] = [
         "fibre-ureq",
         &["fibre-core", "fibre-io", "fibre-rustls", FACADE],
     ),
+    ("fibre-measure", &[]),
+    // One of its examples measures.
     (
         "fibre-hyper",
-        &["fibre-core", "fibre-io", "fibre-sync", FACADE],
+        &[
+            "fibre-core",
+            "fibre-io",
+            "fibre-sync",
+            FACADE,
+            "fibre-measure",
+        ],
     ),
     (
         "fibre-capi",
@@ -74,7 +82,6 @@ const DRAWN: [(&str, &[&str]); 22] = [
     ),
     // Its tests trace programs of the facade.
     ("fibre-trace", &[FACADE]),
-    ("fibre-measure", &[]),
     (
         "fibre-bench",
         &[
