@@ -266,6 +266,32 @@ fn programs_can_be_executed() {
     });
 }
 
+/// `fork` would copy the page tables of all stacks.
+#[test]
+fn fibres_start_programs_without_a_fork() {
+    static FORKS: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn count() {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+    in_own_process("spawns", || {
+        // SAFETY: the handler changes an atomic word.
+        let installed = unsafe { libc::pthread_atfork(Some(count), None, None) };
+        assert_eq!(installed, 0);
+        let status = fibre::spawn(|| fibre::process::Command::new("true").status());
+        assert!(status.join().unwrap().unwrap().success());
+        assert_eq!(FORKS.load(Ordering::Relaxed), 0);
+        // It would be counted.
+        let mut command = Command::new("true");
+        assert!(
+            fibre::unblock_signals(&mut command)
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert_eq!(FORKS.load(Ordering::Relaxed), 1);
+    });
+}
+
 /// A program that succeeds if no signal is blocked.
 fn exec_by_hand() -> i32 {
     let script = c"exec grep -q 'SigBlk:\t0*$' /proc/self/status";

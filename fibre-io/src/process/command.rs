@@ -1,8 +1,8 @@
 //! A program to be started.
 
 use super::child::Child;
-use fibre_core::internal::blocks_signals;
-use fibre_core::{blocking, unblock_signals};
+use fibre_core::blocking;
+use fibre_core::internal::with_signals_of_program;
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -25,8 +25,6 @@ use std::time::Duration;
 pub struct Command {
     /// What is started.
     inner: std::process::Command,
-    /// Whether the child will hear of signals.
-    unblocked: bool,
     /// Whether the caller has said where the child reads from, and writes to.
     set: [bool; 3],
     /// See [`kill_on_drop`](Self::kill_on_drop).
@@ -132,11 +130,9 @@ impl Command {
     ///
     /// As std's; when there is no descriptor left. Then there is no child.
     pub fn spawn(&mut self) -> io::Result<Child> {
-        if blocks_signals() && !self.unblocked {
-            unblock_signals(&mut self.inner);
-            self.unblocked = true;
-        }
-        let child = blocking(|| self.inner.spawn())?;
+        // The thread hears of signals meanwhile, and so will the program. To have the child unblock
+        // them would make std call `fork`, which copies the page tables of all stacks.
+        let child = blocking(|| with_signals_of_program(|| self.inner.spawn()))?;
         Child::adopt(child, self.kill_on_drop)
     }
 
@@ -213,7 +209,6 @@ impl From<std::process::Command> for Command {
     fn from(inner: std::process::Command) -> Self {
         Self {
             inner,
-            unblocked: false,
             set: [false; 3],
             kill_on_drop: false,
         }
