@@ -25,7 +25,7 @@ const FACADE_NAME: &str = "fibre";
 const NAMELESS: &str = "fibre-trace";
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 22] = [
+const DRAWN: [(&str, &[&str]); 23] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
@@ -97,6 +97,7 @@ const DRAWN: [(&str, &[&str]); 22] = [
     ("fibre-top", &["fibre-inspect", FACADE]),
     ("fibre-mcload", &[FACADE, "fibre-measure"]),
     ("fibre-examples", &[FACADE, "fibre-ureq"]),
+    ("fibre-services", &[FACADE, "fibre-measure"]),
     // The programs in its pages.
     (
         "fibre-guide",
