@@ -76,8 +76,9 @@ const OPTIMISED: [&str; 2] = ["running", "waiting"];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
 /// number of processes is part of what they test, or they are as large as a program.
-const ALONE: [&str; 17] = [
+const ALONE: [&str; 18] = [
     "allocation",
+    "async_stream",
     "compute",
     "dump",
     "exit",
