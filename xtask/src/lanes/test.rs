@@ -76,7 +76,7 @@ const OPTIMISED: [&str; 2] = ["running", "waiting"];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
 /// number of processes is part of what they test, or they are as large as a program.
-const ALONE: [&str; 18] = [
+const ALONE: [&str; 19] = [
     "allocation",
     "async_stream",
     "compute",
@@ -89,6 +89,7 @@ const ALONE: [&str; 18] = [
     "limits",
     "metrics",
     "panic_hook",
+    "pool",
     "select",
     "sync",
     "trace",
