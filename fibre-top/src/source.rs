@@ -103,12 +103,13 @@ unsafe impl Send for Mapped {}
 impl Mapped {
     /// Maps a file that cannot become shorter.
     fn new(file: &File) -> Result<Self, Failure> {
-        if usize::try_from(fstat(file)?.st_size) != Ok(SIZE) {
-            return Err(Failure::Foreign("it has another size"));
-        }
+        // The seals come first: a size that was read before them may have changed since.
         let seals = fcntl_get_seals(file).unwrap_or(SealFlags::empty());
         if !seals.contains(SealFlags::SHRINK) {
             return Err(Failure::Foreign("it could be made shorter"));
+        }
+        if usize::try_from(fstat(file)?.st_size) != Ok(SIZE) {
+            return Err(Failure::Foreign("it has another size"));
         }
         let (read, shared) = (ProtFlags::READ, MapFlags::SHARED);
         // SAFETY: a new mapping, where the kernel likes.
@@ -294,4 +295,40 @@ pub(crate) fn all() -> Vec<u32> {
     let mut found: Vec<u32> = numbers.filter(|process| find(*process).is_ok()).collect();
     found.sort_unstable();
     found
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, fcntl_add_seals, ftruncate, memfd_create};
+
+    /// A file of a process that means no good.
+    fn file(size: u64, seals: SealFlags) -> File {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = File::from(memfd_create(NAME, flags).unwrap());
+        ftruncate(&file, size).unwrap();
+        fcntl_add_seals(&file, seals).unwrap();
+        file
+    }
+
+    /// Why a file is not mapped.
+    fn refused(size: u64, seals: SealFlags) -> &'static str {
+        match Mapped::new(&file(size, seals)) {
+            Err(Failure::Foreign(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Otherwise its owner could change a size that has been looked at.
+    #[test]
+    fn a_size_counts_once_the_file_is_known_not_to_shrink() {
+        let none = SealFlags::empty();
+        for size in [0, 1, SIZE as u64] {
+            assert_eq!(refused(size, none), "it could be made shorter", "{size}");
+        }
+        let kept = SealFlags::SHRINK;
+        assert_eq!(refused(SIZE as u64 - 1, kept), "it has another size");
+        assert_eq!(refused(SIZE as u64, kept), "it begins with something else");
+    }
 }
