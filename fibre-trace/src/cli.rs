@@ -1,13 +1,13 @@
 //! The command line.
 
-use crate::file::File;
+use crate::file::{File, MAGIC};
 use crate::history::History;
 use crate::summary::Summary;
 use crate::{perfetto, picture};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use std::fs;
-use std::io::{ErrorKind, Write, stdout};
+use std::io::{ErrorKind, Read, Write, stdout};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Cli {
     /// Does what is asked for.
     pub(crate) fn execute(self) -> Result<()> {
         let name = self.file.display();
-        let bytes = fs::read(&self.file).with_context(|| format!("cannot read {name}"))?;
+        let bytes = self.bytes()?;
         let file = File::read(&bytes).with_context(|| format!("cannot use {name}"))?;
         drop(bytes);
         let history = History::of(&file);
@@ -73,6 +73,24 @@ impl Cli {
             }
         }
         Ok(())
+    }
+
+    /// The bytes of the trace. What does not begin like one is not read on: it may never end.
+    fn bytes(&self) -> Result<Vec<u8>> {
+        let name = self.file.display();
+        let mut bytes = Vec::new();
+        let read = fs::File::open(&self.file).and_then(|mut input| {
+            let head = MAGIC.len() as u64;
+            Read::by_ref(&mut input)
+                .take(head)
+                .read_to_end(&mut bytes)?;
+            if bytes == MAGIC {
+                input.read_to_end(&mut bytes)?;
+            }
+            Ok(())
+        });
+        read.with_context(|| format!("cannot read {name}"))?;
+        Ok(bytes)
     }
 }
 

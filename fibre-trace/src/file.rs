@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use std::collections::HashMap;
 
 /// The first bytes of a file.
-const MAGIC: &[u8] = b"fibretrc";
+pub(crate) const MAGIC: &[u8] = b"fibretrc";
 
 /// The version of the form that is understood.
 const VERSION: u32 = 1;
@@ -96,6 +96,7 @@ impl File {
     ///
     /// If it is no trace, or one of another version, or damaged.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
+        ensure!(!bytes.is_empty(), "it is empty");
         let mut bytes = Bytes(bytes);
         let magic = bytes.take(MAGIC.len()).unwrap_or_default();
         ensure!(magic == MAGIC, "it is no trace of a fibre program");

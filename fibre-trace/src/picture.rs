@@ -127,7 +127,7 @@ impl Picture<'_> {
         }
         let legend = "A bar is a fibre that runs, by its name or number; grey is a processor that sleeps. An arrow leads \
                       from where a fibre was made ready to where it runs.";
-        group.add(text(legend.into(), (LEFT, bottom + 46.0)))
+        group.add(text(legend, (LEFT, bottom + 46.0)))
     }
 
     /// What processors slept.
@@ -138,7 +138,7 @@ impl Picture<'_> {
             if let Some((row, across)) = place {
                 let bar = rectangle(across, bar(row), "#eeeeee");
                 let slept = self.words(span.end - span.begin);
-                group = group.add(bar.add(Title::new(format!("asleep for {slept}"))));
+                group = group.add(bar.add(hint(&format!("asleep for {slept}"))));
             }
         }
         group
@@ -170,7 +170,7 @@ impl Picture<'_> {
         if let Some(label) = labels.find(|label| label.chars().count() as f64 <= room) {
             group = group.add(text(label, (across.0 + 3.0, middle)));
         }
-        group.add(Title::new(format!("{name} for {ran}")))
+        group.add(hint(&format!("{name} for {ran}")))
     }
 
     /// From where fibres were made ready to where they run.
@@ -311,8 +311,20 @@ fn rectangle((left, right): (f64, f64), (top, bottom): (f64, f64), fill: &str) -
 }
 
 /// Words that begin at a place.
-fn text(words: String, (x, y): (f64, f64)) -> Text {
-    Text::new(words).set("x", x).set("y", y)
+fn text(words: impl AsRef<str>, (x, y): (f64, f64)) -> Text {
+    Text::new(visible(words.as_ref())).set("x", x).set("y", y)
+}
+
+/// Words that a viewer shows for what the pointer is on.
+fn hint(words: &str) -> Title {
+    Title::new(visible(words))
+}
+
+/// Words with a replacement character for each that XML must not have. A program may put anything
+/// into its names and marks.
+fn visible(words: &str) -> String {
+    let is_barred = |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
+    words.replace(is_barred, "\u{fffd}")
 }
 
 #[cfg(test)]
@@ -366,6 +378,27 @@ mod tests {
         let part = draw(&file, &history, 550, 100).to_string();
         assert!(part.contains("seven") && !part.contains("fibre 3") && !part.contains("asleep"));
         assert!(part.contains("550 ns before the end"), "{part}");
+    }
+
+    /// XML 1.0 has no way to write them, not even escaped.
+    #[test]
+    fn names_with_control_characters_are_drawn_without_them() {
+        let mut file = traced();
+        let name = "a\0b\u{1b}[2J\u{fffe}\n<c>";
+        file.names.insert(7, name.into());
+        file.command = "com\u{1}mand".into();
+        file.tracks[0].cluster = Some("clus\u{8}ter".into());
+        let drawn = draw(&file, &History::of(&file), 1000, 1000).to_string();
+        let is_barred = |letter: &char| {
+            letter.is_control() && !matches!(letter, '\n' | '\t') || *letter == '\u{fffe}'
+        };
+        let barred: Vec<char> = drawn.chars().filter(is_barred).collect();
+        assert!(barred.is_empty(), "{barred:?} in {drawn}");
+        assert!(
+            drawn.contains("a\u{fffd}b\u{fffd}[2J\u{fffd}\u{fffd}&lt;c&gt; for"),
+            "{drawn}"
+        );
+        assert!(drawn.contains("com\u{fffd}mand"), "{drawn}");
     }
 
     #[test]

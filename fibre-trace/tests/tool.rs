@@ -345,6 +345,13 @@ fn what_it_cannot_read_or_write_is_told() {
     };
     failed(&folder.0.join("nowhere"), &[], "cannot read");
     failed(&other, &[], "it is no trace of a fibre program");
+    // It has no end, and need not have one to be refused.
+    failed(
+        Path::new("/dev/zero"),
+        &[],
+        "it is no trace of a fibre program",
+    );
+    failed(Path::new("/dev/null"), &[], "it is empty");
     failed(&folder.trace(), &["-o", "x.json"], "would be no JSON");
     failed(&folder.trace(), &["--length", "soon"], "--length");
     failed(&folder.trace(), &["-p", "/dev/full"], "cannot write");
