@@ -32,6 +32,15 @@ impl Folder {
     fn file(&self) -> String {
         self.0.join("of.trace").to_str().unwrap().to_owned()
     }
+
+    /// What is in it, in order.
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort_unstable();
+        names
+    }
 }
 
 impl Drop for Folder {
@@ -256,6 +265,119 @@ fn a_full_disk_and_an_impossible_file_are_told() {
             assert!(line.starts_with(&words), "{line}");
         }
     }
+}
+
+/// A trace that cannot be written as a whole leaves the one before it, and nothing beside it.
+#[test]
+fn an_earlier_trace_stays_until_the_next_is_whole() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    if plays("limited") {
+        end_after(LIMIT);
+        // Writing more than it may then fails, and does not end the process.
+        // SAFETY: no handler, and nothing else here uses the signal.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        fibre::spawn(|| ()).join().unwrap();
+        stay();
+    }
+    let folder = Folder::new();
+    let file = folder.file();
+    let mut server = Traced::start(child("limited", &[("FIBRE_TRACE", &file)]));
+    server.ask();
+    assert!(server.line().contains(&format!("is in {file:?}")));
+    let before = std::fs::read(&file).unwrap();
+    let small = Rlimit {
+        current: Some(40),
+        maximum: None,
+    };
+    let process = Some(Pid::from_child(&server.child));
+    prlimit(process, Resource::Fsize, small).unwrap();
+    server.ask();
+    let line = server.line();
+    assert!(line.contains("could not be written"), "{line}");
+    assert!(std::fs::read(&file).unwrap() == before, "it was touched");
+    assert_eq!(folder.names(), ["of.trace"]);
+}
+
+/// Whoever may write to the folder can foresee the name.
+#[test]
+fn a_link_of_the_default_name_is_not_followed() {
+    if plays("linked") {
+        end_after(LIMIT);
+        fibre::spawn(|| ()).join().unwrap();
+        stay();
+    }
+    let folder = Folder::new();
+    let mut command = child("linked", &[("FIBRE_TRACE", "ring:64K")]);
+    command.current_dir(&folder.0);
+    let mut server = Traced::start(command);
+    let name = format!("fibre-{}.trace", server.child.id());
+    std::fs::write(folder.0.join("dear"), "dear").unwrap();
+    std::os::unix::fs::symlink("dear", folder.0.join(&name)).unwrap();
+    server.ask();
+    let line = server.line();
+    assert!(line.contains(&format!("is in {name:?}")), "{line}");
+    assert_eq!(std::fs::read(folder.0.join("dear")).unwrap(), b"dear");
+    let is_plain = folder.0.join(&name).symlink_metadata().unwrap().is_file();
+    assert!(is_plain, "the trace took the link's place");
+    read(folder.0.join(&name).to_str().unwrap());
+}
+
+/// A link that the user has named leads to where the trace is to be.
+#[test]
+fn a_link_by_name_is_followed() {
+    if plays("follows") {
+        end_after(LIMIT);
+        fibre::spawn(|| ()).join().unwrap();
+        stay();
+    }
+    let folder = Folder::new();
+    let file = folder.file();
+    std::os::unix::fs::symlink("elsewhere", &file).unwrap();
+    let mut server = Traced::start(child("follows", &[("FIBRE_TRACE", &file)]));
+    server.ask();
+    assert!(server.line().contains(&format!("is in {file:?}")));
+    assert_eq!(folder.names(), ["elsewhere", "of.trace"]);
+    read(folder.0.join("elsewhere").to_str().unwrap());
+}
+
+/// A report whose trace could not be written does not use up the minute.
+#[test]
+fn a_failed_trace_is_tried_again_at_the_next_report() {
+    if plays("retries") {
+        end_after(LIMIT);
+        fibre::spawn(|| {
+            let file = std::env::var("FIBRE_TRACE").unwrap();
+            let folder = Path::new(&file).parent().unwrap();
+            while !folder.exists() {
+                std::hint::spin_loop();
+            }
+            // A place that has been told is not told again within a minute.
+            fibre::spawn(|| thread::sleep(LIMIT));
+        });
+        stay();
+    }
+    let folder = Folder::new();
+    let late = folder.0.join("late");
+    let file = late.join("of.trace").to_str().unwrap().to_owned();
+    let environment = [
+        ("FIBRE_TRACE", file.as_str()),
+        ("FIBRE_PROCESSORS", "2"),
+        ("FIBRE_MONITOR", "10ms"),
+    ];
+    let mut server = Traced::start(child("retries", &environment));
+    let mut until = |words: &str| {
+        loop {
+            let line = server.line();
+            assert!(!line.is_empty(), "it has ended");
+            if line.contains(words) {
+                break;
+            }
+        }
+    };
+    until("could not be written");
+    std::fs::create_dir(&late).unwrap();
+    until(&format!("is in {file:?}"));
+    read(&file);
 }
 
 /// The reader of a pipe takes its time; two more signals come meanwhile, and nothing hangs.
