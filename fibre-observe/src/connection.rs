@@ -10,6 +10,7 @@
 //! with bytes unread would be a reset, which may destroy the answer on its way.
 
 use crate::exposition::CONTENT_TYPE;
+use crate::parent_only::ParentOnly;
 use crate::plain_text;
 use crate::request::{Asked, LONGEST, asked};
 use rustix::event::PollFlags;
@@ -38,6 +39,8 @@ enum Step {
 /// A connection. See the module text.
 #[derive(Debug)]
 pub(crate) struct Connection {
+    /// Goes before the stream does.
+    _parent_only: ParentOnly,
     stream: TcpStream,
     step: Step,
     /// What has come of the request.
@@ -58,6 +61,7 @@ impl Connection {
     pub(crate) fn new(stream: TcpStream, now: Instant) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
         Some(Self {
+            _parent_only: ParentOnly::new(&stream),
             stream,
             step: Step::Receiving,
             received: Vec::new(),
@@ -103,6 +107,9 @@ impl Connection {
             Ok(count) => self.received.extend_from_slice(&buffer[..count]),
             Err(error) => return is_harmless(error.kind()),
         }
+        // A reader of the head only is told the length that the body would have.
+        let is_head = self.received.starts_with(b"HEAD ");
+        let mut allow = "";
         let (status, kind, body) = match asked(&self.received) {
             Asked::Unfinished => return true,
             Asked::Metrics => ("200 OK", CONTENT_TYPE, metrics()),
@@ -111,6 +118,14 @@ impl Connection {
                 ("200 OK", plain_text::CONTENT_TYPE, text)
             }
             Asked::Nothing => plain("404 Not Found", "The metrics are at /metrics.\n"),
+            Asked::Method => {
+                allow = "Allow: GET, HEAD\r\n";
+                plain("405 Method Not Allowed", "The metrics are to be read.\n")
+            }
+            Asked::NoForm => plain(
+                "406 Not Acceptable",
+                "The metrics are application/openmetrics-text, or text/plain.\n",
+            ),
             Asked::Garbage => plain("400 Bad Request", "This is no request.\n"),
             Asked::TooLong => plain(
                 "431 Request Header Fields Too Large",
@@ -118,9 +133,10 @@ impl Connection {
             ),
         };
         self.answer = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
-             Connection: close\r\n\r\n{body}",
-            body.len()
+            "HTTP/1.1 {status}\r\n{allow}Content-Type: {kind}\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{}",
+            body.len(),
+            if is_head { "" } else { &body }
         )
         .into_bytes();
         self.received = Vec::new();

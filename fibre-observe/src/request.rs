@@ -19,6 +19,10 @@ pub(crate) enum Asked {
     PlainMetrics,
     /// For something else.
     Nothing,
+    /// To do something else with the metrics than to read them.
+    Method,
+    /// For the metrics, in neither of these forms.
+    NoForm,
     /// They are no request.
     Garbage,
     /// They are too many.
@@ -35,10 +39,10 @@ pub(crate) fn asked(bytes: &[u8]) -> Asked {
         Ok(Status::Complete(_)) => {
             let path = request.path.unwrap_or_default();
             let path = path.split('?').next().unwrap_or_default();
-            if request.method == Some("GET") && path == "/metrics" {
-                form(request.headers)
-            } else {
-                Asked::Nothing
+            match request.method {
+                _ if path != "/metrics" => Asked::Nothing,
+                Some("GET" | "HEAD") => form(request.headers),
+                _ => Asked::Method,
             }
         }
         Err(Error::TooManyHeaders) => Asked::TooLong,
@@ -46,17 +50,68 @@ pub(crate) fn asked(bytes: &[u8]) -> Asked {
     }
 }
 
-/// The form in which the metrics are wanted.
+/// The form in which the metrics are wanted: the one of the higher quality, then the one that is
+/// named, then OpenMetrics. Quality 0 is a refusal; a form that no range is about is none, so a
+/// client that accepts neither but refuses none gets OpenMetrics.
 fn form(headers: &[Header<'_>]) -> Asked {
     let is_accept = |header: &&Header<'_>| header.name.eq_ignore_ascii_case("accept");
     let accepts = headers.iter().filter(is_accept);
     let accepts = accepts.map(|header| String::from_utf8_lossy(header.value).to_ascii_lowercase());
     let accepts = accepts.collect::<Vec<_>>().join(",");
-    if accepts.contains("text/plain") && !accepts.contains("application/openmetrics-text") {
-        Asked::PlainMetrics
-    } else {
-        Asked::Metrics
+    let wish = |kind, form| Wish::of(kind, form, &accepts);
+    let open = wish(
+        ["application/openmetrics-text", "application/*"],
+        Asked::Metrics,
+    );
+    let plain = wish(["text/plain", "text/*"], Asked::PlainMetrics);
+    // Of equals the last one is the greatest.
+    let wishes = [plain, open].into_iter().filter(|wish| !wish.is_refused);
+    let best = wishes.max_by_key(|wish| (wish.quality, wish.is_named));
+    best.map_or(Asked::NoForm, |wish| wish.form)
+}
+
+/// How much a client wants a form.
+#[derive(Debug)]
+struct Wish {
+    form: Asked,
+    /// In thousandths; 0: not said, or refused.
+    quality: u16,
+    /// Whether the client names the form, not only a range that it is in.
+    is_named: bool,
+    /// Whether the client says that it wants none of it.
+    is_refused: bool,
+}
+
+impl Wish {
+    /// What the client says of a media type and the range it is in: the most specific words count.
+    fn of([kind, range]: [&str; 2], form: Asked, accepts: &str) -> Self {
+        let about = |wanted: &str| {
+            let parts = accepts.split(',').filter_map(|part| {
+                let mut words = part.split(';').map(str::trim);
+                let is_it = words.next() == Some(wanted);
+                let quality = words.find_map(|word| word.strip_prefix("q="));
+                is_it.then(|| quality.and_then(thousandths).unwrap_or(1000))
+            });
+            // Versions of one type may have different qualities.
+            parts.max()
+        };
+        let named = about(kind);
+        let quality = named.or_else(|| about(range)).or_else(|| about("*/*"));
+        Self {
+            form,
+            quality: quality.unwrap_or(0),
+            is_named: named.is_some(),
+            is_refused: quality == Some(0),
+        }
     }
+}
+
+/// A quality in thousandths.
+fn thousandths(quality: &str) -> Option<u16> {
+    let value: f32 = quality.trim().parse().ok()?;
+    (0.0..=1.0)
+        .contains(&value)
+        .then(|| (value * 1000.0) as u16)
 }
 
 #[cfg(test)]
@@ -91,13 +146,58 @@ mod tests {
             ("GET /metrics?name=x HTTP/1.0\r\n\r\n", Asked::Metrics),
             ("GET / HTTP/1.1\r\n\r\n", Asked::Nothing),
             ("GET /metrics/x HTTP/1.1\r\n\r\n", Asked::Nothing),
-            ("POST /metrics HTTP/1.1\r\n\r\n", Asked::Nothing),
+            ("HEAD /metrics HTTP/1.1\r\n\r\n", Asked::Metrics),
+            ("HEAD / HTTP/1.1\r\n\r\n", Asked::Nothing),
+            ("POST /metrics HTTP/1.1\r\n\r\n", Asked::Method),
+            ("POST / HTTP/1.1\r\n\r\n", Asked::Nothing),
             ("\u{16}\u{3}\u{1}", Asked::Garbage),
             ("GET  \r\n\r\n", Asked::Garbage),
             (&long, Asked::TooLong),
             (&many, Asked::TooLong),
         ] {
             assert_eq!(asked(text.as_bytes()), wanted, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_form_is_chosen_by_its_quality() {
+        for (accepts, wanted) in [
+            (
+                "application/openmetrics-text;q=0, text/plain",
+                Asked::PlainMetrics,
+            ),
+            (
+                "application/openmetrics-text; q=0.0, */*",
+                Asked::PlainMetrics,
+            ),
+            ("application/*;q=0, */*;q=0.1", Asked::PlainMetrics),
+            ("text/plain;q=0, */*", Asked::Metrics),
+            ("text/plain;q=0", Asked::Metrics),
+            ("text/plain, */*", Asked::PlainMetrics),
+            ("text/*", Asked::PlainMetrics),
+            (
+                "text/plain;q=0.9, application/openmetrics-text;q=0.2",
+                Asked::PlainMetrics,
+            ),
+            (
+                "text/plain;q=0.2, application/openmetrics-text;q=0.9",
+                Asked::Metrics,
+            ),
+            (
+                "application/openmetrics-text;version=0.0.1;q=0,\
+                 application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.4",
+                Asked::Metrics,
+            ),
+            ("text/html", Asked::Metrics),
+            ("text/plain;q=much", Asked::PlainMetrics),
+            (
+                "text/plain;q=0, application/openmetrics-text;q=0",
+                Asked::NoForm,
+            ),
+            ("*/*;q=0", Asked::NoForm),
+        ] {
+            let request = format!("GET /metrics HTTP/1.1\r\nAccept: {accepts}\r\n\r\n");
+            assert_eq!(asked(request.as_bytes()), wanted, "{accepts:?}");
         }
     }
 }

@@ -9,16 +9,16 @@
 //! connect may read: neither password nor encryption protects the metrics, which say nothing of
 //! what the program's data are.
 //!
-//! A forked child has neither the thread nor the listening socket.
+//! A forked child has neither the thread nor its sockets.
 
 use crate::connection::Connection;
 use crate::exposition::exposition;
+use crate::parent_only::{ParentOnly, SLOTS};
 use fibre_core::internal::{has_addresses, start_helper, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::os::fd::AsFd;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -31,8 +31,8 @@ const FRESH: Duration = Duration::from_millis(20);
 /// How long no connection is accepted after an error: the process may be out of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The listening socket, which a forked child closes; -1: none.
-static LISTENING: AtomicI32 = AtomicI32::new(-1);
+// The connections and the listening socket.
+const _: () = assert!(MOST < SLOTS, "a forked child closes all");
 
 /// Serves the metrics at an address from now on. If that cannot be, this is said, and the program
 /// goes on without.
@@ -48,42 +48,32 @@ pub(crate) fn serve(address: SocketAddr) {
 fn start(address: SocketAddr) -> io::Result<()> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
+    let chosen = listener.local_addr()?;
+    if !has_addresses() {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    // What a thread takes it takes now, as the program may use up its memory from here on.
+    let (begins, begun) = mpsc::channel();
+    start_helper("fibre-metrics".to_owned(), move || {
+        let server = Server::new(listener);
+        let _ = begins.send(());
+        drop(begins);
+        server.run();
+    })?;
+    let _ = begun.recv();
     if address.port() == 0 {
-        let chosen = listener.local_addr()?;
         warn(format_args!(
             "metrics are served at http://{chosen}/metrics"
         ));
     }
-    if !has_addresses() {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
-    let descriptor = listener.as_raw_fd();
-    // What a thread takes it takes now, as the program may use up its memory from here on.
-    let (begins, begun) = mpsc::channel();
-    start_helper("fibre-metrics".to_owned(), move || {
-        let _ = begins.send(());
-        drop(begins);
-        Server::new(listener).run();
-    })?;
-    let _ = begun.recv();
-    LISTENING.store(descriptor, Ordering::Relaxed);
-    // SAFETY: the handler is async-signal-safe. Without memory for it, a child keeps the socket.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     Ok(())
-}
-
-/// Closes the socket in a forked child, where no thread would ever accept a connection.
-extern "C" fn in_child() {
-    let descriptor = LISTENING.swap(-1, Ordering::Relaxed);
-    if descriptor >= 0 {
-        // SAFETY: the child's copy of the server's socket, which no code of the child uses.
-        unsafe { libc::close(descriptor) };
-    }
 }
 
 /// The state of the thread.
 #[derive(Debug)]
 struct Server {
+    /// Goes before the listener does.
+    _parent_only: ParentOnly,
     listener: TcpListener,
     /// The connections that there are, the oldest first.
     connections: Vec<Connection>,
@@ -97,6 +87,7 @@ impl Server {
     /// A server without connections.
     fn new(listener: TcpListener) -> Self {
         Self {
+            _parent_only: ParentOnly::new(&listener),
             listener,
             connections: Vec::new(),
             pauses_until: None,

@@ -165,7 +165,9 @@ fn other_requests_are_refused() {
     for (request, status) in [
         (&b"GET / HTTP/1.1\r\n\r\n"[..], "404"),
         (b"GET /metrics/more HTTP/1.1\r\n\r\n", "404"),
-        (b"DELETE /metrics HTTP/1.1\r\n\r\n", "404"),
+        (b"DELETE /metrics HTTP/1.1\r\n\r\n", "405"),
+        (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),
+        (b"GET /metrics HTTP/1.1\r\nAccept: */*;q=0\r\n\r\n", "406"),
         (posted.as_bytes(), "404"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "400"),
         (&[b'\xff'; 100], "400"),
@@ -178,8 +180,32 @@ fn other_requests_are_refused() {
             "{what}: {head}"
         );
         assert!(!body.contains("fibre_"), "{what}");
+        let is_told = head.contains("\r\nAllow: GET, HEAD\r\n");
+        assert_eq!(is_told, status == "405", "{head}");
     }
     served.samples();
+}
+
+/// HEAD gets what GET does, but for the text.
+#[test]
+fn the_head_alone_may_be_asked_for() {
+    let served = served(&[], thirteen);
+    for (target, status) in [("/metrics", "200"), ("/", "404")] {
+        let mut stream = served.connect();
+        let request = format!("HEAD {target} HTTP/1.1\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("Content-Length: "));
+        assert!(length.unwrap().parse::<usize>().unwrap() > 0, "{head}");
+        assert_eq!(body, "");
+    }
+    let (_, body) = served.ask(b"GET /metrics HTTP/1.1\r\nAccept: text/plain\r\n\r\n");
+    assert!(!body.ends_with("# EOF\n"), "{body}");
 }
 
 /// A request may come byte by byte, and others are answered meanwhile, however many there are.
@@ -281,15 +307,8 @@ fn a_forked_child_does_not_listen() {
     });
     let children = format!("/proc/{0}/task/{0}/children", served.child.id());
     served.samples();
-    let has_forked = || {
-        let children = std::fs::read_dir(format!("/proc/{}/task", served.child.id())).unwrap();
-        let lists = children.map(|task| task.unwrap().path().join("children"));
-        lists
-            .filter_map(|list| std::fs::read_to_string(list).ok())
-            .any(|list| !list.is_empty())
-    };
     if std::path::Path::new(&children).exists() {
-        crate::support::eventually(has_forked);
+        crate::support::eventually(|| has_child(served.child.id()));
     } else {
         // The kernel has no such lists.
         std::thread::sleep(Duration::from_millis(500));
@@ -298,4 +317,79 @@ fn a_forked_child_does_not_listen() {
     drop(served);
     let refused = TcpStream::connect(address).unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+/// A client of the parent hears of its end, though a child that was forked meanwhile goes on.
+#[test]
+fn a_forked_child_keeps_no_connection() {
+    let served = served(&[], || {
+        fibre::spawn(|| ()).join().unwrap();
+        // The test has a connection by now, and says so.
+        let _ = std::io::stdin().read_exact(&mut [0]);
+        // SAFETY: the child only waits for its end.
+        match unsafe { libc::fork() } {
+            0 => {
+                std::thread::sleep(LIMIT / 2);
+                // SAFETY: ends the process.
+                unsafe { libc::_exit(0) };
+            }
+            child => eprintln!("forked {child}"),
+        }
+    });
+    let mut served = served;
+    let mut idle = served.connect();
+    idle.write_all(b"GET /metr").unwrap();
+    // Its connection has been accepted before that of a later client is answered.
+    served.samples();
+    idle.set_read_timeout(Some(LIMIT / 4)).unwrap();
+    served
+        .child
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(b"x")
+        .unwrap();
+    crate::support::eventually(|| has_child(served.child.id()));
+    drop(served);
+    let ended = idle.read(&mut [0]);
+    let is_over = match &ended {
+        Ok(count) => *count == 0,
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+    };
+    assert!(is_over, "{ended:?}");
+}
+
+/// Whether a process has a child.
+fn has_child(process: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let lists = tasks.filter_map(|task| Some(task.ok()?.path().join("children")));
+    lists
+        .filter_map(|list| std::fs::read_to_string(list).ok())
+        .any(|list| !list.is_empty())
+}
+
+/// No address is told that nobody serves.
+#[cfg(not(feature = "sanitizer"))]
+#[test]
+fn an_address_is_told_once_it_is_served() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let errors = alone(
+        &[("FIBRE_METRICS", "127.0.0.1:0"), ("FIBRE_PROCESSORS", "1")],
+        || {
+            // Room for the cluster, but not for what a server asks for.
+            let status = std::fs::read_to_string("/proc/self/statm").unwrap();
+            let pages: u64 = status.split(' ').next().unwrap().parse().unwrap();
+            let poor = Rlimit {
+                current: Some((pages << 12) + (12 << 20)),
+                maximum: getrlimit(Resource::As).maximum,
+            };
+            setrlimit(Resource::As, poor).unwrap();
+            // There may be no room for the fibre's stack either.
+            let _ = fibre::spawn(|| ()).join();
+        },
+    );
+    if let Some(errors) = errors {
+        assert!(errors.contains("no metrics are served at"), "{errors}");
+        assert!(!errors.contains("metrics are served at http"), "{errors}");
+    }
 }
