@@ -111,7 +111,7 @@ fn thousandths(quality: &str) -> Option<u16> {
     let value: f32 = quality.trim().parse().ok()?;
     (0.0..=1.0)
         .contains(&value)
-        .then(|| (value * 1000.0) as u16)
+        .then_some((value * 1000.0) as u16)
 }
 
 #[cfg(test)]
