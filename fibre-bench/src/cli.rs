@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::peers;
 use crate::plan::{Benchmark, Effort, Plan, Run};
 use crate::process::programs;
-use crate::report::Report;
+use crate::report::{Report, redraw};
 use crate::servers::{self, ServerProgram};
 use crate::utilisation::UtilisationCommand;
 use crate::{benchmarks, figures};
@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Figures(FiguresCommand),
     /// Run everything, or what is named, and write report, plots and readings into `docs/results/`.
     Report(ReportCommand),
+    /// Measure nothing: draw the pictures of earlier reports again, from the readings beside them.
+    Redraw(RedrawCommand),
     /// How many cores a program with locks uses: two models, two simulations, and fibres.
     Utilisation(UtilisationCommand),
 }
@@ -108,6 +110,14 @@ pub(crate) struct ReportCommand {
     out: Option<PathBuf>,
 }
 
+/// Options of `redraw`.
+#[derive(Args)]
+pub(crate) struct RedrawCommand {
+    /// Directories with a `results.json` and the pictures, as `docs/results/2-cores`.
+    #[arg(required = true)]
+    directories: Vec<PathBuf>,
+}
+
 impl Command {
     /// Does what the command says.
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
@@ -121,6 +131,7 @@ impl Command {
             Self::Run(command) => command.execute(),
             Self::Figures(command) => command.execute(),
             Self::Report(command) => command.execute(),
+            Self::Redraw(command) => command.execute(),
             Self::Utilisation(command) => command.execute(),
         }
     }
@@ -150,6 +161,17 @@ impl FiguresCommand {
         run.report.write_to(&self.out)?;
         println!("written: {}", self.out.display());
         Ok(run.report.conclude())
+    }
+}
+
+impl RedrawCommand {
+    /// Draws all pictures of all directories.
+    fn execute(self) -> anyhow::Result<ExitCode> {
+        for directory in &self.directories {
+            let drawn = redraw(directory)?;
+            println!("{}: {}", directory.display(), drawn.join(", "));
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// stands for a repetition without a reading, so that [`paired`](Self::paired) ones stay together;
 /// no figure counts it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "Vec<Option<f64>>")]
 pub struct Series(Vec<f64>);
 
 impl Series {
@@ -59,6 +59,18 @@ impl Series {
     /// How far the readings lie apart, as a share of their median.
     pub fn spread(&self) -> f64 {
         (self.maximum() - self.minimum()) / self.median()
+    }
+}
+
+/// JSON has no word for what is not a number, and `null` in its place.
+impl From<Vec<Option<f64>>> for Series {
+    fn from(readings: Vec<Option<f64>>) -> Self {
+        let readings = readings.into_iter();
+        Self(
+            readings
+                .map(|reading| reading.unwrap_or(f64::NAN))
+                .collect(),
+        )
     }
 }
 

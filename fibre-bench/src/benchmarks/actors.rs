@@ -5,8 +5,6 @@
 //! actor libraries of others. Times on the wall are of one message; the shortest run stands beside
 //! them.
 
-mod latency;
-
 use super::micro::{self, Case, Family, From, Layout, Metric};
 use crate::plan::Run;
 use crate::report::{Better, Goal, Read};
@@ -284,5 +282,6 @@ pub(crate) const MILLION: Family = Family {
 /// Measures a family whose peers report how long messages were on their way, and draws that.
 pub(crate) fn run_with_latencies(family: &Family, run: &mut Run) -> anyhow::Result<()> {
     micro::run(family, run)?;
-    latency::draw(family, &mut run.report)
+    run.report.picture(format!("{}-latency", family.name));
+    Ok(())
 }

@@ -5,7 +5,7 @@ use crate::benchmarks::unit_ns;
 use crate::peers::{Job, Peer};
 use crate::plan::{self, Run};
 use crate::report::Better;
-use fibre_measure::plot::{Axis, Plot, Shape};
+use fibre_measure::plot::Axis;
 
 /// Fibres and locks of figure 4.5, as in the thesis.
 const FIBRES: usize = 1024;
@@ -53,7 +53,8 @@ pub(super) fn scalability(run: &mut Run) -> anyhow::Result<()> {
         sweep.push(&peer.name, length, alone / together);
         Ok(())
     });
-    conclude(run, "figure-4.5", "4.5 Scalability", &sweep)
+    conclude(run, &sweep);
+    Ok(())
 }
 
 /// Figure 4.6: CPU time of an iteration against the number of processors.
@@ -82,7 +83,8 @@ pub(super) fn efficiency(run: &mut Run) -> anyhow::Result<()> {
         sweep.push(&peer.name, processors as f64, cpu_us);
         Ok(())
     });
-    conclude(run, "figure-4.6", "4.6 Efficiency", &sweep)
+    conclude(run, &sweep);
+    Ok(())
 }
 
 /// Parameters of algorithm 1 beside the work.
@@ -153,12 +155,8 @@ fn visit<X>(
     faults.into_iter().for_each(|fault| run.report.fault(fault));
 }
 
-/// Prints and draws a figure of one panel.
-fn conclude(run: &mut Run, file: &str, title: &str, sweep: &Sweep) -> anyhow::Result<()> {
+/// Prints a figure of one panel, and has it drawn.
+fn conclude(run: &mut Run, sweep: &Sweep) {
     sweep.add_to(&mut run.report);
-    let plot = Plot {
-        title: title.into(),
-        shape: Shape::Lines(vec![sweep.panel()]),
-    };
-    run.report.plot(file, &plot)
+    run.report.picture(format!("figure-{}", sweep.figure));
 }

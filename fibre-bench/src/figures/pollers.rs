@@ -37,5 +37,6 @@ pub(super) fn depth(run: &mut Run) -> anyhow::Result<()> {
     let x = Axis::logarithmic("pipeline depth");
     let mut panels = Panels::new("4.4", "", &x).with_latencies("4.4", "", &x);
     panels.fill(run, &points);
-    draw(run, "figure-4.4", "4.4 Pollers", &[panels])
+    draw(run, "4.4", &[panels]);
+    Ok(())
 }

@@ -4,7 +4,7 @@ use super::Sweep;
 use crate::peers::{Job, Peer};
 use crate::plan::{self, Run};
 use crate::report::Better;
-use fibre_measure::plot::{Axis, Plot, Shape};
+use fibre_measure::plot::Axis;
 
 /// Fibres that each processor creates. Each occupies a stack as soon as it has started.
 const FIBRES: u64 = 50_000;
@@ -92,14 +92,11 @@ fn variants(peers: &[Peer]) -> Vec<Peer> {
     .collect()
 }
 
-/// Prints and draws both panels.
+/// Prints both panels, and has them drawn.
 fn conclude(run: &mut Run, sweeps: &[Sweep]) -> anyhow::Result<()> {
     for sweep in sweeps {
         sweep.add_to(&mut run.report);
     }
-    let plot = Plot {
-        title: "4.1 Queues".into(),
-        shape: Shape::Lines(sweeps.iter().map(Sweep::panel).collect()),
-    };
-    run.report.plot("figure-4.1", &plot)
+    run.report.picture("figure-4.1");
+    Ok(())
 }

@@ -4,7 +4,7 @@
 use crate::report::format::{self, figure, percent};
 use crate::report::{Better, Measurement, Read, Report};
 use fibre_measure::Series;
-use fibre_measure::plot::{Axis, Curve, Panel};
+use fibre_measure::plot::Axis;
 
 /// What one panel of a figure shows.
 pub(crate) struct Sweep {
@@ -68,26 +68,6 @@ impl Sweep {
                 x,
                 readings: Series::from_iter([reading]),
             }),
-        }
-    }
-
-    /// The curves through the medians.
-    pub(crate) fn panel(&self) -> Panel {
-        let curve = |subject: &str| Curve {
-            subject: subject.into(),
-            points: self
-                .points
-                .iter()
-                .filter(|point| point.subject == subject)
-                .map(|point| (point.x, point.readings.median()))
-                .collect(),
-            strokes: Vec::new(),
-        };
-        Panel {
-            caption: self.caption.clone(),
-            x: self.x.clone(),
-            y: self.y.clone(),
-            curves: self.subjects().into_iter().map(curve).collect(),
         }
     }
 
@@ -195,7 +175,7 @@ mod tests {
         }
         assert_eq!(sweep.places(), [1.0, 2.0]);
         assert_eq!(sweep.subjects(), ["fibre", "go"]);
-        let panel = sweep.panel();
-        assert_eq!(panel.curves[0].points, [(2.0, 30.0), (1.0, 20.0)]);
+        let medians = sweep.points.iter().map(|point| point.readings.median());
+        assert_eq!(medians.collect::<Vec<_>>(), [30.0, 5.0, 20.0]);
     }
 }

@@ -6,7 +6,7 @@ use crate::benchmarks::{Load, Served, Setting};
 use crate::plan::{self, Run};
 use crate::report::{Better, OURS};
 use crate::servers::ServerProgram;
-use fibre_measure::plot::{Axis, Plot, Shape};
+use fibre_measure::plot::Axis;
 
 /// Length of a repetition.
 const SECONDS: f64 = 0.3;
@@ -130,22 +130,12 @@ impl Panels {
     }
 }
 
-/// Prints and draws all panels of a figure.
-pub(super) fn draw(
-    run: &mut Run,
-    file: &str,
-    title: &str,
-    panels: &[Panels],
-) -> anyhow::Result<()> {
-    let sweeps = || panels.iter().flat_map(|panels| &panels.0);
-    for (sweep, _) in sweeps() {
+/// Prints all panels of a figure, and has them drawn.
+pub(super) fn draw(run: &mut Run, figure: &str, panels: &[Panels]) {
+    for (sweep, _) in panels.iter().flat_map(|panels| &panels.0) {
         sweep.add_to(&mut run.report);
     }
-    let plot = Plot {
-        title: title.into(),
-        shape: Shape::Lines(sweeps().map(|(sweep, _)| sweep.panel()).collect()),
-    };
-    run.report.plot(file, &plot)
+    run.report.picture(format!("figure-{figure}"));
 }
 
 /// Our server as it is and under another name with a variable set.

@@ -37,7 +37,8 @@ pub(super) fn yield_before_read(run: &mut Run) -> anyhow::Result<()> {
         panels.fill(run, &over_cores(run, &programs, load, connections));
         all.push(panels);
     }
-    draw(run, "figure-4.2", "4.2 Yield before read", &all)
+    draw(run, "4.2", &all);
+    Ok(())
 }
 
 /// Figure 4.3: ours with and without lazy registration.
@@ -49,7 +50,8 @@ pub(super) fn lazy_registration(run: &mut Run) -> anyhow::Result<()> {
     let mut panels = Panels::new("4.3", "", &Axis::count("server cores"));
     let connections = run.plan.connections(&[SHORT])[0];
     panels.fill(run, &over_cores(run, &programs, Load::Short, connections));
-    draw(run, "figure-4.3", "4.3 Lazy registration", &[panels])
+    draw(run, "4.3", &[panels]);
+    Ok(())
 }
 
 /// Figure 4.7: every server over the number of cores.
@@ -63,7 +65,8 @@ pub(super) fn cores(run: &mut Run) -> anyhow::Result<()> {
     let mut panels = Panels::new("4.7", "", &Axis::count("server cores"));
     let load = Load::Requests { pipeline: 1 };
     panels.fill(run, &over_cores(run, &programs, load, connections));
-    draw(run, "figure-4.7", "4.7 Web server, cores", &[panels])
+    draw(run, "4.7", &[panels]);
+    Ok(())
 }
 
 /// Figure 4.8: every server over the number of connections.
@@ -120,8 +123,8 @@ fn over_connections(run: &mut Run, figure: &'static str, counts: &[usize]) -> an
     let x = Axis::logarithmic("connections");
     let mut panels = Panels::new(figure, "", &x).with_latencies(figure, "", &x);
     panels.fill(run, &points);
-    let title = format!("{figure} Web server, connections");
-    draw(run, &format!("figure-{figure}"), &title, &[panels])
+    draw(run, figure, &[panels]);
+    Ok(())
 }
 
 /// The servers that can have so many connections.

@@ -6,18 +6,28 @@
 //! at this very thing, and the bar times that scale is what the bar demands
 //! here. Both verdicts are printed; the first is the strict one.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use fibre_measure::Series;
 
 /// Which of two figures is the better one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Better {
     /// A cost: less is better.
     Lower,
     /// A rate or an index: more is better.
     Higher,
+}
+
+impl Better {
+    /// The same in words.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Self::Lower => "lower is better",
+            Self::Higher => "higher is better",
+        }
+    }
 }
 
 /// A figure ours has to reach.

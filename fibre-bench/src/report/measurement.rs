@@ -1,6 +1,6 @@
 //! One measured thing, and how its readings are read.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::goal::{Better, Goal};
 use fibre_measure::Series;
@@ -20,7 +20,7 @@ pub(crate) fn is_ours(subject: &str) -> bool {
 }
 
 /// The figure that stands for all repetitions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Read {
     /// The best reading: on one processor noise only adds.

@@ -4,7 +4,9 @@
 mod elsewhere;
 mod goal;
 mod measurement;
+mod pictures;
 mod scorecard;
+mod titles;
 
 use std::fs;
 use std::path::Path;
@@ -18,10 +20,30 @@ pub(crate) use fibre_measure::format;
 
 pub(crate) use elsewhere::list as elsewhere;
 pub(crate) use goal::{Better, Goal, Verdict};
+use pictures::{Stored, benchmark_of};
+
 pub(crate) use measurement::{Measurement, OURS, OURS_IN_C, Read, is_ours};
 
 use fibre_measure::Machine;
-use fibre_measure::plot::Plot;
+
+/// Draws the pictures in a directory again, from the readings that it has.
+pub(crate) fn redraw(directory: &Path) -> anyhow::Result<Vec<String>> {
+    let name = directory.display();
+    let json = fs::read_to_string(directory.join("results.json"));
+    let stored = Stored::read(&json.with_context(|| format!("reading results.json in {name}"))?)?;
+    let mut drawn = Vec::new();
+    for entry in fs::read_dir(directory).with_context(|| format!("reading {name}"))? {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        if let Some(stem) = stem.filter(|_| path.extension().is_some_and(|it| it == "svg")) {
+            fs::write(&path, stored.draw(stem)?)
+                .with_context(|| format!("writing {}", path.display()))?;
+            drawn.push(stem.to_owned());
+        }
+    }
+    drawn.sort_unstable();
+    Ok(drawn)
+}
 
 /// Everything a run has measured.
 #[derive(Serialize)]
@@ -35,9 +57,9 @@ pub(crate) struct Report {
     /// The document so far: what was printed, in Markdown.
     #[serde(skip)]
     document: String,
-    /// Plots by the name of their file.
+    /// The names of the pictures beside the document.
     #[serde(skip)]
-    plots: Vec<(String, String)>,
+    pictures: Vec<String>,
     /// The page under `docs/` that says how to read the document.
     #[serde(skip)]
     page: &'static str,
@@ -52,7 +74,7 @@ impl Report {
             notes: Vec::new(),
             faults: Vec::new(),
             document: String::new(),
-            plots: Vec::new(),
+            pictures: Vec::new(),
             page: "PERFORMANCE.md",
         }
     }
@@ -77,14 +99,17 @@ impl Report {
         self.write(&table.to_string());
     }
 
-    /// Adds a plot, in a file of this name beside the document.
-    pub(crate) fn plot(&mut self, name: &str, plot: &Plot) -> anyhow::Result<()> {
-        let svg = plot.to_svg().with_context(|| format!("plot {name}"))?;
-        let file = format!("{name}.svg");
+    /// Adds a picture of the measurements of a benchmark, in a file of this name beside the
+    /// document.
+    pub(crate) fn picture(&mut self, name: impl Into<String>) {
+        let name = name.into();
+        // Where nobody could be measured, there is nothing to be seen.
+        if self.of(benchmark_of(&name)).next().is_none() {
+            return;
+        }
         self.document
-            .push_str(&format!("![{}]({file})\n\n", plot.title));
-        self.plots.push((file, svg));
-        Ok(())
+            .push_str(&format!("![{}]({name}.svg)\n\n", titles::of(&name)));
+        self.pictures.push(name);
     }
 
     /// Adds a measurement.
@@ -143,10 +168,12 @@ impl Report {
             let path = directory.join(name);
             fs::write(&path, text).with_context(|| format!("writing {}", path.display()))
         };
-        for (name, svg) in &self.plots {
-            write(name, svg)?;
+        let json = serde_json::to_string(self)?;
+        let stored = Stored::read(&json)?;
+        for name in &self.pictures {
+            write(&format!("{name}.svg"), &stored.draw(name)?)?;
         }
-        write("results.json", &serde_json::to_string(self)?)?;
+        write("results.json", &json)?;
         write("report.md", &self.markdown())
     }
 

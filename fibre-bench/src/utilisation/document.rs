@@ -4,7 +4,6 @@ use comfy_table::Table;
 use fibre_bench::queueing::Program;
 use fibre_bench::queueing::virtual_cores::Setting;
 use fibre_measure::format;
-use fibre_measure::plot::{Axis, Curve, Panel, Plot, Shape};
 
 use super::curves::{Curves, Point};
 use crate::report::{Better, Measurement, OURS, Read, Report};
@@ -16,9 +15,6 @@ const BENCHMARK: &str = "utilisation";
 /// The simulations.
 const EXPONENTIAL: &str = "simulated, exponential";
 const CONSTANT: &str = "simulated, constant";
-
-/// Points that a simulation has in the plot, about.
-const MARKS: usize = 16;
 
 /// The height of a curve at a point.
 type Value = fn(&Point) -> f64;
@@ -32,21 +28,12 @@ const THEORY: [(&str, Value); 4] = [
 ];
 
 /// Adds everything to the report.
-pub(super) fn write(report: &mut Report, curves: &Curves, setting: &Setting) -> anyhow::Result<()> {
+pub(super) fn write(report: &mut Report, curves: &Curves, setting: &Setting) {
     report.section(&format!(
         "{BENCHMARK}: cores that a program with locks uses, by models, simulations, and fibres"
     ));
     report.paragraph(&sentence(curves, setting));
     report.table(&table(curves));
-    let plot = Plot {
-        title: format!(
-            "Utilisation with {} locks, {}",
-            curves.program.locks(),
-            loops(&curves.program)
-        ),
-        shape: Shape::Lines(vec![panel(curves, report.machine.place_and_day())]),
-    };
-    report.plot(BENCHMARK, &plot)?;
     for point in &curves.points {
         for (subject, value) in THEORY {
             report.add(measurement(
@@ -57,7 +44,7 @@ pub(super) fn write(report: &mut Report, curves: &Curves, setting: &Setting) -> 
         }
         report.add(measurement(point, OURS, point.measured.clone()));
     }
-    Ok(())
+    report.picture(BENCHMARK);
 }
 
 /// What was computed and measured.
@@ -112,42 +99,6 @@ fn table(curves: &Curves) -> Table {
         table.add_row(row);
     }
     table
-}
-
-/// All curves in one coordinate system. Simulations have a dot here and there and come first, so
-/// that the line of MVA lies over the simulation that agrees with it.
-fn panel(curves: &Curves, caption: String) -> Panel {
-    let simulated = |name| name == EXPONENTIAL || name == CONSTANT;
-    let mut all = THEORY;
-    all.sort_by_key(|&(name, _)| !simulated(name));
-    let theory = all.into_iter().map(|(name, value)| {
-        let step = match simulated(name) {
-            true => curves.points.len().div_ceil(MARKS),
-            false => 1,
-        };
-        curve(curves, name, value, step.max(1))
-    });
-    let ours = curve(curves, OURS, |point| point.measured.median(), 1);
-    Panel {
-        caption,
-        x: Axis::count("threads"),
-        y: Axis::linear("utilisation, cores"),
-        curves: theory.chain([ours]).collect(),
-    }
-}
-
-/// A curve through every `step`-th point, counted from the last.
-fn curve(curves: &Curves, subject: &str, value: Value, step: usize) -> Curve {
-    let points = curves.points.iter().rev().step_by(step);
-    let mut points: Vec<(f64, f64)> = points
-        .map(|point| (point.theory.threads as f64, value(point)))
-        .collect();
-    points.reverse();
-    Curve {
-        subject: subject.into(),
-        points,
-        strokes: Vec::new(),
-    }
 }
 
 /// One figure of one curve.

@@ -89,7 +89,7 @@ impl UtilisationCommand {
         let theory = Theory::of(&program, self.seed, counts.as_slice());
         let mut curves = Curves::new(program, theory);
         curves.measure(&setting, times)?;
-        document::write(&mut report, &curves, &setting)?;
+        document::write(&mut report, &curves, &setting);
         report.write_to(&self.out)?;
         println!("written: {}", self.out.display());
         Ok(report.conclude())

@@ -1,7 +1,7 @@
 //! Figures as plots: panels of curves, or a row of dots for each point.
 
 use fibre_measure::Series;
-use fibre_measure::plot::{Axis, Curve, Dots, Panel, Plot, Row as DotsRow, Shape, Stroke};
+use fibre_measure::plot::{Axis, Curve, Dot, Dots, Panel, Plot, Row as DotsRow, Shape, Stroke};
 
 use super::point::{Figure, Over};
 use super::readings::Readings;
@@ -16,29 +16,29 @@ struct Shown {
     label: &'static str,
     /// The curve.
     of: Read,
-    /// Where strokes through its points begin and end.
+    /// Where strokes through its points begin and end, if not at the least and the largest reading.
     strokes: Option<[Read; 2]>,
 }
 
 /// What every figure shows; the latencies as in the thesis.
 const SHOWN: [Shown; 4] = [
     Shown {
-        label: "requests/s",
+        label: "throughput, requests/s (higher is better)",
         of: |readings| &readings.throughput,
         strokes: None,
     },
     Shown {
-        label: "server CPU, µs/request",
+        label: "CPU time of the server, µs per request (lower is better)",
         of: |readings| &readings.cpu_us,
         strokes: None,
     },
     Shown {
-        label: "latency, ms: mean, and from p10 to p90",
+        label: "latency, ms: mean; lines from p10 to p90 (lower is better)",
         of: |readings| &readings.mean_ms,
         strokes: Some([|readings| &readings.p10_ms, |readings| &readings.p90_ms]),
     },
     Shown {
-        label: "latency, ms: p99",
+        label: "latency, ms: 99th percentile (lower is better)",
         of: |readings| &readings.p99_ms,
         strokes: None,
     },
@@ -61,7 +61,12 @@ pub(super) fn plot(results: &Results, figure: &Figure) -> Plot {
         )
     };
     Plot {
-        title: figure.title.clone(),
+        title: format!("Memcached: {}", figure.title),
+        note: format!(
+            "{} · medians of {} repetitions; thin lines: from the least to the largest",
+            results.machine.place_and_day(),
+            results.repetitions
+        ),
         shape,
     }
 }
@@ -77,12 +82,16 @@ fn dots(results: &Results, rows: &[&Row]) -> Dots {
             .servers
             .iter()
             .zip(&row.readings)
-            .map(|(server, readings)| (server.name.clone(), readings.cpu_us.median()))
+            .map(|(server, readings)| Dot {
+                subject: server.name.clone(),
+                figure: readings.cpu_us.median(),
+                spread: readings.cpu_us.minimum()..readings.cpu_us.maximum(),
+            })
             .collect(),
         bar: None,
     };
     Dots {
-        label: "server CPU, µs/request".into(),
+        label: "CPU time of the server, µs per request (lower is better)".into(),
         rows: rows.iter().map(row).collect(),
     }
 }
@@ -125,20 +134,30 @@ fn points(rows: &[&Row], index: usize, over: Over, shown: &Shown) -> Vec<(f64, f
         .collect()
 }
 
-/// The strokes of one server.
+/// The strokes of one server: quantiles, or how far the repetitions lie apart.
 fn strokes(rows: &[&Row], index: usize, over: Over, shown: &Shown) -> Vec<Stroke> {
-    let Some([from, to]) = shown.strokes else {
-        return Vec::new();
-    };
     let stroke = |row: &&Row| {
         let readings = &row.readings[index];
-        (
-            row.point.along(over),
-            from(readings).median()..to(readings).median(),
-        )
+        let ends = match shown.strokes {
+            Some([from, to]) => from(readings).median()..to(readings).median(),
+            None => (shown.of)(readings).minimum()..(shown.of)(readings).maximum(),
+        };
+        (row.point.along(over), ends)
     };
     rows.iter()
         .map(stroke)
         .filter(|(_, ends)| ends.start.is_finite() && ends.end.is_finite())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_axis_says_which_direction_is_better() {
+        for shown in SHOWN {
+            assert!(shown.label.ends_with(" is better)"), "{}", shown.label);
+        }
+    }
 }

@@ -36,10 +36,29 @@ const OTHERS: &[RGBColor] = &[
     RGBColor(0, 120, 40),
 ];
 
-/// The colour of the `index`-th subject of a plot.
-pub(super) fn of(subject: &str, index: usize) -> RGBColor {
-    NAMED
-        .iter()
-        .find(|(name, _)| *name == subject)
-        .map_or(OTHERS[index % OTHERS.len()], |&(_, colour)| colour)
+/// A colour for each subject of a plot: its own, or the next that no other has.
+pub(super) fn of(subjects: &[String]) -> Vec<RGBColor> {
+    let own = |subject: &String| NAMED.iter().find(|(name, _)| name == subject);
+    let mut others = OTHERS.iter().cycle().copied();
+    let colours = subjects.iter().map(|subject| match own(subject) {
+        Some((_, colour)) => *colour,
+        None => others.next().unwrap_or(RGBColor(0, 0, 0)),
+    });
+    colours.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subjects_have_colours_of_their_own() {
+        let names =
+            "fibre,fibre a,fibre b,fibre c,tokio,tokio-worker,actix,ractor,kameo,caf,erlang";
+        let subjects: Vec<String> = names.split(',').map(String::from).collect();
+        let mut colours: Vec<_> = of(&subjects).iter().map(|it| (it.0, it.1, it.2)).collect();
+        colours.sort_unstable();
+        colours.dedup();
+        assert_eq!(colours.len(), subjects.len());
+    }
 }

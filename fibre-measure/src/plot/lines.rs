@@ -3,22 +3,27 @@
 use std::ops::Range;
 
 use anyhow::{Result, anyhow};
-use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-use super::colours::{self, PAPER};
+use super::colours::PAPER;
+use super::marks::{self, Area, Parts};
+use super::ticks::ticks;
 
 /// Size of one panel in pixels.
-const PANEL: (u32, u32) = (560, 420);
+const PANEL: (u32, u32) = (640, 420);
+/// Pixels of its axes, about.
+const AXES: (u32, u32) = (340, 300);
 /// Panels beside each other, before a second row begins.
 const COLUMNS: usize = 2;
-/// Share of the x-axis that is left to the legend.
-const LEGEND: f64 = 0.4;
+/// Width of the legend at the right of a panel.
+const LEGEND: u32 = 190;
 /// Points of a curve up to which each gets a dot; the dots of more would hide other curves.
 const DOTTED: usize = 40;
 /// Room for the title above all panels.
-const TITLE: u32 = 40;
+const TITLE: u32 = 60;
+/// Pixels by which marks of neighbouring subjects lie apart at one place.
+const BESIDE: i32 = 4;
 
 /// One coordinate system.
 pub struct Panel {
@@ -62,7 +67,7 @@ pub struct Curve {
     pub strokes: Vec<Stroke>,
 }
 
-/// A vertical stroke: where it is on the x-axis, and from where to where it reaches on the y-axis.
+/// A vertical stroke, mostly from the least to the largest repetition: where it is on the x-axis, and from where to where it reaches on the y-axis.
 pub type Stroke = (f64, Range<f64>);
 
 impl Axis {
@@ -98,7 +103,10 @@ impl Axis {
         match self.scale {
             _ if !least.is_finite() || most <= 0.0 => 0.1..1.0,
             Scale::Linear | Scale::Count => 0.0..most * (1.0 + room),
-            Scale::Logarithmic => least / 1.3..most * 1.3 * (1.69 * most / least).powf(room),
+            Scale::Logarithmic => {
+                let beside = 1.2 * (most / least).powf(room);
+                least / beside..most * beside
+            }
         }
     }
 
@@ -112,7 +120,7 @@ impl Axis {
 }
 
 /// Draws the panels, in rows.
-pub(super) fn draw(title: &str, panels: &[Panel]) -> Result<String> {
+pub(super) fn draw(title: &str, note: &str, panels: &[Panel]) -> Result<String> {
     let columns = panels.len().clamp(1, COLUMNS);
     let rows = panels.len().div_ceil(COLUMNS).max(1);
     let size = (
@@ -123,8 +131,9 @@ pub(super) fn draw(title: &str, panels: &[Panel]) -> Result<String> {
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         root.fill(&PAPER).map_err(failed)?;
-        let root = root.titled(title, ("sans-serif", 20)).map_err(failed)?;
-        for (area, panel) in root.split_evenly((rows, columns)).iter().zip(panels) {
+        marks::head(&root, title, note)?;
+        let (_, body) = root.split_vertically(TITLE);
+        for (area, panel) in body.split_evenly((rows, columns)).iter().zip(panels) {
             draw_panel(area, panel)?;
         }
         root.present().map_err(failed)?;
@@ -133,9 +142,9 @@ pub(super) fn draw(title: &str, panels: &[Panel]) -> Result<String> {
 }
 
 /// Draws one panel with the scales its axes ask for.
-fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
+fn draw_panel(area: &Area<'_>, panel: &Panel) -> Result<()> {
     let points = || panel.curves.iter().flat_map(|curve| &curve.points);
-    let x = panel.x.range(LEGEND, points().map(|point| point.0));
+    let x = panel.x.range(0.08, points().map(|point| point.0));
     let strokes = panel.curves.iter().flat_map(|curve| &curve.strokes);
     let ends = strokes.flat_map(|(_, ends)| [ends.start, ends.end]);
     let y = panel
@@ -145,27 +154,35 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     let logarithmic = |axis: &Axis| axis.scale == Scale::Logarithmic;
     match (logarithmic(&panel.x), logarithmic(&panel.y)) {
         (false, false) => draw_axes(area, panel, labels, x, y),
-        (false, true) => draw_axes(area, panel, labels, x, y.log_scale()),
-        (true, false) => draw_axes(area, panel, labels, x.log_scale(), y),
-        (true, true) => draw_axes(area, panel, labels, x.log_scale(), y.log_scale()),
+        (false, true) => draw_axes(area, panel, labels, x, labelled(y, AXES.1)),
+        (true, false) => draw_axes(area, panel, labels, labelled(x, AXES.0), y),
+        (true, true) => {
+            let (x, y) = (labelled(x, AXES.0), labelled(y, AXES.1));
+            draw_axes(area, panel, labels, x, y)
+        }
     }
 }
 
+/// A logarithmic axis with labels that have room.
+fn labelled(
+    range: Range<f64>,
+    pixels: u32,
+) -> impl AsRangedCoord<Value = f64, CoordDescType: ValueFormatter<f64>> {
+    let ticks = ticks(&range, pixels);
+    range.log_scale().with_key_points(ticks)
+}
+
 /// Draws axes, curves and legend.
-fn draw_axes<X, Y>(
-    area: &DrawingArea<SVGBackend<'_>, Shift>,
-    panel: &Panel,
-    x_labels: usize,
-    x: X,
-    y: Y,
-) -> Result<()>
+fn draw_axes<X, Y>(area: &Area<'_>, panel: &Panel, x_labels: usize, x: X, y: Y) -> Result<()>
 where
     X: AsRangedCoord<Value = f64>,
     Y: AsRangedCoord<Value = f64>,
     X::CoordDescType: ValueFormatter<f64>,
     Y::CoordDescType: ValueFormatter<f64>,
 {
-    let mut chart = ChartBuilder::on(area)
+    let (width, _) = area.dim_in_pixel();
+    let (plane, legend) = area.split_horizontally(width - LEGEND);
+    let mut chart = ChartBuilder::on(&plane)
         .margin(12)
         .caption(&panel.caption, ("sans-serif", 15))
         .x_label_area_size(42)
@@ -178,35 +195,39 @@ where
         .x_labels(x_labels)
         .x_desc(&panel.x.label)
         .y_desc(&panel.y.label)
+        .axis_desc_style(("sans-serif", 13))
         .x_label_formatter(&|value| short(*value))
         .y_label_formatter(&|value| short(*value))
         .draw()
         .map_err(failed)?;
-    for (index, curve) in panel.curves.iter().enumerate() {
-        let colour = colours::of(&curve.subject, index);
-        let line = LineSeries::new(curve.points.iter().copied(), colour.stroke_width(2));
-        chart
-            .draw_series(line)
-            .map_err(failed)?
-            .label(&curve.subject)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3)));
-        let dotted = curve.points.len() <= DOTTED;
-        let points = curve.points.iter().filter(|_| dotted);
-        let dots = points.map(|&point| Circle::new(point, 3, colour.filled()));
-        chart.draw_series(dots).map_err(failed)?;
-        let strokes = curve.strokes.iter().map(|(x, ends)| {
-            let ends = [(*x, ends.start), (*x, ends.end)];
-            PathElement::new(ends, colour.mix(0.5).stroke_width(2))
-        });
-        chart.draw_series(strokes).map_err(failed)?;
+    let subjects: Vec<String> = panel.curves.iter().map(|it| it.subject.clone()).collect();
+    let base = plane.get_base_pixel();
+    let count = panel.curves.len() as i32;
+    // Beside lines without marks, marks have to be where they belong.
+    let dotted = |curve: &Curve| curve.points.len() <= DOTTED;
+    let all_dotted = panel.curves.iter().all(dotted);
+    for (index, (curve, mark)) in panel.curves.iter().zip(marks::of(&subjects)).enumerate() {
+        let beside = match all_dotted {
+            true => (2 * index as i32 - count + 1) * BESIDE / 2,
+            false => 0,
+        };
+        let place = |&(x, y): &(f64, f64)| {
+            let (x, y) = chart.backend_coord(&(x, y));
+            (x - base.0 + beside, y - base.1)
+        };
+        mark.line(&plane, curve.points.iter().map(place).collect(), 2)?;
+        for (x, ends) in &curve.strokes {
+            let ends = [place(&(*x, ends.start)), place(&(*x, ends.end))];
+            mark.line(&plane, ends.to_vec(), 1)?;
+        }
+        for point in curve.points.iter().filter(|_| dotted(curve)) {
+            mark.draw(&plane, place(point))?;
+        }
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::MiddleRight)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.3))
-        .draw()
-        .map_err(failed)
+    marks::legend(&legend, &subjects, 48, |index| Parts {
+        has_line: true,
+        has_marks: dotted(&panel.curves[index]),
+    })
 }
 
 /// A value beside an axis, short.
@@ -257,10 +278,11 @@ mod tests {
                 y: Axis::linear("cores"),
                 curves: vec![curve],
             };
-            Ok(draw("", &[panel])?.matches("<circle").count())
+            Ok(draw("", "", &[panel])?.matches("<circle").count())
         };
         let counts: Result<Vec<usize>> = [3, 40, 41].into_iter().map(dots).collect();
-        assert_eq!(counts?, [3, 40, 0]);
+        // One is in the legend.
+        assert_eq!(counts?, [4, 41, 0]);
         Ok(())
     }
 
@@ -285,12 +307,21 @@ mod tests {
         };
         let svg = draw(
             "title",
+            "a machine, 2026-11-21",
             &[
                 panel(Axis::linear("cores"), Axis::linear("requests")),
                 panel(Axis::logarithmic("cores"), Axis::logarithmic("requests")),
             ],
         )?;
-        for word in ["title", "depth 1", "cores", "requests", "fibre", "empty"] {
+        for word in [
+            "title",
+            "a machine, 2026-11-21",
+            "depth 1",
+            "cores",
+            "requests",
+            "fibre",
+            "empty",
+        ] {
             assert!(svg.contains(word), "{word} is missing");
         }
         Ok(())

@@ -67,7 +67,8 @@ pub(crate) fn run(family: &Family, run: &mut Run) -> anyhow::Result<()> {
         Layout::Cases => table::print(family, report),
         Layout::Subjects => subjects::print(family, report),
     }
-    table::draw(family, report)
+    report.picture(family.name);
+    Ok(())
 }
 
 /// All repetitions of a case.

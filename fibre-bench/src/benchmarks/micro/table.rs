@@ -1,11 +1,10 @@
-//! The tables and the plot of a family.
+//! The tables of a family.
 
 use comfy_table::Table;
 
 use super::case::{Case, Family};
+use crate::report::Report;
 use crate::report::format::{self, figure, percent, ratio};
-use crate::report::{Measurement, Report};
-use fibre_measure::plot::{Dots, Plot, Row as PlotRow, Shape};
 
 /// One table for all cases that read the same things.
 pub(super) fn print(family: &Family, report: &mut Report) {
@@ -66,41 +65,4 @@ fn fill(table: &mut Table, family: &Family, case: &Case, report: &Report) {
         }
         table.add_row(cells);
     }
-}
-
-/// Draws the first metric of every case.
-pub(super) fn draw(family: &Family, report: &mut Report) -> anyhow::Result<()> {
-    let Some(main) = family.cases.first().map(|case| case.metrics[0]) else {
-        return Ok(());
-    };
-    let drawn = family
-        .cases
-        .iter()
-        .filter(|case| case.metrics[0].name == main.name);
-    let rows = drawn.map(|case| {
-        let of_case: Vec<&Measurement> = report
-            .of(family.name)
-            .filter(|one| one.case == case.title() && one.metric == case.metrics[0].name)
-            .collect();
-        PlotRow {
-            name: case.title(),
-            dots: of_case
-                .iter()
-                .map(|one| (one.subject.clone(), one.figure()))
-                .collect(),
-            bar: case.metrics[0].goal.and_then(|goal| goal.absolute()),
-        }
-    });
-    let dots = Dots {
-        label: format!(
-            "{}, {} per operation; stroke: to reach",
-            main.name, main.unit
-        ),
-        rows: rows.collect(),
-    };
-    let plot = Plot {
-        title: family.name.into(),
-        shape: Shape::Dots(dots),
-    };
-    report.plot(family.name, &plot)
 }

@@ -24,7 +24,6 @@ use contest::{Contest, LIMIT};
 
 use crate::plan::{Benchmark, Run};
 use crate::report::{Goal, OURS};
-use fibre_measure::plot::{Dots, Plot, Row, Shape};
 
 pub(crate) use delay::DELAY;
 pub(crate) use files::HTTP_CACHE;
@@ -120,7 +119,8 @@ fn webserver(run: &mut Run) -> anyhow::Result<()> {
         let load = Load::Requests { pipeline: 1 };
         Contest::new(run, WEBSERVER.name, load, connections, 2).hold(run);
     }
-    draw(run, WEBSERVER.name)
+    run.report.picture(WEBSERVER.name);
+    Ok(())
 }
 
 fn echo(run: &mut Run) -> anyhow::Result<()> {
@@ -145,7 +145,8 @@ fn echo(run: &mut Run) -> anyhow::Result<()> {
         contest.hold(run);
     }
     counted_echo(run);
-    draw(run, ECHO.name)
+    run.report.picture(ECHO.name);
+    Ok(())
 }
 
 /// The echo in which each connection sends a fixed number of messages.
@@ -184,7 +185,8 @@ fn short(run: &mut Run) -> anyhow::Result<()> {
     for connections in on_two_cores(run, &[100]) {
         Contest::new(run, SHORT.name, Load::Short, connections, 2).hold(run);
     }
-    draw(run, SHORT.name)
+    run.report.picture(SHORT.name);
+    Ok(())
 }
 
 fn pipelined(run: &mut Run) -> anyhow::Result<()> {
@@ -196,7 +198,8 @@ fn pipelined(run: &mut Run) -> anyhow::Result<()> {
     for connections in on_two_cores(run, &[100]) {
         Contest::new(run, PIPELINED.name, load, connections, 2).hold(run);
     }
-    draw(run, PIPELINED.name)
+    run.report.picture(PIPELINED.name);
+    Ok(())
 }
 
 /// Connection counts of the cases on two cores; none when quick.
@@ -242,29 +245,4 @@ impl Contest {
         self.setting.seconds = seconds;
         self
     }
-}
-
-/// Draws the CPU times of a benchmark.
-fn draw(run: &mut Run, benchmark: &str) -> anyhow::Result<()> {
-    let mut rows: Vec<Row> = Vec::new();
-    for one in run.report.of(benchmark).filter(|one| one.unit == "µs") {
-        let dot = (one.subject.clone(), one.figure());
-        match rows.iter_mut().find(|row| row.name == one.case) {
-            Some(row) => row.dots.push(dot),
-            None => rows.push(Row {
-                name: one.case.clone(),
-                dots: vec![dot],
-                bar: None,
-            }),
-        }
-    }
-    let dots = Dots {
-        label: "CPU time per request, µs (minimum)".into(),
-        rows,
-    };
-    let plot = Plot {
-        title: benchmark.into(),
-        shape: Shape::Dots(dots),
-    };
-    run.report.plot(benchmark, &plot)
 }

@@ -48,5 +48,6 @@ fn run(run: &mut Run) -> anyhow::Result<()> {
             contest.hold(run);
         }
     }
-    super::draw(run, POLLERS.name)
+    run.report.picture(POLLERS.name);
+    Ok(())
 }

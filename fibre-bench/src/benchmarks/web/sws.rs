@@ -8,9 +8,9 @@ use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
+use super::LEGEND;
 use super::contest::{Contest, LIMIT};
 use super::serve::Load;
-use super::{LEGEND, draw};
 use crate::plan::{Benchmark, Run};
 use crate::process::{installed, programs};
 use crate::report::Goal;
@@ -86,7 +86,8 @@ fn run(run: &mut Run) -> anyhow::Result<()> {
         }
     }
     run.absent = others;
-    draw(run, SWS.name)
+    run.report.picture(SWS.name);
+    Ok(())
 }
 
 /// All these servers under the load of so many clients.
