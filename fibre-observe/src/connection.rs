@@ -10,7 +10,7 @@
 //! with bytes unread would be a reset, which may destroy the answer on its way.
 
 use crate::exposition::CONTENT_TYPE;
-use crate::parent_only::ParentOnly;
+use crate::fork::ClosedInChild;
 use crate::plain_text;
 use crate::request::{Asked, LONGEST, asked};
 use rustix::event::PollFlags;
@@ -40,7 +40,7 @@ enum Step {
 #[derive(Debug)]
 pub(crate) struct Connection {
     /// Goes before the stream does.
-    _parent_only: ParentOnly,
+    _closed_in_child: ClosedInChild,
     stream: TcpStream,
     step: Step,
     /// What has come of the request.
@@ -61,7 +61,7 @@ impl Connection {
     pub(crate) fn new(stream: TcpStream, now: Instant) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
         Some(Self {
-            _parent_only: ParentOnly::new(&stream),
+            _closed_in_child: ClosedInChild::new(&stream),
             stream,
             step: Step::Receiving,
             received: Vec::new(),

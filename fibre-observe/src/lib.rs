@@ -13,7 +13,7 @@
 //! | `exposition` | the value as OpenMetrics text |
 //! | `plain_text` | that in Prometheus' older format |
 //! | `request` | what an HTTP client asks for |
-//! | `parent_only` | sockets that a forked child closes |
+//! | `fork` | sockets that a forked child closes |
 //! | `connection` | one client, which may be slow or hostile |
 //! | `server` | `FIBRE_METRICS` |
 //! | `trace` | `FIBRE_SCHEDTRACE` |
@@ -25,9 +25,9 @@
 
 mod connection;
 mod exposition;
+mod fork;
 mod metrics;
 mod output;
-mod parent_only;
 mod plain_text;
 mod request;
 mod server;

@@ -13,7 +13,7 @@
 
 use crate::connection::Connection;
 use crate::exposition::exposition;
-use crate::parent_only::{ParentOnly, SLOTS};
+use crate::fork::{ClosedInChild, SLOTS};
 use fibre_core::internal::{has_addresses, start_helper, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
@@ -73,7 +73,7 @@ fn start(address: SocketAddr) -> io::Result<()> {
 #[derive(Debug)]
 struct Server {
     /// Goes before the listener does.
-    _parent_only: ParentOnly,
+    _closed_in_child: ClosedInChild,
     listener: TcpListener,
     /// The connections that there are, the oldest first.
     connections: Vec<Connection>,
@@ -87,7 +87,7 @@ impl Server {
     /// A server without connections.
     fn new(listener: TcpListener) -> Self {
         Self {
-            _parent_only: ParentOnly::new(&listener),
+            _closed_in_child: ClosedInChild::new(&listener),
             listener,
             connections: Vec::new(),
             pauses_until: None,

@@ -133,7 +133,7 @@ impl Target {
 /// How a file is opened.
 const FLAGS: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::CLOEXEC);
 
-/// Who may read and write a new file: the user.
+/// The user alone may read and write a new file.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// Whether an error is about a folder in which nothing may be created.

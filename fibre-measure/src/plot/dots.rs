@@ -8,8 +8,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::colours::PAPER;
-use super::lines::{failed, short};
-use super::marks::{self, Area, Parts};
+use super::lines::short;
+use super::marks::{self, Area, Mark, Parts, failed};
 use super::ticks::ticks;
 
 /// Width of a plot, and of the legend at its right, in pixels.
@@ -106,38 +106,50 @@ fn draw_rows(area: &Area<'_>, dots: &Dots, most: i32) -> Result<()> {
     };
     let subjects = dots.subjects();
     let all = marks::of(&subjects);
-    let line = LINE as i32;
     for (index, row) in dots.rows.iter().enumerate() {
         if index > 0 {
             let ends = [place(range.start, index).0, place(range.end, index).0];
-            let y = place(range.start, index).1 - (most * line + BETWEEN as i32) / 2;
+            let y = place(range.start, index).1 - (most * LINE as i32 + BETWEEN as i32) / 2;
             let rule = PathElement::new(ends.map(|x| (x, y)), RGBColor(225, 225, 225));
             area.draw(&rule).map_err(failed)?;
         }
         if let Some(bar) = row.bar.filter(|&bar| drawable(bar)) {
             let (x, y) = place(bar, index);
-            let half = most * line / 2 + 2;
+            let half = most * LINE as i32 / 2 + 2;
             let bar = PathElement::new([(x, y - half), (x, y + half)], BLACK.stroke_width(2));
             area.draw(&bar).map_err(failed)?;
         }
-        let shown = row.dots.iter().filter(|dot| drawable(dot.figure));
-        for (nth, dot) in shown.clone().enumerate() {
-            let below = nth as i32 * line - (shown.clone().count() as i32 - 1) * line / 2;
-            let at = |x: f64| {
-                let (x, y) = place(x, index);
-                (x, y + below)
-            };
-            let mark = subjects.iter().position(|subject| *subject == dot.subject);
-            let Some(mark) = mark.map(|index| all[index]) else {
-                continue;
-            };
-            if drawable(dot.spread.start) && drawable(dot.spread.end) {
-                mark.line(area, vec![at(dot.spread.start), at(dot.spread.end)], 1)?;
-            }
-            mark.draw(area, at(dot.figure))?;
-        }
+        let at = |x: f64| place(x, index);
+        draw_dots(area, row, &subjects, &all, at)?;
         let (x, y) = place(range.start, index);
         draw_name(area, &row.name, (x - 10, y))?;
+    }
+    Ok(())
+}
+
+/// Draws the dots of a row, each in a line of its own, around the row's middle.
+fn draw_dots(
+    area: &Area<'_>,
+    row: &Row,
+    subjects: &[String],
+    marks: &[Mark],
+    at: impl Fn(f64) -> (i32, i32),
+) -> Result<()> {
+    let shown: Vec<&Dot> = row.dots.iter().filter(|dot| drawable(dot.figure)).collect();
+    for (line, dot) in shown.iter().enumerate() {
+        let below = (2 * line as i32 + 1 - shown.len() as i32) * LINE as i32 / 2;
+        let at = |x: f64| {
+            let (x, y) = at(x);
+            (x, y + below)
+        };
+        let mark = subjects.iter().position(|subject| *subject == dot.subject);
+        let Some(mark) = mark.map(|index| marks[index]) else {
+            continue;
+        };
+        if drawable(dot.spread.start) && drawable(dot.spread.end) {
+            mark.line(area, vec![at(dot.spread.start), at(dot.spread.end)], 1)?;
+        }
+        mark.draw(area, at(dot.figure))?;
     }
     Ok(())
 }

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::colours::PAPER;
-use super::marks::{self, Area, Parts};
+use super::marks::{self, Area, Parts, failed};
 use super::ticks::ticks;
 
 /// Size of one panel in pixels.
@@ -67,7 +67,8 @@ pub struct Curve {
     pub strokes: Vec<Stroke>,
 }
 
-/// A vertical stroke, mostly from the least to the largest repetition: where it is on the x-axis, and from where to where it reaches on the y-axis.
+/// A vertical stroke, mostly from the least to the largest repetition: where it is on the x-axis,
+/// and from where to where it reaches on the y-axis.
 pub type Stroke = (f64, Range<f64>);
 
 impl Axis {
@@ -245,13 +246,6 @@ pub(super) fn short(value: f64) -> String {
         2
     };
     format!("{value:.digits$}{unit}")
-}
-
-/// A drawing error in words; plotters' own borrow the backend.
-pub(super) fn failed<E: std::error::Error + Send + Sync>(
-    error: DrawingAreaErrorKind<E>,
-) -> anyhow::Error {
-    anyhow!("drawing failed: {error}")
 }
 
 #[cfg(test)]

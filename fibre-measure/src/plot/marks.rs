@@ -1,10 +1,10 @@
 //! Marks of subjects: a shape and a colour, so that no two look alike.
 
+use anyhow::anyhow;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::colours;
-use super::lines::failed;
 
 /// What a curve has, and so its line of the legend.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -101,4 +101,11 @@ pub(super) fn head(area: &Area<'_>, title: &str, note: &str) -> anyhow::Result<(
     let grey = ("sans-serif", 13).into_font().color(&RGBColor(90, 90, 90));
     let note = Text::new(note.to_owned(), (16, 38), grey);
     area.draw(&note).map_err(failed)
+}
+
+/// A drawing error in words; plotters' own borrow the backend.
+pub(super) fn failed<E: std::error::Error + Send + Sync>(
+    error: DrawingAreaErrorKind<E>,
+) -> anyhow::Error {
+    anyhow!("drawing failed: {error}")
 }

@@ -35,17 +35,17 @@ static ALL: [Slot; SLOTS] = [const {
     }
 }; SLOTS];
 
-/// Keeps a socket from forked children for as long as this is there. Drop it before the socket.
+/// Has a forked child close a socket for as long as this is there. Drop it before the socket.
 #[derive(Debug)]
-pub(crate) struct ParentOnly(Option<&'static Slot>);
+pub(crate) struct ClosedInChild(Option<&'static Slot>);
 
-impl ParentOnly {
-    /// Keeps an open socket from children. Called by one thread at a time. Without a free place, or
+impl ClosedInChild {
+    /// Has children close an open socket. Called by one thread at a time. Without a free place, or
     /// where the kernel gives no cookie, children keep the socket.
     pub(crate) fn new(socket: impl AsFd) -> Self {
         static HANDLER: Once = Once::new();
         HANDLER.call_once(|| {
-            // SAFETY: the handler is async-signal-safe. Without memory for it children keep sockets.
+            // SAFETY: the handler is async-signal-safe. Without memory for it, a child keeps them.
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         });
         let is_free = |slot: &&Slot| slot.number.load(Ordering::Relaxed) < 0;
@@ -59,7 +59,7 @@ impl ParentOnly {
     }
 }
 
-impl Drop for ParentOnly {
+impl Drop for ClosedInChild {
     fn drop(&mut self) {
         if let Some(slot) = self.0 {
             slot.number.store(-1, Ordering::Release);
@@ -67,7 +67,7 @@ impl Drop for ParentOnly {
     }
 }
 
-/// Closes in a forked child what is the parent's only.
+/// Closes all of them in a forked child.
 extern "C" fn in_child() {
     for slot in &ALL {
         let number = slot.number.swap(-1, Ordering::Acquire);
@@ -116,7 +116,7 @@ mod tests {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let numbers = (socket.as_raw_fd(), kept.as_raw_fd());
         let open = || i32::from(is_open(numbers.0)) + 2 * i32::from(is_open(numbers.1));
-        let only = ParentOnly::new(&socket);
+        let only = ClosedInChild::new(&socket);
         assert_eq!(in_a_child(open), 2);
         assert!(is_open(numbers.0), "the parent keeps it");
         // The number is another socket's by now, as it may be at an unlucky fork.
