@@ -17,6 +17,7 @@ use fibre::net::{TcpListener, TcpStream};
 
 /// Sends back what it receives.
 #[derive(Parser)]
+#[command(version)]
 struct Options {
     /// Address to listen on; with port 0 the kernel chooses one
     #[arg(long, default_value = "127.0.0.1:7000")]

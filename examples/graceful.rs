@@ -21,6 +21,7 @@ use fibre::{Group, GroupError, Interval, select};
 
 /// Sends back what it receives, until SIGTERM or Ctrl-C.
 #[derive(Parser)]
+#[command(version)]
 struct Options {
     /// Address to listen on; with port 0 the kernel chooses one
     #[arg(long, default_value = "127.0.0.1:7000")]

@@ -25,7 +25,7 @@ const BACKLOG: i32 = 4096;
 
 /// What every server can be told.
 #[derive(Debug, Clone, Parser)]
-#[command(about = "A server to measure: 64 bytes for each HTTP request")]
+#[command(version, about = "A server to measure: 64 bytes for each HTTP request")]
 pub struct Options {
     /// Where to listen; port 0 is any free one.
     #[arg(default_value = "127.0.0.1:0")]

@@ -5,18 +5,21 @@ use std::time::Duration;
 /// The longest time-out accepted, so that deadlines cannot overflow.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Reads a duration given in seconds, which may have a fraction.
+/// Reads a duration with its unit, such as `1.5s` or `300ms`; a number without one is in seconds,
+/// and may have a fraction.
 ///
 /// # Errors
 ///
 /// In words, unless it is more than zero and at most a day.
 pub fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|error| format!("{error}"))?;
-    match Duration::try_from_secs_f64(seconds) {
+    let duration = match text.parse() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
+        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string()),
+    };
+    match duration {
         Ok(Duration::ZERO) => Err("must be more than zero".to_owned()),
         Ok(duration) if duration > LONGEST => Err("must be at most a day".to_owned()),
-        Ok(duration) => Ok(duration),
-        Err(error) => Err(error.to_string()),
+        duration => duration,
     }
 }
 
@@ -40,6 +43,7 @@ mod tests {
     #[test]
     fn durations_have_bounds() {
         assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        assert_eq!(seconds("250ms"), Ok(Duration::from_millis(250)));
         for text in ["0", "-1", "NaN", "inf", "86401", "soon"] {
             assert!(seconds(text).is_err(), "{text}");
         }

@@ -20,7 +20,10 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// The command line.
 #[derive(Parser)]
-#[command(about = "Puts load on Memcached servers, checks every answer, and compares servers")]
+#[command(
+    version,
+    about = "Puts load on Memcached servers, checks every answer, and compares servers"
+)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -71,7 +74,7 @@ pub(crate) struct Target {
     #[arg(long, short, default_value_t = 64)]
     connections: u32,
     /// Seconds that an answer may take before its connection is given up
-    #[arg(long, default_value = "10", value_parser = seconds)]
+    #[arg(long, default_value = "10", value_parser = fibre_measure::duration)]
     timeout: Duration,
 }
 
@@ -118,10 +121,10 @@ pub(crate) struct Run {
     #[arg(long, default_value = "exponential:1")]
     gap: Distribution,
     /// Seconds before it counts
-    #[arg(long, default_value = "1", value_parser = seconds)]
+    #[arg(long, default_value = "1", value_parser = fibre_measure::duration)]
     warm_up: Duration,
     /// Seconds that it counts
-    #[arg(long, short, default_value = "10", value_parser = seconds)]
+    #[arg(long, short, default_value = "10", value_parser = fibre_measure::duration)]
     seconds: Duration,
     /// Requests, at most; without warm-up
     #[arg(long)]
@@ -244,12 +247,6 @@ fn pin(cores: &[usize]) -> io::Result<()> {
 fn address(text: &str) -> anyhow::Result<SocketAddr> {
     let mut addresses = text.to_socket_addrs().context("HOST:PORT")?;
     addresses.next().context("the address leads nowhere")
-}
-
-/// Parses a number of seconds, fractions allowed.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    let number: f64 = text.parse().map_err(|_| "not a number")?;
-    Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
 }
 
 /// Parses an exponent of Zipf's law.

@@ -3,12 +3,13 @@
 //! What is read: the CPU clock ([`CpuClock`], [`Stopwatch`]), [`Memory`] and [`Threads`] of a
 //! process, and a [`Sample`] of a workload. What is made of it: a [`Series`] of readings, figures
 //! in [`format`](mod@format), SVG in [`plot`]. Where it was read: the [`Machine`], and which of its
-//! [`Cores`] are for whom. And what clients need: addresses in [`Turns`], and [`raise_file_limit`].
+//! [`Cores`] are for whom. And what clients need: a [`duration()`] from their command line, addresses in [`Turns`], and [`raise_file_limit`].
 
 #![deny(unreachable_pub, unnameable_types)]
 
 mod clock;
 mod cores;
+mod duration;
 mod file_limit;
 pub mod format;
 mod machine;
@@ -21,6 +22,7 @@ mod turns;
 
 pub use clock::{CpuClock, Stopwatch};
 pub use cores::{Cores, Pinned};
+pub use duration::duration;
 pub use file_limit::raise_file_limit;
 pub use machine::Machine;
 pub use memory::{Memory, kernel_memory, peak_resident, resident};

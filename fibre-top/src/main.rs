@@ -39,9 +39,9 @@ struct Arguments {
     /// Print views as JSON, one in a line; with --once one.
     #[arg(long)]
     json: bool,
-    /// Seconds that the process may take to answer.
-    #[arg(long, default_value_t = 30.0, value_parser = seconds)]
-    patience: f64,
+    /// How long the process may take to answer, as 500ms or 30s.
+    #[arg(long, default_value = "30s", value_parser = humantime::parse_duration)]
+    patience: Duration,
 }
 
 /// The time over which `--once` counts, at least.
@@ -65,7 +65,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let words = || format!("process {process}");
     let source = Source::of(process).with_context(words)?;
     let name = source::name(process);
-    let patience = Duration::from_secs_f64(arguments.patience);
+    let patience = arguments.patience;
     if arguments.once {
         let view = once(source, &name, patience).with_context(words)?;
         return print(&view, arguments.json);
@@ -134,13 +134,4 @@ fn say(text: &str) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => Ok(other?),
     }
-}
-
-/// Parses a number of seconds.
-fn seconds(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "not a number")?;
-    let is_time = number > 0.0 && Duration::try_from_secs_f64(number).is_ok();
-    is_time
-        .then_some(number)
-        .ok_or_else(|| "no time".to_owned())
 }

@@ -137,7 +137,7 @@ fn errors(output: &Output) -> String {
 #[track_caller]
 fn fails(process: u32, words: &str) {
     let process = process.to_string();
-    let output = top(&["--once", "--patience", "0.3", &process])
+    let output = top(&["--once", "--patience", "300ms", &process])
         .output()
         .unwrap();
     let errors = errors(&output);

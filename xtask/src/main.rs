@@ -41,7 +41,7 @@ use workspace::Workspace;
 
 /// The command line of `cargo xtask`.
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Project tasks of fibre")]
+#[command(version, name = "cargo xtask", about = "Project tasks of fibre")]
 struct Arguments {
     /// What to do.
     #[command(subcommand)]

@@ -16,7 +16,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// The command line.
 #[derive(Parser)]
-#[command(about = "Puts load on a server and prints one line of JSON")]
+#[command(version, about = "Puts load on a server and prints one line of JSON")]
 struct Arguments {
     /// HOST:PORT of the server.
     address: String,
@@ -27,10 +27,10 @@ struct Arguments {
     #[arg(long, default_value_t = 100)]
     connections: usize,
     /// How long it counts; idle: how long connections are kept.
-    #[arg(long, default_value = "1", value_parser = seconds)]
+    #[arg(long, default_value = "1", value_parser = fibre_measure::duration)]
     seconds: Duration,
     /// How long the load runs before it counts.
-    #[arg(long, default_value = "0", value_parser = seconds)]
+    #[arg(long, default_value = "0", value_parser = fibre_measure::duration)]
     warm_up: Duration,
     /// Threads the connections are split among.
     #[arg(long, default_value_t = 1)]
@@ -190,10 +190,4 @@ impl Arguments {
         io::copy(&mut io::stdin().lock(), &mut io::sink())?;
         Ok(())
     }
-}
-
-/// Parses a number of seconds, fractions allowed.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let number: f64 = text.parse().map_err(|_| "not a number")?;
-    Duration::try_from_secs_f64(number).map_err(|error| error.to_string())
 }

@@ -14,6 +14,7 @@ use fibre_bench::serving;
 
 /// What it is to have.
 #[derive(Parser)]
+#[command(version)]
 struct Arguments {
     /// Fibres that wait.
     #[arg(long)]

@@ -28,6 +28,7 @@ const EVENTS: usize = 1024;
 
 /// What this server can be told.
 #[derive(Parser)]
+#[command(version)]
 struct Arguments {
     /// What every server can be told.
     #[command(flatten)]

@@ -30,6 +30,7 @@ use std::time::Duration;
 
 /// A web server with ten page caches
 #[derive(Parser)]
+#[command(version)]
 struct Arguments {
     #[command(flatten)]
     options: Options,

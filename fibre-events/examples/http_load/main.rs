@@ -8,6 +8,7 @@
 mod specweb;
 
 use clap::Parser;
+use fastrand::Rng;
 use fibre::net::TcpStream;
 use specweb::{DIRECTORIES, File};
 use std::io::{self, Read, Write};
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 /// Asks a server for the files of SPECweb99's mix
 #[derive(Parser)]
+#[command(version)]
 struct Arguments {
     /// Where the server listens
     address: SocketAddr,
@@ -84,7 +86,7 @@ impl Counts {
 
 /// One client, until all is over.
 fn ask_on(address: SocketAddr, requests: u64, number: u64, counts: &Counts) {
-    let mut random = Random(number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mut random = Rng::with_seed(number);
     let mut room = vec![0; 64 * 1024];
     while !counts.is_over.load(Relaxed) {
         if let Err(error) = converse(address, requests, &mut random, &mut room, counts) {
@@ -100,14 +102,17 @@ fn ask_on(address: SocketAddr, requests: u64, number: u64, counts: &Counts) {
 fn converse(
     address: SocketAddr,
     requests: u64,
-    random: &mut Random,
+    random: &mut Rng,
     room: &mut [u8],
     counts: &Counts,
 ) -> io::Result<()> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     for _ in 0..requests {
-        let file = File::chosen(DIRECTORIES, [random.next(), random.next(), random.next()]);
+        let file = File::chosen(
+            DIRECTORIES,
+            [random.u64(..), random.u64(..), random.u64(..)],
+        );
         let path = file.path();
         write!(stream, "GET /{path} HTTP/1.1\r\nHost: {address}\r\n\r\n")?;
         receive(&mut stream, file, path.as_bytes(), room)?;
@@ -149,16 +154,4 @@ fn receive(stream: &mut TcpStream, file: File, path: &[u8], room: &mut [u8]) -> 
         }
     }
     Ok(())
-}
-
-/// Numbers that are random enough: xorshift.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 >> 11
-    }
 }

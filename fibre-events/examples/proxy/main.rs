@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 /// A web proxy made of callbacks
 #[derive(Parser)]
+#[command(version)]
 struct Arguments {
     #[command(flatten)]
     options: Options,

@@ -30,6 +30,7 @@ use store::Store;
 
 /// A file server that encrypts under a colour for each client
 #[derive(Parser)]
+#[command(version)]
 struct Arguments {
     #[command(flatten)]
     options: Options,

@@ -27,6 +27,7 @@ use wire::{MOST, Status, Wish, pattern};
 
 /// Reads the file `pattern` from a server, once for each client
 #[derive(Parser)]
+#[command(version)]
 struct Arguments {
     /// Where the server listens
     address: SocketAddr,

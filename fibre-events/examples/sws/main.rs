@@ -22,6 +22,7 @@ use std::io;
 
 /// A web server of nine handlers over coloured events
 #[derive(Parser)]
+#[command(version)]
 struct Arguments {
     #[command(flatten)]
     options: Options,

@@ -26,7 +26,7 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 /// Gets addresses, each in a fibre of its own.
 #[derive(Parser)]
-#[command(name = "fetch")]
+#[command(version, name = "fetch")]
 struct Options {
     /// What to get: http://… or https://…
     #[arg(required = true)]

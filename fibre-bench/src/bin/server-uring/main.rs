@@ -42,6 +42,7 @@ const RESULTS: u32 = 4096;
 
 /// What this server can be told.
 #[derive(Parser)]
+#[command(version)]
 struct Arguments {
     /// What every server can be told.
     #[command(flatten)]

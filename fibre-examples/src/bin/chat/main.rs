@@ -40,7 +40,7 @@ use crate::session::Service;
 
 /// A WebSocket server with two fibres per connection: /echo echoes, other paths are rooms.
 #[derive(Parser)]
-#[command(name = "chat")]
+#[command(version, name = "chat")]
 struct Options {
     /// Address to listen on; with port 0 the kernel chooses one
     #[arg(long, default_value = "127.0.0.1:8081")]

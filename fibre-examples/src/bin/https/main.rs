@@ -42,7 +42,7 @@ use crate::conversation::Service;
 
 /// A web server over TLS with one fibre per connection.
 #[derive(Parser)]
-#[command(name = "https")]
+#[command(version, name = "https")]
 struct Options {
     /// Address to listen on; with port 0 the kernel chooses one
     #[arg(long, default_value = "127.0.0.1:8443")]

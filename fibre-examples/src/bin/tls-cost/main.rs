@@ -32,7 +32,7 @@ use crate::subject::Subject;
 
 /// Compares a fibre per TLS connection with a thread per TLS connection.
 #[derive(Parser)]
-#[command(name = "tls-cost")]
+#[command(version, name = "tls-cost")]
 struct Options {
     /// Connections at the same time
     #[arg(long, default_value_t = 100, value_parser = at_least_one)]
