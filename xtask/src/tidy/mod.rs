@@ -18,12 +18,14 @@
 //! * [`faults`]: the files and tests that docs/FAULTS.md names exist, and each row has a test.
 //! * [`links`]: links between pages lead to files and headings that exist; the guide is complete.
 //! * [`prose`]: sentences name their actor, and lines of documentation what they are about.
+//! * [`compiler`]: the oldest compiler that is promised is the one that CI builds with.
 //! * [`commits`]: the shape of commit subjects.
 //!
 //! [`figures`] is no rule: it counts what the libraries amount to.
 
 mod arrows;
 mod commits;
+mod compiler;
 mod configuration;
 mod cycles;
 mod decisions;
@@ -101,6 +103,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
         violations.extend(maps::check(folder, &sources, &rooms));
         violations.extend(maps::check_code_map(&architecture, folder, &rooms));
     }
+    violations.extend(compiler::check(workspace)?);
     let (subjects, commit_remark) = commits::subjects(workspace.root())?;
     violations.extend(commits::check(&subjects));
 
