@@ -399,4 +399,34 @@ mod tests {
         assert!(stored().draw("figure-4.3").is_err());
         assert!(Stored::read("{}").is_err());
     }
+
+    /// Nobody edits them, and a change of the drawing code is a change of all.
+    #[test]
+    fn the_pictures_in_the_tree_are_as_redraw_draws_them() {
+        let results = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results");
+        let mut count = 0;
+        for directory in std::fs::read_dir(results).unwrap() {
+            let directory = directory.unwrap().path();
+            let json = std::fs::read_to_string(directory.join("results.json"));
+            // Those of Memcached are fibre-mcload's.
+            let Some(stored) = json.ok().and_then(|json| Stored::read(&json).ok()) else {
+                continue;
+            };
+            for entry in std::fs::read_dir(&directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.extension().is_some_and(|it| it == "svg") {
+                    let name = path.file_stem().unwrap().to_str().unwrap();
+                    let kept = std::fs::read_to_string(&path).unwrap();
+                    assert!(
+                        stored.draw(name).unwrap() == kept,
+                        "redraw {}",
+                        path.display()
+                    );
+                    has(&kept, &[" is better)", &stored.machine.place_and_day()]);
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 0, "no pictures in {results}");
+    }
 }
