@@ -22,6 +22,7 @@ use crate::pool::{Pool, PoolError};
 
 /// Asks a server by a pool of connections.
 #[derive(Parser)]
+#[command(version)]
 struct Options {
     /// Fibres that ask, each ten times
     #[arg(long, default_value_t = 1000)]

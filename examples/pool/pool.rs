@@ -127,7 +127,7 @@ impl<C> Pool<C> {
         let idle = self.idle.lock().take();
         if let Some(idle) = idle {
             drop(idle);
-            // Who gets this place sees that the pool is closed, and gives it to the next one.
+            // The borrower that gets this place sees that the pool is closed, and passes it on.
             self.places.release();
         }
     }

@@ -8,6 +8,7 @@ use clap::Parser;
 
 /// A web server with one fibre per connection.
 #[derive(Parser)]
+#[command(version)]
 pub(crate) struct Options {
     /// Address to listen on; with port 0 the kernel chooses one
     #[arg(long, default_value = "127.0.0.1:8080")]

@@ -18,6 +18,7 @@ const SERVERS: [(&str, &str); 2] = [("fibre", "http"), ("tokio", "http_tokio")];
 
 /// Measures hyper on fibres beside hyper on tokio.
 #[derive(Parser)]
+#[command(version)]
 struct Options {
     /// How often each server is measured
     #[arg(long, default_value_t = 5)]

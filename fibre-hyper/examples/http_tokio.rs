@@ -28,6 +28,7 @@ const HEAD: Duration = Duration::from_secs(10);
 
 /// Serves HTTP/1.1 and HTTP/2 with a task for each connection.
 #[derive(Parser)]
+#[command(version)]
 struct Options {
     /// Where to listen
     #[arg(long, default_value = "127.0.0.1:8080")]

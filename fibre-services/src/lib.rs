@@ -37,6 +37,7 @@ impl Threads {
 
 /// Passes TCP connections on to another address, until SIGTERM or SIGINT.
 #[derive(Parser, Debug, Clone)]
+#[command(version)]
 pub struct Proxy {
     /// Address to listen on; with port 0 the kernel chooses one
     #[arg(long, default_value = "127.0.0.1:0")]
@@ -60,6 +61,7 @@ pub struct Proxy {
 
 /// Fetches all pages of a site that links lead to, and prints their paths and sizes.
 #[derive(Parser, Debug, Clone)]
+#[command(version)]
 pub struct Crawler {
     /// The site
     pub site: SocketAddr,
@@ -79,6 +81,7 @@ pub struct Crawler {
 
 /// Prints how many divisors each number of its input has, in the order of the input.
 #[derive(Parser, Debug, Clone)]
+#[command(version)]
 pub struct Pipeline {
     /// Workers
     #[arg(long, default_value_t = 4)]
@@ -90,6 +93,7 @@ pub struct Pipeline {
 
 /// Answers datagrams by a program, until SIGTERM; SIGHUP has it read its greeting again.
 #[derive(Parser, Debug, Clone)]
+#[command(version)]
 pub struct Udp {
     /// Address to listen on; with port 0 the kernel chooses one
     #[arg(long, default_value = "127.0.0.1:0")]
