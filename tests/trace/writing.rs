@@ -340,20 +340,30 @@ fn a_link_by_name_is_followed() {
     read(folder.0.join("elsewhere").to_str().unwrap());
 }
 
+/// Keeps a processor, and then another one by other code: a place that has been told is not told
+/// again within a minute.
+#[inline(never)]
+fn keep_until_the_folder_is_there() {
+    let file = std::env::var("FIBRE_TRACE").unwrap();
+    let folder = Path::new(&file).parent().unwrap();
+    while !folder.exists() {
+        std::hint::spin_loop();
+    }
+    fibre::spawn(keep_for_long);
+}
+
+/// Keeps a processor.
+#[inline(never)]
+fn keep_for_long() {
+    thread::sleep(LIMIT);
+}
+
 /// A report whose trace could not be written does not use up the minute.
 #[test]
 fn a_failed_trace_is_tried_again_at_the_next_report() {
     if plays("retries") {
         end_after(LIMIT);
-        fibre::spawn(|| {
-            let file = std::env::var("FIBRE_TRACE").unwrap();
-            let folder = Path::new(&file).parent().unwrap();
-            while !folder.exists() {
-                std::hint::spin_loop();
-            }
-            // A place that has been told is not told again within a minute.
-            fibre::spawn(|| thread::sleep(LIMIT));
-        });
+        fibre::spawn(keep_until_the_folder_is_there);
         stay();
     }
     let folder = Folder::new();
