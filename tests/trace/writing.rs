@@ -369,11 +369,8 @@ fn a_failed_trace_is_tried_again_at_the_next_report() {
     let folder = Folder::new();
     let late = folder.0.join("late");
     let file = late.join("of.trace").to_str().unwrap().to_owned();
-    let environment = [
-        ("FIBRE_TRACE", file.as_str()),
-        ("FIBRE_PROCESSORS", "2"),
-        ("FIBRE_MONITOR", "10ms"),
-    ];
+    let (two, often) = (("FIBRE_PROCESSORS", "2"), ("FIBRE_MONITOR", "10ms"));
+    let environment = [("FIBRE_TRACE", file.as_str()), two, often];
     let mut server = Traced::start(child("retries", &environment));
     let mut until = |words: &str| {
         loop {
