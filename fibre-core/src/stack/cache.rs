@@ -174,6 +174,8 @@ impl StackCache {
         let (shelf, wanted) = self.next_batch(class);
         depot.take(class, wanted, &mut shelf.stacks);
         if shelf.stacks.is_empty() {
+            // What these stand for may go with the one that is redeemed.
+            shelf.forgive(class);
             pool::take(class, wanted, true, &mut shelf.stacks)?;
         } else {
             shelf.keep_promises(class, 1);
@@ -329,5 +331,35 @@ impl Drop for StackCache {
             pool::put(class, shelf.stacks.drain(..));
             shelf.forgive(class);
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::super::size::class_of;
+    use super::super::system::faults;
+    use super::*;
+
+    /// When every stack is promised to some fibre, a processor that redeems one by one still gets
+    /// them in batches.
+    #[test]
+    fn promises_are_redeemed_in_batches() {
+        /// Enough for many batches.
+        const FIBRES: usize = 512;
+        let _turn = faults::turn();
+        let class = class_of(1 << 20);
+        let batch = BATCH.min(capacity(class) / 2);
+        let (cache, depot) = (StackCache::new(false, Instant::now()), Depot::default());
+        (0..FIBRES).for_each(|_| cache.promise(class, &depot).unwrap());
+        let redeemed: Vec<Stack> = (0..FIBRES)
+            .map(|_| cache.redeem(class, &depot).unwrap())
+            .collect();
+        // A slab that ends cuts a batch in two, and the first batches are small.
+        let misses = cache.misses() as usize;
+        assert!(misses <= 3 * FIBRES / batch, "{misses} for {FIBRES}");
+        redeemed
+            .into_iter()
+            .for_each(|stack| cache.put(stack, &depot));
     }
 }

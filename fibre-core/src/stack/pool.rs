@@ -214,6 +214,9 @@ impl Pool {
         stacks: &mut Vec<Stack>,
     ) -> Result<(), StackError> {
         let before = stacks.len();
+        if redeemed {
+            self.have_unpromised(class, wanted - 1);
+        }
         let mut allowed = self.unpromised() + usize::from(redeemed);
         while stacks.len() < before + wanted.min(allowed)
             && let Some(slab) = self.partial.last().copied()
@@ -242,6 +245,16 @@ impl Pool {
         Ok(())
     }
 
+    /// Maps more, if it can, so that a batch of so many stacks can go with a redeemed one. Fibres
+    /// that redeem promises in thousands find all stacks promised to each other, and would get
+    /// them one by one; addresses cost less.
+    fn have_unpromised(&mut self, class: usize, wanted: usize) {
+        if self.unpromised() < wanted && !guard::may_be_refused() {
+            // Without more of them, the one that was promised is left.
+            let _ = self.map(class);
+        }
+    }
+
     /// Promises stacks, see the function [`promise`].
     fn promise(&mut self, class: usize, wanted: usize) -> Result<usize, StackError> {
         if !guard::is_known() {
@@ -262,7 +275,9 @@ impl Pool {
     /// Takes promises back, see the function [`forgive`].
     fn forgive(&mut self, promises: usize) {
         self.promised -= promises;
-        if self.fresh.len() > KEPT_SLABS {
+        // Slabs whose stacks are promised cannot go, however many there are.
+        let capacity = self.fresh.last().map_or(1, |slab| slab.capacity());
+        if self.fresh.len() > KEPT_SLABS && self.unpromised() / capacity > KEPT_SLABS {
             self.give_up_mappings(KEPT_SLABS / 2);
         }
     }
