@@ -7,7 +7,7 @@ use crate::fibre::{Attributes, ControlBlock, StackTime};
 use crate::park::cancel::CancelToken;
 use crate::processor::{Processor, with_running};
 use crate::spawn::join::JoinHandle;
-use crate::spawn::task::{Place, launch_static, refuse};
+use crate::spawn::task::{Place, SpawnError, launch_static, launch_usual, refuse};
 use crate::sys::current;
 use std::io;
 
@@ -32,10 +32,26 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    match caller_place(|place| launch_static(place, Attributes::default(), closure)) {
+    // SAFETY: this thread is that processor, if it is one. What drops the closure may block, but
+    // the processor is not used after that.
+    let handle = match unsafe { Processor::current().as_ref() } {
+        Some(here) => launch_usual(here, closure),
+        None => spawn_from_outside(closure),
+    };
+    match handle {
         Ok(handle) => handle,
         Err(error) => refuse(error),
     }
+}
+
+/// [`spawn`] on a thread that is no fibre.
+#[inline(never)]
+fn spawn_from_outside<F, T>(closure: F) -> std::result::Result<JoinHandle<T>, SpawnError>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    caller_place(|place| launch_static(place, Attributes::default(), closure))
 }
 
 /// Spawns a fibre that runs at once on the caller's processor; the caller goes on when it

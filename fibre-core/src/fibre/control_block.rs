@@ -228,12 +228,12 @@ impl Attributes {
         self.rare.get_mut().group = Some(group);
     }
 
-    /// The class of its stack, in a cluster whose fibres have stacks of `default` bytes unless they
-    /// ask for others.
+    /// The class of its stack, in a cluster whose fibres have stacks of the class `usual` unless
+    /// they ask for others.
     #[inline]
-    pub(crate) fn stack_class(&self, default: usize) -> usize {
+    pub(crate) fn stack_class(&self, usual: usize) -> usize {
         match self.class {
-            0 => class_of(default),
+            0 => usual,
             class => usize::from(class) - 1,
         }
     }
@@ -677,12 +677,12 @@ mod tests {
     fn attributes_come_back_as_they_were_chosen() {
         let mut attributes = Attributes::default();
         assert_eq!((attributes.processor(), attributes.name()), (None, None));
-        assert_eq!(attributes.stack_class(1 << 18), class_of(1 << 18));
+        assert_eq!(attributes.stack_class(3), 3);
         attributes.set_processor(0);
         attributes.set_stack_size(1);
         attributes.set_name("name".into());
         assert_eq!(attributes.processor(), Some(0));
-        assert_eq!(attributes.stack_class(1 << 18), 0);
+        assert_eq!(attributes.stack_class(3), 0);
         assert_eq!(attributes.name(), Some("name"));
         attributes.set_processor(usize::MAX);
         assert!(attributes.processor() > Some(60_000));

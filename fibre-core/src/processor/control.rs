@@ -35,7 +35,7 @@ impl Processor {
     /// Stands still, as others see, too, until it may move on.
     fn stand(&self) {
         let orders = &self.domain.orders;
-        let tally = self.domain.tally(self.index);
+        let tally = self.tally();
         let worked = tally.works_since().is_some();
         tally.set_resting();
         while !orders.may_move(self.index) && !orders.are_to_abandon() {

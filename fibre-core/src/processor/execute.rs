@@ -45,6 +45,7 @@ impl Processor {
                 let left = fibre.block().state.left();
                 recorder.woken_early(id, left == Left::WokenEarly)
             }
+            Action::Exit => return self.bury(fibre),
             rarer => return self.act_rarely(fibre, rarer),
         };
         if queue_it {
@@ -70,16 +71,17 @@ impl Processor {
         action
     }
 
-    /// The part of [`execute`](Self::execute) that follows everything but yields and waits.
+    /// The part of [`execute`](Self::execute) that follows everything but yields, waits and ends.
     #[inline(never)]
     fn act_rarely(&self, fibre: Runnable, action: Action) {
         match action {
-            Action::Exit => self.bury(fibre),
             Action::Rest => self.rest_activity(fibre),
             Action::MakeWay => self.own().push_next(fibre),
             Action::Migrate => self.send_off(fibre),
             Action::Hold => self.hold(fibre),
-            Action::Yield | Action::Park | Action::ParkAtHome => unreachable!("done by the caller"),
+            Action::Yield | Action::Park | Action::ParkAtHome | Action::Exit => {
+                unreachable!("done by the caller")
+            }
         }
     }
 
@@ -149,13 +151,13 @@ impl Processor {
         if limited {
             self.count_gone();
         } else {
-            self.domain().tally(self.index()).count_finished();
+            self.tally().count_finished();
         }
     }
 
     /// Counts a fibre that is not in this cluster any more.
     pub(super) fn count_gone(&self) {
-        self.domain().tally(self.index()).count_finished();
+        self.tally().count_finished();
         if let Some(limit) = &self.domain().limit {
             limit.leave();
         }
@@ -170,8 +172,7 @@ impl Processor {
             // It runs and is in no wait: there is nothing to queue.
             block.state.cancel_later();
         }
-        let default = self.domain().settings.stack_size;
-        let class = block.attributes.stack_class(default);
+        let class = block.attributes.stack_class(self.usual_class);
         // SAFETY: it has not started, and its runnable is ours.
         let stack = match unsafe { block.errand.take_reserved() } {
             Reserved::Nothing => self.take_stack(class)?,
@@ -241,7 +242,7 @@ impl Processor {
     pub(super) fn list(&self, fibre: &Runnable) {
         fibre.block().set_home(Arc::as_ptr(&self.ready));
         self.ready.notice(fibre.link());
-        self.domain().tally(self.index()).count_started();
+        self.tally().count_started();
         let hook = ControlBlock::hook(fibre.fibre());
         // SAFETY: the fibre has only now got its stack, and is taken out with it.
         self.change_roster(|roster| unsafe { roster.add(hook) });
@@ -279,6 +280,7 @@ impl Processor {
     }
 
     /// Ends a fibre that has run to its end.
+    #[inline(never)]
     fn bury(&self, mut fibre: Runnable) {
         if let Some(context) = fibre.context().take() {
             self.delist(&fibre);

@@ -132,7 +132,7 @@ impl Processor {
         let ends = [self.timers.next(), decay, look, watch];
         let deadline = ends.into_iter().flatten().min();
         self.count_park();
-        self.domain.tally(self.index).set_resting();
+        self.tally().set_resting();
         self.begin_sleep();
         let announced = armed.sleep(deadline);
         self.woken.set(announced.was_woken());
@@ -150,7 +150,7 @@ impl Processor {
         counts.parks.add(1);
         if self.woken.get() {
             counts.wakes.add(1);
-            let in_vain = self.domain.tally(self.index).works_since().is_none();
+            let in_vain = self.tally().works_since().is_none();
             counts.wakes_in_vain.add(u64::from(in_vain));
         }
         // A reader that is a fibre of this processor never finds it asleep.
@@ -194,7 +194,7 @@ impl Processor {
             self.stacks.decay(now, &self.domain.stacks);
         }
         if self.own().is_empty() {
-            self.domain.tally(self.index).set_looking();
+            self.tally().set_looking();
         } else {
             self.become_busy(now);
         }
@@ -202,7 +202,7 @@ impl Processor {
 
     /// Notes that the processor, which may have woken up for nothing, has work after all.
     pub(super) fn note_work(&self) {
-        if self.domain.tally(self.index).works_since().is_none() {
+        if self.tally().works_since().is_none() {
             self.become_busy(Instant::now());
         }
     }
@@ -210,7 +210,7 @@ impl Processor {
     /// Says that the processor has work, and sees to it that another one watches it.
     pub(super) fn become_busy(&self, now: Instant) {
         self.note_busy(now);
-        self.domain.tally(self.index).count_service();
+        self.tally().count_service();
         self.watcher.call(&self.domain);
         MONITOR.call();
     }

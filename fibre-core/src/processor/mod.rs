@@ -76,10 +76,10 @@ use crate::idle::monitor_call::MONITOR;
 use crate::queue::{Link, Runnable, Slot};
 use crate::ready::{Owner, ReadyQueue};
 use crate::scheduler::census::MOST_QUEUED;
-use crate::scheduler::domain::Domain;
+use crate::scheduler::domain::{Domain, Tally};
 use crate::scheduler::steal::{Mood, Thief};
 use crate::stack::context::Action;
-use crate::stack::{StackCache, StackError};
+use crate::stack::{StackCache, StackError, class_of};
 use crate::sync::glances::Glances;
 use crate::sync::{AtomicPtr, Ordering, heavy_barrier};
 use crate::sys::current;
@@ -116,6 +116,10 @@ pub(crate) struct Processor {
     index: usize,
     /// The state that it shares with the others of its cluster.
     domain: Arc<Domain>,
+    /// Its tally, which is the domain's.
+    tally: NonNull<Tally>,
+    /// The class of the stacks of fibres that ask for no other one.
+    usual_class: usize,
     /// Its ready queue, the one of `domain.queues()`.
     ready: Arc<ReadyQueue>,
     /// The fibre whose stack this thread is on; null between two fibres. Written by this thread
@@ -222,6 +226,8 @@ impl Processor {
     pub(crate) unsafe fn new(domain: Arc<Domain>, index: usize, epoch: Instant) -> Self {
         Self {
             index,
+            tally: NonNull::from(domain.tally(index)),
+            usual_class: class_of(domain.settings.stack_size),
             ready: Arc::clone(domain.queue(index)),
             running: AtomicPtr::new(ptr::null_mut()),
             took_part: Cell::new(false),
@@ -325,7 +331,7 @@ impl Processor {
     }
 
     /// The next fibre to run; sleeps until there is one. `None`: it is all over.
-    #[inline]
+    #[inline(always)]
     fn next(&self) -> Option<Runnable> {
         match self.find_work() {
             Next::Run(fibre) => Some(fibre),
@@ -446,7 +452,7 @@ impl Processor {
         }
         self.fire_timers(now, turns);
         self.stacks.decay(now, &self.domain.stacks);
-        self.domain.tally(self.index).count_service();
+        self.tally().count_service();
         let queued = || Some(self.own().count(MOST_QUEUED)? + held);
         let answer = &self.domain.counts(self.index).answer;
         answer.give(&self.domain.census, queued);
@@ -605,6 +611,14 @@ impl Processor {
         &self.domain
     }
 
+    /// What it counts for the domain.
+    #[inline]
+    pub(crate) fn tally(&self) -> &Tally {
+        // SAFETY: the domain keeps its tallies as long as it lives, which this processor's share
+        // of it sees to.
+        unsafe { self.tally.as_ref() }
+    }
+
     /// The processor's place in the domain.
     pub(crate) fn index(&self) -> usize {
         self.index
@@ -623,22 +637,29 @@ impl Processor {
     }
 
     /// Places a fibre that is spawned here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn place(&self, fibre: Runnable) {
         let ordinary = fibre.link().is_ordinary();
+        if !(ordinary && self.domain.settings.pushes() && self.domain.processors() == 1) {
+            return self.place_among_others(fibre, ordinary);
+        }
+        // There is nobody to steal it, so it need not be where thieves look.
+        if let Err(fibre) = self.own().push_if_single_level(fibre) {
+            self.own().push_local(fibre);
+        }
+    }
+
+    /// The part of [`place`](Self::place) for fibres that are told where to run, and for clusters
+    /// of several processors.
+    #[inline(never)]
+    fn place_among_others(&self, fibre: Runnable, ordinary: bool) {
+        let spawner = Some(self.index);
         if !(ordinary && self.domain.settings.pushes()) {
-            self.domain.place(fibre, Some(self.index), self.next_turn());
-        } else if self.domain.processors() == 1 {
-            // There is nobody to steal it, so it need not be where thieves look.
-            if let Err(fibre) = self.own().push_if_single_level(fibre) {
-                self.own().push_local(fibre);
-            }
+            self.domain.place(fibre, spawner, self.next_turn());
         } else if self.spreads_next() {
-            self.domain
-                .spread(fibre, Some(self.index), self.next_turn());
+            self.domain.spread(fibre, spawner, self.next_turn());
         } else {
-            self.domain
-                .push_out(fibre, Some(self.index), self.next_turn());
+            self.domain.push_out(fibre, spawner, self.next_turn());
         }
     }
 

@@ -157,13 +157,19 @@ impl Processor {
     /// The run loop, in which this recorder is told what happens.
     #[inline(always)]
     pub(super) fn run_with(&self, recorder: &impl Recorder) {
-        let mut next = self.next();
-        while let Some(fibre) = next {
+        // The loop has one call of each, so that they are inlined.
+        loop {
+            let fibre = match self.take_successor() {
+                Some(successor) => {
+                    recorder.succeeds(&successor);
+                    successor
+                }
+                None => match self.next() {
+                    Some(fibre) => fibre,
+                    None => return,
+                },
+            };
             self.execute(fibre, recorder);
-            let successor = self.take_successor();
-            next = successor
-                .inspect(|successor| recorder.succeeds(successor))
-                .or_else(|| self.next());
         }
     }
 

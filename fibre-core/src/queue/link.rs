@@ -125,11 +125,13 @@ impl Link {
     }
 
     /// The node behind this one, if a producer has published it.
+    #[inline]
     pub fn next(&self, order: Ordering) -> Option<NonNull<Link>> {
         NonNull::new(self.next.load(order))
     }
 
     /// Publishes `node` as the one behind this one.
+    #[inline]
     pub(super) fn set_next(&self, node: *mut Link, order: Ordering) {
         self.next.store(node, order);
     }

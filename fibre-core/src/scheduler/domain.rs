@@ -81,7 +81,7 @@ impl Default for Tally {
 impl Tally {
     /// Counts one more spawned fibre; returns its number.
     #[inline]
-    fn count_spawned(&self) -> u64 {
+    pub(crate) fn count_spawned(&self) -> u64 {
         let before = self.spawned.load(Ordering::Relaxed);
         if before.is_multiple_of(BLOCK) {
             let numbering = numbers::take_block().wrapping_sub(before);
@@ -551,12 +551,6 @@ impl Domain {
         (2..=self.cpus).contains(&self.regular())
     }
 
-    /// Counts a new fibre that processor `spawner` of this domain spawns, and returns its number.
-    #[inline]
-    pub(crate) fn register(&self, spawner: usize) -> u64 {
-        self.tallies[spawner].count_spawned()
-    }
-
     /// Counts a new fibre that a foreign thread spawns, and returns its number. `None`: the domain
     /// is closed to others.
     pub(crate) fn register_foreign(&self) -> Option<u64> {
@@ -702,10 +696,10 @@ mod tests {
         let mut numbers = HashSet::new();
         for _ in 0..3 * BLOCK {
             let drawn = [
-                first.register(0),
-                first.register(1),
+                first.tally(0).count_spawned(),
+                first.tally(1).count_spawned(),
                 first.register_foreign().unwrap(),
-                second.register(0),
+                second.tally(0).count_spawned(),
                 second.register_foreign().unwrap(),
                 numbers::take_one(),
             ];
@@ -719,9 +713,9 @@ mod tests {
     #[test]
     fn numbers_follow_each_other() {
         let domain = domain(1);
-        let first = domain.register(0);
+        let first = domain.tally(0).count_spawned();
         for next in 1..BLOCK {
-            assert_eq!(domain.register(0), first + next);
+            assert_eq!(domain.tally(0).count_spawned(), first + next);
         }
     }
 

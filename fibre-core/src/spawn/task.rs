@@ -15,7 +15,7 @@ use crate::scheduler::domain::Domain;
 use crate::scheduler::fibre_limit::Limit;
 use crate::spawn::join::{JoinHandle, Result};
 use crate::spawn::scope_count::ChildrenRef;
-use crate::stack::{Depot, StackError, put_cold};
+use crate::stack::{Depot, StackError, class_of, put_cold};
 use crate::sys::fork;
 use crate::sys::stderr;
 use crate::sys::unwind_guard::drop_quietly;
@@ -342,7 +342,7 @@ impl Place<'_> {
 
     /// Takes the fibre's stack, or the promise of one, if the fibre is to have it before it runs.
     fn reserve(&self, attributes: &Attributes) -> std::result::Result<Reserved, StackError> {
-        let class = attributes.stack_class(self.domain().settings.stack_size);
+        let class = attributes.stack_class(class_of(self.domain().settings.stack_size));
         match (attributes.stack_time, self) {
             (StackTime::FirstRun, _) => Ok(Reserved::Nothing),
             (StackTime::Promised, Self::Here(processor) | Self::Now(processor)) => {
@@ -364,7 +364,7 @@ impl Place<'_> {
     /// Undoes [`reserve`](Self::reserve).
     #[cold]
     fn unreserve(&self, attributes: &Attributes, reserved: Reserved) {
-        let class = attributes.stack_class(self.domain().settings.stack_size);
+        let class = attributes.stack_class(class_of(self.domain().settings.stack_size));
         match (reserved, self) {
             (Reserved::Nothing | Reserved::Activity, _) => {}
             (Reserved::Stack(stack), _) => put_cold(stack),
@@ -379,9 +379,7 @@ impl Place<'_> {
     #[inline]
     fn register(&self) -> Option<u64> {
         match self {
-            Self::Here(processor) | Self::Now(processor) => {
-                Some(processor.domain().register(processor.index()))
-            }
+            Self::Here(processor) | Self::Now(processor) => Some(processor.tally().count_spawned()),
             Self::There(domain) => domain.register_foreign(),
         }
     }
@@ -435,7 +433,7 @@ impl Place<'_> {
     }
 
     /// Queues a fibre, or lets it run.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&self, fibre: Runnable) {
         if trace::is_on() {
             record_ready_here(TraceKind::Spawn, fibre.id());
@@ -459,6 +457,31 @@ impl Place<'_> {
 /// What `closure` borrows, and `T`, live until the fibre has ended and its result
 /// is gone; `scope`, if any, until it has been told.
 pub(crate) unsafe fn launch<F, T>(
+    place: &Place<'_>,
+    attributes: Attributes,
+    scope: Option<ChildrenRef>,
+    closure: F,
+) -> std::result::Result<JoinHandle<T>, SpawnError>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    // SAFETY: passed on.
+    unsafe { launch_inline(place, attributes, scope, closure) }
+}
+
+/// [`launch`], for a caller that knows the place or the attributes, so that what follows from them
+/// is decided by the compiler.
+///
+/// # Errors
+///
+/// As for [`launch`].
+///
+/// # Safety
+///
+/// As for [`launch`].
+#[inline(always)]
+unsafe fn launch_inline<F, T>(
     place: &Place<'_>,
     attributes: Attributes,
     scope: Option<ChildrenRef>,
@@ -502,6 +525,24 @@ where
 {
     // SAFETY: everything is 'static.
     unsafe { launch(place, attributes, None, closure) }
+}
+
+/// [`launch`] of a fibre that borrows nothing and is like most, by a fibre of this processor.
+///
+/// # Errors
+///
+/// As for [`launch`].
+#[inline(always)]
+pub(crate) fn launch_usual<F, T>(
+    here: &Processor,
+    closure: F,
+) -> std::result::Result<JoinHandle<T>, SpawnError>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    // SAFETY: everything is 'static.
+    unsafe { launch_inline(&Place::Here(here), Attributes::default(), None, closure) }
 }
 
 /// Counts a new fibre, and gives it its number and perhaps its stack.

@@ -65,6 +65,7 @@ impl Completion {
     }
 
     /// Whether it has happened.
+    #[inline]
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.0.load(Ordering::Acquire) == DONE
