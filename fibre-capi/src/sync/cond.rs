@@ -106,19 +106,25 @@ pub unsafe extern "C" fn fibre_cond_destroy(cond: *mut fibre_cond_t) -> c_int {
 
 /// Waits for a signal until then; a cancelled fibre ends in it.
 ///
+/// Each caller has a closure of its own, for the reason that `semaphore::acquire` has.
+///
 /// # Safety
 ///
 /// All is there, or null, and no frame above has anything to drop.
 #[inline(always)]
-unsafe fn wait(cond: *mut fibre_cond_t, mutex: *mut fibre_mutex_t, until: Until) -> c_int {
+unsafe fn wait(
+    cond: *mut fibre_cond_t,
+    mutex: *mut fibre_mutex_t,
+    until: impl Fn() -> Until,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
         if system::is_system(cond.cast()) {
-            return on_system_or_leave(|| system::wait(cond.cast(), mutex.cast(), until));
+            return on_system_or_leave(|| system::wait(cond.cast(), mutex.cast(), until()));
         }
         call_or_leave(|| {
             let cond = at(cond)?;
-            let wait = until.wait(cond.clock())?.cancellable();
+            let wait = until().wait(cond.clock())?.cancellable();
             cond.wait(at(mutex)?, wait)
         })
     }
@@ -153,7 +159,7 @@ pub unsafe extern "C-unwind" fn fibre_cond_wait(
     mutex: *mut fibre_mutex_t,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe { wait(cond, mutex, Until::Forever) }
+    unsafe { wait(cond, mutex, || Until::Forever) }
 }
 
 /// `pthread_cond_timedwait`: the same until the condition variable's clock shows `deadline`, at
@@ -166,7 +172,7 @@ pub unsafe extern "C-unwind" fn fibre_cond_timedwait(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe { wait(cond, mutex, Until::Time(deadline)) }
+    unsafe { wait(cond, mutex, || Until::Time(deadline)) }
 }
 
 /// `pthread_cond_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or
@@ -179,7 +185,7 @@ pub unsafe extern "C-unwind" fn fibre_cond_clockwait(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe { wait(cond, mutex, Until::Clock(clock_number, deadline)) }
+    unsafe { wait(cond, mutex, || Until::Clock(clock_number, deadline)) }
 }
 
 /// `pthread_cond_signal`: wakes the one that has waited longest, if any. `EINVAL` if it has been

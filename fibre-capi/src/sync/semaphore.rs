@@ -69,20 +69,34 @@ pub unsafe extern "C" fn fibre_sem_destroy(semaphore: *mut fibre_sem_t) -> c_int
 
 /// Waits for a permit until then; a cancelled fibre ends in it.
 ///
+/// Each caller has a closure of its own, hence a type of its own: a function that several callers
+/// share would be called, and would return after a switch to where the CPU does not expect it.
+///
 /// # Safety
 ///
 /// All is there, or null, and no frame above has anything to drop.
 #[inline(always)]
-unsafe fn acquire(semaphore: *mut fibre_sem_t, until: Until) -> c_int {
+unsafe fn acquire(semaphore: *mut fibre_sem_t, until: impl Fn() -> Until) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
         if system::is_system(semaphore.cast()) {
-            return match on_system_or_leave(|| system::wait(semaphore.cast(), until)) {
-                0 => 0,
-                number => fail(number),
-            };
+            return acquire_of_system(semaphore, until());
         }
-        posix_raw_or_leave(|| at(semaphore)?.wait(until.wait(Clock::Realtime)?.cancellable()))
+        posix_raw_or_leave(|| at(semaphore)?.wait(until().wait(Clock::Realtime)?.cancellable()))
+    }
+}
+
+/// [`acquire`] on one of the system's.
+///
+/// # Safety
+///
+/// As there.
+#[cold]
+unsafe fn acquire_of_system(semaphore: *mut fibre_sem_t, until: Until) -> c_int {
+    // SAFETY: the caller's promise.
+    match on_system_or_leave(|| unsafe { system::wait(semaphore.cast(), until) }) {
+        0 => 0,
+        number => fail(number),
     }
 }
 
@@ -112,7 +126,7 @@ unsafe fn either(
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_sem_wait(semaphore: *mut fibre_sem_t) -> c_int {
     // SAFETY: the caller's.
-    unsafe { acquire(semaphore, Until::Forever) }
+    unsafe { acquire(semaphore, || Until::Forever) }
 }
 
 /// `sem_trywait`. `EAGAIN` if there is no permit.
@@ -133,7 +147,7 @@ pub unsafe extern "C-unwind" fn fibre_sem_timedwait(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe { acquire(semaphore, Until::Time(deadline)) }
+    unsafe { acquire(semaphore, || Until::Time(deadline)) }
 }
 
 /// `sem_clockwait`: the same by this clock, which is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`; else
@@ -145,7 +159,7 @@ pub unsafe extern "C-unwind" fn fibre_sem_clockwait(
     deadline: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe { acquire(semaphore, Until::Clock(clock_number, deadline)) }
+    unsafe { acquire(semaphore, || Until::Clock(clock_number, deadline)) }
 }
 
 /// `sem_post`: brings a permit. `EOVERFLOW` if there are `SEM_VALUE_MAX`, `EINVAL` if it has been
