@@ -14,14 +14,15 @@ void port_log_to(logger *l) {
 
 /* What the library does otherwise if the environment does not say: as many processors as the original would have
  * threads; no fibre lets others run before it reads, since it has just waited, and has taken a read buffer; and
- * none is cut off in the middle of a batch, whose length the state machine limits by itself (-R), since it may
- * have locks then that the others need. */
+ * none is cut off in the middle of a batch, whose length the state machine limits by itself (-R): its answers go
+ * out at the end of it, so they would wait until all other connections have had their turns. A slice is measured
+ * by the clock, which goes on while the kernel runs something else, so it has to be far longer than a batch. */
 static void port_configure(void) {
     char number[16];
     snprintf(number, sizeof(number), "%d", settings.num_threads);
     setenv("FIBRE_PROCESSORS", number, 0);
     setenv("FIBRE_YIELD_BEFORE_READ", "0", 0);
-    setenv("FIBRE_SLICE", "1000", 0);
+    setenv("FIBRE_SLICE", "100000", 0);
 }
 
 void port_shard_init(LIBEVENT_THREAD *shard) {
