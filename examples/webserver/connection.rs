@@ -127,7 +127,6 @@ impl<'s> Connection<'s> {
     /// Sets the options of the socket.
     fn set_up(&self) -> io::Result<()> {
         let stream = &self.link.stream;
-        stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(self.server.idle_timeout))?;
         stream.set_read_timeout(Some(self.server.idle_timeout))
     }

@@ -82,7 +82,7 @@ fn run(options: &Options) -> io::Result<usize> {
         .processors(options.processors())
         .name("web")
         .build()?;
-    let listener = TcpListener::bind(options.addr)?;
+    let listener = TcpListener::builder().nodelay(true).bind(options.addr)?;
     announce(&format!("listening on http://{}", listener.local_addr()?))?;
 
     start(&cluster, Arc::clone(&server), listener)?;

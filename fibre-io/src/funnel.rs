@@ -3,6 +3,7 @@
 //! ```text
 //!   look at the gate ──► drained, and events are sure to come ──► wait at the gate ──┐
 //!     ▲        │                                                                     │
+//!     │        ├──► drained, and not registered: make sure that events come           │
 //!     │        └──► else: try ──► done: say what is left, and return                 │
 //!     │                │                                                             │
 //!     │                └──► would block: record that, make sure that events come     │
@@ -26,6 +27,7 @@
 
 use crate::descriptor::use_count::InUse;
 use crate::gate::single::{Gate, Turn};
+use crate::gate::word::Snapshot;
 use fibre_core::Cancelled;
 use fibre_core::internal::yield_point_cancellable;
 use fibre_core::sync::planted;
@@ -87,6 +89,14 @@ pub trait Policy {
     /// If the descriptor cannot be registered.
     fn register(&mut self) -> Result<(), Self::Error>;
 
+    /// Registers a descriptor that is not registered yet, for a read of what the call before has
+    /// drained, and returns whether it is now. A read that tries first does so nearly always in
+    /// vain where the peer has to answer over a network; registering reports what has come
+    /// meanwhile.
+    fn registers_first(&mut self) -> bool {
+        false
+    }
+
     /// Whether the call waits where it would block. If it does, its turn says for how long.
     ///
     /// # Errors
@@ -146,8 +156,7 @@ pub trait Policy {
                 (progress.rested, progress.begun) = (true, true);
                 continue;
             }
-            if !progress.rested {
-                self.rested(progress, make_way())?;
+            if !self.may_try::<IS_TOLD>(gate, seen, turn, progress)? {
                 continue;
             }
             match self.attempt(progress, &mut operation)? {
@@ -182,6 +191,36 @@ pub trait Policy {
                 }
             }
         }
+    }
+
+    /// Whether to try now. If not, other fibres have run meanwhile, or the descriptor has been
+    /// registered, and the gate has to be looked at again.
+    ///
+    /// # Errors
+    ///
+    /// As [`rested`](Self::rested)'s.
+    #[inline(always)]
+    fn may_try<const IS_TOLD: bool>(
+        &mut self,
+        gate: &Gate,
+        seen: Snapshot,
+        turn: &mut Turn<'_>,
+        progress: &mut Progress,
+    ) -> Result<bool, Self::Error> {
+        if !progress.rested {
+            self.rested(progress, make_way())?;
+            return Ok(false);
+        }
+        let is_read = IS_TOLD && progress.direction == Direction::Read;
+        if !is_read || seen.is_ready() || turn.is_over() {
+            return Ok(true);
+        }
+        if planted("funnel: a first wait comes before the registration") {
+            self.wait(gate, turn)?;
+        }
+        let is_new = self.registers_first();
+        progress.begun |= is_new;
+        Ok(!is_new)
     }
 
     /// Goes on after other fibres have run, but only with the descriptor that the call was made on.
@@ -263,6 +302,13 @@ impl Progress {
             rested,
             begun: false,
         }
+    }
+
+    /// Whether the call need not let other fibres run first.
+    #[inline]
+    #[must_use]
+    pub fn has_rested(&self) -> bool {
+        self.rested
     }
 
     /// What the call waits for.

@@ -4,6 +4,7 @@ pub(crate) mod arm;
 
 use crate::backoff;
 use crate::config::registers_lazily;
+use crate::descriptor::duplicates::Duplicates;
 use crate::descriptor::flags::Known;
 use crate::descriptor::table::Slot;
 use crate::funnel::{Direction, Left, Policy, Progress, TOLD, UNTOLD};
@@ -24,6 +25,8 @@ pub struct Source<F: AsFd = OwnedFd> {
     fd: Option<F>,
     /// The slot of the descriptor's number.
     slot: &'static Slot,
+    /// Whether there may be duplicates of the descriptor.
+    duplicates: Duplicates,
 }
 
 impl Source {
@@ -47,9 +50,30 @@ impl Source {
     ///
     /// If the number is beyond four million.
     pub fn from_nonblocking(fd: OwnedFd) -> io::Result<Self> {
+        Self::with_duplicates(fd, Duplicates::possible)
+    }
+
+    /// [`from_nonblocking`](Self::from_nonblocking) for a descriptor that this runtime has just
+    /// made, so that there is no duplicate. An object that lends it to others says so
+    /// ([`lend`](Self::lend)).
+    ///
+    /// # Errors
+    ///
+    /// If the number is beyond four million.
+    pub(crate) fn made(fd: OwnedFd) -> io::Result<Self> {
+        Self::with_duplicates(fd, Duplicates::none)
+    }
+
+    /// A source of a non-blocking descriptor with such duplicates.
+    fn with_duplicates(fd: OwnedFd, duplicates: fn() -> Duplicates) -> io::Result<Self> {
         let slot = slot_of(fd.as_fd())?;
         slot.acquire();
-        Ok(Self { fd: Some(fd), slot })
+        let (fd, duplicates) = (Some(fd), duplicates());
+        Ok(Self {
+            fd,
+            slot,
+            duplicates,
+        })
     }
 
     /// A source of a duplicate: another number for the same thing, with a slot of its own.
@@ -58,6 +82,7 @@ impl Source {
     ///
     /// When there is no descriptor left.
     pub fn try_clone(&self) -> io::Result<Self> {
+        self.duplicates.note();
         Self::from_nonblocking(self.as_fd().try_clone_to_owned()?)
     }
 
@@ -93,8 +118,19 @@ impl<F: AsFd> Source<F> {
                 "another object of this runtime has the descriptor",
             ));
         }
-        let fd = Some(has_fd);
-        Ok(Self { fd, slot })
+        let (fd, duplicates) = (Some(has_fd), Duplicates::possible());
+        Ok(Self {
+            fd,
+            slot,
+            duplicates,
+        })
+    }
+
+    /// The source, for code that may duplicate its descriptor.
+    #[inline]
+    pub(crate) fn lend(&self) -> &Self {
+        self.duplicates.note();
+        self
     }
 
     /// The descriptor's holder.
@@ -108,6 +144,7 @@ impl<F: AsFd> Source<F> {
     /// Gives the holder back. The descriptor is deregistered, and stays non-blocking.
     #[must_use]
     pub fn release(mut self) -> F {
+        self.duplicates.note();
         self.let_go();
         match self.fd.take() {
             Some(fd) => fd,
@@ -141,10 +178,24 @@ impl<F: AsFd> Source<F> {
         &self,
         direction: Direction,
         patience: Timeout<'_>,
+        operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
+    ) -> io::Result<T> {
+        self.io_from(Progress::new(direction, false), patience, operation)
+    }
+
+    /// [`io`](Self::io) for a call that may have made some progress already.
+    ///
+    /// # Errors
+    ///
+    /// As for [`io`](Self::io).
+    #[inline]
+    pub(crate) fn io_from<T>(
+        &self,
+        mut progress: Progress,
+        patience: Timeout<'_>,
         mut operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
         let mut turn = Turn::new(patience);
-        let mut progress = Progress::new(direction, false);
         let operation = || operation(self.as_fd());
         (&mut &*self).run::<TOLD, _>(&mut turn, &mut progress, operation)
     }
@@ -194,14 +245,19 @@ impl<F: AsFd> Source<F> {
         register(self.as_fd(), self.slot)
     }
 
-    /// Takes the descriptor out of epoll and frees the slot for a later owner.
+    /// Takes the descriptor out of epoll, unless its close does that, and frees the slot for a
+    /// later owner.
     fn let_go(&self) {
         if is_forked_child() {
             // No fibre waits in the child, and what the parent was doing with the slot is never
             // finished here.
             return;
         }
-        self.slot.release(|epoll| epoll.remove(self.as_fd()));
+        self.slot.release(|epoll| {
+            if self.duplicates.are_possible() {
+                epoll.remove(self.as_fd());
+            }
+        });
     }
 
     /// Makes all waiters of a direction look at their [`TimeLimit`](crate::TimeLimit) again, after
@@ -249,6 +305,12 @@ impl<F: AsFd> Policy for &Source<F> {
 
     fn register(&mut self) -> io::Result<()> {
         Source::register(self)
+    }
+
+    /// A descriptor that cannot be registered is tried, as it may never make a call wait.
+    fn registers_first(&mut self) -> bool {
+        let was_registered = self.slot.is_registered();
+        !was_registered && Source::register(self).is_ok() && self.slot.is_registered()
     }
 
     fn closed(&self) -> io::Error {

@@ -149,6 +149,14 @@ impl Policy for Reader {
         Ok(())
     }
 
+    fn registers_first(&mut self) -> bool {
+        let is_new = self.is_current() && !self.socket.is_registered();
+        if is_new {
+            self.socket.register();
+        }
+        is_new
+    }
+
     fn is_current(&self) -> bool {
         self.socket.ownership.is_owner(self.owner)
     }
@@ -187,6 +195,15 @@ fn one_reader(is_registered: bool) {
     if is_registered {
         socket.register();
     }
+    let poller = thread::spawn(move || socket.arrive());
+    read(socket, Timeout::Endless).unwrap();
+    poller.join().ok();
+}
+
+/// The same where the read before has taken all, and the descriptor is not registered yet.
+fn first_wait() {
+    let socket = Socket::new();
+    socket.gate.took_rest(socket.gate.snapshot());
     let poller = thread::spawn(move || socket.arrive());
     read(socket, Timeout::Endless).unwrap();
     poller.join().ok();
@@ -260,6 +277,16 @@ fn closed_under_a_reader(waits: bool) {
 fn an_edge_is_not_lost() {
     check(|| one_reader(false));
     check(|| one_reader(true));
+    check(first_wait);
+}
+
+/// Planted: a read waits for what it has not asked for.
+#[test]
+fn planted_wait_before_the_registration_is_found() {
+    finds_planted(
+        "funnel: a first wait comes before the registration",
+        first_wait,
+    );
 }
 
 /// Nor is one for a reader that finds the flag of the waiters set.

@@ -14,6 +14,7 @@
 //! | `messages` | its part that is about datagrams, and copies inside the kernel           |
 //! | `calls`    | reads, writes, waits and their like that go wrong                       |
 //! | `shortage` | what one is out of: descriptors, watches, memory, threads               |
+//! | `economy`  | how many calls a short connection makes, which the tracer counts         |
 //! | `oddities` | foreign registrations, odd numbers, ends without readers                |
 //! | `storm`    | descriptor numbers that are used again at once                          |
 //! | `frames`   | what is said in it                                                      |
@@ -30,6 +31,7 @@ mod support;
 
 mod calls;
 mod conversation;
+mod economy;
 mod frames;
 mod messages;
 mod oddities;

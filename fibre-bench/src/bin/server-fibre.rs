@@ -21,7 +21,10 @@ fn main() -> io::Result<()> {
 
 /// Takes connections for ever.
 fn accept(options: &Options) -> io::Result<()> {
-    let listener = TcpListener::bind(&options.address)?;
+    // Connections inherit `TCP_NODELAY`, which the others set for each.
+    let listener = TcpListener::builder()
+        .nodelay(true)
+        .bind(&options.address)?;
     serving::deepen_backlog(&listener)?;
     serving::announce(listener.local_addr()?)?;
     // For the life of the process.
@@ -36,7 +39,6 @@ fn accept(options: &Options) -> io::Result<()> {
 /// Replies until the client goes away; an error ends the connection like a
 /// close.
 fn serve(mut stream: &TcpStream, mut responder: Responder, pool: &BufferPool) -> io::Result<()> {
-    stream.set_nodelay(true)?;
     loop {
         let (buffer, length) = stream.read_with(|| pool.take())?;
         if length == 0 {

@@ -68,13 +68,13 @@ macro_rules! handle {
 
         impl AsFd for $socket {
             fn as_fd(&self) -> BorrowedFd<'_> {
-                self.end.as_fd()
+                self.end.source.lend().as_fd()
             }
         }
 
         impl AsRawFd for $socket {
             fn as_raw_fd(&self) -> RawFd {
-                self.end.as_fd().as_raw_fd()
+                self.as_fd().as_raw_fd()
             }
         }
 

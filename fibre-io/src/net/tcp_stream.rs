@@ -69,7 +69,7 @@ stream!(TcpStream);
 
 impl Connection for TcpStream {
     fn source(&self) -> &Source {
-        &self.end.source
+        self.end.source.lend()
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
@@ -145,7 +145,7 @@ impl TcpStream {
     fn connect_within(address: &SocketAddr, end: Option<Instant>) -> io::Result<Self> {
         cancellation_point()?;
         let socket = internet_socket(address, SocketType::STREAM)?;
-        Self::connect_source(Source::from_nonblocking(socket)?, address, end)
+        Self::connect_source(Source::made(socket)?, address, end)
     }
 
     /// Connects a socket.

@@ -62,7 +62,7 @@ stream!(UnixStream);
 
 impl Connection for UnixStream {
     fn source(&self) -> &Source {
-        &self.end.source
+        self.end.source.lend()
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
@@ -126,7 +126,7 @@ impl UnixStream {
     fn connect_kernel(address: &SocketAddrUnix, patience: Timeout<'_>) -> io::Result<Self> {
         cancellation_point()?;
         let socket = unix_socket(SocketType::STREAM)?;
-        let source = Source::from_nonblocking(socket)?;
+        let source = Source::made(socket)?;
         let connect = |fd: BorrowedFd<'_>| rustix::net::connect(fd, address);
         source.io_untold(Direction::Write, patience, connect)?;
         Ok(Self::from_source(source))
