@@ -9,6 +9,7 @@ use super::pause::Paused;
 use super::register;
 use crate::processor::Processor;
 use crate::scheduler::control::ProcessorPhase;
+use crate::sync::pause;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -52,7 +53,7 @@ pub fn freeze(patience: Duration) -> Frozen {
             moving.into_iter().any(|processor| Some(processor) != own)
         };
         while moves() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
-            std::thread::sleep(BETWEEN);
+            pause(BETWEEN);
         }
     }
     Frozen { _paused: paused }

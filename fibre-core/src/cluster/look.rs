@@ -17,6 +17,7 @@ use super::stop::StuckProcessor;
 use crate::fibre::{ControlBlock, FibreRef, Roster, RosterRef};
 use crate::scheduler::control::ProcessorPhase;
 use crate::sync::glances::Glances;
+use crate::sync::pause;
 use parking_lot::{Mutex, MutexGuard};
 use std::ptr;
 use std::sync::Arc;
@@ -138,7 +139,7 @@ impl Running {
         let patience = Instant::now() + patience;
         for (processor, roster) in rosters.iter() {
             while !self.look_at(*processor, roster, Instant::now() >= patience, visit) {
-                std::thread::sleep(BETWEEN);
+                pause(BETWEEN);
             }
         }
         if let Some(shared) = &domain.roster {

@@ -5,6 +5,7 @@
 //! * `bounds`: what a limit scope makes of the waits within it;
 //! * `timeout`: limits for all waits of a closure;
 //! * `shield`: what keeps cancellation and limit scopes out;
+//! * `plain_calls`: whether anything may stand in for a fibre's calls of the C library;
 //! * `cancel`: cancellation points, tokens, shields;
 //! * `within`: what calls share that wait within a limit;
 //! * `local`: fibre-local values;
@@ -29,6 +30,8 @@ pub(crate) mod local;
 #[cfg(loom)]
 mod model;
 #[cfg(not(loom))]
+mod plain_calls;
+#[cfg(not(loom))]
 mod shield;
 #[cfg(not(loom))]
 mod sleep;
@@ -48,6 +51,8 @@ pub use bounds::{outside_scopes, unwind_if_over};
 pub use cancel::{cancellation_point, is_cancelled};
 #[cfg(loom)]
 pub use model::*;
+#[cfg(not(loom))]
+pub use plain_calls::{begin_plain_calls, end_plain_calls, may_stand_in};
 #[cfg(not(loom))]
 pub(crate) use shield::Shield;
 #[cfg(not(loom))]

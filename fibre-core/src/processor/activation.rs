@@ -16,6 +16,7 @@ use crate::queue::Runnable;
 use crate::scheduler::activity::{ActivityBlock, Value};
 use crate::stack::StackError;
 use crate::stack::context::{Action, Context, Suspender};
+use crate::sync::pause;
 use crate::sys::stderr;
 use std::ptr;
 use std::sync::{Arc, Once};
@@ -177,7 +178,7 @@ impl Processor {
                 "{error}; an activity waits until there is one (told once)"
             ));
         });
-        std::thread::sleep(PAUSE);
+        pause(PAUSE);
         self.domain().requeue(fibre, self.index);
     }
 }

@@ -7,6 +7,7 @@ use crate::queue::Runnable;
 use crate::scheduler::activity::ActivityBlock;
 use crate::stack::context::{Action, Context, Entry, Suspender};
 use crate::stack::{MIN_STACK_SIZE, Stack, StackError, class_of};
+use crate::sync::pause;
 use crate::sync::{Ordering, light_barrier};
 use crate::sys::stderr;
 use std::ptr;
@@ -197,7 +198,7 @@ impl Processor {
             // All that could be refused was reserved when the fibre was spawned. What is missing is
             // memory for page tables, and such a shortage passes; others may run, and end,
             // meanwhile.
-            std::thread::sleep(PAUSE);
+            pause(PAUSE);
             // It is as good as new.
             self.place(fibre);
             return None;

@@ -1,5 +1,6 @@
 //! How long a fibre that waits in the panic hook has been held. What that is for: `hold.rs`.
 
+use crate::sync::pause;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,7 @@ impl Held {
     pub(super) fn pass(&self) {
         let [shortest, longest] = MOMENTS;
         let moment = (self.time.get() / 8).clamp(shortest, longest);
-        std::thread::sleep(moment);
+        pause(moment);
         let time = self.time.get() + moment;
         self.time.set(time.min(self.most.get()));
         self.last.set(Some(Instant::now()));

@@ -21,6 +21,7 @@ use crate::idle::monitor_call::MONITOR;
 use crate::idle::parker::Driver;
 use crate::ready::Owner;
 use crate::scheduler::steal::Mood;
+use crate::sync::pause;
 use crate::trace::TracePhase;
 use crate::wait::timer::BATCH;
 use std::cell::Cell;
@@ -240,7 +241,7 @@ impl Processor {
         let refusals = self.refusals.get().saturating_add(1);
         self.refusals.set(refusals);
         if refusals > LONG_PATIENCE {
-            std::thread::sleep(Duration::from_micros(50));
+            pause(Duration::from_micros(50));
         } else if refusals > PATIENCE {
             std::thread::yield_now();
         }

@@ -50,7 +50,7 @@ mod pool;
 mod size;
 mod slab;
 mod statistics;
-pub(crate) mod system;
+mod system;
 
 pub(crate) use alternate::AlternateStack;
 pub(crate) use cache::StackCache;

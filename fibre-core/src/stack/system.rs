@@ -1,13 +1,9 @@
 //! The system calls that stacks are made with, and nothing else of the kernel.
 //!
-//! They are made by instruction and not through the C library. Their errors come back in a
-//! register, so that a fibre that has changed its kernel thread may make them ([hazard: `errno`'s
-//! address is kept in registers]). Here is also where tests make calls fail.
-//!
-//! [hazard: `errno`'s address is kept in registers]: crate::sys::current
+//! Here is also where tests make calls fail.
 
+use crate::sys::syscall::syscall;
 use rustix::io::Errno;
-use std::arch::asm;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -183,36 +179,6 @@ unsafe fn call(what: Call, number: i64, arguments: [usize; 6]) -> Result<usize, 
     faults::strike(what)?;
     // SAFETY: passed on.
     unsafe { syscall(number, arguments) }
-}
-
-/// Makes a system call. The kernel returns the error in a register, so a caller that has switched
-/// threads since reads no other thread's `errno`. Blocks the thread if the call does.
-///
-/// # Errors
-///
-/// The kernel's.
-///
-/// # Safety
-///
-/// The call's own contract.
-#[inline(always)]
-pub unsafe fn syscall(number: i64, arguments: [usize; 6]) -> Result<usize, Errno> {
-    let result: isize;
-    let [a, b, c, d, e, f] = arguments;
-    // SAFETY: the kernel's calling convention; the caller has promised the rest.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number as isize => result,
-            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
-            lateout("rcx") _, lateout("r11") _,
-            options(nostack),
-        );
-    }
-    match result {
-        -4095..0 => Err(Errno::from_raw_os_error(-result as i32)),
-        value => Ok(value as usize),
-    }
 }
 
 /// Faults outside of tests: none but the kernel's.

@@ -158,12 +158,20 @@ mod real {
 
     /// Lets the operating system run another thread, perhaps the one that is in our way.
     pub fn thread_yield() {
-        std::thread::yield_now();
+        rustix::thread::sched_yield();
     }
 
     /// Sleeps for a moment, for a thread that is in our way and does not get to run.
     pub fn nap() {
-        std::thread::sleep(Duration::from_micros(50));
+        pause(Duration::from_micros(50));
+    }
+
+    /// Blocks the thread for so long, or until a signal comes. The caller may hold a lock, so this
+    /// is the system call itself, for which nothing stands in.
+    pub fn pause(duration: Duration) {
+        if let Ok(time) = rustix::time::Timespec::try_from(duration) {
+            let _ = rustix::thread::nanosleep(&time);
+        }
     }
 
     /// A 32-bit word that threads can sleep on.
@@ -226,17 +234,12 @@ pub fn time_left(deadline: std::time::Instant) -> rustix::time::Timespec {
 
 /// `FUTEX_WAKE` on an address that is not dereferenced in this process.
 #[cfg(not(loom))]
-fn futex_wake(word: *const u32) -> libc::c_long {
-    // SAFETY: FUTEX_WAKE takes the address as a key only; the kernel answers
-    // an unmapped one with EFAULT.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word,
-            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-            1,
-        )
-    }
+fn futex_wake(word: *const u32) -> Result<usize, Errno> {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    let arguments = [word.addr(), operation as usize, 1, 0, 0, 0];
+    // SAFETY: FUTEX_WAKE takes the address as a key only; the kernel answers an unmapped one with
+    // EFAULT.
+    unsafe { crate::sys::syscall::syscall(libc::SYS_futex, arguments) }
 }
 
 #[cfg(loom)]

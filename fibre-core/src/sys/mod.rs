@@ -6,6 +6,7 @@
 //! * `signal_mask`: the signals that a thread blocks;
 //! * `fork`: the runtime is dead in a forked child, and says so;
 //! * `stderr`: one line on standard error;
+//! * `syscall`: a system call by instruction;
 //! * `unwind_guard`: destructors that panic while a panic unwinds.
 
 pub(crate) mod current;
@@ -14,4 +15,5 @@ pub(crate) mod numbers;
 mod platform;
 pub(crate) mod signal_mask;
 pub(crate) mod stderr;
+pub(crate) mod syscall;
 pub(crate) mod unwind_guard;

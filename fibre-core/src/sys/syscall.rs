@@ -1,0 +1,40 @@
+//! A system call, made by instruction and not through the C library.
+//!
+//! Its error comes back in a register, so that a fibre that has changed its kernel thread may make
+//! it ([hazard: `errno`'s address is kept in registers]). And nothing that a program defines in the
+//! place of the C library's functions stands between the runtime and the kernel.
+//!
+//! [hazard: `errno`'s address is kept in registers]: crate::sys::current
+
+use rustix::io::Errno;
+use std::arch::asm;
+
+/// Makes a system call. The kernel returns the error in a register, so a caller that has switched
+/// threads since reads no other thread's `errno`. Blocks the thread if the call does.
+///
+/// # Errors
+///
+/// The kernel's.
+///
+/// # Safety
+///
+/// The call's own contract.
+#[inline(always)]
+pub unsafe fn syscall(number: i64, arguments: [usize; 6]) -> Result<usize, Errno> {
+    let result: isize;
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: the kernel's calling convention; the caller has promised the rest.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    match result {
+        -4095..0 => Err(Errno::from_raw_os_error(-result as i32)),
+        value => Ok(value as usize),
+    }
+}
