@@ -12,10 +12,11 @@
 
 use crate::errno;
 use crate::record::of_fibre;
+use fibre_io::posix::memory::Memory;
+pub use fibre_io::posix::memory::duration;
 use rustix::io::Errno;
 use std::ffi::c_int;
 use std::ops::Range;
-use std::time::Duration;
 
 /// What `rt_sigprocmask` is told to do with a mask: nothing that there is.
 const NOTHING: c_int = -1;
@@ -29,6 +30,22 @@ const NEAR: usize = 64 << 10;
 /// Bytes that are mapped together, or more of them.
 const PAGE: usize = 4096;
 
+/// Asks before it follows a pointer.
+#[derive(Debug)]
+pub struct Asked;
+
+impl Memory for Asked {
+    #[inline]
+    fn readable<T>(start: *const T, count: usize) -> Result<(), Errno> {
+        readable(start, count)
+    }
+
+    #[inline]
+    fn writable<T>(start: *mut T, count: usize) -> Result<(), Errno> {
+        writable(start, count)
+    }
+}
+
 /// What a program has at this place.
 ///
 /// # Errors
@@ -39,9 +56,8 @@ const PAGE: usize = 4096;
 ///
 /// What can be read there is such a value.
 pub unsafe fn fetch<T: Copy>(place: *const T) -> Result<T, Errno> {
-    readable(place, 1)?;
-    // SAFETY: the caller's promise; programs need not align what the kernel reads.
-    Ok(unsafe { place.read_unaligned() })
+    // SAFETY: passed on.
+    unsafe { Asked::fetch(place) }
 }
 
 /// The same, of a place that may be null: `None`.
@@ -54,24 +70,8 @@ pub unsafe fn fetch<T: Copy>(place: *const T) -> Result<T, Errno> {
 ///
 /// As for [`fetch`].
 pub unsafe fn fetch_any<T: Copy>(place: *const T) -> Result<Option<T>, Errno> {
-    if place.is_null() {
-        return Ok(None);
-    }
     // SAFETY: passed on.
-    unsafe { fetch(place) }.map(Some)
-}
-
-/// A time that a program gives.
-///
-/// # Errors
-///
-/// `EINVAL` for what is none.
-pub fn duration(time: &libc::timespec) -> Result<Duration, Errno> {
-    let seconds = u64::try_from(time.tv_sec).map_err(|_| Errno::INVAL)?;
-    match u32::try_from(time.tv_nsec) {
-        Ok(nanoseconds @ 0..1_000_000_000) => Ok(Duration::new(seconds, nanoseconds)),
-        _ => Err(Errno::INVAL),
-    }
+    unsafe { Asked::fetch_any(place) }
 }
 
 /// Whether so many values can be read.

@@ -142,7 +142,8 @@ pub trait Policy {
         let direction = progress.direction;
         let gate = self.gate(direction);
         let mut pauses = 0;
-        if !IS_TOLD || direction == Direction::Write && !progress.rested {
+        let rests = !IS_TOLD && !progress.tries_first;
+        if rests || direction == Direction::Write && !progress.rested {
             self.rested(progress, yield_point_cancellable())?;
         }
         loop {
@@ -151,7 +152,11 @@ pub trait Policy {
                 return Err(self.closed());
             }
             let is_drained = IS_TOLD && self.is_told()? && !seen.is_ready();
-            if is_drained && !turn.is_over() && self.waits(direction, turn)? {
+            if is_drained
+                && progress.may_wait()
+                && !turn.is_over()
+                && self.waits(direction, turn)?
+            {
                 self.wait(gate, turn)?;
                 (progress.rested, progress.begun) = (true, true);
                 continue;
@@ -290,6 +295,8 @@ pub struct Progress {
     rested: bool,
     /// Whether the call has been tried or has waited: later tries have to enter.
     begun: bool,
+    /// Whether nothing comes before the first try.
+    tries_first: bool,
 }
 
 impl Progress {
@@ -301,6 +308,7 @@ impl Progress {
             direction,
             rested,
             begun: false,
+            tries_first: false,
         }
     }
 
@@ -309,6 +317,23 @@ impl Progress {
     #[must_use]
     pub fn has_rested(&self) -> bool {
         self.rested
+    }
+
+    /// The same, but nothing comes before the first try, whatever the gate says: neither do other
+    /// fibres run, nor does the call wait.
+    #[must_use]
+    pub fn trying_first(self) -> Self {
+        Self {
+            rested: true,
+            tries_first: true,
+            ..self
+        }
+    }
+
+    /// Whether the call may wait before its next try.
+    #[inline]
+    fn may_wait(&self) -> bool {
+        self.begun || !self.tries_first
     }
 
     /// What the call waits for.

@@ -7,11 +7,14 @@
 use crate::boundary::{Returned, contain, keep_errno, keep_errno_cancellable};
 use crate::errno;
 use crate::exit::leave;
-use crate::io::syscall::Syscall;
+use crate::memory::Asked;
 use fibre_core::{cancellation_point, in_fibre};
+use fibre_io::posix::syscall::Syscall;
+use fibre_io::posix::vector::Vector;
 use fibre_io::raw::Failure;
 use rustix::io::Errno;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::ffi::c_int;
+use std::os::fd::RawFd;
 
 /// A call that may leave the stack, and is a cancellation point: a request that is pending acts
 /// before the call does anything, or finds anything wrong.
@@ -88,20 +91,19 @@ pub fn is_ours(fd: RawFd) -> bool {
     fd >= 0 && in_fibre()
 }
 
-/// A number as a descriptor. It is no negative one.
-#[inline(always)]
-pub fn borrow(fd: RawFd) -> BorrowedFd<'static> {
-    debug_assert!(fd >= 0, "negative numbers are no descriptors");
-    // SAFETY: the number is passed to the kernel only, which refuses those that are not open. That
-    // others close or reopen it meanwhile is between them and the program, see `fibre_io::raw`.
-    unsafe { BorrowedFd::borrow_raw(fd) }
-}
-
-/// The descriptor that a system call has returned.
-#[inline(always)]
-pub fn opened(word: usize) -> BorrowedFd<'static> {
-    // Descriptors fit.
-    borrow(word as RawFd)
+/// The buffers that a program passes.
+///
+/// # Safety
+///
+/// What can be read there are so many.
+///
+/// # Errors
+///
+/// As [`Vector::new`].
+#[inline]
+pub unsafe fn vector(buffers: *const libc::iovec, count: c_int) -> Result<Vector, Errno> {
+    // SAFETY: passed on.
+    unsafe { Vector::new::<Asked>(buffers, count) }
 }
 
 /// Ends the process if there is less room than a call needs.

@@ -3,12 +3,13 @@
 //!
 //! As in `poll`, signal masks say nothing to a fibre.
 
-use super::entry::{borrow, waits};
-use super::syscall::{Syscall, syscall};
+use super::entry::waits;
 use crate::memory::{duration, fetch_any};
 use crate::sigmask::during;
 use fibre_core::internal::yield_point_cancellable;
 use fibre_io::poll::Readiness;
+use fibre_io::posix::switching::borrow;
+use fibre_io::posix::syscall::{Syscall, syscall};
 use fibre_io::raw::{Failure, wait};
 use std::ffi::c_int;
 use std::ptr;

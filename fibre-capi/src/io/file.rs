@@ -3,20 +3,16 @@
 //! A file system lets its callers wait for disks and servers, so its calls are made on threads of
 //! the pool. Calls that wait for other programs (locks, named pipes) have threads of their own.
 
-use super::entry::{at_once, borrow, endures, opened, or_leave, waits, waits_on};
-use super::syscall::{Syscall, syscall};
-use super::vector::{Vector, buffer};
-use super::write::write_all_to;
-use crate::memory::{fetch_any, writable};
+use super::entry::{at_once, endures, or_leave, waits, waits_on};
+use super::write::signal_if_broken;
+use crate::memory::Asked;
 use fibre_core::{blocking, in_fibre};
-use fibre_io::poll::Readiness;
-use fibre_io::raw::{Failure, Known, close, look, made, patiently, renewed, wait};
-use rustix::fs::{OFlags, SeekFrom, fcntl_getfl, seek, tell};
-use rustix::io::Errno;
+use fibre_io::posix::switching::Switching::Freely;
+use fibre_io::posix::switching::opened;
+use fibre_io::posix::syscall::{Syscall, syscall};
+use fibre_io::posix::transfer::{sendfile, splice};
+use fibre_io::raw::{Known, close, made, patiently, renewed};
 use std::ffi::{c_char, c_int, c_uint};
-
-/// Bytes that [`fibre_sendfile`] moves at once.
-const PIECE: usize = 64 << 10;
 
 /// `open`: [`fibre_openat`] from the current directory.
 #[unsafe(no_mangle)]
@@ -120,69 +116,13 @@ pub unsafe extern "C" fn fibre_sendfile(
         out,
         syscall!(SYS_sendfile, out, file, offset, count),
         |call| {
-            if file < 0 || !blocks(out)? {
-                return Ok(call.here()?);
+            // SAFETY: the caller's place.
+            unsafe {
+                let pipe_failed = |failure| signal_if_broken(out, failure);
+                sendfile::<Asked>(out, file, offset, count, call, Freely, pipe_failed)
             }
-            // SAFETY: null, or the caller's place for it.
-            let from = match unsafe { fetch_any(offset) }? {
-                Some(offset) => offset,
-                None => position(file)?,
-            };
-            let sent = send_pieces(out, file, from, count)?;
-            // At most what was asked for, from a place in the file.
-            let next = from.saturating_add_unsigned(sent as u64);
-            if offset.is_null() {
-                seek(borrow(file), SeekFrom::Start(next.cast_unsigned()))?;
-            } else {
-                writable(offset, 1)?;
-                // SAFETY: the caller's place.
-                unsafe { offset.write_unaligned(next) };
-            }
-            Ok(sent)
         },
     )
-}
-
-/// Where the next read of a file begins.
-fn position(file: c_int) -> Result<i64, Errno> {
-    match tell(borrow(file)) {
-        Ok(position) => i64::try_from(position).map_err(|_| Errno::OVERFLOW),
-        Err(Errno::SPIPE) => Err(Errno::INVAL),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether a descriptor is blocking.
-fn blocks(fd: c_int) -> Result<bool, Errno> {
-    Ok(!fcntl_getfl(borrow(fd))?.contains(OFlags::NONBLOCK))
-}
-
-/// Sends a part of a file, piece by piece. What was sent is told of before an error.
-fn send_pieces(out: c_int, file: c_int, from: i64, count: usize) -> Result<usize, Failure> {
-    let mut room = vec![0_u8; PIECE.min(count)];
-    let mut sent = 0;
-    while sent < count {
-        let wanted = room.len().min(count - sent);
-        let place = from.saturating_add_unsigned(sent as u64);
-        let read = syscall!(SYS_pread64, file, room.as_mut_ptr(), wanted, place);
-        let piece = match read.elsewhere() {
-            Ok(0) => break,
-            Ok(length) => buffer(room.as_ptr().cast(), length),
-            Err(_) if sent > 0 => break,
-            Err(failure) => return Err(failure),
-        };
-        match write_all_to(out, Vector::of(&piece)) {
-            Ok(length) => {
-                sent += length;
-                if length < piece.iov_len {
-                    break;
-                }
-            }
-            Err(_) if sent > 0 => break,
-            Err(failure) => return Err(failure),
-        }
-    }
-    Ok(sent)
 }
 
 /// `splice`: waits for the end that is not ready, then makes the call on another thread. A
@@ -197,17 +137,7 @@ pub unsafe extern "C" fn fibre_splice(
     flags: c_uint,
 ) -> isize {
     let call = syscall!(SYS_splice, from, from_offset, to, to_offset, count, flags);
-    waits_on(from, call, |call| {
-        if to < 0 || flags & libc::SPLICE_F_NONBLOCK != 0 {
-            return Ok(call.here()?);
-        }
-        for (fd, interest) in [(from, Readiness::READ), (to, Readiness::WRITE)] {
-            if look(borrow(fd), interest)?.is_empty() && blocks(fd)? {
-                wait(borrow(fd), interest, None)?;
-            }
-        }
-        call.patiently()
-    })
+    waits_on(from, call, |call| splice(from, to, flags, call))
 }
 
 /// Makes a descriptor of which nothing is known.

@@ -2,8 +2,8 @@
 //!
 //! A call that would block its kernel thread blocks its fibre. Whether its descriptor is blocking
 //! or not is the program's affair: `O_NONBLOCK` is never changed behind its back, with one
-//! exception: listeners, see [`fibre_io::posix::nonblock_emulation`]. `read` tells how that is
-//! done for each kind of descriptor; `fibre_io::raw`, what becomes of numbers. Signals end no call
+//! exception: listeners, see [`fibre_io::posix::nonblock_emulation`]. [`fibre_io::posix::read`]
+//! tells how that is done for each kind of descriptor; `fibre_io::raw`, what becomes of numbers. Signals end no call
 //! of a fibre (`EINTR`).
 //!
 //! On a plain thread each call is the system's own, signals included.
@@ -11,10 +11,6 @@
 //! Files:
 //!
 //! * `entry`: how calls come in and go out;
-//! * `flags`: what flags, amounts and times of a call say;
-//! * `vector`: buffers of a call, of which some bytes may be done;
-//! * `rest_errors`: errors that a call leaves to the next one when it has done a part of its work;
-//! * `syscall`: a system call as the program has made it;
 //! * `library`: functions of the C library that block, on a thread of a pool;
 //! * `numbers`: closing, duplicating, pipes, flags;
 //! * `write`: writing bytes;
@@ -39,7 +35,6 @@ pub mod databases;
 pub mod entry;
 pub mod event_set;
 pub mod file;
-pub mod flags;
 pub mod library;
 pub mod names;
 pub mod numbers;
@@ -48,13 +43,10 @@ pub mod program;
 pub mod queue;
 pub mod read;
 pub mod receive;
-pub mod rest_errors;
 pub mod select;
 pub mod send;
 pub mod signals;
 pub mod socket;
 pub mod storage;
-pub mod syscall;
 pub mod terminal;
-pub mod vector;
 pub mod write;

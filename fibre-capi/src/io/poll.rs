@@ -2,23 +2,21 @@
 //!
 //! What is told is what is the case.
 
-use super::entry::{borrow, check, or_leave, waits};
-use super::syscall::syscall;
+use super::entry::{check, or_leave, waits};
 use crate::memory::{duration, fetch_any};
 use crate::sigmask::during;
-use fibre_core::internal::yield_point_cancellable;
 use fibre_core::{Limit, in_fibre};
-use fibre_io::poll::{PollFd, Readiness};
-use fibre_io::raw::{Failure, poll, wait};
+use fibre_io::poll::Readiness;
+use fibre_io::posix::poll::{poll_all, wait_on_thread};
+use fibre_io::posix::switching::Switching::Freely;
+use fibre_io::posix::switching::borrow;
+use fibre_io::posix::syscall::syscall;
+use fibre_io::raw::wait;
 use fibre_sync::raw::{Clock, Wait};
-use rustix::event::{PollFd as KernelPollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use std::ffi::c_int;
 use std::ptr;
 use std::time::{Duration, Instant};
-
-/// More descriptors than any process may have.
-const MOST_DESCRIPTORS: usize = i32::MAX as usize;
 
 /// Waits until something of `events` (`POLLIN`, `POLLOUT`, `POLLPRI`, `POLLRDHUP`) is the case with
 /// a descriptor, or an error or hang-up, and returns what is, as `poll` has it; 0 once the
@@ -61,20 +59,6 @@ fn moment(time: &libc::timespec) -> Result<Option<Instant>, Errno> {
     }
 }
 
-/// [`fibre_fd_wait`] on a plain thread.
-pub fn wait_on_thread(fd: c_int, events: u16, deadline: Option<Instant>) -> Result<usize, Failure> {
-    let flags = PollFlags::from_bits_retain(events);
-    let mut asked = [KernelPollFd::from_borrowed_fd(borrow(fd), flags)];
-    let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-    // One that the kernel has no number for never ends.
-    let left = left.and_then(|left| Timespec::try_from(left).ok());
-    rustix::event::poll(&mut asked, left.as_ref())?;
-    match asked[0].revents() {
-        found if found.contains(PollFlags::NVAL) => Err(Errno::BADF.into()),
-        found => Ok(usize::from(found.bits())),
-    }
-}
-
 /// `poll`: with a time-out in milliseconds, a negative one for none. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_poll(
@@ -85,7 +69,7 @@ pub unsafe extern "C" fn fibre_poll(
     let call = syscall!(SYS_poll, fds, count as usize, timeout);
     let limit = u64::try_from(timeout).ok().map(Duration::from_millis);
     // SAFETY: the caller's descriptors.
-    waits(call, |_| unsafe { poll_all(fds, count, limit) })
+    waits(call, |_| unsafe { poll_all(fds, count, limit, Freely) })
 }
 
 /// `ppoll`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has
@@ -106,53 +90,10 @@ pub unsafe extern "C" fn fibre_ppoll(
             return Ok(syscall!(SYS_ppoll, fds, count as usize, time, signals, 8).here()?);
         }
         // SAFETY: the caller's descriptors and mask.
-        unsafe { during(signals, || poll_all(fds, count, limit)) }
+        unsafe { during(signals, || poll_all(fds, count, limit, Freely)) }
     })
 }
 
-/// The common part.
-///
-/// # Safety
-///
-/// There are so many descriptors.
-unsafe fn poll_all(
-    fds: *mut libc::pollfd,
-    count: libc::nfds_t,
-    limit: Option<Duration>,
-) -> Result<usize, Failure> {
-    let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
-    if count > MOST_DESCRIPTORS {
-        return Err(Errno::INVAL.into());
-    }
-    let fds = match count {
-        0 => &mut [],
-        _ if fds.is_null() => return Err(Errno::FAULT.into()),
-        // SAFETY: the caller's promise.
-        _ => unsafe { std::slice::from_raw_parts_mut(fds, count) },
-    };
-    wait_for_all(fds, limit)
-}
-
-/// Waits until something is the case.
-pub fn wait_for_all(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> Result<usize, Failure> {
-    yield_point_cancellable()?;
-    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let ready = syscall!(SYS_poll, fds.as_mut_ptr(), fds.len(), 0).endure()?;
-    if ready > 0 || timeout == Some(Duration::ZERO) {
-        return Ok(ready);
-    }
-    let open: Vec<_> = fds.iter().filter(|one| one.fd >= 0).collect();
-    let numbers: Vec<_> = open.iter().map(|one| borrow(one.fd)).collect();
-    let mut asked: Vec<_> = open
-        .iter()
-        .zip(&numbers)
-        .map(|(one, number)| PollFd::new(number, Readiness::from_bits(one.events.cast_unsigned())))
-        .collect();
-    let ready = poll(&mut asked, deadline)?;
-    let told = fds.iter_mut().filter(|one| one.fd >= 0).zip(&asked);
-    told.for_each(|(one, answer)| one.revents = answer.readiness().bits().cast_signed());
-    Ok(ready)
-}
 /// `poll` of a program that was built with `_FORTIFY_SOURCE`: ends the process if there is no room.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_poll_chk(

@@ -6,8 +6,8 @@
 
 use super::entry::{endures, waits};
 use super::library::patiently;
-use super::syscall::{Syscall, syscall};
 use crate::cancel::fibre_testcancel;
+use fibre_io::posix::syscall::{Syscall, syscall};
 use fibre_io::raw::Failure;
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use std::ptr;

@@ -1,20 +1,18 @@
 //! Sending to sockets. Nothing here raises SIGPIPE, as if all flags had `MSG_NOSIGNAL`: a server
 //! shall not end because a client has.
 
-use super::entry::{borrow, is_ours, or_leave};
-use super::flags::{room, wish_to_send};
-use super::rest_errors::has_broken;
-use super::syscall::{Syscall, syscall};
-use super::vector::{Vector, buffer, go_on, message};
+use super::entry::{is_ours, or_leave};
 use crate::boundary::Returned;
-use crate::memory::fetch;
-use fibre_io::raw::{Call, Direction, Failure, Left};
+use crate::memory::{Asked, fetch};
+use fibre_io::posix::flags::wish_to_send;
+use fibre_io::posix::send::{self, ALWAYS, send_all_by};
+use fibre_io::posix::switching::borrow;
+use fibre_io::posix::syscall::{Syscall, syscall};
+use fibre_io::posix::vector::{Vector, buffer, message};
+use fibre_io::raw::{Call, Direction, Failure};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
-
-/// What is added to all flags.
-const ALWAYS: c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
 /// `send`: [`fibre_sendto`] to the peer.
 #[unsafe(no_mangle)]
@@ -122,7 +120,7 @@ unsafe fn is_unix(address: *const libc::sockaddr, length: libc::socklen_t) -> Re
     }
     // SAFETY: the caller's promise; an address begins with its family.
     let family = unsafe { fetch(address.cast::<libc::sa_family_t>()) }?;
-    Ok(c_int::from(family) == libc::AF_UNIX)
+    Ok(send::is_unix(family))
 }
 
 /// Sends a message whose parts are where it says.
@@ -137,64 +135,15 @@ unsafe fn send_message(
     flags: c_int,
 ) -> Result<usize, Failure> {
     // SAFETY: null, or the caller's message.
-    let whole = unsafe { Vector::of_message(message) }?;
+    let whole = unsafe { Vector::of_message::<Asked>(message) }?;
     // SAFETY: it is there, which has been found out; the caller's address.
     let is_told = !unsafe { is_unix((*message).msg_name.cast(), (*message).msg_namelen) }?;
     let send = syscall!(SYS_sendmsg, fd, message, flags | ALWAYS);
     send_all_by(fd, call, whole, flags, is_told, || send.here())
 }
 
-/// Sends all of a stream's bytes, or a message.
-#[inline]
-pub fn send_all(
-    fd: c_int,
-    call: &mut Call<'_>,
-    whole: Vector,
-    flags: c_int,
-) -> Result<usize, Failure> {
-    let send = || send_now(fd, whole, flags | ALWAYS);
-    send_all_by(fd, call, whole, flags, true, send)
-}
-
-/// The same, with `send` for the first try. `is_told`: events tell of room.
-#[inline]
-fn send_all_by(
-    fd: c_int,
-    call: &mut Call<'_>,
-    whole: Vector,
-    flags: c_int,
-    is_told: bool,
-    mut send: impl FnMut() -> Result<usize, Errno>,
-) -> Result<usize, Failure> {
-    if !is_told {
-        return call.run_untold(send);
-    }
-    let sent = call.run(|| {
-        let sent = send()?;
-        Ok((sent, room(sent, whole.total())))
-    })?;
-    go_on(call, whole, sent, |rest| {
-        if has_broken(fd)? {
-            return Ok((0, Left::More));
-        }
-        let more = send_now(fd, rest, flags | ALWAYS)?;
-        Ok((more, room(more, rest.total())))
-    })
-}
-
 /// Writes on a plain thread. Blocks the thread.
 pub fn send_on_thread(fd: c_int, from: Vector) -> Result<usize, Errno> {
     let message = message(from);
     syscall!(SYS_sendmsg, fd, &raw const message, libc::MSG_NOSIGNAL).here()
-}
-
-/// Sends what there is room for.
-#[inline]
-fn send_now(fd: c_int, from: Vector, flags: c_int) -> Result<usize, Errno> {
-    if let Some(only) = from.only() {
-        let (start, length) = (only.iov_base, only.iov_len);
-        return syscall!(SYS_sendto, fd, start, length, flags).here();
-    }
-    let message = message(from);
-    syscall!(SYS_sendmsg, fd, &raw const message, flags).here()
 }

@@ -4,12 +4,13 @@
 use super::entry::{endures, waits};
 use super::library::elsewhere;
 use super::numbers::fibre_fcntl;
-use super::read::{HERE, NOWAIT, fibre_preadv, fibre_readv};
-use super::syscall::{Syscall, syscall};
+use super::read::{fibre_preadv, fibre_readv};
 use super::write::{fibre_pwritev, fibre_writev};
 use crate::boundary::Returned;
 use crate::cancel::fibre_testcancel;
 use fibre_core::{blocking, in_fibre};
+use fibre_io::posix::read::{HERE, NOWAIT};
+use fibre_io::posix::syscall::{Syscall, syscall};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 
 /// `lockf`: waits for the lock of a part of a file (`F_LOCK`) by a thread of its own. Then a

@@ -2,7 +2,7 @@
 
 use super::entry::waits;
 use super::library::patiently;
-use super::syscall::{Syscall, syscall};
+use fibre_io::posix::syscall::{Syscall, syscall};
 use std::ffi::c_int;
 
 /// `tcdrain`: waits until a terminal has taken all. A cancellation point before it begins.

@@ -109,7 +109,7 @@ pub(crate) fn checked(offset: u64) -> io::Result<Option<u64>> {
 /// From the file's own position the bytes are read by one system call: between two calls, another
 /// caller's would take what is in the middle. As one that does not wait takes a part of what was
 /// asked for, and the position goes on, the cache is looked at first.
-pub fn read_cached(
+pub(crate) fn read_cached(
     fd: BorrowedFd<'_>,
     total: usize,
     offset: Option<u64>,

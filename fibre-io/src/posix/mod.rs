@@ -1,17 +1,48 @@
-//! Mechanisms behind calls of POSIX that have no counterpart in std, for the C library.
+//! Calls of POSIX on descriptors' numbers, and mechanisms behind those that have no counterpart in
+//! std: for the C library, and for `fibre-libc`.
+//!
+//! The bodies of calls that block ([`read`], [`write`], [`poll`] and so on) return results, and run
+//! in fibres only. Their libraries say when they switch ([`switching`]) and how they follow their
+//! programs' pointers ([`memory`]).
 //!
 //! * `signal_set`: sets of signals as words, and a thread's mask;
 //! * `interrupt`: ending a system call of another thread;
 //! * `worker`: threads that make calls in a fibre's place;
 //! * `held`: locks of the system that such threads hold for fibres;
 //! * `nonblock_emulation`: listeners that are non-blocking behind their program's back;
-//! * `temporary_fd`: descriptors that a call has for as long as it waits.
+//! * `temporary_fd`: descriptors that a call has for as long as it waits;
+//! * `memory`: places that a program names;
+//! * `syscall`: a system call as the program has made it;
+//! * `switching`: when a library's calls let other fibres run;
+//! * `vector`: buffers of a call, of which some bytes may be done;
+//! * `flags`: what flags and amounts of a call say;
+//! * `rest_errors`: errors that a call leaves to the next one when it has done a part of its work;
+//! * `read`, `write`, `receive`, `send`: bytes and messages;
+//! * `transfer`: from one descriptor to another;
+//! * `poll`, `select`: waiting for several descriptors;
+//! * `socket`: making, connecting and accepting sockets;
+//! * `numbers`: closing, duplicating, flags;
+//! * `child`: waiting for child processes.
 
+pub mod child;
+pub mod flags;
 pub mod held;
 pub mod interrupt;
+pub mod memory;
 pub mod nonblock_emulation;
+pub mod numbers;
+pub mod poll;
+pub mod read;
+pub mod receive;
+pub mod rest_errors;
+pub mod select;
+pub mod send;
 pub mod signal_set;
+pub mod socket;
+pub mod switching;
+pub mod syscall;
 pub mod temporary_fd;
+pub mod transfer;
+pub mod vector;
 pub mod worker;
-
-pub use crate::fs::in_place::read_cached;
+pub mod write;

@@ -79,6 +79,14 @@ impl<'fd> Call<'fd> {
         ))
     }
 
+    /// The call with nothing before its first try, whatever its gate says. So it leaves the stack
+    /// only where it would block.
+    #[must_use]
+    pub fn trying_first(self) -> Self {
+        let progress = self.progress.trying_first();
+        Self { progress, ..self }
+    }
+
     /// A call that waits until `deadline` at most, whatever its descriptor says, and has let other
     /// fibres run already.
     pub(super) fn waiting(number: Number<'fd>, at: Direction, deadline: Option<Instant>) -> Self {
@@ -120,6 +128,12 @@ impl<'fd> Call<'fd> {
     #[must_use]
     pub fn known(&self) -> Known {
         self.policy.number.known()
+    }
+
+    /// The descriptor that the call is made on.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.policy.number.as_fd()
     }
 
     /// The number that the call is made on.

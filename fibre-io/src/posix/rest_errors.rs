@@ -7,9 +7,9 @@
 //! what it has moved, and the error stays where it is. (The system call takes an error that comes
 //! between the look and it, and only the count tells of it.)
 
-use super::entry::borrow;
-use fibre_io::poll::Readiness;
-use fibre_io::raw::look;
+use crate::posix::switching::borrow;
+use crate::raw::look;
+use crate::readiness::Readiness;
 use rustix::io::{Errno, ioctl_fionread};
 use std::ffi::c_int;
 

@@ -1,6 +1,6 @@
 //! What flags and amounts of a call say.
 
-use fibre_io::raw::{Left, Wish};
+use crate::raw::{Left, Wish};
 use std::ffi::c_int;
 
 /// What looks elsewhere than among the bytes and messages that a socket's readiness is about, and

@@ -1,7 +1,7 @@
 //! Buffers of a call, of which some bytes may be done.
 
-use crate::memory::{fetch, readable};
-use fibre_io::raw::{Call, Failure, Left};
+use crate::posix::memory::Memory;
+use crate::raw::{Call, Failure, Left};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
 use std::slice;
@@ -31,12 +31,12 @@ impl Vector {
     ///
     /// `EINVAL` for a wrong number; `EFAULT` if they are not there.
     #[inline]
-    pub unsafe fn new(start: *const libc::iovec, count: c_int) -> Result<Self, Errno> {
+    pub unsafe fn new<M: Memory>(start: *const libc::iovec, count: c_int) -> Result<Self, Errno> {
         let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
         if count > MOST_BUFFERS {
             return Err(Errno::INVAL);
         }
-        readable(start, count)?;
+        M::readable(start, count)?;
         let mut vector = Self {
             start,
             count,
@@ -56,12 +56,12 @@ impl Vector {
     /// # Errors
     ///
     /// `EMSGSIZE` for a wrong number; `EFAULT` if it is not there.
-    pub unsafe fn of_message(message: *const libc::msghdr) -> Result<Self, Errno> {
+    pub unsafe fn of_message<M: Memory>(message: *const libc::msghdr) -> Result<Self, Errno> {
         // SAFETY: the caller's promise.
-        let message = unsafe { fetch(message) }?;
+        let message = unsafe { M::fetch(message) }?;
         let count = c_int::try_from(message.msg_iovlen).map_err(|_| Errno::MSGSIZE)?;
         // SAFETY: the caller's promise.
-        match unsafe { Self::new(message.msg_iov, count) } {
+        match unsafe { Self::new::<M>(message.msg_iov, count) } {
             Err(Errno::INVAL) => Err(Errno::MSGSIZE),
             vector => vector,
         }
@@ -185,6 +185,7 @@ pub fn message(of: Vector) -> libc::msghdr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::posix::memory::Trusted;
 
     #[test]
     fn what_is_left_begins_where_the_rest_ended() {
@@ -193,7 +194,7 @@ mod tests {
             .map(|(at, length)| buffer(bytes[at..].as_ptr().cast(), length))
             .into();
         // SAFETY: there are three.
-        let vector = unsafe { Vector::new(parts.as_ptr(), 3) }.unwrap();
+        let vector = unsafe { Vector::new::<Trusted>(parts.as_ptr(), 3) }.unwrap();
         assert_eq!(vector.total(), 8);
         for done in 0..=8 {
             let rest = vector.after(done);
@@ -204,9 +205,7 @@ mod tests {
         }
         for count in [-1, 1025] {
             // SAFETY: nothing is looked at.
-            assert!(unsafe { Vector::new(parts.as_ptr(), count) }.is_err());
+            assert!(unsafe { Vector::new::<Trusted>(parts.as_ptr(), count) }.is_err());
         }
-        // SAFETY: nothing is looked at.
-        assert!(unsafe { Vector::new(std::ptr::null(), 1) }.is_err());
     }
 }

@@ -1,11 +1,11 @@
-//! A system call with its arguments, as the program has made it: on a plain thread it is made as it
+//! A system call with its arguments, as a program has made it: on a plain thread it is made as it
 //! is, and where it may block its thread, on one of a pool.
 
+use crate::posix::worker::until_cancelled;
+use crate::raw::{Call, Failure, patiently};
+use crate::readiness::Readiness;
 use fibre_core::internal::syscall as call_kernel;
 use fibre_core::{blocking, cancellation_point};
-use fibre_io::poll::Readiness;
-use fibre_io::posix::worker::until_cancelled;
-use fibre_io::raw::{Call, Failure, patiently};
 use rustix::io::Errno;
 use std::ffi::c_long;
 use std::os::fd::{AsRawFd, RawFd};
@@ -20,15 +20,17 @@ pub struct Syscall {
 }
 
 /// A [`Syscall`] with up to six arguments, integers and pointers alike.
-macro_rules! syscall {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __posix_syscall {
     ($number:ident $(, $argument:expr)* $(,)?) => {
-        $crate::io::syscall::Syscall::new(
+        $crate::posix::syscall::Syscall::new(
             libc::$number,
-            &[$($crate::io::syscall::Argument::word($argument)),*],
+            &[$($crate::posix::syscall::Argument::word($argument)),*],
         )
     };
 }
-pub(crate) use syscall;
+pub use crate::__posix_syscall as syscall;
 
 impl Syscall {
     /// What `syscall!` makes.
@@ -54,7 +56,7 @@ impl Syscall {
     /// Makes the call here. Blocks the thread if the call does.
     #[inline(always)]
     pub fn here(self) -> Result<usize, Errno> {
-        // SAFETY: the arguments are what the C program has passed, or lie in frames of the caller
+        // SAFETY: the arguments are what the program has passed, or lie in frames of the caller
         // that outlive the call.
         unsafe { call_kernel(self.number, self.arguments) }
     }

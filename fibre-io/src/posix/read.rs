@@ -1,0 +1,119 @@
+//! Reading bytes, from whatever it is.
+//!
+//! | descriptor | how |
+//! |---|---|
+//! | socket | `recv` that does not wait, else the fibre waits at its gate |
+//! | pipe, counter, timer | the same with `RWF_NOWAIT` |
+//! | file | what is cached, here; else on a thread of the pool |
+//! | terminal, and what knows of none of this | when it is ready, on a thread that may block |
+//!
+//! These calls change no descriptor. [`Switching::OnlyToWait`] reads files here, and what is ready
+//! already.
+
+use super::flags::left;
+use super::switching::{Switching, borrow};
+use super::syscall::{Syscall, syscall};
+use super::vector::{Vector, message};
+use crate::fs::in_place::read_cached;
+use crate::raw::{Direction, Failure, Known, Left, Wish, is_file, remove_known};
+use crate::readiness::Readiness;
+use fibre_core::internal::yield_point_cancellable;
+use rustix::io::Errno;
+use std::ffi::c_int;
+
+/// The offset that stands for a descriptor's own position, or for none.
+pub const HERE: i64 = -1;
+
+/// `RWF_NOWAIT`.
+pub const NOWAIT: c_int = 8;
+
+/// `read` and `readv`: what there is. Blocks the fibre.
+///
+/// # Errors
+///
+/// Those of the call; that the fibre has been cancelled.
+#[inline]
+pub fn read(
+    fd: c_int,
+    into: Vector,
+    as_called: Syscall,
+    switching: Switching,
+) -> Result<usize, Failure> {
+    if into.total() == 0 {
+        return Ok(as_called.here()?);
+    }
+    let mut call = switching.call(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
+    let known = call.known();
+    if known.has(Known::SOCKET) {
+        let (total, drains) = (into.total(), known.has(Known::DRAINS));
+        let received = call.run(|| {
+            let count = receive(fd, into)?;
+            Ok((count, left(drains, count, total)))
+        });
+        match received {
+            // Another descriptor has got the number unseen.
+            Err(Failure::Errno(Errno::NOTSOCK)) => remove_known(borrow(fd), Known::SOCKET),
+            done => return done,
+        }
+    }
+    if known.has(Known::FILE) && is_file(borrow(fd))? {
+        return match switching {
+            Switching::Freely => read_file(fd, into, None, as_called),
+            Switching::OnlyToWait => Ok(as_called.here()?),
+        };
+    }
+    match call.run(|| Ok((read_now(fd, into, HERE)?, Left::More))) {
+        Err(Failure::Errno(Errno::OPNOTSUPP | Errno::NOSYS)) => {
+            switching.make_when_ready(as_called, Readiness::READ, &mut call)
+        }
+        // It cannot be waited for.
+        Err(Failure::Errno(Errno::PERM)) => switching.make_bounded(as_called),
+        done => done,
+    }
+}
+
+/// `pread` and `preadv`: from a place of a file. The kernel refuses an offset that is none. Blocks
+/// the fibre.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_at(fd: c_int, into: Vector, offset: i64, call: Syscall) -> Result<usize, Failure> {
+    match u64::try_from(offset) {
+        Ok(offset) if into.total() > 0 => read_file(fd, into, Some(offset), call),
+        _ => Ok(call.here()?),
+    }
+}
+
+/// Receives what there is.
+#[inline]
+fn receive(fd: c_int, into: Vector) -> Result<usize, Errno> {
+    if let Some(only) = into.only() {
+        let (start, length) = (only.iov_base, only.iov_len);
+        return syscall!(SYS_recvfrom, fd, start, length, libc::MSG_DONTWAIT).here();
+    }
+    let whole = message(into);
+    syscall!(SYS_recvmsg, fd, &raw const whole, libc::MSG_DONTWAIT).here()
+}
+
+/// Reads what there is without waiting.
+fn read_now(fd: c_int, into: Vector, offset: i64) -> Result<usize, Errno> {
+    let (start, count) = (into.start(), into.count());
+    // The kernel takes an offset in two words, of which the second is for smaller ones.
+    syscall!(SYS_preadv2, fd, start, count, offset, 0, NOWAIT).here()
+}
+
+/// Reads from a file: all that was asked for, unless it ends before.
+fn read_file(
+    fd: c_int,
+    into: Vector,
+    offset: Option<u64>,
+    call: Syscall,
+) -> Result<usize, Failure> {
+    yield_point_cancellable()?;
+    let now = |offset: u64| read_now(fd, into, offset.cast_signed());
+    match read_cached(borrow(fd), into.total(), offset, now, || call.here()) {
+        Some(done) => Ok(done?),
+        None => call.elsewhere(),
+    }
+}
