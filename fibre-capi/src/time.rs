@@ -6,11 +6,10 @@
 use crate::boundary::{fail, keep_errno_cancellable, look_before};
 use crate::cancel;
 use crate::init;
-use crate::memory::duration;
-use crate::memory::fetch;
-use fibre_core::{Cancelled, Limit, WallTime, in_fibre, sleep_within};
+use crate::memory::{duration, fetch};
+use fibre_core::{Cancelled, Limit, in_fibre, sleep_within};
+use fibre_io::posix::time::limit;
 use libc::{clockid_t, timespec, useconds_t};
-use rustix::io::Errno;
 use std::ffi::{c_int, c_uint};
 use std::time::Duration;
 
@@ -95,32 +94,4 @@ pub unsafe extern "C-unwind" fn fibre_clock_nanosleep(
         Err(error) => return look_before(error.raw_os_error()),
     }
     0
-}
-
-/// Until when to sleep by a clock: for a time, or until it shows it.
-fn limit(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Limit, Errno> {
-    match clock {
-        libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME | libc::CLOCK_TAI => {}
-        libc::CLOCK_PROCESS_CPUTIME_ID => return Err(Errno::NOTSUP),
-        _ => return Err(Errno::INVAL),
-    }
-    let then = duration(time)?;
-    if !absolute {
-        return Ok(Limit::after(then));
-    }
-    if clock == libc::CLOCK_REALTIME {
-        // One that the clock will never show is none.
-        let moment = WallTime::new(time.tv_sec, then.subsec_nanos());
-        return Ok(moment.map_or(Limit::Cancellation, Limit::Wall));
-    }
-    let mut now = timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: a place of ours.
-    if unsafe { libc::clock_gettime(clock, &raw mut now) } != 0 {
-        return Err(Errno::INVAL);
-    }
-    let now = duration(&now).unwrap_or_default();
-    Ok(Limit::after(then.saturating_sub(now)))
 }

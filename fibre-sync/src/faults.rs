@@ -40,6 +40,12 @@ fibre_core::faults! {
         /// Those that wait are claimed before it is set.
         CLAIMS_BEFORE_IT_IS_SET,
     }
+    futex {
+        /// The word is looked at before the list is locked.
+        LOOKS_BEFORE_IT_ENTERS,
+        /// A wake takes whichever waiter comes first in the list.
+        WAKES_WHOEVER_IS_FIRST,
+    }
     group {
         /// A fibre is counted down before its result is kept.
         COUNTS_DOWN_BEFORE_IT_KEEPS,

@@ -23,6 +23,9 @@ const CHUNK: usize = 1024;
 /// (`fs.nr_open`).
 const CHUNKS: usize = 4096;
 
+/// How many numbers have slots: those from zero on.
+pub const NUMBERS: RawFd = (CHUNK * CHUNKS) as RawFd;
+
 /// What the runtime knows about one descriptor number. The fields that an event and a usual read or
 /// write touch lie in the first cache line.
 #[derive(Debug, Default)]
@@ -251,7 +254,7 @@ mod tests {
     /// Each number that the kernel can hand out has a slot of its own; other numbers have none.
     #[test]
     fn numbers_have_bounds() {
-        let last = (CHUNK * CHUNKS) as RawFd - 1;
+        let last = NUMBERS - 1;
         for fd in [0, 1023, 1024, last] {
             let slot = Slot::of(fd).unwrap();
             assert!(std::ptr::eq(slot, Slot::of(fd).unwrap()));

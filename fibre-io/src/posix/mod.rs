@@ -22,7 +22,8 @@
 //! * `poll`, `select`: waiting for several descriptors;
 //! * `socket`: making, connecting and accepting sockets;
 //! * `numbers`: closing, duplicating, flags;
-//! * `child`: waiting for child processes.
+//! * `child`: waiting for child processes;
+//! * `time`: times of clocks.
 
 pub mod child;
 pub mod flags;
@@ -42,6 +43,7 @@ pub mod socket;
 pub mod switching;
 pub mod syscall;
 pub mod temporary_fd;
+pub mod time;
 pub mod transfer;
 pub mod vector;
 pub mod worker;

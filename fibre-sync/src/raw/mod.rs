@@ -30,12 +30,14 @@
 //! * `semaphore`: semaphores;
 //! * `once`: `pthread_once`;
 //! * `spin`: spin locks;
+//! * `futex`: words at whose addresses fibres wait;
 //! * `wait`: how long a call waits;
 //! * `error`: what calls fail with.
 
 mod barrier;
 mod condvar;
 mod error;
+mod futex;
 mod mutex;
 mod once;
 mod rwlock;
@@ -46,6 +48,7 @@ mod wait;
 pub use barrier::Barrier;
 pub use condvar::Condvar;
 pub use error::{Error, Result};
+pub use futex::FutexTable;
 pub use mutex::{Kind, Mutex, Variant};
 pub use once::{Once, OnceEntry};
 pub use rwlock::{RwKind, RwLock};

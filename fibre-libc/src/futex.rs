@@ -1,0 +1,151 @@
+//! `syscall`, by which std and others call `futex`.
+//!
+//! | call of a fibre | what becomes of it |
+//! |---|---|
+//! | `FUTEX_WAIT_BITSET` on any bit, private: std's, and glibc's in shared libraries | the fibre waits |
+//! | the same on the word by which std parks this thread | the system's |
+//! | `FUTEX_WAIT`: parking_lot's | the system's |
+//! | any wait on a word that processes share | the system's |
+//!
+//! parking_lot's waiter lies in a thread-local, and the runtime itself locks by parking_lot where a
+//! fibre must not switch. So its waits are told by their operation, and stay the thread's.
+//!
+//! A wake, by whomever, reaches fibres and threads. The operations that move waiters from word to
+//! word wake all fibres that wait for the first one: futexes may wake too many.
+
+use crate::door::{Returned, failed, is_open, may_switch, plain, stand_in};
+use crate::{parker, start};
+use fibre_io::posix::memory::{Memory, Trusted};
+use fibre_io::posix::syscall::Syscall;
+use fibre_io::raw::Failure;
+use fibre_sync::raw::{Clock, Error, FutexTable, Wait};
+use libc::timespec;
+use rustix::io::Errno;
+use std::cell::Cell;
+use std::ffi::{c_int, c_long};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Where fibres wait.
+static TABLE: FutexTable = FutexTable::new();
+
+/// All bits of a wait.
+const ANY: u32 = u32::MAX;
+
+/// A call of `futex`.
+#[derive(Clone, Copy)]
+struct Futex {
+    /// The call as it was made.
+    call: Syscall,
+    /// The address of the word.
+    word: usize,
+    /// The operation, without its flags.
+    operation: c_int,
+    /// The flags.
+    flags: c_int,
+    /// What the word is expected to be, or how many are to be woken.
+    value: u32,
+    /// A time, or another number.
+    time: usize,
+    /// The bits of a wait.
+    bits: u32,
+}
+
+/// Its arguments come in the same places as if they were declared: five in registers, and the last
+/// on the stack. What a caller has not passed is not looked at, as in the C library.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn syscall(
+    number: c_long,
+    first: usize,
+    second: usize,
+    third: usize,
+    fourth: usize,
+    fifth: usize,
+    sixth: usize,
+) -> c_long {
+    let call = Syscall::new(number, &[first, second, third, fourth, fifth, sixth]);
+    if number != libc::SYS_futex {
+        return plain(call);
+    }
+    let flags = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
+    let operation = second as c_int;
+    Futex {
+        call,
+        word: first,
+        operation: operation & !flags,
+        flags: operation & flags,
+        value: third as u32,
+        time: fourth,
+        bits: sixth as u32,
+    }
+    .make()
+}
+
+impl Futex {
+    /// Makes the call, or what stands for it.
+    fn make(self) -> c_long {
+        let is_private = self.flags & libc::FUTEX_PRIVATE_FLAG != 0;
+        match self.operation {
+            libc::FUTEX_WAIT_BITSET if is_private && self.bits == ANY => {
+                start::note_wait(self.word);
+                let aligned = self.word.is_multiple_of(align_of::<u32>());
+                if aligned && may_switch() && !parker::is_of_this_thread(self.word) {
+                    return stand_in(|| self.wait());
+                }
+            }
+            libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET if is_private && is_open() => {
+                return self.wake();
+            }
+            libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_WAKE_OP
+                if is_private && is_open() =>
+            {
+                TABLE.wake(self.word, ANY, |_| 0);
+            }
+            _ => {}
+        }
+        plain(self.call)
+    }
+
+    /// Waits in a fibre.
+    fn wait(self) -> Result<usize, Failure> {
+        let time = ptr::with_exposed_provenance::<timespec>(self.time);
+        let clock = match self.flags & libc::FUTEX_CLOCK_REALTIME {
+            0 => Clock::Monotonic,
+            _ => Clock::Realtime,
+        };
+        // SAFETY: null, or the caller's time.
+        let wait = match unsafe { Trusted::fetch_any(time) }? {
+            None => Wait::FOREVER,
+            Some(time) if time.tv_sec < 0 => return Err(Errno::INVAL.into()),
+            Some(time) => Wait::at(clock, time.tv_sec, time.tv_nsec).map_err(|_| Errno::INVAL)?,
+        };
+        let word = ptr::with_exposed_provenance_mut::<u32>(self.word);
+        // SAFETY: the caller's word, which is aligned, and used by atomic operations.
+        let word = unsafe { AtomicU32::from_ptr(word) };
+        let is_expected = || word.load(Ordering::Relaxed) == self.value;
+        match TABLE.wait(self.word, wait, is_expected) {
+            Ok(()) => Ok(0),
+            Err(Error::Again) => Err(Errno::AGAIN.into()),
+            Err(_) => Err(Errno::TIMEDOUT.into()),
+        }
+    }
+
+    /// Wakes fibres and threads. An error of the kernel's counts if nobody was woken.
+    fn wake(self) -> c_long {
+        let error = Cell::new(None);
+        let threads = |most: u32| match self.call.with(2, most).here() {
+            // No more than were asked for.
+            Ok(woken) => woken as u32,
+            Err(refused) => {
+                error.set(Some(refused));
+                0
+            }
+        };
+        // The kernel wakes one if it is asked for none, or for fewer.
+        let most = (self.value.cast_signed().max(1)).cast_unsigned();
+        match (TABLE.wake(self.word, most, threads), error.get()) {
+            (0, Some(error)) => failed(error),
+            (woken, _) => c_long::of(woken as usize),
+        }
+    }
+}

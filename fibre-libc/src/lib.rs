@@ -1,0 +1,69 @@
+//! Unmodified blocking crates and C libraries on fibres: names of the C library, defined in the
+//! executable.
+//!
+//! std's calls, and those of C libraries, bind to the names that an executable defines. So a call
+//! of `recv` comes here. Where the system's `recv` would block its kernel thread, the one here
+//! blocks the fibre. For executables only: a library that defined such names would do so for all
+//! of its users.
+//!
+//! ```no_run
+//! use fibre_libc as _;
+//! use std::io::{Read, Write};
+//!
+//! // SAFETY: no code of this program keeps what belongs to a kernel thread while it waits.
+//! unsafe { fibre_libc::install() };
+//! let echo = fibre::spawn(|| {
+//!     // std's own stream: it blocks this fibre only.
+//!     let mut stream = std::net::TcpStream::connect("127.0.0.1:7")?;
+//!     stream.write_all(b"hello")?;
+//!     stream.read(&mut [0; 5])
+//! });
+//! assert_eq!(echo.join().unwrap()?, 5);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! # The rule
+//!
+//! **Nothing switches unless the call would block.** A call is tried first, in a form that does not
+//! wait, and its fibre waits only if the kernel says `EAGAIN`. So code that is wrong with a switch
+//! in the midst of a call that does not block is right here.
+//!
+//! A call is the system's own on a plain thread, before [`install`], within [`plainly`], in a
+//! forked child, in a cluster whose started fibres move between threads, and on the descriptors 0
+//! to 2.
+//!
+//! A fibre that is cancelled, and waits, gets `ECANCELED`. Sleeps, futexes, look-ups of names and
+//! `pthread_join` do not notice cancellation, as their callers do not expect that error.
+//!
+//! `docs/LIBC.md` says what is refused, and what a library may not count on.
+//!
+//! Modules, lowest first:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `errno` | the error number of the calling thread |
+//! | `door` | how calls come in and go out; whether a call is to block its fibre |
+//! | `bytes` | reading, writing, receiving, sending |
+//! | `sockets` | making, connecting and accepting sockets |
+//! | `descriptors` | what becomes of numbers; from one descriptor to another |
+//! | `waiting` | `poll` and `select` |
+//! | `time` | sleeping |
+//! | `others` | waiting for child processes, threads and names of hosts |
+//! | `parker` | the word by which std parks a thread |
+//! | `futex` | `syscall`, and in it `futex` |
+//! | `start` | `install` |
+
+mod bytes;
+mod descriptors;
+mod door;
+mod errno;
+mod futex;
+mod others;
+mod parker;
+mod sockets;
+mod start;
+mod time;
+mod waiting;
+
+pub use door::plainly;
+pub use start::{install, reaches_shared_libraries};

@@ -1,0 +1,129 @@
+//! Waiting for child processes, threads and names of hosts.
+
+use crate::door::{Passed, may_switch, plain, stand_in};
+use crate::errno;
+use fibre_core::blocking;
+use fibre_io::posix::child::{wait4, waitid as wait_for};
+use fibre_io::posix::switching::Switching::OnlyToWait;
+use fibre_io::posix::syscall::syscall;
+use fibre_io::raw::patiently;
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut c_int, options: c_int) -> libc::pid_t {
+    let call = syscall!(SYS_wait4, pid, status, options, 0);
+    if !may_switch() {
+        return plain(call);
+    }
+    stand_in(|| wait4(pid, options, call, OnlyToWait))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn waitid(
+    kind: c_uint,
+    id: c_uint,
+    information: *mut c_void,
+    options: c_int,
+) -> c_int {
+    let call = syscall!(SYS_waitid, kind, id, information, options, 0);
+    if !may_switch() {
+        return plain(call);
+    }
+    stand_in(|| wait_for(kind, id, options, call, OnlyToWait))
+}
+
+unsafe extern "C" {
+    fn pthread_tryjoin_np(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int;
+    /// Without a time, it is `pthread_join`.
+    fn pthread_timedjoin_np(
+        thread: libc::pthread_t,
+        result: *mut *mut c_void,
+        time: *const libc::timespec,
+    ) -> c_int;
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+    // SAFETY: the caller's thread and place.
+    let join = move || unsafe { pthread_timedjoin_np(thread, result, ptr::null()) };
+    // SAFETY: numbers only. A thread that joins itself is refused by the system.
+    if !may_switch() || unsafe { libc::pthread_equal(thread, libc::pthread_self()) } != 0 {
+        return join();
+    }
+    // SAFETY: the caller's thread and place.
+    match unsafe { pthread_tryjoin_np(thread, result) } {
+        libc::EBUSY => {
+            let number = errno::get();
+            let join = Passed(join);
+            let joined = patiently(move || (join.take())());
+            errno::set(number);
+            joined
+        }
+        done => done,
+    }
+}
+
+/// A static executable has one `getaddrinfo`, the C library's: there is no next one to be called.
+#[cfg(not(target_feature = "crt-static"))]
+mod names {
+    use super::{Passed, blocking, c_int, errno, may_switch};
+    use fibre_core::internal::abort_with;
+    use std::ffi::{c_char, c_void};
+    use std::mem;
+    use std::ptr;
+    use std::sync::atomic::{AtomicPtr, Ordering};
+
+    /// The type of the function.
+    type Lookup = unsafe extern "C" fn(
+        *const c_char,
+        *const c_char,
+        *const libc::addrinfo,
+        *mut *mut libc::addrinfo,
+    ) -> c_int;
+
+    /// The C library's own function; null before it is first asked for.
+    static SYSTEMS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+    /// The C library's own function.
+    fn systems() -> Lookup {
+        let mut found = SYSTEMS.load(Ordering::Relaxed);
+        if found.is_null() {
+            // SAFETY: a name.
+            found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"getaddrinfo".as_ptr()) };
+            if found.is_null() {
+                abort_with(format_args!("the C library has no getaddrinfo"));
+            }
+            SYSTEMS.store(found, Ordering::Relaxed);
+        }
+        // SAFETY: what the C library has by this name is this function.
+        unsafe { mem::transmute::<*mut c_void, Lookup>(found) }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn getaddrinfo(
+        node: *const c_char,
+        service: *const c_char,
+        hints: *const libc::addrinfo,
+        result: *mut *mut libc::addrinfo,
+    ) -> c_int {
+        let systems = systems();
+        // SAFETY: the caller's pointers, which stay valid.
+        let look_up = move || unsafe { systems(node, service, hints, result) };
+        // SAFETY: null, or the caller's.
+        let is_numeric = unsafe { hints.as_ref() }
+            .is_some_and(|hints| hints.ai_flags & libc::AI_NUMERICHOST != 0);
+        if is_numeric || node.is_null() || !may_switch() {
+            return look_up();
+        }
+        let own = errno::get();
+        let look_up = Passed(move || {
+            let answer = look_up();
+            (answer, errno::get())
+        });
+        let (answer, number) = blocking(move || (look_up.take())());
+        let failed = answer == libc::EAI_SYSTEM;
+        errno::set(if failed { number } else { own });
+        answer
+    }
+}

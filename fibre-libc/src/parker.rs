@@ -1,0 +1,21 @@
+//! The word by which std parks a thread (`std::thread::park`).
+//!
+//! It lies in the kernel thread's `Thread`, so all fibres of a processor have the same one. If two
+//! of them waited for it, they would take each other's tokens. So a wait for it is the thread's, as
+//! it is without this crate. Channels of std (`mpsc`) and scopes of threads wait like that.
+
+use std::mem;
+use std::thread::{self, Thread};
+
+/// How many bytes behind the beginning of a `Thread`'s allocation the word may lie. The allocation
+/// has two counts, a name, a number and the word. [`install`](crate::install) checks that.
+const ROOM: usize = 64;
+
+/// Whether this is the word of the thread that the caller runs on.
+pub(crate) fn is_of_this_thread(word: usize) -> bool {
+    const { assert!(size_of::<Thread>() == size_of::<usize>()) };
+    let this = thread::current();
+    // SAFETY: it is one word, as has been asserted: a pointer to what clones of it share.
+    let start = unsafe { mem::transmute_copy::<Thread, usize>(&this) };
+    (start..start + ROOM).contains(&word)
+}

@@ -1,0 +1,119 @@
+//! [`install`], and what it checks.
+
+use crate::door::{is_open, open};
+use crate::parker;
+use rustix::time::Timespec;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// The number of the thread that makes the calls of a check; zero if none does.
+static CHECKING: AtomicI32 = AtomicI32::new(0);
+
+/// The word for which that thread has waited; zero for none.
+static WAITED_FOR: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether that thread has slept by the C library's name.
+static SLEPT: AtomicBool = AtomicBool::new(false);
+
+/// Has calls of the C library block their fibres from now on. Does nothing the second time. Blocks
+/// the thread for a moment.
+///
+/// # Safety
+///
+/// No code of the program keeps what belongs to a kernel thread over a call of the C library that
+/// blocks, and relies on no other code using it meanwhile: another fibre may run on the thread. Such
+/// are thread-locals of a library that it borrows while it reads from a socket, and locks that know
+/// their owner by its thread. Code that does so belongs into [`plainly`](crate::plainly).
+///
+/// # Panics
+///
+/// If std's calls do not come here; if std's `Thread` is not as expected; and if another crate has
+/// built `rustix` with `use-libc`: then the runtime's own calls would come here.
+///
+/// ```no_run
+/// // SAFETY: no code of this program keeps what belongs to a kernel thread while it waits.
+/// unsafe { fibre_libc::install() };
+/// ```
+pub unsafe fn install() {
+    if is_open() {
+        return;
+    }
+    let found = thread::scope(|scope| scope.spawn(check).join());
+    let found = found.unwrap_or(Err("the check has panicked"));
+    if let Err(what) = found {
+        panic!("fibre_libc::install: {what}");
+    }
+    open();
+}
+
+/// Looks whether calls come here as they should, on a thread that has no token to be unparked by.
+fn check() -> Result<(), &'static str> {
+    CHECKING.store(thread_number(), Ordering::Relaxed);
+    thread::park_timeout(Duration::from_nanos(1));
+    let word = WAITED_FOR.load(Ordering::Relaxed);
+    let _ = rustix::thread::nanosleep(&Timespec {
+        tv_sec: 0,
+        tv_nsec: 1,
+    });
+    CHECKING.store(0, Ordering::Relaxed);
+    if word == 0 {
+        Err("the calls of std do not come here")
+    } else if !parker::is_of_this_thread(word) {
+        Err("the word by which std parks a thread is not where it was")
+    } else if SLEPT.load(Ordering::Relaxed) {
+        Err("rustix is built with its feature `use-libc`, and its calls would come here")
+    } else {
+        Ok(())
+    }
+}
+
+/// Notes that a call waits for a word.
+#[inline]
+pub(crate) fn note_wait(word: usize) {
+    if is_checking() {
+        WAITED_FOR.store(word, Ordering::Relaxed);
+    }
+}
+
+/// Notes that a call sleeps.
+#[inline]
+pub(crate) fn note_sleep() {
+    if is_checking() {
+        SLEPT.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether the calling thread makes the calls of a check.
+#[inline]
+fn is_checking() -> bool {
+    let checking = CHECKING.load(Ordering::Relaxed);
+    checking != 0 && checking == thread_number()
+}
+
+/// The calling thread's number in the kernel.
+fn thread_number() -> c_int {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// Whether the calls of shared libraries come here, too: they do if the executable exports its
+/// names, as linkers have it do by themselves for those that a shared library defines. The linker's
+/// `--exclude-libs` keeps them in.
+///
+/// ```
+/// use fibre_libc as _;
+///
+/// assert!(fibre_libc::reaches_shared_libraries());
+/// ```
+#[must_use]
+pub fn reaches_shared_libraries() -> bool {
+    #[cfg(target_feature = "crt-static")]
+    return false;
+    #[cfg(not(target_feature = "crt-static"))]
+    {
+        // SAFETY: a name.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"recv".as_ptr()) };
+        found.addr() == libc::recv as *const () as usize
+    }
+}

@@ -1,0 +1,85 @@
+//! Sleeping. A fibre's sleep notices no cancellation: std, for one, takes every failure of a sleep
+//! for an interruption.
+
+use crate::door::{finish, may_switch, plain};
+use crate::start;
+use fibre_core::{Limit, shield, sleep_within};
+use fibre_io::posix::memory::{Memory, Trusted};
+use fibre_io::posix::syscall::syscall;
+use fibre_io::posix::time::limit;
+use libc::{clockid_t, timespec};
+use rustix::io::Errno;
+use std::ffi::{c_int, c_uint};
+
+/// Sleeps in a fibre.
+fn sleep_until(limit: Limit) {
+    // In a shield it does not fail.
+    let _ = shield(|| sleep_within(limit));
+}
+
+/// Sleeps by a clock, for a time or until it shows it.
+///
+/// # Safety
+///
+/// The time is the caller's, or null.
+unsafe fn sleep_by(clock: clockid_t, absolute: bool, time: *const timespec) -> Result<(), Errno> {
+    // SAFETY: the caller's.
+    let time = unsafe { Trusted::fetch(time) }?;
+    let limit = limit(clock, absolute, &time)?;
+    if absolute || time.tv_sec > 0 || time.tv_nsec > 0 {
+        sleep_until(limit);
+    }
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nanosleep(time: *const timespec, remaining: *mut timespec) -> c_int {
+    start::note_sleep();
+    if !may_switch() {
+        return plain(syscall!(SYS_nanosleep, time, remaining));
+    }
+    // SAFETY: the caller's.
+    finish(unsafe { sleep_by(libc::CLOCK_REALTIME, false, time) }.map(|()| 0))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn clock_nanosleep(
+    clock: clockid_t,
+    flags: c_int,
+    time: *const timespec,
+    remaining: *mut timespec,
+) -> c_int {
+    let done = if may_switch() {
+        let is_absolute = flags & libc::TIMER_ABSTIME != 0;
+        // SAFETY: the caller's.
+        unsafe { sleep_by(clock, is_absolute, time) }
+    } else {
+        let call = syscall!(SYS_clock_nanosleep, clock, flags, time, remaining);
+        call.here().map(drop)
+    };
+    done.map_or_else(Errno::raw_os_error, |()| 0)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn usleep(microseconds: c_uint) -> c_int {
+    let time = timespec {
+        tv_sec: i64::from(microseconds / 1_000_000),
+        tv_nsec: i64::from(microseconds % 1_000_000 * 1000),
+    };
+    // SAFETY: a time, and nowhere to write.
+    unsafe { nanosleep(&raw const time, std::ptr::null_mut()) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sleep(seconds: c_uint) -> c_uint {
+    let mut time = timespec {
+        tv_sec: seconds.into(),
+        tv_nsec: 0,
+    };
+    // SAFETY: a time, which is also where the rest is written.
+    match unsafe { nanosleep(&raw const time, &raw mut time) } {
+        0 => 0,
+        // At most what was asked for.
+        _ => time.tv_sec as c_uint,
+    }
+}

@@ -1,0 +1,90 @@
+//! `poll` and `select`. A fibre that passes a mask of signals blocks its processor: processors let
+//! no signals in.
+
+use crate::door::{check, finish, may_switch, plain, stand_in};
+use fibre_io::posix::memory::{Memory, Trusted, duration};
+use fibre_io::posix::poll::poll_all;
+use fibre_io::posix::select::select_timed;
+use fibre_io::posix::switching::Switching::OnlyToWait;
+use fibre_io::posix::syscall::syscall;
+use std::ffi::c_int;
+use std::ptr;
+use std::time::Duration;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int) -> c_int {
+    if timeout == 0 || !may_switch() {
+        return plain(syscall!(SYS_poll, fds, count as usize, timeout));
+    }
+    let limit = u64::try_from(timeout).ok().map(Duration::from_millis);
+    // SAFETY: the caller's descriptors.
+    stand_in(|| unsafe { poll_all(fds, count, limit, OnlyToWait) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ppoll(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    timeout: *const libc::timespec,
+    signals: *const libc::sigset_t,
+) -> c_int {
+    if !signals.is_null() || !may_switch() {
+        // SAFETY: null, or the caller's time, of which the kernel writes to a copy.
+        let mut copy = match unsafe { Trusted::fetch_any(timeout) } {
+            Ok(copy) => copy,
+            Err(error) => return finish(Err(error)),
+        };
+        let copy = copy.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        return plain(syscall!(SYS_ppoll, fds, count as usize, copy, signals, 8));
+    }
+    stand_in(|| {
+        // SAFETY: null, or the caller's time.
+        let time = unsafe { Trusted::fetch_any(timeout) }?;
+        let limit = time.as_ref().map(duration).transpose()?;
+        // SAFETY: the caller's descriptors.
+        unsafe { poll_all(fds, count, limit, OnlyToWait) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn select(
+    count: c_int,
+    readable: *mut libc::fd_set,
+    writable: *mut libc::fd_set,
+    urgent: *mut libc::fd_set,
+    timeout: *mut libc::timeval,
+) -> c_int {
+    if !may_switch() {
+        return plain(syscall!(
+            SYS_select, count, readable, writable, urgent, timeout
+        ));
+    }
+    let sets = [readable, writable, urgent];
+    // SAFETY: the caller's sets and time.
+    stand_in(|| unsafe { select_timed::<Trusted>(count, sets, timeout, OnlyToWait) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __poll_chk(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    timeout: c_int,
+    room: usize,
+) -> c_int {
+    check(count as usize, room / size_of::<libc::pollfd>());
+    // SAFETY: the caller's descriptors.
+    unsafe { poll(fds, count, timeout) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __ppoll_chk(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    timeout: *const libc::timespec,
+    signals: *const libc::sigset_t,
+    room: usize,
+) -> c_int {
+    check(count as usize, room / size_of::<libc::pollfd>());
+    // SAFETY: the caller's descriptors.
+    unsafe { ppoll(fds, count, timeout, signals) }
+}
