@@ -127,10 +127,11 @@ pub(crate) fn on<T: Returned>(
     }
 }
 
-/// A call of a fibre, which may leave the stack. A success leaves the error number alone.
+/// A call of a fibre, which may leave the stack. A success leaves the error number alone. What the
+/// runtime itself calls meanwhile is plain, as it may be in the midst of a wait.
 pub(crate) fn stand_in<T: Returned>(f: impl FnOnce() -> Result<usize, Failure>) -> T {
     let number = errno::get();
-    match f() {
+    match plainly(f) {
         Ok(word) => {
             errno::set(number);
             T::of(word)

@@ -1,6 +1,6 @@
 //! Waiting for child processes, threads and names of hosts.
 
-use crate::door::{Passed, may_switch, plain, stand_in};
+use crate::door::{Passed, may_switch, plain, plainly, stand_in};
 use crate::errno;
 use fibre_core::blocking;
 use fibre_io::posix::child::{wait4, waitid as wait_for};
@@ -56,7 +56,7 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
         libc::EBUSY => {
             let number = errno::get();
             let join = Passed(join);
-            let joined = patiently(move || (join.take())());
+            let joined = plainly(|| patiently(move || (join.take())()));
             errno::set(number);
             joined
         }
@@ -67,7 +67,7 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
 /// A static executable has one `getaddrinfo`, the C library's: there is no next one to be called.
 #[cfg(not(target_feature = "crt-static"))]
 mod names {
-    use super::{Passed, blocking, c_int, errno, may_switch};
+    use super::{Passed, blocking, c_int, errno, may_switch, plainly};
     use fibre_core::internal::abort_with;
     use std::ffi::{c_char, c_void};
     use std::mem;
@@ -121,7 +121,7 @@ mod names {
             let answer = look_up();
             (answer, errno::get())
         });
-        let (answer, number) = blocking(move || (look_up.take())());
+        let (answer, number) = plainly(|| blocking(move || (look_up.take())()));
         let failed = answer == libc::EAI_SYSTEM;
         errno::set(if failed { number } else { own });
         answer

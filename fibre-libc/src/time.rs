@@ -1,8 +1,8 @@
 //! Sleeping. A fibre's sleep notices no cancellation: std, for one, takes every failure of a sleep
 //! for an interruption.
 
-use crate::door::{finish, may_switch, plain};
-use crate::start;
+use crate::door::{finish, may_switch, plain, plainly};
+use crate::{errno, start};
 use fibre_core::{Limit, shield, sleep_within};
 use fibre_io::posix::memory::{Memory, Trusted};
 use fibre_io::posix::syscall::syscall;
@@ -14,7 +14,9 @@ use std::ffi::{c_int, c_uint};
 /// Sleeps in a fibre.
 fn sleep_until(limit: Limit) {
     // In a shield it does not fail.
-    let _ = shield(|| sleep_within(limit));
+    let number = errno::get();
+    let _ = plainly(|| shield(|| sleep_within(limit)));
+    errno::set(number);
 }
 
 /// Sleeps by a clock, for a time or until it shows it.

@@ -3,6 +3,7 @@
 //! The crate `fibre-libc` defines names of that library. What it does in the place of a call may
 //! leave the caller's stack, so it asks here first.
 
+use crate::fibre::ControlBlock;
 use crate::processor::{Processor, with_running};
 
 /// Whether a call of the C library may leave the stack of its caller: the caller is a fibre, has
@@ -23,6 +24,17 @@ pub fn begin_plain_calls() {
 /// Undoes one [`begin_plain_calls`] of the same fibre.
 pub fn end_plain_calls() {
     change(-1);
+}
+
+/// Calls `f` between a fibre's publication of its waiter and its switch. The functions of std's in
+/// it may have to wait for their own initialisation; in the midst of a wait that is the thread's
+/// affair.
+pub(super) fn plainly<R>(fibre: &ControlBlock, f: impl FnOnce() -> R) -> R {
+    let plain = &fibre.plain_calls;
+    plain.set(plain.get().wrapping_add(1));
+    let result = f();
+    plain.set(plain.get().wrapping_sub(1));
+    result
 }
 
 /// Adds to the calling fibre's number.

@@ -19,6 +19,7 @@ use crate::fibre::{ControlBlock, FibreRef};
 use crate::frames::initialisers;
 use crate::frames::panic_hook;
 use crate::park::bounds::Bounds;
+use crate::park::plain_calls::plainly;
 use crate::processor::{Processor, Reason, in_fibre, with_running};
 use crate::queue::Runnable;
 use crate::ready::ReadyQueue;
@@ -365,7 +366,7 @@ fn suspend_untied(block: &ControlBlock, action: Action) {
 fn look(block: &ControlBlock) {
     Processor::assert_may_leave();
     if cfg!(debug_assertions) {
-        initialisers::look(block);
+        plainly(block, || initialisers::look(block));
     }
 }
 
@@ -379,7 +380,8 @@ fn suspend_panicking(block: &ControlBlock, action: Action) {
     // before it returns.
     let here = unsafe { &*Processor::current() };
     let may_hold = matches!(action, Action::Park | Action::Yield);
-    let reason = here.reason_to_hold(panic_hook::whereabouts(block));
+    let whereabouts = plainly(block, || panic_hook::whereabouts(block));
+    let reason = here.reason_to_hold(whereabouts);
     let Some(reason) = reason.filter(|_| may_hold) else {
         return suspend_tied(here, block, action);
     };
