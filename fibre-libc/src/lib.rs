@@ -47,11 +47,13 @@
 //! | `sockets` | making, connecting and accepting sockets |
 //! | `descriptors` | what becomes of numbers; from one descriptor to another |
 //! | `waiting` | `poll` and `select` |
-//! | `time` | sleeping |
 //! | `others` | waiting for child processes, threads and names of hosts |
 //! | `parker` | the word by which std parks a thread |
-//! | `futex` | `syscall`, and in it `futex` |
 //! | `start` | `install` |
+//! | `time` | sleeping |
+//! | `futex` | `syscall`, and in it `futex` |
+
+#![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
 
 mod bytes;
 mod descriptors;

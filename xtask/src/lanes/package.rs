@@ -19,7 +19,7 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo, read_manifest};
 
 /// What is published, lowest first.
-const PUBLISHED: [&str; 13] = [
+const PUBLISHED: [&str; 14] = [
     "fibre-core",
     "fibre-sync",
     "fibre-io",
@@ -32,6 +32,7 @@ const PUBLISHED: [&str; 13] = [
     "fibre-hyper",
     "fibre-rustls",
     "fibre-ureq",
+    "fibre-libc",
     "fibre-capi",
 ];
 

@@ -129,7 +129,7 @@ impl Options {
 }
 
 /// The crates with tests of their own that the facade's do not stand for.
-const BESIDE: [(&str, &str); 9] = [
+const BESIDE: [(&str, &str); 10] = [
     ("fibre-inspect", "release: dumps"),
     ("fibre-observe", "release: metrics"),
     ("fibre-actors", "release: actors"),
@@ -139,6 +139,7 @@ const BESIDE: [(&str, &str); 9] = [
     ("fibre-hyper", "release: hyper"),
     ("fibre-rustls", "release: TLS"),
     ("fibre-ureq", "release: HTTP client"),
+    ("fibre-libc", "release: names of the C library"),
 ];
 
 /// Runs the lane.

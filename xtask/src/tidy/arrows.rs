@@ -25,7 +25,7 @@ const FACADE_NAME: &str = "fibre";
 const NAMELESS: &str = "fibre-trace";
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 23] = [
+const DRAWN: [(&str, &[&str]); 24] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
@@ -57,6 +57,11 @@ const DRAWN: [(&str, &[&str]); 23] = [
     (
         "fibre-ureq",
         &["fibre-core", "fibre-io", "fibre-rustls", FACADE],
+    ),
+    // Its tests use the facade.
+    (
+        "fibre-libc",
+        &["fibre-core", "fibre-io", "fibre-sync", FACADE],
     ),
     ("fibre-measure", &[]),
     // One of its examples measures.

@@ -83,6 +83,7 @@ pub(crate) fn sealed(sources: &[Source]) -> Vec<Violation> {
         "fibre-hyper/",
         "fibre-rustls/",
         "fibre-ureq/",
+        "fibre-libc/",
         "fibre-capi/",
     ];
     let roots = crates.map(|folder| format!("{folder}src/lib.rs"));
