@@ -103,6 +103,7 @@ const DRAWN: [(&str, &[&str]); 24] = [
     ("fibre-mcload", &[FACADE, "fibre-measure"]),
     ("fibre-examples", &[FACADE, "fibre-ureq"]),
     ("fibre-services", &[FACADE, "fibre-measure"]),
+    ("fibre-clients", &[FACADE, "fibre-measure"]),
     // The programs in its pages.
     (
         "fibre-guide",

@@ -1,0 +1,79 @@
+//! A crawler by ureq as it is, over its default transport and within `fibre::blocking`.
+//!
+//! It prints all pages that links lead to, with their sizes, and fetches no page twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use clap::Parser;
+use fibre::{Group, GroupError};
+use ureq::Agent;
+
+/// Fetches all pages of a site that links lead to, and prints their paths and sizes.
+#[derive(Parser)]
+#[command(version)]
+struct Options {
+    /// The site, such as http://127.0.0.1:8080
+    site: String,
+    /// Fetches at a time
+    #[arg(long, default_value_t = 8)]
+    at_once: usize,
+    /// How long a fetch may take, in seconds
+    #[arg(long, default_value_t = 10)]
+    each: u64,
+}
+
+/// The paths that a page links to.
+fn links(page: &str) -> impl Iterator<Item = &str> {
+    let rests = page.split("href=\"").skip(1);
+    rests.filter_map(|rest| rest.split('"').next())
+}
+
+/// All pages that can be reached, with their sizes or why there is none.
+fn crawl(options: &Options) -> Result<BTreeMap<String, String>, GroupError<ureq::Error>> {
+    let limit = Duration::from_secs(options.each);
+    let agent = Agent::config_builder().timeout_global(Some(limit)).build();
+    let agent = Agent::new_with_config(agent);
+    Group::builder().limit(options.at_once).run(|group| {
+        let mut seen = BTreeSet::from(["/".to_owned()]);
+        let mut to_fetch = vec!["/".to_owned()];
+        let mut pages = BTreeMap::new();
+        loop {
+            for path in to_fetch.drain(..) {
+                let agent = agent.clone();
+                let url = format!("{}{path}", options.site);
+                group.spawn(move || {
+                    // The call and its body are one call that blocks.
+                    let page = fibre::blocking(|| {
+                        let mut answer = agent.get(url).call()?;
+                        answer.body_mut().read_to_string()
+                    });
+                    Ok((path, page))
+                });
+            }
+            let Some((path, page)) = group.next() else {
+                return Ok(pages);
+            };
+            for link in page.iter().flat_map(|page| links(page)) {
+                if seen.insert(link.to_owned()) {
+                    to_fetch.push(link.to_owned());
+                }
+            }
+            let outcome = match page {
+                Ok(page) => page.len().to_string(),
+                Err(error) => format!("failed: {error}"),
+            };
+            pages.insert(path, outcome);
+        }
+    })
+}
+
+fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    let crawled = fibre::spawn(move || crawl(&options)).join();
+    let pages = crawled.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    for (path, outcome) in pages? {
+        println!("{path} {outcome}");
+    }
+    Ok(())
+}
