@@ -33,8 +33,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use lanes::{
-    bench, c, capi, check, ci, doc, gdb, guide, header, loom, package, policies, pollers, sanitize,
-    stress, test,
+    bench, c, capi, check, ci, clients, doc, gdb, guide, header, loom, package, policies, pollers,
+    sanitize, stress, test,
 };
 use steps::Steps;
 use workspace::Workspace;
@@ -79,6 +79,8 @@ enum Task {
     Capi(capi::Options),
     /// What gdb says of programs that hang: needs gdb
     Gdb(gdb::Options),
+    /// Unmodified clients on fibres against Debian's servers, which have to be installed
+    Clients(clients::Options),
     /// The header of the C library from its sources; --check says whether it is current
     Header(header::Options),
     /// The published crates as the registry would be given them, built from that
@@ -114,6 +116,7 @@ impl Task {
             Self::C(options) => c::run(workspace, steps, options),
             Self::Capi(options) => capi::run(workspace, steps, options),
             Self::Gdb(options) => gdb::run(workspace, steps, options),
+            Self::Clients(options) => clients::run(steps, options),
             Self::Header(options) => header::run(workspace, steps, options),
             Self::Package => package::run(workspace, steps),
             Self::Doc => doc::run(steps),

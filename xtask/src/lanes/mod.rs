@@ -8,6 +8,7 @@ pub(crate) mod c;
 pub(crate) mod capi;
 pub(crate) mod check;
 pub(crate) mod ci;
+pub(crate) mod clients;
 pub(crate) mod doc;
 pub(crate) mod gdb;
 pub(crate) mod guide;
