@@ -25,6 +25,7 @@ pages! {
     limits = "limits";
     io = "io";
     crates = "crates";
+    clients = "clients";
     async_code = "async";
     shutdown = "shutdown";
     from_tokio = "from-tokio";
