@@ -136,9 +136,8 @@ impl fmt::Display for Report {
             f,
             "Each case has a process of its own with one CPU, and each server waits 50 ms before an answer. *blocking*: fibres of one\n\
              processor, with each call in `fibre::blocking`. *bare*: each call blocks the only processor; measured once, and – where\n\
-             it hangs. Seconds: medians of {} repetitions\n\
-             that take turns, and the least. *Paired*: the median of the ratios to threads within each repetition. The CPU time is\n\
-             that of the process alone. All answers were right.\n",
+             it hangs. Times are medians of {} repetitions that take turns, and the least. *Paired*: the median of the ratios to\n\
+             threads within each repetition. The CPU time is that of the process alone. All answers were right.\n",
             self.repetitions
         )?;
         let header = [
@@ -147,7 +146,7 @@ impl fmt::Display for Report {
             "on",
             "wall, s",
             "least",
-            "CPU, s",
+            "CPU, ms",
             "least",
             "CPU, paired",
             "answers",
@@ -160,8 +159,8 @@ impl fmt::Display for Report {
                 row.way.title().to_owned(),
                 figure(row.wall_s.median()),
                 figure(row.wall_s.minimum()),
-                figure(row.cpu_s.median()),
-                figure(row.cpu_s.minimum()),
+                figure(row.cpu_s.median() * 1e3),
+                figure(row.cpu_s.minimum() * 1e3),
                 ratio(row.cpu_paired),
                 row.answers.to_string(),
             ]);
