@@ -142,8 +142,7 @@ pub trait Policy {
         let direction = progress.direction;
         let gate = self.gate(direction);
         let mut pauses = 0;
-        let rests = !IS_TOLD && !progress.tries_first;
-        if rests || direction == Direction::Write && !progress.rested {
+        if progress.rests_before(IS_TOLD) {
             self.rested(progress, yield_point_cancellable())?;
         }
         loop {
@@ -151,12 +150,8 @@ pub trait Policy {
             if seen.is_closed() {
                 return Err(self.closed());
             }
-            let is_drained = IS_TOLD && self.is_told()? && !seen.is_ready();
-            if is_drained
-                && progress.may_wait()
-                && !turn.is_over()
-                && self.waits(direction, turn)?
-            {
+            let is_drained = IS_TOLD && self.is_told()? && !seen.is_ready() && progress.may_wait();
+            if is_drained && !turn.is_over() && self.waits(direction, turn)? {
                 self.wait(gate, turn)?;
                 (progress.rested, progress.begun) = (true, true);
                 continue;
@@ -328,6 +323,13 @@ impl Progress {
             tries_first: true,
             ..self
         }
+    }
+
+    /// Whether other fibres run before the first try of an operation, whatever the gate says.
+    #[inline]
+    fn rests_before(&self, is_told: bool) -> bool {
+        let is_write = self.direction == Direction::Write;
+        !is_told && !self.tries_first || is_write && !self.rested
     }
 
     /// Whether the call may wait before its next try.

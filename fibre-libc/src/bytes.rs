@@ -2,7 +2,7 @@
 //!
 //! Nothing that a fibre writes to a socket raises SIGPIPE.
 
-use crate::door::{check, on};
+use crate::entry::{check, on};
 use fibre_io::posix::flags::wish_to_send;
 use fibre_io::posix::memory::{Memory, Trusted};
 use fibre_io::posix::read::read as read_bytes;

@@ -1,7 +1,7 @@
 //! What becomes of numbers: closing, duplicating, pipes, flags; and bytes from one descriptor to
 //! another.
 
-use crate::door::{finish, is_noted, is_open, is_ours, on, plain, stand_in};
+use crate::entry::{finish, is_noted, is_open, is_ours, on, plain, stand_in};
 use fibre_io::posix::memory::Trusted;
 use fibre_io::posix::numbers::{close_by, control, device_control, duplicated, replaced};
 use fibre_io::posix::socket::both_made;
@@ -68,7 +68,8 @@ unsafe extern "C" fn pipe2(ends: *mut c_int, flags: c_int) -> c_int {
     finish(done)
 }
 
-/// Its third argument, a number or a pointer, comes in the same register as if it were declared.
+/// `fcntl`, whose third argument, a number or a pointer, comes in the same register as if it were
+/// declared.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
     let call = syscall!(SYS_fcntl, fd, command, argument as usize);
@@ -93,7 +94,7 @@ unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: c_ulong) -> c_
     unsafe { fcntl(fd, command, argument) }
 }
 
-/// As of [`fcntl`].
+/// `ioctl`, whose third argument comes as that of [`fcntl`] does.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: c_ulong) -> c_int {
     if !is_noted(fd) {

@@ -13,7 +13,7 @@
 //! A wake, by whomever, reaches fibres and threads. The operations that move waiters from word to
 //! word wake all fibres that wait for the first one: futexes may wake too many.
 
-use crate::door::{Returned, failed, is_open, may_switch, plain, stand_in};
+use crate::entry::{Returned, failed, is_open, may_switch, plain, stand_in};
 use crate::{parker, start};
 use fibre_io::posix::memory::{Memory, Trusted};
 use fibre_io::posix::syscall::Syscall;
@@ -51,8 +51,8 @@ struct Futex {
     bits: u32,
 }
 
-/// Its arguments come in the same places as if they were declared: five in registers, and the last
-/// on the stack. What a caller has not passed is not looked at, as in the C library.
+/// `syscall`, whose arguments come in the same places as if they were declared: five in registers,
+/// and the last on the stack. What a caller has not passed is not looked at, as in the C library.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn syscall(
     number: c_long,

@@ -42,12 +42,12 @@
 //! | module | what it is |
 //! |---|---|
 //! | `errno` | the error number of the calling thread |
-//! | `door` | how calls come in and go out; whether a call is to block its fibre |
+//! | `entry` | how calls come in and go out; whether a call is to block its fibre |
 //! | `bytes` | reading, writing, receiving, sending |
-//! | `sockets` | making, connecting and accepting sockets |
+//! | `socket` | making, connecting and accepting sockets |
 //! | `descriptors` | what becomes of numbers; from one descriptor to another |
 //! | `waiting` | `poll` and `select` |
-//! | `others` | waiting for child processes, threads and names of hosts |
+//! | `library` | waiting for child processes, threads and names of hosts |
 //! | `parker` | the word by which std parks a thread |
 //! | `start` | `install` |
 //! | `time` | sleeping |
@@ -57,15 +57,15 @@
 
 mod bytes;
 mod descriptors;
-mod door;
+mod entry;
 mod errno;
 mod futex;
-mod others;
+mod library;
 mod parker;
-mod sockets;
+mod socket;
 mod start;
 mod time;
 mod waiting;
 
-pub use door::plainly;
+pub use entry::plainly;
 pub use start::{install, reaches_shared_libraries};

@@ -1,6 +1,6 @@
 //! [`install`], and what it checks.
 
-use crate::door::{is_open, open};
+use crate::entry::{is_open, open};
 use crate::parker;
 use rustix::time::Timespec;
 use std::ffi::c_int;
@@ -23,9 +23,9 @@ static SLEPT: AtomicBool = AtomicBool::new(false);
 /// # Safety
 ///
 /// No code of the program keeps what belongs to a kernel thread over a call of the C library that
-/// blocks, and relies on no other code using it meanwhile: another fibre may run on the thread. Such
-/// are thread-locals of a library that it borrows while it reads from a socket, and locks that know
-/// their owner by its thread. Code that does so belongs into [`plainly`](crate::plainly).
+/// blocks, and relies on no other code using it meanwhile: another fibre may run on the thread.
+/// Such are thread-locals of a library that it borrows while it reads from a socket, and locks that
+/// know their owner by its thread. Code that does so belongs into [`plainly`](crate::plainly).
 ///
 /// # Panics
 ///

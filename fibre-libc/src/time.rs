@@ -1,7 +1,7 @@
 //! Sleeping. A fibre's sleep notices no cancellation: std, for one, takes every failure of a sleep
 //! for an interruption.
 
-use crate::door::{finish, may_switch, plain, plainly};
+use crate::entry::{finish, may_switch, plain, plainly};
 use crate::{errno, start};
 use fibre_core::{Limit, shield, sleep_within};
 use fibre_io::posix::memory::{Memory, Trusted};

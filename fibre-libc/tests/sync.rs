@@ -1,5 +1,5 @@
-//! std's own locks, unmodified, on fibres of one, two and four processors, mixed with plain threads.
-//! On one processor a lock that blocked its thread would hang here, since its owner waits.
+//! std's own locks, unmodified, on fibres of one, two and four processors, mixed with plain
+//! threads. On one processor a lock that blocked its thread would hang here, since its owner waits.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

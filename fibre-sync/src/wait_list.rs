@@ -8,6 +8,8 @@
 //! A node is in the list from [`wait`]'s publication until a waker pops it or the
 //! withdrawal after a deadline or a cancellation removes it.
 
+mod showing;
+
 use crate::faults;
 use fibre_core::internal::{Outcome, Resume, ShortGuard, ShortLock, Waiter, park_until};
 use fibre_core::sync::{Cell, Framed, planted};
@@ -288,36 +290,6 @@ impl WaitList {
             claimed.append(node);
         }
         won
-    }
-
-    /// Takes out and claims the waiters that show this pointer and have not given up: those that
-    /// have waited longest, and no more than `most`. Looks at all waiters that came before the last
-    /// of them. Resume them after the lock is released.
-    pub fn claim_showing(&mut self, shown: *const (), token: u32, most: usize) -> Claimed {
-        let mut claimed = Claimed::none();
-        // SAFETY: in the list, hence alive; the caller holds its lock. So are its neighbours.
-        let Some(first) = (unsafe { self.first.as_ref() }) else {
-            return claimed;
-        };
-        let (mut next, last) = (ptr::from_ref(first), first.before.get());
-        while claimed.len() < most {
-            // SAFETY: as above; a node that was taken out is not come back to.
-            let node = unsafe { &*next };
-            next = node.behind.get();
-            let is_last = ptr::eq(node, last);
-            if node.shown.get() == shown {
-                // SAFETY: it is in the list.
-                unsafe { self.unlink(node) };
-                // SAFETY: just taken out.
-                if unsafe { node.claim(token) }.is_some() {
-                    claimed.append(node);
-                }
-            }
-            if is_last {
-                break;
-            }
-        }
-        claimed
     }
 
     /// Puts a node into the list.
@@ -651,20 +623,13 @@ mod tests {
         place: Place,
         number: usize,
     ) -> Vec<thread::JoinHandle<u32>> {
-        let first = place == Place::First;
-        let shown = match place {
-            Place::LastShowing(shown) => shown.addr(),
-            Place::Last | Place::First => 0,
-        };
+        let last = place == Place::Last;
         (0..number)
             .map(|_| {
                 let (entered, has_entered) = std::sync::mpsc::channel();
                 let list = Arc::clone(list);
                 let thread = thread::spawn(move || {
-                    let place = match first {
-                        true => Place::First,
-                        false => Place::LastShowing(ptr::without_provenance(shown)),
-                    };
+                    let place = if last { Place::Last } else { Place::First };
                     let after = || entered.send(()).unwrap();
                     let spot = Spot::new(WaitObject::placeless(WaitKind::Other), place);
                     // SAFETY: the list stays, and the tests resume each waiter that they claim.
@@ -707,29 +672,6 @@ mod tests {
         for one in threads {
             assert_eq!(one.join().unwrap(), 7);
         }
-    }
-
-    #[test]
-    fn those_that_show_a_pointer_are_claimed_and_no_others() {
-        let list = Arc::new(Locked::new(WaitList::new()));
-        let shown = [1, 2].map(|address| ptr::without_provenance::<()>(address << 2));
-        let threads: Vec<_> = [0, 1, 0, 0, 1]
-            .into_iter()
-            .flat_map(|one| waiting(&list, Place::LastShowing(shown[one]), 1))
-            .collect();
-        let claim = |one: usize, most| list.lock().claim_showing(shown[one], one as u32, most);
-        let none = list.lock().claim_showing(ptr::null(), 9, 5);
-        assert!(none.is_empty() && claim(0, 0).is_empty());
-        let firsts = claim(0, 2);
-        assert_eq!(firsts.len(), 2);
-        firsts.resume();
-        let (all, rest) = (claim(1, usize::MAX), claim(0, 1));
-        assert_eq!((all.len(), rest.len()), (2, 1));
-        all.resume();
-        rest.resume();
-        assert!(list.lock().is_empty());
-        let seen: Vec<_> = threads.into_iter().map(|one| one.join().unwrap()).collect();
-        assert_eq!(seen, [0, 1, 0, 0, 1]);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! A call that would block its kernel thread blocks its fibre. Whether its descriptor is blocking
 //! or not is the program's affair: `O_NONBLOCK` is never changed behind its back, with one
 //! exception: listeners, see [`fibre_io::posix::nonblock_emulation`]. [`fibre_io::posix::read`]
-//! tells how that is done for each kind of descriptor; `fibre_io::raw`, what becomes of numbers. Signals end no call
-//! of a fibre (`EINTR`).
+//! tells how that is done for each kind of descriptor; `fibre_io::raw`, what becomes of numbers.
+//! Signals end no call of a fibre (`EINTR`).
 //!
 //! On a plain thread each call is the system's own, signals included.
 //!
@@ -13,7 +13,7 @@
 //! * `entry`: how calls come in and go out;
 //! * `library`: functions of the C library that block, on a thread of a pool;
 //! * `numbers`: closing, duplicating, pipes, flags;
-//! * `write`: writing bytes;
+//! * `read`, `write`: reading and writing bytes;
 //! * `socket`: making, connecting and accepting sockets;
 //! * `receive`: receiving from sockets;
 //! * `send`: sending to sockets;

@@ -34,6 +34,14 @@ impl Processor {
         Some(f(here))
     }
 
+    /// See [`may_stand_in`](crate::park::may_stand_in).
+    #[inline]
+    pub(crate) fn may_stand_in(&self) -> bool {
+        let running = if self.keeps { self.running() } else { None };
+        // SAFETY: the fibre that runs here does not end meanwhile.
+        running.is_some_and(|fibre| unsafe { fibre.as_ref() }.plain_calls.get() == 0)
+    }
+
     /// In builds with debug assertions, panics if the running fibre publishes a wait: a waker that
     /// finds the waiter may have queued the fibre, which then must not be queued, or wait, a second
     /// time. And if the fibre is in a call of [`here`](Self::here).

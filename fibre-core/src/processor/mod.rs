@@ -724,14 +724,6 @@ impl Processor {
         self.keeps || (self.keeps_alone && self.domain.processors() == 1)
     }
 
-    /// See [`may_stand_in`](crate::park::may_stand_in).
-    #[inline]
-    pub(crate) fn may_stand_in(&self) -> bool {
-        let running = if self.keeps { self.running() } else { None };
-        // SAFETY: the fibre that runs here does not end meanwhile.
-        running.is_some_and(|fibre| unsafe { fibre.as_ref() }.plain_calls.get() == 0)
-    }
-
     /// Whether waits with a limit may end at home, too.
     #[inline]
     pub(crate) fn limits_at_home(&self) -> bool {

@@ -64,7 +64,7 @@ type Bucket = Locked<Queue>;
 
 /// See [`Bucket`].
 struct Queue {
-    /// Those that wait for any of the bucket's addresses.
+    /// The waiters for all of the bucket's addresses.
     waiters: WaitList,
     /// How many wakes have found waiters here, modulo [`TURN`].
     wakes: u8,

@@ -1,6 +1,6 @@
 //! Waiting for child processes, threads and names of hosts.
 
-use crate::door::{Passed, may_switch, plain, plainly, stand_in};
+use crate::entry::{Passed, may_switch, plain, plainly, stand_in};
 use crate::errno;
 use fibre_core::blocking;
 use fibre_io::posix::child::{wait4, waitid as wait_for};

@@ -1,7 +1,7 @@
-//! The door: how calls come in and go out, and whether a call is to block its fibre.
+//! How calls come in and go out, and whether a call is to block its fibre.
 //!
-//! A call that is not to block its fibre is the system call as it was made. The kernel's error comes
-//! in a register, and goes to `errno`.
+//! A call that is not to block its fibre is the system call as it was made. The kernel's error
+//! comes in a register, and goes to `errno`.
 
 use crate::errno;
 use fibre_core::internal::{begin_plain_calls, end_plain_calls, may_stand_in};

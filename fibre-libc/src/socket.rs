@@ -1,7 +1,7 @@
 //! Making, connecting and accepting sockets. What is made is noted, also by plain threads: fibres
 //! may use it later.
 
-use crate::door::{finish, is_noted, is_open, is_ours, on, plain, stand_in};
+use crate::entry::{finish, is_noted, is_open, is_ours, on, plain, stand_in};
 use fibre_io::posix::socket::{
     accept_in_fibre, accept_on_thread, both_made, connect as connect_to, inherited, is_timeout,
     known_of,
