@@ -4,9 +4,13 @@ use crate::entry::{is_open, open};
 use crate::parker;
 use rustix::time::Timespec;
 use std::ffi::c_int;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
+
+/// Held by the caller that checks: there is one set of notes.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// The number of the thread that makes the calls of a check; zero if none does.
 static CHECKING: AtomicI32 = AtomicI32::new(0);
@@ -37,6 +41,7 @@ static SLEPT: AtomicBool = AtomicBool::new(false);
 /// unsafe { fibre_libc::install() };
 /// ```
 pub unsafe fn install() {
+    let _turn = TURN.lock();
     if is_open() {
         return;
     }
