@@ -1,9 +1,9 @@
 //! Calls of POSIX on descriptors' numbers, and mechanisms behind those that have no counterpart in
 //! std: for the C library, and for `fibre-libc`.
 //!
-//! The bodies of calls that block ([`read`], [`write`], [`poll`] and so on) return results, and run
-//! in fibres only. Their libraries say when they switch ([`switching`]) and how they follow their
-//! programs' pointers ([`memory`]).
+//! The bodies of calls that block ([`mod@read`], [`mod@write`], [`mod@poll`] and so on) return
+//! results, and run in fibres only. Their libraries say when they switch ([`switching`]) and how
+//! they follow their programs' pointers ([`memory`]).
 //!
 //! * `signal_set`: sets of signals as words, and a thread's mask;
 //! * `interrupt`: ending a system call of another thread;

@@ -15,7 +15,7 @@ use std::ffi::{c_int, c_uint};
 const PIECE: usize = 64 << 10;
 
 /// `sendfile`: from a file to anything, whose room it waits for unless that is non-blocking. The
-/// bytes go through a buffer of 64 KiB. `pipe_failed` is for [`write`]. Blocks the fibre.
+/// bytes go through a buffer of 64 KiB. `pipe_failed` is for [`write()`]. Blocks the fibre.
 ///
 /// # Errors
 ///
