@@ -217,7 +217,9 @@ fn clients(
 /// Runs a server of `tiny_http` and its clients. The time is the clients', the CPU time the
 /// server's.
 fn tiny_http(load: Load, way: Way, patience: Patience, cores: &[usize]) -> Result<Option<Reading>> {
-    let workers = load.clients.to_string();
+    // No more than that: workers wait within `fibre::blocking`, whose pool has 512 threads, and one
+    // that has a request needs a thread to answer.
+    let workers = load.clients.min(100).to_string();
     let arguments = ["serve", "--way", &value(&way), "--workers", &workers];
     let mut server = Measured::start("measured", &arguments, Some(cores))?;
     let place = server.place()?;
