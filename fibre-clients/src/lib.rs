@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`foreign`] | libpq and libcurl as Rust sees them |
 //! | [`client`] | each client as the same thing: connect, then call |
-//! | [`way`] | on what they run: threads, or fibres in two ways |
+//! | [`way`] | on what they run: threads, or fibres in three ways |
 //! | [`load`] | many clients at once, all answers checked, and what they cost |
 //! | [`serving`] | a server of the crate `tiny_http` |
 //! | [`waiting`] | an HTTP server that waits before it answers |

@@ -1,4 +1,4 @@
-//! On what clients run: threads, or fibres in two ways.
+//! On what clients run: threads, or fibres in three ways.
 
 use std::io;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 pub enum Way {
     /// A kernel thread for each client
     Threads,
+    /// A fibre for each, in a program that has installed fibre-libc
+    Names,
     /// A fibre for each, and all calls within `fibre::blocking`
     Blocking,
     /// A fibre for each, and nothing else: each call blocks the processor
@@ -26,13 +28,14 @@ const STACK: usize = 256 << 10;
 
 impl Way {
     /// The ways in the order of reports.
-    pub const ALL: [Self; 3] = [Self::Threads, Self::Blocking, Self::Bare];
+    pub const ALL: [Self; 4] = [Self::Threads, Self::Names, Self::Blocking, Self::Bare];
 
     /// How reports call it.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Threads => "threads",
+            Self::Names => "fibre-libc",
             Self::Blocking => "blocking",
             Self::Bare => "bare",
         }

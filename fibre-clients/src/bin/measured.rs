@@ -11,6 +11,7 @@ use clap::Parser;
 use fibre_clients::load::{Kind, Plan, Reading};
 use fibre_clients::serving::Serving;
 use fibre_clients::way::Way;
+use fibre_libc as _;
 use fibre_measure::{Stopwatch, raise_file_limit};
 
 /// What is measured.
@@ -40,8 +41,23 @@ enum Options {
     },
 }
 
+impl Options {
+    /// On what it all runs.
+    fn way(&self) -> Way {
+        match self {
+            Self::Clients { plan, .. } => plan.way,
+            Self::Serve { way, .. } => *way,
+        }
+    }
+}
+
 fn main() -> Result<()> {
     let options = Options::parse();
+    if options.way() == Way::Names {
+        // SAFETY: no fibre of this program holds what belongs to its kernel thread over a call that
+        // blocks; the clients are what is tested.
+        unsafe { fibre_libc::install() };
+    }
     raise_file_limit()?;
     let reading = match options {
         Options::Clients { kind, plan } => kind.run(&plan)?,

@@ -1,5 +1,5 @@
-//! Clients that know nothing of fibres, on fibres and within `fibre::blocking`, against small
-//! servers within this process.
+//! Clients that know nothing of fibres, on fibres, by fibre-libc and within `fibre::blocking`,
+//! against small servers within this process.
 //!
 //! *Meetings* show that a call blocks its fibre and nothing else: the server answers none of them
 //! before all have asked. Where a call blocked the only processor, the others would never ask. So

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::fibres::install;
 use anyhow::{Result, ensure};
 use fibre::net::{TcpListener, TcpStream};
 use fibre::sync::Barrier;
@@ -50,6 +51,7 @@ impl Server {
 
     /// Has all clients ask once, each on a fibre of one processor.
     fn visit(&self, way: Way) -> Result<()> {
+        install();
         let place = format!(
             "hostaddr={} port={} user=a",
             self.address.ip(),
@@ -132,7 +134,7 @@ fn answer(text: &[u8]) -> Vec<u8> {
 #[test]
 fn on_fibres_queries_run_one_after_the_other() {
     let server = Server::start(Before::Linger);
-    server.visit(Way::Bare).unwrap();
+    server.visit(Way::Names).unwrap();
     assert_eq!(server.most.load(Ordering::SeqCst), 1);
 }
 

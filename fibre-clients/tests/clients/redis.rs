@@ -86,12 +86,12 @@ fn counts_of_all_clients_add_up() {
         }
         Ok(())
     });
-    // Three numbers of processors.
+    // Three numbers of processors, in two ways.
     let last: u64 = cmd("INCR")
         .arg("all")
         .query(&mut connect(&place).unwrap())
         .unwrap();
-    assert_eq!(last, 3 * 50 * 20 + 1);
+    assert_eq!(last, 6 * 50 * 20 + 1);
 }
 
 #[test]

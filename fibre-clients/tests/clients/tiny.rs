@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
 
+use crate::fibres::install;
 use anyhow::{Result, ensure};
 use fibre_clients::client::{Client, Ureq2, Ureq3};
 use fibre_clients::serving::Serving;
@@ -15,11 +16,19 @@ use std::time::Duration;
 const WORKERS: usize = 20;
 
 /// Runs a server on fibres of so many processors, and something beside it that gets its address.
-fn beside(processors: usize, visit: impl FnOnce(SocketAddr) -> Result<()>) {
+fn beside(processors: usize, visit: impl Fn(SocketAddr) -> Result<()>) {
+    install();
+    for way in [Way::Names, Way::Blocking] {
+        serve(way, processors, &visit);
+    }
+}
+
+/// The same in one way.
+fn serve(way: Way, processors: usize, visit: impl FnOnce(SocketAddr) -> Result<()>) {
     let serving = Serving::bind().unwrap();
     let address = serving.address().unwrap();
     thread::scope(|scope| {
-        let running = scope.spawn(|| serving.run(Way::Blocking, processors, WORKERS));
+        let running = scope.spawn(|| serving.run(way, processors, WORKERS));
         let visited = visit(address);
         serving.stop(WORKERS);
         running.join().unwrap().unwrap();
@@ -52,8 +61,8 @@ fn clients_on_threads_are_answered() {
 fn clients_on_fibres_are_answered() {
     for processors in [1, 2, 4] {
         beside(processors, |address| {
-            ask::<Ureq2>(Way::Blocking, address)?;
-            ask::<Ureq3>(Way::Blocking, address)
+            ask::<Ureq2>(Way::Names, address)?;
+            ask::<Ureq3>(Way::Names, address)
         });
     }
 }

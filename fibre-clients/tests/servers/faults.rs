@@ -10,9 +10,12 @@ use fibre_clients::servers::{mariadb, postgres, redis};
 use fibre_clients::waiting;
 use fibre_clients::way::Way;
 
-/// Runs a job for each client on fibres of one processor, within `fibre::blocking`.
+use crate::install;
+
+/// Runs a job for each client on fibres of one processor.
 fn on_fibres(job: impl Fn(usize) -> Result<()> + Send + Sync + 'static) -> Result<()> {
-    let way = Way::Blocking;
+    install();
+    let way = Way::Names;
     way.run_all(1, CLIENTS, move |number| way.run(|| job(number)))
 }
 
@@ -26,7 +29,8 @@ fn outlive<C: Client + 'static>(server: fibre_clients::servers::Server) {
     let asking = std::sync::Arc::new(fibre::sync::Barrier::new(CLIENTS + 1));
     let started = std::sync::Arc::clone(&asking);
     let clients = std::thread::spawn(move || {
-        let way = Way::Blocking;
+        install();
+        let way = Way::Names;
         way.run_all(1, CLIENTS, move |_| {
             let mut client = way.run(|| C::connect(&place))?;
             started.wait();

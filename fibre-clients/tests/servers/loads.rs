@@ -8,12 +8,19 @@ use fibre_clients::servers::{mariadb, postgres, redis};
 use fibre_clients::waiting;
 use fibre_clients::way::Way;
 
+use crate::install;
+
 /// Runs clients of a kind with each number of processors.
 fn run(kind: Kind, place: &str) {
     fibre_measure::raise_file_limit().unwrap();
-    for processors in [1, 2, 4] {
+    install();
+    let ways = [Way::Names, Way::Blocking];
+    for (processors, way) in [1, 2, 4]
+        .iter()
+        .flat_map(|count| ways.map(|way| (*count, way)))
+    {
         let plan = Plan {
-            way: Way::Blocking,
+            way,
             processors,
             clients: 50,
             calls: 4,

@@ -1,5 +1,5 @@
-//! Clients that know nothing of fibres, on fibres and within `fibre::blocking`, against Debian's
-//! servers: for `cargo xtask clients`, as these have to be installed.
+//! Clients that know nothing of fibres, on fibres by fibre-libc, against Debian's servers: for
+//! `cargo xtask clients`, as these have to be installed.
 //!
 //! Each server is started once, and ends with its test.
 
@@ -14,3 +14,13 @@ mod loads;
 #[path = "../clients/program.rs"]
 mod program;
 mod programs;
+
+use std::sync::Once;
+
+/// Installs fibre-libc, once.
+fn install() {
+    static ONCE: Once = Once::new();
+    // SAFETY: no fibre of these tests holds what belongs to its kernel thread over a call that
+    // blocks.
+    ONCE.call_once(|| unsafe { fibre_libc::install() });
+}

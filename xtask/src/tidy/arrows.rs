@@ -103,11 +103,17 @@ const DRAWN: [(&str, &[&str]); 25] = [
     ("fibre-mcload", &[FACADE, "fibre-measure"]),
     ("fibre-examples", &[FACADE, "fibre-ureq"]),
     ("fibre-services", &[FACADE, "fibre-measure"]),
-    ("fibre-clients", &[FACADE, "fibre-measure"]),
+    ("fibre-clients", &[FACADE, "fibre-libc", "fibre-measure"]),
     // The programs in its pages.
     (
         "fibre-guide",
-        &[FACADE, "fibre-actors", "fibre-events", "fibre-tasks"],
+        &[
+            FACADE,
+            "fibre-actors",
+            "fibre-events",
+            "fibre-libc",
+            "fibre-tasks",
+        ],
     ),
     ("xtask", &[]),
 ];

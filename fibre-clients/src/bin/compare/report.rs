@@ -134,8 +134,8 @@ impl fmt::Display for Report {
         writeln!(f, "{}\n", self.machine)?;
         writeln!(
             f,
-            "Each case has a process of its own with one CPU, and each server waits 50 ms before an answer. *blocking*: fibres of one\n\
-             processor, with each call in `fibre::blocking`. *bare*: each call blocks the only processor; measured once, and – where\n\
+            "Each case has a process of its own with one CPU, and each server waits 50 ms before an answer. *fibre-libc*: fibres of one\n\
+             processor in a program that has installed it. *blocking*: with each call in `fibre::blocking` instead. *bare*: each call blocks the only processor; measured once, and – where\n\
              it hangs. Times are medians of {} repetitions that take turns, and the least. *Paired*: the median of the ratios to\n\
              threads within each repetition. The CPU time is that of the process alone. All answers were right.\n",
             self.repetitions
