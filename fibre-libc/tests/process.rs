@@ -15,7 +15,7 @@ use std::thread;
 use support::on;
 
 /// Set for a process of these tests that ends at once.
-const ENDS: &str = "FIBRE_LIBC_TEST_ENDS";
+const ENDS: &str = "FIBRE_TEST_ROLE";
 
 /// How many bytes went through a pipe before `main`.
 static BEFORE_MAIN: AtomicIsize = AtomicIsize::new(-1);

@@ -28,6 +28,7 @@
 //! * `spare`: how a spare processor that is not needed stands aside;
 //! * `hold`: holds a fibre that waits in the panic hook;
 //! * `held`: how long a fibre has been held;
+//! * `place`: where a fibre goes that is spawned here;
 //! * `prefetch`: has the CPU fetch what a fibre needs before it runs;
 //! * `local`: what a layer above keeps with a processor, so that it needs no lock;
 //! * `here`: the processor that this thread is, and the fibre that it runs;
@@ -51,6 +52,7 @@ mod local;
 mod order;
 pub(crate) mod os_thread;
 mod overflow_hook;
+mod place;
 mod poll;
 mod prefetch;
 mod remains;
@@ -634,61 +636,6 @@ impl Processor {
     fn own(&self) -> Owner<'_> {
         // SAFETY: only its own thread has a processor, and a queue has one processor.
         unsafe { self.ready.as_owner() }
-    }
-
-    /// Places a fibre that is spawned here.
-    #[inline(always)]
-    pub(crate) fn place(&self, fibre: Runnable) {
-        let ordinary = fibre.link().is_ordinary();
-        if !(ordinary && self.domain.settings.pushes() && self.domain.processors() == 1) {
-            return self.place_among_others(fibre, ordinary);
-        }
-        // There is nobody to steal it, so it need not be where thieves look.
-        if let Err(fibre) = self.own().push_if_single_level(fibre) {
-            self.own().push_local(fibre);
-        }
-    }
-
-    /// The part of [`place`](Self::place) for fibres that are told where to run, and for clusters
-    /// of several processors.
-    #[inline(never)]
-    fn place_among_others(&self, fibre: Runnable, ordinary: bool) {
-        let spawner = Some(self.index);
-        if !(ordinary && self.domain.settings.pushes()) {
-            self.domain.place(fibre, spawner, self.next_turn());
-        } else if self.spreads_next() {
-            self.domain.spread(fibre, spawner, self.next_turn());
-        } else {
-            self.domain.push_out(fibre, spawner, self.next_turn());
-        }
-    }
-
-    /// Has the next fibre that the running one spawns go where the fewest live, if nothing else is
-    /// chosen for it and no other fibre says the same here before.
-    fn spread_next(&self) {
-        self.spreader.set(self.running.load(Ordering::Relaxed));
-    }
-
-    /// Whether the running fibre has said so, which is then done with.
-    #[inline]
-    fn spreads_next(&self) -> bool {
-        let spreads = self.spreader.get() == self.running.load(Ordering::Relaxed);
-        if spreads {
-            self.spreader.set(ptr::dangling_mut());
-        }
-        spreads
-    }
-
-    /// Steps the round-robin of fibres spawned here.
-    fn next_turn(&self) -> usize {
-        let turn = self.turn.get();
-        let next = turn + 1;
-        self.turn.set(if next == self.domain.regular() {
-            0
-        } else {
-            next
-        });
-        turn
     }
 
     /// Deadlines of fibres that wait here.
