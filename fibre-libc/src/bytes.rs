@@ -37,8 +37,8 @@ unsafe extern "C" fn readv(fd: c_int, buffers: *const libc::iovec, count: c_int)
 #[unsafe(no_mangle)]
 unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, count: usize) -> isize {
     on(fd, syscall!(SYS_write, fd, bytes, count), |call| {
-        let vector = Vector::of(&buffer(bytes, count));
-        write_bytes(fd, vector, call, OnlyToWait, |_| ())
+        let whole = buffer(bytes, count);
+        write_bytes(fd, Vector::of(&whole), call, OnlyToWait, |_| ())
     })
 }
 
