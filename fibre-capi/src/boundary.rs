@@ -174,42 +174,6 @@ pub fn number_of(error: &io::Error) -> c_int {
     }
 }
 
-/// Passes a program's pointers to the thread that works for it while it waits.
-pub struct Passed<T>(pub T);
-
-// SAFETY: the caller waits until the other thread is ready with them.
-unsafe impl<T> Send for Passed<T> {}
-
-impl<T> Passed<T> {
-    /// Taken as a whole, so that closures take it as a whole.
-    pub fn take(self) -> T {
-        self.0
-    }
-}
-
-/// What a call returns that returns -1 for a failure.
-pub trait Returned {
-    /// -1.
-    const FAILED: Self;
-    /// What stands for the kernel's word.
-    fn of(word: usize) -> Self;
-}
-
-/// The types of such calls. What the kernel returns fits: descriptors, counts of what was asked
-/// about, and bytes, of which no call moves more than memory has.
-macro_rules! returned {
-    ($($signed:ty),*) => {$(
-        impl Returned for $signed {
-            const FAILED: Self = -1;
-            #[inline(always)]
-            fn of(word: usize) -> Self {
-                word as Self
-            }
-        }
-    )*};
-}
-returned!(c_int, isize);
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! Creating fibres, and what they do.
 
 use crate::attr::fibre_attr_t;
-use crate::boundary::{Passed, call_or_leave, keep_errno, number_of};
+use crate::boundary::{call_or_leave, keep_errno, number_of};
 use crate::errno;
 use crate::exit;
 use crate::given_stack;
@@ -15,6 +15,7 @@ use fibre_core::internal::{
     EmbeddedFibre, NamePlace, Portrait, Program, Viewer, blocks_signals, caller_id,
 };
 use fibre_core::{Limit, WaitError, blocking, in_fibre};
+use fibre_io::posix::boundary::Passed;
 use fibre_io::posix::signal_set;
 use fibre_sync::raw;
 use std::ffi::{c_int, c_void};

@@ -11,7 +11,7 @@
 //! | [`servers`] | Redis, MariaDB and PostgreSQL for the time of a test |
 //!
 //! The programs `counter`, `query`, `crawler`, `sums` and `fetch` are what a user would write.
-//! `compare` measures.
+//! `compare-clients` measures.
 
 pub mod client;
 pub mod foreign;

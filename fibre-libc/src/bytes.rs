@@ -2,7 +2,8 @@
 //!
 //! Nothing that a fibre writes to a socket raises SIGPIPE.
 
-use crate::entry::{check, on};
+use crate::entry::on;
+use fibre_io::posix::boundary::check;
 use fibre_io::posix::flags::wish_to_send;
 use fibre_io::posix::memory::{Memory, Trusted};
 use fibre_io::posix::read::read as read_bytes;
@@ -129,7 +130,7 @@ unsafe extern "C" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_i
 /// Sends all bytes of a stream, or a message; first by this call.
 fn send_by(
     fd: c_int,
-    whole: Vector,
+    whole: Vector<'_>,
     flags: c_int,
     is_told: bool,
     first: Syscall,

@@ -1,7 +1,7 @@
 //! What becomes of numbers: closing, duplicating, pipes, flags; and bytes from one descriptor to
 //! another.
 
-use crate::entry::{finish, is_noted, is_open, is_ours, on, plain, stand_in};
+use crate::entry::{finish, is_noted, is_open, is_ours, note, on, plain, stand_in};
 use fibre_io::posix::memory::Trusted;
 use fibre_io::posix::numbers::{close_by, control, device_control, duplicated, replaced};
 use fibre_io::posix::socket::both_made;
@@ -17,8 +17,8 @@ use std::ffi::{c_int, c_uint, c_ulong};
 extern "C" fn close(fd: c_int) -> c_int {
     let call = syscall!(SYS_close, fd);
     // Descriptors of fibre's own objects are closed by these.
-    if is_noted(fd) && known(borrow(fd)).has(Known::RAW) {
-        finish(close_by(fd, call))
+    if is_noted(fd) && note(|| known(borrow(fd))).has(Known::RAW) {
+        finish(note(|| close_by(fd, call)))
     } else {
         plain(call)
     }
@@ -30,7 +30,7 @@ extern "C" fn dup(fd: c_int) -> c_int {
     if !is_noted(fd) {
         return plain(call);
     }
-    finish(call.here().and_then(|new| duplicated(fd, new)))
+    finish(note(|| call.here().and_then(|new| duplicated(fd, new))))
 }
 
 #[unsafe(no_mangle)]
@@ -39,7 +39,7 @@ extern "C" fn dup2(fd: c_int, place: c_int) -> c_int {
     if fd == place || !is_noted(fd) || !is_noted(place) {
         return plain(call);
     }
-    finish(replaced(fd, place, call))
+    finish(note(|| replaced(fd, place, call)))
 }
 
 #[unsafe(no_mangle)]
@@ -49,7 +49,7 @@ extern "C" fn dup3(fd: c_int, place: c_int, flags: c_int) -> c_int {
     if fails || !is_noted(fd) || !is_noted(place) {
         return plain(call);
     }
-    finish(replaced(fd, place, call))
+    finish(note(|| replaced(fd, place, call)))
 }
 
 #[unsafe(no_mangle)]
@@ -63,7 +63,7 @@ unsafe extern "C" fn pipe2(ends: *mut c_int, flags: c_int) -> c_int {
     let done = syscall!(SYS_pipe2, ends, flags).here();
     if done.is_ok() && is_open() {
         // SAFETY: the caller's two numbers, which the kernel has written.
-        unsafe { both_made(ends, Known::NOTHING) };
+        note(|| unsafe { both_made(ends, Known::NOTHING) });
     }
     finish(done)
 }
@@ -83,7 +83,7 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_ulong) -> c_in
             Err(Errno::AGAIN | Errno::ACCESS) => Ok(patiently(|| call.here())?),
             done => Ok::<_, Failure>(done?),
         }),
-        None if is_noted(fd) => finish(control(fd, command, argument)),
+        None if is_noted(fd) => finish(note(|| control(fd, command, argument))),
         _ => plain(call),
     }
 }
@@ -101,7 +101,9 @@ unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: c_ulong) -> c_
         return plain(syscall!(SYS_ioctl, fd, request as usize, argument as usize));
     }
     // SAFETY: the caller's argument.
-    finish(unsafe { device_control::<Trusted>(fd, request, argument) })
+    finish(note(|| unsafe {
+        device_control::<Trusted>(fd, request, argument)
+    }))
 }
 
 #[unsafe(no_mangle)]

@@ -5,10 +5,11 @@
 
 use crate::errno;
 use fibre_core::internal::{begin_plain_calls, end_plain_calls, may_stand_in};
+use fibre_io::posix::boundary::Returned;
 use fibre_io::posix::syscall::Syscall;
 use fibre_io::raw::{Failure, NUMBERS};
 use rustix::io::Errno;
-use std::ffi::{c_int, c_long};
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The descriptors that are always the system's: std holds a lock that knows its thread while it
@@ -72,27 +73,12 @@ pub fn plainly<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// What a call returns that returns -1 for a failure.
-pub(crate) trait Returned {
-    /// -1.
-    const FAILED: Self;
-    /// What stands for the kernel's word.
-    fn of(word: usize) -> Self;
+/// Notes by `f` what has become of a descriptor. What the runtime has to wait for meanwhile, such
+/// as a list that another thread makes, its kernel thread waits for: the call does not block.
+#[inline]
+pub(crate) fn note<R>(f: impl FnOnce() -> R) -> R {
+    plainly(f)
 }
-
-/// The types of such calls. What the kernel returns fits.
-macro_rules! returned {
-    ($($signed:ty),*) => {$(
-        impl Returned for $signed {
-            const FAILED: Self = -1;
-            #[inline(always)]
-            fn of(word: usize) -> Self {
-                word as Self
-            }
-        }
-    )*};
-}
-returned!(c_int, c_long, isize);
 
 /// Makes a call as it is.
 #[inline(always)]
@@ -138,26 +124,5 @@ pub(crate) fn stand_in<T: Returned>(f: impl FnOnce() -> Result<usize, Failure>) 
         }
         Err(Failure::Errno(error)) => failed(error),
         Err(Failure::Cancelled) => failed(Errno::CANCELED),
-    }
-}
-
-/// Ends the process if there is less room than a call of a fortified library needs.
-#[inline]
-pub(crate) fn check(needed: usize, room: usize) {
-    if needed > room {
-        fibre_core::internal::abort_with(format_args!("a call would write beyond its buffer"));
-    }
-}
-
-/// Passes a program's pointers to the thread that works for it while it waits.
-pub(crate) struct Passed<T>(pub(crate) T);
-
-// SAFETY: the caller waits until the other thread is ready with them.
-unsafe impl<T> Send for Passed<T> {}
-
-impl<T> Passed<T> {
-    /// Taken as a whole, so that closures take it as a whole.
-    pub(crate) fn take(self) -> T {
-        self.0
     }
 }

@@ -13,8 +13,9 @@
 //! A wake, by whomever, reaches fibres and threads. The operations that move waiters from word to
 //! word wake all fibres that wait for the first one: futexes may wake too many.
 
-use crate::entry::{Returned, failed, is_open, may_switch, plain, stand_in};
+use crate::entry::{failed, is_open, may_switch, plain, stand_in};
 use crate::{parker, start};
+use fibre_io::posix::boundary::Returned;
 use fibre_io::posix::memory::{Memory, Trusted};
 use fibre_io::posix::syscall::Syscall;
 use fibre_io::raw::Failure;

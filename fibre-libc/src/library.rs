@@ -1,8 +1,9 @@
 //! Waiting for child processes, threads and names of hosts.
 
-use crate::entry::{Passed, may_switch, plain, plainly, stand_in};
+use crate::entry::{may_switch, plain, plainly, stand_in};
 use crate::errno;
 use fibre_core::blocking;
+use fibre_io::posix::boundary::Passed;
 use fibre_io::posix::child::{wait4, waitid as wait_for};
 use fibre_io::posix::switching::Switching::OnlyToWait;
 use fibre_io::posix::syscall::syscall;

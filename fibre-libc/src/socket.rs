@@ -1,7 +1,7 @@
 //! Making, connecting and accepting sockets. What is made is noted, also by plain threads: fibres
 //! may use it later.
 
-use crate::entry::{finish, is_noted, is_open, is_ours, on, plain, stand_in};
+use crate::entry::{finish, is_noted, is_open, is_ours, note, on, plain, stand_in};
 use fibre_io::posix::socket::{
     accept_in_fibre, accept_on_thread, both_made, connect as connect_to, inherited, is_timeout,
     known_of,
@@ -18,7 +18,7 @@ extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     if let Ok(fd) = fd
         && is_open()
     {
-        made(opened(fd), known_of(domain, kind, protocol));
+        note(|| made(opened(fd), known_of(domain, kind, protocol)));
     }
     finish(fd)
 }
@@ -33,7 +33,7 @@ unsafe extern "C" fn socketpair(
     let done = syscall!(SYS_socketpair, domain, kind, protocol, pair).here();
     if done.is_ok() && is_open() {
         // SAFETY: the caller's two numbers, which the kernel has written.
-        unsafe { both_made(pair, Known::SOCKET) };
+        note(|| unsafe { both_made(pair, Known::SOCKET) });
     }
     finish(done)
 }
@@ -59,14 +59,14 @@ unsafe extern "C" fn accept4(
     if !is_noted(fd) {
         return plain(call);
     }
-    let listener = known(borrow(fd));
+    let listener = note(|| known(borrow(fd)));
     let accepted = if is_ours(fd) {
         stand_in(|| accept_in_fibre(fd, call, OnlyToWait))
     } else {
         stand_in(|| accept_on_thread(fd, call))
     };
     if accepted >= 0 {
-        made(borrow(accepted), inherited(listener));
+        note(|| made(borrow(accepted), inherited(listener)));
     }
     accepted
 }
@@ -86,7 +86,7 @@ extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
     let done = syscall!(SYS_shutdown, fd, how).here();
     // The kernel tells of most ends, but not of the sending end of a Unix stream without room.
     if done.is_ok() && how != libc::SHUT_RD && is_noted(fd) {
-        try_again(borrow(fd), Direction::Write);
+        note(|| try_again(borrow(fd), Direction::Write));
     }
     finish(done)
 }
@@ -101,7 +101,7 @@ unsafe extern "C" fn setsockopt(
 ) -> c_int {
     let done = syscall!(SYS_setsockopt, fd, level, option, value, length).here();
     if done.is_ok() && level == libc::SOL_SOCKET && is_timeout(option) && is_noted(fd) {
-        add_known(borrow(fd), Known::TIMED);
+        note(|| add_known(borrow(fd), Known::TIMED));
     }
     finish(done)
 }

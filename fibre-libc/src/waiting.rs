@@ -1,7 +1,8 @@
 //! `poll` and `select`. A fibre that passes a mask of signals blocks its processor: processors let
 //! no signals in.
 
-use crate::entry::{check, finish, may_switch, plain, stand_in};
+use crate::entry::{finish, may_switch, plain, stand_in};
+use fibre_io::posix::boundary::check;
 use fibre_io::posix::memory::{Memory, Trusted, duration};
 use fibre_io::posix::poll::poll_all;
 use fibre_io::posix::select::select_timed;

@@ -63,8 +63,6 @@ fn a_server_of_std_serves_clients_of_std_on_one_processor() {
 #[test]
 fn a_call_leaves_its_stack_only_if_it_would_block() {
     on(1, || {
-        // What the first call makes, another test may be making at the moment: that is a wait.
-        drop(UnixStream::pair().unwrap());
         let rider = Rider::begin();
         let (mut ours, mut theirs) = rider.stays(|| UnixStream::pair().unwrap());
         let mut bytes = [0; 8];

@@ -4,11 +4,12 @@
 //! a fibre is asked here, once: what a call passes in runs in fibres only, unless it is for all
 //! callers ([`or_leave`], [`enduring`], [`at_once`]).
 
-use crate::boundary::{Returned, contain, keep_errno, keep_errno_cancellable};
+use crate::boundary::{contain, keep_errno, keep_errno_cancellable};
 use crate::errno;
 use crate::exit::leave;
 use crate::memory::Asked;
 use fibre_core::{cancellation_point, in_fibre};
+use fibre_io::posix::boundary::Returned;
 use fibre_io::posix::syscall::Syscall;
 use fibre_io::posix::vector::Vector;
 use fibre_io::raw::Failure;
@@ -95,21 +96,13 @@ pub fn is_ours(fd: RawFd) -> bool {
 ///
 /// # Safety
 ///
-/// What can be read there are so many.
+/// What can be read there are so many, which stay as long as what is returned.
 ///
 /// # Errors
 ///
 /// As [`Vector::new`].
 #[inline]
-pub unsafe fn vector(buffers: *const libc::iovec, count: c_int) -> Result<Vector, Errno> {
+pub unsafe fn vector<'a>(buffers: *const libc::iovec, count: c_int) -> Result<Vector<'a>, Errno> {
     // SAFETY: passed on.
     unsafe { Vector::new::<Asked>(buffers, count) }
-}
-
-/// Ends the process if there is less room than a call needs.
-#[inline]
-pub fn check(needed: usize, room: usize) {
-    if needed > room {
-        fibre_core::internal::abort_with(format_args!("a call would write beyond its buffer"));
-    }
 }

@@ -7,10 +7,11 @@
 //! A fibre's `h_errno` lies in its record, so its address stays the same wherever the fibre goes:
 //! compilers keep it, as the system declares that it is a constant.
 
-use crate::boundary::{Passed, contain, keep_errno};
+use crate::boundary::{contain, keep_errno};
 use crate::errno;
 use crate::record::of_caller;
 use fibre_core::{blocking, in_fibre};
+use fibre_io::posix::boundary::Passed;
 use std::ffi::c_int;
 
 unsafe extern "C" {

@@ -2,11 +2,12 @@
 //!
 //! What is told is what is the case.
 
-use super::entry::{check, or_leave, waits};
+use super::entry::{or_leave, waits};
 use crate::memory::{duration, fetch_any};
 use crate::sigmask::during;
 use fibre_core::{Limit, in_fibre};
 use fibre_io::poll::Readiness;
+use fibre_io::posix::boundary::check;
 use fibre_io::posix::poll::{poll_all, wait_on_thread};
 use fibre_io::posix::switching::Switching::Freely;
 use fibre_io::posix::switching::borrow;

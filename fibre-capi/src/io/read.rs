@@ -1,7 +1,8 @@
 //! Reading bytes, from whatever it is: how is said in [`fibre_io::posix::read`]. On a plain thread,
 //! each call is the system's.
 
-use super::entry::{check, vector, waits_on};
+use super::entry::{vector, waits_on};
+use fibre_io::posix::boundary::check;
 use fibre_io::posix::read::{read, read_at};
 use fibre_io::posix::switching::Switching::Freely;
 use fibre_io::posix::syscall::syscall;

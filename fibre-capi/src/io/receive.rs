@@ -1,7 +1,8 @@
 //! Receiving from sockets.
 
-use super::entry::{check, waits_on};
+use super::entry::waits_on;
 use crate::memory::{Asked, duration, fetch_any};
+use fibre_io::posix::boundary::check;
 use fibre_io::posix::flags::wish_to_receive;
 use fibre_io::posix::receive::{receive_from, receive_message, run};
 use fibre_io::posix::rest_errors::has_error;

@@ -2,8 +2,8 @@
 //! shall not end because a client has.
 
 use super::entry::{is_ours, or_leave};
-use crate::boundary::Returned;
 use crate::memory::{Asked, fetch};
+use fibre_io::posix::boundary::Returned;
 use fibre_io::posix::flags::wish_to_send;
 use fibre_io::posix::send::{self, ALWAYS, send_all_by};
 use fibre_io::posix::switching::borrow;
@@ -143,7 +143,7 @@ unsafe fn send_message(
 }
 
 /// Writes on a plain thread. Blocks the thread.
-pub fn send_on_thread(fd: c_int, from: Vector) -> Result<usize, Errno> {
+pub fn send_on_thread(fd: c_int, from: Vector<'_>) -> Result<usize, Errno> {
     let message = message(from);
     syscall!(SYS_sendmsg, fd, &raw const message, libc::MSG_NOSIGNAL).here()
 }

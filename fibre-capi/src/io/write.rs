@@ -73,7 +73,7 @@ fn write_at(fd: c_int, offset: i64, call: Syscall) -> isize {
 
 /// Writes in a fibre, or on a plain thread, where sockets raise no SIGPIPE either.
 #[inline]
-fn write(fd: c_int, from: Vector, as_called: Syscall) -> Result<usize, Failure> {
+fn write(fd: c_int, from: Vector<'_>, as_called: Syscall) -> Result<usize, Failure> {
     if is_ours(fd) {
         return write_in_fibre(fd, from, as_called);
     }
@@ -86,7 +86,7 @@ fn write(fd: c_int, from: Vector, as_called: Syscall) -> Result<usize, Failure> 
 
 /// Writes all bytes.
 #[inline]
-fn write_in_fibre(fd: c_int, from: Vector, as_called: Syscall) -> Result<usize, Failure> {
+fn write_in_fibre(fd: c_int, from: Vector<'_>, as_called: Syscall) -> Result<usize, Failure> {
     let pipe_failed = |failure| signal_if_broken(fd, failure);
     write_by(fd, from, as_called, Freely, pipe_failed)
 }

@@ -11,6 +11,7 @@
 //! * `held`: locks of the system that such threads hold for fibres;
 //! * `nonblock_emulation`: listeners that are non-blocking behind their program's back;
 //! * `temporary_fd`: descriptors that a call has for as long as it waits;
+//! * `boundary`: where a program's call comes in and goes out;
 //! * `memory`: places that a program names;
 //! * `syscall`: a system call as the program has made it;
 //! * `switching`: when a library's calls let other fibres run;
@@ -25,6 +26,7 @@
 //! * `child`: waiting for child processes;
 //! * `time`: times of clocks.
 
+pub mod boundary;
 pub mod child;
 pub mod flags;
 pub mod held;

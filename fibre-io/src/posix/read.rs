@@ -35,7 +35,7 @@ pub const NOWAIT: c_int = 8;
 #[inline]
 pub fn read(
     fd: c_int,
-    into: Vector,
+    into: Vector<'_>,
     as_called: Syscall,
     switching: Switching,
 ) -> Result<usize, Failure> {
@@ -78,7 +78,7 @@ pub fn read(
 /// # Errors
 ///
 /// As [`read`].
-pub fn read_at(fd: c_int, into: Vector, offset: i64, call: Syscall) -> Result<usize, Failure> {
+pub fn read_at(fd: c_int, into: Vector<'_>, offset: i64, call: Syscall) -> Result<usize, Failure> {
     match u64::try_from(offset) {
         Ok(offset) if into.total() > 0 => read_file(fd, into, Some(offset), call),
         _ => Ok(call.here()?),
@@ -87,7 +87,7 @@ pub fn read_at(fd: c_int, into: Vector, offset: i64, call: Syscall) -> Result<us
 
 /// Receives what there is.
 #[inline]
-fn receive(fd: c_int, into: Vector) -> Result<usize, Errno> {
+fn receive(fd: c_int, into: Vector<'_>) -> Result<usize, Errno> {
     if let Some(only) = into.only() {
         let (start, length) = (only.iov_base, only.iov_len);
         return syscall!(SYS_recvfrom, fd, start, length, libc::MSG_DONTWAIT).here();
@@ -97,7 +97,7 @@ fn receive(fd: c_int, into: Vector) -> Result<usize, Errno> {
 }
 
 /// Reads what there is without waiting.
-fn read_now(fd: c_int, into: Vector, offset: i64) -> Result<usize, Errno> {
+fn read_now(fd: c_int, into: Vector<'_>, offset: i64) -> Result<usize, Errno> {
     let (start, count) = (into.start(), into.count());
     // The kernel takes an offset in two words, of which the second is for smaller ones.
     syscall!(SYS_preadv2, fd, start, count, offset, 0, NOWAIT).here()
@@ -106,7 +106,7 @@ fn read_now(fd: c_int, into: Vector, offset: i64) -> Result<usize, Errno> {
 /// Reads from a file: all that was asked for, unless it ends before.
 fn read_file(
     fd: c_int,
-    into: Vector,
+    into: Vector<'_>,
     offset: Option<u64>,
     call: Syscall,
 ) -> Result<usize, Failure> {

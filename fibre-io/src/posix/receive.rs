@@ -18,7 +18,7 @@ use std::ffi::c_int;
 /// Those of the call; that the fibre has been cancelled.
 pub fn receive_from(
     fd: c_int,
-    whole: Vector,
+    whole: Vector<'_>,
     flags: c_int,
     as_called: Syscall,
     switching: Switching,
@@ -41,7 +41,7 @@ pub fn receive_from(
 /// As [`receive_from`].
 pub fn receive_message(
     fd: c_int,
-    whole: Vector,
+    whole: Vector<'_>,
     alone: bool,
     flags: c_int,
     as_called: Syscall,
@@ -98,7 +98,7 @@ fn is_aside(fd: c_int, flags: c_int) -> bool {
 fn receive_rest(
     fd: c_int,
     call: &mut Call<'_>,
-    whole: Vector,
+    whole: Vector<'_>,
     received: usize,
     flags: c_int,
 ) -> Result<usize, Failure> {
@@ -114,7 +114,7 @@ fn receive_rest(
 fn receive_all(
     fd: c_int,
     call: &mut Call<'_>,
-    whole: Vector,
+    whole: Vector<'_>,
     received: usize,
 ) -> Result<usize, Failure> {
     if sockopt::socket_type(borrow(fd))? != SocketType::STREAM {

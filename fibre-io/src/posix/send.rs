@@ -28,7 +28,7 @@ pub fn is_unix(family: libc::sa_family_t) -> bool {
 pub fn send_all(
     fd: c_int,
     call: &mut Call<'_>,
-    whole: Vector,
+    whole: Vector<'_>,
     flags: c_int,
 ) -> Result<usize, Failure> {
     let send = || send_now(fd, whole, flags | ALWAYS);
@@ -44,7 +44,7 @@ pub fn send_all(
 pub fn send_all_by(
     fd: c_int,
     call: &mut Call<'_>,
-    whole: Vector,
+    whole: Vector<'_>,
     flags: c_int,
     is_told: bool,
     mut send: impl FnMut() -> Result<usize, Errno>,
@@ -67,7 +67,7 @@ pub fn send_all_by(
 
 /// Sends what there is room for.
 #[inline]
-fn send_now(fd: c_int, from: Vector, flags: c_int) -> Result<usize, Errno> {
+fn send_now(fd: c_int, from: Vector<'_>, flags: c_int) -> Result<usize, Errno> {
     if let Some(only) = from.only() {
         let (start, length) = (only.iov_base, only.iov_len);
         return syscall!(SYS_sendto, fd, start, length, flags).here();

@@ -106,7 +106,7 @@ fn send_pieces(
 /// Writes all of a buffer.
 fn write_all_to(
     fd: c_int,
-    from: Vector,
+    from: Vector<'_>,
     switching: Switching,
     pipe_failed: impl Fn(Failure),
 ) -> Result<usize, Failure> {

@@ -4,28 +4,31 @@ use crate::posix::memory::Memory;
 use crate::raw::{Call, Failure, Left};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
 use std::slice;
 
 /// Buffers that the kernel takes at once (`UIO_MAXIOV`).
 const MOST_BUFFERS: usize = 1024;
 
-/// The buffers of one call.
+/// The buffers of one call, whose description it borrows.
 #[derive(Debug, Clone, Copy)]
-pub struct Vector {
+pub struct Vector<'a> {
     /// The first buffer.
     start: *const libc::iovec,
     /// The number of buffers.
     count: usize,
     /// Bytes in all.
     total: usize,
+    /// They are the caller's, or the program's.
+    buffers: PhantomData<&'a libc::iovec>,
 }
 
-impl Vector {
+impl<'a> Vector<'a> {
     /// What the program passes.
     ///
     /// # Safety
     ///
-    /// What can be read there are so many.
+    /// What can be read there are so many, which stay as long as this.
     ///
     /// # Errors
     ///
@@ -41,6 +44,7 @@ impl Vector {
             start,
             count,
             total: 0,
+            buffers: PhantomData,
         };
         let lengths = vector.slice().iter().map(|one| one.iov_len);
         vector.total = lengths.fold(0, usize::saturating_add);
@@ -51,7 +55,7 @@ impl Vector {
     ///
     /// # Safety
     ///
-    /// What can be read there is a message.
+    /// What can be read there is a message, whose buffers stay as long as this.
     ///
     /// # Errors
     ///
@@ -69,11 +73,12 @@ impl Vector {
 
     /// One buffer.
     #[inline]
-    pub fn of(buffer: &libc::iovec) -> Self {
+    pub fn of(buffer: &'a libc::iovec) -> Self {
         Self {
             start: buffer,
             count: 1,
             total: buffer.iov_len,
+            buffers: PhantomData,
         }
     }
 
@@ -142,11 +147,12 @@ pub fn buffer(start: *const c_void, length: usize) -> libc::iovec {
 }
 
 /// The buffers that [`Vector::after`] has left.
-pub fn of_rest(rest: &[libc::iovec]) -> Vector {
+pub fn of_rest(rest: &[libc::iovec]) -> Vector<'_> {
     Vector {
         start: rest.as_ptr(),
         count: rest.len(),
         total: rest.iter().map(|one| one.iov_len).sum(),
+        buffers: PhantomData,
     }
 }
 
@@ -155,9 +161,9 @@ pub fn of_rest(rest: &[libc::iovec]) -> Vector {
 #[inline]
 pub fn go_on(
     call: &mut Call<'_>,
-    whole: Vector,
+    whole: Vector<'_>,
     mut done: usize,
-    mut next: impl FnMut(Vector) -> Result<(usize, Left), Errno>,
+    mut next: impl FnMut(Vector<'_>) -> Result<(usize, Left), Errno>,
 ) -> Result<usize, Failure> {
     while done < whole.total() && call.waits()? {
         let rest = whole.after(done);
@@ -170,7 +176,7 @@ pub fn go_on(
 }
 
 /// A message that has these buffers and nothing else.
-pub fn message(of: Vector) -> libc::msghdr {
+pub fn message(of: Vector<'_>) -> libc::msghdr {
     libc::msghdr {
         msg_name: std::ptr::null_mut(),
         msg_namelen: 0,

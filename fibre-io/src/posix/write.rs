@@ -24,7 +24,7 @@ use std::ffi::c_int;
 #[inline]
 pub fn write(
     fd: c_int,
-    from: Vector,
+    from: Vector<'_>,
     as_called: Syscall,
     switching: Switching,
     pipe_failed: impl Fn(Failure),
@@ -52,7 +52,7 @@ pub fn write(
 fn write_stream(
     fd: c_int,
     call: &mut Call<'_>,
-    from: Vector,
+    from: Vector<'_>,
     as_called: Syscall,
     switching: Switching,
     pipe_failed: &impl Fn(Failure),

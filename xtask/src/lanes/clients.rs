@@ -49,7 +49,14 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         build.arg("--bins");
         steps.run("clients: build", build)?;
         let mut compare = cargo_with_libraries("run");
-        compare.args(["--bin", "compare", "--", "--quick", "--repetitions", "1"]);
+        compare.args([
+            "--bin",
+            "compare-clients",
+            "--",
+            "--quick",
+            "--repetitions",
+            "1",
+        ]);
         steps.run("clients: compare", compare)?;
     }
     Ok(())

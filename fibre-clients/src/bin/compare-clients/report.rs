@@ -129,15 +129,16 @@ impl fmt::Display for Report {
         writeln!(f, "# Clients\n")?;
         writeln!(
             f,
-            "Written by `compare` of `fibre-clients`; not to be edited.\n"
+            "Written by `compare-clients` of `fibre-clients`; not to be edited.\n"
         )?;
         writeln!(f, "{}\n", self.machine)?;
         writeln!(
             f,
             "Each case has a process of its own with one CPU, and each server waits 50 ms before an answer. *fibre-libc*: fibres of one\n\
-             processor in a program that has installed it. *blocking*: with each call in `fibre::blocking` instead. *bare*: each call blocks the only processor; measured once, and – where\n\
-             it hangs. Times are medians of {} repetitions that take turns, and the least. *Paired*: the median of the ratios to\n\
-             threads within each repetition. The CPU time is that of the process alone. All answers were right.\n",
+             processor in a program that has installed it. *blocking*: with each call in `fibre::blocking` instead.\n\
+             *bare*: each call blocks the only processor; measured once, and – where it hangs. Times are medians of {} repetitions\n\
+             that take turns, and the least. *Paired*: the median of the ratios to threads within each repetition.\n\
+             The CPU time is that of the process alone. All answers were right.\n",
             self.repetitions
         )?;
         let header = [

@@ -1,8 +1,8 @@
 //! What unmodified clients cost on fibres, beside threads, in one run.
 //!
 //! `cargo build --release -p fibre-clients --features libpq,libcurl`, and then `cargo run --release
-//! -p fibre-clients --features libpq,libcurl --bin compare`. It starts Debian's servers for its own
-//! time, and writes report and readings into `docs/results`.
+//! -p fibre-clients --features libpq,libcurl --bin compare-clients`. It starts Debian's servers for
+//! its own time, and writes report and readings into `docs/results`.
 //!
 //! Each repetition runs every case in every way, one after the other, each in a process of its own
 //! that has one CPU; servers, and the load of the case that is a server, have the others. A client
