@@ -48,7 +48,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         steps.note(note);
     }
     test::run(steps, &test::Options::default())?;
-    test::release(steps, &test::Options::default())?;
+    test::release(workspace, steps, &test::Options::default())?;
     test::optimised(steps, &test::Options::default())?;
     test::hwloc(steps)?;
     check::lint(steps)?;

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::lanes::capi;
 use crate::steps::Steps;
-use crate::workspace::{Workspace, cargo, require_program};
+use crate::workspace::{OPTIONAL, Workspace, cargo, require_program};
 
 /// How to test.
 #[derive(Args, Default)]
@@ -45,7 +45,9 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     if !options.built {
         capi::run(workspace, steps, &capi::Options::default())?;
     }
-    let mut tests = cargo(["test", "--package", "fibre-rt", "--test", "gdb"]);
+    // Of the whole workspace, as `test` has built it.
+    let mut tests = cargo(["test", "--workspace", "--test", "gdb"]);
+    tests.args(OPTIONAL);
     if options.release {
         tests.arg("--release");
     }

@@ -12,9 +12,10 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::choices::{self, Choice};
+use crate::lanes::test;
 use crate::pairs;
 use crate::steps::Steps;
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::Workspace;
 
 /// The choices that are enums, all of whose values are tried.
 const CHOICES: [&Choice; 4] = [
@@ -112,7 +113,8 @@ fn build(steps: &mut Steps) -> Result<()> {
 
 /// The command that runs the suites.
 fn tests() -> Command {
-    let mut command = cargo(["test", "--release", "--quiet", "--package", "fibre-rt"]);
+    let mut command = test::suites();
+    command.arg("--quiet");
     for suite in SUITES {
         command.args(["--test", suite]);
     }

@@ -11,8 +11,9 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::choices::{self, Choice};
+use crate::lanes::test;
 use crate::steps::Steps;
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::Workspace;
 
 /// The table of all of them.
 const TABLE: &str = "fibre-core/src/config/pollers.rs";
@@ -106,7 +107,8 @@ fn names(table: &str) -> impl Iterator<Item = &str> {
 
 /// The command that runs the suites.
 fn tests() -> Command {
-    let mut command = cargo(["test", "--release", "--quiet", "--package", "fibre-rt"]);
+    let mut command = test::suites();
+    command.arg("--quiet");
     for suite in SUITES {
         command.args(["--test", suite]);
     }

@@ -23,6 +23,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::lanes::test;
 use crate::steps::Steps;
 use crate::workspace::{Workspace, add_rustflags, cargo};
 
@@ -42,35 +43,48 @@ fn main() {
 }
 ";
 
+/// The packages that are tested.
+const PACKAGES: [&str; 5] = [
+    "fibre-rt",
+    "fibre-actors",
+    "fibre-events",
+    "fibre-tasks",
+    "fibre-capi",
+];
+
+/// The suites of those but the facade.
+const BESIDE: [&str; 2] = ["behaviour", "sequences"];
+
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     let host = host_triple()?;
     let target_dir = workspace.target_dir("sanitize");
     steps.check("sanitize: canary", || canary(&target_dir, &host))?;
 
-    // Some tests start an example; cargo does not build those for `--tests`.
-    let examples = cargo(["build", "--package", "fibre-rt", "--examples"]);
-    let examples = instrumented(examples, &host, &target_dir);
-    steps.run("sanitize: examples", examples)?;
-    let tests = cargo(["test", "--package", "fibre-rt", "--tests"]);
-    let tests = instrumented(tests, &host, &target_dir);
-    steps.run_tests("sanitize: behaviour", tests, true)?;
-    for (package, title) in [
-        ("fibre-actors", "sanitize: actors"),
-        ("fibre-events", "sanitize: events"),
-        ("fibre-tasks", "sanitize: tasks"),
-    ] {
-        let tests = cargo(["test", "--package", package, "--test", "behaviour"]);
-        steps.run_tests(title, instrumented(tests, &host, &target_dir), true)?;
+    let instrumented = |command| instrumented(command, &host, &target_dir);
+    // The suite of the web server starts it; cargo does not build examples for tests by name.
+    let mut example = instrumented("build");
+    example.args(["--example", "webserver"]);
+    steps.run("sanitize: web server", example)?;
+    test::facade(steps, "sanitize", || instrumented("test"))?;
+    let mut beside = instrumented("test");
+    for suite in BESIDE {
+        beside.args(["--test", suite]);
     }
-    let calls = cargo(["test", "--package", "fibre-capi", "--test", "sequences"]);
-    let calls = instrumented(calls, &host, &target_dir);
-    steps.run_tests("sanitize: calls from C", calls, true)
+    steps.run_tests(
+        "sanitize: actors, events, tasks, calls from C",
+        beside,
+        true,
+    )
 }
 
-/// The command with the sanitizer switched on.
-fn instrumented(mut command: Command, host: &str, target_dir: &Path) -> Command {
-    command.args(["--features", "sanitizer", "--target", host]);
+/// A command of cargo for all that is tested here, with the sanitizer switched on. What it builds
+/// has the same features whatever is chosen of it, so that nothing is built twice.
+fn instrumented(command: &str, host: &str, target_dir: &Path) -> Command {
+    let mut command = cargo([command, "--features", "sanitizer", "--target", host]);
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
     command.arg("--target-dir").arg(target_dir);
     command.env("RUSTC_BOOTSTRAP", "1");
     command.env("ASAN_OPTIONS", ASAN_OPTIONS);

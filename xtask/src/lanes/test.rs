@@ -10,12 +10,16 @@
 //! `test` is debug, and what is built together; it has to stay under ten minutes. `release` is the
 //! rest of the optimised suites: those that are programs of their own, and the other crates'.
 
-use anyhow::Result;
-use clap::Args;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
+use anyhow::Result;
+use clap::Args;
+
 use crate::steps::Steps;
-use crate::workspace::{OPTIONAL, cargo};
+use crate::workspace::{OPTIONAL, Workspace, cargo};
 
 /// Suites that are built together, as the modules `suite_…` of a program. Each program keeps one
 /// CPU busy for as long as it is linked.
@@ -68,6 +72,9 @@ const TOGETHER: [(&str, &[&str]); 3] = [
         ],
     ),
 ];
+
+/// The names of these programs.
+const PROGRAMS: [&str; 3] = [TOGETHER[0].0, TOGETHER[1].0, TOGETHER[2].0];
 
 /// The programs that are also tested with link-time optimisation: those in which fibres wait, and
 /// may go on elsewhere. Of locks and channels they have `sync_stress`, which uses them all, and of
@@ -129,17 +136,17 @@ impl Options {
 }
 
 /// The crates with tests of their own that the facade's do not stand for.
-const BESIDE: [(&str, &str); 10] = [
-    ("fibre-inspect", "release: dumps"),
-    ("fibre-observe", "release: metrics"),
-    ("fibre-actors", "release: actors"),
-    ("fibre-events", "release: events"),
-    ("fibre-tasks", "release: tasks"),
-    ("fibre-trace", "release: traces"),
-    ("fibre-hyper", "release: hyper"),
-    ("fibre-rustls", "release: TLS"),
-    ("fibre-ureq", "release: HTTP client"),
-    ("fibre-libc", "release: names of the C library"),
+const BESIDE: [&str; 10] = [
+    "fibre-inspect",
+    "fibre-observe",
+    "fibre-actors",
+    "fibre-events",
+    "fibre-tasks",
+    "fibre-trace",
+    "fibre-hyper",
+    "fibre-rustls",
+    "fibre-ureq",
+    "fibre-libc",
 ];
 
 /// Runs the lane.
@@ -154,108 +161,165 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         steps.note("--quick: release was not run");
         return Ok(());
     }
-    together(steps, options)
+    Together::all("test: release,").run(steps, options, suites)
 }
 
 /// Runs the rest in release: the suites that are programs of their own, the crates beside, and
 /// the examples in documents.
-pub(crate) fn release(steps: &mut Steps, options: &Options) -> Result<()> {
-    alone(steps, options)?;
-    for (package, title) in BESIDE {
-        let tests = options.complete(cargo(["test", "--release", "--package", package]));
-        steps.run_tests(title, tests, options.some_must_run())?;
-    }
-    steps.run(
-        "release: examples build",
-        cargo(["build", "--release", "--examples"]),
-    )
-}
-
-/// The command that runs suites of the facade in release.
-fn suites() -> Command {
-    cargo(["test", "--release", "--package", "fibre-rt"])
-}
-
-/// Runs in release what is built together.
-fn together(steps: &mut Steps, options: &Options) -> Result<()> {
-    // All of them in one go, as cargo then builds them side by side.
-    let mut build = suites();
-    for (program, _) in TOGETHER {
-        build.args(["--test", &name_of(program)]);
-    }
-    build.arg("--no-run");
-    steps.run("test: release, build", build)?;
-    for (program, suites_of_it) in TOGETHER {
-        // The whole suite of I/O is a program of its own.
-        let suites_of_it = suites_of_it.iter().filter(|suite| !ALONE.contains(suite));
-        one_by_one(steps, options, "release", program, suites_of_it, suites)?;
-    }
-    Ok(())
-}
-
-/// Runs in release the suites that are programs of their own, and the examples in documents.
-fn alone(steps: &mut Steps, options: &Options) -> Result<()> {
+pub(crate) fn release(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
+    let some_must_run = options.some_must_run();
+    let mut tests = |title: &str, command: Command| {
+        steps.run_tests(title, options.complete(command), some_must_run)
+    };
     let mut alone = suites();
-    alone.args(OPTIONAL);
     for suite in ALONE {
         alone.args(["--test", suite]);
     }
-    let mut build = suites();
-    build.args(alone.get_args().skip(suites().get_args().len()));
-    build.arg("--no-run");
-    steps.run("release: build", build)?;
-    let some_must_run = options.some_must_run();
-    let alone = options.complete(alone);
-    steps.run_tests("release: suites by themselves", alone, some_must_run)?;
-    let mut doc = suites();
-    doc.arg("--doc").args(OPTIONAL);
-    let doc = options.complete(doc);
-    steps.run_tests("release: examples in documents", doc, some_must_run)
+    tests("release: suites by themselves", alone)?;
+    let mut beside = suites();
+    beside.args(["--lib", "--bins"]);
+    for suite in suites_beside(workspace)? {
+        beside.args(["--test", &suite]);
+    }
+    tests("release: crates beside", beside)?;
+    let mut documents = suites();
+    documents.arg("--doc");
+    tests("release: examples in documents", documents)?;
+    let mut examples = in_release("build");
+    examples.arg("--examples");
+    steps.run("release: examples build", examples)
+}
+
+/// A command of cargo for everything that is tested in release. What it builds has the same
+/// features whatever is chosen of it, so that nothing is built twice: of each selection of packages
+/// cargo makes a set of features, and builds what they have in common for each set anew.
+fn in_release(command: &str) -> Command {
+    let mut command = cargo([command, "--release", "--package", "fibre-rt"]);
+    for package in BESIDE {
+        command.args(["--package", package]);
+    }
+    command.args(OPTIONAL);
+    command
+}
+
+/// The command that runs suites in release.
+pub(super) fn suites() -> Command {
+    in_release("test")
+}
+
+/// The suites of the crates beside, but for models, and for those that a suite of the facade of the
+/// same name brings along.
+fn suites_beside(workspace: &Workspace) -> Result<Vec<String>> {
+    let mut found = BTreeSet::new();
+    for package in BESIDE {
+        found.extend(suites_of(&workspace.root().join(package))?);
+    }
+    let is_left = |suite: &String| !suite.starts_with("loom_") && !ALONE.contains(&suite.as_str());
+    Ok(found.into_iter().filter(is_left).collect())
+}
+
+/// The suites of a package: the programs in its folder of tests.
+fn suites_of(package: &Path) -> Result<Vec<String>> {
+    let folder = package.join("tests");
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&folder)? {
+        let path = entry?.path();
+        let is_suite = match path.extension() {
+            Some(extension) => extension == "rs",
+            None => path.join("main.rs").exists(),
+        };
+        let name = path.file_stem().filter(|_| is_suite);
+        found.extend(name.map(|name| name.to_string_lossy().into_owned()));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Runs all suites of the facade as this command builds them.
+pub(super) fn facade(steps: &mut Steps, lane: &str, suites: impl Fn() -> Command) -> Result<()> {
+    let mut alone = suites();
+    for suite in ALONE {
+        alone.args(["--test", suite]);
+    }
+    steps.run_tests(&format!("{lane}: suites by themselves"), alone, true)?;
+    let lane = format!("{lane}:");
+    Together::all(&lane).run(steps, &Options::default(), suites)
 }
 
 /// Runs the suites with link-time optimisation, which shows what is wrong with thread-locals that
 /// are kept across a switch.
 pub(crate) fn optimised(steps: &mut Steps, options: &Options) -> Result<()> {
+    let together = Together {
+        lane: "test: lto,",
+        programs: &OPTIMISED,
+        but_for: &[],
+    };
     let suites = || cargo(["test", "--profile", "lto", "--package", "fibre-rt"]);
-    let mut build = suites();
-    for program in OPTIMISED {
-        build.args(["--test", &name_of(program)]);
-    }
-    build.arg("--no-run");
-    steps.run("test: lto, build", build)?;
-    for (program, suites_of_it) in TOGETHER {
-        if OPTIMISED.contains(&program) {
-            one_by_one(steps, options, "lto", program, suites_of_it, suites)?;
-        }
-    }
-    Ok(())
+    together.run(steps, options, suites)
 }
 
-/// Runs the suites of a program, each in a process of its own: some count what is open or alive in
-/// all of it.
-fn one_by_one<'a>(
-    steps: &mut Steps,
-    options: &Options,
-    build: &str,
-    program: &str,
-    suites: impl IntoIterator<Item = &'a &'a str>,
-    command: impl Fn() -> Command,
-) -> Result<()> {
-    let command = || {
-        let mut command = command();
-        command.args(["--test", &name_of(program)]);
-        command
-    };
-    if !options.some_must_run() {
-        let title = format!("test: {build}, {program}");
-        return steps.run_tests(&title, options.complete(command()), false);
+/// Suites that are built together.
+struct Together<'a> {
+    /// The beginning of the titles.
+    lane: &'a str,
+    /// The programs.
+    programs: &'a [&'a str],
+    /// Suites in these that are run elsewhere.
+    but_for: &'a [&'a str],
+}
+
+impl<'a> Together<'a> {
+    /// All that are not programs of their own: the whole suite of I/O is.
+    const fn all(lane: &'a str) -> Self {
+        Self {
+            lane,
+            programs: &PROGRAMS,
+            but_for: &ALONE,
+        }
     }
-    for suite in suites {
-        let mut command = command();
-        command.args(["--", &format!("suite_{suite}::")]);
-        steps.run_tests(&format!("test: {build}, {suite}"), command, true)?;
+
+    /// Builds and runs them, each suite in a process of its own: some count what is open or alive
+    /// in all of it.
+    fn run(
+        &self,
+        steps: &mut Steps,
+        options: &Options,
+        suites: impl Fn() -> Command,
+    ) -> Result<()> {
+        let lane = self.lane;
+        // All of them in one go, as cargo then builds them side by side.
+        let mut build = suites();
+        for program in self.programs {
+            build.args(["--test", &name_of(program)]);
+        }
+        build.arg("--no-run");
+        steps.run(&format!("{lane} build"), build)?;
+        for (program, suites_of_it) in TOGETHER {
+            if !self.programs.contains(&program) {
+                continue;
+            }
+            let command = || {
+                let mut command = suites();
+                command.args(["--test", &name_of(program)]);
+                command
+            };
+            if !options.some_must_run() {
+                let title = format!("{lane} {program}");
+                steps.run_tests(&title, options.complete(command()), false)?;
+                continue;
+            }
+            let here = |suite: &&&str| !self.but_for.contains(*suite);
+            for suite in suites_of_it.iter().filter(here) {
+                let mut command = command();
+                command.args(["--", &format!("suite_{suite}::")]);
+                steps.run_tests(&format!("{lane} {suite}"), command, true)?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The test target of a program.
@@ -290,13 +354,7 @@ mod tests {
     #[test]
     fn every_suite_is_run_in_release() {
         let root = crate::workspace::Workspace::find().unwrap();
-        let folder = std::fs::read_dir(root.root().join("tests")).unwrap();
-        let mut suites: Vec<String> = folder
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some() || path.join("main.rs").exists())
-            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
-            .collect();
-        suites.sort();
+        let suites = suites_of(root.root()).unwrap();
         let together = TOGETHER.iter().flat_map(|(_, suites)| *suites);
         let mut run: Vec<&str> = together.chain(&ALONE).chain(&ELSEWHERE).copied().collect();
         run.sort_unstable();
