@@ -1,0 +1,172 @@
+//! `lines`: how much memory a server touches for a keep-alive request that is not in its caches any
+//! more, as a thousand other connections have come in between.
+//!
+//! The machines at hand have no counters for that, so valgrind runs the server in simulated caches:
+//! for *lines* a near one as large as a core's first and a far one as large as a small second; for
+//! *pages* the same with lines of 4 KiB, as large as the two buffers for translations are. What the
+//! kernel touches for the same request is not in it. The counts hardly depend on what else the
+//! machine does.
+
+use super::serve::{Load, Setting};
+use crate::plan::{Benchmark, Run};
+use crate::process::Server;
+use crate::process::valgrind::{self, Caches, Counts, Simulation};
+use crate::report::format::{self, figure};
+use crate::report::{Better, Measurement, OURS, Read};
+use crate::servers::ServerProgram;
+use fibre_measure::Series;
+
+pub(crate) const LINES: Benchmark = Benchmark {
+    name: "lines",
+    about: "cold cache lines and pages touched per keep-alive request, counted by valgrind",
+    run,
+};
+
+/// Connections that take turns.
+const CONNECTIONS: usize = 1000;
+/// Requests on each connection in the run that is taken off the other one, and in that.
+const REQUESTS: [u64; 2] = [2, 12];
+/// The longest that a run may take, in seconds.
+const LONGEST: f64 = 120.0;
+/// Servers that valgrind runs, as they are.
+const SERVERS: [&str; 3] = ["epoll", OURS, "tokio"];
+/// Of a function that touches fewer cold lines nothing is told.
+const SMALL: f64 = 0.1;
+
+/// What is counted: its name, and the caches that show it.
+const CASES: [(&str, Caches); 2] = [
+    (
+        "lines",
+        Caches {
+            near: [32 << 10, 8, 64],
+            far: [512 << 10, 8, 64],
+        },
+    ),
+    (
+        "pages",
+        Caches {
+            near: [64 << 12, 64, 1 << 12],
+            far: [2048 << 12, 8, 1 << 12],
+        },
+    ),
+];
+
+fn run(run: &mut Run) -> anyhow::Result<()> {
+    if !valgrind::installed() {
+        run.report
+            .note("lines: valgrind is not installed (Debian: apt-get install valgrind)".into());
+        return Ok(());
+    }
+    run.report.paragraph(
+        "A run each. *Near*: not among the last 512 lines (64 pages) that the server has touched; *far*: not among \
+         the last 8192 (2048), either. Of the kernel nothing is counted.",
+    );
+    let header = ["what", "server", "instructions", "near", "far"];
+    let mut table = format::table(&header, 2);
+    let mut functions = format::table(&["server", "function", "cold lines"], 2);
+    let servers: Vec<ServerProgram> = run.servers.clone();
+    for (what, caches) in CASES {
+        for server in &servers {
+            if !SERVERS.contains(&server.name.as_str()) || !run.plan.wants(&server.name) {
+                continue;
+            }
+            let counts = match count(run, server, caches) {
+                Ok(counts) => counts,
+                Err(error) => {
+                    let fault = format!("{what}, {}: {error:#}", server.name);
+                    run.report.fault(fault);
+                    continue;
+                }
+            };
+            table.add_row([
+                what.into(),
+                server.name.clone(),
+                figure(counts.instructions),
+                figure(counts.near),
+                figure(counts.far),
+            ]);
+            if what == "lines" {
+                tell_functions(&mut functions, &server.name, &counts);
+            }
+            run.report.add(measurement(what, server, counts.near));
+        }
+    }
+    run.report.table(&table);
+    run.report.table(&functions);
+    Ok(())
+}
+
+/// Adds the functions that touch cold lines to a table, those that touch most first.
+fn tell_functions(table: &mut comfy_table::Table, server: &str, counts: &Counts) {
+    let mut functions: Vec<(&String, &f64)> = counts.functions.iter().collect();
+    functions.retain(|(_, lines)| **lines >= SMALL);
+    functions.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    for (name, lines) in functions {
+        table.add_row([server.to_owned(), name.clone(), figure(*lines)]);
+    }
+}
+
+/// What one server has touched, for the report.
+fn measurement(what: &'static str, server: &ServerProgram, near: f64) -> Measurement {
+    let mut readings = Series::default();
+    readings.push(near);
+    Measurement {
+        benchmark: LINES.name,
+        case: format!("{CONNECTIONS} connections"),
+        goal: None,
+        subject: server.name.clone(),
+        metric: if what == "lines" {
+            "cold lines"
+        } else {
+            "cold pages"
+        },
+        unit: what,
+        better: Better::Lower,
+        read: Read::Best,
+        readings,
+    }
+}
+
+/// What a server touches for a request. What it takes to start, to open the connections and to
+/// close them cancels.
+fn count(run: &Run, server: &ServerProgram, caches: Caches) -> anyhow::Result<Counts> {
+    let requests = REQUESTS.map(|requests| {
+        if run.plan.is_quick() {
+            requests / 2
+        } else {
+            requests
+        }
+    });
+    let connections = if run.plan.is_quick() { 10 } else { CONNECTIONS };
+    let [few, many] = requests.map(|requests| simulate(run, server, caches, connections, requests));
+    let operations = (requests[1] - requests[0]) * connections as u64;
+    Ok(many?.more_than(&few?, operations as f64))
+}
+
+/// What a server executes and touches for so many requests on each connection, and otherwise.
+fn simulate(
+    run: &Run,
+    server: &ServerProgram,
+    caches: Caches,
+    connections: usize,
+    requests: u64,
+) -> anyhow::Result<Counts> {
+    let setting = Setting {
+        load: Load::Requests { pipeline: 1 },
+        connections,
+        processors: 1,
+        seconds: LONGEST,
+    };
+    let command = server.command(setting.duty());
+    let command = command.ok_or_else(|| anyhow::anyhow!("it does not answer requests"))?;
+    let (simulation, command) = Simulation::of(&command, caches);
+    let running = Server::start(command, &run.cores.measured(1), None)?;
+    let load = setting
+        .load
+        .by_ours(connections, LONGEST)
+        .exchanges(requests);
+    let load = load.pinned_to(&run.cores.load(1)).run(&running.address)?;
+    anyhow::ensure!(load.errors.is_empty(), "{}", load.errors.join("; "));
+    drop(running);
+    simulation.counts()
+}
