@@ -93,7 +93,7 @@ impl<'a> PollFd<'a> {
 
     /// Notes what the kernel has answered.
     fn note(&mut self, answer: PollFlags) {
-        let told = Readiness::from_bits(answer.bits()) & self.interest.and_unasked();
+        let told = Readiness::of(answer) & self.interest.and_unasked();
         let closed = self
             .gates_of(self.slot())
             .any(|gate| gate.snapshot().is_closed());
@@ -285,10 +285,9 @@ const AT_ONCE: Timespec = Timespec {
 
 /// Asks the kernel for the present state.
 fn look(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
-    let asked = fds.iter().map(|one| {
-        let interest = PollFlags::from_bits_retain(one.interest.bits());
-        KernelPollFd::from_borrowed_fd(one.fd, interest)
-    });
+    let asked = fds
+        .iter()
+        .map(|one| KernelPollFd::from_borrowed_fd(one.fd, one.interest.flags()));
     let mut asked: Vec<_> = asked.collect();
     rustix::io::retry_on_intr(|| rustix::event::poll(&mut asked, Some(&AT_ONCE)))?;
     let answers: Vec<_> = asked.iter().map(KernelPollFd::revents).collect();
@@ -300,8 +299,7 @@ fn look(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
 
 /// [`look`] for one, without memory. Returns whether it is ready.
 fn ask(one: &mut PollFd<'_>) -> io::Result<bool> {
-    let interest = PollFlags::from_bits_retain(one.interest.bits());
-    let mut asked = [KernelPollFd::from_borrowed_fd(one.fd, interest)];
+    let mut asked = [KernelPollFd::from_borrowed_fd(one.fd, one.interest.flags())];
     rustix::io::retry_on_intr(|| rustix::event::poll(&mut asked, Some(&AT_ONCE)))?;
     one.note(asked[0].revents());
     Ok(!one.readiness.is_empty())

@@ -14,31 +14,36 @@ use std::ops::{BitAnd, BitOr, BitOrAssign};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Readiness(u16);
 
+/// Flags as a word, which `rustix` has with a sign or without, by its features.
+pub(crate) const fn word(flags: PollFlags) -> u16 {
+    flags.bits() as _
+}
+
 impl Readiness {
     /// No condition.
     pub const NONE: Self = Self(0);
     /// A read does not block: there is data, or the end, or a connection to accept (`POLLIN`).
-    pub const READ: Self = Self(PollFlags::IN.bits());
+    pub const READ: Self = Self(word(PollFlags::IN));
     /// A write does not block (`POLLOUT`).
-    pub const WRITE: Self = Self(PollFlags::OUT.bits());
+    pub const WRITE: Self = Self(word(PollFlags::OUT));
     /// Urgent data, or whatever else the kind of descriptor calls exceptional (`POLLPRI`).
-    pub const PRIORITY: Self = Self(PollFlags::PRI.bits());
+    pub const PRIORITY: Self = Self(word(PollFlags::PRI));
     /// The peer of a stream will send no more (`POLLRDHUP`).
-    pub const READ_CLOSED: Self = Self(PollFlags::RDHUP.bits());
+    pub const READ_CLOSED: Self = Self(word(PollFlags::RDHUP));
     /// The other end is gone (`POLLHUP`). Reported unasked.
-    pub const HANGUP: Self = Self(PollFlags::HUP.bits());
+    pub const HANGUP: Self = Self(word(PollFlags::HUP));
     /// An error (`POLLERR`). Reported unasked.
-    pub const ERROR: Self = Self(PollFlags::ERR.bits());
+    pub const ERROR: Self = Self(word(PollFlags::ERR));
     /// No such descriptor, or one that its owner in this runtime has closed (`POLLNVAL`). Reported
     /// unasked.
-    pub const INVALID: Self = Self(PollFlags::NVAL.bits());
+    pub const INVALID: Self = Self(word(PollFlags::NVAL));
 
     /// The conditions that are reported unasked.
     const UNASKED: Self = Self(Self::HANGUP.0 | Self::ERROR.0 | Self::INVALID.0);
     /// Other names of `READ`, and data of other priorities, that readers may ask for by their bits.
-    const READ_TOO: Self = Self(PollFlags::RDNORM.bits() | PollFlags::RDBAND.bits());
+    const READ_TOO: Self = Self(word(PollFlags::RDNORM) | word(PollFlags::RDBAND));
     /// Other names of `WRITE`, and other priorities, that writers may ask for by their bits.
-    const WRITE_TOO: Self = Self(PollFlags::WRNORM.bits() | PollFlags::WRBAND.bits());
+    const WRITE_TOO: Self = Self(word(PollFlags::WRNORM) | word(PollFlags::WRBAND));
 
     /// The set with these flags of `poll`, `POLLIN` and so on, also those that have no constants
     /// here (`POLLRDNORM`, `POLLRDBAND`, `POLLWRNORM`, `POLLWRBAND`); others are left out.
@@ -59,6 +64,16 @@ impl Readiness {
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
+    }
+
+    /// The set with these flags.
+    pub(crate) const fn of(flags: PollFlags) -> Self {
+        Self::from_bits(word(flags))
+    }
+
+    /// The set as flags.
+    pub(crate) const fn flags(self) -> PollFlags {
+        PollFlags::from_bits_retain(self.0 as _)
     }
 
     /// Whether the set is empty.
@@ -128,7 +143,7 @@ mod tests {
         assert!(!Readiness::WRITE.concerns_readers());
         assert!((Readiness::WRITE | Readiness::PRIORITY).concerns_readers());
         assert_eq!(Readiness::from_bits(u16::MAX).bits().count_ones(), 11);
-        let band = Readiness::from_bits(PollFlags::WRBAND.bits());
+        let band = Readiness::of(PollFlags::WRBAND);
         assert!(band.concerns_writers() && !band.concerns_readers());
     }
 }

@@ -4,7 +4,7 @@ use super::switching::{Switching, borrow};
 use super::syscall::syscall;
 use crate::poll::PollFd;
 use crate::raw::{Failure, poll};
-use crate::readiness::Readiness;
+use crate::readiness::{Readiness, word};
 use rustix::event::{PollFd as KernelPollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use std::ffi::c_int;
@@ -19,7 +19,7 @@ const MOST_DESCRIPTORS: usize = i32::MAX as usize;
 ///
 /// Those of `poll`; `EBADF` if there is no such descriptor.
 pub fn wait_on_thread(fd: c_int, events: u16, deadline: Option<Instant>) -> Result<usize, Failure> {
-    let flags = PollFlags::from_bits_retain(events);
+    let flags = PollFlags::from_bits_retain(events as _);
     let mut asked = [KernelPollFd::from_borrowed_fd(borrow(fd), flags)];
     let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
     // One that the kernel has no number for never ends.
@@ -27,7 +27,7 @@ pub fn wait_on_thread(fd: c_int, events: u16, deadline: Option<Instant>) -> Resu
     rustix::event::poll(&mut asked, left.as_ref())?;
     match asked[0].revents() {
         found if found.contains(PollFlags::NVAL) => Err(Errno::BADF.into()),
-        found => Ok(usize::from(found.bits())),
+        found => Ok(usize::from(word(found))),
     }
 }
 

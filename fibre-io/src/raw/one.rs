@@ -23,7 +23,6 @@ use crate::gate::word::Snapshot;
 use crate::poll::PollFd;
 use crate::readiness::Readiness;
 use fibre_core::internal::yield_point_cancellable;
-use rustix::event::PollFlags;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::time::Timespec;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -150,14 +149,16 @@ fn wait_for_both(
 ///
 /// `EBADF` if there is no such descriptor.
 pub fn look(fd: BorrowedFd<'_>, interest: Readiness) -> Result<Readiness, Errno> {
-    let flags = PollFlags::from_bits_retain(interest.bits());
-    let mut asked = [rustix::event::PollFd::from_borrowed_fd(fd.as_fd(), flags)];
+    let mut asked = [rustix::event::PollFd::from_borrowed_fd(
+        fd.as_fd(),
+        interest.flags(),
+    )];
     let at_once = Timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     retry_on_intr(|| rustix::event::poll(&mut asked, Some(&at_once)))?;
-    let found = Readiness::from_bits(asked[0].revents().bits()) & interest.and_unasked();
+    let found = Readiness::of(asked[0].revents()) & interest.and_unasked();
     if found.contains(Readiness::INVALID) {
         return Err(Errno::BADF);
     }
