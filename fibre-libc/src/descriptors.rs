@@ -8,7 +8,7 @@ use fibre_io::posix::socket::both_made;
 use fibre_io::posix::switching::Switching::OnlyToWait;
 use fibre_io::posix::switching::borrow;
 use fibre_io::posix::syscall::syscall;
-use fibre_io::posix::transfer::{sendfile, splice as splice_bytes};
+use fibre_io::posix::transfer::{sendfile as send_file, splice as splice_bytes};
 use fibre_io::raw::{Failure, Known, known, patiently};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_uint, c_ulong};
@@ -119,6 +119,18 @@ unsafe extern "C" fn splice(
     on(from, call, |call| splice_bytes(from, to, flags, call))
 }
 
+/// What C programs call [`sendfile64`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sendfile(
+    out: c_int,
+    file: c_int,
+    offset: *mut libc::off_t,
+    count: usize,
+) -> isize {
+    // SAFETY: passed on.
+    unsafe { sendfile64(out, file, offset, count) }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sendfile64(
     out: c_int,
@@ -129,6 +141,6 @@ unsafe extern "C" fn sendfile64(
     let call = syscall!(SYS_sendfile, out, file, offset, count);
     // SAFETY: the caller's place.
     on(out, call, |call| unsafe {
-        sendfile::<Trusted>(out, file, offset, count, call, OnlyToWait, |_| ())
+        send_file::<Trusted>(out, file, offset, count, call, OnlyToWait, |_| ())
     })
 }

@@ -2,22 +2,51 @@
 
 use crate::entry::{may_switch, plain, plainly, stand_in};
 use crate::errno;
-use fibre_core::blocking;
 use fibre_io::posix::boundary::Passed;
-use fibre_io::posix::child::{wait4, waitid as wait_for};
+use fibre_io::posix::child::{wait4 as wait_for_child, waitid as wait_for};
 use fibre_io::posix::switching::Switching::OnlyToWait;
 use fibre_io::posix::syscall::syscall;
 use fibre_io::raw::patiently;
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
+/// Stands for any child.
+const ANY_CHILD: libc::pid_t = -1;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn wait(status: *mut c_int) -> libc::pid_t {
+    // SAFETY: the caller's place.
+    unsafe { wait4(ANY_CHILD, status, 0, ptr::null_mut()) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn wait3(
+    status: *mut c_int,
+    options: c_int,
+    usage: *mut libc::rusage,
+) -> libc::pid_t {
+    // SAFETY: the caller's places.
+    unsafe { wait4(ANY_CHILD, status, options, usage) }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut c_int, options: c_int) -> libc::pid_t {
-    let call = syscall!(SYS_wait4, pid, status, options, 0);
+    // SAFETY: the caller's place.
+    unsafe { wait4(pid, status, options, ptr::null_mut()) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn wait4(
+    pid: libc::pid_t,
+    status: *mut c_int,
+    options: c_int,
+    usage: *mut libc::rusage,
+) -> libc::pid_t {
+    let call = syscall!(SYS_wait4, pid, status, options, usage);
     if !may_switch() {
         return plain(call);
     }
-    stand_in(|| wait4(pid, options, call, OnlyToWait))
+    stand_in(|| wait_for_child(pid, options, call, OnlyToWait))
 }
 
 #[unsafe(no_mangle)]
@@ -68,7 +97,8 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
 /// A static executable has one `getaddrinfo`, the C library's: there is no next one to be called.
 #[cfg(not(target_feature = "crt-static"))]
 mod names {
-    use super::{Passed, blocking, c_int, errno, may_switch, plainly};
+    use super::{Passed, c_int, errno, may_switch, plainly};
+    use fibre_core::blocking;
     use fibre_core::internal::abort_with;
     use std::ffi::{c_char, c_void};
     use std::mem;

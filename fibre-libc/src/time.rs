@@ -28,10 +28,21 @@ unsafe fn sleep_by(clock: clockid_t, absolute: bool, time: *const timespec) -> R
     // SAFETY: the caller's.
     let time = unsafe { Trusted::fetch(time) }?;
     let limit = limit(clock, absolute, &time)?;
-    if absolute || time.tv_sec > 0 || time.tv_nsec > 0 {
+    if !is_over(clock, absolute, &time) {
         sleep_until(limit);
     }
     Ok(())
+}
+
+/// Whether a time is none, or the clock shows that moment already.
+fn is_over(clock: clockid_t, absolute: bool, time: &timespec) -> bool {
+    let mut now = timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a place of this frame. A clock that does not exist has been refused.
+    let is_known = !absolute || unsafe { libc::clock_gettime(clock, &raw mut now) } == 0;
+    is_known && (time.tv_sec, time.tv_nsec) <= (now.tv_sec, now.tv_nsec)
 }
 
 #[unsafe(no_mangle)]

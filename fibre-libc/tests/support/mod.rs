@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test uses some of it")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+pub mod names;
+
 use fibre::Cluster;
 use fibre_libc as _;
 use std::sync::Arc;
