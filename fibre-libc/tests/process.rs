@@ -5,9 +5,10 @@
 
 mod support;
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::io::{Read, Write, pipe};
 use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -20,9 +21,35 @@ const ENDS: &str = "FIBRE_TEST_ROLE";
 /// How many bytes went through a pipe before `main`.
 static BEFORE_MAIN: AtomicIsize = AtomicIsize::new(-1);
 
+/// A thread before `main`.
+extern "C" fn thread_before_main(value: *mut c_void) -> *mut c_void {
+    value
+}
+
+/// Starts a thread before `main`, and waits for it; whether that was right.
+fn joins_before_main() -> bool {
+    let (mut thread, mut returned) = (0, std::ptr::null_mut());
+    let mut value = 7;
+    let passed: *mut c_void = (&raw mut value).cast();
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 1,
+    };
+    // SAFETY: places of this frame, which waits for the thread.
+    unsafe {
+        let nothing = std::ptr::null();
+        let started = libc::pthread_create(&raw mut thread, nothing, thread_before_main, passed);
+        started == 0
+            && libc::nanosleep(&raw const time, std::ptr::null_mut()) == 0
+            && libc::pthread_join(thread, &raw mut returned) == 0
+            && returned == passed
+    }
+}
+
 /// Runs before `main`, and before std has begun.
 extern "C" fn before_main() {
     let (mut ends, mut bytes) = ([0; 2], [0_u8; 8]);
+    assert!(joins_before_main());
     // SAFETY: places of this frame.
     let count = unsafe {
         assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
@@ -96,6 +123,30 @@ fn a_forked_child_has_plain_calls() {
         // SAFETY: a place of this frame.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(libc::WEXITSTATUS(status), 7);
+    });
+}
+
+/// A program that is started by `fork`, as something has to be done in the child: there calls are
+/// plain. It waits for another fibre of its parent, which can run only while the one that starts it
+/// lets others run.
+#[test]
+fn a_child_that_does_something_first_has_plain_calls() {
+    on(1, || {
+        let (reader, mut writer) = pipe().unwrap();
+        let mut command = Command::new("true");
+        // SAFETY: the closure makes calls that a child of several threads may make.
+        unsafe {
+            command.pre_exec(move || {
+                let mut byte = [0_u8];
+                match libc::read(reader.as_raw_fd(), byte.as_mut_ptr().cast(), 1) {
+                    1 => Ok(()),
+                    _ => Err(std::io::Error::last_os_error()),
+                }
+            });
+        }
+        fibre::spawn(move || writer.write_all(b"x").unwrap());
+        let mut child = command.spawn().unwrap();
+        assert!(child.wait().unwrap().success());
     });
 }
 
