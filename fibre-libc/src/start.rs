@@ -45,7 +45,7 @@ pub unsafe fn install() {
     if is_open() {
         return;
     }
-    let found = thread::scope(|scope| scope.spawn(check).join());
+    let found = thread::scope(|scope| scope.spawn(|| check(sleep_by_rustix)).join());
     let found = found.unwrap_or(Err("the check has panicked"));
     if let Err(what) = found {
         panic!("fibre_libc::install: {what}");
@@ -53,15 +53,23 @@ pub unsafe fn install() {
     open();
 }
 
-/// Looks whether calls come here as they should, on a thread that has no token to be unparked by.
-fn check() -> Result<(), &'static str> {
-    CHECKING.store(thread_number(), Ordering::Relaxed);
-    thread::park_timeout(Duration::from_nanos(1));
-    let word = WAITED_FOR.load(Ordering::Relaxed);
+/// Sleeps for a moment as the runtime makes its calls.
+fn sleep_by_rustix() {
     let _ = rustix::thread::nanosleep(&Timespec {
         tv_sec: 0,
         tv_nsec: 1,
     });
+}
+
+/// Looks whether calls come here as they should, and those of the runtime do not, on a thread that
+/// has no token to be unparked by.
+fn check(sleep: impl FnOnce()) -> Result<(), &'static str> {
+    WAITED_FOR.store(0, Ordering::Relaxed);
+    SLEPT.store(false, Ordering::Relaxed);
+    CHECKING.store(thread_number(), Ordering::Relaxed);
+    thread::park_timeout(Duration::from_nanos(1));
+    let word = WAITED_FOR.load(Ordering::Relaxed);
+    sleep();
     CHECKING.store(0, Ordering::Relaxed);
     if word == 0 {
         Err("the calls of std do not come here")
@@ -120,5 +128,35 @@ pub fn reaches_shared_libraries() -> bool {
         // SAFETY: a name.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"recv".as_ptr()) };
         found.addr() == libc::recv as *const () as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The check on a thread of its own, with sleeps by this call.
+    fn checked(sleep: fn()) -> Result<(), &'static str> {
+        let _turn = TURN.lock();
+        thread::spawn(move || check(sleep)).join().unwrap()
+    }
+
+    /// As rustix sleeps if it is built with `use-libc`: by the C library's name.
+    fn sleep_by_the_name() {
+        let time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 1,
+        };
+        // SAFETY: a time, and nowhere to write.
+        unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+    }
+
+    #[test]
+    fn a_runtime_whose_calls_come_here_is_refused() {
+        assert_eq!(checked(sleep_by_rustix), Ok(()));
+        let refused = checked(sleep_by_the_name).unwrap_err();
+        assert!(refused.contains("use-libc"), "{refused}");
+        // What one check has noted is not the next one's.
+        assert_eq!(checked(sleep_by_rustix), Ok(()));
     }
 }
