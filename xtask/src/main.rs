@@ -33,8 +33,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use lanes::{
-    bench, c, capi, check, ci, clients, doc, gdb, guide, header, loom, package, policies, pollers,
-    sanitize, stress, test,
+    bench, c, capi, check, ci, clients, doc, gdb, guide, header, links, loom, package, policies,
+    pollers, sanitize, stress, test,
 };
 use steps::Steps;
 use workspace::Workspace;
@@ -81,6 +81,8 @@ enum Task {
     Gdb(gdb::Options),
     /// Unmodified clients on fibres against Debian's servers, which have to be installed
     Clients(clients::Options),
+    /// A program with the names of `fibre-libc`, linked in all ways that are promised
+    Links(links::Options),
     /// The header of the C library from its sources; --check says whether it is current
     Header(header::Options),
     /// The published crates as the registry would be given them, built from that
@@ -117,6 +119,7 @@ impl Task {
             Self::Capi(options) => capi::run(workspace, steps, options),
             Self::Gdb(options) => gdb::run(workspace, steps, options),
             Self::Clients(options) => clients::run(steps, options),
+            Self::Links(options) => links::run(workspace, steps, options),
             Self::Header(options) => header::run(workspace, steps, options),
             Self::Package => package::run(workspace, steps),
             Self::Doc => doc::run(steps),

@@ -9,8 +9,8 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::lanes::{
-    bench, c, check, clients, doc, gdb, guide, header, instructions, loom, package, policies,
-    pollers, sanitize, test,
+    bench, c, check, clients, doc, gdb, guide, header, instructions, links, loom, package,
+    policies, pollers, sanitize, test,
 };
 use crate::steps::Steps;
 use crate::workspace::{Workspace, require_program};
@@ -60,6 +60,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     gdb::run(workspace, steps, &gdb::Options::built())?;
     guide::run(workspace, steps, &guide::Options::built())?;
     clients::run(steps, &clients::Options::default())?;
+    links::run(workspace, steps, &links::Options::default())?;
     policies::run(workspace, steps, &policies::Options::default())?;
     pollers::run(steps, &pollers::Options::default())?;
     loom::run(workspace, steps, &loom::Options::default())?;

@@ -14,6 +14,7 @@ pub(crate) mod gdb;
 pub(crate) mod guide;
 pub(crate) mod header;
 pub(crate) mod instructions;
+pub(crate) mod links;
 pub(crate) mod loom;
 pub(crate) mod mutants;
 pub(crate) mod package;

@@ -1,0 +1,148 @@
+//! Executors of others inside fibres: a runtime of tokio's that waits in `epoll_wait` blocks its
+//! processor, as before, and so runs serially there. Its state lies in thread-locals, which no
+//! other fibre may find as it is meanwhile.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+use support::{Rider, on};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+
+/// Fibres, each with a runtime.
+const FIBRES: usize = 6;
+
+/// A moment.
+const SHORT: Duration = Duration::from_millis(5);
+
+/// A runtime as clients have it inside.
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Starts a server on plain threads, and returns where it is, and the most questions that were
+/// there at a time.
+fn serve() -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (here, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&most);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, here, seen) = (stream.unwrap(), Arc::clone(&here), Arc::clone(&seen));
+            thread::spawn(move || {
+                let mut question = [0; 8];
+                while stream.read_exact(&mut question).is_ok() {
+                    seen.fetch_max(here.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    // Lets others come, if they do.
+                    thread::sleep(SHORT);
+                    here.fetch_sub(1, Ordering::SeqCst);
+                    stream.write_all(&question).unwrap();
+                }
+            });
+        }
+    });
+    (address, most)
+}
+
+/// Asks, and gets the answer.
+async fn ask(address: SocketAddr, question: u64) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    for turn in 0..3 {
+        let question = (question * 10 + turn).to_le_bytes();
+        let mut answer = [0; 8];
+        stream.write_all(&question).await.unwrap();
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(question, answer);
+    }
+}
+
+#[test]
+fn a_runtime_with_drivers_runs_serially() {
+    for processors in [1, 2, 4] {
+        let most = on(processors, || {
+            let (address, most) = serve();
+            let fibres: Vec<_> = (0..FIBRES as u64)
+                .map(|number| fibre::spawn(move || runtime().block_on(ask(address, number))))
+                .collect();
+            fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+            most.load(Ordering::SeqCst)
+        });
+        assert!((1..=processors).contains(&most), "{most} at a time");
+    }
+}
+
+#[test]
+fn a_runtime_with_drivers_leaves_no_stack() {
+    on(1, || {
+        let rider = Rider::begin();
+        let (address, _) = serve();
+        rider.stays(|| {
+            let runtime = runtime();
+            runtime.block_on(async {
+                tokio::time::sleep(SHORT).await;
+                ask(address, 7).await;
+                // A task beside it.
+                tokio::spawn(ask(address, 8)).await.unwrap();
+            });
+        });
+    });
+}
+
+/// What waits by a condition variable that tokio keeps in a thread-local: the end of a runtime with
+/// threads of its pool, a runtime without drivers, and calls of its channels that block.
+fn wait_by_the_parker() {
+    runtime().block_on(async {
+        let elsewhere = tokio::task::spawn_blocking(|| thread::sleep(SHORT));
+        elsewhere.await.unwrap();
+    });
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let sends = thread::spawn(move || {
+        thread::sleep(SHORT);
+        sender.send(7).unwrap();
+    });
+    let bare = Builder::new_current_thread().build().unwrap();
+    assert_eq!(bare.block_on(receiver).unwrap(), 7);
+    sends.join().unwrap();
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
+    let sends = thread::spawn(move || {
+        thread::sleep(SHORT);
+        sender.blocking_send(8).unwrap();
+    });
+    assert_eq!(receiver.blocking_recv().unwrap(), 8);
+    sends.join().unwrap();
+}
+
+/// Such calls belong into `plainly`, or into `blocking`: another fibre of the processor may not
+/// find the thread-local in use.
+#[test]
+fn what_waits_by_the_parker_of_tokio_is_right_in_plainly() {
+    on(1, || {
+        let rider = Rider::begin();
+        rider.stays(|| fibre_libc::plainly(wait_by_the_parker));
+    });
+    for processors in [1, 2, 4] {
+        on(processors, || {
+            let fibres: Vec<_> = (0..FIBRES)
+                .map(|number| {
+                    fibre::spawn(move || {
+                        if number % 2 == 0 {
+                            fibre_libc::plainly(wait_by_the_parker);
+                        } else {
+                            fibre::blocking(wait_by_the_parker);
+                        }
+                    })
+                })
+                .collect();
+            fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+        });
+    }
+}
