@@ -25,6 +25,8 @@ pub(crate) struct Listed {
     pub(crate) name: String,
     /// How many operations to count.
     operations: u64,
+    /// The program that has it.
+    program: PathBuf,
 }
 
 /// What became of running a path to count it.
@@ -36,10 +38,10 @@ pub(crate) enum Outcome<T> {
     Unknown(String),
 }
 
-/// The program `paths`, to be run under valgrind.
+/// The programs that have paths, to be run under valgrind.
 pub(crate) struct Counter {
-    /// The program.
-    pub(crate) program: PathBuf,
+    /// The programs.
+    pub(crate) programs: Vec<PathBuf>,
     /// Where valgrind's files go.
     pub(crate) folder: PathBuf,
     /// The workspace, which names of sources are relative to.
@@ -47,16 +49,20 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// The paths of the program.
+    /// The paths of all programs.
     pub(crate) fn list(&self) -> Result<Vec<Listed>> {
-        let output = Command::new(&self.program)
-            .output()
-            .with_context(|| format!("cannot start {}", self.program.display()))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let listed: Option<Vec<Listed>> = text.lines().map(listed).collect();
-        listed
-            .filter(|listed| !listed.is_empty())
-            .with_context(|| format!("this is no list of paths: {text}"))
+        let mut all = Vec::new();
+        for program in &self.programs {
+            let output = Command::new(program)
+                .output()
+                .with_context(|| format!("cannot start {}", program.display()))?;
+            let text = String::from_utf8_lossy(&output.stdout);
+            let paths: Option<Vec<Listed>> =
+                text.lines().map(|line| listed(program, line)).collect();
+            let paths = paths.filter(|paths| !paths.is_empty());
+            all.extend(paths.with_context(|| format!("this is no list of paths: {text}"))?);
+        }
+        Ok(all)
     }
 
     /// Counts one path.
@@ -80,7 +86,7 @@ impl Counter {
     fn profile(&self, path: &Listed, length: &str, operations: u64) -> Result<Outcome<Profile>> {
         let name = &path.name;
         let file = self.folder.join(format!("{name}.{length}"));
-        let output = self.valgrind(&file, name, operations)?;
+        let output = self.valgrind(&file, path, operations)?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let call = refused_system_call(&said).map(Outcome::Unknown);
@@ -92,14 +98,14 @@ impl Counter {
     }
 
     /// Runs a path under valgrind, which writes to `file`; with the runtime's default settings.
-    fn valgrind(&self, file: &Path, name: &str, operations: u64) -> Result<Output> {
+    fn valgrind(&self, file: &Path, path: &Listed, operations: u64) -> Result<Output> {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=10", LIMIT, "valgrind"]);
         command.args(["--tool=cachegrind", "--cache-sim=no"]);
         command.arg(format!("--cachegrind-out-file={}", file.display()));
         command
-            .arg(&self.program)
-            .args([name, &operations.to_string()]);
+            .arg(&path.program)
+            .args([&path.name, &operations.to_string()]);
         let settings = env::vars_os().map(|(name, _)| name);
         for name in settings.filter(|name| name.to_string_lossy().starts_with("FIBRE_")) {
             command.env_remove(name);
@@ -108,12 +114,13 @@ impl Counter {
     }
 }
 
-/// A line of the program's list.
-fn listed(line: &str) -> Option<Listed> {
+/// A line of a program's list.
+fn listed(program: &Path, line: &str) -> Option<Listed> {
     let (name, operations) = line.split_once(' ')?;
     Some(Listed {
         name: name.to_owned(),
         operations: operations.parse().ok()?,
+        program: program.to_owned(),
     })
 }
 
@@ -138,6 +145,7 @@ mod tests {
 
     #[test]
     fn a_path_is_listed_with_its_operations() {
+        let listed = |line| listed(Path::new("paths"), line);
         let path = listed("spawn-100 64000").unwrap();
         assert_eq!((&*path.name, path.operations), ("spawn-100", 64_000));
         assert!(listed("spawn-100").is_none());

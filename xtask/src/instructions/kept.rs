@@ -28,9 +28,10 @@ use crate::instructions::setting::Setting;
 
 /// What the file begins with.
 const HEADING: &str = "\
-# Instructions for one operation of each path of src/bin/paths.rs, and the functions that execute
-# at least half a one. Written by `cargo xtask instructions --update`, but for the tolerances, which
-# are set by hand, here or for one path. See docs/decisions/0007-count-instructions.md.
+# Instructions for one operation of each path of src/bin/paths.rs and src/bin/names.rs, and the
+# functions that execute at least half a one. Written by `cargo xtask instructions --update`, but
+# for the tolerances, which are set by hand, here or for one path. See
+# docs/decisions/0007-count-instructions.md.
 
 ";
 

@@ -1,7 +1,7 @@
 //! Counting instructions: what the gate against slow growth is made of.
 //!
 //! Time cannot tell a change of two per cent from noise; the number of instructions can. A *path*
-//! is one thing done over and over by the program `paths` of fibre-bench: a yield, a spawn, a read.
+//! is one thing done over and over by a program of fibre-bench: a yield, a spawn, a read.
 //! Its *count* is what one operation executes, in all and by function, and the *kept* count is what
 //! it was when the file was last written. Why it is done in this way: docs/decisions/0007.
 //!

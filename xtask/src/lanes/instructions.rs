@@ -19,6 +19,10 @@ use crate::workspace::{Workspace, cargo, require_program};
 /// The file of counts.
 const KEPT: &str = "fibre-bench/instructions.toml";
 
+/// The programs that have paths: fibre's own, and those of calls with the names of `fibre-libc`,
+/// which would be in all of a program.
+const PROGRAMS: [&str; 2] = ["paths", "names"];
+
 /// What writes it.
 const UPDATE: &str = "cargo xtask instructions --update";
 
@@ -45,7 +49,9 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         Ok("valgrind is installed".into())
     })?;
     let mut build = cargo(["build", "--profile", PROFILE, "--package", "fibre-bench"]);
-    build.args(["--bin", "paths"]);
+    for program in PROGRAMS {
+        build.args(["--bin", program]);
+    }
     steps.run("instructions: build", build)?;
     let mut notes = Vec::new();
     let outcome = steps.check("instructions: count", || {
@@ -81,7 +87,9 @@ impl<'a> Gate<'a> {
     /// Reads the file, and what is in use.
     fn new(workspace: &'a Workspace, options: &'a Options) -> Result<Self> {
         let counter = Counter {
-            program: workspace.target_dir(PROFILE).join("paths"),
+            programs: PROGRAMS
+                .map(|name| workspace.target_dir(PROFILE).join(name))
+                .into(),
             folder: workspace.target_dir("instructions"),
             root: workspace.root().to_owned(),
         };

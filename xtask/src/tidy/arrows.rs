@@ -93,6 +93,7 @@ const DRAWN: [(&str, &[&str]); 25] = [
             FACADE,
             "fibre-actors",
             "fibre-events",
+            "fibre-libc",
             "fibre-tasks",
             "fibre-measure",
         ],
