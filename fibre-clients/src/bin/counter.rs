@@ -1,15 +1,15 @@
-//! A service that counts in Redis, by the crate `redis` as it is.
+//! A service that counts in Redis, by std's own sockets and the crate `redis` as it is.
 //!
 //! `GET /NAME` adds one to the counter of that name, and answers by its value. Each connection has
-//! a fibre of its own. Redis is asked within `fibre::blocking`, through connections that all share.
+//! a fibre of its own, which fibre-libc lets block where a thread would. All share the connections
+//! to Redis.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Parser;
-use fibre::net::{TcpListener, TcpStream};
-use fibre::sync::Mutex;
+use fibre_libc as _;
 use redis::{Client, Commands, Connection, RedisResult};
 
 /// Counts in Redis, over HTTP.
@@ -31,22 +31,23 @@ struct Pool {
 }
 
 impl Pool {
-    /// Adds one to a counter, and returns its value. The connection goes back into the pool unless
-    /// it has failed.
+    /// Adds one to a counter, and returns its value. Blocks the fibre. The connection goes back
+    /// into the pool unless it has failed.
     fn count(&self, name: &str) -> RedisResult<u64> {
-        let taken = self.free.lock().pop();
-        // To connect and to ask are one call that blocks.
-        let (connection, count) = fibre::blocking(|| {
-            let mut connection = taken.map_or_else(|| self.client.get_connection(), Ok)?;
-            let count = connection.incr(name, 1)?;
-            RedisResult::Ok((connection, count))
-        })?;
-        self.free.lock().push(connection);
+        let taken = self.with_free(Vec::pop);
+        let mut connection = taken.map_or_else(|| self.client.get_connection(), Ok)?;
+        let count = connection.incr(name, 1)?;
+        self.with_free(|free| free.push(connection));
         Ok(count)
+    }
+
+    /// Does something with the free connections.
+    fn with_free<R>(&self, f: impl FnOnce(&mut Vec<Connection>) -> R) -> R {
+        f(&mut self.free.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Answers the requests of a connection until its end.
+/// Answers the requests of a connection until its end. Blocks the fibre.
 fn serve(connection: &TcpStream, pool: &Pool) -> io::Result<()> {
     let mut lines = BufReader::new(connection).lines();
     while let Some(request) = lines.next().transpose()? {
@@ -69,6 +70,8 @@ fn serve(connection: &TcpStream, pool: &Pool) -> io::Result<()> {
 }
 
 fn main() -> anyhow::Result<()> {
+    // SAFETY: no code of this program keeps what belongs to a kernel thread while it waits.
+    unsafe { fibre_libc::install() };
     let options = Options::parse();
     let pool = Arc::new(Pool {
         client: Client::open(options.redis)?,

@@ -1,12 +1,14 @@
-//! A crawler by ureq as it is, over its default transport and within `fibre::blocking`.
+//! A crawler by ureq as it is, over its default transport.
 //!
-//! It prints all pages that links lead to, with their sizes, and fetches no page twice.
+//! It prints all pages that links lead to, with their sizes, and fetches no page twice. Each fetch
+//! has a fibre of its own, which fibre-libc lets block where a thread would.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clap::Parser;
 use fibre::{Group, GroupError};
+use fibre_libc as _;
 use ureq::Agent;
 
 /// Fetches all pages of a site that links lead to, and prints their paths and sizes.
@@ -29,6 +31,11 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
     rests.filter_map(|rest| rest.split('"').next())
 }
 
+/// A page. Blocks the fibre.
+fn fetch(agent: &Agent, url: &str) -> Result<String, ureq::Error> {
+    agent.get(url).call()?.body_mut().read_to_string()
+}
+
 /// All pages that can be reached, with their sizes or why there is none.
 fn crawl(options: &Options) -> Result<BTreeMap<String, String>, GroupError<ureq::Error>> {
     let limit = Duration::from_secs(options.each);
@@ -42,14 +49,7 @@ fn crawl(options: &Options) -> Result<BTreeMap<String, String>, GroupError<ureq:
             for path in to_fetch.drain(..) {
                 let agent = agent.clone();
                 let url = format!("{}{path}", options.site);
-                group.spawn(move || {
-                    // The call and its body are one call that blocks.
-                    let page = fibre::blocking(|| {
-                        let mut answer = agent.get(url).call()?;
-                        answer.body_mut().read_to_string()
-                    });
-                    Ok((path, page))
-                });
+                group.spawn(move || Ok((path, fetch(&agent, &url))));
             }
             let Some((path, page)) = group.next() else {
                 return Ok(pages);
@@ -69,6 +69,8 @@ fn crawl(options: &Options) -> Result<BTreeMap<String, String>, GroupError<ureq:
 }
 
 fn main() -> anyhow::Result<()> {
+    // SAFETY: no code of this program keeps what belongs to a kernel thread while it waits.
+    unsafe { fibre_libc::install() };
     let options = Options::parse();
     let crawled = fibre::spawn(move || crawl(&options)).join();
     let pages = crawled.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

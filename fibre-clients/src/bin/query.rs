@@ -1,16 +1,14 @@
-//! A service that keeps words in MySQL, by the crate `mysql` as it is.
+//! A service that keeps words in MySQL, by std's own sockets and the crate `mysql` as it is.
 //!
 //! A client sends lines: `set 7 word` stores a word, `get 7` asks for it. Each connection has a
-//! fibre of its own. They share the crate's pool, and ask within a pool of threads that has one for
-//! each of its connections.
+//! fibre of its own, which fibre-libc lets block where a thread would. They share the crate's pool:
+//! a fibre that finds all of its connections taken waits for one, by std's condition variable.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use clap::Parser;
-use fibre::BlockingPool;
-use fibre::net::{TcpListener, TcpStream};
+use fibre_libc as _;
 use mysql::prelude::Queryable;
 use mysql::{Opts, OptsBuilder, Pool, PoolConstraints, PoolOpts};
 
@@ -48,7 +46,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Does it. Blocks the thread.
+    /// Does it. Blocks the fibre.
     fn carry_out(self, pool: &Pool) -> mysql::Result<String> {
         let mut connection = pool.get_conn()?;
         match self {
@@ -65,13 +63,13 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Answers the lines of a connection until its end.
-fn serve(connection: &TcpStream, pool: &Pool, threads: &BlockingPool) -> io::Result<()> {
+/// Answers the lines of a connection until its end. Blocks the fibre.
+fn serve(connection: &TcpStream, pool: &Pool) -> io::Result<()> {
     for line in BufReader::new(connection).lines() {
         let answer = match Request::parse(&line?) {
-            Some(request) => threads
-                .run(|| request.carry_out(pool))
-                .unwrap_or_else(|e| format!("failed: {e}")),
+            Some(request) => request
+                .carry_out(pool)
+                .unwrap_or_else(|error| format!("failed: {error}")),
             None => "what?".to_owned(),
         };
         (&*connection).write_all((answer + "\n").as_bytes())?;
@@ -79,7 +77,7 @@ fn serve(connection: &TcpStream, pool: &Pool, threads: &BlockingPool) -> io::Res
     Ok(())
 }
 
-/// A pool of at most so many connections, and the table.
+/// A pool of at most so many connections, and the table. Blocks the fibre.
 fn prepare(options: &Options) -> anyhow::Result<Pool> {
     let constraints = PoolConstraints::new(1, options.connections.max(1));
     let constraints = constraints.unwrap_or_default();
@@ -92,18 +90,18 @@ fn prepare(options: &Options) -> anyhow::Result<Pool> {
 }
 
 fn main() -> anyhow::Result<()> {
+    // SAFETY: no code of this program keeps what belongs to a kernel thread while it waits.
+    unsafe { fibre_libc::install() };
     let options = Options::parse();
     let service = fibre::spawn(move || {
-        let pool = fibre::blocking(|| prepare(&options))?;
-        let threads = BlockingPool::builder().threads(options.connections);
-        let threads = Arc::new(threads.name("mysql").build());
+        let pool = prepare(&options)?;
         let listener = TcpListener::bind(options.listen)?;
         println!("listening on {}", listener.local_addr()?);
         loop {
             let (connection, _) = listener.accept()?;
-            let (pool, threads) = (pool.clone(), Arc::clone(&threads));
+            let pool = pool.clone();
             // A client that goes away has its own error.
-            fibre::spawn(move || serve(&connection, &pool, &threads));
+            fibre::spawn(move || serve(&connection, &pool));
         }
     });
     let ended = service.join();

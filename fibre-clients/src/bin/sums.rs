@@ -1,8 +1,11 @@
-//! Queries through libpq, a fibre for each and within `fibre::blocking`: PostgreSQL adds up
-//! numbers.
+//! Queries through libpq as it is: PostgreSQL adds up numbers.
+//!
+//! Each query has a connection and a fibre of its own, which fibre-libc lets block where a thread
+//! would: the library's calls of the C library come to the names of this program.
 
 use clap::Parser;
 use fibre_clients::foreign::pq::Connection;
+use fibre_libc as _;
 
 /// Prints the sum of all numbers up to each of the given ones, added up by PostgreSQL.
 #[derive(Parser)]
@@ -15,7 +18,7 @@ struct Options {
     numbers: Vec<u32>,
 }
 
-/// Has PostgreSQL add up the numbers up to this one.
+/// Has PostgreSQL add up the numbers up to this one. Blocks the fibre.
 fn sum(postgres: &str, number: u32) -> std::io::Result<String> {
     let mut connection = Connection::open(postgres)?;
     let query = "SELECT sum(n) FROM generate_series(1, $1::bigint) n";
@@ -24,10 +27,12 @@ fn sum(postgres: &str, number: u32) -> std::io::Result<String> {
 }
 
 fn main() -> anyhow::Result<()> {
+    // SAFETY: no code of this program keeps what belongs to a kernel thread while it waits.
+    unsafe { fibre_libc::install() };
     let options = Options::parse();
     let sums = fibre::group(|group| {
         for number in &options.numbers {
-            group.spawn(|| fibre::blocking(|| sum(&options.postgres, *number)));
+            group.spawn(|| sum(&options.postgres, *number));
         }
         Ok(group.results_in_order().collect::<Vec<_>>())
     })?;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `/meet/NAME/COUNT/TOKEN` | the token, once so many have come to the meeting |
 //! | `/page/a/b/…` | links to `/page/…` for each name |
+//! | `/gather/` | links to eight pages, none of which is there before all have been asked for |
 //! | `/cut` | half a body, and the end of the connection |
 //! | `/never` | none |
 //! | `/TOKEN` | the token |
@@ -43,7 +44,10 @@ fn answer_all(connection: &TcpStream, meetings: &Meetings) -> io::Result<()> {
         let path = request.split(' ').nth(1).unwrap_or_default();
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         let body = match parts[..] {
-            ["meet", name, count, token] => {
+            ["gather", ""] => (0..8)
+                .map(|number| format!("<a href=\"/meet/all/8/{number}\">"))
+                .collect(),
+            ["meet", name, count, token] | ["gather", "meet", name, count, token] => {
                 meetings.attend(name, count.parse().unwrap());
                 token.to_owned()
             }

@@ -1,4 +1,5 @@
-//! A program of this package that a test has started.
+//! A program of this package that a test has started, on one processor: a call that blocked it
+//! would keep all else waiting.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -15,6 +16,7 @@ impl Program {
     pub(crate) fn start(path: &str, arguments: &[&str]) -> Self {
         let mut child = Command::new(path)
             .args(arguments)
+            .envs([("FIBRE_PROCESSORS", "1"), ("FIBRE_MAX_SPARE", "0")])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,6 +1,7 @@
 //! As much of a Redis server as these tests need, on fibres.
 //!
 //! `ECHO cut` is answered by half an answer and the end of the connection, `ECHO never` not at all.
+//! The counter `/meet/20` goes on once twenty wait for it.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -51,6 +52,9 @@ fn answer_all(connection: &TcpStream, shared: &Shared) -> io::Result<()> {
             }
             ["ECHO", word] => bulk(word),
             ["INCR", name] | ["INCRBY", name, "1"] => {
+                if let Some(count) = name.strip_prefix("/meet/") {
+                    shared.meetings.attend(name, count.parse().unwrap());
+                }
                 let mut counters = shared.counters.lock();
                 let counter = counters.entry(name.to_owned()).or_default();
                 *counter += 1;

@@ -10,7 +10,11 @@
 )]
 
 mod faults;
+#[path = "../clients/http_server.rs"]
+mod http_server;
 mod loads;
+#[path = "../clients/meeting.rs"]
+mod meeting;
 #[path = "../clients/program.rs"]
 mod program;
 mod programs;

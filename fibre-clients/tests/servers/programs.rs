@@ -7,6 +7,7 @@ use std::thread;
 use fibre_clients::servers::{mariadb, postgres, redis};
 use fibre_clients::waiting;
 
+use crate::http_server;
 use crate::program::Program;
 
 #[test]
@@ -76,4 +77,17 @@ fn pages_are_fetched_through_libcurl() {
     let [first, second] = &urls;
     let printed = Program::start(env!("CARGO_BIN_EXE_fetch"), &[first, second]).printed();
     assert_eq!(printed, format!("5 {first}\n10 {second}\n"));
+}
+
+/// Eight pages, none of which comes before all have been asked for, on one processor.
+#[test]
+fn fetches_through_libcurl_wait_at_once() {
+    let site = http_server::start();
+    let urls: Vec<String> = (0..8)
+        .map(|number| format!("{site}/meet/all/8/{number}"))
+        .collect();
+    let arguments: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let printed = Program::start(env!("CARGO_BIN_EXE_fetch"), &arguments).printed();
+    let expected: String = urls.iter().map(|url| format!("1 {url}\n")).collect();
+    assert_eq!(printed, expected);
 }
