@@ -111,6 +111,13 @@ impl Load {
         wait_ms: 5,
     };
 
+    /// What is asked of clients whose calls block the only processor: so many calls of each, and
+    /// nothing of many clients.
+    pub(crate) fn of_bare(self, calls: usize) -> Option<Self> {
+        let calls = self.calls.min(calls);
+        (self != Self::MANY).then_some(Self { calls, ..self })
+    }
+
     /// How reports call it.
     pub(crate) fn title(self) -> String {
         format!("{} clients × {}", self.clients, self.calls)

@@ -7,7 +7,8 @@
 //! Each repetition runs every case in every way, one after the other, each in a process of its own
 //! that has one CPU; servers, and the load of the case that is a server, have the others. A client
 //! that fails, and an answer that is wrong, end the comparison. Where each call blocks the only
-//! processor, a case runs once, and may hang.
+//! processor, calls take as long as all of them together: so a case runs once then, with fewer of
+//! them, and may hang.
 
 mod case;
 mod measured;
@@ -37,6 +38,9 @@ pub(crate) struct Options {
     /// Only these ways
     #[arg(long, value_delimiter = ',')]
     ways: Vec<Way>,
+    /// Calls of each client where each call blocks the only processor; 0: leave these rows out
+    #[arg(long, default_value_t = 1)]
+    bare_calls: usize,
     /// Tiny loads: shows that all of it runs, measures nothing, and writes nothing by itself
     #[arg(long)]
     quick: bool,
@@ -53,10 +57,12 @@ impl Options {
 
     /// The ways to be measured.
     fn ways(&self) -> Vec<Way> {
-        if self.ways.is_empty() {
-            return Way::ALL.to_vec();
-        }
-        self.ways.clone()
+        let mut ways = match &self.ways[..] {
+            [] => Way::ALL.to_vec(),
+            chosen => chosen.to_vec(),
+        };
+        ways.retain(|way| *way != Way::Bare || self.bare_calls > 0);
+        ways
     }
 
     /// The loads to be measured.
@@ -83,7 +89,12 @@ fn main() -> Result<()> {
     stay_on(&cores.load(1))?;
     let cases: Vec<&Case> = CASES.iter().filter(|case| options.includes(case)).collect();
     let places = Places::start(&cases)?;
-    let mut rows = Row::all(&cases, &options.loads(), &options.ways());
+    let mut rows = Row::all(
+        &cases,
+        &options.loads(),
+        &options.ways(),
+        options.bare_calls,
+    );
     for repetition in 0..options.repetitions {
         for row in &mut rows {
             if repetition > 0 && row.way == Way::Bare {

@@ -24,7 +24,7 @@ impl Patience {
     /// That for a way to run.
     pub(crate) fn of(way: Way) -> Self {
         match way {
-            Way::Bare => Self::Tolerated(Duration::from_secs(90)),
+            Way::Bare => Self::Tolerated(Duration::from_secs(60)),
             _ => Self::Required(Duration::from_secs(120)),
         }
     }

@@ -27,19 +27,29 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Rows for all combinations. Many clients are not tried where each blocks the processor.
-    pub(crate) fn all(cases: &[&'a Case], loads: &[Load], ways: &[Way]) -> Vec<Self> {
+    /// Rows for all combinations, with so many calls where each blocks the processor.
+    pub(crate) fn all(
+        cases: &[&'a Case],
+        loads: &[Load],
+        ways: &[Way],
+        bare_calls: usize,
+    ) -> Vec<Self> {
         let mut rows = Vec::new();
         for case in cases {
             for load in loads {
-                let tried = |way: &Way| *way != Way::Bare || *load != Load::MANY;
-                rows.extend(ways.iter().copied().filter(tried).map(|way| Self {
-                    case,
-                    load: *load,
-                    way,
-                    wall: Series::default(),
-                    cpu: Series::default(),
-                    answers: 0,
+                rows.extend(ways.iter().copied().filter_map(|way| {
+                    let load = match way {
+                        Way::Bare => load.of_bare(bare_calls)?,
+                        _ => *load,
+                    };
+                    Some(Self {
+                        case,
+                        load,
+                        way,
+                        wall: Series::default(),
+                        cpu: Series::default(),
+                        answers: 0,
+                    })
                 }));
             }
         }
@@ -135,10 +145,11 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "Each case has a process of its own with one CPU, and each server waits 50 ms before an answer. *fibre-libc*: fibres of one\n\
-             processor in a program that has installed it. *blocking*: with each call in `fibre::blocking` instead.\n\
-             *bare*: each call blocks the only processor; measured once, and – where it hangs. Times are medians of {} repetitions\n\
-             that take turns, and the least. *Paired*: the median of the ratios to threads within each repetition.\n\
-             The CPU time is that of the process alone. All answers were right.\n",
+             processor in a program that has installed it. *blocking*: with each call in `fibre::blocking` instead. *bare*: fibres as they\n\
+             are: each call blocks the only processor, so the time is that of all calls together, and grows with their number; measured\n\
+             once, with fewer calls, and – where it hangs. Times are medians of {} repetitions that take turns, and the least.\n\
+             *Paired*: the median of the ratios to threads within each repetition. The CPU time is that of the process alone. All answers\n\
+             were right.\n",
             self.repetitions
         )?;
         let header = [
