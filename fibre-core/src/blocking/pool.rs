@@ -86,6 +86,11 @@ const REFUSED: u32 = 1;
 /// fibre-local values, and what it spawns runs in the default cluster. `f` may borrow from the
 /// caller, which waits for it even when cancelled.
 ///
+/// A call that never ends keeps its thread, as nothing can end it from outside. If as many as there
+/// are threads wait for what does not come, or for a call that waits for its turn, all others wait
+/// for ever. So each `f` needs a limit of its own, such as a time-out of its socket, and calls that
+/// may wait for long a [`BlockingPool`] of their own.
+///
 /// If not even one thread can be started, `f` is called on the caller's thread, and blocks its
 /// processor.
 ///
