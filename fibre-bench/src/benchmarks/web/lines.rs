@@ -30,7 +30,7 @@ const REQUESTS: [u64; 2] = [2, 12];
 const LONGEST: f64 = 120.0;
 /// Servers that valgrind runs, as they are.
 const SERVERS: [&str; 3] = ["epoll", OURS, "tokio"];
-/// Of a function that touches fewer cold lines nothing is told.
+/// The fewest cold lines for which a function is named.
 const SMALL: f64 = 0.1;
 
 /// What is counted: its name, and the caches that show it.
