@@ -21,22 +21,25 @@ import gdb
 import gdb.unwinder
 
 FIBRE_MAGIC = b"fibre\0\0\0"
-FIBRE_VERSION = 1
+FIBRE_VERSION = 2
 
 # The kinds of what fibres wait for that are objects with an address, by their numbers: mutex, lock,
 # condition variable, semaphore, barrier, event, wait group, notification, initialisation, channel.
 FIBRE_OBJECTS = range(2, 12)
 
-# The most bytes between the beginning of a stack and the frame of the context switch there.
+# The most bytes between the beginning of a stack and the frame of the first function on it.
 FIBRE_FIRST = 4096
 
+# The bytes that a switch pushes: the registers RBX and RBP.
+FIBRE_PUSHED = 16
+
 # How names of functions of the runtime, of std, and of what calls a fibre's closure begin.
-FIBRE_RUNTIME = ("fibre_core::", "fibre_sync::", "fibre_io::", "fibre_capi::", "corosensei::")
+FIBRE_RUNTIME = ("fibre_core::", "fibre_sync::", "fibre_io::", "fibre_capi::")
 FIBRE_CALLERS = ("std::", "core::", "alloc::", "__rust_try", "__rust_begin_short_backtrace")
 FIBRE_STD = ("std/src/", "core/src/", "alloc/src/")
 
 # What the runtime's files and the C library have in their names.
-FIBRE_FILES = re.compile(r"\b(fibre-(core|sync|io|capi)(-[0-9.]+)?|corosensei-[0-9.]+)/src/|/libfibre-rt\.so")
+FIBRE_FILES = re.compile(r"\bfibre-(core|sync|io|capi)(-[0-9.]+)?/src/|/libfibre-rt\.so")
 
 # The length from which on a name is cut.
 FIBRE_LONG = 120
@@ -72,17 +75,16 @@ class FibreMemory:
 class FibreHeader:
     """The header of one runtime: a program that loads the C library may have two."""
 
-    FIXED = struct.Struct("<8sIIQQQQIIII")
+    FIXED = struct.Struct("<8sIIQQQQIII")
     BLOCK = collections.namedtuple(
         "Block",
-        "id home context context_length awaited root since body cls rare name labels label_bytes hook next"
-        " first",
+        "id home pointer code awaited root since body rare name labels label_bytes hook next first",
     )
 
     def __init__(self, address):
         memory = FibreMemory.bytes(address, self.FIXED.size)
         (magic, version, length, self.clusters, kinds, kind_count, self.embedded, self.program,
-         self.data, self.name_place, self.smallest_stack) = self.FIXED.unpack(memory)
+         self.data, self.name_place) = self.FIXED.unpack(memory)
         if magic != FIBRE_MAGIC:
             raise ValueError
         if version != FIBRE_VERSION:
@@ -124,10 +126,7 @@ class Fibre:
         word = lambda offset: struct.unpack_from("<Q", memory, offset)[0]
         self.address, self.cluster = address, cluster
         self.id, self.root, self.home = word(block.id), word(block.root), word(block.home)
-        count = block.context_length // 8
-        self.context = struct.unpack_from("<%dQ" % count, memory, block.context)
         self.awaited = word(block.awaited)
-        self.stack_class = memory[block.cls]
         self.body, self.rare = word(block.body), word(block.rare)
         self.name = self.find_name(header)
         self.labels = self.find_labels(header)
@@ -135,8 +134,11 @@ class Fibre:
         self.processor = None
         # The kernel's number of the thread that runs it.
         self.thread = None
-        # Where it has left its stack, and where the first function on its stack returns to.
-        self.pointer = self.entry = None
+        # Where it has left its stack, and the address at which it goes on; nothing while it runs, and
+        # before it has been on its stack.
+        self.pointer, self.code = word(block.pointer), word(block.code)
+        if not self.pointer or self.pointer + FIBRE_PUSHED == self.root:
+            self.pointer = None
         self.kinds = header.kinds
 
     def find_name(self, header):
@@ -168,18 +170,6 @@ class Fibre:
         except gdb.MemoryError:
             pass
         return ""
-
-    def on_own_stack(self, header):
-        """Which of its context's words are addresses on its own stack, as places and addresses."""
-        length = header.smallest_stack
-        if self.stack_class:
-            length <<= self.stack_class - 1
-        else:
-            while length < self.cluster.stack_size:
-                length *= 2
-        lowest = self.root - length - FIBRE_FIRST
-        return [(place, word) for place, word in enumerate(self.context)
-                if self.root and lowest <= word < self.root]
 
     @property
     def kind(self):
@@ -236,8 +226,8 @@ class FibreCluster:
     """A cluster of processors."""
 
     def __init__(self, address):
-        (self.next, self.number, name, length, self.stack_size, self.shared, first,
-         capacity) = FibreMemory.words(address, 8)
+        (self.next, self.number, name, length, self.shared, first,
+         capacity) = FibreMemory.words(address, 7)
         self.name = FibreMemory.text(name, length)
         processors = FibreMemory.bytes(first, 32 * capacity)
         records = struct.iter_unpack("<Qi4xQQ", processors)
@@ -280,14 +270,13 @@ class Fibres:
             cluster = FibreCluster(at)
             fibres += self.of_cluster(header, cluster)
             at = cluster.next
-        self.find_pointers(header, fibres)
         self.all += fibres
 
     @staticmethod
     def of_cluster(header, cluster):
         """The fibres of a cluster."""
         block = header.block
-        length = max(max(block[:9]) + 8, block.context + block.context_length, block.rare + 8)
+        length = max(block[:9]) + 8
         running = {processor.running: processor for processor in cluster.processors}
         homes = {processor.queue: processor for processor in cluster.processors}
         found, seen = [], set()
@@ -300,34 +289,11 @@ class Fibres:
                 runs = running.get(address)
                 home = runs or homes.get(fibre.home)
                 fibre.processor = home.index if home else None
-                fibre.thread = runs.thread if runs else None
+                # One that has left its stack is about to run, or has just run.
+                fibre.thread = runs.thread if runs and not fibre.pointer else None
                 found.append(fibre)
                 hook = FibreMemory.word(hook + block.next)
         return found
-
-    @staticmethod
-    def find_pointers(header, fibres):
-        """Finds out which words of the contexts say where fibres began and left their stacks."""
-        votes = collections.Counter()
-        for fibre in fibres:
-            words = sorted(fibre.on_own_stack(header), key=lambda pair: pair[1])
-            if len(words) == 2 and words[0][1] < words[1][1]:
-                votes[(words[0][0], words[1][0])] += 1
-        left, began = votes.most_common(1)[0][0] if votes else (None, None)
-        for fibre in fibres:
-            words = fibre.on_own_stack(header)
-            if words:
-                begin = max(word for _, word in words) if began is None else fibre.context[began]
-                fibre.entry = FibreMemory.word(begin)
-            if left is None:
-                continue
-            fibre.pointer = fibre.context[left] or None
-            if fibre.pointer:
-                # It is about to run, or has just left.
-                fibre.thread = None
-            if began is not None and fibre.context[began] == fibre.pointer:
-                # It has not been on its stack yet.
-                fibre.pointer = fibre.entry = None
 
     def get(self, number):
         """The fibre with a number."""
@@ -401,14 +367,10 @@ class FibreUnwinder(gdb.unwinder.Unwinder):
         stack, code = pending.read_register("rsp"), pending.read_register("rip")
         where = int(stack), int(code)
         if where == self.top:
-            rip, rbx, rbp = FibreMemory.words(fibre.pointer, 3)
-            registers = {"rip": rip, "rbx": rbx, "rbp": rbp, "rsp": fibre.pointer + 24}
+            rbx, rbp = FibreMemory.words(fibre.pointer, 2)
+            registers = {"rip": fibre.code, "rbx": rbx, "rbp": rbp, "rsp": fibre.pointer + FIBRE_PUSHED}
             # Below all frames of the fibre, as a function that it had called would be.
-            frame = FibreId(fibre.pointer, rip)
-        elif where[1] == fibre.entry and 0 < fibre.root - where[0] <= FIBRE_FIRST:
-            # What called the fibre has gone on since.
-            registers = {"rip": 0, "rsp": fibre.root}
-            frame = FibreId(fibre.root, where[1])
+            frame = FibreId(fibre.pointer, fibre.code)
         else:
             return None
         info = pending.create_unwind_info(frame)
@@ -429,7 +391,7 @@ class FibreFilter:
         fibre, borrowed = FIBRE_UNWINDER.fibre, True
         for frame in frames:
             inferior = frame.inferior_frame()
-            if fibre is None or inferior.pc() == fibre.entry:
+            if fibre is None:
                 return
             if not borrowed:
                 yield frame
@@ -473,16 +435,16 @@ class FibreStack:
                 level = fibre_borrowed()
                 for _ in range(level):
                     frame = frame.older()
-            while frame is not None and frame.pc() != fibre.entry:
+            while frame is not None:
                 self.frames.append(self.describe(frame, level))
                 reason, stack = frame.unwind_stop_reason(), int(frame.read_register("rsp"))
                 frame, level = frame.older(), level + 1
         except gdb.error as error:
             self.end = "cut off: %s" % error
             return
-        # The C library's first function has no caller, as its table says.
+        # The first function on the stack has no caller, as its table says, nor has the C library's.
         is_first = reason == gdb.FRAME_UNWIND_OUTERMOST and 0 <= fibre.root - stack <= FIBRE_FIRST
-        if frame is not None or is_first:
+        if is_first:
             self.end = self.ENTRY
         else:
             self.end = "cut off: " + gdb.frame_stop_reason_string(reason)

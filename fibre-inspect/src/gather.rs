@@ -31,6 +31,9 @@ const COPIED: usize = 256 << 10;
 /// The bytes that most stacks have.
 const SHORT: usize = 8 << 10;
 
+/// The bytes that a switch pushes.
+const PUSHED: usize = 2 * size_of::<usize>();
+
 /// Bytes of a fibre's name and labels for which there is room, on the average.
 const NAMED: usize = 64;
 
@@ -200,7 +203,7 @@ impl Inspector for Gatherer<'_> {
             processor: fibre.processor(),
             stack,
             thread: runs.map(|stuck| stuck.thread),
-            root: fibre.root(),
+            root: Some(fibre.root()),
         });
     }
 
@@ -261,12 +264,15 @@ impl Gatherer<'_> {
 
     /// Walks up the stack of a fibre that does not run; returns the stack's number.
     fn walk(&mut self, fibre: &FibreView<'_>) -> usize {
-        let (Some(pointer), Some(root)) = (fibre.pointer(), fibre.root()) else {
+        let root = fibre.root();
+        let left = fibre.left();
+        // The stack of a fibre that has not begun has not even room for a frame.
+        let Some([pointer, code]) = left.filter(|[pointer, _]| pointer.abs_diff(root) > PUSHED) else {
             let reason = "it has not been there, or has just begun to run";
             return self.keep(&[], End::Missing(reason));
         };
         // On a stack of its own, or on one that it was lent.
-        let own = root.checked_sub(pointer).map_or(SHORT, |length| length + 8);
+        let own = root.checked_sub(pointer).unwrap_or(SHORT);
         let length = memory::read(pointer, &mut self.copy[..own.min(COPIED)]);
         let copy = &self.copy[..length];
         let read = |address: usize| {
@@ -277,11 +283,11 @@ impl Gatherer<'_> {
         };
         let mut frames = [0; DEEPEST];
         let mut count = 0;
-        // As `corosensei` leaves it: the three words that it has pushed, which the function's
-        // table does not know of, from the stack pointer on.
-        let end = match (read(pointer), read(pointer + 8), read(pointer + 16)) {
-            (Some(code), Some(rbx), Some(rbp)) => {
-                let mut frame = Frame::new(code, pointer + 24);
+        // As a switch leaves it: the two words that it has pushed, which the function's table does
+        // not know of, from the stack pointer on.
+        let end = match (read(pointer), read(pointer + 8)) {
+            (Some(rbx), Some(rbp)) => {
+                let mut frame = Frame::new(code, pointer + PUSHED);
                 frame.set(X86_64::RBX, Some(rbx));
                 frame.set(X86_64::RBP, Some(rbp));
                 self.walker.walk(frame, false, Some(root), &read, |code| {
@@ -293,7 +299,7 @@ impl Gatherer<'_> {
             }
             _ => End::Unreadable(pointer),
         };
-        if fibre.pointer() != Some(pointer) {
+        if fibre.left() != left {
             return self.keep(&[], End::Missing("it has gone on meanwhile"));
         }
         self.keep(&frames[..count], end)

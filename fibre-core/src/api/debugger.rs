@@ -10,25 +10,21 @@
 //!
 //! * the clusters, in a list ([`crate::scheduler::records`]), and what processors these have;
 //! * in their rosters all fibres that have started, a hook of each control block;
-//! * in a control block what [`BlockLayout`] says, and the words of its context. `corosensei` does
-//!   not say what these are, but two of them are addresses on the fibre's own stack. The higher one
-//!   is where the computation began: the return address of its first function lies there. The
-//!   lower one is where it was left; it is zero while the fibre runs. There lie, upwards, the
-//!   address at which the fibre goes on, and its registers RBX and RBP.
+//! * in a control block what [`BlockLayout`] says. Where the fibre has left its stack, its registers
+//!   RBX and RBP lie, upwards, and its frame begins above them.
 //!
 //! Nothing is written here for that but when a cluster or a processor begins or ends.
 
 use crate::api::embed;
 use crate::fibre::{BlockLayout, Body, ControlBlock};
 use crate::scheduler::records::{CLUSTERS, ClusterRecord};
-use crate::stack::MIN_STACK_SIZE;
 use crate::wait::wait_object::{KIND_WORDS, Words};
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::AtomicPtr;
 
 /// The version of all layouts. A reader that does not know it must not go on.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The beginning of what a debugger reads. See the module text.
 #[repr(C)]
@@ -55,8 +51,6 @@ pub struct Header {
     data: u32,
     /// Where in the program the place of the name is.
     name_place: u32,
-    /// The usable bytes of the smallest stacks, those of class zero; each class doubles them.
-    smallest_stack: u32,
     /// Where everything lies in a block.
     block: BlockLayout,
 }
@@ -79,7 +73,6 @@ static HEADER: Header = Header {
     program: offset_of!(embed::Embedded, program) as u32,
     data: offset_of!(embed::Embedded, data) as u32,
     name_place: offset_of!(embed::Program, name) as u32,
-    smallest_stack: MIN_STACK_SIZE as u32,
     block: ControlBlock::LAYOUT,
 };
 

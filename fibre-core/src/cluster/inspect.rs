@@ -147,19 +147,19 @@ impl FibreView<'_> {
         self.phase == FibrePhase::Still
     }
 
-    /// The stack pointer with which it has left its stack, where the address lies at which it goes
-    /// on, and above that the registers RBX and RBP. A hint unless it [is still](Self::is_still);
-    /// `None`: it runs, or this is not known.
+    /// Where it has left its stack: the stack pointer, where its registers RBX and RBP lie, and the
+    /// address at which it goes on. A hint unless it [is still](Self::is_still); `None`: it runs.
     #[must_use]
-    pub fn pointer(&self) -> Option<usize> {
+    pub fn left(&self) -> Option<[usize; 2]> {
         // SAFETY: in a roster, and so started; fibres in rosters do not end during a look.
-        unsafe { self.block.saved_pointer() }
+        unsafe { self.block.left() }
     }
 
-    /// The address at which its stack begins, the highest one. `None`: it has not run yet.
+    /// The address at which its stack begins, the highest one.
     #[must_use]
-    pub fn root(&self) -> Option<usize> {
-        self.block.root()
+    pub fn root(&self) -> usize {
+        // SAFETY: as above.
+        unsafe { self.block.root() }
     }
 }
 

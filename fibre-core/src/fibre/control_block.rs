@@ -7,8 +7,8 @@
 //!
 //! The owners of its fields:
 //!
-//! * `context`, the stack in `errand`, `suspender` and the closure belong to the fibre's owner:
-//!   first the one that took the fibre from a queue, then, while it runs, the fibre itself.
+//! * `context`, the stack in `errand` and the closure belong to the fibre's owner: first the one
+//!   that took the fibre from a queue, then, while it runs, the fibre itself.
 //! * `state`, `completion` and `references` are atomic words of their own files.
 //! * `locals`, `shields` and `plain_calls` belong to the running fibre.
 //! * `home` is written by the owner before it runs the fibre, and read by the winner of the fibre's
@@ -26,7 +26,7 @@ use crate::fibre::{Cancel, Hook, Reserved, Roster, RunState, WaitSlot, Wake};
 use crate::queue::{Level, Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::stack::class_of;
-use crate::stack::context::{Context, Suspender, saved_pointer};
+use crate::stack::context::{Action, Context, Suspender};
 use crate::sync::asymmetric;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 use crate::sys::stderr;
@@ -120,8 +120,6 @@ pub struct ControlBlock {
     context: UnsafeCell<Option<Context>>,
     /// Its stack if it got one when it was spawned; later, what it waits for.
     pub(crate) errand: WaitSlot,
-    /// The way off its stack, once on it.
-    pub(crate) suspender: Cell<Option<Suspender>>,
     /// Its fibre-local values.
     pub(crate) locals: Locals,
     /// The hook in the roster of started fibres.
@@ -295,7 +293,6 @@ impl ControlBlock {
             home: AtomicPtr::new(ptr::null_mut()),
             context: UnsafeCell::new(None),
             errand: WaitSlot::new(reserved),
-            suspender: Cell::new(None),
             locals: Locals::new(),
             shields: Cell::new(0),
             plain_calls: Cell::new(0),
@@ -379,21 +376,43 @@ impl ControlBlock {
         unsafe { Runnable::new(this.cast()) }
     }
 
-    /// Where the fibre has left its stack. A hint, if the fibre may run meanwhile; `None`: it runs,
-    /// or this is not known.
+    /// Where the fibre has left its stack, and the address at which it goes on. A hint, if the fibre
+    /// may run meanwhile; `None`: it runs.
     ///
     /// # Safety
     ///
     /// The fibre has started, and does not end meanwhile.
-    pub(crate) unsafe fn saved_pointer(&self) -> Option<usize> {
-        // SAFETY: the option is as large as a context, and so begins where that does; a fibre that
-        // has started has one.
-        unsafe { saved_pointer(self.context.get().cast_const().cast()) }
+    pub(crate) unsafe fn left(&self) -> Option<[usize; 2]> {
+        // SAFETY: a fibre that has started has a context.
+        unsafe { Context::left(self.place_of_context().as_ptr()) }
     }
 
-    /// The address at which its stack begins, the highest one. `None`: it has not been there yet.
-    pub(crate) fn root(&self) -> Option<usize> {
-        Some(self.suspender.get()?.address().addr())
+    /// The address at which its stack begins, the highest one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`left`](Self::left).
+    pub(crate) unsafe fn root(&self) -> usize {
+        // SAFETY: as above; where its stack begins does not change.
+        unsafe { self.place_of_context().as_ref() }.root()
+    }
+
+    /// Where its context is, if it has one.
+    #[inline(always)]
+    fn place_of_context(&self) -> NonNull<Context> {
+        // SAFETY: not null. The option is as large as a context, and so begins where that does.
+        unsafe { NonNull::new_unchecked(self.context.get()) }.cast()
+    }
+
+    /// Leaves the fibre's stack; returns when a processor resumes it.
+    ///
+    /// # Safety
+    ///
+    /// The calling fibre's own block.
+    #[inline(always)]
+    pub(crate) unsafe fn leave_stack(&self, action: Action) {
+        // SAFETY: a fibre that runs has a context, and is on the stack of that.
+        let _ = unsafe { Suspender::of(self.place_of_context()).suspend(action) };
     }
 
     /// The queue that the fibre goes to when woken; null before its first run.

@@ -68,9 +68,9 @@ pub(crate) fn whereabouts(fibre: &ControlBlock) -> Whereabouts {
 /// The end of the stack that has this address, if it is the fibre's own: the hook may have run
 /// there, and the caller be on another stack.
 fn end_of_own_stack(fibre: &ControlBlock, address: usize) -> Option<usize> {
-    let root = fibre.suspender.get()?.address().addr();
     let stack = bounds_at(address)?;
-    stack.contains(&root).then_some(stack.end)
+    // SAFETY: the calling fibre.
+    (stack.end == unsafe { fibre.root() }).then_some(stack.end)
 }
 
 /// Whether this return address lies in one of the functions.

@@ -1,8 +1,7 @@
 //! Calls that need more stack than the fibre has.
 //!
 //! The stack is another one of ours, with a guard, a nameplate and a place in the statistics. The
-//! same fibre runs on it: it blocks as ever, since a switch only saves the stack pointer. Source:
-//! `corosensei::on_stack`, whose contract allows suspending in it.
+//! same fibre runs on it: it blocks as ever, since a switch only saves the stack pointer.
 
 use crate::processor::{OVERFLOW_HOOK, Processor};
 use crate::stack::context::call_on;

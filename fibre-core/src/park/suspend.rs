@@ -413,10 +413,8 @@ fn suspend_tied(here: &Processor, block: &ControlBlock, action: Action) {
 /// Leaves the stack.
 #[inline(always)]
 fn switch(block: &ControlBlock, action: Action) {
-    if let Some(suspender) = block.suspender.get() {
-        // SAFETY: the running fibre's own suspender.
-        unsafe { suspender.suspend(action) };
-    }
+    // SAFETY: the running fibre's own block.
+    unsafe { block.leave_stack(action) };
 }
 
 /// [`park_here`] for a plain thread.

@@ -15,10 +15,9 @@ use crate::fibre::{ControlBlock, FibreRef};
 use crate::queue::Runnable;
 use crate::scheduler::activity::{ActivityBlock, Value};
 use crate::stack::StackError;
-use crate::stack::context::{Action, Context, Suspender};
+use crate::stack::context::{Action, Context, Entry, Suspender};
 use crate::sync::pause;
 use crate::sys::stderr;
-use std::ptr;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -56,7 +55,7 @@ impl Processor {
         self.runner.nameplate.set(Some(stack.nameplate()));
         let block = fibre.fibre().as_ptr().cast_const().cast();
         // SAFETY: the fibre is an activity, which runs next, and which this processor resumes.
-        Ok(unsafe { Context::new(stack, enter, block) })
+        Ok(unsafe { Context::new::<Runner>(stack, block) })
     }
 
     /// Whether a runner does for the activity: it takes the stacks of its cluster as they are, and
@@ -152,9 +151,9 @@ impl Processor {
     }
 
     /// Ends the computation of a runner, and takes its stack back. No fibre runs here.
-    fn end_runner(&self, mut context: Context) {
-        // `enter` finds nobody who runs, and returns.
-        let action = context.resume(ptr::from_ref(self).cast());
+    fn end_runner(&self, context: Context) {
+        // SAFETY: the computation of a runner that waits. It finds nobody who runs, and returns.
+        let action = unsafe { context.resume() };
         debug_assert_eq!(action, Action::Exit, "a runner went on without an activity");
         self.put_stack(context.into_stack());
     }
@@ -183,34 +182,31 @@ impl Processor {
     }
 }
 
-/// The first function on a runner's stack: runs one activity after the other.
-///
-/// # Safety
-///
-/// `block` is the control block of the first one, and `processor` the one that has bound it, just
-/// before.
-unsafe fn enter(block: *const (), suspender: Suspender, processor: *const ()) {
-    // SAFETY: the caller's promise.
-    let (mut fibre, nameplate) = unsafe {
-        let nameplate = (*processor.cast::<Processor>()).runner.nameplate.take();
-        (FibreRef::new_unchecked(block.cast_mut().cast()), nameplate)
-    };
-    let Some(nameplate) = nameplate else {
-        unreachable!("a runner without a nameplate")
-    };
-    loop {
-        // SAFETY: this stack exists; the processor has made the activity the running fibre, and the
-        // runtime's reference keeps it alive until this stack has been left.
-        let here = unsafe {
-            nameplate.set(fibre.as_ptr().cast_const().cast());
-            fibre.as_ref().suspender.set(Some(suspender));
-            (fibre.as_ref().body().run)(fibre);
-            suspender.suspend(Action::Rest)
+/// What a runner does: it runs one activity after the other. The argument is the control block of
+/// the first one; the processor that has made the runner resumes it next.
+struct Runner;
+
+impl Entry for Runner {
+    unsafe fn run(block: *const (), mut suspender: Suspender) -> Suspender {
+        let nameplate = Processor::here(|here| here.runner.nameplate.take()).flatten();
+        let Some(nameplate) = nameplate else {
+            unreachable!("a runner without a nameplate")
         };
-        // SAFETY: the argument of a resume is the processor that resumes.
-        match unsafe { (*here.cast::<Processor>()).running() } {
-            Some(next) => fibre = next,
-            None => return,
+        // SAFETY: the caller's promise.
+        let mut fibre = unsafe { FibreRef::new_unchecked(block.cast_mut().cast()) };
+        loop {
+            // SAFETY: this stack exists; the processor has made the activity the running fibre, and
+            // the runtime's reference keeps it alive until this stack has been left. Meanwhile the
+            // context is in its block.
+            suspender = unsafe {
+                nameplate.set(fibre.as_ptr().cast_const().cast());
+                (fibre.as_ref().body().run)(fibre);
+                suspender.suspend(Action::Rest)
+            };
+            match Processor::here(Processor::running).flatten() {
+                Some(next) => fibre = next,
+                None => return suspender,
+            }
         }
     }
 }

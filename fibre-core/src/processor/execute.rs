@@ -66,7 +66,9 @@ impl Processor {
         // Others may look from here on, see `OwnerGate`.
         self.running.store(node, Ordering::Release);
         self.slice.restart();
-        let action = context.resume(ptr::from_ref(self).cast());
+        // SAFETY: this processor has taken the fibre from a queue, so it is in no other's hands;
+        // it has not ended.
+        let action = unsafe { context.resume() };
         self.running.store(ptr::null_mut(), Ordering::Relaxed);
         light_barrier();
         action
@@ -184,7 +186,7 @@ impl Processor {
                 stack.inspect_err(|_| block.errand.keep_promise())?
             }
         };
-        self.settle(fibre, stack, enter);
+        self.settle::<Fibre>(fibre, stack);
         Ok(())
     }
 
@@ -222,19 +224,19 @@ impl Processor {
     fn bind_to_refuse(&self, fibre: &mut Runnable, error: StackError) -> Result<(), StackError> {
         let stack = self.take_stack(class_of(MIN_STACK_SIZE))?;
         self.refusal.set(Some(error));
-        self.settle(fibre, stack, enter_refused);
+        self.settle::<Refused>(fibre, stack);
         Ok(())
     }
 
-    /// Gives a fibre that is about to start its stack, on which it begins with `entry`, and lists
-    /// it as started.
+    /// Gives a fibre that is about to start its stack, on which it runs `E`, and lists it as
+    /// started.
     #[inline(always)]
-    fn settle(&self, fibre: &mut Runnable, stack: Stack, entry: Entry) {
+    fn settle<E: Entry>(&self, fibre: &mut Runnable, stack: Stack) {
         let block = fibre.fibre().as_ptr().cast_const().cast();
         stack.set_owner(block);
         // SAFETY: both entries may be called once with a block that is alive, by the first resume,
         // for which the processor that has bound the fibre resumes it.
-        *fibre.context() = Some(unsafe { Context::new(stack, entry, block) });
+        *fibre.context() = Some(unsafe { Context::new::<E>(stack, block) });
         self.list(fibre);
     }
 
@@ -304,33 +306,36 @@ impl Processor {
     }
 }
 
-/// The first function on a fibre's stack.
-///
-/// # Safety
-///
-/// `block` is the control block of the fibre whose stack this is.
-unsafe fn enter(block: *const (), suspender: Suspender, _processor: *const ()) {
-    // SAFETY: the caller's promise; the runtime's reference keeps the block alive
-    // until its stack has been left.
-    unsafe {
-        let fibre = FibreRef::new_unchecked(block.cast_mut().cast());
-        fibre.as_ref().suspender.set(Some(suspender));
-        (fibre.as_ref().body().run)(fibre);
+/// What a fibre runs on its stack. The argument is its control block, which is alive.
+struct Fibre;
+
+impl Entry for Fibre {
+    #[inline(always)]
+    unsafe fn run(block: *const (), suspender: Suspender) -> Suspender {
+        // SAFETY: the caller's promise; the runtime's reference keeps the block alive until its
+        // stack has been left. The context stays in the block meanwhile.
+        unsafe {
+            let fibre = FibreRef::new_unchecked(block.cast_mut().cast());
+            (fibre.as_ref().body().run)(fibre);
+        }
+        suspender
     }
 }
 
-/// The first function on the stack of a fibre that could not have the one it wanted.
-///
-/// # Safety
-///
-/// As for [`enter`]; `processor` is the one that bound it, just before.
-unsafe fn enter_refused(block: *const (), suspender: Suspender, processor: *const ()) {
-    // SAFETY: the caller's promises.
-    unsafe {
-        let fibre = FibreRef::new_unchecked(block.cast_mut().cast());
-        fibre.as_ref().suspender.set(Some(suspender));
-        if let Some(error) = (*processor.cast::<Processor>()).refusal.take() {
-            (fibre.as_ref().body().fail)(fibre, error);
+/// What a fibre runs that could not have the stack it wanted. The argument is as for [`Fibre`]; the
+/// processor that has bound it resumes it next.
+struct Refused;
+
+impl Entry for Refused {
+    unsafe fn run(block: *const (), suspender: Suspender) -> Suspender {
+        let error = Processor::here(|here| here.refusal.take()).flatten();
+        if let Some(error) = error {
+            // SAFETY: as for `Fibre`.
+            unsafe {
+                let fibre = FibreRef::new_unchecked(block.cast_mut().cast());
+                (fibre.as_ref().body().fail)(fibre, error);
+            }
         }
+        suspender
     }
 }

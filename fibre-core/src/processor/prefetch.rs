@@ -1,7 +1,7 @@
 //! Bringing in what a fibre will need before it runs.
 //!
 //! With a thousand connections, what a fibre left behind has fallen out of the caches when it goes
-//! on: its control block, both ends of its stack in use, and the translations of their addresses.
+//! on: its control block, the end of its stack in use, and the translations of their addresses.
 //! Fetching them one after the other takes as long as all the rest of what the runtime does for a
 //! request. So a fibre that is about to make a system call asks for those of the next fibre first
 //! ([`prefetch_next`](crate::internal::prefetch_next)), and a waker that is about to wake many asks
@@ -23,9 +23,6 @@ const BELOW: usize = 2;
 
 /// Lines of a stack that a waiting fibre uses there.
 const FRAMES: usize = 10;
-
-/// Lines of a stack that are used where it begins.
-const ROOT: usize = 6;
 
 /// Lines of a wait that its waker touches.
 const NODE: usize = 4;
@@ -51,11 +48,8 @@ fn prefetch_next(next: NonNull<Link>) {
         fetch::<BLOCK>(after.as_ptr().cast_const().cast(), 0);
     }
     let last_wait = block.state.last_wait();
-    if let Some(root) = block.suspender.get()
-        && !last_wait.is_null()
-    {
+    if !last_wait.is_null() {
         fetch::<FRAMES>(last_wait.cast(), BELOW);
-        fetch::<ROOT>(root.address().cast(), ROOT - 1);
     }
 }
 

@@ -40,8 +40,6 @@ pub(crate) struct ClusterRecord {
     name: *const u8,
     /// How many bytes its name has.
     name_length: usize,
-    /// Bytes of the stacks of fibres that ask for no size.
-    stack_size: usize,
     /// The roster of all of its started fibres, if these move; else null.
     shared: AtomicPtr<Roster>,
     /// The first of its processors.
@@ -86,7 +84,6 @@ impl ClusterRecord {
             number,
             name: settings.name.as_ptr(),
             name_length: settings.name.len(),
-            stack_size: settings.stack_size,
             shared: AtomicPtr::new(ptr::null_mut()),
             first: processors.as_ptr(),
             capacity: processors.len(),

@@ -1,24 +1,26 @@
 //! A stack with a computation on it that can be left and resumed.
 //!
-//! A thin skin over `corosensei`, which does the switching. Its form is
-//! asymmetric: a fibre always switches to the processor that resumed it, which
+//! Its form is asymmetric: a fibre always switches to the processor that resumed it, which
 //! then picks the next one. What the processor does *after* the fibre's stack has
 //! been left is the [`Action`] the fibre hands over; so parking, yielding and
-//! exiting are one switch, and no lock is ever held across it.
+//! exiting are one switch, and no lock is ever held across it. How a stack is left is the affair of
+//! [`switch`](super::switch).
 //!
-//! `corosensei` is built without its unwinding support: a suspended context is
-//! never dropped (hazard: forced unwinding runs user code in a place that cannot
-//! block, and aborts inside destructors), and panics are caught by the fibre's
-//! own root before they get here.
+//! A suspended context is never dropped (hazard: forced unwinding runs user code in a place that
+//! cannot block, and aborts inside destructors), and panics are caught by the fibre's own root
+//! before they get here. If one does get here, the process aborts.
 
+use super::sanitizer::{Area, FakeStack};
+use super::switch::{First, Switch, call_at};
 use crate::stack::Stack;
-use corosensei::{Coroutine, CoroutineResult, Yielder};
-use std::arch::asm;
-use std::ptr::{self, NonNull};
-use std::sync::OnceLock;
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, offset_of};
+use std::ptr::NonNull;
 
 /// What the processor does with the fibre whose stack it has just left.
 #[must_use]
+#[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Queue it behind the others.
@@ -36,147 +38,225 @@ pub(crate) enum Action {
     /// Take its stack back, on which another activity may run next: see
     /// `processor/activation.rs`.
     Rest,
-    /// Take its stack back: the computation has ended.
+    /// Take its stack back: the computation has ended. The last one.
     Exit,
 }
 
-/// The means by which a fibre leaves its stack. Valid on that stack only.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Suspender(NonNull<Yielder<*const (), Action>>);
-
-impl Suspender {
-    /// The address at which the stack begins.
-    #[inline]
-    pub(crate) fn address(self) -> *const () {
-        self.0.as_ptr().cast_const().cast()
-    }
-
-    /// Leaves the stack; returns when a processor resumes it, with the argument of
-    /// [`Context::resume`].
+impl Action {
+    /// The action with this number.
     ///
     /// # Safety
     ///
-    /// Called on the stack that this suspender was made for.
+    /// There is one.
     #[inline(always)]
-    pub(crate) unsafe fn suspend(self, action: Action) -> *const () {
-        // SAFETY: the yielder lies at the root of the stack we are on.
-        unsafe { self.0.as_ref() }.suspend(action)
+    unsafe fn of(number: u32) -> Self {
+        debug_assert!(number <= Self::Exit as u32, "an unknown action");
+        // SAFETY: the caller's promise; their numbers begin at zero.
+        unsafe { std::mem::transmute::<u32, Self>(number) }
     }
 }
 
-/// The first function on a fresh stack. Its arguments: that of [`Context::new`], the way to leave,
-/// and the first resume's input.
-pub(crate) type Entry = unsafe fn(*const (), Suspender, *const ());
+/// The means by which a fibre leaves its stack: the context in which that stack is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Suspender(NonNull<Context>);
 
-/// The computation. See the module text.
-pub(crate) struct Context(Coroutine<*const (), Action, (), Stack>);
+impl Suspender {
+    /// That of the fibre whose context this is. The context exists.
+    #[inline(always)]
+    pub(crate) fn of(context: NonNull<Context>) -> Self {
+        Self(context)
+    }
 
-impl Context {
-    /// Prepares `stack` so that the first resume calls `entry(argument, …)`.
+    /// Leaves the stack. Returns when a processor resumes it, the suspender from then on: the
+    /// context may have been moved meanwhile.
     ///
     /// # Safety
     ///
-    /// `entry` may be called with `argument` at the first resume, on any
-    /// thread that resumes it, and does not unwind.
+    /// Called on the stack of this context, or on one that this was lent ([`call_on`]).
     #[inline(always)]
-    pub(crate) unsafe fn new(stack: Stack, entry: Entry, argument: *const ()) -> Self {
-        Self(Coroutine::with_stack(stack, move |yielder, input| {
-            // SAFETY: the caller's promise.
-            unsafe { entry(argument, Suspender(NonNull::from(yielder)), input) }
-        }))
+    pub(crate) unsafe fn suspend(self, action: Action) -> Self {
+        // SAFETY: the context stays in its place while the computation runs. The switch is its
+        // first field, so a pointer to that which a processor resumes is one to the context.
+        unsafe {
+            let fake = self.0.as_ref().away.get().announce();
+            let next = Switch::leave(self.0.as_ptr().cast(), action as u32);
+            Self::arrived(next, fake)
+        }
+    }
+
+    /// The suspender of a fibre that has been resumed by this switch.
+    ///
+    /// # Safety
+    ///
+    /// The switch is that of a context.
+    #[inline(always)]
+    unsafe fn arrived(switch: *const Switch, fake: FakeStack) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let context = NonNull::new_unchecked(switch.cast_mut()).cast::<Context>();
+            context.as_ref().away.set(Area::arrive(fake));
+            Self(context)
+        }
+    }
+}
+
+/// A computation.
+pub(crate) trait Entry {
+    /// Runs it, on a fresh stack, with the argument of [`Context::new`]. Returns the suspender by
+    /// which the stack is to be left for good: the latest one.
+    ///
+    /// # Safety
+    ///
+    /// As the computation says. It does not unwind.
+    unsafe fn run(argument: *const (), suspender: Suspender) -> Suspender;
+}
+
+/// A computation as the first function on its stack.
+struct Whole<E>(PhantomData<E>);
+
+impl<E: Entry> First for Whole<E> {
+    unsafe extern "C" fn first(switch: *const Switch, argument: *const ()) -> *const Switch {
+        // SAFETY: a context's switch, by which it has been resumed. The maker of the context has
+        // promised that the computation may run.
+        unsafe {
+            let suspender = Suspender::arrived(switch, FakeStack::none());
+            let Suspender(context) = E::run(argument, suspender);
+            context.as_ref().away.get().announce_end();
+            context.as_ptr().cast_const().cast()
+        }
+    }
+
+    const LAST: u32 = Action::Exit as u32;
+}
+
+/// The computation. See the module text. While it is not on the stack that it was made with, or
+/// rests there, it may be moved.
+#[repr(C)]
+pub(crate) struct Context {
+    /// Where the computation goes on, and the processor that runs it.
+    switch: Switch,
+    /// The stack of the one of these two that does not run.
+    away: Cell<Area>,
+    /// The stack that it was made with.
+    stack: Stack,
+}
+
+const _: () = assert!(offset_of!(Context, switch) == 0);
+
+impl Context {
+    /// Where its words are that [`left`](Self::left) returns.
+    pub(crate) const POINTER: usize = Switch::POINTER;
+    pub(crate) const CODE: usize = Switch::CODE;
+
+    /// Where the address is at which its stack begins, the highest one.
+    pub(crate) const ROOT: usize = offset_of!(Self, stack) + Stack::BASE;
+
+    /// Prepares `stack` so that the first resume runs `E` with this argument.
+    ///
+    /// # Safety
+    ///
+    /// `E` may be run so, on any thread that resumes it.
+    #[inline(always)]
+    pub(crate) unsafe fn new<E: Entry>(stack: Stack, argument: *const ()) -> Self {
+        Self {
+            // SAFETY: the stack is ours, with nothing on it.
+            switch: unsafe { Switch::prepare::<Whole<E>>(stack.base().get(), argument) },
+            away: Cell::new(Area::of(&stack)),
+            stack,
+        }
     }
 
     /// Runs the computation until it suspends or ends.
+    ///
+    /// # Safety
+    ///
+    /// It does not run, and has not ended. What it does meanwhile, the caller may do.
     #[inline(always)]
-    pub(crate) fn resume(&mut self, input: *const ()) -> Action {
-        match self.0.resume(input) {
-            CoroutineResult::Yield(action) => action,
-            CoroutineResult::Return(()) => Action::Exit,
-        }
+    pub(crate) unsafe fn resume(&self) -> Action {
+        let fake = self.away.get().announce();
+        // SAFETY: the caller's promise; a computation hands over the number of an action.
+        let action = unsafe { Action::of(Switch::resume((&raw const *self).cast())) };
+        self.away.set(Area::arrive(fake));
+        action
     }
 
     /// Takes the stack of an ended computation out.
     pub(crate) fn into_stack(self) -> Stack {
-        self.0.into_stack()
+        self.stack
     }
-}
 
-/// Calls `f` on another stack. `f` may leave the caller's stack in the usual way: a switch saves
-/// one stack pointer, whatever it points into, and the root of the fibre's own stack stays where it
-/// is. `f` must not unwind.
-pub(crate) fn call_on<R>(stack: &mut Stack, f: impl FnOnce() -> R) -> R {
-    corosensei::on_stack(stack, f)
-}
-
-/// Where in a [`Context`] the stack pointer of a computation lies that has been left, in words.
-///
-/// `corosensei` does not show it. So a computation of no consequence is left once, and the words of
-/// its context are looked at: of those that are addresses on its stack, one is where the
-/// computation began, and the lower one is where it was left. `None`: there is no stack for it, or
-/// no such word.
-fn place_of_pointer() -> Option<usize> {
-    /// The place, once it is known.
-    static PLACE: OnceLock<Option<usize>> = OnceLock::new();
-    unsafe fn leave_once(_: *const (), suspender: Suspender, _: *const ()) {
-        // SAFETY: on the stack that it was made for.
-        unsafe { suspender.suspend(Action::Yield) };
+    /// The address at which its stack begins, the highest one.
+    pub(crate) fn root(&self) -> usize {
+        self.stack.base().get()
     }
-    *PLACE.get_or_init(|| {
-        let stack = super::take_one(super::class_of(super::MIN_STACK_SIZE)).ok()?;
-        // SAFETY: the entry does with any argument, and does not unwind.
-        let mut context = unsafe { Context::new(stack, leave_once, ptr::null()) };
-        let _ = context.resume(ptr::null());
-        let bounds = context.0.trap_handler();
-        let words = size_of::<Option<Context>>() / size_of::<usize>();
-        let place = (0..words)
-            // SAFETY: a word of the context, which stays.
-            .map(|place| (unsafe { word(&raw const context, place) }, place))
-            .filter(|(word, _)| bounds.stack_ptr_in_bounds(*word))
-            .min()
-            .map(|(_, place)| place);
-        let _ = context.resume(ptr::null());
-        super::put_cold(context.into_stack());
-        place
-    })
-}
 
-/// A word of a context.
-///
-/// # Safety
-///
-/// The context exists, and has so many words.
-unsafe fn word(context: *const Context, place: usize) -> usize {
-    let word: usize;
-    // By an instruction, as another thread may be on this stack, and write to the context.
-    // SAFETY: the caller's promise.
-    unsafe {
-        asm!(
-            "mov {word}, [{context} + 8 * {place}]",
-            context = in(reg) context,
-            place = in(reg) place,
-            word = lateout(reg) word,
-            options(nostack, readonly, preserves_flags)
-        );
+    /// Where the computation has left its stack, and the address at which it goes on. A hint, if a
+    /// thread may resume it meanwhile; `None`: a thread is on its stack. Any thread may ask.
+    ///
+    /// # Safety
+    ///
+    /// There is a context at this address, and stays.
+    pub(crate) unsafe fn left(this: *const Self) -> Option<[usize; 2]> {
+        // SAFETY: the caller's promise; these words are atomics.
+        unsafe { (*(&raw const (*this).switch)).left() }
     }
-    word
-}
-
-/// The stack pointer of a computation that has been left. A hint, if a thread may resume it
-/// meanwhile; `None`: a thread is on its stack, or it is not known where the pointer is.
-///
-/// # Safety
-///
-/// There is a context at this address, and stays.
-pub(crate) unsafe fn saved_pointer(context: *const Context) -> Option<usize> {
-    let place = place_of_pointer()?;
-    // SAFETY: the caller's promise; the place is one of a context.
-    Some(unsafe { word(context, place) }).filter(|pointer| *pointer != 0)
 }
 
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Context")
-            .field("done", &self.0.done())
+            .field("left", &self.switch.left())
             .finish_non_exhaustive()
     }
 }
+
+/// Calls `f` on another stack. `f` may leave the caller's stack in the usual way: a switch saves
+/// one stack pointer, whatever it points into. `f` must not unwind.
+pub(crate) fn call_on<R>(stack: &mut Stack, f: impl FnOnce() -> R) -> R {
+    let mut call = Call {
+        f: ManuallyDrop::new(f),
+        result: None,
+    };
+    let fake = Area::of(stack).announce();
+    // SAFETY: the stack is the caller's, with nothing on it, and its base is aligned. The call is
+    // in this frame, which waits for it.
+    unsafe { call_at((&raw mut call).cast(), stack.base().get(), call.function()) };
+    let _ = Area::arrive(fake);
+    let Some(result) = call.result else {
+        unreachable!("a call that has returned has a result")
+    };
+    result
+}
+
+/// A call on another stack, while it is made.
+struct Call<F, R> {
+    /// What is called, once.
+    f: ManuallyDrop<F>,
+    result: Option<R>,
+}
+
+impl<F: FnOnce() -> R, R> Call<F, R> {
+    /// What makes such a call.
+    fn function(&self) -> unsafe extern "C" fn(*mut ()) {
+        Self::make
+    }
+
+    /// Makes the call.
+    ///
+    /// # Safety
+    ///
+    /// `this` is a call, and is made for the first time.
+    unsafe extern "C" fn make(this: *mut ()) {
+        let below = Area::arrive(FakeStack::none());
+        // SAFETY: the caller's promise.
+        let this = unsafe { &mut *this.cast::<Self>() };
+        // SAFETY: taken out once, here.
+        let f = unsafe { ManuallyDrop::take(&mut this.f) };
+        this.result = Some(f());
+        below.announce_end();
+    }
+}
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

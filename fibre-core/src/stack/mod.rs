@@ -27,6 +27,8 @@
 //!
 //! Files:
 //!
+//! * `switch`: the machine code that goes on on another stack;
+//! * `sanitizer`: what AddressSanitizer is told about that;
 //! * `context`: a computation on a stack of its own, which can be left and resumed;
 //! * `size`: how large stacks are, and their classes;
 //! * `error`: why there is no stack;
@@ -47,9 +49,11 @@ mod guard;
 mod overflow;
 mod pages;
 mod pool;
+mod sanitizer;
 mod size;
 mod slab;
 mod statistics;
+mod switch;
 mod system;
 
 pub(crate) use alternate::AlternateStack;

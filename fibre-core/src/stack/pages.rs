@@ -8,7 +8,6 @@
 use super::size::{CLASSES, PAGE};
 use super::slab::Stack;
 use super::system::{self, Advice, PIECES, Piece};
-use corosensei::stack::Stack as _;
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

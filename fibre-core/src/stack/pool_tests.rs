@@ -6,7 +6,6 @@ use super::super::size::{GUARD_SIZE, PAGE, class_of};
 use super::super::slab;
 use super::super::system::{Call, faults};
 use super::*;
-use corosensei::stack::Stack as _;
 
 fn take_all(class: usize, count: usize) -> Vec<Stack> {
     let mut stacks = Vec::new();

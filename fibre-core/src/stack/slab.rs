@@ -20,7 +20,6 @@
 
 use super::size::{GUARD_SIZE, PAGE, class_size};
 use super::system::Piece;
-use corosensei::stack::StackPointer;
 use std::alloc::{Layout, alloc};
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
@@ -230,6 +229,16 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
+    /// Where the address is at which it begins.
+    pub(super) const BASE: usize = std::mem::offset_of!(Self, base);
+
+    /// One past the highest byte that a fibre may use: where it begins, as it grows down. A
+    /// multiple of 16.
+    #[inline(always)]
+    pub(super) fn base(&self) -> NonZeroUsize {
+        self.base
+    }
+
     /// The bytes between its guard and what lies above it.
     #[must_use]
     pub(crate) fn length(&self) -> usize {
@@ -299,18 +308,5 @@ impl Nameplate {
     pub(crate) unsafe fn set(self, owner: *const ()) {
         // SAFETY: the word above the base of a stack, which lives as long as that.
         unsafe { self.0.as_ref() }.store(owner.cast_mut(), Ordering::Relaxed);
-    }
-}
-
-// SAFETY: base and the guard's start bound memory that belongs to this value alone, stay the
-// same for its life, and are aligned to 16: pages, colours and nameplates are.
-unsafe impl corosensei::stack::Stack for Stack {
-    fn base(&self) -> StackPointer {
-        self.base
-    }
-
-    /// The lowest byte, which belongs to the guard.
-    fn limit(&self) -> StackPointer {
-        StackPointer::new(self.guard().start).unwrap_or(StackPointer::MIN)
     }
 }

@@ -6,7 +6,6 @@
 use super::size::{CLASSES, class_size};
 use super::slab::{self, Slab, Stack};
 use super::{pages, pool};
-use corosensei::stack::Stack as _;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 

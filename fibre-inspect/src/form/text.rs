@@ -18,12 +18,11 @@ const DESCRIBED: usize = 3;
 const LISTED: usize = 20;
 
 /// How the names of the runtime's functions begin.
-const RUNTIME: [&str; 5] = [
+const RUNTIME: [&str; 4] = [
     "fibre_core::",
     "fibre_sync::",
     "fibre_io::",
     "fibre_capi::",
-    "corosensei::",
 ];
 
 /// How the names of those begin that call closures.
@@ -306,12 +305,11 @@ pub(crate) fn is_of(function: &Function, beginnings: &[&str]) -> bool {
 /// Whether a function is the runtime's, by its name or its file: where there are lines only, names
 /// of functions that were inlined lack their modules.
 fn is_runtime(function: &Function) -> bool {
-    const CRATES: [(&str, &str); 5] = [
+    const CRATES: [(&str, &str); 4] = [
         ("fibre-core/src/", "fibre-core-"),
         ("fibre-sync/src/", "fibre-sync-"),
         ("fibre-io/src/", "fibre-io-"),
         ("fibre-capi/src/", "fibre-capi-"),
-        ("corosensei/src/", "corosensei-"),
     ];
     let file = function.place.as_ref().map(|(file, _)| short(file));
     let lies_there = |file: &str| {

@@ -154,9 +154,7 @@ struct Ready<'m> {
 /// The most bytes between the root of a stack and the runtime's first frames.
 const FIRST: usize = 4096;
 
-/// Whether a frame is one of the runtime's first ones, right below the root of a stack. Those of
-/// the context switch have the root in RBP, too; but the function that they call never returns, and
-/// so need not keep that register.
+/// Whether a frame is one of the runtime's first ones, right below the root of a stack.
 fn is_first(stack: usize, root: usize) -> bool {
     root.checked_sub(stack)
         .is_some_and(|distance| distance <= FIRST)
@@ -210,17 +208,14 @@ impl<'m> Walker<'m> {
             let code = frame.code();
             let is_first = root.is_some_and(|root| is_first(frame.stack(), root));
             if code == 0 {
-                // A table has said that this frame has no caller, as those of the C library do.
+                // A table has said that this frame has no caller: that of the first function on a
+                // fibre's stack, or one of the C library's.
                 return if is_first { End::Entry } else { End::Thread };
             }
             let Some(row) = self.row(code, interrupted) else {
                 let _ = note(code);
                 return End::NoTable(code);
             };
-            // That of the context switch is marked as one that was interrupted.
-            if row.interrupts && is_first {
-                return End::Entry;
-            }
             if !note(code) {
                 return End::NoRoom;
             }

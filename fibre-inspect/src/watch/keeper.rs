@@ -48,7 +48,7 @@ impl Keeper {
         };
         let found = observe_running(state, PATIENCE, &mut |cluster, fibre| {
             keeper.id = fibre.id();
-            keeper.root = fibre.root();
+            keeper.root = Some(fibre.root());
             copy(&mut keeper.cluster, cluster);
             fibre.with_name(&mut |name| copy(&mut keeper.name, name.unwrap_or_default()));
             // There is room for all that there may be.

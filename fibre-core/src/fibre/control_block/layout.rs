@@ -15,10 +15,10 @@ pub(crate) struct BlockLayout {
     id: u32,
     /// The ready queue that it goes to when woken.
     home: u32,
-    /// The words of its context.
-    context: u32,
-    /// How many bytes the context has.
-    context_length: u32,
+    /// Where it has left its stack; zero while it runs.
+    pointer: u32,
+    /// The address at which it goes on there.
+    code: u32,
     /// What it waits for.
     awaited: u32,
     /// The address at which its stack begins.
@@ -27,8 +27,6 @@ pub(crate) struct BlockLayout {
     since: u32,
     /// The table of its functions.
     body: u32,
-    /// The class of its stack, a byte.
-    class: u32,
     /// Its rare attributes, a pointer.
     rare: u32,
     /// Its name, from the beginning of these on: address and length, which is how compilers lay out
@@ -57,13 +55,12 @@ impl ControlBlock {
     pub(crate) const LAYOUT: BlockLayout = BlockLayout {
         id: distance(offset_of!(Self, id)),
         home: distance(offset_of!(Self, home)),
-        context: distance(offset_of!(Self, context)),
-        context_length: distance(size_of::<Context>()),
+        pointer: distance(offset_of!(Self, context) + Context::POINTER),
+        code: distance(offset_of!(Self, context) + Context::CODE),
         awaited: distance(offset_of!(Self, errand)),
-        root: distance(offset_of!(Self, suspender)),
+        root: distance(offset_of!(Self, context) + Context::ROOT),
         since: distance(offset_of!(Self, state) + RunState::<Self>::SINCE),
         body: distance(offset_of!(Self, body)),
-        class: distance(offset_of!(Self, attributes) + offset_of!(Attributes, class)),
         rare: distance(offset_of!(Self, attributes) + offset_of!(Attributes, rare)),
         name: distance(offset_of!(Rare, name)),
         labels: distance(offset_of!(Rare, labels)),

@@ -1,0 +1,122 @@
+//! What AddressSanitizer is told about switches: which stack is in use from now on.
+//!
+//! It finds out by itself where a thread's stack lies, and takes accesses elsewhere for those of
+//! the heap or for errors. So each switch is announced before it is made, and again once it has
+//! been made. Of two flows that take turns, the [`Area`] is kept of the one that does not run.
+//!
+//! Without the feature `sanitizer`, all of this is empty.
+
+#[cfg(feature = "sanitizer")]
+pub(super) use told::{Area, FakeStack};
+#[cfg(not(feature = "sanitizer"))]
+pub(super) use untold::{Area, FakeStack};
+
+#[cfg(feature = "sanitizer")]
+mod told {
+    use crate::stack::Stack;
+    use std::ffi::c_void;
+    use std::ptr;
+
+    // Of the sanitizer's runtime: sanitizer/common_interface_defs.h.
+    unsafe extern "C" {
+        fn __sanitizer_start_switch_fiber(
+            save: *mut *mut c_void,
+            bottom: *const c_void,
+            size: usize,
+        );
+        fn __sanitizer_finish_switch_fiber(
+            save: *mut c_void,
+            bottom: *mut *const c_void,
+            size: *mut usize,
+        );
+    }
+
+    /// The stack of the flow that does not run.
+    #[derive(Debug, Clone, Copy)]
+    pub(in crate::stack) struct Area {
+        bottom: *const c_void,
+        size: usize,
+    }
+
+    /// What the sanitizer keeps of the flow that leaves, for its return.
+    pub(in crate::stack) struct FakeStack(*mut c_void);
+
+    impl FakeStack {
+        /// That of a flow that begins.
+        pub(in crate::stack) const fn none() -> Self {
+            Self(ptr::null_mut())
+        }
+    }
+
+    impl Area {
+        /// A stack of ours.
+        pub(in crate::stack) fn of(stack: &Stack) -> Self {
+            let bottom = stack.guard().end;
+            Self {
+                bottom: ptr::without_provenance(bottom),
+                size: stack.base().get() - bottom,
+            }
+        }
+
+        /// Announces a switch to this stack.
+        pub(in crate::stack) fn announce(self) -> FakeStack {
+            let mut save = ptr::null_mut();
+            // SAFETY: a switch to this stack follows.
+            unsafe { __sanitizer_start_switch_fiber(&raw mut save, self.bottom, self.size) };
+            FakeStack(save)
+        }
+
+        /// Announces a switch to this stack from a flow that does not come back.
+        pub(in crate::stack) fn announce_end(self) {
+            // SAFETY: as above.
+            unsafe { __sanitizer_start_switch_fiber(ptr::null_mut(), self.bottom, self.size) };
+        }
+
+        /// Says that a switch has been made; returns the stack that was left.
+        pub(in crate::stack) fn arrive(FakeStack(save): FakeStack) -> Self {
+            let (mut bottom, mut size) = (ptr::null(), 0);
+            // SAFETY: a switch was announced, and made.
+            unsafe { __sanitizer_finish_switch_fiber(save, &raw mut bottom, &raw mut size) };
+            Self { bottom, size }
+        }
+    }
+}
+
+#[cfg(not(feature = "sanitizer"))]
+mod untold {
+    use crate::stack::Stack;
+
+    /// Nothing.
+    #[derive(Debug, Clone, Copy)]
+    pub(in crate::stack) struct Area;
+
+    /// Nothing.
+    pub(in crate::stack) struct FakeStack;
+
+    impl FakeStack {
+        #[inline(always)]
+        pub(in crate::stack) const fn none() -> Self {
+            Self
+        }
+    }
+
+    impl Area {
+        #[inline(always)]
+        pub(in crate::stack) fn of(_stack: &Stack) -> Self {
+            Self
+        }
+
+        #[inline(always)]
+        pub(in crate::stack) fn announce(self) -> FakeStack {
+            FakeStack
+        }
+
+        #[inline(always)]
+        pub(in crate::stack) fn announce_end(self) {}
+
+        #[inline(always)]
+        pub(in crate::stack) fn arrive(_save: FakeStack) -> Self {
+            Self
+        }
+    }
+}
