@@ -90,6 +90,7 @@ impl Processor {
     }
 
     /// Takes an activity off its runner at the end of a run. It may run again at once.
+    #[inline(never)]
     pub(super) fn rest_activity(&self, mut fibre: Runnable) {
         // SAFETY: nothing else leaves its stack to rest; the runnable has a reference.
         let activity = unsafe { ActivityBlock::of(fibre.fibre()) };
@@ -159,6 +160,8 @@ impl Processor {
     }
 
     /// Gives up what is kept for activities, at the processor's end.
+    #[cold]
+    #[inline(never)]
     pub(super) fn give_up_runner(&self) {
         if let Some(context) = self.runner.waiting.take() {
             self.end_runner(context);

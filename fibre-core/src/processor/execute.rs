@@ -26,10 +26,8 @@ impl Processor {
             fibre.block().set_home(Arc::as_ptr(&self.ready));
         }
         recorder.resumes(&mut fibre);
-        if fibre.context().is_none()
-            && let Err(error) = self.bind(&mut fibre)
-        {
-            match self.bind_otherwise(fibre, error) {
+        if fibre.context().is_none() {
+            match self.begin(fibre) {
                 Some(bound) => fibre = bound,
                 None => return,
             }
@@ -46,7 +44,7 @@ impl Processor {
                 let left = fibre.block().state.left();
                 recorder.woken_early(id, left == Left::WokenEarly)
             }
-            Action::Exit => return self.bury(fibre),
+            // Few enough cases for the compiler to compare one by one.
             rarer => return self.act_rarely(fibre, rarer),
         };
         if queue_it {
@@ -74,16 +72,26 @@ impl Processor {
         action
     }
 
-    /// The part of [`execute`](Self::execute) that follows everything but yields, waits and ends.
+    /// The part of [`execute`](Self::execute) that follows everything but yields and waits. It has
+    /// no frame: each of these is the last thing that it does.
     #[inline(never)]
     fn act_rarely(&self, fibre: Runnable, action: Action) {
         match action {
+            Action::Exit => self.bury(fibre),
             Action::Rest => self.rest_activity(fibre),
+            rarest => self.act_most_rarely(fibre, rarest),
+        }
+    }
+
+    /// What follows all others.
+    #[inline(never)]
+    fn act_most_rarely(&self, fibre: Runnable, action: Action) {
+        match action {
             Action::MakeWay => self.own().push_next(fibre),
             Action::Migrate => self.send_off(fibre),
             Action::Hold => self.hold(fibre),
-            Action::Yield | Action::Park | Action::ParkAtHome | Action::Exit => {
-                unreachable!("done by the caller")
+            Action::Yield | Action::Park | Action::ParkAtHome | Action::Rest | Action::Exit => {
+                unreachable!("done by the callers")
             }
         }
     }
@@ -166,9 +174,19 @@ impl Processor {
         }
     }
 
+    /// Gives a fibre its stack before its first run. `None`: there is none, and the fibre has been
+    /// dealt with.
+    #[inline(never)]
+    fn begin(&self, mut fibre: Runnable) -> Option<Runnable> {
+        match self.bind(&mut fibre) {
+            Ok(()) => Some(fibre),
+            Err(error) => self.bind_otherwise(fibre, error),
+        }
+    }
+
     /// Gives a fibre its stack (it has none before its first run). The context is built in
     /// its place: moving it right after it was written costs more than writing it.
-    #[inline(never)]
+    #[inline(always)]
     fn bind(&self, fibre: &mut Runnable) -> Result<(), StackError> {
         let block = fibre.block();
         if self.domain().orders.are_to_cancel() {

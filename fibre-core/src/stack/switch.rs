@@ -23,12 +23,12 @@
 //! * **The stack** may be pushed to, as the code does not say `nostack`: the compiler then keeps
 //!   nothing in the red zone below the stack pointer.
 //! * **Flags.** The direction flag is clear on both sides, as the ABI wants it at each call. MXCSR
-//!   and the control word of the x87 are not switched: they belong to the kernel thread, as a
-//!   fibre's do that calls a function which changes them. A program that sets another rounding mode
-//!   sets it for all fibres of its processor, and has to set it back before it blocks.
+//!   and the control word of the x87 are not switched: they belong to the kernel thread. A fibre
+//!   that sets another rounding mode sets it for all fibres of its processor, and has to set it
+//!   back before it blocks.
 //! * **Shadow stacks** (CET) hold return addresses for the CPU to compare. They are not switched,
-//!   and no fibre could return with them. The kernel enables them only for programs whose parts are
-//!   all marked for it, which objects with this code are not.
+//!   so no fibre could return with them. The C library enables them only for programs whose parts
+//!   are all marked for it, which objects with this code are not.
 //!
 //! # The first and the last switch
 //!
