@@ -267,7 +267,8 @@ impl Gatherer<'_> {
         let root = fibre.root();
         let left = fibre.left();
         // The stack of a fibre that has not begun has not even room for a frame.
-        let Some([pointer, code]) = left.filter(|[pointer, _]| pointer.abs_diff(root) > PUSHED) else {
+        let Some([pointer, code]) = left.filter(|[pointer, _]| pointer.abs_diff(root) > PUSHED)
+        else {
             let reason = "it has not been there, or has just begun to run";
             return self.keep(&[], End::Missing(reason));
         };

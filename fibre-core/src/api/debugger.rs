@@ -10,8 +10,8 @@
 //!
 //! * the clusters, in a list ([`crate::scheduler::records`]), and what processors these have;
 //! * in their rosters all fibres that have started, a hook of each control block;
-//! * in a control block what [`BlockLayout`] says. Where the fibre has left its stack, its registers
-//!   RBX and RBP lie, upwards, and its frame begins above them.
+//! * in a control block what [`BlockLayout`] says. Where a fibre has left its stack, there lie its
+//!   registers RBX and RBP, upwards, and above them its frame.
 //!
 //! Nothing is written here for that but when a cluster or a processor begins or ends.
 

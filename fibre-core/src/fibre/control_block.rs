@@ -376,8 +376,8 @@ impl ControlBlock {
         unsafe { Runnable::new(this.cast()) }
     }
 
-    /// Where the fibre has left its stack, and the address at which it goes on. A hint, if the fibre
-    /// may run meanwhile; `None`: it runs.
+    /// Where the fibre has left its stack, and the address at which it goes on. A hint, if the
+    /// fibre may run meanwhile; `None`: it runs.
     ///
     /// # Safety
     ///

@@ -10,8 +10,8 @@
 //! cannot block, and aborts inside destructors), and panics are caught by the fibre's own root
 //! before they get here. If one does get here, the process aborts.
 
-use super::sanitizer::{Area, FakeStack};
-use super::switch::{First, Switch, call_at};
+use super::sanitizer::{FakeStack, StackBounds};
+use super::switch::{RawEntry, Switch, call_at};
 use crate::stack::Stack;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -94,7 +94,7 @@ impl Suspender {
         // SAFETY: the caller's promise.
         unsafe {
             let context = NonNull::new_unchecked(switch.cast_mut()).cast::<Context>();
-            context.as_ref().away.set(Area::arrive(fake));
+            context.as_ref().away.set(StackBounds::arrive(fake));
             Self(context)
         }
     }
@@ -114,8 +114,8 @@ pub(crate) trait Entry {
 /// A computation as the first function on its stack.
 struct Whole<E>(PhantomData<E>);
 
-impl<E: Entry> First for Whole<E> {
-    unsafe extern "C" fn first(switch: *const Switch, argument: *const ()) -> *const Switch {
+impl<E: Entry> RawEntry for Whole<E> {
+    unsafe extern "C" fn run(switch: *const Switch, argument: *const ()) -> *const Switch {
         // SAFETY: a context's switch, by which it has been resumed. The maker of the context has
         // promised that the computation may run.
         unsafe {
@@ -136,7 +136,7 @@ pub(crate) struct Context {
     /// Where the computation goes on, and the processor that runs it.
     switch: Switch,
     /// The stack of the one of these two that does not run.
-    away: Cell<Area>,
+    away: Cell<StackBounds>,
     /// The stack that it was made with.
     stack: Stack,
 }
@@ -161,7 +161,7 @@ impl Context {
         Self {
             // SAFETY: the stack is ours, with nothing on it.
             switch: unsafe { Switch::prepare::<Whole<E>>(stack.base().get(), argument) },
-            away: Cell::new(Area::of(&stack)),
+            away: Cell::new(StackBounds::of(&stack)),
             stack,
         }
     }
@@ -176,7 +176,7 @@ impl Context {
         let fake = self.away.get().announce();
         // SAFETY: the caller's promise; a computation hands over the number of an action.
         let action = unsafe { Action::of(Switch::resume((&raw const *self).cast())) };
-        self.away.set(Area::arrive(fake));
+        self.away.set(StackBounds::arrive(fake));
         action
     }
 
@@ -217,11 +217,11 @@ pub(crate) fn call_on<R>(stack: &mut Stack, f: impl FnOnce() -> R) -> R {
         f: ManuallyDrop::new(f),
         result: None,
     };
-    let fake = Area::of(stack).announce();
+    let fake = StackBounds::of(stack).announce();
     // SAFETY: the stack is the caller's, with nothing on it, and its base is aligned. The call is
     // in this frame, which waits for it.
     unsafe { call_at((&raw mut call).cast(), stack.base().get(), call.function()) };
-    let _ = Area::arrive(fake);
+    let _ = StackBounds::arrive(fake);
     let Some(result) = call.result else {
         unreachable!("a call that has returned has a result")
     };
@@ -247,7 +247,7 @@ impl<F: FnOnce() -> R, R> Call<F, R> {
     ///
     /// `this` is a call, and is made for the first time.
     unsafe extern "C" fn make(this: *mut ()) {
-        let below = Area::arrive(FakeStack::none());
+        let below = StackBounds::arrive(FakeStack::none());
         // SAFETY: the caller's promise.
         let this = unsafe { &mut *this.cast::<Self>() };
         // SAFETY: taken out once, here.

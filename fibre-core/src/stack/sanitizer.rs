@@ -2,14 +2,15 @@
 //!
 //! It finds out by itself where a thread's stack lies, and takes accesses elsewhere for those of
 //! the heap or for errors. So each switch is announced before it is made, and again once it has
-//! been made. Of two flows that take turns, the [`Area`] is kept of the one that does not run.
+//! been made. Of two flows that take turns, the [`StackBounds`] are kept of the one that does not
+//! run. What the sanitizer keeps of it is its *fake stack*.
 //!
 //! Without the feature `sanitizer`, all of this is empty.
 
 #[cfg(feature = "sanitizer")]
-pub(super) use told::{Area, FakeStack};
+pub(super) use told::{FakeStack, StackBounds};
 #[cfg(not(feature = "sanitizer"))]
-pub(super) use untold::{Area, FakeStack};
+pub(super) use untold::{FakeStack, StackBounds};
 
 #[cfg(feature = "sanitizer")]
 mod told {
@@ -31,9 +32,9 @@ mod told {
         );
     }
 
-    /// The stack of the flow that does not run.
+    /// Where the stack of the flow lies that does not run.
     #[derive(Debug, Clone, Copy)]
-    pub(in crate::stack) struct Area {
+    pub(in crate::stack) struct StackBounds {
         bottom: *const c_void,
         size: usize,
     }
@@ -48,7 +49,7 @@ mod told {
         }
     }
 
-    impl Area {
+    impl StackBounds {
         /// A stack of ours.
         pub(in crate::stack) fn of(stack: &Stack) -> Self {
             let bottom = stack.guard().end;
@@ -86,11 +87,11 @@ mod told {
 mod untold {
     use crate::stack::Stack;
 
-    /// Nothing.
+    /// The empty twin of what the sanitizer is told of a stack.
     #[derive(Debug, Clone, Copy)]
-    pub(in crate::stack) struct Area;
+    pub(in crate::stack) struct StackBounds;
 
-    /// Nothing.
+    /// The empty twin of what it keeps of a flow.
     pub(in crate::stack) struct FakeStack;
 
     impl FakeStack {
@@ -100,7 +101,7 @@ mod untold {
         }
     }
 
-    impl Area {
+    impl StackBounds {
         #[inline(always)]
         pub(in crate::stack) fn of(_stack: &Stack) -> Self {
             Self

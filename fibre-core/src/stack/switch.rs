@@ -76,13 +76,13 @@ const FIRST: usize = PUSHED * size_of::<usize>();
 
 /// The function that [`root`] calls, with the switch and the argument of [`Switch::prepare`]. It
 /// returns the switch by which the stack is left for good.
-pub(super) trait First {
+pub(super) trait RawEntry {
     /// The function.
     ///
     /// # Safety
     ///
     /// Called once, on the stack that was prepared for it.
-    unsafe extern "C" fn first(switch: *const Switch, argument: *const ()) -> *const Switch;
+    unsafe extern "C" fn run(switch: *const Switch, argument: *const ()) -> *const Switch;
 
     /// What the processor is handed at last.
     const LAST: u32;
@@ -99,21 +99,21 @@ impl Switch {
     const RETURN_POINTER: usize = offset_of!(Switch, processor) + offset_of!(Place, pointer);
     const RETURN_CODE: usize = offset_of!(Switch, processor) + offset_of!(Place, code);
 
-    /// Prepares a stack that ends at `base` for a call of `F`'s function with this argument, which
+    /// Prepares a stack that ends at `base` for a call of `E`'s function with this argument, which
     /// the first [`resume`](Self::resume) makes.
     ///
     /// # Safety
     ///
     /// The bytes below `base` are the caller's, and `base` is a multiple of 16.
     #[inline(always)]
-    pub(super) unsafe fn prepare<F: First>(base: usize, argument: *const ()) -> Self {
+    pub(super) unsafe fn prepare<E: RawEntry>(base: usize, argument: *const ()) -> Self {
         let pointer = base - FIRST;
         // SAFETY: the caller's promise.
         unsafe { std::ptr::with_exposed_provenance_mut::<*const ()>(pointer).write(argument) };
         Self {
             fibre: Place {
                 pointer: AtomicUsize::new(pointer),
-                code: AtomicUsize::new(root::<F> as *const () as usize),
+                code: AtomicUsize::new(root::<E> as *const () as usize),
             },
             processor: Place {
                 pointer: AtomicUsize::new(0),
@@ -207,7 +207,7 @@ impl Switch {
 /// The bottom of a fibre's stack. [`Switch::resume`] jumps here when the fibre begins, with the
 /// switch in RDI and the stack pointer at the argument.
 #[unsafe(naked)]
-unsafe extern "C" fn root<F: First>() {
+unsafe extern "C" fn root<E: RawEntry>() {
     naked_asm!(
         ".cfi_startproc",
         // To an unwinder, this is where the stack ends.
@@ -221,8 +221,8 @@ unsafe extern "C" fn root<F: First>() {
         "mov rsp, [rax + {return_pointer}]",
         "jmp [rax + {return_code}]",
         ".cfi_endproc",
-        first = sym F::first,
-        last = const F::LAST,
+        first = sym E::run,
+        last = const E::LAST,
         return_pointer = const Switch::RETURN_POINTER,
         return_code = const Switch::RETURN_CODE,
     )

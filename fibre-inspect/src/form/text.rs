@@ -18,12 +18,7 @@ const DESCRIBED: usize = 3;
 const LISTED: usize = 20;
 
 /// How the names of the runtime's functions begin.
-const RUNTIME: [&str; 4] = [
-    "fibre_core::",
-    "fibre_sync::",
-    "fibre_io::",
-    "fibre_capi::",
-];
+const RUNTIME: [&str; 4] = ["fibre_core::", "fibre_sync::", "fibre_io::", "fibre_capi::"];
 
 /// How the names of those begin that call closures.
 const CALLERS: [&str; 7] = [
