@@ -16,7 +16,7 @@ use crate::stack::Stack;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, offset_of};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 /// What the processor does with the fibre whose stack it has just left.
 #[must_use]
@@ -175,7 +175,7 @@ impl Context {
     pub(crate) unsafe fn resume(&self) -> Action {
         let fake = self.away.get().announce();
         // SAFETY: the caller's promise; a computation hands over the number of an action.
-        let action = unsafe { Action::of(Switch::resume((&raw const *self).cast())) };
+        let action = unsafe { Action::of(Switch::resume(ptr::from_ref(self).cast())) };
         self.away.set(StackBounds::arrive(fake));
         action
     }
@@ -198,7 +198,8 @@ impl Context {
     /// There is a context at this address, and stays.
     pub(crate) unsafe fn left(this: *const Self) -> Option<[usize; 2]> {
         // SAFETY: the caller's promise; these words are atomics.
-        unsafe { (*(&raw const (*this).switch)).left() }
+        let switch = unsafe { &(*this).switch };
+        switch.left()
     }
 }
 

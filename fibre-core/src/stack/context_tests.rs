@@ -7,7 +7,6 @@ use super::*;
 use std::arch::{asm, naked_asm};
 use std::backtrace::Backtrace;
 use std::hint::black_box;
-use std::ptr;
 
 /// Bytes of the stacks here: unoptimised code captures backtraces on them.
 const SIZE: usize = 256 << 10;
@@ -126,19 +125,15 @@ unsafe extern "C" fn changed_by(
 /// Resumes the context to which the pointer points.
 unsafe extern "C" fn resumes(context: *mut ()) {
     // SAFETY: the test passes one.
-    assert_eq!(
-        resume(unsafe { &*context.cast::<Context>() }),
-        Action::Yield
-    );
+    let context = unsafe { &*context.cast::<Context>() };
+    assert_eq!(resume(context), Action::Yield);
 }
 
 /// Leaves the stack by the suspender to which the pointer points.
 unsafe extern "C" fn leaves(suspender: *mut ()) {
     // SAFETY: the test passes one.
-    leave(
-        unsafe { &mut *suspender.cast::<Suspender>() },
-        Action::Yield,
-    );
+    let suspender = unsafe { &mut *suspender.cast::<Suspender>() };
+    leave(suspender, Action::Yield);
 }
 
 /// Both sides find their registers as they were, whatever the other one has put there.
@@ -174,7 +169,7 @@ fn stack_is_aligned() -> bool {
     unsafe {
         asm!("xorps xmm0, xmm0", "movaps [{place}], xmm0", place = in(reg) place, out("xmm0") _);
     }
-    black_box(&vector).0 == [0; 16] && place.addr() % 16 == 0
+    black_box(&vector).0 == [0; 16] && place.addr().is_multiple_of(16)
 }
 
 #[test]
