@@ -19,10 +19,10 @@
 use crate::fibre::ControlBlock;
 use crate::fibre::cancel_group::CancelGroup;
 use crate::park::bounds;
+use crate::park::suspend::end_slice;
 use crate::park::{Shield, doze, leave_if, yield_now};
 use crate::processor::{Processor, with_running};
 use crate::stack::context::Action;
-use crate::sys::current;
 use crate::wait::cancelled::Cancelled;
 use crate::wait::limit::Limit;
 use crate::wait::limit_scope;
@@ -191,19 +191,10 @@ fn refuse() -> Result<(), Cancelled> {
 /// [`Cancelled`].
 #[inline]
 pub fn yield_cancellable() -> Result<(), Cancelled> {
-    leave_unless_cancelled(|here, _| !here.yields_to_nobody())
-}
-
-/// Lets others run if the calling fibre has not been cancelled and its processor `says` so. The
-/// second argument is to be set if the fibre counts as cancelled.
-#[inline(always)]
-fn leave_unless_cancelled(
-    says: impl FnOnce(&Processor, &mut bool) -> bool,
-) -> Result<(), Cancelled> {
     let mut cancelled = false;
     let _ = leave_if(|here, fibre| {
         cancelled = notices(fibre);
-        (!cancelled && says(here, &mut cancelled)).then_some(Action::Yield)
+        (!cancelled && !here.yields_to_nobody()).then_some(Action::Yield)
     });
     if cancelled { refuse() } else { Ok(()) }
 }
@@ -215,13 +206,34 @@ fn leave_unless_cancelled(
 /// [`Cancelled`].
 #[inline]
 pub fn yield_point_cancellable() -> Result<(), Cancelled> {
-    leave_unless_cancelled(|here, cancelled| {
-        let over = here.slice_is_over();
-        if over {
-            *cancelled = bounds::is_over();
+    /// What is to be done at the point.
+    enum Due {
+        Refusal,
+        EndOfSlice,
+    }
+    let due = Processor::here(|here| {
+        // SAFETY: the calling fibre, which does not end meanwhile.
+        let fibre = unsafe { here.running()?.as_ref() };
+        if notices(fibre) {
+            return Some(Due::Refusal);
         }
-        over && !*cancelled && !current::panicking()
-    })
+        here.slice_is_over().then_some(Due::EndOfSlice)
+    });
+    match due.flatten() {
+        None => Ok(()),
+        Some(Due::Refusal) => refuse(),
+        Some(Due::EndOfSlice) => end_slice_cancellable(),
+    }
+}
+
+/// The part of [`yield_point_cancellable`] for a slice that is over.
+#[cold]
+fn end_slice_cancellable() -> Result<(), Cancelled> {
+    if bounds::is_over() {
+        return refuse();
+    }
+    end_slice();
+    Ok(())
 }
 
 /// Runs `f`, in which the calling fibre does not notice its cancellation: for work that must be

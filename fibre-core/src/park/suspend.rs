@@ -550,7 +550,18 @@ pub(crate) fn make_way(processor: &Processor, successor: Runnable) {
 #[inline]
 pub fn yield_point() {
     Processor::assert_may_leave();
-    if Processor::here(Processor::slice_is_over) == Some(true) && !current::panicking() {
+    if Processor::here(Processor::slice_is_over) == Some(true) {
+        end_slice();
+    }
+}
+
+/// Lets the other fibres of this processor run, as the caller's slice is over. Not inlined: a
+/// function in which a stack is left saves all registers when it begins, also where it does not
+/// come to that.
+#[cold]
+#[inline(never)]
+pub(super) fn end_slice() {
+    if !current::panicking() {
         let _ = with_running(|fibre| suspend(fibre, Action::Yield));
     }
 }
