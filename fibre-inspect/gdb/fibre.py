@@ -134,10 +134,12 @@ class Fibre:
         self.processor = None
         # The kernel's number of the thread that runs it.
         self.thread = None
+        # Whether it is on its stack.
+        self.is_on = not word(block.pointer)
         # Where it has left its stack, and the address at which it goes on; nothing while it runs, and
         # before it has been on its stack.
         self.pointer, self.code = word(block.pointer), word(block.code)
-        if not self.pointer or self.pointer + FIBRE_PUSHED == self.root:
+        if self.is_on or self.pointer + FIBRE_PUSHED == self.root:
             self.pointer = None
         self.kinds = header.kinds
 
@@ -290,7 +292,7 @@ class Fibres:
                 home = runs or homes.get(fibre.home)
                 fibre.processor = home.index if home else None
                 # One that has left its stack is about to run, or has just run.
-                fibre.thread = runs.thread if runs and not fibre.pointer else None
+                fibre.thread = runs.thread if runs and fibre.is_on else None
                 found.append(fibre)
                 hook = FibreMemory.word(hook + block.next)
         return found
@@ -411,7 +413,8 @@ class FibreStack:
         if fibre.thread is None and fibre.pointer is None:
             self.end = "not read: it is not known where it has left its stack"
             return
-        if fibre.thread is None and not FibreMemory.word(fibre.pointer):
+        # Above the root of its stack is the address of the fibre that is on it.
+        if fibre.thread is None and not FibreMemory.word(fibre.root):
             self.end = ("not read: its stack is not in the core file; gdb's gcore leaves out stacks whose "
                         "guards the kernel makes, unless the program ran with FIBRE_GUARD=mprotect")
             return

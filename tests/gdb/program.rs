@@ -130,6 +130,26 @@ fn tells_all(said: &Said, has_names: bool) {
     }
 }
 
+/// What a fibre has saved may be zero, and is no sign that its stack is not there.
+#[test]
+fn a_fibre_that_has_saved_a_zero_is_read() {
+    if plays("victim") {
+        hangs();
+    }
+    let said = run(
+        &victim("victim", &[]),
+        &[
+            "python eve = next(f for f in Fibres().all if f.name == 'eve')",
+            "python gdb.selected_inferior().write_memory(eve.pointer, bytes(8))",
+            "python print('saved:', FibreMemory.word(eve.pointer))",
+            "fibres bt",
+        ],
+    );
+    said.has(&["saved: 0"]);
+    let stack = said.stack_of("\"eve\" [conn=42 peer=bob] waits");
+    assert!(stack.contains("waits_for"), "{stack}");
+}
+
 #[test]
 fn a_live_process_is_read_and_goes_on_as_it_was() {
     if plays("victim") {
