@@ -7,7 +7,7 @@
 //!
 //! Each function that leaves the stack is inlined into its caller, as far as it goes: a function
 //! that returns after a switch returns to where the CPU does not expect it, which costs more than
-//! the switch.
+//! the switch. The end of a slice is an exception, as it comes so seldom.
 //!
 //! A fibre that waits in a destructor during unwinding switches like any other, but is never moved
 //! to another kernel thread meanwhile, because std counts panics per thread (see

@@ -95,8 +95,11 @@ impl Processor {
         // SAFETY: nothing else leaves its stack to rest; the runnable has a reference.
         let activity = unsafe { ActivityBlock::of(fibre.fibre()) };
         let migrated = !Arc::ptr_eq(activity.domain(), self.domain());
-        if let Some(context) = fibre.context().take() {
+        if fibre.context().is_some() {
+            // First: whoever looks at a listed fibre finds its context.
             self.delist(&fibre);
+        }
+        if let Some(context) = fibre.context().take() {
             let usual = !migrated && self.is_usual(&fibre);
             self.put_runner(context, usual);
         }

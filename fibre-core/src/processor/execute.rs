@@ -303,8 +303,11 @@ impl Processor {
     /// Ends a fibre that has run to its end.
     #[inline(never)]
     fn bury(&self, mut fibre: Runnable) {
-        if let Some(context) = fibre.context().take() {
+        if fibre.context().is_some() {
+            // First: whoever looks at a listed fibre finds its context.
             self.delist(&fibre);
+        }
+        if let Some(context) = fibre.context().take() {
             self.put_stack(context.into_stack());
         }
         self.count_gone();

@@ -256,6 +256,7 @@ pub(super) unsafe extern "C" fn call_at(
         "mov rsp, rbp",
         "pop rbp",
         ".cfi_def_cfa rsp, 8",
+        ".cfi_restore rbp",
         "ret",
         ".cfi_endproc",
     )
