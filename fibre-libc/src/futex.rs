@@ -11,7 +11,9 @@
 //! fibre must not switch. So its waits are told by their operation, and stay the thread's.
 //!
 //! A wake, by whomever, reaches fibres and threads. The operations that move waiters from word to
-//! word wake all fibres that wait for the first one: futexes may wake too many.
+//! word wake all fibres that wait for the first one, and `FUTEX_WAKE_OP` all that wait for either:
+//! futexes may wake too many. The calls that have numbers of their own since Linux 6.7 (`futex_wake`
+//! and so on) are the system's.
 
 use crate::entry::{failed, is_open, may_switch, plain, stand_in};
 use crate::{parker, start};
@@ -48,6 +50,8 @@ struct Futex {
     value: u32,
     /// A time, or another number.
     time: usize,
+    /// The address of another word.
+    other: usize,
     /// The bits of a wait.
     bits: u32,
 }
@@ -77,6 +81,7 @@ unsafe extern "C" fn syscall(
         flags: operation & flags,
         value: third as u32,
         time: fourth,
+        other: fifth,
         bits: sixth as u32,
     }
     .make()
@@ -97,10 +102,14 @@ impl Futex {
             libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET if is_private && is_open() => {
                 return self.wake();
             }
-            libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_WAKE_OP
-                if is_private && is_open() =>
-            {
+            libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE if is_private && is_open() => {
                 TABLE.wake(self.word, ANY, |_| 0);
+            }
+            libc::FUTEX_WAKE_OP if is_private && is_open() => {
+                let done = plain(self.call);
+                TABLE.wake(self.word, ANY, |_| 0);
+                TABLE.wake(self.other, ANY, |_| 0);
+                return done;
             }
             _ => {}
         }

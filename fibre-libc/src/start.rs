@@ -73,7 +73,7 @@ fn check(sleep: impl FnOnce()) -> Result<(), &'static str> {
     CHECKING.store(0, Ordering::Relaxed);
     if word == 0 {
         Err("the calls of std do not come here")
-    } else if !parker::is_of_this_thread(word) {
+    } else if !parker::find(word) {
         Err("the word by which std parks a thread is not where it was")
     } else if SLEPT.load(Ordering::Relaxed) {
         Err("rustix is built with its feature `use-libc`, and its calls would come here")

@@ -8,7 +8,7 @@ mod support;
 
 use std::io::{ErrorKind, Read, Write, pipe};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -285,4 +285,78 @@ fn clusters_that_move_fibres_have_plain_calls() {
 #[test]
 fn names_reach_shared_libraries() {
     assert!(fibre_libc::reaches_shared_libraries());
+}
+
+/// A connection that a call has begun, and given up at its time-out, is what the next call waits
+/// for.
+#[test]
+fn a_connection_that_has_been_given_up_is_waited_for_by_the_next_call() {
+    on(1, || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // There is room for one connection that nobody has accepted.
+        // SAFETY: a socket that listens.
+        assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+        let port = listener.local_addr().unwrap().port();
+        let first = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let second = Half::new();
+        assert_eq!(second.connect(port), Err(libc::EINPROGRESS));
+        assert_eq!(second.connect(port), Err(libc::EALREADY));
+        // Once there is room, the kernel tries again, a second after the first time.
+        let (_accepted, _) = listener.accept().unwrap();
+        second.wait_for(Duration::from_secs(10));
+        assert_eq!(second.connect(port), Ok(()));
+        drop(first);
+    });
+}
+
+/// A socket of its own, for calls of `connect` one by one.
+struct Half(OwnedFd);
+
+impl Half {
+    /// A socket whose calls wait for a moment.
+    fn new() -> Self {
+        // SAFETY: a new descriptor is the caller's.
+        let half = Self(unsafe {
+            OwnedFd::from_raw_fd(libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0))
+        });
+        half.wait_for(SHORT);
+        half
+    }
+
+    /// How long its calls wait.
+    fn wait_for(&self, time: Duration) {
+        let time = libc::timeval {
+            tv_sec: time.as_secs().cast_signed(),
+            tv_usec: time.subsec_micros().into(),
+        };
+        // SAFETY: a value of this option's kind.
+        let set = unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_SNDTIMEO,
+                (&raw const time).cast(),
+                size_of_val(&time) as u32,
+            )
+        };
+        assert_eq!(set, 0);
+    }
+
+    /// Connects to a port here, or fails with this error.
+    fn connect(&self, port: u16) -> Result<(), i32> {
+        let address = libc::sockaddr_in {
+            sin_family: libc::AF_INET as u16,
+            sin_port: port.to_be(),
+            sin_addr: libc::in_addr {
+                s_addr: u32::from_ne_bytes([127, 0, 0, 1]),
+            },
+            sin_zero: [0; 8],
+        };
+        let (place, size) = ((&raw const address).cast(), size_of_val(&address) as u32);
+        // SAFETY: an address of this size.
+        match unsafe { libc::connect(self.0.as_raw_fd(), place, size) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error().raw_os_error().unwrap()),
+        }
+    }
 }

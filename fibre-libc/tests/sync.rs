@@ -253,3 +253,54 @@ fn stress() {
         });
     }
 }
+
+/// `FUTEX_WAKE_OP` changes one word and wakes those who wait for either: fibres too.
+#[test]
+fn a_wake_of_two_words_reaches_fibres_of_both() {
+    on(1, || {
+        let words = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        let waiters: Vec<_> = (0..2)
+            .map(|which| {
+                let words = Arc::clone(&words);
+                fibre::spawn(move || {
+                    // SAFETY: a wait for a word that stays, without an end.
+                    unsafe {
+                        libc::syscall(
+                            libc::SYS_futex,
+                            words[which].as_ptr(),
+                            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
+                            0,
+                            std::ptr::null::<libc::timespec>(),
+                            0,
+                            libc::FUTEX_BITSET_MATCH_ANY,
+                        )
+                    }
+                })
+            })
+            .collect();
+        // They wait now, as they have the processor until they do.
+        fibre::yield_now();
+        // Sets the second word to one, and wakes for it if it was zero.
+        let operation = (libc::FUTEX_OP_SET << 28) | (libc::FUTEX_OP_CMP_EQ << 24) | (1 << 12);
+        // SAFETY: words that stay.
+        let woken = unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                words[0].as_ptr(),
+                libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG,
+                1,
+                1_usize,
+                words[1].as_ptr(),
+                operation,
+            )
+        };
+        assert_eq!(
+            (woken, words[1].load(Ordering::Relaxed)),
+            (0, 1),
+            "no thread waits"
+        );
+        for waiter in waiters {
+            assert_eq!(waiter.join().unwrap(), 0);
+        }
+    });
+}

@@ -4,6 +4,7 @@
 //! has a fibre of its own, which fibre-libc lets block where a thread would.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::time::Duration;
 
 use clap::Parser;
@@ -31,16 +32,19 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
     rests.filter_map(|rest| rest.split('"').next())
 }
 
-/// A page. Blocks the fibre.
-fn fetch(agent: &Agent, url: &str) -> Result<String, ureq::Error> {
-    agent.get(url).call()?.body_mut().read_to_string()
+/// A page, unless it takes longer than `limit`. Blocks the fibre.
+///
+/// A time-out of ureq's for the whole of it would have ureq look names up on a thread, for which it
+/// waits by a channel of std's, and that blocks the processor.
+fn fetch(agent: &Agent, url: &str, limit: Duration) -> Result<String, ureq::Error> {
+    let page = fibre::timeout(limit, || agent.get(url).call()?.body_mut().read_to_string());
+    page.unwrap_or_else(|late| Err(io::Error::from(late).into()))
 }
 
 /// All pages that can be reached, with their sizes or why there is none.
 fn crawl(options: &Options) -> Result<BTreeMap<String, String>, GroupError<ureq::Error>> {
     let limit = Duration::from_secs(options.each);
-    let agent = Agent::config_builder().timeout_global(Some(limit)).build();
-    let agent = Agent::new_with_config(agent);
+    let agent = Agent::new_with_defaults();
     Group::builder().limit(options.at_once).run(|group| {
         let mut seen = BTreeSet::from(["/".to_owned()]);
         let mut to_fetch = vec!["/".to_owned()];
@@ -49,7 +53,7 @@ fn crawl(options: &Options) -> Result<BTreeMap<String, String>, GroupError<ureq:
             for path in to_fetch.drain(..) {
                 let agent = agent.clone();
                 let url = format!("{}{path}", options.site);
-                group.spawn(move || Ok((path, fetch(&agent, &url))));
+                group.spawn(move || Ok((path, fetch(&agent, &url, limit))));
             }
             let Some((path, page)) = group.next() else {
                 return Ok(pages);

@@ -133,19 +133,21 @@ pub fn connect(fd: c_int, call: Syscall) -> Result<usize, Failure> {
     let begun = call.here();
     fcntl_setfl(borrow(fd), flags)?;
     match begun {
-        Err(Errno::INPROGRESS) => connected(fd).map(|()| 0),
+        // The second one if a call before has been given up, by a time-out or by cancellation.
+        Err(begun @ (Errno::INPROGRESS | Errno::ALREADY)) => connected(fd, begun).map(|()| 0),
         // A Unix socket's queue is full, and nothing tells of room.
         Err(Errno::AGAIN) => call.patiently(),
         done => Ok(done?),
     }
 }
 
-/// Waits for the end of a connection's beginning.
-fn connected(fd: c_int) -> Result<(), Failure> {
+/// Waits for the end of a connection's beginning, which the kernel has reported as `begun`, as does
+/// this if the time is over.
+fn connected(fd: c_int, begun: Errno) -> Result<(), Failure> {
     let deadline = end_of_wait(fd, Timeout::Send)?;
     loop {
         if wait(borrow(fd), Readiness::WRITE, deadline)?.is_empty() {
-            return Err(Errno::INPROGRESS.into());
+            return Err(begun.into());
         }
         socket_error(borrow(fd))??;
         if getpeername(borrow(fd)).is_ok() {
