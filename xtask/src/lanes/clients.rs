@@ -1,6 +1,6 @@
 //! `clients`: unmodified clients on fibres against Debian's servers.
 //!
-//! The tests are those of `fibre-clients/tests/servers/`, which `cargo xtask test` leaves alone:
+//! The tests are those of `fibre-clients/tests/debian/`, which `cargo xtask test` leaves alone:
 //! they need servers and libraries that are installed. Where one is missing the lane fails. Their
 //! siblings in `fibre-clients/tests/clients/` bring small servers of their own.
 
@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use clap::Args;
 
 use crate::steps::Steps;
-use crate::workspace::cargo;
+use crate::workspace::{OPTIONAL, cargo};
 
 /// The script that installs what is missing, and says so where it must not.
 const SCRIPT: &str = "fibre-clients/servers.sh";
@@ -40,8 +40,14 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         ensure!(there.success(), "`bash {SCRIPT} install` installs them");
         Ok("they are installed".into())
     })?;
-    let mut tests = cargo_with_libraries("test");
-    tests.args(["--test", "servers", "--"]);
+    // Of the whole workspace, as `test` has built it, but for these features.
+    let mut tests = cargo(["test", "--workspace", "--test", "debian"]);
+    let [option, features] = OPTIONAL;
+    tests.arg(option);
+    tests.arg(format!(
+        "{features},fibre-clients/libpq,fibre-clients/libcurl"
+    ));
+    tests.arg("--");
     tests.args(&options.arguments);
     steps.run_tests("clients: servers", tests, options.arguments.is_empty())?;
     if options.compare {

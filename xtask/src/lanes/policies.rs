@@ -35,10 +35,10 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("FIBRE_TEST_PROCESSORS", &["1", "2", "4", "16"]),
 ];
 
-/// The files of tests that hold under every policy. That of I/O is run by [`super::pollers`], under
-/// some of them. That of locks and channels takes longer than all of these together, most of it
-/// waiting for time to pass, and knows of processors only that they wake fibres; `sync_stress` uses
-/// all that it tests.
+/// The suites that hold under every policy, of the programs [`test::OPTIMISED`]. That of I/O is run
+/// by [`super::pollers`], under some of them. That of locks and channels takes longer than all of
+/// these together, most of it waiting for time to pass, and knows of processors only that they wake
+/// fibres; `sync_stress` uses all that it tests.
 const SUITES: &[&str] = &[
     "activities",
     "cancel",
@@ -115,8 +115,8 @@ fn build(steps: &mut Steps) -> Result<()> {
 fn tests() -> Command {
     let mut command = test::suites();
     command.arg("--quiet");
-    for suite in SUITES {
-        command.args(["--test", suite]);
+    for program in test::OPTIMISED {
+        command.args(["--test", &test::name_of(program)]);
     }
     command
 }
@@ -129,5 +129,23 @@ fn suite(variables: &[Variable], values: &[usize], options: &Options) -> Command
     }
     command.env("FIBRE_STRESS_SECONDS", options.seconds.max(1).to_string());
     command.arg("--").args(&options.arguments);
+    if options.arguments.is_empty() {
+        command.args(SUITES.iter().map(|suite| format!("suite_{suite}::")));
+    }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_suite_is_in_a_program_that_is_run() {
+        let programs = test::TOGETHER.iter();
+        let run = programs.filter(|(program, _)| test::OPTIMISED.contains(program));
+        let there: Vec<&str> = run.flat_map(|(_, suites)| *suites).copied().collect();
+        for suite in SUITES {
+            assert!(there.contains(suite), "{suite}");
+        }
+    }
 }

@@ -23,7 +23,7 @@ use crate::workspace::{OPTIONAL, Workspace, cargo};
 
 /// Suites that are built together, as the modules `suite_…` of a program. Each program keeps one
 /// CPU busy for as long as it is linked.
-const TOGETHER: [(&str, &[&str]); 3] = [
+pub(super) const TOGETHER: [(&str, &[&str]); 3] = [
     (
         "running",
         &[
@@ -76,10 +76,10 @@ const TOGETHER: [(&str, &[&str]); 3] = [
 /// The names of these programs.
 const PROGRAMS: [&str; 3] = [TOGETHER[0].0, TOGETHER[1].0, TOGETHER[2].0];
 
-/// The programs that are also tested with link-time optimisation: those in which fibres wait, and
-/// may go on elsewhere. Of locks and channels they have `sync_stress`, which uses them all, and of
-/// I/O a part.
-const OPTIMISED: [&str; 2] = ["running", "waiting"];
+/// The programs that are also tested with link-time optimisation, and under each policy: those in
+/// which fibres wait, and may go on elsewhere. Of locks and channels they have `sync_stress`, which
+/// uses them all, and of I/O a part.
+pub(super) const OPTIMISED: [&str; 2] = ["running", "waiting"];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
 /// number of processes is part of what they test, or they are as large as a program.
@@ -164,12 +164,15 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     Together::all("test: release,").run(steps, options, suites)
 }
 
-/// Runs the rest in release: the suites that are programs of their own, the crates beside, and
-/// the examples in documents.
+/// Runs the rest in release: the suites that are programs of their own, and the crates beside.
+/// Examples in documents are small, and tested in debug.
 pub(crate) fn release(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
-    let some_must_run = options.some_must_run();
+    // Suites start examples, which cargo does not build for tests by name.
+    let mut examples = in_release("build");
+    examples.arg("--examples");
+    steps.run("release: examples build", examples)?;
     let mut tests = |title: &str, command: Command| {
-        steps.run_tests(title, options.complete(command), some_must_run)
+        steps.run_tests(title, options.complete(command), options.some_must_run())
     };
     let mut alone = suites();
     for suite in ALONE {
@@ -181,13 +184,7 @@ pub(crate) fn release(workspace: &Workspace, steps: &mut Steps, options: &Option
     for suite in suites_beside(workspace)? {
         beside.args(["--test", &suite]);
     }
-    tests("release: crates beside", beside)?;
-    let mut documents = suites();
-    documents.arg("--doc");
-    tests("release: examples in documents", documents)?;
-    let mut examples = in_release("build");
-    examples.arg("--examples");
-    steps.run("release: examples build", examples)
+    tests("release: crates beside", beside)
 }
 
 /// A command of cargo for everything that is tested in release. What it builds has the same
@@ -323,7 +320,7 @@ impl<'a> Together<'a> {
 }
 
 /// The test target of a program.
-fn name_of(program: &str) -> String {
+pub(super) fn name_of(program: &str) -> String {
     format!("together-{program}")
 }
 
