@@ -25,7 +25,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::lanes::test;
 use crate::steps::Steps;
-use crate::workspace::{Workspace, add_rustflags, cargo};
+use crate::workspace::{OPTIONAL, Workspace, add_rustflags, cargo};
 
 /// See the module's text.
 const ASAN_OPTIONS: &str =
@@ -85,6 +85,7 @@ fn instrumented(command: &str, host: &str, target_dir: &Path) -> Command {
     for package in PACKAGES {
         command.args(["--package", package]);
     }
+    command.args(OPTIONAL);
     command.arg("--target-dir").arg(target_dir);
     command.env("RUSTC_BOOTSTRAP", "1");
     command.env("ASAN_OPTIONS", ASAN_OPTIONS);
