@@ -12,8 +12,8 @@
 //!
 //! A wake, by whomever, reaches fibres and threads. The operations that move waiters from word to
 //! word wake all fibres that wait for the first one, and `FUTEX_WAKE_OP` all that wait for either:
-//! futexes may wake too many. The calls that have numbers of their own since Linux 6.7 (`futex_wake`
-//! and so on) are the system's.
+//! futexes may wake too many. The calls that have numbers of their own since Linux 6.7 (as
+//! `futex_wake`) are the system's.
 
 use crate::entry::{failed, is_open, may_switch, plain, stand_in};
 use crate::{parker, start};

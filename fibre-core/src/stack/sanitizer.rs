@@ -5,8 +5,8 @@
 //! been made. Of two flows that take turns, the [`StackBounds`] are kept of the one that does not
 //! run. What the sanitizer keeps of it is its *fake stack*.
 //!
-//! A fake stack that moves locals (`detect_stack_use_after_return`) must be off: that of a flow which
-//! leaves for good is given back before its last function has returned.
+//! A fake stack that takes locals (`detect_stack_use_after_return`) must be off: that of a flow
+//! which leaves for good is given back before its last function has returned.
 //!
 //! Without the feature `sanitizer`, all of this is empty.
 
