@@ -112,6 +112,17 @@ impl Steps {
         command: Command,
         some_must_run: bool,
     ) -> Result<()> {
+        self.run_programs(title, command, usize::from(some_must_run))
+    }
+
+    /// Runs a `cargo test` command that must succeed, in at least so many programs of which a test
+    /// must have passed.
+    pub(crate) fn run_programs(
+        &mut self,
+        title: &str,
+        command: Command,
+        least: usize,
+    ) -> Result<()> {
         let command = self.chosen(command);
         let second_chance = self.second_chance;
         self.step(title, |budget| {
@@ -119,7 +130,7 @@ impl Steps {
             let (verdict, status) = run_and_read(&command, budget)?;
             let left = budget.map(|budget| budget.saturating_sub(started.elapsed()));
             let failed = decide(&command, &verdict, status, second_chance, left)?;
-            remark(&verdict, &failed, some_must_run)
+            remark(&verdict, &failed, least)
         })
     }
 
@@ -197,7 +208,7 @@ impl Steps {
                 let verdict = Verdict::read(&*output.stdout)?;
                 stdout().write_all(&output.stderr)?;
                 let failed = decide(&command, &verdict, output.status, second_chance, left)?;
-                remark(&verdict, &failed, some_must_run)
+                remark(&verdict, &failed, usize::from(some_must_run))
             });
         println!("<== {title}: {}", in_seconds(took));
         self.enter(&title, took, outcome)
@@ -323,11 +334,18 @@ fn decide(
     Ok(names.to_vec())
 }
 
-/// What to say of a step of tests: an error if some had to run and none did.
-fn remark(verdict: &Verdict, failed: &[String], some_must_run: bool) -> Result<String> {
+/// What to say of a step of tests: an error if those of fewer programs ran than had to.
+fn remark(verdict: &Verdict, failed: &[String], least: usize) -> Result<String> {
     let passed = verdict.passed + failed.len() as u64;
-    if some_must_run && passed == 0 {
+    if least > 0 && passed == 0 {
         bail!("not a single test ran");
+    }
+    // One whose tests have all passed only when they ran once more counts, too.
+    if verdict.programs + failed.len() < least {
+        bail!(
+            "tests of {} programs ran, of {least} they should",
+            verdict.programs
+        );
     }
     Ok(match failed {
         [] => format!("{passed} tests passed"),
@@ -465,6 +483,19 @@ mod tests {
         let error = steps.run_tests("empty", command, true).unwrap_err();
         assert_eq!(format!("{error:#}"), "empty: not a single test ran");
         assert!(steps.entries[0].outcome.is_none());
+    }
+
+    #[test]
+    fn a_step_in_which_a_program_has_lost_its_tests_fails() {
+        let one = "test result: ok. 3 passed; 0 failed\ntest result: ok. 0 passed; 0 failed";
+        let run = |least: usize| {
+            let mut command = Command::new("echo");
+            command.arg(one);
+            Steps::new().run_programs("two", command, least)
+        };
+        run(1).unwrap();
+        let error = format!("{:#}", run(2).unwrap_err());
+        assert_eq!(error, "two: tests of 1 programs ran, of 2 they should");
     }
 
     #[test]

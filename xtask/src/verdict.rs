@@ -13,6 +13,8 @@ const FEW: usize = 3;
 pub(crate) struct Verdict {
     /// How many tests passed.
     pub(crate) passed: u64,
+    /// In how many programs one did.
+    pub(crate) programs: usize,
     /// The tests that failed.
     failed: Vec<String>,
     /// Programs that began, and those that came to their end.
@@ -47,6 +49,7 @@ impl Verdict {
         } else if let Some(rest) = line.strip_prefix("test result: ") {
             self.ended += 1;
             self.passed += passed(rest);
+            self.programs += usize::from(passed(rest) > 0);
             self.failed.extend(self.listed.take().unwrap_or_default());
         } else if let Some(name) = line.strip_prefix("    ")
             && let Some(listed) = &mut self.listed
@@ -150,7 +153,7 @@ test result: ok. 40 passed; 0 failed; 0 ignored; 0 measured
     #[test]
     fn tests_are_added_up_over_all_programs_and_failures_named() {
         let verdict = Verdict::read(ONE_OF_TWO.as_bytes()).unwrap();
-        assert_eq!(verdict.passed, 41);
+        assert_eq!((verdict.passed, verdict.programs), (41, 2));
         assert_eq!(verdict.failed_by_name().unwrap(), ["a::bad"]);
     }
 

@@ -21,21 +21,33 @@ pub(crate) fn installed() -> bool {
 /// How many instructions a command executes in user space, in all its threads. It is run
 /// once, and ends well within `limit`.
 pub(crate) fn instructions(command: &Command, limit: Duration) -> anyhow::Result<f64> {
-    let file = format!("fibre-bench-valgrind-{}", std::process::id());
-    let file = std::env::temp_dir().join(file);
+    let file = file("valgrind");
+    let mut options = vec!["--cache-sim=no".to_owned()];
+    options.extend(CACHES.map(str::to_owned));
+    let mut valgrind = cachegrind(command, &options, &file);
+    let ran = command::output_within(&mut valgrind, limit);
+    let text = ran.and_then(|_| fs::read_to_string(&file).context("reading valgrind's counts"));
+    remove(&file);
+    total(&text?).context("valgrind wrote no total")
+}
+
+/// The command that runs this one under cachegrind, which writes its counts into a file.
+fn cachegrind(command: &Command, options: &[String], file: &Path) -> Command {
     let mut valgrind = Command::new("valgrind");
     valgrind
-        .args(["--quiet", "--tool=cachegrind", "--cache-sim=no"])
-        .args(CACHES)
+        .args(["--quiet", "--tool=cachegrind"])
+        .args(options)
         .arg(format!("--cachegrind-out-file={}", file.display()))
         .arg(command.get_program())
         .args(command.get_args());
     let variables = command.get_envs();
     valgrind.envs(variables.filter_map(|(name, value)| Some((name, value?))));
-    let ran = command::output_within(&mut valgrind, limit);
-    let text = ran.and_then(|_| fs::read_to_string(&file).context("reading valgrind's counts"));
-    remove(&file);
-    total(&text?).context("valgrind wrote no total")
+    valgrind
+}
+
+/// A file of this process for counts of this kind.
+fn file(kind: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("fibre-bench-{kind}-{}", std::process::id()))
 }
 
 /// Two caches for data, of which each has so many bytes, ways, and bytes in a line.
@@ -83,20 +95,16 @@ pub(crate) struct Simulation {
 impl Simulation {
     /// The command that runs this one in such caches.
     pub(crate) fn of(command: &Command, caches: Caches) -> (Self, Command) {
-        let file = format!("fibre-bench-caches-{}", std::process::id());
-        let file = std::env::temp_dir().join(file);
+        let file = file("caches");
         let [near, far] = [caches.near, caches.far]
             .map(|numbers| numbers.map(|number| number.to_string()).join(","));
-        let mut valgrind = Command::new("valgrind");
-        valgrind
-            .args(["--quiet", "--tool=cachegrind", "--cache-sim=yes", CACHES[0]])
-            .arg(format!("--D1={near}"))
-            .arg(format!("--LL={far}"))
-            .arg(format!("--cachegrind-out-file={}", file.display()))
-            .arg(command.get_program())
-            .args(command.get_args());
-        let variables = command.get_envs();
-        valgrind.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+        let options = [
+            "--cache-sim=yes".to_owned(),
+            CACHES[0].to_owned(),
+            format!("--D1={near}"),
+            format!("--LL={far}"),
+        ];
+        let valgrind = cachegrind(command, &options, &file);
         (Self { file }, valgrind)
     }
 

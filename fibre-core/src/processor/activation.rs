@@ -95,11 +95,7 @@ impl Processor {
         // SAFETY: nothing else leaves its stack to rest; the runnable has a reference.
         let activity = unsafe { ActivityBlock::of(fibre.fibre()) };
         let migrated = !Arc::ptr_eq(activity.domain(), self.domain());
-        if fibre.context().is_some() {
-            // First: whoever looks at a listed fibre finds its context.
-            self.delist(&fibre);
-        }
-        if let Some(context) = fibre.context().take() {
+        if let Some(context) = self.take_context(&mut fibre) {
             let usual = !migrated && self.is_usual(&fibre);
             self.put_runner(context, usual);
         }

@@ -294,20 +294,26 @@ impl Processor {
 
     /// Takes a fibre out of the roster of started ones.
     #[inline]
-    pub(super) fn delist(&self, fibre: &Runnable) {
+    fn delist(&self, fibre: &Runnable) {
         let hook = ControlBlock::hook(fibre.fibre());
         // SAFETY: added when it got its stack, here, unless fibres move and share a roster.
         self.change_roster(|roster| unsafe { roster.remove(hook) });
     }
 
+    /// Takes the context of a fibre that has left it for good, if it has one, and before that the
+    /// fibre out of the roster: whoever looks at a listed fibre finds its context.
+    #[inline(always)]
+    pub(super) fn take_context(&self, fibre: &mut Runnable) -> Option<Context> {
+        if fibre.context().is_some() {
+            self.delist(fibre);
+        }
+        fibre.context().take()
+    }
+
     /// Ends a fibre that has run to its end.
     #[inline(never)]
     fn bury(&self, mut fibre: Runnable) {
-        if fibre.context().is_some() {
-            // First: whoever looks at a listed fibre finds its context.
-            self.delist(&fibre);
-        }
-        if let Some(context) = fibre.context().take() {
+        if let Some(context) = self.take_context(&mut fibre) {
             self.put_stack(context.into_stack());
         }
         self.count_gone();

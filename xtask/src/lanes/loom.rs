@@ -45,15 +45,16 @@ impl Default for Options {
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
-    let mut command = cargo(["test", "--release", "--test", "loom_*", "--target-dir"]);
-    command.arg(workspace.target_dir("loom"));
-    // All in one go: cargo would build what they share for each of them.
+    let target_dir = workspace.target_dir("loom");
     for package in packages_with_models(workspace)? {
-        command.args(["--package", &package]);
+        let mut command = cargo(["test", "--release", "--package", &package]);
+        command.args(["--test", "loom_*", "--target-dir"]);
+        command.arg(&target_dir);
+        command.env("LOOM_MAX_PREEMPTIONS", options.preemptions.to_string());
+        add_rustflags(&mut command, FLAGS);
+        steps.run_tests(&format!("loom: {package}"), command, true)?;
     }
-    command.env("LOOM_MAX_PREEMPTIONS", options.preemptions.to_string());
-    add_rustflags(&mut command, FLAGS);
-    steps.run_tests("loom", command, true)
+    Ok(())
 }
 
 /// The names of all crates with models, an error if one of [`MODELLED`] has none.

@@ -52,8 +52,9 @@ const PACKAGES: [&str; 5] = [
     "fibre-capi",
 ];
 
-/// The suites of those but the facade.
+/// The suites of those but the facade, and how many programs they are: each has one.
 const BESIDE: [&str; 2] = ["behaviour", "sequences"];
+const PROGRAMS: usize = PACKAGES.len() - 1;
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
@@ -71,11 +72,8 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     for suite in BESIDE {
         beside.args(["--test", suite]);
     }
-    steps.run_tests(
-        "sanitize: actors, events, tasks, calls from C",
-        beside,
-        true,
-    )
+    let title = "sanitize: actors, events, tasks, calls from C";
+    steps.run_programs(title, beside, PROGRAMS)
 }
 
 /// A command of cargo for all that is tested here, with the sanitizer switched on. What it builds

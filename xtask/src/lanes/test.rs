@@ -133,6 +133,11 @@ impl Options {
     fn some_must_run(&self) -> bool {
         self.arguments.is_empty()
     }
+
+    /// Of how many programs tests must run, if without a filter it is so many.
+    fn least(&self, programs: usize) -> usize {
+        if self.some_must_run() { programs } else { 0 }
+    }
 }
 
 /// The crates with tests of their own that the facade's do not stand for.
@@ -164,27 +169,33 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     Together::all("test: release,").run(steps, options, suites)
 }
 
-/// Runs the rest in release: the suites that are programs of their own, and the crates beside.
-/// Examples in documents are small, and tested in debug.
+/// Runs the rest in release: the suites that are programs of their own, the crates beside, and
+/// the examples in documents.
 pub(crate) fn release(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
     // Suites start examples, which cargo does not build for tests by name.
     let mut examples = in_release("build");
     examples.arg("--examples");
     steps.run("release: examples build", examples)?;
-    let mut tests = |title: &str, command: Command| {
-        steps.run_tests(title, options.complete(command), options.some_must_run())
-    };
     let mut alone = suites();
     for suite in ALONE {
         alone.args(["--test", suite]);
     }
-    tests("release: suites by themselves", alone)?;
+    let least = options.least(ALONE.len());
+    let alone = options.complete(alone);
+    steps.run_programs("release: suites by themselves", alone, least)?;
     let mut beside = suites();
     beside.args(["--lib", "--bins"]);
-    for suite in suites_beside(workspace)? {
-        beside.args(["--test", &suite]);
+    let suites_beside = suites_beside(workspace)?;
+    for suite in suites_beside.iter().collect::<BTreeSet<_>>() {
+        beside.args(["--test", suite]);
     }
-    tests("release: crates beside", beside)
+    let least = options.least(suites_beside.len());
+    let beside = options.complete(beside);
+    steps.run_programs("release: crates beside", beside, least)?;
+    let mut documents = suites();
+    documents.arg("--doc");
+    let (documents, least) = (options.complete(documents), options.least(1));
+    steps.run_programs("release: examples in documents", documents, least)
 }
 
 /// A command of cargo for everything that is tested in release. What it builds has the same
@@ -204,10 +215,10 @@ pub(super) fn suites() -> Command {
     in_release("test")
 }
 
-/// The suites of the crates beside, but for models, and for those that a suite of the facade of the
-/// same name brings along.
+/// The suites of the crates beside, of each the name, but for models, and for those that a suite of
+/// the facade of the same name brings along.
 fn suites_beside(workspace: &Workspace) -> Result<Vec<String>> {
-    let mut found = BTreeSet::new();
+    let mut found = Vec::new();
     for package in BESIDE {
         found.extend(suites_of(&workspace.root().join(package))?);
     }
@@ -241,7 +252,7 @@ pub(super) fn facade(steps: &mut Steps, lane: &str, suites: impl Fn() -> Command
     for suite in ALONE {
         alone.args(["--test", suite]);
     }
-    steps.run_tests(&format!("{lane}: suites by themselves"), alone, true)?;
+    steps.run_programs(&format!("{lane}: suites by themselves"), alone, ALONE.len())?;
     let lane = format!("{lane}:");
     Together::all(&lane).run(steps, &Options::default(), suites)
 }

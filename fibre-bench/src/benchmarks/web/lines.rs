@@ -1,5 +1,5 @@
 //! `lines`: how much memory a server touches for a keep-alive request that is not in its caches any
-//! more, as a thousand other connections have come in between.
+//! more, as hundreds of other connections have come in between.
 //!
 //! The machines at hand have no counters for that, so valgrind runs the server in simulated caches:
 //! for *lines* a near one as large as a core's first and a far one as large as a small second; for
@@ -7,14 +7,17 @@
 //! kernel touches for the same request is not in it. The counts hardly depend on what else the
 //! machine does.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use super::serve::{Load, Setting};
+use super::turns::{self, Row};
 use crate::plan::{Benchmark, Run};
 use crate::process::Server;
 use crate::process::valgrind::{self, Caches, Counts, Simulation};
 use crate::report::format::{self, figure};
 use crate::report::{Better, Measurement, OURS, Read};
 use crate::servers::ServerProgram;
-use fibre_measure::Series;
 
 pub(crate) const LINES: Benchmark = Benchmark {
     name: "lines",
@@ -22,8 +25,9 @@ pub(crate) const LINES: Benchmark = Benchmark {
     run,
 };
 
-/// Connections that take turns.
-const CONNECTIONS: usize = 1000;
+/// Connections that take turns. More than the bare loop can have under valgrind, which leaves
+/// fewer descriptors, are none that compare.
+const CONNECTIONS: usize = 900;
 /// Requests on each connection in the run that is taken off the other one, and in that.
 const REQUESTS: [u64; 2] = [2, 12];
 /// The longest that a run may take, in seconds.
@@ -33,22 +37,32 @@ const SERVERS: [&str; 3] = ["epoll", OURS, "tokio"];
 /// The fewest cold lines for which a function is named.
 const SMALL: f64 = 0.1;
 
-/// What is counted: its name, and the caches that show it.
-const CASES: [(&str, Caches); 2] = [
-    (
-        "lines",
-        Caches {
+/// What is counted.
+struct Case {
+    what: &'static str,
+    metric: &'static str,
+    /// The caches that show it.
+    caches: Caches,
+}
+
+/// Both of them.
+const CASES: [Case; 2] = [
+    Case {
+        what: "lines",
+        metric: "cold lines",
+        caches: Caches {
             near: [32 << 10, 8, 64],
             far: [512 << 10, 8, 64],
         },
-    ),
-    (
-        "pages",
-        Caches {
+    },
+    Case {
+        what: "pages",
+        metric: "cold pages",
+        caches: Caches {
             near: [64 << 12, 64, 1 << 12],
             far: [2048 << 12, 8, 1 << 12],
         },
-    ),
+    },
 ];
 
 fn run(run: &mut Run) -> anyhow::Result<()> {
@@ -63,32 +77,25 @@ fn run(run: &mut Run) -> anyhow::Result<()> {
     );
     let header = ["what", "server", "instructions", "near", "far"];
     let mut table = format::table(&header, 2);
-    let mut functions = format::table(&["server", "function", "cold lines"], 2);
-    let servers: Vec<ServerProgram> = run.servers.clone();
-    for (what, caches) in CASES {
-        for server in &servers {
-            if !SERVERS.contains(&server.name.as_str()) || !run.plan.wants(&server.name) {
-                continue;
+    let mut functions = format::table(&["what", "server", "function", "near"], 3);
+    let mut servers = run.servers.clone();
+    servers.retain(|server| SERVERS.contains(&server.name.as_str()));
+    for case in &CASES {
+        // Of each server the functions, too.
+        let touched = RefCell::new(BTreeMap::new());
+        let rows = turns::take(run, (case.what, &servers), 1, |run, server| {
+            let counts = count(run, server, case.caches)?;
+            let readings = [counts.instructions, counts.near, counts.far];
+            let mut touched = touched.borrow_mut();
+            touched.insert(server.name.clone(), counts.functions);
+            Ok(Some(readings))
+        });
+        let touched = touched.into_inner();
+        for row in rows {
+            if let Some(touched) = touched.get(&row.server) {
+                tell_functions(&mut functions, case, &row.server, touched);
             }
-            let counts = match count(run, server, caches) {
-                Ok(counts) => counts,
-                Err(error) => {
-                    let fault = format!("{what}, {}: {error:#}", server.name);
-                    run.report.fault(fault);
-                    continue;
-                }
-            };
-            table.add_row([
-                what.into(),
-                server.name.clone(),
-                figure(counts.instructions),
-                figure(counts.near),
-                figure(counts.far),
-            ]);
-            if what == "lines" {
-                tell_functions(&mut functions, &server.name, &counts);
-            }
-            run.report.add(measurement(what, server, counts.near));
+            add(run, &mut table, case, row);
         }
     }
     run.report.table(&table);
@@ -96,35 +103,48 @@ fn run(run: &mut Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds the functions that touch cold lines to a table, those that touch most first.
-fn tell_functions(table: &mut comfy_table::Table, server: &str, counts: &Counts) {
-    let mut functions: Vec<(&String, &f64)> = counts.functions.iter().collect();
-    functions.retain(|(_, lines)| **lines >= SMALL);
+/// Adds the functions that touch what is cold to a table, those that touch most first.
+fn tell_functions(
+    table: &mut comfy_table::Table,
+    case: &Case,
+    server: &str,
+    touched: &BTreeMap<String, f64>,
+) {
+    let mut functions: Vec<(&String, &f64)> = touched.iter().collect();
+    functions.retain(|(_, count)| **count >= SMALL);
     functions.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    for (name, lines) in functions {
-        table.add_row([server.to_owned(), name.clone(), figure(*lines)]);
+    for (name, count) in functions {
+        table.add_row([case.what, server, name, &figure(*count)]);
     }
 }
 
-/// What one server has touched, for the report.
-fn measurement(what: &'static str, server: &ServerProgram, near: f64) -> Measurement {
-    let mut readings = Series::default();
-    readings.push(near);
-    Measurement {
+/// Adds the counts of one server to table and report.
+fn add(run: &mut Run, table: &mut comfy_table::Table, case: &Case, row: Row<3>) {
+    let [instructions, near, far] = row.readings;
+    table.add_row([
+        case.what,
+        &row.server,
+        &figure(instructions.minimum()),
+        &figure(near.minimum()),
+        &figure(far.minimum()),
+    ]);
+    let connections = connections(run);
+    run.report.add(Measurement {
         benchmark: LINES.name,
-        case: format!("{CONNECTIONS} connections"),
+        case: format!("{connections} connections"),
         goal: None,
-        subject: server.name.clone(),
-        metric: if what == "lines" {
-            "cold lines"
-        } else {
-            "cold pages"
-        },
-        unit: what,
+        subject: row.server,
+        metric: case.metric,
+        unit: case.what,
         better: Better::Lower,
         read: Read::Best,
-        readings,
-    }
+        readings: near,
+    });
+}
+
+/// How many connections there are.
+fn connections(run: &Run) -> usize {
+    if run.plan.is_quick() { 10 } else { CONNECTIONS }
 }
 
 /// What a server touches for a request. What it takes to start, to open the connections and to
@@ -137,7 +157,7 @@ fn count(run: &Run, server: &ServerProgram, caches: Caches) -> anyhow::Result<Co
             requests
         }
     });
-    let connections = if run.plan.is_quick() { 10 } else { CONNECTIONS };
+    let connections = connections(run);
     let [few, many] = requests.map(|requests| simulate(run, server, caches, connections, requests));
     let operations = (requests[1] - requests[0]) * connections as u64;
     Ok(many?.more_than(&few?, operations as f64))
