@@ -14,20 +14,30 @@ use crate::workspace::{OPTIONAL, Workspace, cargo, require_program};
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
-    lint(steps)?;
-    source_rules(workspace, steps)?;
+    without_build(workspace, steps)?;
+    clippy(steps)?;
     doc::run(steps)
+}
+
+/// What needs no build: formatting, the peers' lock file and the source rules.
+pub(crate) fn without_build(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
+    format(steps)?;
+    source_rules(workspace, steps)
 }
 
 /// The manifest of peers that are a workspace of their own, and so have a lock file of their own.
 const PEERS: &str = "fibre-bench/peers/actors/Cargo.toml";
 
-/// Formatting and clippy, and whether the peers' lock file knows what fibre-bench depends on: with
-/// an old one benchmarks would leave these peers out.
-pub(crate) fn lint(steps: &mut Steps) -> Result<()> {
+/// Formatting, and whether the peers' lock file knows what fibre-bench depends on: with an old one
+/// benchmarks would leave these peers out.
+fn format(steps: &mut Steps) -> Result<()> {
     steps.run("fmt", cargo(["fmt", "--all", "--check"]))?;
     let peers = cargo(["fetch", "--locked", "--manifest-path", PEERS]);
-    steps.run("peers: lock file", peers)?;
+    steps.run("peers: lock file", peers)
+}
+
+/// Clippy, over all that there is.
+pub(crate) fn clippy(steps: &mut Steps) -> Result<()> {
     let mut clippy = cargo(["clippy", "--workspace", "--all-targets"]);
     clippy.args(OPTIONAL).args(["--", "-D", "warnings"]);
     steps.run("clippy", clippy)

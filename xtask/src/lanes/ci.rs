@@ -47,13 +47,13 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     if let Some(note) = little_room(workspace.room()?) {
         steps.note(note);
     }
+    check::without_build(workspace, steps)?;
     test::run(steps, &test::Options::default())?;
     test::release(workspace, steps, &test::Options::default())?;
     test::optimised(steps, &test::Options::default())?;
     test::hwloc(steps)?;
-    check::lint(steps)?;
+    check::clippy(steps)?;
     doc::run(steps)?;
-    check::source_rules(workspace, steps)?;
     header::check(workspace, steps)?;
     package::run(workspace, steps)?;
     c::run(workspace, steps, &c::Options::default())?;

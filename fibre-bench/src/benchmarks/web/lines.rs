@@ -45,7 +45,7 @@ struct Case {
     caches: Caches,
 }
 
-/// Both of them.
+/// The two things counted: lines and pages.
 const CASES: [Case; 2] = [
     Case {
         what: "lines",
