@@ -12,6 +12,7 @@ use rustix::time::Timespec;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How many events are taken from the kernel at once: the memory of so many woken fibres fits into
 /// a CPU's own caches.
@@ -26,7 +27,12 @@ const BOTH: EventFlags = EventFlags::IN
 
 /// See the module text.
 #[derive(Debug)]
-pub(crate) struct Epoll(OwnedFd);
+pub(crate) struct Epoll {
+    /// The instance.
+    instance: OwnedFd,
+    /// Whether the kernel has turned out not to have `epoll_pwait2`.
+    coarse: AtomicBool,
+}
 
 /// An event, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +79,10 @@ impl Epoll {
     ///
     /// When the process is out of descriptors.
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self(epoll::create(CreateFlags::CLOEXEC)?))
+        Ok(Self {
+            instance: epoll::create(CreateFlags::CLOEXEC)?,
+            coarse: AtomicBool::new(false),
+        })
     }
 
     /// Registers a descriptor for both directions.
@@ -86,9 +95,9 @@ impl Epoll {
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, generation: u32) -> io::Result<()> {
         refuse_if_forked()?;
         let data = EventData::new_u64(pack(fd.as_raw_fd(), generation));
-        match epoll::add(&self.0, fd, data, BOTH) {
+        match epoll::add(&self.instance, fd, data, BOTH) {
             // An earlier descriptor of this number was closed unseen and left its registration.
-            Err(Errno::EXIST) => epoll::modify(&self.0, fd, data, BOTH)?,
+            Err(Errno::EXIST) => epoll::modify(&self.instance, fd, data, BOTH)?,
             done => done?,
         }
         Ok(())
@@ -103,7 +112,7 @@ impl Epoll {
     pub(crate) fn add_again(&self, fd: BorrowedFd<'_>, generation: u32) -> io::Result<()> {
         refuse_if_forked()?;
         let data = EventData::new_u64(pack(fd.as_raw_fd(), generation));
-        match epoll::modify(&self.0, fd, data, BOTH) {
+        match epoll::modify(&self.instance, fd, data, BOTH) {
             Err(Errno::NOENT) => self.add(fd, generation),
             done => Ok(done?),
         }
@@ -117,7 +126,12 @@ impl Epoll {
     /// Those of `epoll_ctl`.
     pub(crate) fn watch_once(&self, fd: BorrowedFd<'_>, key: u32) -> io::Result<()> {
         let data = EventData::new_u64(pack(fd.as_raw_fd(), key));
-        epoll::add(&self.0, fd, data, EventFlags::IN | EventFlags::ONESHOT)?;
+        epoll::add(
+            &self.instance,
+            fd,
+            data,
+            EventFlags::IN | EventFlags::ONESHOT,
+        )?;
         Ok(())
     }
 
@@ -128,7 +142,12 @@ impl Epoll {
     /// Those of `epoll_ctl`.
     pub(crate) fn watch_again(&self, fd: BorrowedFd<'_>, key: u32) -> Result<(), Errno> {
         let data = EventData::new_u64(pack(fd.as_raw_fd(), key));
-        epoll::modify(&self.0, fd, data, EventFlags::IN | EventFlags::ONESHOT)
+        epoll::modify(
+            &self.instance,
+            fd,
+            data,
+            EventFlags::IN | EventFlags::ONESHOT,
+        )
     }
 
     /// Takes a descriptor out again: closing it would not, if it was duplicated.
@@ -138,7 +157,7 @@ impl Epoll {
             return;
         }
         // The registration is gone in any case.
-        let _ = epoll::delete(&self.0, fd);
+        let _ = epoll::delete(&self.instance, fd);
     }
 
     /// Waits for events, without a `timeout` for ever, and gives each to `deliver`. Returns how
@@ -153,10 +172,16 @@ impl Epoll {
         mut deliver: impl FnMut(Event),
         prefetch_next: impl Fn(Step, RawFd),
     ) -> Result<usize, Errno> {
+        if self.coarse.load(Ordering::Relaxed) {
+            return self.wait_coarsely(timeout, deliver);
+        }
         let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; BATCH];
-        let (events, _) = match epoll::wait(&self.0, &mut events[..], timeout) {
-            // A sandbox, or an older valgrind, that does not know `epoll_pwait2`.
-            Err(Errno::NOSYS | Errno::PERM) => return self.wait_coarsely(timeout, deliver),
+        let (events, _) = match epoll::wait(&self.instance, &mut events[..], timeout) {
+            // An older kernel, a sandbox, or valgrind, that does not know `epoll_pwait2`.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                self.coarse.store(true, Ordering::Relaxed);
+                return self.wait_coarsely(timeout, deliver);
+            }
             done => done?,
         };
         for (place, event) in events.iter().enumerate() {
@@ -182,7 +207,7 @@ impl Epoll {
         // SAFETY: there is room for as many events as are asked for.
         let count = unsafe {
             libc::epoll_wait(
-                self.0.as_raw_fd(),
+                self.instance.as_raw_fd(),
                 events.as_mut_ptr().cast(),
                 BATCH as i32,
                 milliseconds,
@@ -206,7 +231,7 @@ impl Epoll {
 
 impl AsFd for Epoll {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.instance.as_fd()
     }
 }
 
@@ -246,6 +271,7 @@ fn unpack(data: u64) -> (RawFd, u32) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 
@@ -264,6 +290,35 @@ mod tests {
         assert!(event.readable && event.writable && event.read_closed && event.write_closed);
         let event = Event::from_kernel(EventFlags::OUT, 0);
         assert!(!event.readable && event.writable && !event.read_closed);
+    }
+
+    /// Both system calls report the same: who is ready, and that nobody is.
+    #[test]
+    fn the_older_system_call_reports_the_same() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        for coarse in [false, true] {
+            let epoll = Epoll::new().unwrap();
+            epoll.coarse.store(coarse, Ordering::Relaxed);
+            epoll.add(reader.as_fd(), 7).unwrap();
+            let soon = Timespec {
+                tv_sec: 0,
+                tv_nsec: 1000,
+            };
+            let waits = || {
+                let mut seen = Vec::new();
+                let count = epoll.wait(Some(&soon), |event| seen.push(event), |_, _| ());
+                assert_eq!(count.unwrap(), seen.len());
+                seen
+            };
+            assert_eq!(waits(), []);
+            rustix::io::write(&writer, b"x").unwrap();
+            let [event] = waits()[..] else {
+                panic!("one event")
+            };
+            assert_eq!((event.fd, event.generation), (reader.as_raw_fd(), 7));
+            assert!(event.readable && !event.read_closed);
+            rustix::io::read(&reader, &mut [0; 1]).unwrap();
+        }
     }
 
     /// A time-out rounded down would make the caller spin until the deadline; long ones do not

@@ -19,7 +19,8 @@ use std::{io, thread};
 use clap::{Parser, ValueEnum};
 use fibre_bench::http::READ_BUFFER;
 use fibre_bench::serving::{self, Options, Responder};
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use libc::epoll_event;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, sockopt};
 
@@ -63,6 +64,25 @@ fn main() -> io::Result<()> {
     }
     serving::announce(address)?;
     Loop::new(first, trigger, options)?.run()
+}
+
+/// Waits for events, and returns those that there are: none if a signal came. By `epoll_wait`, as
+/// valgrind does not know the newer call that rustix makes.
+fn wait<'a>(
+    epoll: &OwnedFd,
+    space: &'a mut [MaybeUninit<epoll_event>],
+) -> io::Result<&'a [epoll_event]> {
+    let (events, room) = (space.as_mut_ptr().cast(), space.len() as i32);
+    // SAFETY: there is room for as many events as are asked for.
+    let count = unsafe { libc::epoll_wait(epoll.as_raw_fd(), events, room, -1) };
+    match usize::try_from(count) {
+        // SAFETY: the kernel has written the first `count` events.
+        Ok(count) => Ok(unsafe { space[..count].assume_init_ref() }),
+        Err(_) => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(&[]),
+            error => Err(error),
+        },
+    }
 }
 
 /// One open connection.
@@ -127,18 +147,13 @@ impl Loop {
     /// Turns for ever.
     fn run(mut self) -> io::Result<()> {
         let listener = token(&self.listener).u64();
-        let mut space = [MaybeUninit::<Event>::uninit(); EVENTS];
+        let mut space = [MaybeUninit::<epoll_event>::uninit(); EVENTS];
         loop {
-            let events = match epoll::wait(&self.epoll, &mut space, None) {
-                Err(Errno::INTR) => continue,
-                waited => waited?.0,
-            };
-            for event in events {
-                let data = event.data;
-                if data.u64() == listener {
+            for &epoll_event { events, u64: token } in wait(&self.epoll, &mut space)? {
+                if token == listener {
                     self.accept()?;
                 } else {
-                    self.serve(data.u64() as usize, event.flags)?;
+                    self.serve(token as usize, EventFlags::from_bits_retain(events))?;
                 }
             }
         }
