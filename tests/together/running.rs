@@ -1,8 +1,8 @@
 //! Suites about how and where fibres run, in one program.
 //!
 //! An optimised program takes longer to build than to run, and a good part of it is the same in
-//! all. So `cargo xtask test` builds this one, and others beside it, instead of theirs, and runs
-//! one suite after the other, each in a process of its own.
+//! all. So `cargo xtask release` builds this one, and others beside it, instead of theirs, and runs
+//! each suite in a process of its own.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -51,9 +51,9 @@ struct Arguments {
 /// One lane each.
 #[derive(Subcommand)]
 enum Task {
-    /// Behaviour and unit tests: debug, release, forced migration
+    /// All tests, debug build
     Test(test::Options),
-    /// The suites in release that `test` leaves out: programs of their own, and other crates
+    /// The suites of the facade, and of the crates in which fibres wait, in release
     Release(test::Options),
     /// Behaviour tests with link-time optimisation
     Lto(test::Options),

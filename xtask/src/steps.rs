@@ -59,11 +59,20 @@ struct Entry {
     outcome: Option<String>,
 }
 
-/// A command that runs beside others.
-struct Beside {
+/// A `cargo test` command, and what is asked of it.
+pub(crate) struct Tests {
     /// The title of its step.
+    pub(crate) title: String,
+    pub(crate) command: Command,
+    /// In how many programs, at least, tests must have passed.
+    pub(crate) least: usize,
+}
+
+/// Such a command while it runs beside others.
+struct Beside {
     title: String,
     command: Command,
+    least: usize,
     /// Waits for its end; returns what it has printed, and how long it took.
     ended: JoinHandle<(io::Result<Output>, Duration)>,
 }
@@ -142,40 +151,34 @@ impl Steps {
         }
     }
 
-    /// Runs `cargo test` commands, a few at a time, as tests wait more than they compute. Each is a
-    /// step as in [`run_tests`](Self::run_tests).
-    pub(crate) fn run_tests_side_by_side(
-        &mut self,
-        commands: impl IntoIterator<Item = (String, Command)>,
-        some_must_run: bool,
-    ) -> Result<()> {
-        let mut commands = commands.into_iter();
-        while let Some(first) = commands.next() {
-            let others = commands.by_ref().take(AT_ONCE - 1).collect();
-            self.run_together(first, others, some_must_run)?;
+    /// Runs commands of tests, a few at a time, as tests wait more than they compute. Each is a
+    /// step as in [`run_programs`](Self::run_programs).
+    pub(crate) fn run_side_by_side(&mut self, all: impl IntoIterator<Item = Tests>) -> Result<()> {
+        let mut all = all.into_iter();
+        while let Some(first) = all.next() {
+            let others = all.by_ref().take(AT_ONCE - 1).collect();
+            self.run_together(first, others)?;
         }
         Ok(())
     }
 
     /// Runs a few of them. What the others print comes when the first one has ended.
-    fn run_together(
-        &mut self,
-        (title, command): (String, Command),
-        others: Vec<(String, Command)>,
-        some_must_run: bool,
-    ) -> Result<()> {
-        let others = others.into_iter();
-        let beside = others.map(|(title, command)| self.start_beside(title, command));
+    fn run_together(&mut self, first: Tests, others: Vec<Tests>) -> Result<()> {
+        let beside = others.into_iter().map(|tests| self.start_beside(tests));
         let beside: Vec<Beside> = beside.collect::<Result<_>>()?;
-        let first = self.run_tests(&title, command, some_must_run);
+        let first = self.run_programs(&first.title, first.command, first.least);
         // Each of them is entered, whatever becomes of one.
-        let results = beside.into_iter().map(|one| self.end(one, some_must_run));
-        let results: Vec<Result<()>> = results.collect();
+        let results: Vec<Result<()>> = beside.into_iter().map(|one| self.end(one)).collect();
         results.into_iter().fold(first, Result::and)
     }
 
     /// Starts a command beside others.
-    fn start_beside(&self, title: String, command: Command) -> Result<Beside> {
+    fn start_beside(&self, tests: Tests) -> Result<Beside> {
+        let Tests {
+            title,
+            command,
+            least,
+        } = tests;
         println!("\nbeside it: {title}");
         let command = self.chosen(command);
         print_command(&command);
@@ -191,14 +194,20 @@ impl Steps {
         Ok(Beside {
             title,
             command,
+            least,
             ended,
         })
     }
 
     /// Waits for the end of such a command, and shows what it has printed.
-    fn end(&mut self, beside: Beside, some_must_run: bool) -> Result<()> {
-        let Beside { title, command, .. } = beside;
-        let ended = beside.ended.join();
+    fn end(&mut self, beside: Beside) -> Result<()> {
+        let Beside {
+            title,
+            command,
+            least,
+            ended,
+        } = beside;
+        let ended = ended.join();
         let (output, took) = ended.map_err(|_| anyhow!("cannot wait for {title}"))?;
         println!("\n==> {title}");
         let (second_chance, left) = (self.second_chance, self.left());
@@ -208,7 +217,7 @@ impl Steps {
                 let verdict = Verdict::read(&*output.stdout)?;
                 stdout().write_all(&output.stderr)?;
                 let failed = decide(&command, &verdict, output.status, second_chance, left)?;
-                remark(&verdict, &failed, usize::from(some_must_run))
+                remark(&verdict, &failed, least)
             });
         println!("<== {title}: {}", in_seconds(took));
         self.enter(&title, took, outcome)
@@ -509,7 +518,12 @@ mod tests {
         let mut steps = Steps::new();
         let mut run = |commands: Vec<Command>| {
             let titles = ["one", "two", "three", "four"].map(str::to_owned);
-            let result = steps.run_tests_side_by_side(titles.into_iter().zip(commands), true);
+            let all = titles.into_iter().zip(commands);
+            let result = steps.run_side_by_side(all.map(|(title, command)| Tests {
+                title,
+                command,
+                least: 1,
+            }));
             let entries = std::mem::take(&mut steps.entries).into_iter();
             let outcomes = entries.map(|entry| (entry.title, entry.outcome.is_some()));
             (result, outcomes.collect::<Vec<_>>())

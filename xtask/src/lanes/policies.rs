@@ -14,7 +14,7 @@ use clap::Args;
 use crate::choices::{self, Choice};
 use crate::lanes::test;
 use crate::pairs;
-use crate::steps::Steps;
+use crate::steps::{Steps, Tests};
 use crate::workspace::Workspace;
 
 /// The choices that are enums, all of whose values are tried.
@@ -82,12 +82,13 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         .iter()
         .enumerate()
         .filter(|(row, _)| options.row.is_none_or(|only| only == row + 1))
-        .map(|(row, values)| {
-            let title = format!("policies: {} of {of}", row + 1);
-            (title, suite(&variables, values, options))
+        .map(|(row, values)| Tests {
+            title: format!("policies: {} of {of}", row + 1),
+            command: suite(&variables, values, options),
+            least: usize::from(options.arguments.is_empty()),
         });
     build(steps)?;
-    steps.run_tests_side_by_side(chosen, options.arguments.is_empty())
+    steps.run_side_by_side(chosen)
 }
 
 /// A variable, and the values that are tried.

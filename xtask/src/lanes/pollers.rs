@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::choices::{self, Choice};
 use crate::lanes::test;
-use crate::steps::Steps;
+use crate::steps::{Steps, Tests};
 use crate::workspace::Workspace;
 
 /// The table of all of them.
@@ -54,9 +54,13 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let rows = names(&table).enumerate();
     let rows = rows.map(|(row, poller)| {
         let command = suite(row, poller, &turns, options);
-        (format!("pollers: {poller}"), command)
+        Tests {
+            title: format!("pollers: {poller}"),
+            command,
+            least: usize::from(options.arguments.is_empty()),
+        }
     });
-    steps.run_tests_side_by_side(rows, options.arguments.is_empty())
+    steps.run_side_by_side(rows)
 }
 
 /// A variable whose values take turns.

@@ -1,14 +1,14 @@
 //! `test`: the tests in every build that matters.
 //!
-//! Debug first, with everything in the workspace. Then the behaviour suites in release, and those
-//! of them in which fibres wait and move also with fat link-time optimisation, where the compiler
-//! keeps thread-local addresses over calls and debug builds hide it. An optimised program takes
-//! longer to build than to run, and a good part of it is the same in all. So most suites are built
-//! together, as the programs of `tests/together/`, and run one by one, each in a process of its
-//! own. `tests/migration.rs`, part of all three, is where every wake lands on another processor.
+//! `test` is the debug build, with everything in the workspace, and stays under ten minutes.
+//! `release` has the suites that matter most in release, and `lto` those of them in which fibres
+//! wait and move with fat link-time optimisation, where the compiler keeps thread-local addresses
+//! over calls and debug builds hide it. `tests/migration.rs`, part of all three, is where every
+//! wake lands on another processor.
 //!
-//! `test` is debug, and what is built together; it has to stay under ten minutes. `release` is the
-//! rest of the optimised suites: those that are programs of their own, and the other crates'.
+//! An optimised program takes longer to build than to run, and a good part of it is the same in
+//! all. So most suites are built together, as the programs of `tests/together/`, and run each in a
+//! process of its own. Tests wait more than they compute, so a few programs run side by side.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::Args;
 
-use crate::steps::Steps;
+use crate::steps::{Steps, Tests};
 use crate::workspace::{OPTIONAL, Workspace, cargo};
 
 /// Suites that are built together, as the modules `suite_…` of a program. Each program keeps one
@@ -109,12 +109,22 @@ const ALONE: [&str; 19] = [
 #[cfg(test)]
 const ELSEWHERE: [&str; 1] = ["gdb"];
 
-/// How much to test.
+/// What the debug build runs side by side: suites by their first letters, such that each part takes
+/// about as long, and the rest.
+const PARTS: [(&str, &[&str]); 5] = [
+    ("suites s to z", &["--test", "[s-z]*"]),
+    ("suites a to h", &["--test", "[a-h]*"]),
+    ("suites i to r", &["--test", "[i-r]*"]),
+    ("units", &["--lib", "--bins"]),
+    ("documents", &["--doc"]),
+];
+
+/// How many commands share the suites that are programs of their own.
+const SHARES: usize = 3;
+
+/// Which tests to run.
 #[derive(Args, Default)]
 pub(crate) struct Options {
-    /// Only the debug build
-    #[arg(long)]
-    quick: bool,
     /// Passed to the test binaries: a name filter, --test-threads=1, …
     #[arg(last = true)]
     arguments: Vec<String>,
@@ -129,73 +139,62 @@ impl Options {
         command
     }
 
-    /// A name filter may leave a build without tests; without one that is an error.
-    fn some_must_run(&self) -> bool {
-        self.arguments.is_empty()
+    /// Such a command as a step. A name filter may leave a build without tests; without one, tests
+    /// of so many programs must run.
+    fn step(&self, title: String, command: Command, programs: usize) -> Tests {
+        Tests {
+            title,
+            command: self.complete(command),
+            least: if self.chooses() { 0 } else { programs },
+        }
     }
 
-    /// Of how many programs tests must run, if without a filter it is so many.
-    fn least(&self, programs: usize) -> usize {
-        if self.some_must_run() { programs } else { 0 }
+    /// Whether something may be chosen.
+    fn chooses(&self) -> bool {
+        !self.arguments.is_empty()
     }
 }
 
-/// The crates with tests of their own that the facade's do not stand for.
-const BESIDE: [&str; 10] = [
-    "fibre-inspect",
-    "fibre-observe",
-    "fibre-actors",
-    "fibre-events",
-    "fibre-tasks",
-    "fibre-trace",
-    "fibre-hyper",
-    "fibre-rustls",
-    "fibre-ureq",
-    "fibre-libc",
-];
+/// The crates that are tested in release, too, besides those that the facade's suites test: those
+/// in which fibres wait in ways of their own.
+const BESIDE: [&str; 4] = ["fibre-actors", "fibre-events", "fibre-tasks", "fibre-libc"];
 
 /// Runs the lane.
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
-    let mut tests = |title: &str, command: Command| {
-        steps.run_tests(title, options.complete(command), options.some_must_run())
+    let workspace = || {
+        let mut command = cargo(["test", "--workspace"]);
+        command.args(OPTIONAL);
+        command
     };
-    let mut workspace = cargo(["test", "--workspace"]);
-    workspace.args(OPTIONAL);
-    tests("test: workspace, debug", workspace)?;
-    if options.quick {
-        steps.note("--quick: release was not run");
-        return Ok(());
-    }
-    Together::all("test: release,").run(steps, options, suites)
+    let mut build = workspace();
+    build.arg("--no-run");
+    steps.run("test: build", build)?;
+    steps.run_side_by_side(PARTS.map(|(title, targets)| {
+        let mut command = workspace();
+        command.args(targets);
+        options.step(format!("test: {title}"), command, 1)
+    }))
 }
 
-/// Runs the rest in release: the suites that are programs of their own, the crates beside, and
-/// the examples in documents.
+/// Runs the lane in release.
 pub(crate) fn release(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
     // Suites start examples, which cargo does not build for tests by name.
     let mut examples = in_release("build");
     examples.arg("--examples");
     steps.run("release: examples build", examples)?;
-    let mut alone = suites();
-    for suite in ALONE {
-        alone.args(["--test", suite]);
-    }
-    let least = options.least(ALONE.len());
-    let alone = options.complete(alone);
-    steps.run_programs("release: suites by themselves", alone, least)?;
+    facade(steps, "release", options, &ALONE, suites)?;
     let mut beside = suites();
     beside.args(["--lib", "--bins"]);
     let suites_beside = suites_beside(workspace)?;
-    for suite in suites_beside.iter().collect::<BTreeSet<_>>() {
-        beside.args(["--test", suite]);
-    }
-    let least = options.least(suites_beside.len());
-    let beside = options.complete(beside);
-    steps.run_programs("release: crates beside", beside, least)?;
+    let names: BTreeSet<&str> = suites_beside.iter().map(String::as_str).collect();
+    beside.args(targets(names));
+    let title = "release: crates beside".to_owned();
+    let beside = options.step(title, beside, suites_beside.len());
+    steps.run_programs(&beside.title, beside.command, beside.least)?;
     let mut documents = suites();
     documents.arg("--doc");
-    let (documents, least) = (options.complete(documents), options.least(1));
-    steps.run_programs("release: examples in documents", documents, least)
+    let documents = options.step("release: documents".into(), documents, 1);
+    steps.run_programs(&documents.title, documents.command, documents.least)
 }
 
 /// A command of cargo for everything that is tested in release. What it builds has the same
@@ -223,7 +222,8 @@ fn suites_beside(workspace: &Workspace) -> Result<Vec<String>> {
         found.extend(suites_of(&workspace.root().join(package))?);
     }
     let is_left = |suite: &String| !suite.starts_with("loom_") && !ALONE.contains(&suite.as_str());
-    Ok(found.into_iter().filter(is_left).collect())
+    found.retain(is_left);
+    Ok(found)
 }
 
 /// The suites of a package: the programs in its folder of tests.
@@ -246,88 +246,79 @@ fn suites_of(package: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Runs all suites of the facade as this command builds them.
-pub(super) fn facade(steps: &mut Steps, lane: &str, suites: impl Fn() -> Command) -> Result<()> {
-    let mut alone = suites();
-    for suite in ALONE {
-        alone.args(["--test", suite]);
-    }
-    steps.run_programs(&format!("{lane}: suites by themselves"), alone, ALONE.len())?;
-    let lane = format!("{lane}:");
-    Together::all(&lane).run(steps, &Options::default(), suites)
+/// Builds suites of the facade by this command, all that are built together and of the others
+/// these, and runs them.
+pub(super) fn facade(
+    steps: &mut Steps,
+    lane: &str,
+    options: &Options,
+    alone: &[&str],
+    suites: impl Fn() -> Command,
+) -> Result<()> {
+    // In one go, as cargo then builds them side by side.
+    let programs = PROGRAMS.map(name_of);
+    let mut build = suites();
+    build.args(targets(programs.iter().map(String::as_str)));
+    build.args(targets(alone.iter().copied()));
+    build.arg("--no-run");
+    steps.run(&format!("{lane}: build"), build)?;
+    steps.run_side_by_side((0..SHARES).map(|share| {
+        let its: Vec<&str> = alone.iter().copied().skip(share).step_by(SHARES).collect();
+        let mut command = suites();
+        command.args(targets(its.iter().copied()));
+        let title = format!("{lane}: suites by themselves, {} of {SHARES}", share + 1);
+        options.step(title, command, its.len())
+    }))?;
+    run_together(steps, lane, options, &PROGRAMS, &ALONE, suites)
+}
+
+/// The arguments by which cargo tests these targets.
+fn targets<'a>(names: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
+    names.into_iter().flat_map(|name| ["--test", name])
 }
 
 /// Runs the suites with link-time optimisation, which shows what is wrong with thread-locals that
 /// are kept across a switch.
 pub(crate) fn optimised(steps: &mut Steps, options: &Options) -> Result<()> {
-    let together = Together {
-        lane: "test: lto,",
-        programs: &OPTIMISED,
-        but_for: &[],
-    };
     let suites = || cargo(["test", "--profile", "lto", "--package", "fibre-rt"]);
-    together.run(steps, options, suites)
+    let programs = OPTIMISED.map(name_of);
+    let mut build = suites();
+    build.args(targets(programs.iter().map(String::as_str)));
+    build.arg("--no-run");
+    steps.run("lto: build", build)?;
+    run_together(steps, "lto", options, &OPTIMISED, &[], suites)
 }
 
-/// Suites that are built together.
-struct Together<'a> {
-    /// The beginning of the titles.
-    lane: &'a str,
-    /// The programs.
-    programs: &'a [&'a str],
-    /// Suites in these that are run elsewhere.
-    but_for: &'a [&'a str],
-}
-
-impl<'a> Together<'a> {
-    /// All that are not programs of their own: the whole suite of I/O is.
-    const fn all(lane: &'a str) -> Self {
-        Self {
-            lane,
-            programs: &PROGRAMS,
-            but_for: &ALONE,
-        }
+/// Runs suites that are built together, but for some that run elsewhere, each in a process of its
+/// own: some count what is open or alive in all of it.
+fn run_together(
+    steps: &mut Steps,
+    lane: &str,
+    options: &Options,
+    programs: &[&str],
+    but_for: &[&str],
+    suites: impl Fn() -> Command,
+) -> Result<()> {
+    let command = |program: &str| {
+        let mut command = suites();
+        command.args(["--test", &name_of(program)]);
+        command
+    };
+    let chosen = TOGETHER.iter().filter(|(name, _)| programs.contains(name));
+    if options.chooses() {
+        return steps.run_side_by_side(
+            chosen.map(|(program, _)| {
+                options.step(format!("{lane}: {program}"), command(program), 1)
+            }),
+        );
     }
-
-    /// Builds and runs them, each suite in a process of its own: some count what is open or alive
-    /// in all of it.
-    fn run(
-        &self,
-        steps: &mut Steps,
-        options: &Options,
-        suites: impl Fn() -> Command,
-    ) -> Result<()> {
-        let lane = self.lane;
-        // All of them in one go, as cargo then builds them side by side.
-        let mut build = suites();
-        for program in self.programs {
-            build.args(["--test", &name_of(program)]);
-        }
-        build.arg("--no-run");
-        steps.run(&format!("{lane} build"), build)?;
-        for (program, suites_of_it) in TOGETHER {
-            if !self.programs.contains(&program) {
-                continue;
-            }
-            let command = || {
-                let mut command = suites();
-                command.args(["--test", &name_of(program)]);
-                command
-            };
-            if !options.some_must_run() {
-                let title = format!("{lane} {program}");
-                steps.run_tests(&title, options.complete(command()), false)?;
-                continue;
-            }
-            let here = |suite: &&&str| !self.but_for.contains(*suite);
-            for suite in suites_of_it.iter().filter(here) {
-                let mut command = command();
-                command.args(["--", &format!("suite_{suite}::")]);
-                steps.run_tests(&format!("{lane} {suite}"), command, true)?;
-            }
-        }
-        Ok(())
-    }
+    let all = chosen.flat_map(|(program, suites)| suites.iter().map(move |suite| (program, suite)));
+    let left = all.filter(|(_, suite)| !but_for.contains(suite));
+    steps.run_side_by_side(left.map(|(program, suite)| {
+        let mut command = command(program);
+        command.args(["--", &format!("suite_{suite}::")]);
+        options.step(format!("{lane}: {suite}"), command, 1)
+    }))
 }
 
 /// The test target of a program.
@@ -356,6 +347,30 @@ mod tests {
                 .lines()
                 .filter_map(|line| line.strip_prefix("mod suite_")?.strip_suffix(';'));
             assert!(modules.eq(suites.iter().copied()), "{program}");
+        }
+    }
+
+    #[test]
+    fn a_suite_is_in_one_part_whatever_its_first_letter() {
+        for letter in 'a'..='z' {
+            let globs = PARTS.iter().filter_map(|(_, targets)| match targets {
+                ["--test", glob] => glob.strip_prefix('[')?.strip_suffix("]*"),
+                _ => None,
+            });
+            let ranges = globs.map(|range| range.split_once('-').unwrap());
+            let its = ranges.filter(|(first, last)| {
+                (first.parse().unwrap()..=last.parse().unwrap()).contains(&letter)
+            });
+            assert_eq!(its.count(), 1, "{letter}");
+        }
+        let workspace = crate::workspace::Workspace::find().unwrap();
+        for package in workspace.packages().unwrap() {
+            for suite in suites_of(&workspace.root().join(package)).unwrap() {
+                assert!(
+                    suite.starts_with(|first: char| first.is_ascii_lowercase()),
+                    "{suite}"
+                );
+            }
         }
     }
 
