@@ -21,6 +21,7 @@ mod lanes;
 mod markdown;
 mod mutants;
 mod pairs;
+mod programs;
 mod steps;
 mod symbols;
 mod tidy;

@@ -20,11 +20,13 @@ use std::ffi::OsStr;
 use std::io::{self, BufReader, Write, stdout};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
-use std::thread::JoinHandle;
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
+use crate::programs::{self, Program};
 use crate::verdict::{Verdict, just, to_the_end};
 
 /// The exit code by which `timeout` says that the time was up.
@@ -68,13 +70,79 @@ pub(crate) struct Tests {
     pub(crate) least: usize,
 }
 
-/// Such a command while it runs beside others.
-struct Beside {
-    title: String,
-    command: Command,
-    least: usize,
-    /// Waits for its end; returns what it has printed, and how long it took.
-    ended: JoinHandle<(io::Result<Output>, Duration)>,
+/// Such a command that has ended.
+struct Ended {
+    tests: Tests,
+    /// What it has printed.
+    output: io::Result<Output>,
+    /// How long it took.
+    took: Duration,
+}
+
+impl Ended {
+    /// Shows what was printed, and says whether the tests have passed: what they have said of
+    /// themselves, those that passed only when they ran once more, and in how many programs some
+    /// must have.
+    fn judge(
+        self,
+        second_chance: bool,
+        until: Option<Instant>,
+    ) -> Result<(Verdict, Vec<String>, usize)> {
+        let Tests {
+            title,
+            command,
+            least,
+        } = self.tests;
+        println!("\n==> {title}");
+        print_command(&command);
+        let output = self.output.with_context(|| cannot_start(&command))?;
+        let verdict = Verdict::read(&*output.stdout)?;
+        stdout().write_all(&output.stderr)?;
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let failed = decide(&command, &verdict, output.status, second_chance, left)?;
+        Ok((verdict, failed, least))
+    }
+}
+
+/// Runs commands, [`AT_ONCE`] at a time, and gives each to `then` when it has ended, on this thread.
+/// Begins none after `then` has failed.
+fn side_by_side(
+    all: Vec<Tests>,
+    until: Option<Instant>,
+    mut then: impl FnMut(Ended) -> Result<()>,
+) -> Result<()> {
+    let rest = Mutex::new(all.into_iter());
+    let next = || rest.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let (ended, endings) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            let (ended, next) = (ended.clone(), &next);
+            scope.spawn(move || {
+                while let Some(tests) = next() {
+                    let started = Instant::now();
+                    let left = until.map(|until| until.saturating_duration_since(started));
+                    let output = under_budget(&tests.command, left).output();
+                    let took = started.elapsed();
+                    // The receiver stays until all have ended.
+                    let _ = ended.send(Ended {
+                        tests,
+                        output,
+                        took,
+                    });
+                }
+            });
+        }
+        drop(ended);
+        let mut result = Ok(());
+        for one in endings {
+            let outcome = then(one);
+            if outcome.is_err() {
+                while next().is_some() {}
+            }
+            result = result.and(outcome);
+        }
+        result
+    })
 }
 
 impl Steps {
@@ -152,75 +220,66 @@ impl Steps {
     }
 
     /// Runs commands of tests, a few at a time, as tests wait more than they compute. Each is a
-    /// step as in [`run_programs`](Self::run_programs).
+    /// step as in [`run_programs`](Self::run_programs). None is begun after one has failed.
     pub(crate) fn run_side_by_side(&mut self, all: impl IntoIterator<Item = Tests>) -> Result<()> {
-        let mut all = all.into_iter();
-        while let Some(first) = all.next() {
-            let others = all.by_ref().take(AT_ONCE - 1).collect();
-            self.run_together(first, others)?;
-        }
-        Ok(())
-    }
-
-    /// Runs a few of them. What the others print comes when the first one has ended.
-    fn run_together(&mut self, first: Tests, others: Vec<Tests>) -> Result<()> {
-        let beside = others.into_iter().map(|tests| self.start_beside(tests));
-        let beside: Vec<Beside> = beside.collect::<Result<_>>()?;
-        let first = self.run_programs(&first.title, first.command, first.least);
-        // Each of them is entered, whatever becomes of one.
-        let results: Vec<Result<()>> = beside.into_iter().map(|one| self.end(one)).collect();
-        results.into_iter().fold(first, Result::and)
-    }
-
-    /// Starts a command beside others.
-    fn start_beside(&self, tests: Tests) -> Result<Beside> {
-        let Tests {
-            title,
-            command,
-            least,
-        } = tests;
-        println!("\nbeside it: {title}");
-        let command = self.chosen(command);
-        print_command(&command);
-        let started = Instant::now();
-        let mut limited = under_budget(&command, self.left());
-        limited.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = limited.spawn().with_context(|| cannot_start(&limited))?;
-        // Its pipes are emptied all the time, as else it would wait.
-        let ended = std::thread::spawn(move || {
-            let output = child.wait_with_output();
-            (output, started.elapsed())
-        });
-        Ok(Beside {
-            title,
-            command,
-            least,
-            ended,
+        let (second_chance, until) = (self.second_chance, self.until());
+        let all: Vec<Tests> = all.into_iter().map(|tests| self.prepared(tests)).collect();
+        side_by_side(all, until, |ended| {
+            let (title, took) = (ended.tests.title.clone(), ended.took);
+            let outcome = ended
+                .judge(second_chance, until)
+                .and_then(|(verdict, failed, least)| remark(&verdict, &failed, least));
+            println!("<== {title}: {}", in_seconds(took));
+            self.enter(&title, took, outcome)
         })
     }
 
-    /// Waits for the end of such a command, and shows what it has printed.
-    fn end(&mut self, beside: Beside) -> Result<()> {
-        let Beside {
-            title,
-            command,
-            least,
-            ended,
-        } = beside;
-        let ended = ended.join();
-        let (output, took) = ended.map_err(|_| anyhow!("cannot wait for {title}"))?;
-        println!("\n==> {title}");
-        let (second_chance, left) = (self.second_chance, self.left());
-        let outcome = output
-            .with_context(|| format!("cannot read what {title} prints"))
-            .and_then(|output| {
-                let verdict = Verdict::read(&*output.stdout)?;
-                stdout().write_all(&output.stderr)?;
-                let failed = decide(&command, &verdict, output.status, second_chance, left)?;
-                remark(&verdict, &failed, least)
-            });
-        println!("<== {title}: {}", in_seconds(took));
-        self.enter(&title, took, outcome)
+    /// Runs commands of tests, a few at a time, as one step.
+    pub(crate) fn run_as_one(&mut self, title: &str, all: Vec<Tests>) -> Result<()> {
+        let (second_chance, until) = (self.second_chance, self.until());
+        let all: Vec<Tests> = all.into_iter().map(|tests| self.prepared(tests)).collect();
+        self.step(title, |_| {
+            let (mut passed, mut programs, mut failed_once) = (0, 0, Vec::new());
+            side_by_side(all, until, |ended| {
+                let title = ended.tests.title.clone();
+                let outcome = ended.judge(second_chance, until);
+                let (verdict, failed, least) = outcome.with_context(|| title.clone())?;
+                remark(&verdict, &failed, least).context(title)?;
+                passed += verdict.passed + failed.len() as u64;
+                programs += 1;
+                failed_once.extend(failed);
+                Ok(())
+            })?;
+            Ok(match &failed_once[..] {
+                [] => format!("{passed} tests passed in {programs} programs"),
+                failed => format!(
+                    "{passed} tests passed, but FAILED ONCE: {}",
+                    failed.join(", ")
+                ),
+            })
+        })
+    }
+
+    /// The same tests, by the command that is run.
+    fn prepared(&self, tests: Tests) -> Tests {
+        let command = self.chosen(tests.command);
+        Tests { command, ..tests }
+    }
+
+    /// When the budget is used up.
+    fn until(&self) -> Option<Instant> {
+        self.budget.map(|budget| self.started + budget)
+    }
+
+    /// Builds tests, and returns their programs.
+    pub(crate) fn build_tests(&mut self, title: &str, command: Command) -> Result<Vec<Program>> {
+        let mut programs = Vec::new();
+        self.step(title, |budget| {
+            print_command(&command);
+            programs = programs::build(&mut under_budget(&command, budget))?;
+            Ok(format!("{} programs", programs.len()))
+        })?;
+        Ok(programs)
     }
 
     /// Runs a check of our own; what it returns is its remark in the summary.
@@ -377,6 +436,9 @@ fn under_budget(command: &Command, left: Option<Duration>) -> Command {
         None => Command::new(command.get_program()),
     };
     limited.args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        limited.current_dir(folder);
+    }
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => limited.env(name, value),
@@ -449,20 +511,20 @@ mod tests {
         let fails_until_called_again = |times: u32| {
             // A program that takes cargo's arguments, and fails so many times.
             let script = format!(
-                "mkdir -p \"$0\"; n=$(ls \"$0\" | wc -l); touch \"$0/$n\"; echo running 1 test; \
+                "n=$(ls calls | wc -l); touch \"calls/$n\"; echo running 1 test; \
                  if [ $n -lt {times} ]; then echo failures:; echo '    a::b'; echo; \
                  echo test result: FAILED. 0 passed; exit 101; fi; echo 'test result: ok. 1 passed;'"
             );
+            std::fs::create_dir_all(folder.join("calls")).unwrap();
+            std::fs::write(folder.join("test"), script).unwrap();
             let mut command = Command::new("sh");
-            command.args(["-c", &script]).arg(&folder);
+            command.arg("test").current_dir(&folder);
             command
         };
-        // What the shell is given stands where cargo's `test` would.
+        // The shell is given a script that is called as what cargo is told to do.
         let run = |times, second_chance| {
             let command = fails_until_called_again(times);
-            let mut status = Command::new(command.get_program());
-            status.args(command.get_args());
-            let (verdict, ended) = run_and_read(&status, None).unwrap();
+            let (verdict, ended) = run_and_read(&command, None).unwrap();
             let names = decide_with(&command, &verdict, ended, second_chance);
             std::fs::remove_dir_all(&folder).unwrap();
             names
@@ -540,11 +602,47 @@ mod tests {
                 let (result, outcomes) = run(commands);
                 let error = result.unwrap_err();
                 assert!(format!("{error:#}").starts_with(named), "{error:#}");
-                // The fourth one has not been started.
+                // Those that have begun are entered, and no other one failed.
                 let passed = |(title, passed): &(String, bool)| *passed == (title != named);
-                assert!(outcomes.len() == 3 && outcomes.iter().all(passed));
+                assert!(outcomes.len() >= 3 && outcomes.iter().all(passed));
             }
         }
+    }
+
+    #[test]
+    fn none_is_begun_after_one_has_failed() {
+        let tests = |command: &str| Tests {
+            title: command.to_owned(),
+            command: Command::new(command),
+            least: 1,
+        };
+        let mut steps = Steps::new();
+        let all = std::iter::once(tests("false"));
+        let all = all.chain((0..200).map(|_| tests("true")));
+        assert!(steps.run_side_by_side(all).is_err());
+        assert!(steps.entries.len() < 100);
+    }
+
+    #[test]
+    fn many_commands_may_be_one_step() {
+        let say = |text: &str, least| {
+            let mut command = Command::new("echo");
+            command.arg(text);
+            Tests {
+                title: text.to_owned(),
+                command,
+                least,
+            }
+        };
+        let three = || say("test result: ok. 3 passed;", 1);
+        let mut steps = Steps::new();
+        let all = vec![three(), say("nothing", 0), three()];
+        steps.run_as_one("all", all).unwrap();
+        let outcome = steps.entries[0].outcome.as_deref();
+        assert_eq!(outcome, Some("6 tests passed in 3 programs"));
+        let error = steps.run_as_one("all", vec![three(), say("nothing", 1)]);
+        let error = format!("{:#}", error.unwrap_err());
+        assert_eq!(error, "all: nothing: not a single test ran");
     }
 
     /// A command without a test.

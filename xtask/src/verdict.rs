@@ -83,9 +83,17 @@ fn passed(result: &str) -> u64 {
         .unwrap_or(0)
 }
 
+/// Whether the command is cargo's; else it is a program of tests.
+fn is_cargos(arguments: &[&OsStr]) -> bool {
+    arguments.first().is_some_and(|first| *first == "test")
+}
+
 /// The command that goes on to the other programs when one has failed.
 pub(crate) fn to_the_end(command: &Command) -> Command {
     rebuilt(command, |arguments| {
+        if !is_cargos(arguments) {
+            return arguments.to_vec();
+        }
         let mut whole = vec![OsStr::new("test"), OsStr::new("--no-fail-fast")];
         whole.extend(arguments.iter().skip(1));
         whole
@@ -95,12 +103,16 @@ pub(crate) fn to_the_end(command: &Command) -> Command {
 /// The command that runs just these tests.
 pub(crate) fn just(command: &Command, names: &[String]) -> Command {
     let mut command = rebuilt(command, |arguments| {
+        let is_option = |word: &&&OsStr| word.as_encoded_bytes().starts_with(b"--");
+        // Options for the tests' programs stay; filters do not.
+        if !is_cargos(arguments) {
+            return arguments.iter().filter(is_option).copied().collect();
+        }
         let is_ours = |argument: &&&OsStr| **argument != "--";
         let mut kept: Vec<&OsStr> = arguments.iter().take_while(is_ours).copied().collect();
         kept.push(OsStr::new("--"));
-        // Options for the tests' programs stay; filters do not.
         let theirs = arguments.iter().skip_while(is_ours).skip(1);
-        kept.extend(theirs.filter(|word| word.as_encoded_bytes().starts_with(b"--")));
+        kept.extend(theirs.filter(is_option));
         kept
     });
     if !command.get_args().any(|argument| argument == "--exact") {
@@ -118,6 +130,9 @@ fn rebuilt<'a>(
     let before: Vec<&OsStr> = command.get_args().collect();
     let mut after = Command::new(command.get_program());
     after.args(arguments(&before));
+    if let Some(folder) = command.get_current_dir() {
+        after.current_dir(folder);
+    }
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => after.env(name, value),
@@ -130,6 +145,21 @@ fn rebuilt<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A program that runs without cargo has no words before its own.
+    #[test]
+    fn a_program_is_run_again_by_its_own_options() {
+        let mut command = Command::new("/program");
+        command
+            .args(["filter", "--test-threads=1"])
+            .current_dir("/");
+        let again = just(&command, &["a::b".to_owned()]);
+        let words: Vec<&OsStr> = again.get_args().collect();
+        assert_eq!(words, ["--test-threads=1", "--exact", "a::b"]);
+        assert_eq!(again.get_current_dir(), command.get_current_dir());
+        let whole = to_the_end(&command);
+        assert!(whole.get_args().eq(command.get_args()));
+    }
 
     const ONE_OF_TWO: &str = "\
 running 2 tests

@@ -109,16 +109,6 @@ const ALONE: [&str; 19] = [
 #[cfg(test)]
 const ELSEWHERE: [&str; 1] = ["gdb"];
 
-/// What the debug build runs side by side: suites by their first letters, such that each part takes
-/// about as long, and the rest.
-const PARTS: [(&str, &[&str]); 5] = [
-    ("suites s to z", &["--test", "[s-z]*"]),
-    ("suites a to h", &["--test", "[a-h]*"]),
-    ("suites i to r", &["--test", "[i-r]*"]),
-    ("units", &["--lib", "--bins"]),
-    ("documents", &["--doc"]),
-];
-
 /// How many commands share the suites that are programs of their own.
 const SHARES: usize = 3;
 
@@ -161,19 +151,31 @@ const BESIDE: [&str; 4] = ["fibre-actors", "fibre-events", "fibre-tasks", "fibre
 
 /// Runs the lane.
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
-    let workspace = || {
-        let mut command = cargo(["test", "--workspace"]);
+    // This task has been built already, and what it needs would be one more set of features.
+    let others = || {
+        let mut command = cargo(["test", "--workspace", "--exclude", "xtask"]);
         command.args(OPTIONAL);
         command
     };
-    let mut build = workspace();
-    build.arg("--no-run");
-    steps.run("test: build", build)?;
-    steps.run_side_by_side(PARTS.map(|(title, targets)| {
-        let mut command = workspace();
-        command.args(targets);
-        options.step(format!("test: {title}"), command, 1)
-    }))
+    let mut programs = steps.build_tests("test: build", others())?;
+    // Suites take longest.
+    programs.sort_by_key(|program| !program.has_tests);
+    let programs = programs.iter().map(|program| {
+        let mut command = program.command();
+        command.args(&options.arguments);
+        Tests {
+            title: program.title(),
+            command,
+            least: usize::from(program.has_tests && !options.chooses()),
+        }
+    });
+    let mut documents = others();
+    documents.arg("--doc");
+    let documents = options.step("documents".to_owned(), documents, 1);
+    let tasks = cargo(["test", "--package", "xtask"]);
+    let tasks = options.step("xtask".to_owned(), tasks, 1);
+    let all = [documents, tasks].into_iter().chain(programs).collect();
+    steps.run_as_one("test: workspace, debug", all)
 }
 
 /// Runs the lane in release.
@@ -347,30 +349,6 @@ mod tests {
                 .lines()
                 .filter_map(|line| line.strip_prefix("mod suite_")?.strip_suffix(';'));
             assert!(modules.eq(suites.iter().copied()), "{program}");
-        }
-    }
-
-    #[test]
-    fn a_suite_is_in_one_part_whatever_its_first_letter() {
-        for letter in 'a'..='z' {
-            let globs = PARTS.iter().filter_map(|(_, targets)| match targets {
-                ["--test", glob] => glob.strip_prefix('[')?.strip_suffix("]*"),
-                _ => None,
-            });
-            let ranges = globs.map(|range| range.split_once('-').unwrap());
-            let its = ranges.filter(|(first, last)| {
-                (first.parse().unwrap()..=last.parse().unwrap()).contains(&letter)
-            });
-            assert_eq!(its.count(), 1, "{letter}");
-        }
-        let workspace = crate::workspace::Workspace::find().unwrap();
-        for package in workspace.packages().unwrap() {
-            for suite in suites_of(&workspace.root().join(package)).unwrap() {
-                assert!(
-                    suite.starts_with(|first: char| first.is_ascii_lowercase()),
-                    "{suite}"
-                );
-            }
         }
     }
 
