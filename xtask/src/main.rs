@@ -15,6 +15,7 @@
 
 mod book;
 mod choices;
+mod commands;
 mod conformance;
 mod instructions;
 mod lanes;
@@ -22,6 +23,7 @@ mod markdown;
 mod mutants;
 mod pairs;
 mod programs;
+mod side_by_side;
 mod steps;
 mod symbols;
 mod tidy;

@@ -16,24 +16,15 @@
 //! With a *budget* every command runs under `timeout` with what is left of it. Thus a hang ends in
 //! a failure that names the step, not in silence.
 
-use std::ffi::OsStr;
-use std::io::{self, BufReader, Write, stdout};
-use std::path::Path;
-use std::process::{Command, ExitStatus, Output, Stdio};
-use std::sync::{Mutex, PoisonError, mpsc};
-use std::thread;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::commands::{cannot_start, judge, print_command, under_budget};
 use crate::programs::{self, Program};
-use crate::verdict::{Verdict, just, to_the_end};
-
-/// The exit code by which `timeout` says that the time was up.
-const TIMED_OUT: i32 = 124;
-
-/// How many commands of tests run at a time: as many as keep two CPUs busy, nearly.
-const AT_ONCE: usize = 3;
+use crate::side_by_side::{Tests, side_by_side};
+use crate::verdict::{Verdict, decide, run_and_read, to_the_end};
 
 /// The account of the steps run so far.
 pub(crate) struct Steps {
@@ -59,90 +50,6 @@ struct Entry {
     took: Duration,
     /// A remark such as the number of tests, or `None` after a failure.
     outcome: Option<String>,
-}
-
-/// A `cargo test` command, and what is asked of it.
-pub(crate) struct Tests {
-    /// The title of its step.
-    pub(crate) title: String,
-    pub(crate) command: Command,
-    /// In how many programs, at least, tests must have passed.
-    pub(crate) least: usize,
-}
-
-/// Such a command that has ended.
-struct Ended {
-    tests: Tests,
-    /// What it has printed.
-    output: io::Result<Output>,
-    /// How long it took.
-    took: Duration,
-}
-
-impl Ended {
-    /// Shows what was printed, and says whether the tests have passed: what they have said of
-    /// themselves, those that passed only when they ran once more, and in how many programs some
-    /// must have.
-    fn judge(
-        self,
-        second_chance: bool,
-        until: Option<Instant>,
-    ) -> Result<(Verdict, Vec<String>, usize)> {
-        let Tests {
-            title,
-            command,
-            least,
-        } = self.tests;
-        println!("\n==> {title}");
-        print_command(&command);
-        let output = self.output.with_context(|| cannot_start(&command))?;
-        let verdict = Verdict::read(&*output.stdout)?;
-        stdout().write_all(&output.stderr)?;
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let failed = decide(&command, &verdict, output.status, second_chance, left)?;
-        Ok((verdict, failed, least))
-    }
-}
-
-/// Runs commands, [`AT_ONCE`] at a time, and gives each to `then` when it has ended, on this thread.
-/// Begins none after `then` has failed.
-fn side_by_side(
-    all: Vec<Tests>,
-    until: Option<Instant>,
-    mut then: impl FnMut(Ended) -> Result<()>,
-) -> Result<()> {
-    let rest = Mutex::new(all.into_iter());
-    let next = || rest.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let (ended, endings) = mpsc::channel();
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            let (ended, next) = (ended.clone(), &next);
-            scope.spawn(move || {
-                while let Some(tests) = next() {
-                    let started = Instant::now();
-                    let left = until.map(|until| until.saturating_duration_since(started));
-                    let output = under_budget(&tests.command, left).output();
-                    let took = started.elapsed();
-                    // The receiver stays until all have ended.
-                    let _ = ended.send(Ended {
-                        tests,
-                        output,
-                        took,
-                    });
-                }
-            });
-        }
-        drop(ended);
-        let mut result = Ok(());
-        for one in endings {
-            let outcome = then(one);
-            if outcome.is_err() {
-                while next().is_some() {}
-            }
-            result = result.and(outcome);
-        }
-        result
-    })
 }
 
 impl Steps {
@@ -219,8 +126,8 @@ impl Steps {
         }
     }
 
-    /// Runs commands of tests, a few at a time, as tests wait more than they compute. Each is a
-    /// step as in [`run_programs`](Self::run_programs). None is begun after one has failed.
+    /// Runs commands of tests, a few at a time. Each is a step as in
+    /// [`run_programs`](Self::run_programs). None is begun after one has failed.
     pub(crate) fn run_side_by_side(&mut self, all: impl IntoIterator<Item = Tests>) -> Result<()> {
         let (second_chance, until) = (self.second_chance, self.until());
         let all: Vec<Tests> = all.into_iter().map(|tests| self.prepared(tests)).collect();
@@ -363,45 +270,6 @@ impl Steps {
     }
 }
 
-/// Runs a command of tests and reads what it prints.
-fn run_and_read(command: &Command, budget: Option<Duration>) -> Result<(Verdict, ExitStatus)> {
-    print_command(command);
-    let mut command = under_budget(command, budget);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| cannot_start(&command))?;
-    let output = child.stdout.take().context("the child has no output")?;
-    let verdict = Verdict::read(BufReader::new(output))?;
-    Ok((verdict, child.wait()?))
-}
-
-/// Decides whether a command of tests has passed. Returns the tests that did so only when they ran
-/// once more.
-fn decide(
-    command: &Command,
-    verdict: &Verdict,
-    status: ExitStatus,
-    second_chance: bool,
-    left: Option<Duration>,
-) -> Result<Vec<String>> {
-    let failure = match judge(status) {
-        Ok(()) => return Ok(Vec::new()),
-        Err(failure) => failure,
-    };
-    let names = second_chance.then(|| verdict.failed_by_name()).flatten();
-    let Some(names) = names else {
-        return Err(failure);
-    };
-    println!("\nonce more, what failed: {}", names.join(", "));
-    let (again, status) = run_and_read(&just(command, names), left)?;
-    judge(status).context("it failed twice")?;
-    if again.passed < names.len() as u64 {
-        bail!("of what failed not all was found again");
-    }
-    Ok(names.to_vec())
-}
-
 /// What to say of a step of tests: an error if those of fewer programs ran than had to.
 fn remark(verdict: &Verdict, failed: &[String], least: usize) -> Result<String> {
     let passed = verdict.passed + failed.len() as u64;
@@ -424,73 +292,6 @@ fn remark(verdict: &Verdict, failed: &[String], least: usize) -> Result<String> 
     })
 }
 
-/// The same command under `timeout` if there is a budget.
-fn under_budget(command: &Command, left: Option<Duration>) -> Command {
-    let mut limited = match left {
-        Some(left) => {
-            let mut limited = Command::new("timeout");
-            limited.args(["--kill-after=10", &left.as_secs().max(1).to_string()]);
-            limited.arg(command.get_program());
-            limited
-        }
-        None => Command::new(command.get_program()),
-    };
-    limited.args(command.get_args());
-    if let Some(folder) = command.get_current_dir() {
-        limited.current_dir(folder);
-    }
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
-        };
-    }
-    limited
-}
-
-/// An error unless the command succeeded.
-fn judge(status: ExitStatus) -> Result<()> {
-    match status.code() {
-        Some(0) => Ok(()),
-        Some(TIMED_OUT) => bail!("the time budget was used up (exit code {TIMED_OUT})"),
-        _ => bail!("the command failed: {status}"),
-    }
-}
-
-/// Prints the command as one would type it.
-fn print_command(command: &Command) {
-    println!("$ {}", command_line(command));
-}
-
-/// The added environment, the program's name and its arguments, quoted for a shell.
-fn command_line(command: &Command) -> String {
-    let mut words: Vec<String> = command
-        .get_envs()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .map(|(name, value)| format!("{}={}", name.display(), quoted(value)))
-        .collect();
-    let program = Path::new(command.get_program());
-    words.push(quoted(program.file_name().unwrap_or(program.as_os_str())));
-    words.extend(command.get_args().map(quoted));
-    words.join(" ")
-}
-
-/// The word itself, or in single quotes if a shell would read it otherwise.
-fn quoted(word: &OsStr) -> String {
-    let word = word.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+%@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// What to say when a program cannot be started.
-fn cannot_start(command: &Command) -> String {
-    format!("cannot start {}", command.get_program().display())
-}
-
 /// Seconds with one decimal below a minute, minutes and seconds above.
 fn in_seconds(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -504,47 +305,6 @@ fn in_seconds(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tests_that_fail_once_are_named_and_such_that_fail_twice_fail() {
-        let folder = std::env::temp_dir().join(format!("fibre-xtask-{}", std::process::id()));
-        let fails_until_called_again = |times: u32| {
-            // A program that takes cargo's arguments, and fails so many times.
-            let script = format!(
-                "n=$(ls calls | wc -l); touch \"calls/$n\"; echo running 1 test; \
-                 if [ $n -lt {times} ]; then echo failures:; echo '    a::b'; echo; \
-                 echo test result: FAILED. 0 passed; exit 101; fi; echo 'test result: ok. 1 passed;'"
-            );
-            std::fs::create_dir_all(folder.join("calls")).unwrap();
-            std::fs::write(folder.join("test"), script).unwrap();
-            let mut command = Command::new("sh");
-            command.arg("test").current_dir(&folder);
-            command
-        };
-        // The shell is given a script that is called as what cargo is told to do.
-        let run = |times, second_chance| {
-            let command = fails_until_called_again(times);
-            let (verdict, ended) = run_and_read(&command, None).unwrap();
-            let names = decide_with(&command, &verdict, ended, second_chance);
-            std::fs::remove_dir_all(&folder).unwrap();
-            names
-        };
-        assert_eq!(run(0, true).unwrap(), Vec::<String>::new());
-        assert_eq!(run(1, true).unwrap(), ["a::b"]);
-        assert!(run(1, false).is_err());
-        let twice = run(2, true).unwrap_err();
-        assert!(format!("{twice:#}").contains("twice"), "{twice:#}");
-    }
-
-    /// As [`decide`], without a budget.
-    fn decide_with(
-        command: &Command,
-        verdict: &Verdict,
-        status: ExitStatus,
-        second_chance: bool,
-    ) -> Result<Vec<String>> {
-        decide(command, verdict, status, second_chance, None)
-    }
 
     #[test]
     fn a_step_of_tests_without_tests_fails() {
@@ -672,18 +432,6 @@ mod tests {
         command.arg("60");
         let error = steps.run("sleeps", command).unwrap_err();
         assert!(format!("{error:#}").contains("budget"));
-    }
-
-    #[test]
-    fn a_printed_command_can_be_typed_again() {
-        let mut command = Command::new("/usr/bin/cargo");
-        command
-            .env("RUSTFLAGS", "--cfg loom")
-            .args(["test", "--test", "loom_*"]);
-        assert_eq!(
-            command_line(&command),
-            "RUSTFLAGS='--cfg loom' cargo test --test 'loom_*'"
-        );
     }
 
     #[test]

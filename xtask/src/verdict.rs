@@ -1,9 +1,14 @@
-//! What the programs of a `cargo test` command have said of their tests, and the command that runs
+//! What programs have said of their tests, whether they have passed, and the command that runs
 //! those again that failed.
 
 use std::ffi::OsStr;
-use std::io::{self, BufRead, Write, stdout};
-use std::process::Command;
+use std::io::{self, BufRead, BufReader, Write, stdout};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::commands::{cannot_start, judge, print_command, under_budget};
 
 /// How many tests may fail for them to be run again. More are no accident.
 const FEW: usize = 3;
@@ -83,6 +88,48 @@ fn passed(result: &str) -> u64 {
         .unwrap_or(0)
 }
 
+/// Runs a command of tests and reads what it prints.
+pub(crate) fn run_and_read(
+    command: &Command,
+    budget: Option<Duration>,
+) -> Result<(Verdict, ExitStatus)> {
+    print_command(command);
+    let mut command = under_budget(command, budget);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| cannot_start(&command))?;
+    let output = child.stdout.take().context("the child has no output")?;
+    let verdict = Verdict::read(BufReader::new(output))?;
+    Ok((verdict, child.wait()?))
+}
+
+/// Decides whether a command of tests has passed. Returns the tests that did so only when they ran
+/// once more.
+pub(crate) fn decide(
+    command: &Command,
+    verdict: &Verdict,
+    status: ExitStatus,
+    second_chance: bool,
+    left: Option<Duration>,
+) -> Result<Vec<String>> {
+    let failure = match judge(status) {
+        Ok(()) => return Ok(Vec::new()),
+        Err(failure) => failure,
+    };
+    let names = second_chance.then(|| verdict.failed_by_name()).flatten();
+    let Some(names) = names else {
+        return Err(failure);
+    };
+    println!("\nonce more, what failed: {}", names.join(", "));
+    let (again, status) = run_and_read(&just(command, names), left)?;
+    judge(status).context("it failed twice")?;
+    if again.passed < names.len() as u64 {
+        bail!("of what failed not all was found again");
+    }
+    Ok(names.to_vec())
+}
+
 /// Whether the command is cargo's; else it is a program of tests.
 fn is_cargos(arguments: &[&OsStr]) -> bool {
     arguments.first().is_some_and(|first| *first == "test")
@@ -101,7 +148,7 @@ pub(crate) fn to_the_end(command: &Command) -> Command {
 }
 
 /// The command that runs just these tests.
-pub(crate) fn just(command: &Command, names: &[String]) -> Command {
+fn just(command: &Command, names: &[String]) -> Command {
     let mut command = rebuilt(command, |arguments| {
         let is_option = |word: &&&OsStr| word.as_encoded_bytes().starts_with(b"--");
         // Options for the tests' programs stay; filters do not.
@@ -145,6 +192,47 @@ fn rebuilt<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_that_fail_once_are_named_and_such_that_fail_twice_fail() {
+        let folder = std::env::temp_dir().join(format!("fibre-xtask-{}", std::process::id()));
+        let fails_until_called_again = |times: u32| {
+            // A program that takes cargo's arguments, and fails so many times.
+            let script = format!(
+                "n=$(ls calls | wc -l); touch \"calls/$n\"; echo running 1 test; \
+                 if [ $n -lt {times} ]; then echo failures:; echo '    a::b'; echo; \
+                 echo test result: FAILED. 0 passed; exit 101; fi; echo 'test result: ok. 1 passed;'"
+            );
+            std::fs::create_dir_all(folder.join("calls")).unwrap();
+            std::fs::write(folder.join("test"), script).unwrap();
+            let mut command = Command::new("sh");
+            command.arg("test").current_dir(&folder);
+            command
+        };
+        // The shell is given a script that is called as what cargo is told to do.
+        let run = |times, second_chance| {
+            let command = fails_until_called_again(times);
+            let (verdict, ended) = run_and_read(&command, None).unwrap();
+            let names = decide_with(&command, &verdict, ended, second_chance);
+            std::fs::remove_dir_all(&folder).unwrap();
+            names
+        };
+        assert_eq!(run(0, true).unwrap(), Vec::<String>::new());
+        assert_eq!(run(1, true).unwrap(), ["a::b"]);
+        assert!(run(1, false).is_err());
+        let twice = run(2, true).unwrap_err();
+        assert!(format!("{twice:#}").contains("twice"), "{twice:#}");
+    }
+
+    /// As [`decide`], without a budget.
+    fn decide_with(
+        command: &Command,
+        verdict: &Verdict,
+        status: ExitStatus,
+        second_chance: bool,
+    ) -> Result<Vec<String>> {
+        decide(command, verdict, status, second_chance, None)
+    }
 
     /// A program that runs without cargo has no words before its own.
     #[test]

@@ -14,7 +14,8 @@ use clap::Args;
 use crate::choices::{self, Choice};
 use crate::lanes::test;
 use crate::pairs;
-use crate::steps::{Steps, Tests};
+use crate::side_by_side::Tests;
+use crate::steps::Steps;
 use crate::workspace::Workspace;
 
 /// The choices that are enums, all of whose values are tried.

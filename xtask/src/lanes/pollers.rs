@@ -12,7 +12,8 @@ use clap::Args;
 
 use crate::choices::{self, Choice};
 use crate::lanes::test;
-use crate::steps::{Steps, Tests};
+use crate::side_by_side::Tests;
+use crate::steps::Steps;
 use crate::workspace::Workspace;
 
 /// The table of all of them.

@@ -18,7 +18,8 @@ use std::process::Command;
 use anyhow::Result;
 use clap::Args;
 
-use crate::steps::{Steps, Tests};
+use crate::side_by_side::Tests;
+use crate::steps::Steps;
 use crate::workspace::{OPTIONAL, Workspace, cargo};
 
 /// Suites that are built together, as the modules `suite_…` of a program. Each program keeps one
