@@ -8,6 +8,7 @@
 //! A node is in the list from [`wait`]'s publication until a waker pops it or the
 //! withdrawal after a deadline or a cancellation removes it.
 
+mod favoured;
 mod showing;
 
 use crate::faults;
@@ -19,9 +20,6 @@ use std::ptr;
 
 /// The lock that protects a list and the state that goes with it.
 pub type Locked<S> = ShortLock<S>;
-
-/// How often other waiters may be favoured over the first one of a list.
-const MOST_FAVOURED: u8 = 8;
 
 /// A waiter's place in a list, in the waiter's own frame.
 pub struct Node {
@@ -200,48 +198,6 @@ impl WaitList {
                 return Some((resume, shown));
             }
         }
-    }
-
-    /// Like [`claim_first`](Self::claim_first), but looks at so many waiters that have waited
-    /// longest, and takes the first of them that is favoured and has not given up. If none is, it
-    /// takes the one that has waited longest.
-    #[must_use]
-    pub fn claim_favoured(
-        &mut self,
-        token: u32,
-        depth: usize,
-        favour: impl Fn(&Waiter) -> bool,
-    ) -> Option<Resume> {
-        let mut next = self.first;
-        // SAFETY: in the list, hence alive; the caller holds its lock.
-        let first = unsafe { next.as_ref()? };
-        if first.passed_over.get() == MOST_FAVOURED {
-            return self.claim_first(token);
-        }
-        for _ in 0..depth {
-            // SAFETY: in the list, hence alive; the caller holds its lock. So is its waiter.
-            let Some(node) = (unsafe { next.as_ref() }) else {
-                break;
-            };
-            next = node.behind.get();
-            // SAFETY: as above.
-            if favour(unsafe { &*node.waiter.get() }) {
-                if !ptr::eq(node, first) {
-                    first.passed_over.set(first.passed_over.get() + 1);
-                }
-                // SAFETY: it is in the list.
-                unsafe { self.unlink(node) };
-                // SAFETY: just taken out.
-                if let Some(resume) = unsafe { node.claim(token) } {
-                    return Some(resume);
-                }
-                break;
-            }
-            if ptr::eq(next, self.first) {
-                break;
-            }
-        }
-        self.claim_first(token)
     }
 
     /// Whether there is a first waiter, and it is `like` this.
@@ -612,6 +568,7 @@ pub unsafe fn wait_under<G>(
 
 #[cfg(test)]
 mod tests {
+    use super::favoured::MOST_FAVOURED;
     use super::*;
     use fibre_core::WaitKind;
     use std::sync::Arc;

@@ -7,6 +7,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
+use fibre_core::internal::LONG_TURNS;
 use fibre_core::model::{Shared, Watched, check, check_with, finds_planted, finds_planted_with};
 use fibre_core::sync::EndOfFrame;
 use fibre_sync::Mutex;
@@ -99,6 +100,22 @@ fn planted_two_holders_are_found() {
     const FAULT: &str = faults::mutex::HANDED_OVER_IS_FREE_TOO;
     finds_planted(FAULT, || all_lock::<Baton>(&[2, 1]));
     finds_planted(FAULT, || all_lock::<Hybrid>(&[3, 1]));
+}
+
+/// Turns are long, and the lock is handed on at each unlock with a waiter.
+#[test]
+fn long_turns_are_handed_on() {
+    check_with(&[LONG_TURNS], || all_lock::<Hybrid>(&[2, 2]));
+    check_with(&[LONG_TURNS], || all_lock::<Hybrid>(&[1, 1, 1]));
+    check_with(&[LONG_TURNS], the_last_one_frees::<Hybrid>);
+    check_with(&[LONG_TURNS], one_gives_up::<Hybrid>);
+}
+
+/// Planted: the one that it is handed on to and one that barges hold it both.
+#[test]
+fn planted_two_holders_after_long_turns_are_found() {
+    const FAULT: &str = faults::mutex::HANDED_OVER_IS_FREE_TOO;
+    finds_planted_with(&[LONG_TURNS], FAULT, || all_lock::<Hybrid>(&[2, 1]));
 }
 
 /// Planted: those whom the woken one left in the list sleep for ever.

@@ -6,7 +6,7 @@ use fibre::sync::{Event, Semaphore};
 use fibre::{CancelToken, Group, GroupError, Limit, cancellable, group, timeout};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SHORT: Duration = Duration::from_millis(3);
 const LONG: Duration = Duration::from_secs(3600);
@@ -362,5 +362,32 @@ fn a_destructor_that_panics_does_not_keep_a_group_from_its_end() {
         };
         assert!(catch_unwind(AssertUnwindSafe(ends)).is_err());
         assert!(kept.is_set());
+    });
+}
+
+/// A fibre that makes something else of the end of the time, or takes too long, is too late,
+/// whether or not its end is noticed before that of the time.
+#[test]
+fn what_is_returned_after_the_time_is_too_late() {
+    everywhere(|| {
+        let run = |late: fn()| {
+            let builder = Group::builder().timeout(SHORT);
+            builder.run(|group| {
+                group.spawn(move || {
+                    late();
+                    Ok::<_, ()>(())
+                });
+                Ok(group.results().count())
+            })
+        };
+        let computes = || {
+            let since = Instant::now();
+            while since.elapsed() < 2 * SHORT {
+                std::hint::spin_loop();
+            }
+        };
+        assert_eq!(run(computes), Err(GroupError::TimedOut));
+        let makes_light_of_it = || assert!(fibre::sleep_within(LONG).is_err());
+        assert_eq!(run(makes_light_of_it), Err(GroupError::TimedOut));
     });
 }

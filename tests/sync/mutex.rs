@@ -3,6 +3,7 @@
 use super::crowd;
 use crate::support::{for_clusters, for_each_cluster, let_others_block};
 use fibre::sync::Mutex;
+use fibre::sync::lock::{Hybrid, RawLock, Settled};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -164,5 +165,82 @@ fn patience_is_lost_together() {
         let seen: Vec<_> = waiters.into_iter().map(|one| one.join().unwrap()).collect();
         let first = seen.iter().filter(|&&barged| barged == seen[0]).count();
         assert!(first > WAITERS / 2, "{seen:?}");
+    });
+}
+
+/// What fibres note of their turns with a lock: `(number, true)` with it, `(number, false)` after.
+type Notes = Vec<(usize, bool)>;
+
+/// Fibres of one processor that wait for a lock, each of which has it for so long. Returns what
+/// they note, and how often another fibre ran meanwhile.
+fn turns_of<L: RawLock + 'static>(
+    fibres: usize,
+    length: Duration,
+    notes: Mutex<Notes, L>,
+) -> (Notes, usize) {
+    let notes = Arc::new(notes);
+    let guard = notes.lock();
+    let waiter = |number| {
+        let notes = Arc::clone(&notes);
+        fibre::spawn(move || {
+            let mut guard = notes.lock();
+            guard.push((number, true));
+            let since = Instant::now();
+            while since.elapsed() < length {
+                std::hint::spin_loop();
+            }
+            drop(guard);
+            notes.lock().push((number, false));
+        })
+    };
+    let waiters: Vec<_> = (0..fibres).map(waiter).collect();
+    let_others_block();
+    let over = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&over);
+    let bystander = fibre::spawn(move || {
+        let mut ran = 0;
+        while !ends.load(Ordering::SeqCst) {
+            ran += 1;
+            fibre::yield_now();
+        }
+        ran
+    });
+    drop(guard);
+    waiters
+        .into_iter()
+        .for_each(|waiter| waiter.join().unwrap());
+    over.store(true, Ordering::SeqCst);
+    let ran = bystander.join().unwrap();
+    let noted = notes.lock().clone();
+    (noted, ran)
+}
+
+/// Whether the second fibre had the lock before the first one, which had waited, went on.
+fn are_handed_on(noted: &[(usize, bool)]) -> bool {
+    let place = |note| noted.iter().position(|noted| *noted == note).unwrap();
+    place((1, true)) < place((0, false))
+}
+
+/// Where turns are long, the next fibre of the processor has the lock at once; the unlocker of a
+/// settled lock goes on first.
+#[test]
+fn long_turns_are_handed_on_in_place() {
+    const LENGTH: Duration = Duration::from_micros(100);
+    for_clusters(&[1], |_| {
+        let (noted, _) = turns_of::<Hybrid>(4, LENGTH, Mutex::with_lock(Vec::new()));
+        assert!(are_handed_on(&noted), "{noted:?}");
+        let (noted, _) = turns_of::<Settled>(4, LENGTH, Mutex::with_lock(Vec::new()));
+        assert!(!are_handed_on(&noted), "{noted:?}");
+    });
+}
+
+/// Fibres that hand a lock on to each other let the others of their processor run all the same.
+#[test]
+fn those_in_a_row_keep_no_others_out() {
+    const LENGTH: Duration = Duration::from_micros(200);
+    for_clusters(&[1], |_| {
+        let (noted, ran) = turns_of::<Hybrid>(100, LENGTH, Mutex::with_lock(Vec::new()));
+        assert_eq!(noted.len(), 200);
+        assert!(ran >= 10, "the bystander ran {ran} times in 20 ms");
     });
 }

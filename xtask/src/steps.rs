@@ -118,6 +118,11 @@ impl Steps {
         })
     }
 
+    /// [`run_programs`](Self::run_programs), of such tests.
+    pub(crate) fn run_one(&mut self, tests: Tests) -> Result<()> {
+        self.run_programs(&tests.title, tests.command, tests.least)
+    }
+
     /// The command as it is run.
     fn chosen(&self, command: Command) -> Command {
         match self.second_chance {

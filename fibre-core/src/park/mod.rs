@@ -13,6 +13,7 @@
 //! * `arm`: the contract of what a selection waits for;
 //! * `due`, `token_arm`: moments and cancellations as arms of selections;
 //! * `big_stack`, `stack_use`: calls that need more stack, and how much a fibre has used;
+//! * `turn`: turns with locks, and handing the processor on with a lock;
 //! * `model`: waiting without fibres, for models.
 
 pub(crate) mod arm;
@@ -43,6 +44,8 @@ mod suspend;
 pub(crate) mod timeout;
 #[cfg(not(loom))]
 pub(crate) mod token_arm;
+#[cfg(not(loom))]
+mod turn;
 mod within;
 
 #[cfg(not(loom))]
@@ -63,4 +66,6 @@ pub(crate) use sleep::doze;
 pub use sleep::{sleep, sleep_until};
 #[cfg(not(loom))]
 pub use suspend::*;
+#[cfg(not(loom))]
+pub use turn::{begin_turn, end_turn, give_way_to};
 pub use within::{begin_within, given_up, within};

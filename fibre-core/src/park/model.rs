@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 /// The variant of a model whose waits are in a limit scope: those without a limit may be unwound at
 /// any moment.
 pub const IN_SCOPE: &str = "park: waits are in a limit scope";
+/// What a model plants for its locks to be held for long.
+pub const LONG_TURNS: &str = "park: turns with locks are long";
 
 /// There are no fibres in models.
 #[derive(Debug)]
@@ -215,6 +217,38 @@ pub fn wake_next(resume: Resume) {
 
 /// Only resumes: threads have no processor to give away.
 pub fn switch_to(resume: Resume) {
+    resume.resume();
+}
+
+/// A turn with a lock, as long as a model can have it.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn;
+
+impl Turn {
+    /// How long it has lasted.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        Duration::MAX
+    }
+
+    /// Threads keep nobody waiting.
+    #[must_use]
+    pub fn may_hand_on(&self) -> bool {
+        true
+    }
+}
+
+/// Does nothing.
+pub fn begin_turn<T>(_: &T) {}
+
+/// The turn that ends, if the model has long ones.
+#[must_use]
+pub fn end_turn<T>(_: &T) -> Option<Turn> {
+    planted(LONG_TURNS).then_some(Turn)
+}
+
+/// Only resumes: threads have no processor to give away.
+pub fn give_way_to(resume: Resume, _: Option<Turn>) {
     resume.resume();
 }
 

@@ -624,6 +624,12 @@ pub fn waits_here(waiter: &Waiter) -> bool {
 /// merely resumed. Blocks nothing; but it leaves the stack, so a fibre whose waiter is published
 /// must not call it.
 pub fn switch_to(resume: Resume) {
+    give_way(resume, Processor::change_places);
+}
+
+/// The common part of both ways of giving way to a fibre; `make_way` has it run next.
+#[inline(always)]
+pub(super) fn give_way(resume: Resume, make_way: impl FnOnce(&Processor, Runnable) -> Action) {
     // SAFETY: this thread is that processor, if it is one; `here` is not used after the switch.
     let here = unsafe { Processor::current().as_ref() };
     let Some((here, fibre)) = here.and_then(|here| Some((here, here.running()?))) else {
@@ -638,7 +644,7 @@ pub fn switch_to(resume: Resume) {
             // SAFETY: its claim is ours, and its home is here, where it runs once we have left. The
             // caller is the running fibre.
             let (successor, block) = unsafe { (ControlBlock::runnable(successor), fibre.as_ref()) };
-            suspend_untied(block, here.change_places(successor));
+            suspend_untied(block, make_way(here, successor));
         }
     }
 }

@@ -31,6 +31,7 @@
 //! * `place`: where a fibre goes that is spawned here;
 //! * `prefetch`: has the CPU fetch what a fibre needs before it runs;
 //! * `local`: what a layer above keeps with a processor, so that it needs no lock;
+//! * `lock_turn`: how long its fibre has had a lock that it waited for;
 //! * `here`: the processor that this thread is, and the fibre that it runs;
 //! * `overflow_hook`: what the overflow report learns about fibres;
 //! * `os_thread`: kernel threads that the runtime starts, and what they must not inherit;
@@ -49,6 +50,7 @@ mod hold;
 mod hooked;
 mod idle;
 mod local;
+mod lock_turn;
 mod order;
 pub(crate) mod os_thread;
 mod overflow_hook;
@@ -67,6 +69,8 @@ pub use here::{in_fibre, spread_next_spawn, with_processor_local};
 pub(crate) use here::{running, spreads_next_spawn, with_running};
 pub(crate) use hold::Reason;
 pub use local::ProcessorLocal;
+use lock_turn::LockTurn;
+pub use lock_turn::Turn;
 pub(crate) use overflow_hook::OVERFLOW_HOOK;
 pub use prefetch::{WakeHints, fetch_all};
 pub(crate) use remains::Remains;
@@ -131,6 +135,8 @@ pub(crate) struct Processor {
     took_part: Cell<bool>,
     /// The fibre to run next, whatever is in the queue.
     successor: Slot,
+    /// The turn with a lock that was begun last here.
+    pub(crate) lock_turn: LockTurn,
     /// Whether the running fibre is about to wait, and wakers may reach it already. Kept in builds
     /// with debug assertions only.
     publishing: Cell<bool>,
@@ -234,6 +240,7 @@ impl Processor {
             running: AtomicPtr::new(ptr::null_mut()),
             took_part: Cell::new(false),
             successor: Slot::default(),
+            lock_turn: LockTurn::default(),
             publishing: Cell::new(false),
             looks: Cell::new(0),
             in_hook: Cell::new(false),
@@ -567,11 +574,17 @@ impl Processor {
         self.destination.set(Some((destination, stays_counted)));
     }
 
+    /// Has `successor` run next, for whom the running fibre makes way.
+    #[inline]
+    pub(crate) fn succeed_by(&self, successor: Runnable) {
+        self.successor.fill(successor);
+    }
+
     /// Has `successor` run next, and says how the running fibre makes way: it goes behind the
     /// others once fibres have done so for long.
     #[inline]
     pub(crate) fn change_places(&self, successor: Runnable) -> Action {
-        self.successor.fill(successor);
+        self.succeed_by(successor);
         if self.stretch.count() && self.stretch.is_over_at(Instant::now()) {
             self.stretch.restart();
             return Action::Yield;

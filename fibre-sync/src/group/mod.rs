@@ -58,7 +58,8 @@ use std::time::{Duration, Instant};
 ///
 /// # Errors
 ///
-/// [`GroupError`]: the first error, the end of the time, or cancellation.
+/// [`GroupError`]: the first error, the end of the time, or cancellation. What a fibre returns
+/// after the end of the time comes too late, and counts as that.
 ///
 /// # Panics
 ///
@@ -260,6 +261,8 @@ impl<T, E> Shared<T, E> {
     fn run<R>(self, f: impl FnOnce() -> Result<R, E>, entered: impl FnOnce(&Roll<T, E>, R)) {
         let end = EndOnDrop(&self.roll);
         match catch_unwind(AssertUnwindSafe(|| self.inherited.call(f))) {
+            // It may be what became of a call that the time's end has ended.
+            Ok(Ok(Ok(_))) if self.is_over() => self.fail(Failure::TimedOut),
             Ok(Ok(Ok(value))) => entered(&self.roll, value),
             Ok(Ok(Err(error))) => self.fail(Failure::Error(error)),
             Ok(Err(Ended::TimedOut)) => self.fail(Failure::TimedOut),

@@ -6,9 +6,13 @@
 //! fibres to run, the caller lets those go first instead of trying for long: a fibre that yields
 //! stays ready and needs no waker.
 //!
+//! Where turns are very long ([`Turns`]), to yield would only keep the caller out of the list, in
+//! which the unlocker looks for who is next.
+//!
 //! A caller leaves a hot lock ([`heat`](super::heat)) alone for as long as a slice, if its
 //! processor has nothing else to do; otherwise it blocks.
 
+use super::heat::Turns;
 use super::word::LockWord;
 use fibre_core::internal::{may_spin, may_spin_briefly};
 use fibre_core::{Limit, in_fibre, yield_now};
@@ -50,7 +54,10 @@ pub(super) fn attempt(word: &LockWord, limit: Limit, take: impl Fn() -> bool) ->
         let success = (0..returns).any(|_| stay_away() && taken());
         success.then_some(true)
     } else {
-        let yields = if patient && in_fibre() { YIELDS } else { 0 };
+        let yields = match word.heat().turns() {
+            Turns::Short | Turns::Long if patient && in_fibre() => YIELDS,
+            _ => 0,
+        };
         try_and_yield(yields, taken)
     };
     if let Some(short) = success {

@@ -1,4 +1,5 @@
-//! How hot a lock is: whether it does better with one processor for a while.
+//! What a lock's turns are like: whether it does better with one processor for a while, and whether
+//! it is worth a switch to hand it on.
 //!
 //! If a holder takes its lock again as soon as it has given it back, a second processor gains
 //! nothing. The two pass the cache lines of the lock and its data to and fro at each turn, which
@@ -9,6 +10,10 @@
 //! [`attempt`](super::attempt)). Its unlocker wakes waiters of its own processor first. So a hot
 //! lock stays with one processor for some ten microseconds, and then with another one. (Lock
 //! cohorting, Dice, Marathe and Shavit, 2012, does the same with explicit local locks.)
+//!
+//! The opposite of a hot lock is one with *long turns*. A holder that waited for its turn measures
+//! it (`fibre_core`'s `park/turn.rs`), if others wait when it ends. See
+//! [`queued`](super::queued) for what follows.
 //!
 //! # Memory ordering
 //!
@@ -25,13 +30,32 @@ const LASTING: Duration = Duration::from_micros(50);
 /// How many times in a row a lock must be taken often to be hot.
 const HOT: u32 = 4;
 
-/// See the module text. The lowest bits count how many times in a row the lock was taken often; the
-/// others say when it was last taken after a spin, in [`ticks`]. All zeros at first.
+/// The shortest long turn: some switches.
+const LONG: Duration = Duration::from_nanos(700);
+/// The shortest turn that takes longer than a fibre of another processor keeps it waiting, nearly.
+const VERY_LONG: Duration = Duration::from_micros(4);
+
+/// How long a lock's turns are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Turns {
+    /// Short, or it is not known.
+    Short,
+    /// Long enough for a switch of fibres after each.
+    Long,
+    /// Long enough to wait for another processor.
+    VeryLong,
+}
+
+/// See the module text. The lowest bits count how many times in a row the lock was taken often, or
+/// say that its turns are long; the others say when it was last taken after a spin, in [`ticks`].
+/// All zeros at first.
 #[derive(Debug, Default)]
 pub struct Heat(AtomicU32);
 
 /// The bits of the count, which goes up to [`HOT`].
 const TIMES: u32 = 0x07;
+/// What stands in place of the count if turns are long, or very long.
+const IN_PLACE_OF_COUNT: [(u32, Turns); 2] = [(6, Turns::Long), (7, Turns::VeryLong)];
 
 /// The time since some moment, in units of 64 ns; it comes round after half a minute.
 fn ticks() -> u32 {
@@ -61,7 +85,33 @@ impl Heat {
     /// Whether the lock is hot.
     pub fn is_hot(&self) -> bool {
         let noted = self.0.load(Ordering::Relaxed);
-        noted & TIMES >= HOT && age(noted, ticks()) < in_ticks(LASTING)
+        noted & TIMES == HOT && age(noted, ticks()) < in_ticks(LASTING)
+    }
+
+    /// How long the lock's turns are.
+    pub fn turns(&self) -> Turns {
+        turns(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Whether the lock's turns may be long: otherwise, it has just been taken after short spins.
+    pub fn may_be_long(&self) -> bool {
+        let times = self.0.load(Ordering::Relaxed) & TIMES;
+        times == 0 || times > HOT
+    }
+
+    /// Records how long the turn was that ends.
+    pub fn note_turn(&self, length: Duration) {
+        let noted = self.0.load(Ordering::Relaxed);
+        let now = match length {
+            length if length >= VERY_LONG => Turns::VeryLong,
+            length if length >= LONG => Turns::Long,
+            _ => Turns::Short,
+        };
+        if now != turns(noted) {
+            let named = IN_PLACE_OF_COUNT.iter().find(|(_, turns)| *turns == now);
+            let count = named.map_or(0, |(name, _)| *name);
+            self.0.store(noted & !TIMES | count, Ordering::Relaxed);
+        }
     }
 
     /// Records that the caller has just taken the lock after a spin, which was `short` or not.
@@ -74,12 +124,21 @@ impl Heat {
         let noted = self.0.load(Ordering::Relaxed);
         let age = age(noted, now);
         let times = match noted & TIMES {
+            long if long > HOT => long,
             times if short && age < in_ticks(OFTEN) => (times + 1).min(HOT),
             times if short && age < in_ticks(LASTING) => times,
             _ => 0,
         };
         self.0.store((now * (TIMES + 1)) | times, Ordering::Relaxed);
     }
+}
+
+/// What a record says of the turns.
+fn turns(noted: u32) -> Turns {
+    let named = IN_PLACE_OF_COUNT
+        .iter()
+        .find(|(name, _)| *name == noted & TIMES);
+    named.map_or(Turns::Short, |(_, turns)| *turns)
 }
 
 /// The time from a record until now.
@@ -108,6 +167,32 @@ mod tests {
         assert!(!is_hot_after(HOT - 1, often, true), "not often enough yet");
         assert!(!is_hot_after(100, often, false), "its turns are long");
         assert!(!is_hot_after(100, seldom, true), "seldom fought for");
+    }
+
+    #[test]
+    fn long_turns_are_known_until_they_are_short() {
+        let heat = Heat::new();
+        assert_eq!(heat.turns(), Turns::Short);
+        for (length, known) in [
+            (LONG, Turns::Long),
+            (VERY_LONG, Turns::VeryLong),
+            (VERY_LONG / 2, Turns::Long),
+            (LONG / 2, Turns::Short),
+            (VERY_LONG, Turns::VeryLong),
+        ] {
+            heat.note_turn(length);
+            assert_eq!(heat.turns(), known, "{length:?}");
+        }
+        (0..10).for_each(|_| heat.note(true));
+        assert!(
+            !heat.is_hot() && heat.turns() == Turns::VeryLong,
+            "whatever spins found"
+        );
+        heat.note_turn(Duration::ZERO);
+        (0..10).for_each(|_| heat.note(true));
+        assert!(heat.is_hot() && heat.turns() == Turns::Short);
+        heat.note_turn(Duration::ZERO);
+        assert!(heat.is_hot(), "its turns have always been short");
     }
 
     #[test]

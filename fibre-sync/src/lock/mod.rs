@@ -9,7 +9,8 @@
 //! | [`Spinning`] | tries again and again | frees it |
 //! | [`SpinThenBlock`] | tries for a moment, then blocks | frees it, and wakes one |
 //! | [`Barging`] | blocks | frees it, and wakes one |
-//! | [`Hybrid`] | tries for a moment, then blocks; asks for the baton 1 ms after it was woken in vain | frees it and wakes one, or hands it over if asked to |
+//! | [`Hybrid`] | tries for a moment, then blocks; asks for the baton 1 ms after it was woken in vain | frees it and wakes one, or hands it over if asked to, or if turns are long |
+//! | [`Settled`] | the same | the same, but however long turns are |
 //! | [`Baton`] | blocks | hands it over to the waiter that has waited longest |
 //! | [`Exchange`] | blocks | hands it over, and lets that waiter run at once in its place |
 //!
@@ -20,7 +21,7 @@
 //! * `raw_lock`: the contract of all locks without a value;
 //! * `word`: the one word of a lock that keeps a list of waiters;
 //! * `attempt`: trying for a moment before blocking;
-//! * `heat`: whether a lock does better with one processor for a while;
+//! * `heat`: what a lock's turns are like;
 //! * `queued`: locks whose waiters block in a list; the default one;
 //! * `variants`: the other ones;
 //! * `spinning`: a lock whose waiters never block.
@@ -34,7 +35,7 @@ pub mod variants;
 mod word;
 
 #[doc(hidden)]
-pub use heat::Heat;
+pub use heat::{Heat, Turns};
 pub use queued::{HandOver, Hybrid, LockPolicy, Queued};
 pub use raw_lock::RawLock;
 pub use spinning::{Spinning, spin_for};

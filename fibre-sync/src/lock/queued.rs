@@ -19,18 +19,31 @@
 //! processor has nothing to do, the unlocker wakes one of *its* fibres, if one is among the first
 //! few. If the lock is hot ([`heat`](super::heat)), it wakes one of its own processor's.
 //!
+//! # Long turns
+//!
+//! Say turns take longer than some switches, and as long as what fibres do between them. A lock
+//! that is freed then lies unused: its unlocker goes on outside, the woken waiter is queued behind
+//! a fibre that is busy outside, too. So where turns are long ([`Turns`]), an unlock hands the lock
+//! to a waiter of its own processor, and the processor with it, as an
+//! [`Exchange`](super::Exchange) would. The unlocker is queued. So one processor has the lock, turn
+//! by turn, for all of its waiters, and the others work outside meanwhile. Then another processor
+//! has. Where turns are very long, the lock is also handed to a waiter of another processor, if
+//! there is none here. It need not run at once, but nobody gets between.
+//!
 //! A fibre that finds every lock free would never leave its processor, and the fibres it woke there
 //! would starve. So locking is a point at which it lets them run from time to time
 //! ([`yield_point`]).
 
 use super::attempt::attempt;
+use super::heat::Turns;
 use super::raw_lock::RawLock;
 use super::word::{ListGuard, LockWord};
 use crate::contention::{Contended, Ending};
 use crate::faults;
 use crate::wait_list::{Place, Spot, wait_under};
 use fibre_core::internal::{
-    Outcome, others_rest, switch_to, waits_at_rest, waits_here, wake_next, yield_point,
+    Outcome, begin_turn, end_turn, give_way_to, others_rest, switch_to, waits_at_rest, waits_here,
+    wake_next, yield_point,
 };
 use fibre_core::sync::{has_passed, planted};
 use fibre_core::{Limit, WaitKind, WaitObject};
@@ -53,6 +66,9 @@ const FAR: u32 = 4;
 /// How many of the first waiters are considered for the best one to wake.
 const DEPTH: usize = 8;
 
+/// How many of the first waiters are considered for one to hand a lock with long turns to.
+const FAR_DOWN: usize = 16;
+
 /// Wake value: the word is free, and the waiter competes for it.
 const FREED: u32 = 0;
 /// Wake value: the word has been handed to the waiter.
@@ -65,6 +81,8 @@ pub enum HandOver {
     Never,
     /// It frees the lock, unless the first waiter has waited for long.
     Late,
+    /// The same; and where turns are long, it hands the lock over, and the processor with it.
+    LateOrLong,
     /// It hands the lock over.
     Always,
     /// It hands the lock over, and the processor with it.
@@ -109,7 +127,7 @@ manner!(
     HybridManner,
     "hybrid",
     true,
-    Late
+    LateOrLong
 );
 
 /// A lock with a list of waiters, used by a policy. All zeros when free.
@@ -166,7 +184,7 @@ unsafe impl<M: LockPolicy> RawLock for Queued<M> {
     #[inline]
     unsafe fn unlock(&self) {
         if !self.word.unlock_alone() {
-            self.unlock_contended(M::HAND_OVER == HandOver::InPlace);
+            self.unlock_contended(true);
         }
     }
 
@@ -199,6 +217,10 @@ impl<M: LockPolicy> Queued<M> {
     fn lock_contended(&self, awaited: WaitObject, limit: Limit) -> bool {
         let contended = Contended::begin();
         let ending = self.await_lock(awaited, limit);
+        let may_be_long = || ending != Ending::GaveUp && self.word.heat().may_be_long();
+        if M::HAND_OVER == HandOver::LateOrLong && may_be_long() {
+            begin_turn(self);
+        }
         contended.end(ending);
         ending != Ending::GaveUp
     }
@@ -231,7 +253,7 @@ impl<M: LockPolicy> Queued<M> {
                 Outcome::TimedOut | Outcome::Cancelled => return Ending::GaveUp,
                 Outcome::Woken(_freed) => place = Place::First,
             }
-            if M::HAND_OVER == HandOver::Late {
+            if matches!(M::HAND_OVER, HandOver::Late | HandOver::LateOrLong) {
                 urgent = has_passed(PATIENCE, *since.get_or_insert_with(Instant::now));
             }
             let woken = || self.word.try_lock_woken();
@@ -241,18 +263,21 @@ impl<M: LockPolicy> Queued<M> {
         }
     }
 
-    /// Frees the word, or hands it over, and resumes the first waiter: `in_place` of the caller, or
-    /// later.
+    /// Frees the word, or hands it over, and resumes the first waiter: in place of the caller, if
+    /// that `leaves` its stack, or later.
     #[cold]
-    fn unlock_contended(&self, in_place: bool) {
+    fn unlock_contended(&self, leaves: bool) {
         let mut list = self.word.list();
         let round = match M::HAND_OVER {
             HandOver::Never => 0,
-            HandOver::Late => list.round(ROUND),
+            HandOver::Late | HandOver::LateOrLong => list.round(ROUND),
             HandOver::Always | HandOver::InPlace => 1,
         };
         if round == 0 {
-            return self.free(list);
+            return match M::HAND_OVER {
+                HandOver::LateOrLong if leaves => self.hand_on(list),
+                _ => self.free(list),
+            };
         }
         let Some(first) = list.waiting().claim_first(HANDED) else {
             return list.free();
@@ -266,19 +291,49 @@ impl<M: LockPolicy> Queued<M> {
             first.resume();
             return list.hand_over(round);
         }
-        if planted(faults::mutex::HANDED_OVER_IS_FREE_TOO) {
-            list.free();
-        } else {
-            list.hand_over(round);
-        }
+        hand_over(list, round);
         match M::HAND_OVER {
-            HandOver::InPlace if in_place => switch_to(first),
+            HandOver::InPlace if leaves => switch_to(first),
             // The new holder should not queue behind fibres that want the lock.
-            HandOver::Late => wake_next(first),
+            HandOver::Late | HandOver::LateOrLong => wake_next(first),
             HandOver::Never | HandOver::Always | HandOver::InPlace => first.resume(),
         }
         if planted(faults::mutex::UNLOCK_LOOKS_BACK) {
             let _ = self.is_locked();
+        }
+    }
+
+    /// Hands the lock on, with the processor, where turns are long; frees it otherwise.
+    fn hand_on(&self, mut list: ListGuard<'_>) {
+        let heat = self.word.heat();
+        if !heat.may_be_long() {
+            return self.free(list);
+        }
+        let turn = end_turn(self);
+        if let Some(turn) = &turn {
+            heat.note_turn(turn.length());
+        }
+        let turns = heat.turns();
+        if turns == Turns::Short || turn.is_some_and(|turn| !turn.may_hand_on()) {
+            return self.free(list);
+        }
+        let next = list
+            .waiting()
+            .claim_favoured_only(HANDED, FAR_DOWN, waits_here);
+        if let Some(next) = next {
+            hand_over(list, 0);
+            return give_way_to(next, turn);
+        }
+        let next = match turns {
+            Turns::VeryLong => list.waiting().claim_first(HANDED),
+            Turns::Short | Turns::Long => None,
+        };
+        match next {
+            Some(next) => {
+                hand_over(list, 0);
+                wake_next(next);
+            }
+            None => self.free(list),
         }
     }
 
@@ -307,10 +362,20 @@ impl<M: LockPolicy> Queued<M> {
     }
 }
 
+/// Gives back the list, and leaves the lock to the waiter that has been claimed; `round` more are
+/// to be handed it after that.
+fn hand_over(list: ListGuard<'_>, round: u32) {
+    if planted(faults::mutex::HANDED_OVER_IS_FREE_TOO) {
+        list.free();
+    } else {
+        list.hand_over(round);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::{Barging, Baton, Exchange, SpinThenBlock};
+    use crate::lock::{Barging, Baton, Exchange, Settled, SpinThenBlock};
     use std::thread;
 
     /// Checks a lock of this policy, between two threads.
@@ -356,6 +421,7 @@ mod tests {
         is_a_lock(Barging::default());
         is_a_lock(SpinThenBlock::default());
         is_a_lock(Hybrid::default());
+        is_a_lock(Settled::default());
         is_a_lock(Baton::default());
         is_a_lock(Exchange::default());
     }

@@ -10,7 +10,7 @@
 //! instruction more: it is set when the mutex is made, or else, of one that is all zeros, by the
 //! first caller that waits for it. The owner at that time is not known.
 
-use crate::lock::{Barging, Baton, DefaultLock, Exchange, RawLock, SpinThenBlock, spin_for};
+use crate::lock::{Barging, Baton, Exchange, RawLock, Settled, SpinThenBlock, spin_for};
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
 use fibre_core::internal::{are_deadlocks_looked_for, caller_id, yield_point};
@@ -117,7 +117,7 @@ const ONE_WAITS: u32 = MAKE + 1;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Mutex {
-    lock: DefaultLock,
+    lock: Settled,
     /// A [`Kind`] and a [`Variant`], or destroyed; and above [`MAKE`], how many wait for a
     /// condition and will lock again, which only the one changes that has the lock.
     make: AtomicU32,
@@ -181,7 +181,7 @@ impl Mutex {
         #[must_use]
         pub const fn with_variant(kind: Kind, variant: Variant) -> Self {
             Self {
-                lock: fibre_core::const_or!(DefaultLock::FREE, DefaultLock::default()),
+                lock: fibre_core::const_or!(Settled::FREE, Settled::default()),
                 make: AtomicU32::new(kind as u32 + variant as u32 * VARIANT),
                 depth: AtomicU32::new(0),
                 owner: AtomicU64::new(0),

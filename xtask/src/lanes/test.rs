@@ -170,13 +170,13 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
             least: usize::from(program.has_tests && !options.chooses()),
         }
     });
+    steps.run_as_one("test: workspace, debug", programs.collect())?;
+    // Not beside those, as some of them call cargo, and would wait until it has built.
     let mut documents = others();
     documents.arg("--doc");
-    let documents = options.step("documents".to_owned(), documents, 1);
+    steps.run_one(options.step("test: documents".to_owned(), documents, 1))?;
     let tasks = cargo(["test", "--package", "xtask"]);
-    let tasks = options.step("xtask".to_owned(), tasks, 1);
-    let all = [documents, tasks].into_iter().chain(programs).collect();
-    steps.run_as_one("test: workspace, debug", all)
+    steps.run_one(options.step("test: xtask".to_owned(), tasks, 1))
 }
 
 /// Runs the lane in release.
@@ -192,12 +192,10 @@ pub(crate) fn release(workspace: &Workspace, steps: &mut Steps, options: &Option
     let names: BTreeSet<&str> = suites_beside.iter().map(String::as_str).collect();
     beside.args(targets(names));
     let title = "release: crates beside".to_owned();
-    let beside = options.step(title, beside, suites_beside.len());
-    steps.run_programs(&beside.title, beside.command, beside.least)?;
+    steps.run_one(options.step(title, beside, suites_beside.len()))?;
     let mut documents = suites();
     documents.arg("--doc");
-    let documents = options.step("release: documents".into(), documents, 1);
-    steps.run_programs(&documents.title, documents.command, documents.least)
+    steps.run_one(options.step("release: documents".into(), documents, 1))
 }
 
 /// A command of cargo for everything that is tested in release. What it builds has the same

@@ -1,5 +1,6 @@
 //! The locks beside the default one, for study: a file for each.
 //!
+//! * `settled`: the default one, but that its unlock leaves the stack to nobody;
 //! * `barging`: blocks, and frees;
 //! * `spin_then_block`: tries for a moment, blocks, and frees;
 //! * `baton`: blocks, and hands over;
@@ -11,9 +12,11 @@
 mod barging;
 mod baton;
 mod exchange;
+mod settled;
 mod spin_then_block;
 
 pub use barging::Barging;
 pub use baton::Baton;
 pub use exchange::Exchange;
+pub use settled::Settled;
 pub use spin_then_block::SpinThenBlock;

@@ -1,0 +1,13 @@
+//! The default lock, but that an unlock leaves everything where it is.
+
+use crate::lock::queued::manner;
+
+manner!(
+    /// A [`Hybrid`](super::super::Hybrid) whose unlock never lets others run: it frees the lock
+    /// however long turns are, unless the first waiter has waited for long.
+    Settled,
+    SettledManner,
+    "settled",
+    true,
+    Late
+);
