@@ -8,8 +8,8 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 use support::{Rider, on};
@@ -19,6 +19,15 @@ use tokio::runtime::{Builder, Runtime};
 
 /// Fibres, each with a runtime.
 const FIBRES: usize = 6;
+
+/// One test at a time: tokio keeps something for the whole process, whose locks a fibre of another
+/// test may have to wait for, and leaves its stack.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Takes it. A test that has failed leaves nothing.
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A moment.
 const SHORT: Duration = Duration::from_millis(5);
@@ -67,6 +76,7 @@ async fn ask(address: SocketAddr, question: u64) {
 
 #[test]
 fn a_runtime_with_drivers_runs_serially() {
+    let _alone = alone();
     for processors in [1, 2, 4] {
         let most = on(processors, || {
             let (address, most) = serve();
@@ -82,6 +92,7 @@ fn a_runtime_with_drivers_runs_serially() {
 
 #[test]
 fn a_runtime_with_drivers_leaves_no_stack() {
+    let _alone = alone();
     on(1, || {
         let rider = Rider::begin();
         let (address, _) = serve();
@@ -125,6 +136,7 @@ fn wait_by_the_parker() {
 /// find the thread-local in use.
 #[test]
 fn what_waits_by_the_parker_of_tokio_is_right_in_plainly() {
+    let _alone = alone();
     on(1, || {
         let rider = Rider::begin();
         rider.stays(|| fibre_libc::plainly(wait_by_the_parker));

@@ -53,8 +53,8 @@ impl Kind {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Variant {
-    /// [`Hybrid`](crate::lock::Hybrid): blocks with barging, and is handed over to a starving
-    /// waiter.
+    /// A [`Hybrid`](crate::lock::Hybrid) that is [`Settled`]: blocks with barging, and is handed
+    /// over to a starving waiter.
     #[default]
     Hybrid = 0,
     /// [`Barging`]: blocks at once.
