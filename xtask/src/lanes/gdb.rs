@@ -46,7 +46,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         capi::run(workspace, steps, &capi::Options::default())?;
     }
     // Of the whole workspace, as `test` has built it.
-    let mut tests = cargo(["test", "--workspace", "--test", "gdb"]);
+    let mut tests = cargo(["test", "--workspace", "--exclude", "xtask", "--test", "gdb"]);
     tests.args(OPTIONAL);
     if options.release {
         tests.arg("--release");

@@ -1,6 +1,6 @@
 //! `test`: the tests in every build that matters.
 //!
-//! `test` is the debug build, with everything in the workspace, and stays under ten minutes.
+//! `test` is the debug build, with everything in the workspace.
 //! `release` has the suites that matter most in release, and `lto` those of them in which fibres
 //! wait and move with fat link-time optimisation, where the compiler keeps thread-local addresses
 //! over calls and debug builds hide it. `tests/migration.rs`, part of all three, is where every
@@ -152,7 +152,8 @@ const BESIDE: [&str; 4] = ["fibre-actors", "fibre-events", "fibre-tasks", "fibre
 
 /// Runs the lane.
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
-    // This task has been built already, and what it needs would be one more set of features.
+    // What this task needs would be a set of features of its own for some of these commands, and
+    // more than half of everything built anew for them.
     let others = || {
         let mut command = cargo(["test", "--workspace", "--exclude", "xtask"]);
         command.args(OPTIONAL);
