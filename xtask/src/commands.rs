@@ -22,16 +22,21 @@ pub(crate) fn under_budget(command: &Command, left: Option<Duration>) -> Command
         None => Command::new(command.get_program()),
     };
     limited.args(command.get_args());
-    if let Some(folder) = command.get_current_dir() {
-        limited.current_dir(folder);
+    surround(&mut limited, command);
+    limited
+}
+
+/// Gives a command the folder and the environment of another one.
+pub(crate) fn surround(command: &mut Command, by: &Command) {
+    if let Some(folder) = by.get_current_dir() {
+        command.current_dir(folder);
     }
-    for (name, value) in command.get_envs() {
+    for (name, value) in by.get_envs() {
         match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
         };
     }
-    limited
 }
 
 /// An error unless the command succeeded.

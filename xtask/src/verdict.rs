@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::commands::{cannot_start, judge, print_command, under_budget};
+use crate::commands::{cannot_start, judge, print_command, surround, under_budget};
 
 /// How many tests may fail for them to be run again. More are no accident.
 const FEW: usize = 3;
@@ -177,15 +177,7 @@ fn rebuilt<'a>(
     let before: Vec<&OsStr> = command.get_args().collect();
     let mut after = Command::new(command.get_program());
     after.args(arguments(&before));
-    if let Some(folder) = command.get_current_dir() {
-        after.current_dir(folder);
-    }
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => after.env(name, value),
-            None => after.env_remove(name),
-        };
-    }
+    surround(&mut after, command);
     after
 }
 

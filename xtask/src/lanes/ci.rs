@@ -30,7 +30,7 @@ const ROOM: u64 = 25 << 30;
 #[derive(Args)]
 pub(crate) struct Options {
     /// Minutes of wall time for all steps together, after which what runs is taken to hang
-    #[arg(long, default_value_t = 88)]
+    #[arg(long, default_value_t = 86)]
     budget_minutes: u64,
 }
 

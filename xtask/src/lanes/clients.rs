@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use clap::Args;
 
+use crate::lanes::test;
 use crate::steps::Steps;
 use crate::workspace::{OPTIONAL, cargo};
 
@@ -41,8 +42,7 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
         Ok("they are installed".into())
     })?;
     // Of the whole workspace, as `test` has built it, but for these features.
-    // As `test` builds all of them, so that most is there.
-    let mut tests = cargo(["test", "--workspace", "--exclude", "xtask"]);
+    let mut tests = test::everything();
     tests.args(["--test", "debian"]);
     let [option, features] = OPTIONAL;
     tests.arg(option);

@@ -6,9 +6,9 @@
 use anyhow::Result;
 use clap::Args;
 
-use crate::lanes::capi;
+use crate::lanes::{capi, test};
 use crate::steps::Steps;
-use crate::workspace::{OPTIONAL, Workspace, cargo, require_program};
+use crate::workspace::{OPTIONAL, Workspace, require_program};
 
 /// How to test.
 #[derive(Args, Default)]
@@ -46,8 +46,8 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         capi::run(workspace, steps, &capi::Options::default())?;
     }
     // Of the whole workspace, as `test` has built it.
-    let mut tests = cargo(["test", "--workspace", "--exclude", "xtask", "--test", "gdb"]);
-    tests.args(OPTIONAL);
+    let mut tests = test::everything();
+    tests.args(OPTIONAL).args(["--test", "gdb"]);
     if options.release {
         tests.arg("--release");
     }

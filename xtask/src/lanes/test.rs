@@ -1,10 +1,9 @@
 //! `test`: the tests in every build that matters.
 //!
-//! `test` is the debug build, with everything in the workspace.
-//! `release` has the suites that matter most in release, and `lto` those of them in which fibres
-//! wait and move with fat link-time optimisation, where the compiler keeps thread-local addresses
-//! over calls and debug builds hide it. `tests/migration.rs`, part of all three, is where every
-//! wake lands on another processor.
+//! `test` is the debug build, with everything in the workspace. `release` has the suites that
+//! matter most in release, and `lto` those of them in which fibres wait and move with fat link-time
+//! optimisation, where the compiler keeps thread-local addresses over calls and debug builds hide
+//! it. `tests/migration.rs`, part of all three, is where every wake lands on another processor.
 //!
 //! An optimised program takes longer to build than to run, and a good part of it is the same in
 //! all. So most suites are built together, as the programs of `tests/together/`, and run each in a
@@ -84,7 +83,7 @@ pub(super) const OPTIMISED: [&str; 2] = ["running", "waiting"];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
 /// number of processes is part of what they test, or they are as large as a program.
-const ALONE: [&str; 19] = [
+pub(super) const ALONE: [&str; 19] = [
     "allocation",
     "async_stream",
     "compute",
@@ -147,19 +146,27 @@ impl Options {
 }
 
 /// The crates that are tested in release, too, besides those that the facade's suites test: those
-/// in which fibres wait in ways of their own.
-const BESIDE: [&str; 4] = ["fibre-actors", "fibre-events", "fibre-tasks", "fibre-libc"];
+/// with atomics or waits of their own.
+const BESIDE: [&str; 6] = [
+    "fibre-inspect",
+    "fibre-observe",
+    "fibre-actors",
+    "fibre-events",
+    "fibre-tasks",
+    "fibre-libc",
+];
+
+/// The command that tests the whole workspace but this task: what that needs would be a set of
+/// features of its own for some of these commands, and more than half of everything built anew.
+pub(super) fn everything() -> Command {
+    cargo(["test", "--workspace", "--exclude", "xtask"])
+}
 
 /// Runs the lane.
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
-    // What this task needs would be a set of features of its own for some of these commands, and
-    // more than half of everything built anew for them.
-    let others = || {
-        let mut command = cargo(["test", "--workspace", "--exclude", "xtask"]);
-        command.args(OPTIONAL);
-        command
-    };
-    let mut programs = steps.build_tests("test: build", others())?;
+    let mut build = everything();
+    build.args(OPTIONAL);
+    let mut programs = steps.build_tests("test: build", build)?;
     // Suites take longest.
     programs.sort_by_key(|program| !program.has_tests);
     let programs = programs.iter().map(|program| {
@@ -173,8 +180,8 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     });
     steps.run_as_one("test: workspace, debug", programs.collect())?;
     // Not beside those, as some of them call cargo, and would wait until it has built.
-    let mut documents = others();
-    documents.arg("--doc");
+    let mut documents = everything();
+    documents.args(OPTIONAL).arg("--doc");
     steps.run_one(options.step("test: documents".to_owned(), documents, 1))?;
     let tasks = cargo(["test", "--package", "xtask"]);
     steps.run_one(options.step("test: xtask".to_owned(), tasks, 1))
