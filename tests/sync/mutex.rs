@@ -168,79 +168,61 @@ fn patience_is_lost_together() {
     });
 }
 
-/// What fibres note of their turns with a lock: `(number, true)` with it, `(number, false)` after.
-type Notes = Vec<(usize, bool)>;
+/// What a fibre notes of its turn with a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Note {
+    /// It has the lock.
+    Has(usize),
+    /// It goes on after its turn.
+    GoesOn(usize),
+}
 
-/// Fibres of one processor that wait for a lock, each of which has it for so long. Returns what
-/// they note, and how often another fibre ran meanwhile.
+/// What fibres of one processor note that wait for a lock, each of which has it for so long.
 fn turns_of<L: RawLock + 'static>(
     fibres: usize,
     length: Duration,
-    notes: Mutex<Notes, L>,
-) -> (Notes, usize) {
+    notes: Mutex<Vec<Note>, L>,
+) -> Vec<Note> {
     let notes = Arc::new(notes);
     let guard = notes.lock();
     let waiter = |number| {
         let notes = Arc::clone(&notes);
         fibre::spawn(move || {
             let mut guard = notes.lock();
-            guard.push((number, true));
+            guard.push(Note::Has(number));
             let since = Instant::now();
             while since.elapsed() < length {
                 std::hint::spin_loop();
             }
             drop(guard);
-            notes.lock().push((number, false));
+            notes.lock().push(Note::GoesOn(number));
         })
     };
     let waiters: Vec<_> = (0..fibres).map(waiter).collect();
     let_others_block();
-    let over = Arc::new(AtomicBool::new(false));
-    let ends = Arc::clone(&over);
-    let bystander = fibre::spawn(move || {
-        let mut ran = 0;
-        while !ends.load(Ordering::SeqCst) {
-            ran += 1;
-            fibre::yield_now();
-        }
-        ran
-    });
     drop(guard);
     waiters
         .into_iter()
         .for_each(|waiter| waiter.join().unwrap());
-    over.store(true, Ordering::SeqCst);
-    let ran = bystander.join().unwrap();
-    let noted = notes.lock().clone();
-    (noted, ran)
+    notes.lock().clone()
 }
 
-/// Whether the second fibre had the lock before the first one, which had waited, went on.
-fn are_handed_on(noted: &[(usize, bool)]) -> bool {
-    let place = |note| noted.iter().position(|noted| *noted == note).unwrap();
-    place((1, true)) < place((0, false))
+/// Whether a fibre had the lock before the one went on that had it before.
+fn are_handed_on(noted: &[Note]) -> bool {
+    noted
+        .windows(2)
+        .any(|pair| matches!(pair, [Note::Has(_), Note::Has(_)]))
 }
 
 /// Where turns are long, the next fibre of the processor has the lock at once; the unlocker of a
-/// settled lock goes on first.
+/// settled lock goes on first. There are enough fibres for some turns to be measured.
 #[test]
 fn long_turns_are_handed_on_in_place() {
-    const LENGTH: Duration = Duration::from_micros(100);
+    const LENGTH: Duration = Duration::from_micros(20);
     for_clusters(&[1], |_| {
-        let (noted, _) = turns_of::<Hybrid>(4, LENGTH, Mutex::with_lock(Vec::new()));
+        let noted = turns_of::<Hybrid>(20, LENGTH, Mutex::with_lock(Vec::new()));
         assert!(are_handed_on(&noted), "{noted:?}");
-        let (noted, _) = turns_of::<Settled>(4, LENGTH, Mutex::with_lock(Vec::new()));
+        let noted = turns_of::<Settled>(20, LENGTH, Mutex::with_lock(Vec::new()));
         assert!(!are_handed_on(&noted), "{noted:?}");
-    });
-}
-
-/// Fibres that hand a lock on to each other let the others of their processor run all the same.
-#[test]
-fn those_in_a_row_keep_no_others_out() {
-    const LENGTH: Duration = Duration::from_micros(200);
-    for_clusters(&[1], |_| {
-        let (noted, ran) = turns_of::<Hybrid>(100, LENGTH, Mutex::with_lock(Vec::new()));
-        assert_eq!(noted.len(), 200);
-        assert!(ran >= 10, "the bystander ran {ran} times in 20 ms");
     });
 }

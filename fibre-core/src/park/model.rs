@@ -239,7 +239,7 @@ impl Turn {
 }
 
 /// Does nothing.
-pub fn begin_turn<T>(_: &T) {}
+pub fn begin_turn<T>(_: &T, _long: bool) {}
 
 /// The turn that ends, if the model has long ones.
 #[must_use]
@@ -248,7 +248,7 @@ pub fn end_turn<T>(_: &T) -> Option<Turn> {
 }
 
 /// Only resumes: threads have no processor to give away.
-pub fn give_way_to(resume: Resume, _: Option<Turn>) {
+pub fn give_way_to(resume: Resume, _: Turn) {
     resume.resume();
 }
 

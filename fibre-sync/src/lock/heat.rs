@@ -32,8 +32,8 @@ const HOT: u32 = 4;
 
 /// The shortest long turn: some switches.
 const LONG: Duration = Duration::from_nanos(700);
-/// The shortest turn that takes longer than a fibre of another processor keeps it waiting, nearly.
-const VERY_LONG: Duration = Duration::from_micros(4);
+/// The shortest turn during which it is no use to yield.
+const VERY_LONG: Duration = Duration::from_micros(10);
 
 /// How long a lock's turns are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +42,7 @@ pub enum Turns {
     Short,
     /// Long enough for a switch of fibres after each.
     Long,
-    /// Long enough to wait for another processor.
+    /// Long enough to block at once: to yield would not outlast it.
     VeryLong,
 }
 
@@ -55,7 +55,8 @@ pub struct Heat(AtomicU32);
 /// The bits of the count, which goes up to [`HOT`].
 const TIMES: u32 = 0x07;
 /// What stands in place of the count if turns are long, or very long.
-const IN_PLACE_OF_COUNT: [(u32, Turns); 2] = [(6, Turns::Long), (7, Turns::VeryLong)];
+const LONG_TURNS: u32 = 6;
+const VERY_LONG_TURNS: u32 = 7;
 
 /// The time since some moment, in units of 64 ns; it comes round after half a minute.
 fn ticks() -> u32 {
@@ -89,11 +90,13 @@ impl Heat {
     }
 
     /// How long the lock's turns are.
+    #[inline]
     pub fn turns(&self) -> Turns {
         turns(self.0.load(Ordering::Relaxed))
     }
 
     /// Whether the lock's turns may be long: otherwise, it has just been taken after short spins.
+    #[inline]
     pub fn may_be_long(&self) -> bool {
         let times = self.0.load(Ordering::Relaxed) & TIMES;
         times == 0 || times > HOT
@@ -102,14 +105,12 @@ impl Heat {
     /// Records how long the turn was that ends.
     pub fn note_turn(&self, length: Duration) {
         let noted = self.0.load(Ordering::Relaxed);
-        let now = match length {
-            length if length >= VERY_LONG => Turns::VeryLong,
-            length if length >= LONG => Turns::Long,
-            _ => Turns::Short,
+        let (now, count) = match length {
+            length if length >= VERY_LONG => (Turns::VeryLong, VERY_LONG_TURNS),
+            length if length >= LONG => (Turns::Long, LONG_TURNS),
+            _ => (Turns::Short, 0),
         };
         if now != turns(noted) {
-            let named = IN_PLACE_OF_COUNT.iter().find(|(_, turns)| *turns == now);
-            let count = named.map_or(0, |(name, _)| *name);
             self.0.store(noted & !TIMES | count, Ordering::Relaxed);
         }
     }
@@ -134,11 +135,13 @@ impl Heat {
 }
 
 /// What a record says of the turns.
+#[inline]
 fn turns(noted: u32) -> Turns {
-    let named = IN_PLACE_OF_COUNT
-        .iter()
-        .find(|(name, _)| *name == noted & TIMES);
-    named.map_or(Turns::Short, |(_, turns)| *turns)
+    match noted & TIMES {
+        VERY_LONG_TURNS => Turns::VeryLong,
+        LONG_TURNS => Turns::Long,
+        _ => Turns::Short,
+    }
 }
 
 /// The time from a record until now.

@@ -27,8 +27,8 @@
 //! to a waiter of its own processor, and the processor with it, as an
 //! [`Exchange`](super::Exchange) would. The unlocker is queued. So one processor has the lock, turn
 //! by turn, for all of its waiters, and the others work outside meanwhile. Then another processor
-//! has. Where turns are very long, the lock is also handed to a waiter of another processor, if
-//! there is none here. It need not run at once, but nobody gets between.
+//! has. A waiter of another processor is never handed the lock for this reason: a fibre may keep
+//! that processor, and then nobody would have the lock.
 //!
 //! A fibre that finds every lock free would never leave its processor, and the fibres it woke there
 //! would starve. So locking is a point at which it lets them run from time to time
@@ -42,8 +42,8 @@ use crate::contention::{Contended, Ending};
 use crate::faults;
 use crate::wait_list::{Place, Spot, wait_under};
 use fibre_core::internal::{
-    Outcome, begin_turn, end_turn, give_way_to, others_rest, switch_to, waits_at_rest, waits_here,
-    wake_next, yield_point,
+    Outcome, Turn, begin_turn, end_turn, give_way_to, others_rest, switch_to, waits_at_rest,
+    waits_here, wake_next, yield_point,
 };
 use fibre_core::sync::{has_passed, planted};
 use fibre_core::{Limit, WaitKind, WaitObject};
@@ -217,9 +217,9 @@ impl<M: LockPolicy> Queued<M> {
     fn lock_contended(&self, awaited: WaitObject, limit: Limit) -> bool {
         let contended = Contended::begin();
         let ending = self.await_lock(awaited, limit);
-        let may_be_long = || ending != Ending::GaveUp && self.word.heat().may_be_long();
-        if M::HAND_OVER == HandOver::LateOrLong && may_be_long() {
-            begin_turn(self);
+        let heat = self.word.heat();
+        if M::HAND_OVER == HandOver::LateOrLong && ending != Ending::GaveUp && heat.may_be_long() {
+            begin_turn(self, heat.turns() > Turns::Short);
         }
         contended.end(ending);
         ending != Ending::GaveUp
@@ -274,10 +274,17 @@ impl<M: LockPolicy> Queued<M> {
             HandOver::Always | HandOver::InPlace => 1,
         };
         if round == 0 {
-            return match M::HAND_OVER {
-                HandOver::LateOrLong if leaves => self.hand_on(list),
-                _ => self.free(list),
-            };
+            if M::HAND_OVER == HandOver::LateOrLong
+                && leaves
+                && let Some(turn) = self.long_turn()
+                && let Some(next) = list
+                    .waiting()
+                    .claim_favoured_only(HANDED, FAR_DOWN, waits_here)
+            {
+                hand_over(list, 0);
+                return give_way_to(next, turn);
+            }
+            return self.free(list);
         }
         let Some(first) = list.waiting().claim_first(HANDED) else {
             return list.free();
@@ -303,38 +310,19 @@ impl<M: LockPolicy> Queued<M> {
         }
     }
 
-    /// Hands the lock on, with the processor, where turns are long; frees it otherwise.
-    fn hand_on(&self, mut list: ListGuard<'_>) {
+    /// The turn that ends, if it was long and the processor may be handed on with the lock. The
+    /// turn of a holder that has not waited is not known. So one that barges between those that
+    /// hand the processor on to each other begins no new row of them.
+    #[inline]
+    fn long_turn(&self) -> Option<Turn> {
         let heat = self.word.heat();
-        if !heat.may_be_long() {
-            return self.free(list);
-        }
-        let turn = end_turn(self);
-        if let Some(turn) = &turn {
-            heat.note_turn(turn.length());
-        }
-        let turns = heat.turns();
-        if turns == Turns::Short || turn.is_some_and(|turn| !turn.may_hand_on()) {
-            return self.free(list);
-        }
-        let next = list
-            .waiting()
-            .claim_favoured_only(HANDED, FAR_DOWN, waits_here);
-        if let Some(next) = next {
-            hand_over(list, 0);
-            return give_way_to(next, turn);
-        }
-        let next = match turns {
-            Turns::VeryLong => list.waiting().claim_first(HANDED),
-            Turns::Short | Turns::Long => None,
-        };
-        match next {
-            Some(next) => {
-                hand_over(list, 0);
-                wake_next(next);
-            }
-            None => self.free(list),
-        }
+        let turn = if heat.may_be_long() {
+            end_turn(self)
+        } else {
+            None
+        }?;
+        heat.note_turn(turn.length());
+        (heat.turns() > Turns::Short && turn.may_hand_on()).then_some(turn)
     }
 
     /// Frees the word, and wakes one waiter or two.
