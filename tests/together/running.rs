@@ -1,7 +1,7 @@
 //! Suites about how and where fibres run, in one program.
 //!
 //! An optimised program takes longer to build than to run, and a good part of it is the same in
-//! all. So `cargo xtask release` builds this one, and others beside it, instead of theirs, and runs
+//! all. So `cargo xtask lto` builds this one, and others beside it, instead of theirs, and runs
 //! each suite in a process of its own.
 
 #[path = "../support/mod.rs"]

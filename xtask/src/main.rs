@@ -56,10 +56,10 @@ struct Arguments {
 enum Task {
     /// All tests, debug build
     Test(test::Options),
-    /// The suites of the facade, and of the crates in which fibres wait, in release
-    Release(test::Options),
-    /// Behaviour tests with link-time optimisation
+    /// The suites in which fibres wait and move, with link-time optimisation
     Lto(test::Options),
+    /// The other suites of the facade, and those of the crates in which fibres wait, in release
+    Release(test::Options),
     /// Loom models of the lock-free words, queues and slots
     Loom(loom::Options),
     /// Mistakes made on purpose in protocol code, and whether the tests see them
@@ -108,15 +108,15 @@ impl Task {
     fn run(&self, workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         match self {
             Self::Test(options) => test::run(steps, options),
-            Self::Release(options) => test::release(workspace, steps, options),
             Self::Lto(options) => test::optimised(steps, options),
+            Self::Release(options) => test::release(workspace, steps, options),
             Self::Loom(options) => loom::run(workspace, steps, options),
             Self::Mutants(options) => lanes::mutants::run(workspace, steps, options),
             Self::Sanitize => sanitize::run(workspace, steps),
             Self::Stress(options) => stress::run(steps, options),
             Self::Policies(options) => policies::run(workspace, steps, options),
             Self::Pollers(options) => pollers::run(steps, options),
-            Self::Bench(options) => bench::run(steps, options),
+            Self::Bench(options) => bench::run(workspace, steps, options),
             Self::Instructions(options) => lanes::instructions::run(workspace, steps, options),
             Self::C(options) => c::run(workspace, steps, options),
             Self::Capi(options) => capi::run(workspace, steps, options),

@@ -4,11 +4,13 @@
 //! own. The *criterion* benchmarks in `fibre-bench/benches/primitives/` measure one primitive each
 //! beside what one would use instead, within one process.
 
+use std::process::Command;
+
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use crate::steps::Steps;
-use crate::workspace::cargo;
+use crate::workspace::{Workspace, cargo};
 
 /// What to measure, and how much.
 #[derive(Args)]
@@ -54,55 +56,86 @@ impl Options {
     }
 }
 
+/// The packages of the programs that are measured.
+const MEASURED: [&str; 4] = ["fibre-bench", "fibre-top", "fibre-rt", "fibre-events"];
+
+/// Their examples that are measured.
+const EXAMPLES: [&str; 6] = [
+    "webserver",
+    "sws",
+    "http_cache",
+    "http_load",
+    "sfs_like",
+    "sfs_load",
+];
+
+/// The suite of criterion.
+const PRIMITIVES: &str = "primitives";
+
 /// Runs the lane.
-pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
+pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
+    if options.quick && options.suite.is_none() && options.arguments.is_empty() {
+        return everything_once(workspace, steps);
+    }
     if options.includes(Suite::Criterion) {
-        criterion(steps, options)?;
+        let mut command = cargo(["bench", "--package", "fibre-bench", "--bench", PRIMITIVES]);
+        command.arg("--");
+        if options.quick {
+            command.arg("--test");
+        }
+        command.args(&options.arguments);
+        steps.run("bench: criterion", command)?;
     }
     if options.includes(Suite::Harness) {
-        harness(steps, options)?;
+        let mut command = cargo(["run", "--release", "--package", "fibre-bench", "--", "run"]);
+        if options.arguments.is_empty() {
+            command.arg("all");
+        }
+        command.args(&options.arguments);
+        if options.quick {
+            command.arg("--quick");
+        }
+        steps.run("bench: harness", command)?;
     }
     Ok(())
 }
 
-/// The benchmarks in `fibre-bench/benches/primitives/`. A tiny run does each of them once.
-fn criterion(steps: &mut Steps, options: &Options) -> Result<()> {
-    let mut command = cargo([
-        "bench",
-        "--package",
-        "fibre-bench",
-        "--bench",
-        "primitives",
-        "--",
-    ]);
-    if options.quick {
-        command.arg("--test");
+/// A tiny run of both suites, of a few of the figures, and of the check that fibres use as many
+/// cores as theory says.
+///
+/// All programs are built by one command. Cargo builds what a selection of packages has in common
+/// for each selection anew, and the harness would select several.
+fn everything_once(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
+    let mut build = of_measured("build");
+    build.args(["--release", "--bins", "--bench", PRIMITIVES]);
+    for example in EXAMPLES {
+        build.args(["--example", example]);
     }
-    command.args(&options.arguments);
-    steps.run("bench: criterion", command)
+    steps.run("bench: build", build)?;
+    let mut primitives = of_measured("bench");
+    primitives.args(["--bench", PRIMITIVES, "--", "--test"]);
+    steps.run("bench: criterion", primitives)?;
+    let program = workspace.target_dir("release").join("fibre-bench");
+    for (title, arguments) in [
+        ("figures", &["figures", "4.1", "4.3", "4.6", "--quick"][..]),
+        ("utilisation", &["utilisation", "--check"]),
+        ("harness", &["run", "all", "--quick"]),
+    ] {
+        let mut command = Command::new(&program);
+        // By this it would know that it can have cargo build what it measures.
+        command.args(arguments).env_remove("CARGO");
+        steps.run(&format!("bench: {title}"), command)?;
+    }
+    Ok(())
 }
 
-/// What `fibre-bench run` runs; in a tiny run without arguments a few of the figures too, and the
-/// check that fibres use as many cores as theory says.
-fn harness(steps: &mut Steps, options: &Options) -> Result<()> {
-    if options.quick && options.arguments.is_empty() {
-        let mut command = cargo(["run", "--release", "--package", "fibre-bench", "--"]);
-        command.args(["figures", "4.1", "4.3", "4.6", "--quick"]);
-        steps.run("bench: figures", command)?;
-        let mut command = cargo(["run", "--release", "--package", "fibre-bench", "--"]);
-        command.args(["utilisation", "--check"]);
-        steps.run("bench: utilisation", command)?;
+/// A command of cargo for all that is measured.
+fn of_measured(command: &str) -> Command {
+    let mut command = cargo([command]);
+    for package in MEASURED {
+        command.args(["--package", package]);
     }
-    let mut command = cargo(["run", "--release", "--package", "fibre-bench", "--"]);
-    command.arg("run");
-    if options.arguments.is_empty() {
-        command.arg("all");
-    }
-    command.args(&options.arguments);
-    if options.quick {
-        command.arg("--quick");
-    }
-    steps.run("bench: harness", command)
+    command
 }
 
 #[cfg(test)]

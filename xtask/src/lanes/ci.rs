@@ -66,7 +66,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     loom::run(workspace, steps, &loom::Options::default())?;
     sanitize::run(workspace, steps)?;
     instructions::run(workspace, steps, &instructions::Options::default())?;
-    bench::run(steps, &bench::Options::smoke())
+    bench::run(workspace, steps, &bench::Options::smoke())
 }
 
 /// What to say of a disk with this much room, if it may be too little.

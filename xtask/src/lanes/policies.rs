@@ -115,11 +115,8 @@ fn build(steps: &mut Steps) -> Result<()> {
 
 /// The command that runs the suites.
 fn tests() -> Command {
-    let mut command = test::suites();
+    let mut command = test::optimised_programs();
     command.arg("--quiet");
-    for program in test::OPTIMISED {
-        command.args(["--test", &test::name_of(program)]);
-    }
     command
 }
 

@@ -73,7 +73,8 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     let suites = || instrumented("test");
     let alone = test::ALONE.into_iter();
     let alone: Vec<&str> = alone.filter(|suite| !EMPTY.contains(suite)).collect();
-    test::facade(steps, "sanitize", &test::Options::default(), &alone, suites)?;
+    let chosen = (&test::PROGRAMS[..], &alone[..]);
+    test::facade(steps, "sanitize", &test::Options::default(), chosen, suites)?;
     let mut beside = instrumented("test");
     for suite in BESIDE {
         beside.args(["--test", suite]);

@@ -1,9 +1,9 @@
 //! `test`: the tests in every build that matters.
 //!
-//! `test` is the debug build, with everything in the workspace. `release` has the suites that
-//! matter most in release, and `lto` those of them in which fibres wait and move with fat link-time
-//! optimisation, where the compiler keeps thread-local addresses over calls and debug builds hide
-//! it. `tests/migration.rs`, part of all three, is where every wake lands on another processor.
+//! `test` is the debug build, with everything in the workspace. The suites that matter most when
+//! they are optimised are in two others. `lto` has those in which fibres wait and move: with fat
+//! link-time optimisation the compiler keeps thread-local addresses over calls, where debug builds
+//! hide it. (In `tests/migration.rs` every wake lands on another processor.) `release` has the rest.
 //!
 //! An optimised program takes longer to build than to run, and a good part of it is the same in
 //! all. So most suites are built together, as the programs of `tests/together/`, and run each in a
@@ -74,12 +74,15 @@ pub(super) const TOGETHER: [(&str, &[&str]); 3] = [
 ];
 
 /// The names of these programs.
-const PROGRAMS: [&str; 3] = [TOGETHER[0].0, TOGETHER[1].0, TOGETHER[2].0];
+pub(super) const PROGRAMS: [&str; 3] = [TOGETHER[0].0, TOGETHER[1].0, TOGETHER[2].0];
 
-/// The programs that are also tested with link-time optimisation, and under each policy: those in
-/// which fibres wait, and may go on elsewhere. Of locks and channels they have `sync_stress`, which
-/// uses them all, and of I/O a part.
+/// The programs that are tested with link-time optimisation, and under each policy: those in which
+/// fibres wait, and may go on elsewhere. Of locks and channels they have `sync_stress`, which uses
+/// them all, and of I/O a part.
 pub(super) const OPTIMISED: [&str; 2] = ["running", "waiting"];
+
+/// The others, which are tested in release: to optimise one and the same twice takes minutes.
+const IN_RELEASE: [&str; 1] = [TOGETHER[2].0];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
 /// number of processes is part of what they test, or they are as large as a program.
@@ -193,7 +196,7 @@ pub(crate) fn release(workspace: &Workspace, steps: &mut Steps, options: &Option
     let mut examples = in_release("build");
     examples.arg("--examples");
     steps.run("release: examples build", examples)?;
-    facade(steps, "release", options, &ALONE, suites)?;
+    facade(steps, "release", options, (&IN_RELEASE, &ALONE), suites)?;
     let mut beside = suites();
     beside.args(["--lib", "--bins"]);
     let suites_beside = suites_beside(workspace)?;
@@ -255,17 +258,17 @@ fn suites_of(package: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Builds suites of the facade by this command, all that are built together and of the others
-/// these, and runs them.
+/// Builds suites of the facade by this command, the programs of those that are built together and
+/// those that are alone, and runs them.
 pub(super) fn facade(
     steps: &mut Steps,
     lane: &str,
     options: &Options,
-    alone: &[&str],
+    (together, alone): (&[&str], &[&str]),
     suites: impl Fn() -> Command,
 ) -> Result<()> {
     // In one go, as cargo then builds them side by side.
-    let programs = PROGRAMS.map(name_of);
+    let programs: Vec<String> = together.iter().copied().map(name_of).collect();
     let mut build = suites();
     build.args(targets(programs.iter().map(String::as_str)));
     build.args(targets(alone.iter().copied()));
@@ -278,7 +281,7 @@ pub(super) fn facade(
         let title = format!("{lane}: suites by themselves, {} of {SHARES}", share + 1);
         options.step(title, command, its.len())
     }))?;
-    run_together(steps, lane, options, &PROGRAMS, &ALONE, suites)
+    run_together(steps, lane, options, together, &ALONE, suites)
 }
 
 /// The arguments by which cargo tests these targets.
@@ -289,13 +292,25 @@ fn targets<'a>(names: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item =
 /// Runs the suites with link-time optimisation, which shows what is wrong with thread-locals that
 /// are kept across a switch.
 pub(crate) fn optimised(steps: &mut Steps, options: &Options) -> Result<()> {
-    let suites = || cargo(["test", "--profile", "lto", "--package", "fibre-rt"]);
-    let programs = OPTIMISED.map(name_of);
-    let mut build = suites();
-    build.args(targets(programs.iter().map(String::as_str)));
+    let mut build = optimised_programs();
     build.arg("--no-run");
     steps.run("lto: build", build)?;
-    run_together(steps, "lto", options, &OPTIMISED, &[], suites)
+    run_together(steps, "lto", options, &OPTIMISED, &[], optimised_suites)
+}
+
+/// The command that runs suites with link-time optimisation.
+fn optimised_suites() -> Command {
+    let mut command = cargo(["test", "--profile", "lto", "--package", "fibre-rt"]);
+    command.args(OPTIONAL);
+    command
+}
+
+/// That of all programs that are [`OPTIMISED`].
+pub(super) fn optimised_programs() -> Command {
+    let mut command = optimised_suites();
+    let programs = OPTIMISED.map(name_of);
+    command.args(targets(programs.iter().map(String::as_str)));
+    command
 }
 
 /// Runs suites that are built together, but for some that run elsewhere, each in a process of its
@@ -360,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn every_suite_is_run_in_release() {
+    fn every_suite_is_run_optimised() {
         let root = crate::workspace::Workspace::find().unwrap();
         let suites = suites_of(root.root()).unwrap();
         let together = TOGETHER.iter().flat_map(|(_, suites)| *suites);
