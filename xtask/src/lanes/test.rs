@@ -3,7 +3,8 @@
 //! `test` is the debug build, with everything in the workspace. The suites that matter most when
 //! they are optimised are in two others. `lto` has those in which fibres wait and move: with fat
 //! link-time optimisation the compiler keeps thread-local addresses over calls, where debug builds
-//! hide it. (In `tests/migration.rs` every wake lands on another processor.) `release` has the rest.
+//! hide it. (In `tests/migration.rs` every wake lands on another processor.) `release` has the
+//! rest.
 //!
 //! An optimised program takes longer to build than to run, and a good part of it is the same in
 //! all. So most suites are built together, as the programs of `tests/together/`, and run each in a
