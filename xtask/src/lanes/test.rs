@@ -87,7 +87,7 @@ const IN_RELEASE: [&str; 1] = [TOGETHER[2].0];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
 /// number of processes is part of what they test, or they are as large as a program.
-pub(super) const ALONE: [&str; 19] = [
+const ALONE: [&str; 19] = [
     "allocation",
     "async_stream",
     "compute",
