@@ -226,12 +226,10 @@ fn what_is_no_program_is_refused() {
     assert_eq!(refused, Err(Refused::EmptySection));
 }
 
-/// Every contest gets on, in one of some windows: a machine with other work may keep a fibre from
-/// running in all of one. How near it comes to the models is for `fibre-bench utilisation --check`,
+/// Every contest gets on. How near it comes to the models is for `fibre-bench utilisation --check`,
 /// on a machine that has time for it.
 #[test]
 fn fibres_on_virtual_cores_are_in_their_loops() -> anyhow::Result<()> {
-    const WINDOWS: usize = 20;
     let program = symmetric(2)?;
     let setting = Setting {
         processors: 2,
@@ -239,18 +237,12 @@ fn fibres_on_virtual_cores_are_in_their_loops() -> anyhow::Result<()> {
         seed: 1,
     };
     let threads = [1, 3, 12];
-    let mut best = [0.0_f64; 3];
-    for _ in 0..WINDOWS {
-        let measured = setting.utilisations(&program, &threads)?;
-        assert_eq!(measured.len(), threads.len());
-        for (best, measured) in best.iter_mut().zip(measured) {
-            *best = best.max(measured);
-        }
-        if best.iter().all(|&best| best > 0.0) {
-            return Ok(());
-        }
+    let measured = setting.utilisations(&program, &threads)?;
+    assert_eq!(measured.len(), threads.len());
+    for (threads, measured) in threads.into_iter().zip(measured) {
+        assert!(measured > 0.0, "{threads}: {measured}");
     }
-    panic!("{threads:?}: {best:?}")
+    Ok(())
 }
 
 #[test]

@@ -4,14 +4,17 @@ use crate::support::process::{errors, no_core_file, plays, spawn_child};
 use crate::support::{Random, eventually, processor_counts, watched};
 use fibre::sync::Event;
 use fibre::{Builder, Cluster, JoinHandle, StuckProcessor, WaitKind, Waiting, waits};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as StdMutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A cluster whose started fibres move, or do not.
+/// A cluster whose started fibres move, or do not. Its name is its own: tests run side by side, and
+/// tell their fibres apart by it.
 fn cluster(processors: usize, moves: bool) -> Cluster {
-    let name = format!("stuck-{processors}-{moves}");
+    static CLUSTERS: AtomicUsize = AtomicUsize::new(0);
+    let number = CLUSTERS.fetch_add(1, Ordering::Relaxed);
+    let name = format!("stuck-{number}-{processors}-{moves}");
     let builder = Cluster::builder().processors(processors).name(name);
     if !moves {
         return builder.build().unwrap();

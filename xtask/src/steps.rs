@@ -374,43 +374,36 @@ mod tests {
         }
     }
 
+    /// Tests by a program with one argument, which is their title.
+    fn tests(program: &str, argument: &str, least: usize) -> Tests {
+        let mut command = Command::new(program);
+        command.arg(argument);
+        Tests {
+            title: argument.to_owned(),
+            command,
+            least,
+        }
+    }
+
     #[test]
     fn none_is_begun_after_one_has_failed() {
-        let tests = |seconds: &str, least| {
-            let mut command = Command::new("sleep");
-            command.arg(seconds);
-            Tests {
-                title: seconds.to_owned(),
-                command,
-                least,
-            }
-        };
         let mut steps = Steps::new();
         // The first one has no tests. Whoever ran it may begin another one before that is known.
-        let others = (0..20).map(|_| tests("0.3", 0));
-        let all = std::iter::once(tests("0", 1)).chain(others);
+        let others = (0..20).map(|_| tests("sleep", "0.3", 0));
+        let all = std::iter::once(tests("sleep", "0", 1)).chain(others);
         assert!(steps.run_side_by_side(all).is_err());
         assert!(steps.entries.len() <= 4, "{}", steps.entries.len());
     }
 
     #[test]
     fn many_commands_may_be_one_step() {
-        let say = |text: &str, least| {
-            let mut command = Command::new("echo");
-            command.arg(text);
-            Tests {
-                title: text.to_owned(),
-                command,
-                least,
-            }
-        };
-        let three = || say("test result: ok. 3 passed;", 1);
+        let three = || tests("echo", "test result: ok. 3 passed;", 1);
         let mut steps = Steps::new();
-        let all = vec![three(), say("nothing", 0), three()];
+        let all = vec![three(), tests("echo", "nothing", 0), three()];
         steps.run_as_one("all", all).unwrap();
         let outcome = steps.entries[0].outcome.as_deref();
         assert_eq!(outcome, Some("6 tests passed in 3 programs"));
-        let error = steps.run_as_one("all", vec![three(), say("nothing", 1)]);
+        let error = steps.run_as_one("all", vec![three(), tests("echo", "nothing", 1)]);
         let error = format!("{:#}", error.unwrap_err());
         assert_eq!(error, "all: nothing: not a single test ran");
     }

@@ -74,8 +74,8 @@ const PRIMITIVES: &str = "primitives";
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
-    if options.quick && options.suite.is_none() && options.arguments.is_empty() {
-        return everything_once(workspace, steps);
+    if options.quick && options.arguments.is_empty() {
+        return once(workspace, steps, options);
     }
     if options.includes(Suite::Criterion) {
         let mut command = cargo(["bench", "--package", "fibre-bench", "--bench", PRIMITIVES]);
@@ -100,21 +100,26 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     Ok(())
 }
 
-/// A tiny run of both suites, of a few of the figures, and of the check that fibres use as many
-/// cores as theory says.
+/// A tiny run of the suites. With that of the harness come a few of the figures, and the check that
+/// fibres use as many cores as theory says.
 ///
 /// All programs are built by one command. Cargo builds what a selection of packages has in common
 /// for each selection anew, and the harness would select several.
-fn everything_once(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
+fn once(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
     let mut build = of_measured("build");
     build.args(["--release", "--bins", "--bench", PRIMITIVES]);
     for example in EXAMPLES {
         build.args(["--example", example]);
     }
     steps.run("bench: build", build)?;
-    let mut primitives = of_measured("bench");
-    primitives.args(["--bench", PRIMITIVES, "--", "--test"]);
-    steps.run("bench: criterion", primitives)?;
+    if options.includes(Suite::Criterion) {
+        let mut primitives = of_measured("bench");
+        primitives.args(["--bench", PRIMITIVES, "--", "--test"]);
+        steps.run("bench: criterion", primitives)?;
+    }
+    if !options.includes(Suite::Harness) {
+        return Ok(());
+    }
     let program = workspace.target_dir("release").join("fibre-bench");
     for (title, arguments) in [
         ("figures", &["figures", "4.1", "4.3", "4.6", "--quick"][..]),

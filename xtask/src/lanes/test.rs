@@ -376,6 +376,15 @@ mod tests {
     }
 
     #[test]
+    fn each_program_is_run_optimised_once() {
+        let mut run: Vec<&str> = OPTIMISED.iter().chain(&IN_RELEASE).copied().collect();
+        let mut all: Vec<&str> = TOGETHER.iter().map(|(program, _)| *program).collect();
+        run.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(run, all);
+    }
+
+    #[test]
     fn every_suite_is_run_optimised() {
         let root = crate::workspace::Workspace::find().unwrap();
         let suites = suites_of(root.root()).unwrap();
