@@ -8,6 +8,7 @@ use fibre::Cluster;
 use fibre::topology::CpuSet;
 use rustix::thread::{CpuSet as Mask, Pid, sched_getaffinity, sched_setaffinity};
 use std::fs;
+use std::time::{Duration, Instant};
 
 /// The kernel's numbers of the threads of this process that have this name.
 fn threads_named(name: &str) -> Vec<i32> {
@@ -111,4 +112,44 @@ fn the_monitor_runs_wherever_the_program_may() {
         keepers.into_iter().for_each(|fibre| fibre.join().unwrap());
         drop(narrow);
     });
+}
+
+/// A fibre that spawns others all the time calls a spare processor so often only that the calls
+/// cost little: on one CPU, two threads switch for each of them.
+#[test]
+fn who_spawns_all_the_time_calls_a_spare_processor_now_and_then() {
+    let name = "spawning";
+    let (cluster, _) = built_on(name, ends().0);
+    let ended = Count::default();
+    let spawner = cluster.clone();
+    let counts = ended.clone();
+    let spawns = move || {
+        // Few are outstanding at a time, so the spare processor has soon run what it finds.
+        let mut spawned: usize = 0;
+        let mut spawn_until = |is_enough: &dyn Fn() -> bool| {
+            while !is_enough() {
+                let ended = counts.clone();
+                drop(spawner.spawn(move || ended.up()));
+                spawned += 1;
+                counts.spin_for(spawned.saturating_sub(100));
+            }
+        };
+        spawn_until(&|| counts.get() >= 10_000);
+        let (begun, calls) = (Instant::now(), calls_of_spare(name));
+        spawn_until(&|| begun.elapsed() >= Duration::from_millis(300));
+        (begun.elapsed(), calls_of_spare(name) - calls, spawned)
+    };
+    let (time, calls, spawned) = cluster.spawn(spawns).join().unwrap();
+    ended.wait_for(spawned);
+    let windows = time.as_millis() / 10 + 2;
+    let most = u64::try_from(windows).unwrap() * 70;
+    assert!(calls <= most, "{calls} calls in {windows} windows");
+}
+
+/// How often others have ended a sleep of the spare processor.
+fn calls_of_spare(cluster: &str) -> u64 {
+    let clusters = fibre::metrics().clusters;
+    let cluster = clusters.iter().find(|it| it.name == cluster).unwrap();
+    let spare = cluster.processors.iter().find(|it| it.spare).unwrap();
+    spare.counters.wakes
 }

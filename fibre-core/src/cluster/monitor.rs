@@ -96,6 +96,7 @@ pub(super) fn watch(crew: &Arc<Crew>) {
     if !watched.started {
         watched.started = start(barrier);
     }
+    crew.domain.set_has_monitor(watched.started);
     drop(watched);
     // Its processors may have called before it was listed, and call only when they become busy.
     MONITOR.call();
@@ -182,6 +183,7 @@ fn run(barrier: HeavyBarrier) {
         let busy = is_any_busy(wards);
         for ward in wards.iter().filter(|_| busy) {
             ward.look(|crew, spares| {
+                crew.domain.call_for_watch();
                 if has_spares(crew) {
                     spares.look(crew, barrier, Instant::now());
                 }

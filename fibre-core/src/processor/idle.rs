@@ -15,6 +15,8 @@
 //! that appears at another processor before the announcement is seen in the last look, and a
 //! producer whose work comes later sees the announcement.
 
+use super::calls::Call;
+use super::watch::WatchTimer;
 use super::{Next, Processor};
 use crate::idle::armed::Armed;
 use crate::idle::monitor_call::MONITOR;
@@ -63,13 +65,12 @@ impl Processor {
             self.refusals.set(1);
             return Next::Again;
         }
-        let aside = self.ready.is_aside();
-        if !aside {
+        let call = self.call();
+        if call != Call::Nobody {
             self.took_part.set(true);
         }
-        let own = self.own();
-        match own.announce(!aside).arm() {
-            Ok(armed) => self.sleep_unless_needed(armed, aside),
+        match self.own().announce(call == Call::Anybody).arm() {
+            Ok(armed) => self.sleep_unless_needed(armed, call),
             Err(_announced) => {
                 self.wait_for_producer();
                 Next::Again
@@ -111,7 +112,8 @@ impl Processor {
 
     /// Looks once more, and sleeps. A processor that stands aside sleeps until there is something
     /// of its own to do.
-    fn sleep_unless_needed(&self, armed: Armed<'_, Owner<'_>>, aside: bool) -> Next {
+    fn sleep_unless_needed(&self, armed: Armed<'_, Owner<'_>>, call: Call) -> Next {
+        let aside = call == Call::Nobody;
         if self.domain.is_over() {
             // The others may have looked before our last fibre was counted.
             self.domain.unpark_all();
@@ -130,13 +132,21 @@ impl Processor {
         let watch = self.for_others(aside, || self.watcher.begin(&self.domain, before));
         let decay = self.stacks.decay_due(&self.domain.stacks);
         let look = self.for_others(aside, || self.thief.next_look(&self.domain));
-        let ends = [self.timers.next(), decay, look, watch];
+        let called = match call {
+            Call::NobodyUntil(end) => Some(end),
+            Call::Anybody | Call::Nobody => None,
+        };
+        let look_after = watch.and_then(WatchTimer::deadline);
+        let ends = [self.timers.next(), decay, look, look_after, called];
         let deadline = ends.into_iter().flatten().min();
         self.count_park();
         self.tally().set_resting();
         self.begin_sleep();
         let announced = armed.sleep(deadline);
         self.woken.set(announced.was_woken());
+        if call == Call::Anybody && !self.domain.commons.idle.contains(self.index) {
+            self.calls.add();
+        }
         self.end_sleep(announced.was_woken());
         let halt = self.ready.halt();
         self.polling.begin(halt.map_or(0, |halt| halt.delivered()));
@@ -158,8 +168,8 @@ impl Processor {
         counts.answer.give(&self.domain.census, || Some(0));
     }
 
-    /// When to wake up for others; never for a processor that stands aside.
-    fn for_others(&self, aside: bool, when: impl FnOnce() -> Option<Instant>) -> Option<Instant> {
+    /// What to do for others in a sleep; nothing for a processor that stands aside.
+    fn for_others<T>(&self, aside: bool, when: impl FnOnce() -> Option<T>) -> Option<T> {
         if aside { None } else { when() }
     }
 
@@ -176,9 +186,9 @@ impl Processor {
     }
 
     /// Notes when the processor became busy again, and fires what is due.
-    fn wake_up(&self, before: Instant, deadline: Option<Instant>, watch: Option<Instant>) {
+    fn wake_up(&self, before: Instant, deadline: Option<Instant>, watch: Option<WatchTimer>) {
         let now = Instant::now();
-        self.watcher.end(&self.domain, watch, now);
+        self.watcher.end(&self.domain, watch, before, now);
         if self.domain.spins() {
             // A push, or an event; a deadline has not fired yet.
             let by_others = !self.own().is_empty();

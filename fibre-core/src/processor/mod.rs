@@ -26,6 +26,7 @@
 //! * `spin`: whether it spins before it sleeps;
 //! * `watch`: how an idle processor looks after those that one fibre keeps;
 //! * `spare`: how a spare processor that is not needed stands aside;
+//! * `calls`: how often a spare processor is called;
 //! * `hold`: holds a fibre that waits in the panic hook;
 //! * `held`: how long a fibre has been held;
 //! * `place`: where a fibre goes that is spawned here;
@@ -41,6 +42,7 @@
 //! [`Driver`]: crate::idle::parker::Driver
 
 mod activation;
+mod calls;
 mod control;
 mod execute;
 pub(crate) mod exit;
@@ -91,6 +93,7 @@ use crate::sync::{AtomicPtr, Ordering, heavy_barrier};
 use crate::sys::current;
 use crate::trace::{self, TracePhase};
 use crate::wait::timer::{BATCH, Timers};
+use calls::Calls;
 use crossbeam_utils::CachePadded;
 use held::Held;
 use order::Order;
@@ -133,6 +136,8 @@ pub(crate) struct Processor {
     running: AtomicPtr<Link>,
     /// Whether it has taken part in the work since it last stood aside.
     took_part: Cell<bool>,
+    /// How often it has been called, if it is a spare one.
+    calls: Calls,
     /// The fibre to run next, whatever is in the queue.
     successor: Slot,
     /// The turn with a lock that was begun last here.
@@ -239,6 +244,7 @@ impl Processor {
             ready: Arc::clone(domain.queue(index)),
             running: AtomicPtr::new(ptr::null_mut()),
             took_part: Cell::new(false),
+            calls: Calls::new(epoch),
             successor: Slot::default(),
             lock_turn: LockTurn::default(),
             publishing: Cell::new(false),

@@ -9,10 +9,25 @@
 //!
 //! A spare processor that was called for some work, and stands aside before it has done it, calls
 //! another one in its place.
+//!
+//! It is not called too often either (`processor/calls.rs`).
 
 use super::Processor;
+use super::calls::Call;
+use std::time::Instant;
 
 impl Processor {
+    /// The threads that may end the sleep that this processor is about to begin.
+    pub(super) fn call(&self) -> Call {
+        if self.ready.is_aside() {
+            return Call::Nobody;
+        }
+        let barred = || self.calls.barred_until(Instant::now());
+        let is_spare = self.index >= self.domain.regular();
+        let barred = is_spare.then(barred).flatten();
+        barred.map_or(Call::Anybody, Call::NobodyUntil)
+    }
+
     /// Gives to all the fibres that they may run. Called as long as it stands aside, before it
     /// sleeps and at each service, which then comes before each fibre.
     #[cold]

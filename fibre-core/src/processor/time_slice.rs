@@ -14,6 +14,7 @@ const CHECK_PERIOD: Duration = Duration::from_micros(5);
 
 /// The points up to the first reading of a run: a fibre that blocks more often reads no clock.
 /// After a run whose points were far apart it is the first point, as reading is cheap then.
+/// Where slices are long there are more, one for each millisecond of a slice.
 const FIRST: u32 = 3;
 
 /// How much longer an interval may be than the one before, and how long at most: bounds
@@ -30,6 +31,8 @@ pub(super) struct Slice {
     left: Cell<u32>,
     /// Points between the last two readings of this run; none before the first.
     interval: Cell<u32>,
+    /// Points up to the first reading of a run whose predecessor's points were not far apart.
+    usual_first: u32,
     /// Points up to the first reading of the next run.
     first: Cell<u32>,
     /// The time of the first reading of the clock, and of the last, in this run.
@@ -40,11 +43,14 @@ pub(super) struct Slice {
 impl Slice {
     /// The slice of a fibre that begins to run, and may go on for `length`.
     pub(super) fn new(now: Instant, length: Duration) -> Self {
+        let milliseconds = u32::try_from(length.as_millis()).unwrap_or(u32::MAX);
+        let first = milliseconds.clamp(FIRST, LONGEST);
         Self {
             length,
-            left: Cell::new(FIRST - 1),
+            left: Cell::new(first - 1),
             interval: Cell::new(0),
-            first: Cell::new(FIRST),
+            usual_first: first,
+            first: Cell::new(first),
             began: Cell::new(now),
             checked: Cell::new(now),
         }
@@ -74,7 +80,7 @@ impl Slice {
             1
         } else {
             let next = next_interval(interval, now - self.checked.get());
-            self.first.set(if next == 1 { 1 } else { FIRST });
+            self.first.set(if next == 1 { 1 } else { self.usual_first });
             next
         };
         self.checked.set(now);
@@ -176,6 +182,24 @@ mod tests {
         run.slice.restart();
         let (_, ends) = run.go(FIRST + 2, Duration::from_millis(1));
         assert!(ends >= 1);
+    }
+
+    /// A server that answers batches within long slices reads no clock for a short one.
+    #[test]
+    fn where_slices_are_long_short_runs_read_no_clock() {
+        for (milliseconds, most) in [(1, FIRST), (20, 20), (1000, LONGEST)] {
+            let mut run = Run::of(Duration::from_millis(milliseconds));
+            for _ in 0..100 {
+                run.slice.restart();
+                assert_eq!(run.go(most - 1, Duration::from_micros(1)), (0, 0));
+            }
+            assert_eq!(run.go(1, Duration::from_micros(1)).0, 1);
+            // Points that are far apart are noticed all the same, and end the slice.
+            let far = Duration::from_millis(milliseconds);
+            assert_eq!(run.go(2, far).1, 1);
+            run.slice.restart();
+            assert_eq!(run.go(2, far).1, 1);
+        }
     }
 
     #[test]

@@ -13,6 +13,15 @@
 //! sleeps on without; a processor that then becomes busy calls for a watcher
 //! ([`crate::idle::watchers`]). So a call comes once in some milliseconds at most, however many
 //! events there are, and an idle cluster is idle.
+//!
+//! A server's processors may sleep for some microseconds a hundred thousand times a second. A
+//! timer for each sleep would cost more than the sleep: on a virtual machine the hypervisor is
+//! called to set it, and again to clear it. So a processor whose last sleep was [`BRIEF`], and
+//! which has found work after it, takes a *nap*: it sleeps without a timer, and looks when it is
+//! woken after the time at which a look is due. If nobody wakes it, the process' monitor does,
+//! which looks every 10 ms while anybody is busy (`cluster/monitor.rs`), and a sleep that was as
+//! long as that is followed by one with a timer. Where there is no monitor, nobody naps; nor
+//! where the sleeper could run what is ready at the busy one: that had better not wait for 10 ms.
 
 use crate::scheduler::domain::Domain;
 use crate::wait::timer::BATCH;
@@ -31,6 +40,25 @@ const LONGEST_TICK: Duration = Duration::from_millis(16);
 /// Ticks without anything done after which there is nothing to watch.
 const LINGER: u32 = 8;
 
+/// A sleep shorter than this was brief. A timer takes some microseconds.
+const BRIEF: Duration = Duration::from_micros(100);
+
+/// When a processor that sleeps looks after others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WatchTimer {
+    /// When the next look is due.
+    due: Instant,
+    /// Whether the sleep is a nap, which does not end then.
+    nap: bool,
+}
+
+impl WatchTimer {
+    /// When the sleep has to end for it; never in a nap.
+    pub(super) fn deadline(self) -> Option<Instant> {
+        (!self.nap).then_some(self.due)
+    }
+}
+
 /// What a watcher remembers. For its own thread only.
 #[derive(Debug)]
 pub(super) struct Watcher {
@@ -38,6 +66,8 @@ pub(super) struct Watcher {
     index: usize,
     /// When the next look is due, if the processor watches.
     due: Cell<Option<Instant>>,
+    /// How long it slept last.
+    slept: Cell<Duration>,
     /// How many looks in a row found that no processor had done anything.
     quiet: Cell<u32>,
     /// For each processor: the time since which it was busy at the last look, and its services.
@@ -50,48 +80,76 @@ impl Watcher {
         Self {
             index,
             due: Cell::new(None),
+            slept: Cell::new(Duration::MAX),
             quiet: Cell::new(0),
             seen: RefCell::default(),
         }
     }
 
-    /// When to wake up for a look, if there is anything to watch. Called before each sleep.
+    /// When to look in the sleep that follows, if there is anything to watch. Called before each
+    /// sleep.
     #[inline]
-    pub(super) fn begin(&self, domain: &Domain, now: Instant) -> Option<Instant> {
+    pub(super) fn begin(&self, domain: &Domain, now: Instant) -> Option<WatchTimer> {
         if !self.is_needed(domain) {
             return None;
+        }
+        let known = self.due.get().filter(|due| *due > now);
+        if self.naps(domain) {
+            let due = known.unwrap_or_else(|| now + TICK);
+            self.due.set(Some(due));
+            return Some(WatchTimer { due, nap: true });
         }
         let watch = &domain.commons.watch;
         if self.quiet.get() >= LINGER {
             // The order matters, see `Watch`.
             let _ = watch.is_off();
-            if !self.others_are_busy(domain) {
+            if !domain.is_any_busy_but(self.index) {
                 return None;
             }
             self.quiet.set(0);
         }
         let watchers = u32::try_from(watch.begin()).unwrap_or(u32::MAX);
-        let due = self.due.get().filter(|due| *due > now);
-        let due = due.unwrap_or_else(|| now + TICK.saturating_mul(watchers).min(LONGEST_TICK));
+        let due = known.unwrap_or_else(|| now + TICK.saturating_mul(watchers).min(LONGEST_TICK));
         self.due.set(Some(due));
-        Some(due)
+        Some(WatchTimer { due, nap: false })
     }
 
-    /// Called after a sleep that began with `watch`: looks, if it is time.
+    /// Whether the processor, which is about to sleep, will nap.
+    fn naps(&self, domain: &Domain) -> bool {
+        let worked = domain.tally(self.index).works_since().is_some();
+        worked && self.slept_briefly(domain) && !domain.shares_what_is_ready()
+    }
+
+    /// Whether the last sleep was brief, and the monitor sees to it that the next one is not long.
+    fn slept_briefly(&self, domain: &Domain) -> bool {
+        self.slept.get() < BRIEF && domain.has_monitor()
+    }
+
+    /// Called after each sleep: looks, if it is time.
     #[inline]
-    pub(super) fn end(&self, domain: &Domain, watch: Option<Instant>, now: Instant) {
-        if let Some(due) = watch {
-            domain.commons.watch.end();
+    pub(super) fn end(
+        &self,
+        domain: &Domain,
+        timer: Option<WatchTimer>,
+        before: Instant,
+        now: Instant,
+    ) {
+        self.slept.set(now - before);
+        if let Some(WatchTimer { due, nap }) = timer {
+            if !nap {
+                domain.commons.watch.end();
+            }
             if due <= now {
                 self.look(domain, now);
             }
         }
     }
 
-    /// Sees to it that another processor watches this one, which has just said that it is busy.
+    /// Sees to it that another processor watches this one, which has just said that it is busy. If
+    /// it was busy a moment ago, that has been seen to.
     #[inline]
     pub(super) fn call(&self, domain: &Domain) {
-        if self.is_needed(domain) && domain.commons.watch.is_off() {
+        if !self.slept_briefly(domain) && self.is_needed(domain) && domain.commons.watch.is_off() {
             self.quiet.set(0);
             domain.commons.wake_one(self.index);
         }
@@ -100,16 +158,7 @@ impl Watcher {
     /// Whether a busy processor of this cluster keeps something that others could do.
     #[inline]
     pub(super) fn is_needed(&self, domain: &Domain) -> bool {
-        domain.processors() > 1 && self.is_any_left_alone(domain)
-    }
-
-    /// Whether a processor is left alone with it; see [`is_needed`](Self::is_needed).
-    #[inline(never)]
-    fn is_any_left_alone(&self, domain: &Domain) -> bool {
-        let halt = domain.queues()[self.index].halt();
-        domain.settings.moves_started
-            || domain.is_kept_quietly()
-            || halt.is_some_and(|halt| halt.needs_watch())
+        domain.processors() > 1 && domain.is_any_left_alone(self.index)
     }
 
     /// Polls, and fires what is due, for processors that have been busy since the last look and
@@ -138,18 +187,14 @@ impl Watcher {
         let quiet = self.quiet.get();
         self.quiet.set(if anything { 0 } else { quiet + 1 });
     }
-
-    /// Whether another processor runs something.
-    fn others_are_busy(&self, domain: &Domain) -> bool {
-        let mut others = (0..domain.processors()).filter(|index| *index != self.index);
-        others.any(|index| domain.tally(index).works_since().is_some())
-    }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use crate::config::settings::Settings;
+    use crate::idle::parker::Driver;
     use crate::queue::{Link, Popped, Runnable};
     use crate::ready::ReadyQueue;
     use std::ptr::NonNull;
@@ -191,5 +236,114 @@ mod tests {
         // SAFETY: the queue has no owner, so this thread stands in for it.
         unsafe { domain.queues()[0].as_owner() }.set_resting(true);
         assert!(!calls(&domain), "it has nothing to do by now");
+    }
+
+    /// A way to sleep from which events are kept while the processor is busy.
+    struct Kept;
+
+    impl Driver for Kept {
+        fn poll(&self) {}
+        fn sleep(&self, _: Option<Instant>) {}
+        fn interrupt(&self) {}
+        fn retire(&self) {}
+    }
+
+    /// A domain of two busy processors that keep events from each other, and where the monitor
+    /// looks after them.
+    fn monitored(settings: Settings) -> Domain {
+        let domain = Domain::new(2, settings);
+        for index in 0..2 {
+            domain.queues()[index].install_halt(Arc::new(Kept));
+            domain.tally(index).set_busy_since(1);
+        }
+        domain.set_has_monitor(true);
+        domain
+    }
+
+    /// Whether the second processor sets a timer to look, after a sleep of that length.
+    fn sets_timer(domain: &Domain, slept: Duration) -> bool {
+        let (watcher, now) = (Watcher::new(1), Instant::now());
+        let before = now.checked_sub(slept).unwrap();
+        watcher.end(domain, None, before, now);
+        let timer = watcher.begin(domain, now).unwrap();
+        assert_eq!(timer.due, now + TICK);
+        watcher.end(domain, Some(timer), now, now);
+        assert!(domain.commons.watch.is_off());
+        timer.deadline().is_some()
+    }
+
+    #[test]
+    fn naps_follow_brief_sleeps() {
+        let domain = monitored(Settings::from_environment());
+        let brief = BRIEF / 2;
+        assert!(!sets_timer(&domain, brief));
+        assert!(sets_timer(&domain, BRIEF));
+        domain.tally(1).set_looking();
+        assert!(sets_timer(&domain, brief), "it had been woken in vain");
+        domain.tally(1).set_busy_since(1);
+        domain.set_has_monitor(false);
+        assert!(sets_timer(&domain, brief), "nobody would end a long nap");
+        domain.set_has_monitor(true);
+        domain.keep_quietly(0);
+        assert!(sets_timer(&domain, brief), "it could run what is kept");
+    }
+
+    /// A processor that naps looks all the same, when it is woken late enough.
+    #[test]
+    fn who_wakes_up_late_looks() {
+        let domain = monitored(Settings::from_environment());
+        let watcher = Watcher::new(1);
+        let mut now = Instant::now();
+        watcher.end(&domain, None, now, now);
+        let is_stuck = || domain.queues()[0].is_stuck();
+        for looks in 0..2 {
+            assert!(!is_stuck(), "after {looks} looks");
+            let timer = watcher.begin(&domain, now).unwrap();
+            assert!(timer.nap);
+            // Woken too early, it goes on with the same timer.
+            watcher.end(&domain, Some(timer), now, now);
+            let later = watcher.begin(&domain, now).unwrap();
+            assert_eq!(later.due, timer.due);
+            watcher.end(&domain, Some(later), now, later.due);
+            now = later.due;
+            watcher.end(&domain, None, now, now);
+        }
+        assert!(is_stuck());
+    }
+
+    /// The monitor calls an idle processor if nobody watches.
+    #[test]
+    fn the_monitor_calls_for_a_watcher() {
+        let domain = monitored(Settings::from_environment());
+        let called = || {
+            domain.commons.idle.enter(1);
+            domain.call_for_watch();
+            let called = !domain.commons.idle.is_any();
+            domain.commons.idle.leave(1);
+            called
+        };
+        assert!(called());
+        domain.commons.watch.begin();
+        assert!(!called(), "somebody watches");
+        domain.commons.watch.end();
+        (0..2).for_each(|index| domain.tally(index).set_resting());
+        assert!(!called(), "nobody is busy");
+    }
+
+    /// A processor that was busy a moment ago calls nobody.
+    #[test]
+    fn who_becomes_busy_after_a_brief_sleep_calls_nobody() {
+        let domain = monitored(Settings::from_environment());
+        let calls = |slept: Duration| {
+            let (watcher, now) = (Watcher::new(1), Instant::now());
+            watcher.end(&domain, None, now.checked_sub(slept).unwrap(), now);
+            domain.commons.idle.enter(0);
+            watcher.call(&domain);
+            let called = !domain.commons.idle.is_any();
+            domain.commons.idle.leave(0);
+            called
+        };
+        assert!(!calls(BRIEF / 2));
+        assert!(calls(BRIEF));
     }
 }

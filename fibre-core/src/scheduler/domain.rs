@@ -298,6 +298,8 @@ pub(crate) struct Domain {
     /// Whether processors keep activities that they have made ready without calling a thief. Once
     /// true, true for ever.
     keeps_quietly: AtomicBool,
+    /// Whether the monitor looks after it.
+    pub(super) has_monitor: AtomicBool,
     /// How many processors have left their loops.
     ended: AtomicUsize,
     /// Held by the caller that gives the processors another way to sleep.
@@ -352,6 +354,7 @@ impl Domain {
             hooks: HookList::default(),
             settings,
             keeps_quietly: AtomicBool::new(false),
+            has_monitor: AtomicBool::new(false),
             ended: AtomicUsize::new(0),
             installing: Mutex::default(),
         };

@@ -7,6 +7,7 @@
 //! * `activity`: a fibre that is run again and again;
 //! * `abandoned`: the activities that a cluster has left behind;
 //! * `steal`: which processors an idle one helps;
+//! * `watching`: whether idle processors are to look after busy ones;
 //! * `hierarchy`: the processors as a tree, and what thieves and hubs note there;
 //! * `control`: what a cluster's handles ask of its processors, and how far these have obeyed;
 //! * `census`: how a reader asks the processors what is queued;
@@ -38,3 +39,5 @@ pub(crate) mod records;
 mod spread;
 #[cfg(not(loom))]
 pub(crate) mod steal;
+#[cfg(not(loom))]
+mod watching;

@@ -1,0 +1,47 @@
+//! Whether idle processors are to look after busy ones, and whether the monitor calls them to it.
+//!
+//! What they look for, and when, is in `processor/watch.rs`. Processors call each other as well,
+//! sooner than the monitor, but leave that out where it would cost too much.
+
+use super::domain::Domain;
+use crate::sync::Ordering;
+
+impl Domain {
+    /// Whether a busy processor of this cluster keeps something that an idle one, `index`, could do
+    /// for it.
+    pub(crate) fn is_any_left_alone(&self, index: usize) -> bool {
+        let halt = self.queues()[index].halt();
+        self.shares_what_is_ready() || halt.is_some_and(|halt| halt.needs_watch())
+    }
+
+    /// Whether a busy processor may keep what is ready from an idle one, without calling it.
+    pub(crate) fn shares_what_is_ready(&self) -> bool {
+        self.settings.moves_started || self.is_kept_quietly()
+    }
+
+    /// Whether a processor other than this one runs something.
+    pub(crate) fn is_any_busy_but(&self, index: usize) -> bool {
+        let mut others = (0..self.processors()).filter(|other| *other != index);
+        others.any(|other| self.tally(other).works_since().is_some())
+    }
+
+    /// Notes whether the monitor looks after the cluster: [`call_for_watch`](Self::call_for_watch).
+    pub(crate) fn set_has_monitor(&self, has: bool) {
+        self.has_monitor.store(has, Ordering::Relaxed);
+    }
+
+    /// Whether the monitor looks after the cluster.
+    #[inline]
+    pub(crate) fn has_monitor(&self) -> bool {
+        self.has_monitor.load(Ordering::Relaxed)
+    }
+
+    /// Wakes an idle processor that is to watch the busy ones, if none does. The monitor only, at
+    /// each look.
+    pub(crate) fn call_for_watch(&self) {
+        let is_needed = self.processors() > 1 && self.is_any_left_alone(0);
+        if is_needed && self.commons.watch.is_off() && self.is_any_busy_but(usize::MAX) {
+            self.commons.wake_next();
+        }
+    }
+}
