@@ -266,8 +266,10 @@ fn a_program_that_hangs_answers() {
     let served = served(
         &[("FIBRE_PROCESSORS", "2"), ("FIBRE_MAX_SPARE", "0")],
         || {
-            for _ in 0..2 {
-                fibre::spawn(|| std::thread::sleep(LIMIT));
+            // One each: without spare processors, one behind the other would never start.
+            for processor in 0..2 {
+                let hangs = fibre::Builder::new().on_processor(processor);
+                drop(hangs.spawn(|| std::thread::sleep(LIMIT)).unwrap());
             }
         },
     );
