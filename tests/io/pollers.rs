@@ -130,53 +130,71 @@ fn a_fibre_that_computes_keeps_no_event_from_other_processors() {
 }
 
 /// The same if the idle processor has just served many events, between which it slept for moments
-/// only. So it set no timer at first, to look after the other one.
+/// only, so that it set no timer to look after the other one. The monitor calls it, which without
+/// spare processors does nothing else.
 #[test]
 fn events_are_kept_from_nobody_after_a_rush() {
-    with_each_poller(&[2], |_| {
-        let (mut near, mut far) = fresh_pair_with_std();
-        let wait = move || {
-            near.set_read_timeout(Some(Duration::from_millis(1)))
-                .unwrap();
-            near.read(&mut [0]).unwrap_err();
-            near.set_read_timeout(None).unwrap();
-            near
-        };
-        let first = Builder::new().on_processor(0).spawn(wait).unwrap();
-        let mut near = first.join().unwrap();
-        let (begun, done) = (Arc::default(), Arc::<AtomicBool>::default());
-        let on_second = || Builder::new().on_processor(1);
-        let answers = Arc::clone(&done);
-        let reads = move || {
-            near.read_exact(&mut [0]).unwrap();
-            answers.store(true, Ordering::SeqCst);
-        };
-        let reader = on_second().spawn(reads).unwrap();
-        let (mut echo, mut caller) = fresh_pair_with_std();
-        let echoes = move || {
-            let mut byte = [0];
-            while echo.read(&mut byte).unwrap() == 1 {
-                echo.write_all(&byte).unwrap();
-            }
-        };
-        let echoing = on_second().spawn(echoes).unwrap();
-        let hog = hog(0, Arc::clone(&begun), done);
-        let rush = move || {
-            let mut rounds = 0;
-            while rounds < 1000 || !begun.load(Ordering::SeqCst) {
-                caller.write_all(b"x").unwrap();
-                caller.read_exact(&mut [0]).unwrap();
-                rounds += 1;
-            }
-            far.write_all(b"x").unwrap();
-            (far, caller)
-        };
-        let peers = thread::spawn(rush);
-        assert!(hog.join().unwrap(), "the reader waited for the other one");
-        reader.join().unwrap();
-        drop(peers.join().unwrap());
-        echoing.join().unwrap();
-    });
+    if !plays("rush") {
+        let settings = [
+            ("FIBRE_MONITOR", "1h"),
+            ("FIBRE_MAX_SPARE", "0"),
+            ("FIBRE_SPIN", "0"),
+        ];
+        let output = spawn_child("rush", &settings);
+        assert!(output.status.success(), "{}", errors(&output));
+        return;
+    }
+    let cluster = Cluster::builder().processors(2).build().unwrap();
+    // How long its last sleep was is chance.
+    let body = |_: &Cluster| (0..100).for_each(|_| rush_and_fall_silent());
+    run_in(cluster, Arc::new(body));
+}
+
+/// Serves many events on the second of two processors, and has a reader there wait for one that is
+/// delivered on the first one, which computes.
+fn rush_and_fall_silent() {
+    let (mut near, mut far) = fresh_pair_with_std();
+    let wait = move || {
+        near.set_read_timeout(Some(Duration::from_millis(1)))
+            .unwrap();
+        near.read(&mut [0]).unwrap_err();
+        near.set_read_timeout(None).unwrap();
+        near
+    };
+    let first = Builder::new().on_processor(0).spawn(wait).unwrap();
+    let mut near = first.join().unwrap();
+    let (begun, done) = (Arc::default(), Arc::<AtomicBool>::default());
+    let on_second = || Builder::new().on_processor(1);
+    let answers = Arc::clone(&done);
+    let reads = move || {
+        near.read_exact(&mut [0]).unwrap();
+        answers.store(true, Ordering::SeqCst);
+    };
+    let reader = on_second().spawn(reads).unwrap();
+    let (mut echo, mut caller) = fresh_pair_with_std();
+    let echoes = move || {
+        let mut byte = [0];
+        while echo.read(&mut byte).unwrap() == 1 {
+            echo.write_all(&byte).unwrap();
+        }
+    };
+    let echoing = on_second().spawn(echoes).unwrap();
+    let hog = hog(0, Arc::clone(&begun), done);
+    let rush = move || {
+        let mut rounds = 0;
+        while rounds < 100 || !begun.load(Ordering::SeqCst) {
+            caller.write_all(b"x").unwrap();
+            caller.read_exact(&mut [0]).unwrap();
+            rounds += 1;
+        }
+        far.write_all(b"x").unwrap();
+        (far, caller)
+    };
+    let peers = thread::spawn(rush);
+    assert!(hog.join().unwrap(), "the reader waited for the other one");
+    reader.join().unwrap();
+    drop(peers.join().unwrap());
+    echoing.join().unwrap();
 }
 
 /// A way to sleep that events never come by. A processor that polls it in the place of its first

@@ -1,5 +1,7 @@
 //! The process' monitor: a thread that looks for stuck processors, which a hog keeps, in all
-//! clusters that may have spare ones, or in all if a layer above observes them (`observe`).
+//! clusters that may have spare ones, or in all if a layer above observes them (`observe`). It also
+//! calls idle processors to watch the busy ones, where these leave that to it
+//! (`processor/watch.rs`).
 //!
 //! It is started with the first such cluster. While no processor is busy it sleeps for good
 //! ([`crate::idle::monitor_call`]); otherwise it looks every [`TICK`]. If it cannot be started,

@@ -144,6 +144,13 @@ impl SharedQueues {
             self.sleeper(idle).unpark();
         }
     }
+
+    /// Wakes a processor that has nothing to run and is `wanted`, if there is one.
+    pub fn wake_if(&self, wanted: impl Fn(usize) -> bool) {
+        if let Some(idle) = self.idle.claim_if(0, wanted) {
+            self.sleeper(idle).unpark();
+        }
+    }
 }
 
 impl Sleeper {

@@ -8,6 +8,9 @@
 //! That must not miss: either the watcher that stops sees that another processor is busy, or that
 //! processor sees that nobody watches. So each first says what it has become, and looks then.
 //!
+//! Where the monitor calls for a watcher, a processor looks only after a long sleep, and what that
+//! misses comes with the monitor's next look.
+//!
 //! # Memory ordering
 //!
 //! Becoming busy is a plain store, followed by a read-modify-write of this word. The watcher that

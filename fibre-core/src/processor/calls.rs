@@ -10,10 +10,10 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How long calls are counted. No fibre waits longer for a processor that is not called.
-const WINDOW: Duration = Duration::from_millis(10);
+const WINDOW: Duration = Duration::from_millis(1);
 
 /// The most calls in that time: they take less than a twentieth of it.
-const MOST: u32 = 64;
+const MOST: u32 = 6;
 
 /// How often a spare processor has been called for what others have pushed.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Calls {
 
     /// Counts a call.
     pub(super) fn add(&self) {
-        self.count.set(self.count.get() + 1);
+        self.count.set(self.count.get().saturating_add(1));
     }
 
     /// Until when the processor is not to be called; `None` if it may be.
@@ -54,10 +54,19 @@ impl Calls {
 pub(super) enum Call {
     /// Any thread that has such work: the processor is in the idle set.
     Anybody,
+    /// The same, but it is a spare processor, whose calls are counted.
+    Counted,
     /// None before this time: the processor has been called too often.
     NobodyUntil(Instant),
     /// None: the processor stands aside.
     Nobody,
+}
+
+impl Call {
+    /// Whether any thread may end the sleep.
+    pub(super) fn is_open(self) -> bool {
+        matches!(self, Self::Anybody | Self::Counted)
+    }
 }
 
 #[cfg(all(test, not(loom)))]

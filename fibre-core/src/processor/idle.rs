@@ -69,7 +69,7 @@ impl Processor {
         if call != Call::Nobody {
             self.took_part.set(true);
         }
-        match self.own().announce(call == Call::Anybody).arm() {
+        match self.own().announce(call.is_open()).arm() {
             Ok(armed) => self.sleep_unless_needed(armed, call),
             Err(_announced) => {
                 self.wait_for_producer();
@@ -134,7 +134,7 @@ impl Processor {
         let look = self.for_others(aside, || self.thief.next_look(&self.domain));
         let called = match call {
             Call::NobodyUntil(end) => Some(end),
-            Call::Anybody | Call::Nobody => None,
+            Call::Anybody | Call::Counted | Call::Nobody => None,
         };
         let look_after = watch.and_then(WatchTimer::deadline);
         let ends = [self.timers.next(), decay, look, look_after, called];
@@ -144,7 +144,7 @@ impl Processor {
         self.begin_sleep();
         let announced = armed.sleep(deadline);
         self.woken.set(announced.was_woken());
-        if call == Call::Anybody && !self.domain.commons.idle.contains(self.index) {
+        if call == Call::Counted && !self.domain.commons.idle.contains(self.index) {
             self.calls.add();
         }
         self.end_sleep(announced.was_woken());

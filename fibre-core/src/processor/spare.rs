@@ -22,10 +22,11 @@ impl Processor {
         if self.ready.is_aside() {
             return Call::Nobody;
         }
-        let barred = || self.calls.barred_until(Instant::now());
-        let is_spare = self.index >= self.domain.regular();
-        let barred = is_spare.then(barred).flatten();
-        barred.map_or(Call::Anybody, Call::NobodyUntil)
+        if self.index < self.domain.regular() {
+            return Call::Anybody;
+        }
+        let barred = self.calls.barred_until(Instant::now());
+        barred.map_or(Call::Counted, Call::NobodyUntil)
     }
 
     /// Gives to all the fibres that they may run. Called as long as it stands aside, before it

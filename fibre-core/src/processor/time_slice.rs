@@ -3,8 +3,9 @@
 //! A fibre that only takes free locks keeps its processor for ever: the others starve, and so do
 //! timers and descriptors. So calls that could block count (`yield_point`), and every so many of
 //! them the clock is read. How many is adapted to their pace, since reading the clock costs more
-//! than a free lock. Each run learns anew, beginning with few: a fibre with a slow pace must not
-//! inherit a fast one's interval. How long it may run is a setting of its cluster.
+//! than a free lock. Each run learns anew, beginning with few, or with some where slices are long:
+//! a fibre with a slow pace must not inherit a fast one's interval. How long it may run is a
+//! setting of its cluster.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -14,8 +15,11 @@ const CHECK_PERIOD: Duration = Duration::from_micros(5);
 
 /// The points up to the first reading of a run: a fibre that blocks more often reads no clock.
 /// After a run whose points were far apart it is the first point, as reading is cheap then.
-/// Where slices are long there are more, one for each millisecond of a slice.
 const FIRST: u32 = 3;
+
+/// Where slices are long there are more points up to it: one for so much of a slice. So a fibre
+/// whose points are as far apart reads the clock before its slice is over.
+const PACE: Duration = Duration::from_millis(5);
 
 /// How much longer an interval may be than the one before, and how long at most: bounds
 /// how late a change of pace is noticed.
@@ -43,8 +47,8 @@ pub(super) struct Slice {
 impl Slice {
     /// The slice of a fibre that begins to run, and may go on for `length`.
     pub(super) fn new(now: Instant, length: Duration) -> Self {
-        let milliseconds = u32::try_from(length.as_millis()).unwrap_or(u32::MAX);
-        let first = milliseconds.clamp(FIRST, LONGEST);
+        let points = length.as_nanos() / PACE.as_nanos();
+        let first = u32::try_from(points).map_or(LONGEST, |points| points.clamp(FIRST, LONGEST));
         Self {
             length,
             left: Cell::new(first - 1),
@@ -187,7 +191,7 @@ mod tests {
     /// A server that answers batches within long slices reads no clock for a short one.
     #[test]
     fn where_slices_are_long_short_runs_read_no_clock() {
-        for (milliseconds, most) in [(1, FIRST), (20, 20), (1000, LONGEST)] {
+        for (milliseconds, most) in [(1, FIRST), (20, 4), (100, 20), (1000, LONGEST)] {
             let mut run = Run::of(Duration::from_millis(milliseconds));
             for _ in 0..100 {
                 run.slice.restart();

@@ -12,16 +12,18 @@
 //! for a tick each time. After [`LINGER`] ticks at which no processor had done anything the watcher
 //! sleeps on without; a processor that then becomes busy calls for a watcher
 //! ([`crate::idle::watchers`]). So a call comes once in some milliseconds at most, however many
-//! events there are, and an idle cluster is idle.
+//! events there are, and an idle cluster is idle. A processor that has slept for less than these
+//! ticks need not call: a watcher that there was is still there.
 //!
 //! A server's processors may sleep for some microseconds a hundred thousand times a second. A
 //! timer for each sleep would cost more than the sleep: on a virtual machine the hypervisor is
 //! called to set it, and again to clear it. So a processor whose last sleep was [`BRIEF`], and
 //! which has found work after it, takes a *nap*: it sleeps without a timer, and looks when it is
-//! woken after the time at which a look is due. If nobody wakes it, the process' monitor does,
-//! which looks every 10 ms while anybody is busy (`cluster/monitor.rs`), and a sleep that was as
-//! long as that is followed by one with a timer. Where there is no monitor, nobody naps; nor
-//! where the sleeper could run what is ready at the busy one: that had better not wait for 10 ms.
+//! woken after the time at which a look is due. If nobody watches with a timer, the process'
+//! monitor calls for one: it looks every 10 ms while anybody is busy (`cluster/monitor.rs`). It
+//! stands in for the calls that are left out, too. Where there is no monitor, nobody naps, and each
+//! processor calls; so it is where the sleeper could run what is ready at the busy one: that had
+//! better not wait for 10 ms.
 
 use crate::scheduler::domain::Domain;
 use crate::wait::timer::BATCH;
@@ -95,7 +97,8 @@ impl Watcher {
         }
         let known = self.due.get().filter(|due| *due > now);
         if self.naps(domain) {
-            let due = known.unwrap_or_else(|| now + TICK);
+            // The others nap, too, for all that is known.
+            let due = known.unwrap_or_else(|| now + after(domain.processors()));
             self.due.set(Some(due));
             return Some(WatchTimer { due, nap: true });
         }
@@ -108,8 +111,8 @@ impl Watcher {
             }
             self.quiet.set(0);
         }
-        let watchers = u32::try_from(watch.begin()).unwrap_or(u32::MAX);
-        let due = known.unwrap_or_else(|| now + TICK.saturating_mul(watchers).min(LONGEST_TICK));
+        let due = now + after(watch.begin());
+        let due = known.map_or(due, |known| known.min(due));
         self.due.set(Some(due));
         Some(WatchTimer { due, nap: false })
     }
@@ -117,12 +120,7 @@ impl Watcher {
     /// Whether the processor, which is about to sleep, will nap.
     fn naps(&self, domain: &Domain) -> bool {
         let worked = domain.tally(self.index).works_since().is_some();
-        worked && self.slept_briefly(domain) && !domain.shares_what_is_ready()
-    }
-
-    /// Whether the last sleep was brief, and the monitor sees to it that the next one is not long.
-    fn slept_briefly(&self, domain: &Domain) -> bool {
-        self.slept.get() < BRIEF && domain.has_monitor()
+        worked && self.slept.get() < BRIEF && monitor_calls(domain)
     }
 
     /// Called after each sleep: looks, if it is time.
@@ -145,11 +143,14 @@ impl Watcher {
         }
     }
 
-    /// Sees to it that another processor watches this one, which has just said that it is busy. If
-    /// it was busy a moment ago, that has been seen to.
+    /// Sees to it that another processor watches this one, which has just said that it is busy.
     #[inline]
     pub(super) fn call(&self, domain: &Domain) {
-        if !self.slept_briefly(domain) && self.is_needed(domain) && domain.commons.watch.is_off() {
+        let slept_long = self.slept.get() >= LINGER * TICK;
+        if (slept_long || !monitor_calls(domain))
+            && self.is_needed(domain)
+            && domain.commons.watch.is_off()
+        {
             self.quiet.set(0);
             domain.commons.wake_one(self.index);
         }
@@ -187,6 +188,18 @@ impl Watcher {
         let quiet = self.quiet.get();
         self.quiet.set(if anything { 0 } else { quiet + 1 });
     }
+}
+
+/// How long after now a look is due, if so many watch.
+fn after(watchers: usize) -> Duration {
+    let watchers = u32::try_from(watchers).unwrap_or(u32::MAX);
+    TICK.saturating_mul(watchers).min(LONGEST_TICK)
+}
+
+/// Whether a watcher comes soon enough if only the monitor calls for one.
+#[inline]
+fn monitor_calls(domain: &Domain) -> bool {
+    domain.has_monitor() && !domain.shares_what_is_ready()
 }
 
 #[cfg(test)]
@@ -266,7 +279,8 @@ mod tests {
         let before = now.checked_sub(slept).unwrap();
         watcher.end(domain, None, before, now);
         let timer = watcher.begin(domain, now).unwrap();
-        assert_eq!(timer.due, now + TICK);
+        let nap = timer.deadline().is_none();
+        assert_eq!(timer.due, now + if nap { 2 * TICK } else { TICK });
         watcher.end(domain, Some(timer), now, now);
         assert!(domain.commons.watch.is_off());
         timer.deadline().is_some()
@@ -330,9 +344,23 @@ mod tests {
         assert!(!called(), "nobody is busy");
     }
 
-    /// A processor that was busy a moment ago calls nobody.
+    /// A watcher does not keep to the time at which it would have looked in a nap.
     #[test]
-    fn who_becomes_busy_after_a_brief_sleep_calls_nobody() {
+    fn a_timer_after_a_nap_is_not_late() {
+        let domain = monitored(Settings::from_environment());
+        let (watcher, now) = (Watcher::new(1), Instant::now());
+        watcher.end(&domain, None, now, now);
+        let nap = watcher.begin(&domain, now).unwrap();
+        assert!(nap.due > now + TICK);
+        watcher.end(&domain, Some(nap), now.checked_sub(BRIEF).unwrap(), now);
+        let timer = watcher.begin(&domain, now).unwrap();
+        assert_eq!(timer.deadline(), Some(now + TICK));
+        watcher.end(&domain, Some(timer), now, now);
+    }
+
+    /// A processor calls nobody after a sleep in which no watcher can have gone.
+    #[test]
+    fn calls_follow_long_sleeps() {
         let domain = monitored(Settings::from_environment());
         let calls = |slept: Duration| {
             let (watcher, now) = (Watcher::new(1), Instant::now());
@@ -343,7 +371,13 @@ mod tests {
             domain.commons.idle.leave(0);
             called
         };
-        assert!(!calls(BRIEF / 2));
+        let long = LINGER * TICK;
+        assert!(!calls(BRIEF) && !calls(long / 2));
+        assert!(calls(long));
+        domain.set_has_monitor(false);
         assert!(calls(BRIEF));
+        domain.set_has_monitor(true);
+        domain.keep_quietly(1);
+        assert!(calls(BRIEF), "it may keep what others could run");
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! What they look for, and when, is in `processor/watch.rs`. Processors call each other as well,
 //! sooner than the monitor, but leave that out where it would cost too much.
+//!
+//! A halt belongs to one processor, and those that have come later may have none. So whoever is
+//! called is one that will watch.
 
 use super::domain::Domain;
 use crate::sync::Ordering;
@@ -39,9 +42,9 @@ impl Domain {
     /// Wakes an idle processor that is to watch the busy ones, if none does. The monitor only, at
     /// each look.
     pub(crate) fn call_for_watch(&self) {
-        let is_needed = self.processors() > 1 && self.is_any_left_alone(0);
-        if is_needed && self.commons.watch.is_off() && self.is_any_busy_but(usize::MAX) {
-            self.commons.wake_next();
+        let is_off = || self.commons.watch.is_off() && self.is_any_busy_but(usize::MAX);
+        if self.processors() > 1 && is_off() {
+            self.commons.wake_if(|idle| self.is_any_left_alone(idle));
         }
     }
 }

@@ -19,9 +19,9 @@
 //!    it is delivered when one goes idle or at its next service, every 200 µs or so; so fibres that
 //!    yield in a loop starve no waiter. (With `processors`, at the first service at which the
 //!    fibres of earlier events have run, or after a millisecond.) If a processor is kept by one
-//!    fibre, another one that is idle delivers for it within about a millisecond. (Two pollers are
-//!    late by design: `thread-sleep` by a millisecond, `thread-opportunistic` by ten while all are
-//!    busy.)
+//!    fibre, another one that is idle delivers for it within about a millisecond, or some ten if
+//!    that one has just served a rush. (Two pollers are late by design: `thread-sleep` by a
+//!    millisecond, `thread-opportunistic` by ten while all are busy.)
 //! 4. ***Idle is idle.** Without events no thread wakes up.
 //! 5. **Registration is for good.** A descriptor stays with the instance it was first registered
 //!    with, until it is closed or that instance's processors end.
