@@ -68,8 +68,8 @@ pub(super) struct Watcher {
     index: usize,
     /// When the next look is due, if the processor watches.
     due: Cell<Option<Instant>>,
-    /// How long it slept last.
-    slept: Cell<Duration>,
+    /// When its last sleep began and ended; its length is asked for where others can watch.
+    slept: Cell<Option<(Instant, Instant)>>,
     /// How many looks in a row found that no processor had done anything.
     quiet: Cell<u32>,
     /// For each processor: the time since which it was busy at the last look, and its services.
@@ -82,7 +82,7 @@ impl Watcher {
         Self {
             index,
             due: Cell::new(None),
-            slept: Cell::new(Duration::MAX),
+            slept: Cell::new(None),
             quiet: Cell::new(0),
             seen: RefCell::default(),
         }
@@ -120,7 +120,13 @@ impl Watcher {
     /// Whether the processor, which is about to sleep, will nap.
     fn naps(&self, domain: &Domain) -> bool {
         let worked = domain.tally(self.index).works_since().is_some();
-        worked && self.slept.get() < BRIEF && monitor_calls(domain)
+        worked && monitor_calls(domain) && !self.slept_for(BRIEF)
+    }
+
+    /// Whether the last sleep, if there has been one, was as long as that or longer.
+    fn slept_for(&self, length: Duration) -> bool {
+        let slept = self.slept.get();
+        slept.is_none_or(|(began, ended)| ended - began >= length)
     }
 
     /// Called after each sleep: looks, if it is time.
@@ -132,7 +138,7 @@ impl Watcher {
         before: Instant,
         now: Instant,
     ) {
-        self.slept.set(now - before);
+        self.slept.set(Some((before, now)));
         if let Some(WatchTimer { due, nap }) = timer {
             if !nap {
                 domain.commons.watch.end();
@@ -146,9 +152,8 @@ impl Watcher {
     /// Sees to it that another processor watches this one, which has just said that it is busy.
     #[inline]
     pub(super) fn call(&self, domain: &Domain) {
-        let slept_long = self.slept.get() >= LINGER * TICK;
-        if (slept_long || !monitor_calls(domain))
-            && self.is_needed(domain)
+        if self.is_needed(domain)
+            && (!monitor_calls(domain) || self.slept_for(LINGER * TICK))
             && domain.commons.watch.is_off()
         {
             self.quiet.set(0);
