@@ -29,11 +29,12 @@ pub fn mariadb() -> Result<Server> {
     prepare(command.args(LITTLE))?;
     let command = |folder: &Folder, port: u16| {
         let mut command = folder.command(&path);
+        // Heard of in the first place only.
+        command.args(["--no-defaults", &data]).args(LITTLE);
         // Root is told to say that it means it.
         if rustix::process::geteuid().is_root() && !folder.has_user() {
             command.arg("--user=root");
         }
-        command.args(["--no-defaults", &data]).args(LITTLE);
         command.args(["--bind-address=127.0.0.1", "--skip-name-resolve"]);
         command.arg(format!("--port={port}"));
         command.arg(format!("--max-connections={CONNECTIONS}"));
