@@ -29,7 +29,7 @@ pub fn mariadb() -> Result<Server> {
     prepare(command.args(LITTLE))?;
     let command = |folder: &Folder, port: u16| {
         let mut command = folder.command(&path);
-        // Heard of in the first place only.
+        // `--no-defaults` is heeded as the first argument only.
         command.args(["--no-defaults", &data]).args(LITTLE);
         // Root is told to say that it means it.
         if rustix::process::geteuid().is_root() && !folder.has_user() {

@@ -55,11 +55,8 @@ impl Ward {
 
     /// Whether a processor of the cluster is busy.
     fn is_busy(&self) -> bool {
-        let is_busy = |crew: &Arc<Crew>, _: &mut Spares| {
-            let domain = &crew.domain;
-            (0..domain.processors()).any(|index| domain.tally(index).works_since().is_some())
-        };
-        self.look(is_busy).unwrap_or(false)
+        self.look(|crew, _| crew.domain.is_any_busy())
+            .unwrap_or(false)
     }
 }
 

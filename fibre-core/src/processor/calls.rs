@@ -67,6 +67,14 @@ impl Call {
     pub(super) fn is_open(self) -> bool {
         matches!(self, Self::Anybody | Self::Counted)
     }
+
+    /// When the sleep has to end by itself.
+    pub(super) fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::NobodyUntil(end) => Some(end),
+            Self::Anybody | Self::Counted | Self::Nobody => None,
+        }
+    }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -132,12 +132,8 @@ impl Processor {
         let watch = self.for_others(aside, || self.watcher.begin(&self.domain, before));
         let decay = self.stacks.decay_due(&self.domain.stacks);
         let look = self.for_others(aside, || self.thief.next_look(&self.domain));
-        let called = match call {
-            Call::NobodyUntil(end) => Some(end),
-            Call::Anybody | Call::Counted | Call::Nobody => None,
-        };
         let look_after = watch.and_then(WatchTimer::deadline);
-        let ends = [self.timers.next(), decay, look, look_after, called];
+        let ends = [self.timers.next(), decay, look, look_after, call.deadline()];
         let deadline = ends.into_iter().flatten().min();
         self.count_park();
         self.tally().set_resting();

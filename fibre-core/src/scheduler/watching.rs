@@ -22,6 +22,11 @@ impl Domain {
         self.settings.moves_started || self.is_kept_quietly()
     }
 
+    /// Whether a processor runs something.
+    pub(crate) fn is_any_busy(&self) -> bool {
+        (0..self.processors()).any(|index| self.tally(index).works_since().is_some())
+    }
+
     /// Whether a processor other than this one runs something.
     pub(crate) fn is_any_busy_but(&self, index: usize) -> bool {
         let mut others = (0..self.processors()).filter(|other| *other != index);
@@ -42,8 +47,7 @@ impl Domain {
     /// Wakes an idle processor that is to watch the busy ones, if none does. The monitor only, at
     /// each look.
     pub(crate) fn call_for_watch(&self) {
-        let is_off = || self.commons.watch.is_off() && self.is_any_busy_but(usize::MAX);
-        if self.processors() > 1 && is_off() {
+        if self.processors() > 1 && self.commons.watch.is_off() && self.is_any_busy() {
             self.commons.wake_if(|idle| self.is_any_left_alone(idle));
         }
     }
