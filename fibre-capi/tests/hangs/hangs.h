@@ -43,8 +43,8 @@ struct told {
 /* All that the process has said so far. */
 static char said[SAID];
 
-/* Names the threads that are made with these attributes. */
-extern int fibre_attr_setname(pthread_attr_t *attributes, const char *name);
+/* Names the threads that are made with these attributes. In brackets, so that a mutant can be a macro. */
+extern int (fibre_attr_setname)(pthread_attr_t *attributes, const char *name);
 
 /* Starts a thread with a name. One that is given by pthread_setname_np is told of threads that wait;
  * of those that run, the one with which they were made. */
