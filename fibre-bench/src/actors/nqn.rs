@@ -10,8 +10,11 @@ use fibre_actors::{Actor, ActorRef, Actors, Context, Reply};
 
 use super::{Program, conduct, tell};
 
+/// The most rows that a board may have.
+const MOST_ROWS: usize = 16;
+
 /// How many solutions a board of each size has, from 0 on (OEIS A000170).
-const SOLUTIONS: [u64; 17] = [
+const SOLUTIONS: [u64; MOST_ROWS + 1] = [
     1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14_200, 73_712, 365_596, 2_279_184, 14_772_512,
 ];
 
@@ -20,7 +23,7 @@ const SOLUTIONS: [u64; 17] = [
 pub struct NQn {
     /// How many workers there are.
     pub workers: usize,
-    /// Rows of the board, 16 at most.
+    /// Rows of the board, [`MOST_ROWS`] at most.
     pub size: usize,
     /// From how many queens on a worker finds the solutions by itself.
     pub threshold: usize,
@@ -104,26 +107,30 @@ impl NQn {
     }
 
     /// Finds what comes of a board: boards with one more queen, or all solutions.
-    pub(crate) fn work_on(&self, mut work: Work, found: &mut impl FnMut(Found)) {
-        if work.board.len() >= self.threshold.min(self.size) {
-            self.solve(&mut work.board, found);
+    pub(crate) fn work_on(&self, work: &Work, found: &mut impl FnMut(Found)) {
+        let queens = work.board.len();
+        if queens >= self.threshold.min(self.size) {
+            // On the worker's stack: boards of two workers may lie in one cache line of the heap,
+            // which would then be written by two processors.
+            let mut board = [0; MOST_ROWS];
+            board[..queens].copy_from_slice(&work.board);
+            self.solve(&mut board[..self.size], queens, found);
         } else {
-            self.split(&work, found);
+            self.split(work, found);
         }
     }
 
-    /// Finds all solutions with the queens of a board.
-    fn solve(&self, board: &mut Vec<u8>, found: &mut impl FnMut(Found)) {
-        if board.len() == self.size {
+    /// Finds all solutions in which a board's first rows have these `queens`.
+    fn solve(&self, board: &mut [u8], queens: usize, found: &mut impl FnMut(Found)) {
+        if queens == board.len() {
             found(Found::Solution);
             return;
         }
         for column in 0..self.size as u8 {
-            board.push(column);
-            if is_valid(board) {
-                self.solve(board, found);
+            board[queens] = column;
+            if is_valid(&board[..=queens]) {
+                self.solve(board, queens + 1, found);
             }
-            board.pop();
         }
     }
 
@@ -277,7 +284,7 @@ impl Actor for Worker {
     type Message = Work;
 
     fn handle(&mut self, work: Work, _: &mut Context<'_, Self>) {
-        self.program.work_on(work, &mut |found| self.report(found));
+        self.program.work_on(&work, &mut |found| self.report(found));
         tell(&self.master, Report::Done);
     }
 }

@@ -94,7 +94,7 @@ impl<L: Library> Behaviour<L> for Worker<L> {
             return context.stop();
         };
         let master = &self.master;
-        self.program.work_on(work, &mut |found| {
+        self.program.work_on(&work, &mut |found| {
             L::tell(master, Report::Found(found));
         });
         L::tell(master, Report::Done);
