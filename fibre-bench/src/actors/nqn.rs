@@ -11,7 +11,7 @@ use fibre_actors::{Actor, ActorRef, Actors, Context, Reply};
 use super::{Program, conduct, tell};
 
 /// The most rows that a board may have.
-const MOST_ROWS: usize = 16;
+pub const MOST_ROWS: usize = 16;
 
 /// How many solutions a board of each size has, from 0 on (OEIS A000170).
 const SOLUTIONS: [u64; MOST_ROWS + 1] = [

@@ -21,7 +21,7 @@ use crate::actors::cdict::CDict;
 use crate::actors::chat::Chat;
 use crate::actors::csll::CSll;
 use crate::actors::logm::LogM;
-use crate::actors::nqn::NQn;
+use crate::actors::nqn::{MOST_ROWS, NQn};
 use crate::actors::pubsub::PubSub;
 use crate::actors::quantiles;
 use crate::actors::trapr::TrapR;
@@ -207,9 +207,13 @@ impl Readable for CSll {
 impl Readable for NQn {
     fn read(arguments: &mut Arguments) -> Result<Self, Refusal> {
         let usual = Self::default();
+        let size = count(arguments, "size", usual.size)?;
+        if size > MOST_ROWS {
+            return Err(Refusal(format!("size={size} is more than {MOST_ROWS}")));
+        }
         Ok(Self {
             workers: count(arguments, "workers", usual.workers)?,
-            size: count(arguments, "size", usual.size)?,
+            size,
             threshold: count(arguments, "threshold", usual.threshold)?,
             ..usual
         })
