@@ -147,6 +147,9 @@ const CHATTED: &[&str] = &[
     "sent",
 ];
 
+/// What a peer says, in place of a zero, of a contest in which nobody had a turn.
+const TOO_SHORT: &str = "not one iteration ended in time";
+
 /// What a peer answers.
 fn ask(path: &str, words: &[&str]) -> anyhow::Result<Output> {
     Ok(Command::new(path).args(words).output()?)
@@ -165,23 +168,25 @@ fn check_workload(
     };
     let variant = variant.map(|name| format!("variant={name}"));
     let variant: Vec<&str> = variant.iter().map(String::as_str).collect();
-    let run = |seconds| -> anyhow::Result<(String, Sample)> {
+    let run = |seconds| -> anyhow::Result<Option<(String, Sample)>> {
         let words = [&[workload, seconds], keys, &variant, more].concat();
         let output = ask(path, &words)?;
         let errors = String::from_utf8_lossy(&output.stderr);
+        if errors.contains(TOO_SHORT) {
+            return Ok(None);
+        }
         ensure!(output.status.success(), "{}: {errors}", output.status);
         let text = String::from_utf8(output.stdout)?;
         ensure!(text.lines().count() == 1, "not one line: {text}");
-        let sample = serde_json::from_str(&text)?;
-        Ok((text, sample))
+        let sample: Sample = serde_json::from_str(&text)?;
+        Ok((sample.operations > 0).then_some((text, sample)))
     };
-    // Others may have had the CPUs for so long; some peers then fail.
-    let in_no_time = run("seconds=0.01").ok();
-    let (text, sample) = match in_no_time.filter(|(_, sample)| sample.operations > 0) {
-        Some(ran) => ran,
+    // Others may have had the CPUs for so long.
+    let ran = match run("seconds=0.01")? {
         None => run("seconds=3")?,
+        ran => ran,
     };
-    ensure!(sample.operations > 0, "no operations: {text}");
+    let (text, sample) = ran.context("no operations")?;
     let times = [sample.cpu_ns, sample.wall_ns];
     ensure!(
         times.iter().all(|time| time.is_finite() && *time > 0.0),

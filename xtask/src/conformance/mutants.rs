@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::conformance::program::{Library, Program};
 use crate::conformance::trial::{self, Bench, Outcome, Setting};
@@ -66,7 +66,13 @@ pub(crate) fn judge(bench: &Bench, root: &Path, program: &Program) -> Result<Ver
     let text = fs::read_to_string(&program.path)?;
     let mut verdict = Verdict::default();
     for mutant in program.mutants.iter().map(|macro_| Mutant::written(macro_)) {
-        mutant.enter(bench, root, program, &text, &mut verdict)?;
+        let what = mutant.what.clone();
+        let compiles = mutant.enter(bench, root, program, &text, &mut verdict)?;
+        ensure!(
+            compiles,
+            "{}: its mutant {what} does not compile",
+            program.title()
+        );
     }
     for function in &program.functions {
         for mutant in Mutant::of(function) {
@@ -126,7 +132,8 @@ impl Mutant {
         }
     }
 
-    /// Tries it, and enters what came of it. Where it cannot be compiled it says nothing.
+    /// Tries it, and enters what came of it. Where it cannot be compiled it says nothing, and this
+    /// is `false`.
     fn enter(
         self,
         bench: &Bench,
@@ -134,19 +141,20 @@ impl Mutant {
         program: &Program,
         text: &str,
         verdict: &mut Verdict,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let (library, setting) = match program.is_for(Library::System) {
             true => (Library::System, Setting::System),
             false => (Library::Ours, Setting::Ours(2)),
         };
         let mutated = self.mutated(bench, root, program, text)?;
-        if let Ok(compiled) = bench.compile(&mutated, 0, library)? {
-            match trial::run_for(&mutated, &compiled, setting, PATIENCE)? {
-                Outcome::Passed => verdict.survived.push(self.what),
-                Outcome::Failed(_) => verdict.caught.push(self.what),
-            }
+        let Ok(compiled) = bench.compile(&mutated, 0, library)? else {
+            return Ok(false);
+        };
+        match trial::run_for(&mutated, &compiled, setting, PATIENCE)? {
+            Outcome::Passed => verdict.survived.push(self.what),
+            Outcome::Failed(_) => verdict.caught.push(self.what),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Writes the program with this mutation.
