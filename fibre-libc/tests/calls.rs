@@ -6,8 +6,9 @@
 
 mod support;
 
+use socket2::{Domain, Socket, Type};
 use std::io::{ErrorKind, Read, Write, pipe};
-use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::process::{Command, Stdio};
@@ -57,6 +58,28 @@ fn a_server_of_std_serves_clients_of_std_on_one_processor() {
                 .sum::<i32>()
         });
         assert_eq!(answers, 50);
+    }
+}
+
+#[test]
+fn a_refused_socket_connects_later() {
+    for processors in [1, 2] {
+        on(processors, || {
+            let new = || Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            let (listener, client) = (new(), new());
+            let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+            listener.bind(&any.into()).unwrap();
+            let address = listener.local_addr().unwrap();
+            for _ in 0..3 {
+                let refused = client.connect(&address).unwrap_err();
+                assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+                assert!(client.take_error().unwrap().is_none());
+            }
+            listener.listen(1).unwrap();
+            client.connect(&address).unwrap();
+            let again = client.connect(&address).unwrap_err();
+            assert_eq!(again.raw_os_error(), Some(libc::EISCONN));
+        });
     }
 }
 

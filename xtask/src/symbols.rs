@@ -25,12 +25,14 @@ pub(crate) fn beside(library: &Path) -> Result<PathBuf> {
     Ok(folder.join(name))
 }
 
-/// Copies a shared library without what debuggers need, which goes beside the copy.
-pub(crate) fn split(made: &Path, copy: &Path) -> Result<()> {
-    let beside = beside(copy)?;
-    fs::create_dir_all(beside.parent().context("it lies nowhere")?)?;
+/// Copies what debuggers need of a shared library.
+pub(crate) fn keep(made: &Path, copy: &Path) -> Result<()> {
     let keep = ["--only-keep-debug", "--compress-debug-sections"];
-    objcopy(&keep, made, &beside)?;
+    objcopy(&keep, made, copy)
+}
+
+/// Copies a shared library without what debuggers need, which lies `beside` the copy's later place.
+pub(crate) fn strip(made: &Path, beside: &Path, copy: &Path) -> Result<()> {
     let link = format!("--add-gnu-debuglink={}", beside.display());
     objcopy(&["--strip-unneeded", &link], made, copy)
 }
@@ -156,6 +158,14 @@ mod tests {
         assert!(made.unwrap().success());
         test(&shared, &archive);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// What debuggers need of a library goes beside its copy.
+    fn split(made: &Path, copy: &Path) -> Result<()> {
+        let beside = beside(copy)?;
+        fs::create_dir_all(beside.parent().context("it lies nowhere")?)?;
+        keep(made, &beside)?;
+        strip(made, &beside, copy)
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Calls that send and receive can be told not to wait; accepting cannot. So the first `accept`
 //! makes a blocking listener non-blocking, unless others may have it, see
 //! [`super::nonblock_emulation`]. If they may, the call is made on another thread, once there is a
-//! connection. Connecting makes the socket non-blocking for the moment of the call.
+//! connection. Connecting makes the socket non-blocking for the moments of two calls: the one that
+//! begins, and the one that takes the outcome.
 
 use super::nonblock_emulation::{AcceptWait, is_hidden, prepare_to_accept};
 use super::poll::wait_on_thread;
@@ -129,33 +130,57 @@ pub fn connect(fd: c_int, call: Syscall) -> Result<usize, Failure> {
         return Ok(call.here()?);
     }
     find(borrow(fd))?;
-    fcntl_setfl(borrow(fd), flags | OFlags::NONBLOCK)?;
-    let begun = call.here();
-    fcntl_setfl(borrow(fd), flags)?;
-    match begun {
+    match without_waiting(fd, flags, call) {
         // The second one if a call before has been given up, by a time-out or by cancellation.
-        Err(begun @ (Errno::INPROGRESS | Errno::ALREADY)) => connected(fd, begun).map(|()| 0),
+        Err(begun @ (Errno::INPROGRESS | Errno::ALREADY)) => {
+            connected(fd, flags, call, begun).map(|()| 0)
+        }
         // A Unix socket's queue is full, and nothing tells of room.
         Err(Errno::AGAIN) => call.patiently(),
         done => Ok(done?),
     }
 }
 
+/// Makes the call with the socket non-blocking for its moment.
+fn without_waiting(fd: c_int, flags: OFlags, call: Syscall) -> Result<usize, Errno> {
+    fcntl_setfl(borrow(fd), flags | OFlags::NONBLOCK)?;
+    let done = call.here();
+    fcntl_setfl(borrow(fd), flags)?;
+    done
+}
+
 /// Waits for the end of a connection's beginning, which the kernel has reported as `begun`, as does
 /// this if the time is over.
-fn connected(fd: c_int, begun: Errno) -> Result<(), Failure> {
+///
+/// The outcome is taken by making the call again. `SO_ERROR` would leave the kernel's socket in the
+/// middle of connecting: after a refusal the program's next `connect` would fail with
+/// `ECONNABORTED`, and after a success it would succeed once more.
+fn connected(fd: c_int, flags: OFlags, call: Syscall, begun: Errno) -> Result<(), Failure> {
     let deadline = end_of_wait(fd, Timeout::Send)?;
+    let mut was_ready = false;
     loop {
         if wait(borrow(fd), Readiness::WRITE, deadline)?.is_empty() {
             return Err(begun.into());
         }
-        socket_error(borrow(fd))??;
-        if getpeername(borrow(fd)).is_ok() {
-            return Ok(());
-        }
-        if !look(borrow(fd), Readiness::WRITE)?.is_empty() {
-            // Another call has taken the error.
-            return Err(Errno::NOTCONN.into());
+        match without_waiting(fd, flags, call) {
+            // The second one if another call has seen the end, or the protocol notes it by itself.
+            Ok(_) | Err(Errno::ISCONN) => return Ok(()),
+            // Another call has taken the refusal, so this one has begun anew.
+            Err(Errno::INPROGRESS) => was_ready = false,
+            Err(Errno::ALREADY) => {
+                socket_error(borrow(fd))??;
+                if getpeername(borrow(fd)).is_ok() {
+                    return Ok(());
+                }
+                // The event was an earlier one's, or the end came after the call. A protocol that
+                // says twice that it is both ready and busy has no outcome to give.
+                let is_ready = !look(borrow(fd), Readiness::WRITE)?.is_empty();
+                if is_ready && was_ready {
+                    return Err(Errno::NOTCONN.into());
+                }
+                was_ready = is_ready;
+            }
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::gate::single::Gate;
 use crate::source::{gate_of, register};
 use fibre_core::is_forked_child;
 use rustix::fs::{FileType, fstat};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_getfd};
 use rustix::net::{ipproto, sockopt};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
@@ -33,7 +33,7 @@ impl<'fd> Number<'fd> {
     /// `EBADF` if there is no such descriptor; `EMFILE` if the number is beyond four million.
     #[inline]
     pub(super) fn of(fd: BorrowedFd<'fd>) -> Result<Self, Errno> {
-        let slot = Slot::of(fd.as_raw_fd()).ok_or(Errno::MFILE)?;
+        let slot = Slot::of(fd.as_raw_fd()).ok_or_else(|| beyond_the_table(fd))?;
         let generation = match slot.owner() {
             Some(generation) => generation,
             None => adopt(fd, slot)?,
@@ -100,6 +100,15 @@ impl<'fd> Number<'fd> {
 impl AsFd for Number<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd
+    }
+}
+
+/// Why a number beyond the table has no slot.
+#[cold]
+fn beyond_the_table(fd: BorrowedFd<'_>) -> Errno {
+    match fcntl_getfd(fd) {
+        Ok(_) => Errno::MFILE,
+        Err(closed) => closed,
     }
 }
 

@@ -46,6 +46,14 @@ pub(crate) const INCLUDE: &str = "include/fibre-rt";
 /// What the static library needs to be linked.
 const PRIVATE: &str = "-lgcc_s -lpthread -ldl -lm -lc";
 
+/// How programs name the headers.
+const INCLUDED: [&str; 4] = [
+    "fibre-rt/fibre.h",
+    "fibre-rt/fibre_pthread.h",
+    "fibre.h",
+    "fibre_pthread.h",
+];
+
 /// A program that makes the calls that POSIX does not have.
 const PROGRAM: &str = "fibre-capi/tests/programs/clusters.c";
 
@@ -85,6 +93,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         })?;
     }
     let program = workspace.root().join(PROGRAM);
+    steps.check("capi: what pkg-config says", || place.check_includes())?;
     for linking in [Linking::Shared, Linking::Static, Linking::Optimised] {
         let title = format!("capi: what is beyond POSIX, {}", linking.name());
         steps.check(&title, || place.run_program(&program, linking))?;
@@ -166,48 +175,47 @@ impl Place {
         format!("lib{NAME}.so.{INTERFACE}")
     }
 
-    /// Puts everything where it belongs.
+    /// Puts everything where it belongs. Each name has a whole file at every moment, so programs
+    /// may be linked and started meanwhile; those that run keep the files they began with.
     fn fill(&self, workspace: &Workspace) -> Result<String> {
+        self.put_libraries()?;
         let full = self.shared();
-        let full = full.file_name().context("it has a name")?;
+        let full = full.file_name().context("it has no name")?;
         for (link, target) in [
             (self.soname(), full.to_owned()),
             (format!("lib{NAME}.so"), self.soname().into()),
         ] {
-            let link = self.lib(&link);
-            if link.symlink_metadata().is_ok() {
-                fs::remove_file(&link)?;
-            }
-            symlink(target, link)?;
+            replace(&self.lib(&link), |new| Ok(symlink(target, new)?))?;
         }
-        // Programs that run with the old one keep it.
-        if self.shared().exists() {
-            fs::remove_file(self.shared())?;
-        }
-        self.put_libraries()?;
         let headers = workspace.root().join("fibre-capi/include");
         for header in fs::read_dir(&headers)? {
-            let header = header?;
-            fs::copy(
-                header.path(),
-                self.prefix.join(INCLUDE).join(header.file_name()),
-            )?;
+            let header = header?.path();
+            let name = header.file_name().context("it has no name")?;
+            replace(&self.prefix.join(INCLUDE).join(name), |new| {
+                fs::copy(&header, new)?;
+                Ok(())
+            })?;
         }
         let package = self.lib(&format!("pkgconfig/{NAME}.pc"));
-        fs::write(package, self.package())?;
+        replace(&package, |new| Ok(fs::write(new, self.package())?))?;
         Ok(self.prefix.display().to_string())
     }
 
     /// Puts both libraries where they belong, stripped if so asked.
     fn put_libraries(&self) -> Result<()> {
-        let made = ["so", "a"].map(|kind| self.made.with_extension(kind));
+        let [made, archive] = ["so", "a"].map(|kind| self.made.with_extension(kind));
         if self.unstripped {
-            fs::copy(&made[0], self.shared())?;
-            fs::copy(&made[1], self.archive())?;
-            return Ok(());
+            let copy = |from: PathBuf| move |new: &Path| Ok(fs::copy(from, new).map(|_| ())?);
+            replace(&self.shared(), copy(made))?;
+            return replace(&self.archive(), copy(archive));
         }
-        symbols::split(&made[0], &self.shared())?;
-        symbols::strip_archive(&made[1], &self.archive())
+        // A debugger refuses symbols of another build, so the short time in which the new ones lie
+        // beside the old library does no harm.
+        let beside = symbols::beside(&self.shared())?;
+        fs::create_dir_all(beside.parent().context("it lies nowhere")?)?;
+        replace(&beside, |new| symbols::keep(&made, new))?;
+        replace(&self.shared(), |new| symbols::strip(&made, &beside, new))?;
+        replace(&self.archive(), |new| symbols::strip_archive(&archive, new))
     }
 
     /// What `pkg-config` is told.
@@ -216,10 +224,28 @@ impl Place {
             "prefix={}\nlibdir=${{prefix}}/lib\nincludedir=${{prefix}}/include\n\n\
              Name: {NAME}\nDescription: M:N user-level threads with the calls of POSIX threads\n\
              Version: {}\nLibs: -L${{libdir}} {LINK}\nLibs.private: {PRIVATE}\n\
-             Cflags: -I${{includedir}}/{NAME}\n",
+             Cflags: -I${{includedir}} -I${{includedir}}/{NAME}\n",
             self.prefix.display(),
             self.version
         )
+    }
+
+    /// Programs that are compiled as `pkg-config` says find the headers, also under their folder's
+    /// name, which is what the pages tell them.
+    fn check_includes(&self) -> Result<String> {
+        let package = fs::read_to_string(self.lib(&format!("pkgconfig/{NAME}.pc")))?;
+        let flags = compiler_flags(&package)?;
+        let written = INCLUDED.map(|name| format!("#include <{name}>\n"));
+        for text in &written {
+            let source = self.lib("includes.c");
+            fs::write(&source, text)?;
+            let mut compile = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()));
+            compile.arg("-fsyntax-only").args(&flags).arg(&source);
+            let compiled = compile.status()?;
+            fs::remove_file(source)?;
+            ensure!(compiled.success(), "{} fails with {flags:?}", text.trim());
+        }
+        Ok(flags.join(" "))
     }
 
     /// Compiles a C program and runs it.
@@ -299,6 +325,22 @@ impl Place {
     }
 }
 
+/// Gives `name` to a new file that `make` makes under another name beside it.
+fn replace(name: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let file = name.file_name().context("it has no name")?;
+    let new = format!(".{}.{}.new", file.to_string_lossy(), std::process::id());
+    let new = name.with_file_name(new);
+    // What an earlier run with this number left when it was killed.
+    if new.symlink_metadata().is_ok() {
+        fs::remove_file(&new)?;
+    }
+    let made = make(&new).and_then(|()| Ok(fs::rename(&new, name)?));
+    if made.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    made.with_context(|| format!("cannot install {}", name.display()))
+}
+
 /// The name in a line of `readelf --dyn-syms` of a symbol that others can link to.
 fn exported_name(line: &str) -> Option<&str> {
     let fields: Vec<&str> = line.split_whitespace().collect();
@@ -310,6 +352,18 @@ fn exported_name(line: &str) -> Option<&str> {
         }
         _ => None,
     }
+}
+
+/// What a file for `pkg-config` tells compilers.
+fn compiler_flags(package: &str) -> Result<Vec<String>> {
+    let value = |name: &str| package.lines().find_map(|line| line.strip_prefix(name));
+    let prefix = value("prefix=").context("no prefix")?;
+    let include = value("includedir=").context("no includedir")?;
+    let include = include.replace("${prefix}", prefix);
+    let flags = value("Cflags: ").context("no Cflags")?.split(' ');
+    Ok(flags
+        .map(|flag| flag.replace("${includedir}", &include))
+        .collect())
 }
 
 /// The functions that the header declares.
@@ -355,6 +409,41 @@ mod tests {
             int *fibre_errno_location(void);\ntypedef void (*fibre_f)(void);\n// fibre_y()\n";
         let names: Vec<_> = declared_names(header).collect();
         assert_eq!(names, ["fibre_join", "fibre_errno_location"]);
+    }
+
+    #[test]
+    fn flags_are_found() {
+        let package =
+            "prefix=/p\nincludedir=${prefix}/include\nCflags: -I${includedir} -I${includedir}/x\n";
+        let flags = compiler_flags(package).unwrap();
+        assert_eq!(flags, ["-I/p/include", "-I/p/include/x"]);
+        assert!(compiler_flags("prefix=/p\n").is_err());
+    }
+
+    #[test]
+    fn a_name_always_has_a_whole_file() {
+        let folder = env::temp_dir().join(format!("xtask-replace-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let name = folder.join("library");
+        fs::write(&name, "old").unwrap();
+        replace(&name, |new| {
+            fs::write(new, "half")?;
+            assert_eq!(fs::read_to_string(&name)?, "old");
+            fs::write(new, "new")?;
+            assert_eq!(fs::read_to_string(&name)?, "old");
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(fs::read_to_string(&name).unwrap(), "new");
+        // One that fails leaves what was there, and nothing beside.
+        let failed = replace(&name, |new| {
+            fs::write(new, "half")?;
+            bail!("no room")
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read_to_string(&name).unwrap(), "new");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
