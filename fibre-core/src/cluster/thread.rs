@@ -96,7 +96,7 @@ impl Seat {
     fn run(self) -> Remains {
         // Timers are to be as exact as the clock, and not to have the default slack of 50 µs.
         // SAFETY: plain numbers.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
         let alive = AbortOnUnwind;
         let remains = self.processor.run();
         self.processor.domain().abandoned.tell_late();

@@ -18,6 +18,8 @@
 //! Neither library has symbols for debuggers ([`symbols`] puts them beside), and the static one can
 //! be linked without them, also by a compiler that optimises at link time.
 
+mod sanitizer;
+
 use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -30,6 +32,7 @@ use clap::Args;
 use crate::steps::Steps;
 use crate::symbols;
 use crate::workspace::{Workspace, cargo, read_manifest};
+use sanitizer::Installed;
 
 /// The version of the interface: that of the shared library's name.
 const INTERFACE: u32 = 0;
@@ -66,17 +69,60 @@ pub(crate) struct Options {
     /// Leaves in both libraries what debuggers need
     #[arg(long)]
     unstripped: bool,
+    /// Makes libraries that tell AddressSanitizer of each stack switch, for programs that are
+    /// compiled with -fsanitize=address. Default prefix: target/capi-sanitizer
+    #[arg(long)]
+    sanitizer: bool,
+    /// Also shows that valgrind finds no errors in a right program
+    #[arg(long, conflicts_with = "sanitizer")]
+    valgrind: bool,
+}
+
+impl Options {
+    /// The libraries for programs under AddressSanitizer, where they go by default.
+    pub(crate) fn sanitizer() -> Self {
+        Self {
+            sanitizer: true,
+            ..Self::default()
+        }
+    }
+
+    /// The plain ones, shown under valgrind.
+    pub(crate) fn valgrind() -> Self {
+        Self {
+            valgrind: true,
+            ..Self::default()
+        }
+    }
+
+    /// The folder that they go to by default, under cargo's.
+    fn folder(&self) -> &'static str {
+        if self.sanitizer {
+            "capi-sanitizer"
+        } else {
+            "capi"
+        }
+    }
+
+    /// With what the libraries are built.
+    fn features(&self) -> &'static str {
+        if self.sanitizer {
+            "capi,sanitizer"
+        } else {
+            "capi"
+        }
+    }
 }
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
-    let default = || workspace.target_dir("capi");
+    let default = || workspace.target_dir(options.folder());
     let prefix = options.prefix.clone().unwrap_or_else(default);
     let place = Place::new(workspace, prefix, options.unstripped)?;
     let mut build = cargo(["rustc", "--release", "--package", "fibre-capi", "--lib"]);
     build.args([
         "--features",
-        "capi",
+        options.features(),
         "--crate-type",
         "staticlib,cdylib",
         "--",
@@ -92,8 +138,18 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
             symbols::check_archive(&place.archive())
         })?;
     }
+    if options.valgrind {
+        steps.check("capi: under valgrind", || {
+            sanitizer::check_with_valgrind(&place.installed())
+        })?;
+    }
     let program = workspace.root().join(PROGRAM);
     steps.check("capi: what pkg-config says", || place.check_includes())?;
+    if options.sanitizer {
+        return steps.check("capi: under AddressSanitizer", || {
+            sanitizer::check(&place.installed())
+        });
+    }
     for linking in [Linking::Shared, Linking::Static, Linking::Optimised] {
         let title = format!("capi: what is beyond POSIX, {}", linking.name());
         steps.check(&title, || place.run_program(&program, linking))?;
@@ -127,6 +183,8 @@ impl Linking {
 
 /// Where things are put.
 struct Place {
+    /// The workspace.
+    root: PathBuf,
     /// `lib` and `include` lie below it.
     prefix: PathBuf,
     /// The libraries, as cargo has made them, without what tells them apart.
@@ -148,11 +206,30 @@ impl Place {
         fs::create_dir_all(prefix.join("lib/pkgconfig"))?;
         fs::create_dir_all(prefix.join(INCLUDE))?;
         Ok(Self {
+            root: workspace.root().to_owned(),
             unstripped,
             made: workspace.target_dir("release").join("libfibre_capi"),
             version: version.to_owned(),
             prefix,
         })
+    }
+
+    /// What programs under AddressSanitizer and valgrind are linked with.
+    fn installed(&self) -> Installed {
+        let folder = self.lib("");
+        let (folder, archive) = (folder.display(), self.archive());
+        let search = [format!("-L{folder}"), LINK.into()];
+        let beside = PRIVATE.split(' ').map(str::to_owned);
+        Installed {
+            root: self.root.clone(),
+            mapping: self.prefix.join(INCLUDE).join("fibre_pthread.h"),
+            shared: [&search[..], &[format!("-Wl,-rpath,{folder}")]].concat(),
+            archive: [archive.display().to_string()]
+                .into_iter()
+                .chain(beside)
+                .collect(),
+            program: self.lib("program"),
+        }
     }
 
     /// A file among the libraries.

@@ -1,4 +1,5 @@
-//! `sanitize`: the behaviour suites, and random calls from C, under AddressSanitizer.
+//! `sanitize`: the behaviour suites, and random calls from C, under AddressSanitizer; C++ programs
+//! with the C library under AddressSanitizer and valgrind.
 //!
 //! The sanitizer is an unstable compiler flag; `RUSTC_BOOTSTRAP=1` opens it on the stable
 //! toolchain. The `sanitizer` feature makes each stack switch tell the sanitizer which stack is in
@@ -23,7 +24,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::lanes::test;
+use crate::lanes::{capi, test};
 use crate::steps::Steps;
 use crate::workspace::{OPTIONAL, Workspace, add_rustflags, cargo};
 
@@ -89,7 +90,9 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         beside.args(["--test", suite]);
     }
     let title = "sanitize: actors, events, tasks, calls from C";
-    steps.run_programs(title, beside, PROGRAMS)
+    steps.run_programs(title, beside, PROGRAMS)?;
+    capi::run(workspace, steps, &capi::Options::sanitizer())?;
+    capi::run(workspace, steps, &capi::Options::valgrind())
 }
 
 /// A command of cargo for all that is tested here, with the sanitizer switched on. What it builds
