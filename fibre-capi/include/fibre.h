@@ -406,6 +406,16 @@ typedef int (*fibre_main_t)(int, char**, char**);
  */
 typedef void (*fibre_hook_t)(void);
 
+/*
+ What reads, writes, moves and closes a stream, as `fopencookie` takes them.
+ */
+typedef struct Functions {
+    ptrdiff_t (*read)(void*, char*, size_t);
+    ptrdiff_t (*write)(void*, const char*, size_t);
+    int (*seek)(void*, off64_t*, int);
+    int (*close)(void*);
+} Functions;
+
 #ifdef __cplusplus
 extern "C" {
 #endif /* __cplusplus */
@@ -927,7 +937,7 @@ int fibre_fallocate(int fd, int mode, off_t offset, off_t length);
 
 /*
  `fclose`: as [`fibre_close`](super::numbers) for the descriptor. What has not been written yet
- is written first, which blocks the thread.
+ is written first, which blocks the fibre, or the thread if the stream is one of a file.
  */
 int fibre_fclose(FILE *stream);
 
@@ -954,6 +964,12 @@ int fibre_fd_wait(int fd, int events, const struct timespec *deadline);
  `fdatasync`. A cancellation point before it begins.
  */
 int fibre_fdatasync(int fd);
+
+/*
+ `fdopen`: a stream over a descriptor. If that may have to wait, so does its fibre in calls on
+ the stream. Blocks nothing.
+ */
+FILE *fibre_fdopen(int fd, const char *mode);
 
 /*
  `fexecve`: [`fibre_execve`] of the program that is open.
@@ -1502,8 +1518,8 @@ int fibre_poll(struct pollfd *fds, nfds_t count, int timeout);
 int fibre_poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
 
 /*
- `popen`: starts a command, and is a stream to or from it, which blocks the thread as others do.
- Blocks the fibre.
+ `popen`: starts a command, and is a stream to or from it, on which calls block their fibre
+ ([`super::stream`]). Blocks the fibre.
  */
 FILE *fibre_popen(const char *command, const char *mode);
 
@@ -2218,6 +2234,12 @@ ptrdiff_t fibre_writev(int fd, const struct iovec *buffers, int count);
  `sched_yield`: lets other fibres run.
  */
 int fibre_yield(void);
+
+extern void flockfile(FILE *stream);
+
+extern FILE *fopencookie(void *cookie, const char *mode, struct Functions functions);
+
+extern void funlockfile(FILE *stream);
 
 extern struct hostent *gethostbyaddr(const void *address, socklen_t length, int family);
 
