@@ -406,16 +406,6 @@ typedef int (*fibre_main_t)(int, char**, char**);
  */
 typedef void (*fibre_hook_t)(void);
 
-/*
- What reads, writes, moves and closes a stream, as `fopencookie` takes them.
- */
-typedef struct Functions {
-    ptrdiff_t (*read)(void*, char*, size_t);
-    ptrdiff_t (*write)(void*, const char*, size_t);
-    int (*seek)(void*, off64_t*, int);
-    int (*close)(void*);
-} Functions;
-
 #ifdef __cplusplus
 extern "C" {
 #endif /* __cplusplus */
@@ -1518,8 +1508,8 @@ int fibre_poll(struct pollfd *fds, nfds_t count, int timeout);
 int fibre_poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
 
 /*
- `popen`: starts a command, and is a stream to or from it, on which calls block their fibre
- ([`super::stream`]). Blocks the fibre.
+ `popen`: starts a command, and is a stream to or from it. Calls on the stream block their fibre.
+ Blocks the fibre.
  */
 FILE *fibre_popen(const char *command, const char *mode);
 
@@ -2234,12 +2224,6 @@ ptrdiff_t fibre_writev(int fd, const struct iovec *buffers, int count);
  `sched_yield`: lets other fibres run.
  */
 int fibre_yield(void);
-
-extern void flockfile(FILE *stream);
-
-extern FILE *fopencookie(void *cookie, const char *mode, struct Functions functions);
-
-extern void funlockfile(FILE *stream);
 
 extern struct hostent *gethostbyaddr(const void *address, socklen_t length, int family);
 

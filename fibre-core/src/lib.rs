@@ -71,7 +71,7 @@ pub mod internal {
         api::debugger::{Header, header},
         api::embed::{EmbeddedFibre, Ending, NamePlace, Program, embedded},
         api::mark::rename,
-        api::spawn::{caller_id, processors},
+        api::spawn::{caller_id, processors, sharing_processors},
         blocking::{blocking_defaults, blocking_metrics},
         choice::Names,
         cluster::{

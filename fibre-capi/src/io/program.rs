@@ -54,8 +54,8 @@ pub unsafe extern "C" fn fibre_system(command: *const c_char) -> c_int {
     patiently(starting(|| unsafe { libc::system(command) }))
 }
 
-/// `popen`: starts a command, and is a stream to or from it, on which calls block their fibre
-/// ([`super::stream`]). Blocks the fibre.
+/// `popen`: starts a command, and is a stream to or from it. Calls on the stream block their fibre.
+/// Blocks the fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_popen(
     command: *const c_char,

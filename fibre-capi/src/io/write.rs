@@ -11,7 +11,7 @@ use fibre_io::posix::switching::Switching::Freely;
 use fibre_io::posix::switching::borrow;
 use fibre_io::posix::syscall::{Syscall, syscall};
 use fibre_io::posix::vector::{Vector, buffer};
-use fibre_io::posix::write::write as write_by;
+use fibre_io::posix::write::{write as write_by, write_at};
 use fibre_io::raw::{Failure, Known, known};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -45,7 +45,8 @@ pub unsafe extern "C" fn fibre_pwrite(
     count: usize,
     offset: libc::off_t,
 ) -> isize {
-    write_at(fd, offset, syscall!(SYS_pwrite64, fd, bytes, count, offset))
+    let call = syscall!(SYS_pwrite64, fd, bytes, count, offset);
+    waits_on(fd, call, |call| write_at(fd, count, offset, call, Freely))
 }
 
 /// `pwritev`: [`fibre_pwrite`] from several buffers.
@@ -56,18 +57,11 @@ pub unsafe extern "C" fn fibre_pwritev(
     count: c_int,
     offset: libc::off_t,
 ) -> isize {
-    write_at(
-        fd,
-        offset,
-        syscall!(SYS_pwritev, fd, buffers, count, offset),
-    )
-}
-
-/// Writes to a place of a file. The kernel refuses an offset that is none.
-fn write_at(fd: c_int, offset: i64, call: Syscall) -> isize {
-    waits_on(fd, call, |call| match offset {
-        ..0 => Ok(call.here()?),
-        _ => call.elsewhere(),
+    let call = syscall!(SYS_pwritev, fd, buffers, count, offset);
+    waits_on(fd, call, |call| {
+        // SAFETY: the caller's buffers.
+        let total = unsafe { vector(buffers, count) }?.total();
+        write_at(fd, total, offset, call, Freely)
     })
 }
 

@@ -324,6 +324,16 @@ pub fn processor() -> Option<usize> {
     Processor::here(Processor::index)
 }
 
+/// How many processors share the started fibres of the caller's cluster, so that others take over
+/// what waits for one that its fibre blocks. `None` if started fibres stay, and on a plain thread.
+#[must_use]
+pub fn sharing_processors() -> Option<usize> {
+    Processor::here(|here| {
+        let domain = here.domain();
+        domain.settings.moves_started.then(|| domain.regular())
+    })?
+}
+
 /// How many processors the cluster of the calling fibre has; `None` on a plain thread.
 #[must_use]
 pub fn processors() -> Option<usize> {

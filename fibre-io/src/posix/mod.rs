@@ -18,6 +18,7 @@
 //! * `vector`: buffers of a call, of which some bytes may be done;
 //! * `flags`: what flags and amounts of a call say;
 //! * `rest_errors`: errors that a call leaves to the next one when it has done a part of its work;
+//! * `quick`: calls on files that are made in place, as they are quick;
 //! * `read`, `write`, `receive`, `send`: bytes and messages;
 //! * `transfer`: from one descriptor to another;
 //! * `poll`, `select`: waiting for several descriptors;
@@ -35,6 +36,7 @@ pub mod memory;
 pub mod nonblock_emulation;
 pub mod numbers;
 pub mod poll;
+pub mod quick;
 pub mod read;
 pub mod receive;
 pub mod rest_errors;

@@ -4,13 +4,14 @@
 //! |---|---|
 //! | socket | `recv` that does not wait, else the fibre waits at its gate |
 //! | pipe, counter, timer | the same with `RWF_NOWAIT` |
-//! | file | what is cached, here; else on a thread of the pool |
+//! | file | what is cached, or [is expected to be](super::quick), here; else on a thread of the pool |
 //! | terminal, and what knows of none of this | when it is ready, on a thread that may block |
 //!
 //! These calls change no descriptor. [`Switching::OnlyToWait`] reads files here, and what is ready
 //! already.
 
 use super::flags::left;
+use super::quick::make_here;
 use super::switching::{Switching, borrow};
 use super::syscall::{Syscall, syscall};
 use super::vector::{Vector, message};
@@ -111,6 +112,12 @@ fn read_file(
     call: Syscall,
 ) -> Result<usize, Failure> {
     yield_point_cancellable()?;
+    // With an offset the kernel says by itself whether it would wait.
+    if offset.is_none()
+        && let Some(done) = make_here(fd, into.total(), call)
+    {
+        return Ok(done?);
+    }
     let now = |offset: u64| read_now(fd, into, offset.cast_signed());
     match read_cached(borrow(fd), into.total(), offset, now, || call.here()) {
         Some(done) => Ok(done?),

@@ -5,6 +5,7 @@
 //! code that knows of no fibres, and may hold what belongs to a kernel thread while it calls. So
 //! there a call leaves the stack only where it would block.
 
+use crate::posix::quick::make_here;
 use crate::posix::syscall::Syscall;
 use crate::raw::{Call, Direction, Failure, Wish, look};
 use crate::readiness::Readiness;
@@ -63,6 +64,22 @@ impl Switching {
         match self {
             Self::Freely => call.elsewhere(),
             Self::OnlyToWait => Ok(call.here()?),
+        }
+    }
+
+    /// Makes a call on a file that moves so many bytes: here, if it can be expected to be quick.
+    ///
+    /// # Errors
+    ///
+    /// As [`make_bounded`](Self::make_bounded).
+    pub fn make_on_file(self, fd: RawFd, bytes: usize, call: Syscall) -> Result<usize, Failure> {
+        if self == Self::OnlyToWait {
+            return Ok(call.here()?);
+        }
+        yield_point_cancellable()?;
+        match make_here(fd, bytes, call) {
+            Some(done) => Ok(done?),
+            None => call.elsewhere(),
         }
     }
 

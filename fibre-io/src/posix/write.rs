@@ -10,7 +10,7 @@ use super::send::send_all;
 use super::switching::{Switching, borrow};
 use super::syscall::{Syscall, syscall};
 use super::vector::{Vector, of_rest};
-use crate::raw::{Call, Direction, Failure, Known, Left, Wish, is_file, remove_known};
+use crate::raw::{Call, Direction, Failure, Known, Left, Wish, find, is_file, remove_known};
 use crate::readiness::Readiness;
 use rustix::io::Errno;
 use std::ffi::c_int;
@@ -41,11 +41,31 @@ pub fn write(
     if from.total() == 0 {
         Ok(as_called.here()?)
     } else if known.has(Known::FILE) && is_file(borrow(fd))? {
-        switching.make_bounded(as_called)
+        switching.make_on_file(fd, from.total(), as_called)
     } else {
         let written = write_stream(fd, &mut call, from, as_called, switching, &pipe_failed);
         written.inspect_err(|failure| pipe_failed(*failure))
     }
+}
+
+/// `pwrite` and `pwritev`: to a place of a file, with so many bytes. The kernel refuses an offset
+/// that is none, and what has no places. Blocks the fibre.
+///
+/// # Errors
+///
+/// Those of the call; that the fibre has been cancelled.
+pub fn write_at(
+    fd: c_int,
+    total: usize,
+    offset: i64,
+    as_called: Syscall,
+    switching: Switching,
+) -> Result<usize, Failure> {
+    find(borrow(fd))?;
+    if offset < 0 || total == 0 || !is_file(borrow(fd))? {
+        return Ok(as_called.here()?);
+    }
+    switching.make_on_file(fd, total, as_called)
 }
 
 /// Writes to a pipe, or to what is like one.
