@@ -13,15 +13,15 @@ mod support;
 
 use fibre::channel::bounded;
 use fibre::sync::{Mutex, Semaphore};
-use fibre::{CancelToken, Cluster, Limit, is_cancelled, shield, sleep, yield_now};
+use fibre::{CancelToken, Cluster, Limit, is_cancelled, shield, sleep, timeout, yield_now};
 use std::io::{Read, Write};
-use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::panic::{panic_any, resume_unwind, set_hook};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind, set_hook};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, Once, PoisonError};
 use std::thread::{self, panicking};
 use std::time::Duration;
 use support::drops::OnDrop;
+use support::stripped::pass_when_stripped;
 use support::{any_cluster, eventually, for_each_cluster, processor_counts, watched};
 
 /// Something that the hook does, as the payload of a panic.
@@ -205,6 +205,66 @@ fn until_set(wait: fn()) {
     }
 }
 
+/// What a hook waits for may be a fibre of its own processor that panics.
+#[test]
+fn hooks_wait_for_fibres_at_home_that_panic() {
+    let _alone = install();
+    for_each_cluster(|_| {
+        let ended = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&ended);
+        let fibre = fibre::spawn(move || {
+            panic_with(move || {
+                let inner = fibre::spawn(|| panic_with(|| sleep(Duration::from_millis(1))));
+                assert!(inner.join().is_err() && panicking());
+                ends.store(true, Ordering::SeqCst);
+            })
+        });
+        assert!(fibre.join().is_err());
+        assert!(ended.load(Ordering::SeqCst) && !panicking());
+    });
+}
+
+/// Time-outs that begin in a hook hold there, and the panic goes on; those around the panic end no
+/// call of the hook that cannot fail.
+#[test]
+fn time_outs_hold_in_hooks() {
+    let _alone = install();
+    let body = || {
+        const SHORT: Duration = Duration::from_millis(2);
+        const LONG: Duration = Duration::from_secs(3600);
+        static ENDED: AtomicUsize = AtomicUsize::new(0);
+        let before = ENDED.load(Ordering::SeqCst);
+        let panics = || {
+            timeout(SHORT, || {
+                panic_with(|| {
+                    sleep(2 * SHORT);
+                    assert!(timeout(SHORT, || sleep(LONG)).is_err());
+                    let nested = timeout(LONG, || {
+                        let _waits = OnDrop(|| assert!(timeout(SHORT, || sleep(LONG)).is_err()));
+                        timeout(SHORT, || Semaphore::new(0).acquire()).is_err()
+                    });
+                    assert_eq!(nested, Ok(true));
+                    let unwound = timeout(SHORT, || {
+                        let _waits = OnDrop(|| {
+                            sleep(SHORT);
+                            assert!(timeout(SHORT, || sleep(LONG)).is_err());
+                        });
+                        sleep(LONG);
+                    });
+                    assert!(unwound.is_err() && panicking());
+                    ENDED.fetch_add(1, Ordering::SeqCst);
+                })
+            })
+        };
+        let caught = catch_unwind(AssertUnwindSafe(panics));
+        assert!(caught.unwrap_err().is::<InHook>());
+        assert_eq!(ENDED.load(Ordering::SeqCst), before + 1);
+        assert!(!panicking());
+    };
+    for_each_cluster(move |_| body());
+    watched(|| thread::spawn(body).join().unwrap());
+}
+
 /// The hook may be set while one waits, by a fibre of the same processor.
 #[test]
 fn the_hook_is_set_while_one_waits() {
@@ -304,8 +364,7 @@ fn clusters_pause_while_a_hook_waits() {
 }
 
 /// A destructor that waits during unwinding is no hook: it leaves its processor to others at once,
-/// however long it waits. In a program that was stripped nobody can tell, and it does so after a
-/// moment.
+/// however long it waits.
 #[test]
 fn destructors_leave_their_processor() {
     let _alone = install();
@@ -338,24 +397,6 @@ fn destructors_leave_their_processor() {
 #[test]
 fn stripped_programs_do_the_same() {
     let _alone = install();
-    let folder = std::env::temp_dir().join(format!("fibre-stripped-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let stripped = folder.join("program");
-    std::fs::copy(std::env::current_exe().unwrap(), &stripped).unwrap();
-    std::fs::set_permissions(&stripped, PermissionsExt::from_mode(0o700)).unwrap();
-    // No section, as the header has it: so there is no table.
-    let file = std::fs::File::options()
-        .write(true)
-        .open(&stripped)
-        .unwrap();
-    file.write_all_at(&[0; 2], 0x3c).unwrap();
-    drop(file);
-    let output = std::process::Command::new(&stripped)
-        .args(["--skip", "stripped_programs", "--skip", "others_panic"])
-        .output();
-    std::fs::remove_dir_all(&folder).unwrap();
-    let output = output.unwrap();
-    let words = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{words}\n{errors}");
+    let arguments = ["--skip", "stripped_programs", "--skip", "others_panic"];
+    pass_when_stripped("stripped", &arguments);
 }

@@ -46,6 +46,46 @@ fn in_both(body: impl Fn(usize) + Send + Sync + 'static) {
     threads.into_iter().for_each(|one| one.join().unwrap());
 }
 
+/// A guard poisons its mutex if its fibre panics, and only then, also while another fibre of the
+/// processor waits in a destructor.
+#[test]
+fn a_panic_beside_a_destructor_poisons_its_own_mutex() {
+    /// Waits for its turn when it is dropped.
+    struct Waits(Arc<(Mutex<bool>, Condvar)>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            let (lock, turned) = &*self.0;
+            let mut turn = turned.wait_while(lock.lock().unwrap(), |turn| !*turn);
+            assert!(thread::panicking() && **turn.as_mut().unwrap());
+        }
+    }
+    on_each(|| {
+        for _ in 0..20 {
+            let turn = Arc::new((Mutex::new(false), Condvar::new()));
+            let waits = Waits(Arc::clone(&turn));
+            let unwound = fibre::spawn(move || {
+                let _waits = waits;
+                std::panic::resume_unwind(Box::new(()));
+            });
+            thread::sleep(Duration::from_millis(1));
+            let [calm, panics] = [(); 2].map(|()| Arc::new(Mutex::new(())));
+            let locks = [&calm, &panics].map(Arc::clone);
+            let beside = fibre::spawn(move || {
+                assert!(!thread::panicking());
+                drop(locks[0].lock());
+                let _guard = locks[1].lock();
+                std::panic::resume_unwind(Box::new(()));
+            });
+            assert!(beside.join().is_err());
+            assert!(!calm.is_poisoned() && panics.is_poisoned());
+            assert!(!turn.0.is_poisoned());
+            *turn.0.lock().unwrap() = true;
+            turn.1.notify_all();
+            assert!(unwound.join().is_err());
+        }
+    });
+}
+
 /// One connection that all share, as clients of servers have it: each holds the lock while it waits
 /// for its answer.
 #[test]

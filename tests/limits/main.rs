@@ -4,6 +4,7 @@
 //! |----------|------------------------------------------------------------------------|
 //! | `table`  | every call that waits, in a time-out: which end it, and how            |
 //! | `scopes` | nesting, shields, destructors, what stays behind                       |
+//! | `unwinding` | destructors that wait, and what goes on beside them                 |
 //! | `random` | time-outs and cancellation at random moments: nothing is lost          |
 //! | `groups` | groups of fibres                                                       |
 
@@ -17,6 +18,7 @@ mod groups;
 mod random;
 mod scopes;
 mod table;
+mod unwinding;
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -21,6 +21,7 @@ pub mod process;
 pub mod program;
 pub mod random;
 pub mod sockets;
+pub mod stripped;
 pub mod terminal;
 pub mod watchdog;
 

@@ -38,8 +38,6 @@ pub(super) fn has_word(
 /// The context that `_Unwind_Backtrace` passes to its callback.
 enum UnwindContext {}
 
-// By these functions nothing unwinds. But a caller that the compiler knows not to unwind has no
-// entry in the table of its function, and `unwinding` takes that for a call that aborts.
 unsafe extern "C-unwind" {
     /// A function of the unwinder that std brings along. Calls `step` for each frame until it
     /// returns other than zero.
@@ -49,46 +47,11 @@ unsafe extern "C-unwind" {
     ) -> c_int;
     /// The address at which the frame goes on.
     fn _Unwind_GetIP(frame: *mut UnwindContext) -> usize;
-    /// The frame's stack pointer.
-    fn _Unwind_GetCFA(frame: *mut UnwindContext) -> usize;
-    /// Where the code of the frame's function begins.
-    fn _Unwind_GetRegionStart(frame: *mut UnwindContext) -> usize;
-    /// What the language says about the function, for unwinding; null if it says nothing.
-    fn _Unwind_GetLanguageSpecificData(frame: *mut UnwindContext) -> *const u8;
-}
-
-/// A frame that a walk has come to.
-pub(super) struct Frame(*mut UnwindContext);
-
-impl Frame {
-    /// The address at which it goes on.
-    pub(super) fn address(&self) -> usize {
-        // SAFETY: a valid context, as the walk has not gone on.
-        unsafe { _Unwind_GetIP(self.0) }
-    }
-
-    /// Its stack pointer.
-    pub(super) fn stack_pointer(&self) -> usize {
-        // SAFETY: as above.
-        unsafe { _Unwind_GetCFA(self.0) }
-    }
-
-    /// Where the code of its function begins.
-    pub(super) fn function(&self) -> usize {
-        // SAFETY: as above.
-        unsafe { _Unwind_GetRegionStart(self.0) }
-    }
-
-    /// What the language says about the function; null if it says nothing.
-    pub(super) fn language_data(&self) -> *const u8 {
-        // SAFETY: as above.
-        unsafe { _Unwind_GetLanguageSpecificData(self.0) }
-    }
 }
 
 /// A search through the frames.
 struct Search<T, F> {
-    /// The function that asks for the result at a frame.
+    /// The function that asks for the result at an address.
     of: F,
     /// The result, once it is found.
     found: Option<T>,
@@ -97,19 +60,15 @@ struct Search<T, F> {
 /// Returns the first result of `of` at the addresses at which the frames go on, the innermost
 /// first.
 pub(super) fn innermost<T, F: Fn(usize) -> Option<T>>(of: F) -> Option<T> {
-    first(|frame| of(frame.address()))
-}
-
-/// Returns the first result of `of` at the frames, the innermost first.
-pub(super) fn first<T, F: FnMut(&Frame) -> Option<T>>(of: F) -> Option<T> {
-    extern "C" fn step<T, F: FnMut(&Frame) -> Option<T>>(
+    extern "C" fn step<T, F: Fn(usize) -> Option<T>>(
         frame: *mut UnwindContext,
         search: *mut c_void,
     ) -> c_int {
-        // SAFETY: the place below, which is not used elsewhere during the walk.
-        let search = unsafe { &mut *search.cast::<Search<T, F>>() };
-        // The unwinder passes a valid context.
-        search.found = (search.of)(&Frame(frame));
+        // SAFETY: the place below, which is not used elsewhere during the walk, and a valid
+        // context.
+        let (search, address) =
+            unsafe { (&mut *search.cast::<Search<T, F>>(), _Unwind_GetIP(frame)) };
+        search.found = (search.of)(address);
         c_int::from(search.found.is_some())
     }
     let mut search = Search { of, found: None };

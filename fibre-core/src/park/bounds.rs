@@ -5,16 +5,15 @@
 //! are explained in `wait/limit_scope.rs`.
 //!
 //! Not bounded are: waits that are not open to it, those of a caller that has raised a shield in
-//! the scope, and those without a limit of a caller that unwinds already, since that cannot unwind
-//! a second time.
+//! the scope, and those without a limit of a caller that has begun to unwind in the scope, since
+//! that cannot unwind a second time. A destructor may begin a scope of its own.
 
 use crate::fibre::ControlBlock;
 use crate::fibre::local_table::Key;
-use crate::frames::panic_hook::{self, Whereabouts};
-use crate::frames::unwinding;
 use crate::park::shield::{Shield, shields};
-use crate::processor::{Processor, with_running};
+use crate::processor::with_running;
 use crate::sys::current;
+use crate::sys::panic_count;
 use crate::wait::cancelled::Cancelled;
 use crate::wait::limit::Limit;
 use crate::wait::limit_scope::{self, LimitScope};
@@ -60,21 +59,17 @@ pub(super) fn in_force<'a>() -> Option<&'a LimitScope> {
     scope.is_in_force(shields()).then_some(scope)
 }
 
-/// Whether the caller, which is in this scope, may be unwinding already: then it cannot be unwound
-/// to it.
-///
-/// std counts panics by kernel thread. So `panicking()` is true also while another fibre of the
-/// thread waits in a destructor, and then the stack has to say whose panic it is.
+/// Whether a panic of the caller's has begun in this scope, and is not over: then it unwinds
+/// already, or is in the panic hook, and cannot be unwound to the scope.
+#[inline]
 pub(super) fn unwinds_already(scope: &LimitScope) -> bool {
-    current::panicking() && !is_panic_of_others(scope)
+    current::panicking() && panics_exceed(scope.panics())
 }
 
-/// Whether it is known that the panic of this thread is not the caller's.
+/// Whether the caller has more panics under way than so many, or that is not known.
 #[cold]
-fn is_panic_of_others(scope: &LimitScope) -> bool {
-    Processor::here(Processor::has_tied) == Some(true)
-        && with_running(panic_hook::whereabouts) == Some(Whereabouts::Outside)
-        && unwinding::can_reach(scope.outermost().address())
+fn panics_exceed(panics: usize) -> bool {
+    panic_count::panics().is_none_or(|now| now.count() > panics)
 }
 
 /// Whether the time of a scope that the caller is in is over. The scope notes that it has been
@@ -237,6 +232,7 @@ pub(super) fn without_cancellation(wait: impl FnOnce() -> Outcome) -> Outcome {
 /// cancelled, to the call that catches this.
 #[cold]
 pub(super) fn unwind(scope: &LimitScope) -> ! {
+    panic_count::leave_hook();
     match scope.end_call(Instant::now()) {
         // SAFETY: a scope of the chain (invariant 2).
         Some(over) => resume_unwind(Box::new(ScopeEnded(unsafe { &*over }.address()))),

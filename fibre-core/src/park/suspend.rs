@@ -9,23 +9,24 @@
 //! that returns after a switch returns to where the CPU does not expect it, which costs more than
 //! the switch. The end of a slice is an exception, as it comes so seldom.
 //!
-//! A fibre that waits in a destructor during unwinding switches like any other, but is never moved
-//! to another kernel thread meanwhile, because std counts panics per thread (see
-//! docs/decisions/0004). A fibre in the panic hook does not switch, as the next panic of the thread
-//! would abort: its processor runs nobody else meanwhile, but sees to events and timers.
+//! A fibre that waits in a destructor during unwinding switches like any other, and takes along
+//! what std counts of its panics by thread (see docs/decisions/0076). It is never moved to another
+//! kernel thread meanwhile. A fibre in the panic hook does not switch, as another one that set the
+//! hook would block the thread: its processor runs nobody else meanwhile, but sees to events and
+//! timers (see docs/decisions/0004).
 
 use crate::config::settings::default_processors;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::frames::initialisers;
-use crate::frames::panic_hook;
 use crate::park::bounds::Bounds;
 use crate::park::plain_calls::plainly;
-use crate::processor::{Processor, Reason, in_fibre, with_running};
+use crate::processor::{Processor, in_fibre, with_running};
 use crate::queue::Runnable;
 use crate::ready::ReadyQueue;
 use crate::stack::context::Action;
 use crate::sys::current;
 use crate::sys::fork;
+use crate::sys::panic_count;
 use crate::sys::stderr;
 use crate::wait::limit::Limit;
 use crate::wait::limit_scope;
@@ -346,7 +347,6 @@ fn leave(block: &ControlBlock) {
 /// Switches to the processor. `block` is the calling fibre's, here and below.
 #[inline(always)]
 fn suspend(block: &ControlBlock, action: Action) {
-    // Also true while another fibre of this thread unwinds; staying here is harmless.
     if current::panicking() {
         suspend_panicking(block, action);
     } else {
@@ -380,19 +380,15 @@ fn suspend_panicking(block: &ControlBlock, action: Action) {
     // before it returns.
     let here = unsafe { &*Processor::current() };
     let may_hold = matches!(action, Action::Park | Action::Yield);
-    let whereabouts = plainly(block, || panic_hook::whereabouts(block));
-    let reason = here.reason_to_hold(whereabouts);
-    let Some(reason) = reason.filter(|_| may_hold) else {
-        return suspend_tied(here, block, action);
-    };
-    here.begin_to_hold(block, reason);
+    if !(may_hold && plainly(block, panic_count::is_in_hook)) {
+        return suspend_with_panics(here, block, action);
+    }
+    here.begin_to_hold(block);
     loop {
-        if !here.has_held_for_long(reason) {
-            switch(block, Action::Hold);
-        } else if reason == Reason::Suspicion {
-            return suspend_tied(here, block, action);
+        if here.has_held_for_long() {
+            suspend_with_panics(here, block, Action::Yield);
         } else {
-            suspend_tied(here, block, Action::Yield);
+            switch(block, Action::Hold);
         }
         if action == Action::Yield || block.state.stay() || block.state.give_up() {
             return;
@@ -400,13 +396,16 @@ fn suspend_panicking(block: &ControlBlock, action: Action) {
     }
 }
 
-/// Leaves the stack of a fibre that stays on this kernel thread meanwhile.
-fn suspend_tied(here: &Processor, block: &ControlBlock, action: Action) {
+/// Leaves the stack of a fibre that takes its panics along. It stays with this kernel thread, where
+/// they stay if they cannot be taken.
+fn suspend_with_panics(here: &Processor, block: &ControlBlock, action: Action) {
     block.link().set_unwinding(true);
     block.set_home(Arc::as_ptr(here.ready()));
-    here.count_tied(|tied| tied + 1);
+    let panics = plainly(block, panic_count::take);
     switch(block, action);
-    here.count_tied(|tied| tied - 1);
+    if let Some(panics) = panics {
+        panic_count::put_back(panics);
+    }
     block.link().set_unwinding(false);
 }
 
@@ -529,8 +528,8 @@ pub(crate) fn make_way(processor: &Processor, successor: Runnable) {
 
 /// Lets the other fibres of this processor run, once the caller has run for about 20 µs
 /// ([`ClusterBuilder::slice`](crate::ClusterBuilder::slice)). For fibres that never block, and for
-/// calls that could block and did not have to. It does nothing while the fibre unwinds, nor on a
-/// plain thread, of which the kernel takes care.
+/// calls that could block and did not have to. It does nothing in the panic hook, nor on a plain
+/// thread, which the kernel takes care of.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -561,7 +560,8 @@ pub fn yield_point() {
 #[cold]
 #[inline(never)]
 pub(super) fn end_slice() {
-    if !current::panicking() {
+    // A hook that was held for a moment at each of these points would take long.
+    if !panic_count::is_in_hook() {
         let _ = with_running(|fibre| suspend(fibre, Action::Yield));
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! How they work is explained in `wait/limit_scope.rs`.
 
-use crate::park::bounds::{ScopeEnded, in_force, innermost, set_innermost};
+use crate::park::bounds::{ScopeEnded, in_force, innermost, set_innermost, unwinds_already};
 use crate::park::shield::shields;
+use crate::sys::panic_count::{self, Panics};
 use crate::wait::cancelled::Cancelled;
-use crate::wait::limit_scope::LimitScope;
+use crate::wait::limit_scope::{LimitScope, are_used};
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -62,7 +63,7 @@ impl<T> From<TimedOut<T>> for io::Error {
 /// * **A call that cannot fail does not return**: `lock`, `recv`, `join`, `sleep`, `acquire` and
 ///   the like. The stack is unwound, as by a panic, up to this call. No hook runs, and nothing is
 ///   said. The destructors of `f` run, and may wait as ever: a stack that unwinds already is not
-///   unwound a second time.
+///   unwound a second time. A `timeout` that one of them begins holds there, by itself.
 ///
 /// A call that need not wait succeeds, even if the time is over. What a wait has been given before
 /// it ended is returned: no value, permit, or lock is lost. Once `timeout` has returned, nothing of
@@ -179,10 +180,14 @@ fn in_scope<T>(
 ) -> (std::thread::Result<T>, Left) {
     let outer = innermost();
     let scope = new_scope(deadline, unwinds);
+    let hook = panic_count::of_hook();
     let scope = std::hint::black_box(&scope);
     // SAFETY: however `f` ends, the scope is left below, before its frame ends.
     unsafe { set_innermost(scope) };
     let result = catch_unwind(AssertUnwindSafe(f));
+    if let Some(panics) = hook.filter(|_| result.is_err()) {
+        panic_count::put_back(panics);
+    }
     // SAFETY: the outer scope's frame ends after this one, and so does the scope's place.
     unsafe { set_innermost(outer) };
     let target = |payload: &Box<dyn std::any::Any + Send>| {
@@ -198,9 +203,15 @@ fn in_scope<T>(
 
 /// A scope in the one that is in force, if one is. It has to end before the caller does.
 fn new_scope(deadline: Option<Instant>, unwinds: bool) -> LimitScope {
-    let outer = in_force().map_or(ptr::null(), ptr::from_ref);
+    if !are_used() {
+        panic_count::seek_early();
+    }
+    let outer = in_force().filter(|outer| !unwinds_already(outer));
+    let outer = outer.map_or(ptr::null(), ptr::from_ref);
+    // Where it is not known, the scope is none that a caller that panics can be unwound to.
+    let panics = panic_count::panics().map_or(0, Panics::count);
     // SAFETY: the outer one lies in a frame that does not end before the caller's.
-    unsafe { LimitScope::new(outer, deadline, unwinds, shields()) }
+    unsafe { LimitScope::new(outer, deadline, unwinds, shields(), panics) }
 }
 
 /// What a fibre takes over from the one that starts it, so that it is in the same scopes.

@@ -21,8 +21,6 @@ pub(super) struct Held {
     most: Cell<Duration>,
     /// When it was held last.
     last: Cell<Option<Instant>>,
-    /// Fibres that have left their stacks while the thread was panicking, and have not come back.
-    pub(super) tied: Cell<u32>,
 }
 
 impl Held {

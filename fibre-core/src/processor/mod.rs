@@ -69,7 +69,6 @@ mod watch;
 
 pub use here::{in_fibre, spread_next_spawn, with_processor_local};
 pub(crate) use here::{running, spreads_next_spawn, with_running};
-pub(crate) use hold::Reason;
 pub use local::ProcessorLocal;
 use lock_turn::LockTurn;
 pub use lock_turn::Turn;

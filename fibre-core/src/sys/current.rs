@@ -110,8 +110,23 @@ pub(crate) fn processor() -> *const () {
     processor
 }
 
-/// Whether this thread is unwinding. std counts that in a thread-local of its own, so the question
-/// is asked from here.
+/// The place of these two words: their distance from the thread pointer, the same in all threads.
+pub(super) fn place() -> isize {
+    let place;
+    // SAFETY: reads the distance, which the loader has written.
+    unsafe {
+        asm!(
+            "mov {place}, qword ptr [rip + fibre_core_current@GOTTPOFF]",
+            place = out(reg) place,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    place
+}
+
+/// Whether the caller panics: its stack is unwound, or it is in the panic hook. std counts that in
+/// a thread-local of its own, so the question is asked from here. A fibre takes its panics along;
+/// where it cannot, this is true for all fibres of the thread (see `panic_count`).
 #[inline(never)]
 pub(crate) fn panicking() -> bool {
     let panicking = std::thread::panicking();

@@ -2,6 +2,7 @@
 //!
 //! * `platform`: a sentence where the runtime does not run;
 //! * `current`: the only thread-locals; which processor this thread is;
+//! * `panic_count`: the panics that a fibre takes along, out of what std counts by thread;
 //! * `numbers`: numbers of fibres and threads, none of which is given twice;
 //! * `signal_mask`: the signals that a thread blocks;
 //! * `fork`: the runtime is dead in a forked child, and says so;
@@ -12,6 +13,7 @@
 pub(crate) mod current;
 pub(crate) mod fork;
 pub(crate) mod numbers;
+pub(crate) mod panic_count;
 mod platform;
 pub(crate) mod signal_mask;
 pub(crate) mod stderr;

@@ -20,7 +20,8 @@
 //!    the innermost one only.
 //! 2. A scope in the chain lies in a frame of the calling fibre or thread that has not ended.
 //! 3. A scope that begins in a shield is in no scope outside of the shield: these are not in force
-//!    there, and it is.
+//!    there, and it is. The same goes for one that begins in a destructor while the stack unwinds,
+//!    or in the panic hook: nothing can be unwound to the scopes outside until that is over.
 //! 4. [`are_used`] is true from before the first scope on. Until then no wait looks for a scope.
 
 use crate::wait::limit::Limit;
@@ -67,12 +68,16 @@ pub(crate) struct LimitScope {
     /// How many shields its fibre or thread had raised when it began. One that is raised later
     /// keeps it out.
     shields: u32,
+    /// How many panics of its fibre or thread were under way when it began. One that has begun
+    /// since is not interrupted by another.
+    panics: usize,
     /// Whether its deadline has ended a call.
     ended: Cell<bool>,
 }
 
 impl LimitScope {
-    /// A scope within `outer`, of a fibre or thread that has raised so many shields.
+    /// A scope within `outer`, of a fibre or thread with so many raised shields, and so many panics
+    /// under way.
     ///
     /// # Safety
     ///
@@ -82,6 +87,7 @@ impl LimitScope {
         deadline: Option<Instant>,
         unwinds: bool,
         shields: u32,
+        panics: usize,
     ) -> Self {
         if !are_used() {
             DETOUR.fetch_or(SCOPES, Ordering::Relaxed);
@@ -94,6 +100,7 @@ impl LimitScope {
             deadline: earlier(deadline, before),
             unwinds: unwinds || beyond.is_some_and(|outer| outer.unwinds),
             shields,
+            panics,
             ended: Cell::new(false),
         }
     }
@@ -113,14 +120,9 @@ impl LimitScope {
         raised <= self.shields
     }
 
-    /// The scope that all of its chain lie in.
-    pub(crate) fn outermost(&self) -> &Self {
-        let mut scope = self;
-        // SAFETY: invariant 2.
-        while let Some(outer) = unsafe { scope.outer.as_ref() } {
-            scope = outer;
-        }
-        scope
+    /// How many panics were under way when it began.
+    pub(crate) fn panics(&self) -> usize {
+        self.panics
     }
 
     /// Whether its deadline has ended a call.
@@ -185,7 +187,7 @@ mod tests {
     /// A scope within another one.
     fn within(outer: *const LimitScope, deadline: Option<Instant>, unwinds: bool) -> LimitScope {
         // SAFETY: the tests keep the outer one.
-        unsafe { LimitScope::new(outer, deadline, unwinds, 0) }
+        unsafe { LimitScope::new(outer, deadline, unwinds, 0, 0) }
     }
 
     #[test]
