@@ -110,6 +110,7 @@ pub mod internal {
         sync::asymmetric::Asymmetric,
         sync::segmented::SegmentedVec,
         sync::short_lock::{ShortGuard, ShortLock},
+        sys::environment::environment_variable,
         sys::fork::{
             block_in_children, blocks_signals, refuse_if_forked, signals_blocked_by_program,
             with_signals_of_program,

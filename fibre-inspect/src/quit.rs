@@ -11,7 +11,7 @@ use crate::output::{Unwritten, can_write, standard_error, write_all, write_error
 use crate::page::snapshot::Snapshots;
 use crate::page::writer::OwnPage;
 use crate::signal_call::SignalCall;
-use fibre_core::internal::{variable, warn};
+use fibre_core::internal::{environment_variable, variable, warn};
 use fibre_core::is_forked_child;
 use rustix::fs::{Mode, OFlags, open};
 use std::os::fd::AsFd;
@@ -103,7 +103,7 @@ fn answer(action: Action) {
 
 /// Writes a dump to where `FIBRE_DUMP` says, or else to standard error.
 pub(crate) fn write_dump() {
-    let file = std::env::var_os("FIBRE_DUMP").filter(|file| !file.is_empty());
+    let file = environment_variable("FIBRE_DUMP").filter(|file| !file.is_empty());
     let Some(file) = file else {
         let (content, _) = make(Format::Text);
         QUIT.set_step(1);

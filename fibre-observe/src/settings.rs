@@ -1,7 +1,9 @@
 //! `FIBRE_DEBUG=config`: the settings that hold, and where each came from.
 
 use crate::output::write_error;
-use fibre_core::internal::{Setting, blocking_defaults, compute_defaults, effective_settings};
+use fibre_core::internal::{
+    Setting, blocking_defaults, compute_defaults, effective_settings, environment_variable,
+};
 use fibre_io::io_settings;
 use std::fmt::Write;
 use std::time::Duration;
@@ -55,7 +57,9 @@ fn of_process() -> Vec<Setting> {
     let all = numbers.into_iter().chain(words).chain(by_build);
     all.map(|(variable, default)| {
         // The environment has been checked: what is set is possible.
-        let value = std::env::var(variable).unwrap_or(default);
+        let value = environment_variable(variable)
+            .and_then(|value| value.into_string().ok())
+            .unwrap_or(default);
         let same = value.clone();
         Setting::new(variable, value, &same)
     })

@@ -1,5 +1,6 @@
 //! Tests that need a process of their own: they start their own executable again.
 
+use std::path::Path;
 use std::process::{Command, Output};
 use std::thread;
 use std::time::Duration;
@@ -19,8 +20,13 @@ pub fn spawn_child(role: &str, environment: &[(&str, &str)]) -> Output {
 
 /// The command that runs the calling test once more, in another role.
 pub fn child(role: &str, environment: &[(&str, &str)]) -> Command {
+    child_of(&std::env::current_exe().unwrap(), role, environment)
+}
+
+/// The command that has a copy of this program run the calling test once more, in another role.
+pub fn child_of(program: &Path, role: &str, environment: &[(&str, &str)]) -> Command {
     let test = thread::current().name().unwrap().to_owned();
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = Command::new(program);
     command
         .args(["--exact", &test, "--nocapture", "--test-threads=1"])
         .env(ROLE, role)

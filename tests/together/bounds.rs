@@ -29,6 +29,8 @@ mod suite_naming;
 mod suite_overflow;
 #[path = "../platform.rs"]
 mod suite_platform;
+#[path = "../privileges.rs"]
+mod suite_privileges;
 #[path = "../shutdown.rs"]
 mod suite_shutdown;
 #[path = "../soundness/main.rs"]

@@ -7,6 +7,7 @@
 use super::register;
 use crate::config::settings::{Moves, Settings, default_processors, variable};
 use crate::scheduler::domain::Domain;
+use crate::sys::environment::environment_variable;
 use crate::topology::Pinning;
 use std::fmt::{self, Display};
 use std::num::NonZeroUsize;
@@ -49,7 +50,7 @@ impl Setting {
         let value = value.to_string();
         let origin = if value != expected.to_string() {
             Origin::Program
-        } else if std::env::var_os(variable).is_some() {
+        } else if environment_variable(variable).is_some() {
             Origin::Variable
         } else {
             Origin::Default

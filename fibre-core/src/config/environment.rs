@@ -6,6 +6,9 @@
 //! ([`variable`](crate::internal::variable())) therefore take nonsense for "not set"; those that
 //! may come before any cluster [`complain`] first.
 //!
+//! In a program with more rights than its caller none of them counts
+//! ([`sys::environment`](crate::sys::environment)).
+//!
 //! A name that begins as ours do and is none of them is probably misspelt. That is reported once,
 //! and is no error, as programs may have such variables of their own.
 
@@ -16,7 +19,7 @@ use crate::config::pollers::POLLERS;
 use crate::config::settings::{Moves, Nice, ProcessorCount, SpareCount, StackBytes, ZeroOrOne};
 use crate::config::trace_setting::{TraceChoice, TraceSetting};
 use crate::queue::QueueKind;
-use crate::sys::stderr;
+use crate::sys::{environment, stderr};
 use crate::topology::{CpuSet, Pinning};
 use std::ffi::OsStr;
 use std::fmt;
@@ -197,7 +200,7 @@ impl std::error::Error for Nonsense {}
 /// [`InvalidInput`](io::ErrorKind::InvalidInput) if some have values that they cannot have; it
 /// names them.
 pub(crate) fn check() -> io::Result<()> {
-    let ours = std::env::vars_os().filter_map(|(name, value)| {
+    let ours = environment::all().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;
         name.starts_with(PREFIX).then_some((name, value))
     });

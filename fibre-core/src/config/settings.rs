@@ -8,6 +8,7 @@ use crate::choice::named_choice;
 use crate::config::policy::{Placement, Revival, StealOrder, Stealing};
 use crate::queue::QueueKind;
 use crate::stack::{DEFAULT_STACK_SIZE, round_size};
+use crate::sys::environment::environment_variable;
 use crate::topology::{Places, available};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -241,8 +242,8 @@ pub fn switch(name: &str) -> Option<bool> {
     variable(name).map(|ZeroOrOne(one)| one)
 }
 
-/// The value of an environment variable, if it is set to one that it can have.
+/// The value of an environment variable, if it counts and is set to one that it can have.
 #[must_use]
 pub fn variable<T: FromStr>(name: &str) -> Option<T> {
-    std::env::var(name).ok()?.parse().ok()
+    environment_variable(name)?.to_str()?.parse().ok()
 }

@@ -11,6 +11,7 @@
 use super::error::StackError;
 use super::slab::{STACKS_PER_SLAB, Slab};
 use super::system::{self, Advice, PIECES, Piece};
+use crate::sys::environment::environment_variable;
 use rustix::io::Errno;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -82,8 +83,9 @@ pub(super) fn is_known() -> bool {
 /// Whether page-table markers should be tried (not with `FIBRE_GUARD=mprotect`).
 fn markers_wanted() -> bool {
     static ENVIRONMENT: OnceLock<bool> = OnceLock::new();
-    let wanted = ENVIRONMENT
-        .get_or_init(|| std::env::var_os("FIBRE_GUARD").is_none_or(|value| value != "mprotect"));
+    let wanted = ENVIRONMENT.get_or_init(|| {
+        environment_variable("FIBRE_GUARD").is_none_or(|value| value != "mprotect")
+    });
     *wanted && !NO_MARKERS.load(Ordering::Relaxed)
 }
 

@@ -5,12 +5,14 @@
 //! * `panic_count`: the panics that a fibre takes along, out of what std counts by thread;
 //! * `numbers`: numbers of fibres and threads, none of which is given twice;
 //! * `signal_mask`: the signals that a thread blocks;
+//! * `environment`: the variables, unless somebody with fewer rights has set them;
 //! * `fork`: the runtime is dead in a forked child, and says so;
 //! * `stderr`: one line on standard error;
 //! * `syscall`: a system call by instruction;
 //! * `unwind_guard`: destructors that panic while a panic unwinds.
 
 pub(crate) mod current;
+pub(crate) mod environment;
 pub(crate) mod fork;
 pub(crate) mod numbers;
 pub(crate) mod panic_count;

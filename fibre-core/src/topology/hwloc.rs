@@ -5,6 +5,7 @@
 
 use super::cpu_set::CpuSet;
 use super::machine::{Cpu, Node, Topology};
+use crate::sys::environment;
 use hwlocality::Topology as Hwloc;
 use hwlocality::object::TopologyObject;
 use hwlocality::object::distance::DistancesKind;
@@ -23,8 +24,13 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// When hwloc finds no CPU, or fails.
+    /// When hwloc finds no CPU, or fails; in a program with more rights than its caller, who could
+    /// have hwloc load code by its environment variables.
     pub fn from_hwloc() -> io::Result<Self> {
+        if environment::is_foreign() {
+            let words = "the environment is not to be trusted, and hwloc trusts it";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+        }
         // Also CPUs that the control group does not allow: as the kernel's files do.
         let builder = Hwloc::builder().with_flags(BuildFlags::INCLUDE_DISALLOWED);
         let hwloc = builder.map_err(io::Error::other)?.build();

@@ -64,6 +64,7 @@ pub(super) const TOGETHER: [(&str, &[&str]); 3] = [
             "naming",
             "overflow",
             "platform",
+            "privileges",
             "shutdown",
             "soundness",
             "spares",

@@ -4,6 +4,7 @@
 //!   cannot depend on.
 //! * One file of fibre-core holds the only thread-local: a started fibre may wake up on another
 //!   thread, and compilers keep addresses of thread-locals over calls.
+//! * One file of fibre-core reads the environment: it knows whether that counts.
 //! * `errno` is such a thread-local, and its accessor is declared so that compilers merge calls
 //!   to it. It may be read only where no switch can lie between the call and the reading; those
 //!   files are listed with their reason.
@@ -29,6 +30,27 @@ const THREAD_LOCAL_HOME: &str = "fibre-core/src";
 /// of these.
 const THREAD_LOCAL_USERS: [&str; 2] = ["tests/soundness", "tests/switch_hooks.rs"];
 
+/// The only file that reads the environment, and knows when that counts.
+const ENVIRONMENT_HOME: &str = "fibre-core/src/sys/environment.rs";
+
+/// The crates that are linked into programs, in which it is read nowhere else.
+const LINKED: [&str; 14] = [
+    "src",
+    "fibre-core/src",
+    "fibre-sync/src",
+    "fibre-io/src",
+    "fibre-inspect/src",
+    "fibre-observe/src",
+    "fibre-actors/src",
+    "fibre-events/src",
+    "fibre-tasks/src",
+    "fibre-hyper/src",
+    "fibre-rustls/src",
+    "fibre-ureq/src",
+    "fibre-libc/src",
+    "fibre-capi/src",
+];
+
 /// The folders in which errno must not be read.
 const ERRNO_FREE: [&str; 2] = ["fibre-core/src", "fibre-io/src"];
 
@@ -36,7 +58,33 @@ const ERRNO_FREE: [&str; 2] = ["fibre-core/src", "fibre-io/src"];
 pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
     let mut violations = unknown_words(sources);
     violations.extend(thread_locals(sources));
+    violations.extend(environment(sources));
     violations
+}
+
+/// One file reads the environment.
+fn environment(sources: &[Source]) -> Vec<Violation> {
+    let elsewhere = sources.iter().filter(|source| {
+        source.path != ENVIRONMENT_HOME && LINKED.iter().any(|folder| source.is_below(folder))
+    });
+    let readers = elsewhere.filter_map(|source| Some((source, environment_line(source)?)));
+    let text = format!("only {ENVIRONMENT_HOME} reads the environment; use its functions");
+    readers
+        .map(|(source, line)| source.violation(line, text.as_str()))
+        .collect()
+}
+
+/// The line outside of tests in which a file first reads the environment.
+fn environment_line(source: &Source) -> Option<usize> {
+    let is_read = |window: &[Token]| {
+        let words = [0, 1, 2, 3].map(|place| window[place].text.as_str());
+        let by_std = ["var", "var_os", "vars", "vars_os"].contains(&words[3]);
+        let by_c = ["getenv", "secure_getenv", "environ"].contains(&words[3]);
+        by_std && words[..3] == ["env", ":", ":"] || by_c && words[..3] == ["libc", ":", ":"]
+    };
+    let mut windows = source.tokens.windows(4);
+    let found = windows.find(|window| is_read(window) && !source.is_test_line(window[3].line));
+    found.map(|window| window[3].line)
 }
 
 /// No crate mentions what it must not know.
@@ -190,6 +238,27 @@ mod tests {
         assert_eq!(check(&[]).len(), 1);
         let user = source("tests/soundness/main.rs", "//! D.\nthread_local! {}\n");
         assert!(check(&[home(), user]).is_empty());
+    }
+
+    #[test]
+    fn reading_the_environment_elsewhere_fails() {
+        for call in [
+            "std::env::var_os(\"A\")",
+            "env::vars()",
+            "libc::getenv(name)",
+        ] {
+            let text = format!("//! D.\nfn f() {{ let _ = {call}; }}\n");
+            for path in ["src/lib.rs", "fibre-capi/src/init.rs"] {
+                let found = check(&[home(), source(path, &text)]);
+                assert_eq!((found.len(), found[0].line), (1, 2), "{call} in {path}");
+            }
+            for path in [ENVIRONMENT_HOME, "fibre-top/src/main.rs"] {
+                assert!(check(&[home(), source(path, &text)]).is_empty());
+            }
+        }
+        let passing = "//! D.\nconst A: &str = env!(\"A\");\n\
+            #[cfg(test)]\nmod tests { fn f() { env::var(\"A\"); } }\n";
+        assert!(check(&[home(), source("src/lib.rs", passing)]).is_empty());
     }
 
     #[test]
