@@ -14,7 +14,7 @@
 //!   once. The calls below look for one on their way in wherever they could go on, so only by an
 //!   error does a fibre come out that has not looked: there it looks here ([`look_before`]). After
 //!   a success no call looks, as its work would be lost. Calls of input and output, which work in
-//!   many ways, all look on their way in (`io::entry`).
+//!   many ways, all look on their way in, and before an error comes out (`io::entry`).
 
 use crate::errno;
 use crate::exit::leave;
@@ -113,7 +113,8 @@ pub fn on_system(call: impl FnOnce() -> c_int) -> c_int {
 pub fn on_system_or_leave(call: impl FnOnce() -> c_int) -> c_int {
     match keep_errno_cancellable(call) {
         libc::ECANCELED => leave(),
-        number => number,
+        0 => 0,
+        number => look_before(number),
     }
 }
 

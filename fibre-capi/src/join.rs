@@ -41,8 +41,8 @@ fn join(handle: fibre_t, limit: Option<Limit>) -> Joined {
         // SAFETY: the caller has the claim, so it is alone in waiting, and it is not the fibre.
         (Some(fibre), Some(limit)) => unsafe { fibre.wait(limit) },
         (None, Some(limit)) => {
-            let ended = record.ended.wait_within(limit);
-            ended.ok().map(|()| Ending::Returned)
+            let ended = record.ended.wait_within(limit).is_ok() && !is_cancelled();
+            ended.then_some(Ending::Returned)
         }
     };
     match ending {

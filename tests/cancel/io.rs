@@ -293,3 +293,50 @@ fn errors_of_cancelled_calls_are_known() {
         fibre::Cancelled
     )));
 }
+
+/// On one processor the order is certain: a request that is made before the event comes, or before
+/// the descriptor is closed, is what the waiting fibre is told of.
+#[test]
+fn a_request_wins_over_what_comes_later() {
+    let cluster = fibre::Cluster::builder().processors(1).build().unwrap();
+    let told = |waits: bool, call: fn(&TcpStream) -> io::Result<()>| {
+        let test = cluster.spawn(move || {
+            let (left, mut right) = pair();
+            let fibre = fibre::spawn(move || is_cancelled(&call(&left)));
+            if waits {
+                let_others_block();
+            }
+            fibre.cancel();
+            right.write_all(b"late").unwrap();
+            // The event is seen before the fibre runs.
+            std::thread::sleep(Duration::from_millis(1));
+            fibre.join().unwrap()
+        });
+        test.join().unwrap()
+    };
+    for waits in [false, true] {
+        assert!(told(waits, |stream| (&mut { stream })
+            .read(&mut [0; 8])
+            .map(drop)));
+        assert!(told(waits, |stream| {
+            let mut fds = [PollFd::new(&stream, Readiness::READ)];
+            fibre::io::poll(&mut fds).map(drop)
+        }));
+    }
+    cluster.stop();
+}
+
+/// A fibre that lets others run at a cancellation point notices there what they ask of it.
+#[test]
+fn a_request_is_noticed_after_a_yield() {
+    let cluster = fibre::Cluster::builder().processors(1).build().unwrap();
+    let test = cluster.spawn(|| {
+        let fibre = fibre::spawn(fibre_core::internal::yield_cancellable);
+        // It has begun, and lets this fibre run.
+        fibre::yield_now();
+        fibre.cancel();
+        fibre.join().unwrap().is_err()
+    });
+    assert!(test.join().unwrap());
+    cluster.stop();
+}

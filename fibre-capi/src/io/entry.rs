@@ -18,18 +18,29 @@ use std::ffi::c_int;
 use std::os::fd::RawFd;
 
 /// A call that may leave the stack, and is a cancellation point: a request that is pending acts
-/// before the call does anything, or finds anything wrong.
+/// before the call does anything, or finds anything wrong. One that comes while it waits acts in
+/// place of an error: the canceller may have caused that, by a `close` after it.
 #[inline(always)]
 pub fn or_leave<T: Returned>(f: impl FnOnce() -> Result<usize, Failure>) -> T {
     let looked = || {
         cancellation_point()?;
-        f()
+        f().or_else(|error| {
+            cancellation_point()?;
+            Err(error)
+        })
     };
     match keep_errno_cancellable(looked) {
         Ok(word) => T::of(word),
         Err(Failure::Cancelled) => leave(),
         Err(Failure::Errno(error)) => failed(error),
     }
+}
+
+/// What a call has found that takes nothing: so a request acts that has come meanwhile.
+#[inline]
+pub fn found(count: usize) -> Result<usize, Failure> {
+    cancellation_point()?;
+    Ok(count)
 }
 
 /// [`or_leave`] that a fibre makes by `f`, and a plain thread as it is.

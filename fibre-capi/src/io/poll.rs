@@ -2,7 +2,7 @@
 //!
 //! What is told is what is the case.
 
-use super::entry::{or_leave, waits};
+use super::entry::{found, or_leave, waits};
 use crate::memory::{duration, fetch_any};
 use crate::sigmask::during;
 use fibre_core::{Limit, in_fibre};
@@ -46,8 +46,8 @@ pub unsafe extern "C" fn fibre_fd_wait(
         if !in_fibre() {
             return wait_on_thread(fd, events as u16, deadline.flatten());
         }
-        let found = wait(borrow(fd), interest, deadline.flatten())?;
-        Ok(usize::from(found.bits()))
+        let holds = wait(borrow(fd), interest, deadline.flatten())?;
+        found(usize::from(holds.bits()))
     })
 }
 
@@ -69,8 +69,10 @@ pub unsafe extern "C" fn fibre_poll(
 ) -> c_int {
     let call = syscall!(SYS_poll, fds, count as usize, timeout);
     let limit = u64::try_from(timeout).ok().map(Duration::from_millis);
-    // SAFETY: the caller's descriptors.
-    waits(call, |_| unsafe { poll_all(fds, count, limit, Freely) })
+    waits(call, |_| {
+        // SAFETY: the caller's descriptors.
+        found(unsafe { poll_all(fds, count, limit, Freely) }?)
+    })
 }
 
 /// `ppoll`: with a time-out, `NULL` for none. A fibre has the mask meanwhile; only what it has
@@ -91,7 +93,7 @@ pub unsafe extern "C" fn fibre_ppoll(
             return Ok(syscall!(SYS_ppoll, fds, count as usize, time, signals, 8).here()?);
         }
         // SAFETY: the caller's descriptors and mask.
-        unsafe { during(signals, || poll_all(fds, count, limit, Freely)) }
+        found(unsafe { during(signals, || poll_all(fds, count, limit, Freely)) }?)
     })
 }
 

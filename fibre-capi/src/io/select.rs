@@ -1,6 +1,6 @@
 //! `select` and `pselect`, see [`fibre_io::posix::select`].
 
-use super::entry::{or_leave, waits};
+use super::entry::{found, or_leave, waits};
 use crate::memory::{Asked, duration, fetch_any};
 use crate::sigmask::during;
 use fibre_core::in_fibre;
@@ -22,9 +22,9 @@ pub unsafe extern "C" fn fibre_select(
 ) -> c_int {
     let call = syscall!(SYS_select, count, readable, writable, urgent, timeout);
     let sets = [readable, writable, urgent];
-    // SAFETY: the caller's sets and time.
-    waits(call, |_| unsafe {
-        select_timed::<Asked>(count, sets, timeout, Freely)
+    waits(call, |_| {
+        // SAFETY: the caller's sets and time.
+        found(unsafe { select_timed::<Asked>(count, sets, timeout, Freely) }?)
     })
 }
 
@@ -53,6 +53,6 @@ pub unsafe extern "C" fn fibre_pselect(
         }
         let sets = [readable, writable, urgent];
         // SAFETY: the caller's sets and mask.
-        unsafe { during(signals, || select::<Asked>(count, sets, limit, Freely)) }
+        found(unsafe { during(signals, || select::<Asked>(count, sets, limit, Freely)) }?)
     })
 }

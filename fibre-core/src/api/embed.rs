@@ -18,6 +18,7 @@ use crate::stack::StackError;
 use crate::sys::fork;
 use crate::wait::completion::Finished;
 use crate::wait::limit::Limit;
+use crate::wait::waiter::Outcome;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
@@ -155,7 +156,8 @@ impl EmbeddedFibre {
     }
 
     /// Waits for the fibre's end, within a limit, and returns how it ended; `None` if it has not by
-    /// then. Blocks the fibre, or the thread if the caller is not a fibre.
+    /// then, or if the caller was cancelled before. Blocks the fibre, or the thread if the caller
+    /// is not a fibre.
     ///
     /// # Safety
     ///
@@ -178,7 +180,10 @@ impl EmbeddedFibre {
             let publish = |waiter: &Waiter, _| completion.publish_limited(waiter);
             let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
             // SAFETY: the same, or when it is withdrawn.
-            let _ = unsafe { park::park_until(awaited, limit, publish, withdraw) };
+            let outcome = unsafe { park::park_until(awaited, limit, publish, withdraw) };
+            if outcome == Outcome::Cancelled {
+                return None;
+            }
         }
         self.ending()
     }

@@ -184,7 +184,8 @@ fn refuse() -> Result<(), Cancelled> {
 }
 
 /// A cancellation point that first lets the other fibres of the processor run, if the caller has
-/// not been cancelled. Does nothing on a plain thread.
+/// not been cancelled. A request that one of these makes is noticed. Does nothing on a plain
+/// thread.
 ///
 /// # Errors
 ///
@@ -192,14 +193,25 @@ fn refuse() -> Result<(), Cancelled> {
 #[inline]
 pub fn yield_cancellable() -> Result<(), Cancelled> {
     let mut cancelled = false;
+    let mut leaves = false;
     let _ = leave_if(|here, fibre| {
         cancelled = notices(fibre);
-        (!cancelled && !here.yields_to_nobody()).then_some(Action::Yield)
+        leaves = !cancelled && !here.yields_to_nobody();
+        leaves.then_some(Action::Yield)
     });
-    if cancelled { refuse() } else { Ok(()) }
+    if cancelled {
+        return refuse();
+    }
+    // What comes next may be of a state that the canceller has left behind: it has closed the
+    // descriptor, say.
+    if leaves && with_running(notices) == Some(true) {
+        return Err(Cancelled);
+    }
+    Ok(())
 }
 
-/// A [`yield_point`](crate::internal::yield_point) that is a cancellation point, too.
+/// A [`yield_point`](crate::internal::yield_point) that is a cancellation point, too: before and
+/// after others run.
 ///
 /// # Errors
 ///
@@ -233,6 +245,10 @@ fn end_slice_cancellable() -> Result<(), Cancelled> {
         return refuse();
     }
     end_slice();
+    // As in `yield_cancellable`. It has let others run just now.
+    if is_cancelled() {
+        return Err(Cancelled);
+    }
     Ok(())
 }
 

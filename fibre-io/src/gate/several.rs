@@ -87,6 +87,10 @@ pub fn await_any<E: From<Cancelled>>(
     let watches: Vec<_> = gates.iter().map(|gate| Watch::new(gate)).collect();
     let mut last = Outcome::NotParked;
     loop {
+        // Before it looks: what the canceller has done since may be what is found.
+        if last == Outcome::Cancelled {
+            return Err(Cancelled.into());
+        }
         watches.iter().for_each(Watch::look);
         let found = look();
         if let Outcome::Woken(token) = last {
@@ -95,8 +99,7 @@ pub fn await_any<E: From<Cancelled>>(
         match (found?, last) {
             (true, _) => return Ok(true),
             (false, Outcome::TimedOut) => return Ok(false),
-            (false, Outcome::Cancelled) => return Err(Cancelled.into()),
-            (false, Outcome::Woken(_) | Outcome::NotParked) => {}
+            (false, _) => {}
         }
         watches.iter().for_each(|watch| watch.taken.set(false));
         last = wait(&watches, limit);
