@@ -10,12 +10,15 @@
 //!
 //! 1. No call waits for it (`sigwait` and its kin): a waiting call goes first.
 //! 2. No other thread of the process lets it in: the kernel has given that one the signal, even if
-//!    it has not come to it yet. `/proc` tells.
+//!    it has not come to it yet. `/proc` tells. It may end or change its mind before it does, so
+//!    this is looked at again after a while.
 //! 3. Some fibre that has begun and has not ended lets it in.
 //!
 //! The handler runs on that thread, as handlers of other such signals run on the initial one. If
 //! there is no handler, the signal has its default effect. A fibre that begins to let in a pending
-//! signal takes it itself, before its call returns.
+//! signal takes it itself, before its call returns. So does a fibre that ends or blocks again what
+//! it has let in: it says so first, and then takes what is pending. A signal that the thread leaves
+//! alone because of what the fibre has said was there when the fibre looked, or came later.
 //!
 //! # Memory ordering
 //!
@@ -31,6 +34,7 @@ use fibre_io::posix::signal_set::{self, LAST, bit, lowest};
 use fibre_io::posix::temporary_fd::signalfd;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
+use rustix::time::Timespec;
 use std::ffi::c_int;
 use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -41,7 +45,8 @@ use std::time::Duration;
 /// What the thread is called.
 const NAME: &str = "fibre/signals";
 
-/// How often it looks if it has no descriptors to hear of signals by.
+/// How often it looks if it has no descriptors to hear of signals by, or there is a signal that
+/// another thread is to take.
 const BETWEEN: Duration = Duration::from_millis(10);
 
 /// Whether the thread has been started.
@@ -97,8 +102,14 @@ fn start() {
     }
 }
 
-/// Lets in what is pending for the process, of signals that the calling fibre has begun to let in.
-/// Returns what that was.
+/// Whether the thread has been started: there have been signals that only fibres let in.
+#[inline]
+pub fn is_started() -> bool {
+    STARTED.load(Ordering::Relaxed)
+}
+
+/// Lets in what is pending for the process, of signals that the calling fibre has begun to let in,
+/// or has let in until now. Returns what that was.
 pub fn let_in_pending(signals: u64) -> u64 {
     if signals & blocked_by_initial() == 0 {
         return 0;
@@ -168,19 +179,23 @@ fn each(mut signals: u64, change: impl Fn(&AtomicU32) -> u32) {
 }
 
 /// Of these pending signals, lets in those that a fibre lets in and that no thread or waiting call
-/// is to have. The calling thread blocks them all.
-fn let_in_wanted(pending: u64) {
+/// is to have. The calling thread blocks them all. Returns whether there is one that a fibre lets
+/// in and another thread is to have.
+fn let_in_wanted(pending: u64) -> bool {
     let mut left = pending & !waited();
     if left == 0 {
-        return;
+        return false;
     }
-    left &= blocked_by_others();
+    let blocked = blocked_by_others();
+    let mut others = false;
     while let Some(signal) = lowest(left) {
         left &= !bit(signal);
-        if record::any_lets_in(signal) {
-            let_in(signal);
+        match record::any_lets_in(signal) {
+            true if blocked & bit(signal) != 0 => let_in(signal),
+            wanted => others |= wanted,
         }
     }
+    others
 }
 
 /// What all other threads of the process block; nothing, if that cannot be told.
@@ -227,9 +242,9 @@ fn serve() {
         if ears.is_none() {
             ears = Ears::new().ok();
         }
-        let_in_wanted(pending());
+        let again = let_in_wanted(pending()).then_some(BETWEEN);
         // They may be gone: programs close what they do not know.
-        if !ears.as_ref().is_some_and(Ears::wait) {
+        if !ears.as_ref().is_some_and(|ears| ears.wait(again)) {
             ears = None;
             sleep(BETWEEN);
         }
@@ -273,11 +288,12 @@ impl Ears {
         })
     }
 
-    /// Waits until one has come. `false`: that cannot be heard.
-    fn wait(&self) -> bool {
+    /// Waits until one has come, so long at most. `false`: that cannot be heard.
+    fn wait(&self, most: Option<Duration>) -> bool {
         let mut room = [MaybeUninit::uninit(); 1];
-        match epoll::wait(&self.events, &mut room, None) {
-            Ok((told, _)) => !told.is_empty(),
+        let most = most.and_then(|most| Timespec::try_from(most).ok());
+        match epoll::wait(&self.events, &mut room, most.as_ref()) {
+            Ok((told, _)) => !told.is_empty() || most.is_some(),
             Err(error) => error == Errno::INTR,
         }
     }

@@ -17,7 +17,6 @@ use crate::init;
 use crate::record::{self, Record, fibre_routine_t, fibre_start_t};
 use fibre_core::internal::{abort_with, end_locals, has_locals, raise_shield};
 use fibre_core::is_forked_child;
-use fibre_io::posix::held::end_of_fibre;
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -83,22 +82,6 @@ const CANCELED: *mut c_void = ptr::without_provenance_mut(usize::MAX);
 #[cold]
 pub fn leave() -> ! {
     end(CANCELED)
-}
-
-/// Runs what a fibre is for, on its stack, and keeps the result in its record.
-///
-/// # Safety
-///
-/// The record is the calling fibre's.
-pub unsafe fn run(record: &Record) {
-    // SAFETY: the creator has promised that this may be called.
-    let result = unsafe { call(record, record.start.get(), record.argument.get()) };
-    if is_forked_child() {
-        end_child();
-    }
-    // SAFETY: passed on.
-    record.result.set(unsafe { end_values(record, result) });
-    end_of_fibre();
 }
 
 /// Calls `start(argument)` as what ends where the fibre does; returns its result, or what the fibre
@@ -208,7 +191,7 @@ fn end_thread(record: &Record, result: *mut c_void) -> ! {
 
 /// Ends a forked child, whose only thread ends: it has no fibres to wait for, and no joiner to
 /// tell.
-fn end_child() -> ! {
+pub fn end_child() -> ! {
     // SAFETY: no frame above goes on.
     unsafe { end_locals() };
     // SAFETY: no frame above goes on.

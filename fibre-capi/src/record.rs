@@ -46,7 +46,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// A fibre or a thread: an index, and above it a generation; zero is nobody. `pthread_t` has the
 /// same size.
@@ -75,6 +75,13 @@ const DETACHED: u32 = u32::MAX - 1;
 /// The index of the initial thread's record, which is beyond the table.
 const INITIAL: u32 = u32::MAX - 2;
 
+/// Of [`Record::stage`]: it lives, and can be cancelled.
+const LIVES: u8 = 0;
+/// It runs what tidies up, and nothing cancels it any more.
+const ENDS: u8 = 1;
+/// It is not kept yet ([`Record::keep`]), or takes no signal any more ([`Record::leave_signals`]).
+const ABSENT: u8 = 2;
+
 /// What lies behind a handle. See the module text.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -102,9 +109,8 @@ pub struct Record {
     /// Whether it wants to know of no cancellation, and has said so. The fibre writes it, and its
     /// joiners read it.
     deaf: AtomicBool,
-    /// Whether it is ending, and nothing cancels it any more; or not yet kept, see
-    /// [`Record::keep`]. The fibre writes it, and its joiners read it.
-    ending: AtomicBool,
+    /// How far it has come: one of the stages above. The fibre writes it, and its joiners read it.
+    stage: AtomicU8,
     /// What it has said of the type of cancellation.
     pub asynchronous: Cell<bool>,
     /// Whether any of what follows may differ from what a new fibre has.
@@ -233,7 +239,7 @@ impl Record {
             result: Cell::new(ptr::null_mut()),
             cleanup: Cell::new(ptr::null_mut()),
             deaf: AtomicBool::new(false),
-            ending: AtomicBool::new(false),
+            stage: AtomicU8::new(LIVES),
             asynchronous: Cell::new(false),
             rare: AtomicBool::new(false),
             host_error: Cell::new(0),
@@ -248,7 +254,7 @@ impl Record {
         // SAFETY: this library is the layer whose pockets hold records; no call here blocks.
         let record = unsafe { with_processor_local(Self::take_from) }?;
         record.deaf.store(false, Ordering::Relaxed);
-        record.ending.store(true, Ordering::Relaxed);
+        record.stage.store(ABSENT, Ordering::Relaxed);
         record.asynchronous.set(false);
         record.cleanup.set(ptr::null_mut());
         if record.rare.load(Ordering::Relaxed) {
@@ -337,9 +343,14 @@ impl Record {
 
     /// Says that it is ending; returns whether it was. Its own.
     pub fn begin_end(&self) -> bool {
-        let before = self.ending.load(Ordering::Relaxed);
-        self.ending.store(true, Ordering::Release);
-        before
+        let before = self.stage.load(Ordering::Relaxed);
+        self.stage.store(ENDS, Ordering::Release);
+        before != LIVES
+    }
+
+    /// Says that it lets no signal in from now on: it has ended. Its own.
+    pub fn leave_signals(&self) {
+        self.stage.store(ABSENT, Ordering::Release);
     }
 
     /// Where its `h_errno` is, which is its own.
@@ -385,7 +396,7 @@ impl Record {
         // SAFETY: the creator is alone with it.
         unsafe { *self.fibre.get() = Some(fibre) };
         // Whoever sees that sees its mask, too.
-        self.ending.store(false, Ordering::Release);
+        self.stage.store(LIVES, Ordering::Release);
     }
 
     /// The fibre, for the caller that has the claim.
@@ -430,8 +441,8 @@ impl Record {
     /// What it has said about that was said before it began to wait.
     fn leaves(handle: fibre_t) -> bool {
         let leaves = Self::with(handle, |record, fibre| {
-            let notices =
-                !record.deaf.load(Ordering::Relaxed) && !record.ending.load(Ordering::Acquire);
+            let notices = !record.deaf.load(Ordering::Relaxed)
+                && record.stage.load(Ordering::Acquire) == LIVES;
             notices && fibre.is_some_and(EmbeddedFibre::is_cancelled)
         });
         leaves == Ok(true)
@@ -531,7 +542,7 @@ impl Record {
     /// any time.
     fn lets_in(&self, signal: c_int) -> bool {
         if claim_of(self.claim.load(Ordering::Acquire)) == FREE
-            || self.ending.load(Ordering::Acquire)
+            || self.stage.load(Ordering::Acquire) == ABSENT
         {
             return false;
         }

@@ -171,7 +171,8 @@ pub unsafe extern "C" fn fibre_sigmask(
     }
     raise_all(let_in);
     if named.is_some() {
-        keep_errno(|| delivery::let_in_pending(old & !self::blocked()));
+        // What it begins to let in; and what it has let in until now, as perhaps no other does.
+        keep_errno(|| delivery::let_in_pending(old ^ self::blocked()));
     }
     0
 }
@@ -225,8 +226,10 @@ pub unsafe fn during<R>(
         0 => wait(),
         _ => Err(Errno::INTR.into()),
     };
-    // What has been raised meanwhile, by handlers, is let in as well.
+    // What has been raised meanwhile, by handlers, is let in as well; and so is what has been sent,
+    // as perhaps no other fibre lets it in.
     raise_all(change(before));
+    delivery::let_in_pending(before & !blocked);
     waited
 }
 
@@ -246,6 +249,19 @@ fn change(blocked: u64) -> u64 {
         delivery::note_fibre(blocked);
     }
     let_in
+}
+
+/// Has the calling fibre, which ends, let nothing in any more; returns whether there may be signals
+/// that only it has let in ([`take_last`]).
+#[inline]
+pub fn leave(record: &Record) -> bool {
+    record.leave_signals();
+    delivery::is_started()
+}
+
+/// Takes what is pending for the process and has been let in by the calling fibre.
+pub fn take_last() {
+    delivery::let_in_pending(!blocked());
 }
 
 /// `sigprocmask`: [`fibre_sigmask`] that returns -1 and sets the error number.

@@ -14,8 +14,9 @@ use crate::sync::timing::Until;
 use fibre_core::internal::{
     EmbeddedFibre, NamePlace, Portrait, Program, Viewer, blocks_signals, caller_id,
 };
-use fibre_core::{Limit, WaitError, blocking, in_fibre};
+use fibre_core::{Limit, WaitError, blocking, in_fibre, is_forked_child};
 use fibre_io::posix::boundary::Passed;
+use fibre_io::posix::held::end_of_fibre;
 use fibre_io::posix::signal_set;
 use fibre_sync::raw;
 use std::ffi::{c_int, c_void};
@@ -40,7 +41,28 @@ const MAX_STACK: usize = 1 << 46;
 unsafe fn run(record: *const ()) {
     errno::set(0);
     // SAFETY: the data of our fibres is their record.
-    unsafe { exit::run(&*record.cast()) };
+    let record = unsafe { &*record.cast::<Record>() };
+    // SAFETY: the creator has promised that this may be called, on this fibre.
+    let result = unsafe { exit::call(record, record.start.get(), record.argument.get()) };
+    if is_forked_child() {
+        exit::end_child();
+    }
+    // SAFETY: the fibre's own record.
+    let mut result = unsafe { exit::end_values(record, result) };
+    if sigmask::leave(record) {
+        // Handlers may end it once more, and set values.
+        // SAFETY: as above; what is called may be called at any time.
+        result =
+            unsafe { exit::end_values(record, exit::call(record, Some(take_signals), result)) };
+    }
+    record.result.set(result);
+    end_of_fibre();
+}
+
+/// Takes the signals that only the calling fibre has let in, and returns what it is given.
+unsafe extern "C-unwind" fn take_signals(result: *mut c_void) -> *mut c_void {
+    sigmask::take_last();
+    result
 }
 
 /// See [`Program::ended`].
