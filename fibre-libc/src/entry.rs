@@ -62,14 +62,13 @@ pub(crate) fn is_noted(fd: c_int) -> bool {
 /// With the panic of `f`.
 pub fn plainly<R>(f: impl FnOnce() -> R) -> R {
     /// While it lives, calls are plain.
-    struct Plain;
+    struct Plain(bool);
     impl Drop for Plain {
         fn drop(&mut self) {
-            end_plain_calls();
+            end_plain_calls(self.0);
         }
     }
-    begin_plain_calls();
-    let _plain = Plain;
+    let _plain = Plain(begin_plain_calls());
     f()
 }
 

@@ -10,6 +10,7 @@
 )]
 
 mod abandoned;
+mod counting;
 mod exiting;
 mod initialising;
 mod witness;

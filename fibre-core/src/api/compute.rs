@@ -4,14 +4,13 @@
 //! the closure goes to the cluster for such work (`cluster/compute.rs`) as a fibre of its own, and
 //! the caller's fibre joins it.
 //!
-//! **Borrows.** The closure lies in the caller's frame, and so does its result. The wait is made in
-//! a shield, so neither cancellation nor the end of a time-out ends it, and the cluster is never
-//! stopped. So the frame stays until the closure has returned. A caller whose own cluster leaves it
-//! behind keeps its stack for ever.
+//! **Borrows.** The closure lies in the caller's frame, and so does its result. Nothing else ends
+//! the wait, neither cancellation nor a time-out, and the cluster is never stopped. So the frame
+//! stays until the closure has returned. A caller whose own cluster leaves it behind keeps its stack
+//! for ever.
 
 use crate::cluster::Cluster;
 use crate::fibre::Attributes;
-use crate::park::cancel::shield;
 use crate::park::{cancellation_point, is_cancelled};
 use crate::processor::in_fibre;
 use crate::spawn::task::launch;
@@ -74,12 +73,12 @@ where
         f.map(|f| catch_unwind(AssertUnwindSafe(f)))
     };
     let launched = cluster.with_place(|place| {
-        // SAFETY: the shield below does not end before the fibre has, and its result is taken
-        // there. Nothing else ends the wait: see the module text.
+        // SAFETY: the join below does not end before the fibre has, and its result is taken there.
+        // Nothing else ends the wait: see the module text.
         unsafe { launch(place, Attributes::default(), None, call) }
     });
     let joined = match launched {
-        Ok(Ok(fibre)) => shield(|| fibre.join()),
+        Ok(Ok(fibre)) => fibre.join_unbounded(),
         Ok(Err(error)) => {
             complain(&error.into());
             Ok(None)

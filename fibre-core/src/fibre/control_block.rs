@@ -10,7 +10,7 @@
 //! * `context`, the stack in `errand` and the closure belong to the fibre's owner: first the one
 //!   that took the fibre from a queue, then, while it runs, the fibre itself.
 //! * `state`, `completion` and `references` are atomic words of their own files.
-//! * `locals`, `shields` and `plain_calls` belong to the running fibre.
+//! * `locals` and `shields` belong to the running fibre.
 //! * `home` is written by the owner before it runs the fibre, and read by the winner of the fibre's
 //!   waiter.
 
@@ -109,10 +109,7 @@ pub struct ControlBlock {
     /// References to this allocation.
     references: AtomicU32,
     /// How many shields it has raised: while there are any, no wait of it is cancelled.
-    pub shields: Cell<u16>,
-    /// How many times it has begun to make its calls of the C library plain: while there are any,
-    /// nothing stands in for them.
-    pub plain_calls: Cell<u16>,
+    pub shields: Cell<u32>,
     /// The ready queue it goes to when woken; set at each dispatch.
     home: AtomicPtr<ReadyQueue>,
     /// Its stack and the computation on it; `None` before the first run and after
@@ -295,7 +292,6 @@ impl ControlBlock {
             errand: WaitSlot::new(reserved),
             locals: Locals::new(),
             shields: Cell::new(0),
-            plain_calls: Cell::new(0),
             roster: Hook::new(),
             body,
             completion: Completion::new(),

@@ -2,6 +2,9 @@
 //!
 //! The crate `fibre-libc` defines names of that library. What it does in the place of a call may
 //! leave the caller's stack, so it asks here first.
+//!
+//! Scopes of plain calls lie in each other, and each puts back what it has found. So they are not
+//! counted, and there may be any number of them.
 
 use crate::fibre::ControlBlock;
 use crate::processor::{Processor, with_running};
@@ -15,32 +18,29 @@ pub fn may_stand_in() -> bool {
     Processor::here(Processor::may_stand_in) == Some(true)
 }
 
-/// Makes the calling fibre's calls of the C library plain until [`end_plain_calls`] has been called
-/// as often. Does nothing on a plain thread, whose calls are plain in any case.
-pub fn begin_plain_calls() {
-    change(1);
+/// Makes the calling fibre's calls of the C library plain until [`end_plain_calls`] is called with
+/// what this returns. Does nothing on a plain thread, whose calls are plain in any case.
+#[must_use]
+pub fn begin_plain_calls() -> bool {
+    set(true)
 }
 
-/// Undoes one [`begin_plain_calls`] of the same fibre.
-pub fn end_plain_calls() {
-    change(-1);
+/// Undoes the [`begin_plain_calls`] of the same fibre that has returned `before`.
+pub fn end_plain_calls(before: bool) {
+    set(before);
 }
 
 /// Calls `f` between a fibre's publication of its waiter and its switch. The functions of std's in
 /// it may have to wait for their own initialisation; in the midst of a wait that is the thread's
 /// affair.
 pub(super) fn plainly<R>(fibre: &ControlBlock, f: impl FnOnce() -> R) -> R {
-    let plain = &fibre.plain_calls;
-    plain.set(plain.get().wrapping_add(1));
+    let before = fibre.link().set_plain(true);
     let result = f();
-    plain.set(plain.get().wrapping_sub(1));
+    fibre.link().set_plain(before);
     result
 }
 
-/// Adds to the calling fibre's number.
-fn change(by: i16) {
-    let _ = with_running(|fibre| {
-        let plain = &fibre.plain_calls;
-        plain.set(plain.get().wrapping_add_signed(by));
-    });
+/// Sets whether the calling fibre's calls are plain, and returns whether they were.
+fn set(plain: bool) -> bool {
+    with_running(|fibre| fibre.link().set_plain(plain)).unwrap_or(true)
 }

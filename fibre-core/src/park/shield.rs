@@ -1,6 +1,7 @@
 //! Shields: while one is raised, its fibre notices neither cancellation nor limit scopes.
 
 use crate::processor::with_running;
+use crate::sys::counted::counted;
 use crate::sys::current;
 
 /// While it lives, its fibre notices no cancellation.
@@ -40,16 +41,16 @@ pub fn is_shielded() -> bool {
 
 /// How many shields the calling fibre or thread has raised.
 pub(super) fn shields() -> u32 {
-    with_running(|fibre| fibre.shields.get().into()).unwrap_or_else(current::shields)
+    with_running(|fibre| fibre.shields.get()).unwrap_or_else(current::shields)
 }
 
 /// Adds to the number of shields of the calling fibre or thread.
-fn change_shields(by: i16) {
+fn change_shields(by: i32) {
     let changed = with_running(|fibre| {
         let shields = &fibre.shields;
-        shields.set(shields.get().wrapping_add_signed(by));
+        shields.set(counted(shields.get(), by, "shields"));
     });
     if changed.is_none() {
-        current::change_shields(by.into());
+        current::change_shields(by);
     }
 }

@@ -39,7 +39,7 @@ impl Processor {
     pub(crate) fn may_stand_in(&self) -> bool {
         let running = if self.keeps { self.running() } else { None };
         // SAFETY: the fibre that runs here does not end meanwhile.
-        running.is_some_and(|fibre| unsafe { fibre.as_ref() }.plain_calls.get() == 0)
+        running.is_some_and(|fibre| !unsafe { fibre.as_ref() }.link().is_plain())
     }
 
     /// In builds with debug assertions, panics if the running fibre publishes a wait: a waker that

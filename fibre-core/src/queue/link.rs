@@ -54,6 +54,9 @@ pub struct Link {
     bonds: AtomicU8,
     /// Whether it goes before the others once it arrives where it runs.
     hurried: AtomicBool,
+    /// Whether nothing stands in for the fibre's calls of the C library. It lies here because there
+    /// is room.
+    plain: AtomicBool,
 }
 
 impl Link {
@@ -71,6 +74,7 @@ impl Link {
             level,
             bonds: AtomicU8::new(if affine { AFFINE } else { 0 }),
             hurried: AtomicBool::new(false),
+            plain: AtomicBool::new(false),
         }
     }
 
@@ -107,6 +111,20 @@ impl Link {
             others
         };
         self.bonds.store(bonds, Ordering::Relaxed);
+    }
+
+    /// Whether nothing stands in for the fibre's calls of the C library.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.plain.load(Ordering::Relaxed)
+    }
+
+    /// Sets that, and returns what was set before.
+    #[inline]
+    pub fn set_plain(&self, plain: bool) -> bool {
+        let before = self.is_plain();
+        self.plain.store(plain, Ordering::Relaxed);
+        before
     }
 
     /// Has it go before the others once it arrives where it runs.

@@ -52,7 +52,7 @@ pub enum ProcessorPhase {
 #[derive(Debug)]
 struct Progress<F> {
     /// How many callers want a standstill.
-    wishes: u32,
+    wishes: u64,
     /// The phases, by processor.
     standings: Vec<ProcessorPhase>,
     /// The waiters, and the phase that each wants all processors to reach.

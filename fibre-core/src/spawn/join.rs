@@ -6,7 +6,7 @@
 //! it from itself. Joining itself would be a wait for ever, and is refused.
 
 use crate::fibre::{ControlBlock, FibreRef};
-use crate::park::{Shield, Waiter, begin_within, park_until};
+use crate::park::{Waiter, begin_within, park, park_until};
 use crate::sys::unwind_guard::drop_quietly;
 use crate::wait::completion::Completion;
 use crate::wait::limit::Limit;
@@ -87,6 +87,18 @@ impl<T> JoinHandle<T> {
         let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
         // SAFETY: a completion takes its waiter out before it claims it, or when it is withdrawn.
         let _ = unsafe { park_until(awaited, Limit::None, publish, withdraw) };
+    }
+
+    /// [`join`](Self::join) by a wait that nothing but the fibre's end ends, whatever limits are
+    /// around the call: for callers that others borrow from.
+    pub(crate) fn join_unbounded(self) -> Result<T> {
+        self.refuse_self();
+        if !self.is_finished() {
+            let completion = &self.block().completion;
+            // SAFETY: a completion takes its waiter out before it claims it.
+            let _ = unsafe { park(self.block().awaited_end(), |it| completion.publish(it)) };
+        }
+        self.take()
     }
 
     /// Like [`join`](Self::join), but gives the handle back if the fibre has not ended when so much
@@ -356,8 +368,7 @@ impl<T> Drop for JoinOnDrop<T> {
             && !handle.is_callers()
         {
             // A destructor is not unwound.
-            let _shield = Shield::raise();
-            drop_quietly(handle.join());
+            drop_quietly(handle.join_unbounded());
         }
     }
 }

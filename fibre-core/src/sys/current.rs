@@ -14,6 +14,7 @@
 //! model, which costs two instructions in a shared library, too, where the compiler's model is a
 //! call.
 
+use crate::sys::counted::counted;
 use crate::sys::numbers;
 use std::arch::{asm, global_asm};
 use std::cell::Cell;
@@ -203,7 +204,7 @@ pub(crate) fn shields() -> u32 {
 pub(crate) fn change_shields(by: i32) {
     CURRENT.with(|current| {
         let shields = &current.shields;
-        shields.set(shields.get().wrapping_add_signed(by));
+        shields.set(counted(shields.get(), by, "shields"));
     });
     opaque();
 }

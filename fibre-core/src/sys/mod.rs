@@ -1,6 +1,7 @@
 //! What lies below fibres: kernel threads, the process, and messages on standard error.
 //!
 //! * `platform`: a sentence where the runtime does not run;
+//! * `counted`: counts that end the process rather than wrap;
 //! * `current`: the only thread-locals; which processor this thread is;
 //! * `panic_count`: the panics that a fibre takes along, out of what std counts by thread;
 //! * `numbers`: numbers of fibres and threads, none of which is given twice;
@@ -11,6 +12,7 @@
 //! * `syscall`: a system call by instruction;
 //! * `unwind_guard`: destructors that panic while a panic unwinds.
 
+pub(crate) mod counted;
 pub(crate) mod current;
 pub(crate) mod environment;
 pub(crate) mod fork;
