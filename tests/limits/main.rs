@@ -7,6 +7,7 @@
 //! | `unwinding` | destructors that wait, and what goes on beside them                 |
 //! | `random` | time-outs and cancellation at random moments: nothing is lost          |
 //! | `groups` | groups of fibres                                                       |
+//! | `aborting` | a program that is built with `panic = "abort"`                        |
 
 #![allow(
     clippy::unwrap_used,
@@ -14,6 +15,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod aborting;
 mod groups;
 mod random;
 mod scopes;

@@ -232,10 +232,23 @@ pub(super) fn without_cancellation(wait: impl FnOnce() -> Outcome) -> Outcome {
 /// cancelled, to the call that catches this.
 #[cold]
 pub(super) fn unwind(scope: &LimitScope) -> ! {
+    if cfg!(panic = "abort") {
+        refuse_to_unwind();
+    }
     panic_count::leave_hook();
     match scope.end_call(Instant::now()) {
         // SAFETY: a scope of the chain (invariant 2).
         Some(over) => resume_unwind(Box::new(ScopeEnded(unsafe { &*over }.address()))),
         None => resume_unwind(Box::new(Cancelled)),
     }
+}
+
+/// Ends a program in which nothing can be unwound, where a call would have to be.
+#[cold]
+fn refuse_to_unwind() -> ! {
+    panic!(
+        "the time of a `timeout`, a `deadline` or a group is over, and the call that waits in it cannot fail: it would be unwound, which \
+         this program cannot do, as it is built with `panic = \"abort\"`. Build it with `panic = \"unwind\"`, or wait by calls that can \
+         fail: `…_timeout`, `…_within`"
+    )
 }

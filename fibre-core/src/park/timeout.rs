@@ -81,6 +81,10 @@ impl<T> From<TimedOut<T>> for io::Error {
 /// [`shield`](crate::shield()). Functions of the C library never unwind. A destructor that waits
 /// while nothing unwinds is a call like any other: shield that, too.
 ///
+/// In a program that is built with `panic = "abort"` nothing can be unwound: calls that can fail
+/// end as said, and the end of the time in a call that cannot fail is a panic, which ends the
+/// process and says why.
+///
 /// ```
 /// use std::time::Duration;
 ///
@@ -99,7 +103,7 @@ impl<T> From<TimedOut<T>> for io::Error {
 ///
 /// # Panics
 ///
-/// With the panic of `f`.
+/// With the panic of `f`. If `panic = "abort"`, when a call would be unwound.
 pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, TimedOut<T>> {
     limited(Instant::now().checked_add(duration), f)
 }
@@ -155,12 +159,25 @@ fn limited<T>(deadline: Option<Instant>, f: impl FnOnce() -> T) -> Result<T, Tim
 ///
 /// # Panics
 ///
-/// With the panic of `f`.
+/// With the panic of `f`. At once, if the program is built with `panic = "abort"`, as nothing can
+/// be unwound there.
 pub fn cancellable<T>(f: impl FnOnce() -> T) -> Result<T, Cancelled> {
+    assert_unwinds(true);
     match in_scope(None, true, f).0 {
         Ok(value) => Ok(value),
         Err(payload) if payload.is::<Cancelled>() => Err(Cancelled),
         Err(payload) => resume_unwind(payload),
+    }
+}
+
+/// Panics if cancellation is to unwind calls in a program that cannot do that: better at once than
+/// when a fibre is cancelled.
+fn assert_unwinds(cancellable: bool) {
+    if cancellable && cfg!(panic = "abort") {
+        panic!(
+            "`cancellable` has calls unwound, which this program cannot do, as it is built with `panic = \"abort\"`: build it with `panic = \
+             \"unwind\"`, or wait by calls that notice cancellation, as `…_within(Limit::Cancellation)`"
+        );
     }
 }
 
@@ -225,8 +242,13 @@ pub struct Inherited {
 
 impl Inherited {
     /// What the caller's scopes say now, with a further deadline and wish.
+    ///
+    /// # Panics
+    ///
+    /// If cancellation is to unwind, and the program is built with `panic = "abort"`.
     #[must_use]
     pub fn with(deadline: Option<Instant>, unwinds: bool) -> Self {
+        assert_unwinds(unwinds);
         let scope = new_scope(deadline, unwinds);
         Self {
             deadline: scope.deadline(),

@@ -96,8 +96,8 @@ impl GroupBuilder {
         self
     }
 
-    /// So much time from now on, for the body and for all fibres, as by `fibre::timeout`. Default:
-    /// as much as the caller has.
+    /// So much time from now on, for the body and for all fibres, as by `fibre::timeout`, also
+    /// where the program is built with `panic = "abort"`. Default: as much as the caller has.
     #[must_use]
     pub fn timeout(self, duration: Duration) -> Self {
         match Instant::now().checked_add(duration) {
@@ -106,7 +106,7 @@ impl GroupBuilder {
         }
     }
 
-    /// Time until this moment; the earliest one counts.
+    /// Time until this moment, as by [`timeout`](Self::timeout); the earliest one counts.
     #[must_use]
     pub fn deadline(mut self, instant: Instant) -> Self {
         self.deadline = Some(self.deadline.map_or(instant, |other| other.min(instant)));
@@ -114,8 +114,8 @@ impl GroupBuilder {
     }
 
     /// Whether cancellation of the group ends also those calls of its fibres and of the body that
-    /// cannot fail, as by `fibre::cancellable`. Default: no, unless the caller is in such a group
-    /// or call.
+    /// cannot fail, as by `fibre::cancellable`; [`run`](Self::run) panics if the program is built
+    /// with `panic = "abort"`. Default: no, unless the caller is in such a group or call.
     #[must_use]
     pub fn cancellable(mut self, yes: bool) -> Self {
         self.cancellable = yes;
