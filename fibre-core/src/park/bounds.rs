@@ -18,6 +18,7 @@ use crate::wait::cancelled::Cancelled;
 use crate::wait::limit::Limit;
 use crate::wait::limit_scope::{self, LimitScope};
 use crate::wait::waiter::Outcome;
+use std::any::Any;
 use std::panic::resume_unwind;
 use std::ptr;
 use std::sync::LazyLock;
@@ -175,6 +176,7 @@ impl Bounds<'_> {
 
     /// Waits by `wait`, within these limits. Unwinds if the scope ends a wait that has no limit of
     /// its own.
+    #[inline(always)]
     pub(super) fn wait(self, wait: impl FnOnce(Limit) -> Outcome) -> Outcome {
         let Some(scope) = self.scope else {
             return wait(self.limit);
@@ -190,6 +192,7 @@ impl Bounds<'_> {
 
     /// [`wait`](Self::wait), also until something is `due`. If that has come, it does not matter
     /// what else has.
+    #[inline(always)]
     pub(super) fn wait_until(self, due: Instant, wait: impl FnOnce(Limit) -> Outcome) -> Outcome {
         let limit = match self.limit {
             Limit::None | Limit::Cancellation => Limit::Deadline(due),
@@ -210,6 +213,7 @@ impl Bounds<'_> {
     }
 
     /// Ends the call, if this scope has ended its wait.
+    #[inline(always)]
     fn settle(&self, scope: &LimitScope, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::TimedOut | Outcome::Cancelled if self.own == Limit::None => unwind(scope),
@@ -229,17 +233,25 @@ pub(super) fn without_cancellation(wait: impl FnOnce() -> Outcome) -> Outcome {
 }
 
 /// Ends a call that cannot fail: unwinds to the scope whose time is over, or, if the fibre has been
-/// cancelled, to the call that catches this.
-#[cold]
+/// cancelled, to the call that catches this. Inlined, as each frame on the way costs about as much
+/// as all of a wait.
+#[inline(always)]
 pub(super) fn unwind(scope: &LimitScope) -> ! {
+    resume_unwind(begin_to_unwind(scope))
+}
+
+/// The payload with which a call is unwound.
+#[cold]
+#[inline(never)]
+fn begin_to_unwind(scope: &LimitScope) -> Box<dyn Any + Send> {
     if cfg!(panic = "abort") {
         refuse_to_unwind();
     }
     panic_count::leave_hook();
     match scope.end_call(Instant::now()) {
         // SAFETY: a scope of the chain (invariant 2).
-        Some(over) => resume_unwind(Box::new(ScopeEnded(unsafe { &*over }.address()))),
-        None => resume_unwind(Box::new(Cancelled)),
+        Some(over) => Box::new(ScopeEnded(unsafe { &*over }.address())),
+        None => Box::new(Cancelled),
     }
 }
 
