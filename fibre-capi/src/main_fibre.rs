@@ -19,10 +19,9 @@ use crate::exit::{self, fibre_exit};
 use crate::main_thread;
 use crate::record::{Record, fibre_t, of_caller};
 use crate::thread::create;
-use fibre_core::internal::{Ending, abort_with, forget_locals, switch};
+use fibre_core::internal::{Ending, abort_with, forget_locals, limit, switch};
 use fibre_core::is_forked_child;
 use fibre_sync::Event;
-use rustix::process::{Resource, getrlimit};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
@@ -203,8 +202,7 @@ unsafe extern "C-unwind" fn run_main(call: *mut c_void) -> *mut c_void {
 
 /// Bytes of its stack: as many as the system would let the first thread's have.
 fn stack_size() -> usize {
-    getrlimit(Resource::Stack)
-        .current
+    limit(libc::RLIMIT_STACK)
         .and_then(|bytes| usize::try_from(bytes).ok())
         .unwrap_or(STACK_SIZE)
 }

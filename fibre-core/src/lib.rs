@@ -102,7 +102,7 @@ pub mod internal {
             waits_here, wake_next, yield_point,
         },
         processor::exit::{exit, exit_in_place},
-        processor::os_thread::{cpu_time, has_addresses},
+        processor::os_thread::{cpu_time, has_addresses, limit},
         processor::{
             ProcessorLocal, Turn, WakeHints, fetch_all, spread_next_spawn, with_processor_local,
         },

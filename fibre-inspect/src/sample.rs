@@ -137,9 +137,8 @@ pub(crate) fn by_signal(thread: i32) -> Result<Sample, &'static str> {
         return Err("there is no memory to copy its stack to");
     }
     QUESTION.word.ask(thread);
-    let own = rustix::process::getpid().as_raw_nonzero().get();
     // SAFETY: a signal for a thread of this process, whose handler is installed.
-    let sent = unsafe { libc::syscall(libc::SYS_tgkill, own, thread, SIGNAL) } == 0;
+    let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) } == 0;
     let patience = if sent { PATIENCE } else { Duration::ZERO };
     if !answered_within(patience) {
         match QUESTION.word.give_up() {
@@ -165,7 +164,7 @@ fn answered_within(patience: Duration) -> bool {
         if Instant::now() >= deadline {
             return false;
         }
-        std::thread::sleep(BETWEEN);
+        std::thread::park_timeout(BETWEEN);
     }
 }
 

@@ -87,7 +87,8 @@ impl SignalCall {
             && begun.recv().is_ok()
             && let Some(handler) = handler
         {
-            let process = rustix::process::getpid().as_raw_nonzero().get();
+            let process = // SAFETY: asks for a number.
+                unsafe { libc::getpid() };
             self.process.store(process, Ordering::Relaxed);
             let bell = ptr::from_ref(bell).cast_mut();
             self.bell.store(bell, Ordering::Release);

@@ -75,7 +75,9 @@ impl<F: AsFd> Raw<F> {
 /// What a call that must not wait has come to; `None` if it would have to, or is not known here.
 fn unless_refused(done: Result<usize, Errno>) -> Option<Result<usize, Errno>> {
     match done {
-        Err(Errno::AGAIN | Errno::INTR | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => None,
+        Err(Errno::AGAIN | Errno::INTR | Errno::OPNOTSUPP | Errno::INVAL) => None,
+        // An older kernel, or a sandbox.
+        Err(Errno::NOSYS | Errno::PERM) => None,
         done => Some(done),
     }
 }

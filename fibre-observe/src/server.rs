@@ -144,7 +144,7 @@ impl Server {
         wanted.extend(each.map(|one| PollFd::from_borrowed_fd(one.as_fd(), one.wants())));
         if poll(&mut wanted, timeout.as_ref()).is_err() {
             // A signal, or no memory in the kernel for a moment.
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::park_timeout(Duration::from_millis(1));
             return Ready::default();
         }
         let mut ready = wanted.iter().map(|one| !one.revents().is_empty());

@@ -26,7 +26,7 @@ pub(crate) fn trace(interval: Duration) {
 fn run(interval: Duration) {
     let mut before = HashMap::new();
     while !is_forked_child() {
-        std::thread::sleep(interval);
+        std::thread::park_timeout(interval);
         let now = metrics();
         let mut text = String::new();
         for cluster in &now.clusters {

@@ -31,6 +31,8 @@ mod suite_overflow;
 mod suite_platform;
 #[path = "../privileges.rs"]
 mod suite_privileges;
+#[path = "../sandbox.rs"]
+mod suite_sandbox;
 #[path = "../shutdown.rs"]
 mod suite_shutdown;
 #[path = "../soundness/main.rs"]

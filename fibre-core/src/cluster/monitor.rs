@@ -28,7 +28,6 @@ use crate::processor::os_thread;
 use crate::sync::{HeavyBarrier, heavy_barrier};
 use crate::topology::CpuSet;
 use parking_lot::Mutex;
-use rustix::process::getpid;
 use std::cell::RefCell;
 use std::ptr;
 use std::sync::{Arc, Weak};
@@ -166,7 +165,8 @@ impl Round {
 /// Has the calling thread, the monitor, run wherever the main thread may, or one of these clusters'
 /// processors. If the kernel refuses, it stays where it is.
 fn spread(wards: &[Ward]) {
-    let main = getpid().as_raw_nonzero().get();
+    // SAFETY: asks for a number.
+    let main = unsafe { libc::getpid() }.max(0);
     let mut threads = vec![main];
     for ward in wards {
         ward.look(|crew, _| threads.extend(crew.thread_ids()));
@@ -193,7 +193,7 @@ fn run(barrier: HeavyBarrier) {
     loop {
         MONITOR.sleep(barrier, || round.with(is_any_busy));
         loop {
-            thread::sleep(TICK);
+            thread::park_timeout(TICK);
             let busy = round.with(look);
             OBSERVER.call();
             if !busy {

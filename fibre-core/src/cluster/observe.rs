@@ -123,6 +123,6 @@ pub fn sleep_until_busy(limit: Option<Duration>) -> bool {
     if monitor::is_there() {
         return OBSERVER.sleep(limit.map(|limit| Instant::now() + limit));
     }
-    thread::sleep(limit.map_or(UNMONITORED, |limit| limit.min(UNMONITORED)));
+    thread::park_timeout(limit.map_or(UNMONITORED, |limit| limit.min(UNMONITORED)));
     true
 }

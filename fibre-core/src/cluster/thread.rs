@@ -6,12 +6,12 @@ use crate::processor::os_thread;
 use crate::processor::{Processor, Remains};
 use crate::scheduler::domain::Domain;
 use crate::stack::AlternateStack;
+use crate::sys::numbers::kernel_thread;
 use crate::sys::stderr;
 use crate::topology::CpuSet;
 use crate::wait::completion::Completion;
 use crate::wait::wait_object::WaitObject;
 use parking_lot::{Condvar, Mutex};
-use rustix::thread::gettid;
 use std::alloc::{Layout, alloc};
 use std::io;
 use std::ptr::NonNull;
@@ -34,7 +34,7 @@ pub(super) fn start(
     let gate = Arc::clone(gate);
     os_thread::start(format!("{name}/{index}"), cpus, move || {
         os_thread::be_nice(domain.settings.nice);
-        let thread = gettid().as_raw_nonzero().get();
+        let thread = kernel_thread();
         domain.tally(index).set_thread(thread);
         domain.record.set_thread(index, thread);
         let Some(seat) = gate.pass(Seat::new(&domain, index, epoch)) else {

@@ -8,7 +8,7 @@ use crate::processor::in_fibre;
 use crate::sys::signal_mask::SignalMask;
 use crate::topology::CpuSet;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-use rustix::process::{Resource, getpriority_process, getrlimit, setpriority_process};
+use rustix::process::{getpriority_process, setpriority_process};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 use std::hint::black_box;
@@ -107,7 +107,7 @@ pub fn has_addresses() -> bool {
 /// be started one after the other: what is free for each of them is free for one only, and a thread
 /// that gets none when it begins ends the process.
 pub(crate) fn is_memory_limited() -> bool {
-    getrlimit(Resource::As).current.is_some() || is_data_limited()
+    limit(libc::RLIMIT_AS).is_some() || is_data_limited()
 }
 
 /// Whether the kernel counts memory that may be written, written or not: under a limit for data, or
@@ -119,7 +119,19 @@ fn is_data_limited() -> bool {
         let choice = fs::read("/proc/sys/vm/overcommit_memory");
         choice.is_ok_and(|choice| choice.starts_with(b"2"))
     };
-    getrlimit(Resource::Data).current.is_some() || *STRICT.get_or_init(is_strict)
+    limit(libc::RLIMIT_DATA).is_some() || *STRICT.get_or_init(is_strict)
+}
+
+/// A limit of the process. `None`: there is none, or a sandbox keeps it secret.
+#[must_use]
+pub fn limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limits = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: room for the limits, which a call that is refused leaves as they are.
+    unsafe { libc::getrlimit(resource, &raw mut limits) };
+    (limits.rlim_cur != libc::RLIM_INFINITY).then_some(limits.rlim_cur)
 }
 
 /// Whether `size` bytes of addresses are free, and may be written where that is counted. Elsewhere
@@ -156,10 +168,15 @@ impl Confined {
         let (before, program);
         let cpus = match cpus {
             Some(cpus) => cpus,
-            None if in_fibre() => {
-                program = CpuSet::of_program()?;
-                &program
-            }
+            None if in_fibre() => match (CpuSet::of_program(), CpuSet::of_thread()) {
+                (Ok(wanted), Ok(here)) if wanted != here => {
+                    program = wanted;
+                    &program
+                }
+                // The thread is there already; or a sandbox keeps secret where it is, in which no
+                // thread can have been pinned.
+                _ => return Ok(Self { before: None }),
+            },
             None => return Ok(Self { before: None }),
         };
         before = CpuSet::of_thread()?;

@@ -18,7 +18,7 @@ impl AlternateStack {
     ///
     /// # Errors
     ///
-    /// The kernel's, when it has no memory.
+    /// The kernel's, when it has no memory; `ENOSYS` where a sandbox refuses.
     pub(crate) fn install() -> io::Result<Self> {
         use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -36,8 +36,8 @@ impl AlternateStack {
         } else {
             // SAFETY: mapped above, and nobody uses it.
             let _ = unsafe { rustix::mm::munmap(start, Self::SIZE) };
-            // Made without an allocation.
-            Err(io::ErrorKind::Other.into())
+            // Made without an allocation; nothing else can be wrong with the stack.
+            Err(rustix::io::Errno::NOSYS.into())
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Numbers of fibres and threads: unique in the process, never given twice, and small enough to be
 //! read.
 //!
-//! All come from one counter of 64 bits, which does not overflow while the process lives. A
+//! The kernel has numbers of its own for threads, which it gives again: [`kernel_thread`].
+//!
+//! All others come from one counter of 64 bits, which does not overflow while the process lives. A
 //! processor takes [`BLOCK`] numbers at a time for the fibres that are spawned there, so that a
 //! spawn touches no word that others write. Plain threads, and the fibres that they spawn, take one
 //! number each. The numbers that a processor has not used when it ends are lost, which costs
@@ -34,6 +36,12 @@ pub(crate) fn take_one() -> u64 {
 #[cold]
 pub(crate) fn take_block() -> u64 {
     NUMBERS.take(BLOCK)
+}
+
+/// The kernel's number of the calling thread; 0 if a sandbox keeps it secret.
+pub(crate) fn kernel_thread() -> i32 {
+    // SAFETY: asks for a number.
+    unsafe { libc::gettid() }.max(0)
 }
 
 #[cfg(test)]

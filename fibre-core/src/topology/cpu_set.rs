@@ -1,6 +1,7 @@
 //! Sets of CPUs, in the notation that the kernel's files use: `0-3,8`.
 
 use crate::sys::current;
+use rustix::io::Errno;
 use rustix::thread::{CpuSet as Mask, Pid, sched_getaffinity, sched_setaffinity};
 use std::fmt::{self, Display};
 use std::io;
@@ -90,9 +91,10 @@ impl CpuSet {
     ///
     /// # Errors
     ///
-    /// As [`confine_thread`](Self::confine_thread).
+    /// As [`confine_thread`](Self::confine_thread); `ESRCH` for number 0, which no thread has.
     pub(crate) fn confine(&self, thread: i32) -> io::Result<()> {
-        self.confine_to(Pid::from_raw(thread))
+        let thread = Pid::from_raw(thread).ok_or(Errno::SRCH)?;
+        self.confine_to(Some(thread))
     }
 
     /// Confines a thread, see [`confine_thread`](Self::confine_thread); `None` is the calling

@@ -11,8 +11,8 @@ use super::clock::{self, TraceClock};
 use super::track::{TraceTrack, Track};
 use crate::config::trace_setting::TraceSetting;
 use crate::sync::{SPIN_LIMIT, spin_hint};
+use crate::sys::numbers::kernel_thread;
 use parking_lot::Mutex;
-use rustix::thread::gettid;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -77,7 +77,7 @@ pub(crate) fn new_track(cluster: &str, number: u64, processor: usize) -> Option<
     let recording = recording()?;
     let events = recording.setting.ring / EVENT;
     let track = Track::new(events, Some(cluster.to_owned()), number, processor)?;
-    let thread = gettid().as_raw_nonzero().get();
+    let thread = kernel_thread();
     track.thread.store(thread, Ordering::Relaxed);
     let track = Arc::new(track);
     let mut tracks = recording.tracks.lock();
@@ -113,10 +113,7 @@ pub(crate) fn on_plain_thread(f: impl FnOnce(&Track, u64)) {
     for _ in 0..SPIN_LIMIT {
         if !recording.taken.swap(true, Ordering::Acquire) {
             let _taken = Taken(&recording.taken);
-            return f(
-                plain,
-                u64::from(gettid().as_raw_nonzero().get().unsigned_abs()),
-            );
+            return f(plain, u64::from(kernel_thread().unsigned_abs()));
         }
         spin_hint();
     }

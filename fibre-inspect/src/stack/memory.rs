@@ -4,7 +4,6 @@
 //! be read by a load: that would end the process. The kernel reads it instead, and returns an error
 //! where there is nothing.
 
-use rustix::process::getpid;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -95,7 +94,7 @@ fn by_call(address: usize, into: &mut [u8]) -> usize {
     // SAFETY: the kernel writes to the slice at most, and checks what it reads.
     let count = unsafe {
         libc::process_vm_readv(
-            getpid().as_raw_nonzero().get(),
+            libc::getpid(),
             &raw const local,
             1,
             remote.as_ptr(),

@@ -111,7 +111,7 @@ impl Watch {
         let due = self.deadlocks.as_ref().and_then(|(all, _)| all.due());
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
         if busy {
-            thread::sleep(left.map_or(self.step, |left| left.min(self.step)));
+            thread::park_timeout(left.map_or(self.step, |left| left.min(self.step)));
         } else if self.hogs.is_some() || left.is_none() {
             let called = sleep_until_busy(left);
             if let Some((deadlocks, _)) = &mut self.deadlocks
@@ -120,7 +120,7 @@ impl Watch {
                 deadlocks.note_busy();
             }
         } else {
-            thread::sleep(left.unwrap_or_default());
+            thread::park_timeout(left.unwrap_or_default());
         }
     }
 }

@@ -61,7 +61,7 @@ fn tell(all: &Receiver<Computing>) {
         if told.len() >= MOST {
             return;
         }
-        thread::sleep(PAUSE);
+        thread::park_timeout(PAUSE);
         // What came meanwhile is over, or will come again.
         while all.try_recv().is_ok() {}
     }

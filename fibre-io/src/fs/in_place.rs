@@ -71,7 +71,9 @@ impl InPlace {
                 return Some(count);
             }
             // Refused, or failed: the call elsewhere succeeds, or says why not.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.unknown.store(true, Ordering::Relaxed),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM) => {
+                self.unknown.store(true, Ordering::Relaxed)
+            }
             Err(_) => {}
         }
         None
@@ -125,7 +127,7 @@ pub(crate) fn read_cached(
         None => return None,
     };
     match (done, offset) {
-        (Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR), _) => None,
+        (Err(Errno::AGAIN | Errno::INTR | Errno::OPNOTSUPP | Errno::NOSYS), _) => None,
         // The rest is not cached, or the file ends here.
         (Ok(part @ 1..), Some(offset)) if part < total => {
             let next = offset.saturating_add(part as u64);

@@ -49,12 +49,9 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// When the process is out of descriptors.
+    /// When the process is out of descriptors; `ENOSYS` where a sandbox refuses what it takes.
     fn new(batched: bool) -> io::Result<Self> {
-        let epoll = Epoll::new()?;
-        let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        // Generation zero has no owner: the event finds no waiter.
-        epoll.add(interrupt.as_fd(), 0)?;
+        let (epoll, interrupt) = parts().map_err(unless_refused)?;
         Ok(Self {
             epoll: Arc::new(epoll),
             interrupt,
@@ -149,6 +146,24 @@ impl Instance {
     /// Called when the instance will not be polled any more: its waiters try elsewhere.
     pub(super) fn abandon(&self) {
         table::abandon(&self.epoll);
+    }
+}
+
+/// The descriptors of an instance, connected.
+fn parts() -> io::Result<(Epoll, OwnedFd)> {
+    let epoll = Epoll::new()?;
+    let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    // Generation zero has no owner: the event finds no waiter.
+    epoll.add(interrupt.as_fd(), 0)?;
+    Ok((epoll, interrupt))
+}
+
+/// Why there is no instance. A sandbox may refuse by `EPERM`; of a registration, which may make an
+/// instance, that would say that its descriptor cannot be polled and never makes a call wait.
+fn unless_refused(error: io::Error) -> io::Error {
+    match Errno::from_io_error(&error) {
+        Some(Errno::PERM) => Errno::NOSYS.into(),
+        _ => error,
     }
 }
 

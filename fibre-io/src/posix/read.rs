@@ -101,7 +101,17 @@ fn receive(fd: c_int, into: Vector<'_>) -> Result<usize, Errno> {
 fn read_now(fd: c_int, into: Vector<'_>, offset: i64) -> Result<usize, Errno> {
     let (start, count) = (into.start(), into.count());
     // The kernel takes an offset in two words, of which the second is for smaller ones.
-    syscall!(SYS_preadv2, fd, start, count, offset, 0, NOWAIT).here()
+    let read = syscall!(SYS_preadv2, fd, start, count, offset, 0, NOWAIT).here();
+    read.map_err(unknown_if_refused)
+}
+
+/// The error of a call that need not wait, as callers take it. A sandbox may refuse what it does
+/// not know by `EPERM`, which would say of a wait that the descriptor cannot be waited for.
+pub(super) fn unknown_if_refused(errno: Errno) -> Errno {
+    match errno {
+        Errno::PERM => Errno::NOSYS,
+        errno => errno,
+    }
 }
 
 /// Reads from a file: all that was asked for, unless it ends before.

@@ -5,7 +5,7 @@
 //! does not end because a client has. On a pipe, the kernel raises it; what becomes of a signal
 //! that processors block is the library's affair.
 
-use super::read::{HERE, NOWAIT};
+use super::read::{HERE, NOWAIT, unknown_if_refused};
 use super::send::send_all;
 use super::switching::{Switching, borrow};
 use super::syscall::{Syscall, syscall};
@@ -83,8 +83,8 @@ fn write_stream(
         let part = if done == 0 { from } else { of_rest(&rest) };
         let (start, count) = (part.start(), part.count());
         let written = call.run(|| {
-            let written = syscall!(SYS_pwritev2, fd, start, count, HERE, 0, NOWAIT).here()?;
-            Ok((written, Left::More))
+            let written = syscall!(SYS_pwritev2, fd, start, count, HERE, 0, NOWAIT).here();
+            Ok((written.map_err(unknown_if_refused)?, Left::More))
         });
         match written {
             Ok(written) => done += written,

@@ -6,6 +6,7 @@ use crate::poll::{PollFd, Readiness, poll};
 use crate::signal::{SIGKILL, Signal};
 use crate::source::Source;
 use crate::timeout::{Timeout, none_if_late};
+use fibre_core::internal::warn;
 use fibre_core::{Builder, sleep_within};
 use rustix::io::Errno;
 use rustix::process::{
@@ -196,8 +197,18 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if !self.kill_on_drop || !matches!(self.try_wait(), Ok(None)) || self.kill().is_err() {
+        let is_over = match self.try_wait() {
+            Ok(ended) => ended.is_some(),
+            Err(error) => Errno::from_io_error(&error) == Some(Errno::CHILD),
+        };
+        if !self.kill_on_drop || is_over {
             return;
+        }
+        if let Err(error) = self.kill() {
+            let process = self.id();
+            return warn(format_args!(
+                "process {process}, which was to be killed, runs on: {error}"
+            ));
         }
         let pid = self.process.pid;
         let pidfd = self.process.pidfd.take();
@@ -219,10 +230,15 @@ impl Process {
         let Some(pidfd) = &self.pidfd else {
             return self.ask_now_and_then(patience);
         };
-        pidfd.io(Direction::Read, patience, |_| {
+        let waited = pidfd.io(Direction::Read, patience, |_| {
             let ended = self.status()?.ok_or(Errno::AGAIN)?;
             Ok((ended, Left::More))
-        })
+        });
+        match waited {
+            // There is nothing to wait with.
+            Err(error) if is_lack(&error) => self.ask_now_and_then(patience),
+            waited => waited,
+        }
     }
 
     /// [`wait`](Self::wait) without a descriptor.
@@ -243,7 +259,11 @@ impl Process {
         let named = rustix::process::Signal::from_named_raw(signal.as_raw());
         let signal = named.ok_or(io::ErrorKind::InvalidInput)?;
         let sent = match &self.pidfd {
-            Some(pidfd) => pidfd_send_signal(pidfd, signal),
+            Some(pidfd) => match pidfd_send_signal(pidfd, signal) {
+                // A sandbox refuses it, or it is another user's, which the other call says, too.
+                Err(Errno::PERM | Errno::NOSYS) => kill_process(self.pid, signal),
+                sent => sent,
+            },
             None => kill_process(self.pid, signal),
         };
         match sent {
@@ -252,6 +272,18 @@ impl Process {
             sent => Ok(sent?),
         }
     }
+}
+
+/// Whether the process has no poller: a sandbox refuses one, or there is no descriptor or memory.
+fn is_lack(error: &io::Error) -> bool {
+    let lacks = [
+        Errno::NOSYS,
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::NOSPC,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| lacks.contains(&errno))
 }
 
 /// As much of a pause as there is time for; `None` if there is none.

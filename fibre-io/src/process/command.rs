@@ -104,7 +104,8 @@ impl Command {
     }
 
     /// Whether a [`Child`] that is dropped without having been waited for is killed, and waited for
-    /// by a fibre of its own. Default: no, it runs on.
+    /// by a fibre of its own. Default: no, it runs on. If the kernel refuses to kill it, as it does
+    /// if the child runs as another user, standard error says so.
     pub fn kill_on_drop(&mut self, kill: bool) -> &mut Self {
         self.kill_on_drop = kill;
         self
@@ -159,7 +160,8 @@ impl Command {
         child?.wait_with_output()
     }
 
-    /// [`output`](Self::output) for `timeout` at most: then `None`, and the program is killed.
+    /// [`output`](Self::output) for `timeout` at most: then `None`, and the program is killed, as
+    /// far as [`kill_on_drop`](Self::kill_on_drop) can.
     /// Blocks the fibre (or thread).
     ///
     /// Both outputs are read at the same time, however much comes through either.

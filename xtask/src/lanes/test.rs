@@ -65,6 +65,7 @@ pub(super) const TOGETHER: [(&str, &[&str]); 3] = [
             "overflow",
             "platform",
             "privileges",
+            "sandbox",
             "shutdown",
             "soundness",
             "spares",
