@@ -121,6 +121,10 @@ fibre_core::faults! {
         UNLOCKS_AFTER_RESUME,
         /// A waiter leaves no mark.
         WAITER_LEAVES_NO_MARK,
+        /// A woken waiter forgets those behind it.
+        WOKEN_FORGETS_THOSE_BEHIND,
+        /// What is handed over is free, too.
+        HANDED_OVER_IS_FREE_TOO,
     }
     select {
         /// An arm stays in its line.

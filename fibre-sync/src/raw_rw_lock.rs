@@ -1,41 +1,69 @@
 //! The read-write lock without a value: readers share it, a writer has it alone.
 //!
-//! Neither side starves, because both wait in queues and the lock is handed from *phase* to phase:
-//! a caller that comes while others wait stands behind them. The last reader that goes hands the
-//! lock to the writer that has waited longest. A writer that goes hands it to all waiting readers,
-//! or to the next writer if there are none (*phase-fair*, Brandenburg and Anderson, Real-Time
-//! Systems 46(1), 2010). So at most one writer overtakes a waiting reader. A waiting writer is
-//! overtaken by the writers that came before it and by as many batches of readers, each of which
-//! has only the readers that had come when it began.
+//! A caller that comes while others *wait for their turn* stands behind them, and readers and
+//! writers take turns (*phase-fair*, Brandenburg and Anderson, Real-Time Systems 46(1), 2010): the
+//! last reader that goes wakes the writer that has waited longest, a writer that goes wakes all
+//! waiting readers, or the next writer if there are none.
 //!
-//! The price is that a contended lock changes hands by a wake-up, as a baton does: writers that
-//! always want it may get it half as often as a mutex that allows barging. To make that rarer, a
-//! caller that finds the lock taken spins for a moment, unless others wait already. Readers that
-//! find no writer change one word that all of them share. So each reader of a lock that is read on
-//! many processors at once pays for a transfer of its cache line. Only a counter for each
-//! processor, and with it a larger lock, would save that.
+//! But they do not hand the lock over: they free it, and those that are woken compete with callers
+//! that run already (*barging*). If a lock belonged to fibres that do not run yet, all callers
+//! would wait until these do, each of them would be woken by another one, and each turn would cost
+//! a wake-up from processor to processor (a *convoy*). Where turns are short, a woken fibre finds
+//! the lock free.
 //!
-//! A waiter that gives up leaves the lock as if it had not come: the last writer that gives up lets
-//! the readers in that waited behind it.
+//! Where turns are long, it may be woken in vain. It waits again, in front of the others, and is
+//! *urgent* now: while one is, the lock is handed over. So nobody is overtaken for long. A waiter
+//! loses one turn to those that barge. From then on, at most one writer overtakes a waiting reader.
+//! A waiting writer is overtaken by the writers that came before it and by as many batches of
+//! readers, each of which has only the readers that had come when it began.
+//!
+//! A woken reader joins other readers although a writer waits: it was woken for this phase.
+//!
+//! Before a caller blocks, it tries for a moment, and lets other fibres of its processor go first,
+//! as with the mutex. Readers that find no writer change one word that all of them share. So each
+//! reader of a lock that is read on many processors at once pays for a transfer of its cache line.
+//! Only a counter for each processor, and with it a larger lock, would save that.
+//!
+//! A waiter that gives up leaves the lock as if it had not come: the last writer that gives up
+//! wakes the readers that waited behind it.
 //!
 //! # The last touch
 //!
 //! While a holder gives the lock back, another caller may get it, give it back, and free its
 //! memory. So giving it back ends with one store. Without a queue, that store frees the word. With
-//! a queue, it frees the queue's lock: the word has been handed to a waiter that has not been
-//! resumed yet, and the lock outlives that waiter. If all waiters have given up, the holder clears
-//! `QUEUED` and begins anew.
+//! a queue, it frees the queue's lock: a waiter has been claimed that has not been resumed yet, and
+//! the lock outlives that waiter. If all waiters have given up, the holder clears `QUEUED` and
+//! begins anew.
 
 use crate::contention::{Contended, Ending};
 use crate::faults;
+use crate::lock::attempt::try_and_yield;
 use crate::rw_word::{Entry, Return, RwWord};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
-use fibre_core::internal::{Outcome, Resume, may_spin, yield_point};
-use fibre_core::sync::planted;
-use fibre_core::{Limit, WaitKind, WaitObject};
+use fibre_core::internal::{Outcome, may_spin_briefly, yield_point};
+use fibre_core::sync::{AtomicBool, Ordering, planted};
+use fibre_core::{Limit, WaitKind, WaitObject, in_fibre};
 
-/// The last and longest of the pauses in a spin, in `spin_loop` hints.
-const LONGEST_PAUSE: u32 = 64;
+/// How often a fibre yields before it blocks.
+const YIELDS: u32 = 2;
+
+/// Wake value: the lock is the waiter's.
+const HANDED: u32 = 0;
+/// Wake value: the waiter competes for the lock.
+const FREED: u32 = 1;
+/// Wake value: the waiter competes for the lock, and marks the word for others in the queue.
+const FREED_BEFORE_OTHERS: u32 = 2;
+
+/// What a caller wants the lock for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To read.
+    Read,
+    /// To read, before all waiters if others read already.
+    Join,
+    /// To write.
+    Write,
+}
 
 /// A read-write lock without a value and without guards, for wrappers in languages without borrows.
 ///
@@ -61,6 +89,11 @@ const LONGEST_PAUSE: u32 = 64;
 #[derive(Debug, Default)]
 pub struct RawRwLock {
     word: RwWord,
+    /// Whether a reader in the queue was woken in vain. Under the queue's lock, as the next one;
+    /// they lie here because there is room.
+    urgent_reader: AtomicBool,
+    /// Whether a writer in the queue was woken in vain.
+    urgent_writer: AtomicBool,
     queue: Locked<Queue>,
 }
 
@@ -74,32 +107,21 @@ struct Queue {
 }
 
 impl Queue {
+    /// The list of those that come for this purpose.
+    fn list(&mut self, purpose: Purpose) -> &mut WaitList {
+        match purpose {
+            Purpose::Read | Purpose::Join => &mut self.readers,
+            Purpose::Write => &mut self.writers,
+        }
+    }
+
     /// Whether both lists are empty.
     fn is_empty(&self) -> bool {
         self.readers.is_empty() && self.writers.is_empty()
     }
 }
 
-/// The waiters to which the lock has been handed, before they are resumed.
-#[derive(Debug)]
-enum Heirs {
-    /// One writer.
-    Writer(Resume),
-    /// A batch of readers.
-    Readers(Claimed),
-}
-
-impl Heirs {
-    /// Resumes them.
-    fn resume(self) {
-        match self {
-            Self::Writer(writer) => writer.resume(),
-            Self::Readers(readers) => readers.resume(),
-        }
-    }
-}
-
-fibre_core::end_of_frame!(RawRwLock: word, queue);
+fibre_core::end_of_frame!(RawRwLock: word, urgent_reader, urgent_writer, queue);
 
 impl RawRwLock {
     fibre_core::const_outside_models! {
@@ -108,6 +130,8 @@ impl RawRwLock {
         pub const fn new() -> Self {
             Self {
                 word: RwWord::new(),
+                urgent_reader: AtomicBool::new(false),
+                urgent_writer: AtomicBool::new(false),
                 queue: Locked::new(Queue {
                     readers: WaitList::new(),
                     writers: WaitList::new(),
@@ -135,7 +159,7 @@ impl RawRwLock {
     #[track_caller]
     pub(crate) fn read_for(&self, awaited: impl FnOnce() -> WaitObject, limit: Limit) -> bool {
         yield_point();
-        self.word.try_read() || self.wait_to_read(awaited(), limit, || self.word.read_or_queue())
+        self.word.try_read() || self.lock_contended(Purpose::Read, awaited(), limit)
     }
 
     /// Takes the lock for reading, unless a writer has it or waits for it. Blocks nothing.
@@ -175,7 +199,7 @@ impl RawRwLock {
         limit: Limit,
     ) -> bool {
         yield_point();
-        self.try_read_joining() || self.wait_to_read(awaited(), limit, || self.word.join_or_queue())
+        self.try_read_joining() || self.lock_contended(Purpose::Join, awaited(), limit)
     }
 
     /// [`try_read`](Self::try_read) that joins the present readers, also if a writer waits. Blocks
@@ -208,7 +232,7 @@ impl RawRwLock {
     #[track_caller]
     pub(crate) fn write_for(&self, awaited: impl FnOnce() -> WaitObject, limit: Limit) -> bool {
         yield_point();
-        self.word.try_write() || self.write_contended(awaited(), limit)
+        self.word.try_write() || self.lock_contended(Purpose::Write, awaited(), limit)
     }
 
     /// The object that is waited for, where nobody knows its writer.
@@ -231,7 +255,7 @@ impl RawRwLock {
     #[inline]
     pub unsafe fn unlock_read(&self) {
         if self.word.end_read() == Return::PassOn {
-            self.pass_on_read();
+            self.pass_on(false);
         }
     }
 
@@ -243,7 +267,7 @@ impl RawRwLock {
     #[inline]
     pub unsafe fn unlock_write(&self) {
         if self.word.end_write() == Return::PassOn {
-            self.pass_on_write();
+            self.pass_on(true);
         }
     }
 
@@ -263,8 +287,8 @@ impl RawRwLock {
         }
     }
 
-    /// Turns writing into reading, without another writer in between. The waiting readers come in,
-    /// too. Blocks nothing.
+    /// Turns writing into reading, without another writer in between. The waiting readers may come
+    /// in, too. Blocks nothing.
     ///
     /// # Safety
     ///
@@ -294,173 +318,205 @@ impl RawRwLock {
         self.word.readers()
     }
 
-    /// Tries `try_it` for a moment, less and less often.
-    fn spin(&self, mut try_it: impl FnMut() -> bool) -> bool {
-        let mut pause = 1;
-        while pause <= LONGEST_PAUSE && may_spin() && !self.word.has_queue() {
-            (0..pause).for_each(|_| std::hint::spin_loop());
-            if try_it() {
-                return true;
-            }
-            pause *= 2;
+    /// Waits for the lock, and counts the wait where contention is recorded.
+    #[cold]
+    #[track_caller]
+    fn lock_contended(&self, purpose: Purpose, awaited: WaitObject, limit: Limit) -> bool {
+        let full = purpose != Purpose::Write && self.word.is_full();
+        assert!(!full, "a read-write lock with 2^29 readers");
+        let contended = Contended::begin();
+        let ending = self.await_lock(purpose, awaited, limit);
+        contended.end(ending);
+        ending != Ending::GaveUp
+    }
+
+    /// Waits for the lock.
+    fn await_lock(&self, purpose: Purpose, awaited: WaitObject, limit: Limit) -> Ending {
+        let yields = match limit {
+            Limit::None if in_fibre() => YIELDS,
+            _ => 0,
+        };
+        if attempt(yields, || self.try_woken(purpose, false)) {
+            return Ending::Taken;
         }
-        false
+        let mut place = Place::Last;
+        loop {
+            match self.wait(purpose, Spot::new(awaited, place), limit) {
+                Outcome::NotParked => return Ending::Taken,
+                Outcome::Woken(HANDED) => return Ending::HandedOver,
+                Outcome::TimedOut | Outcome::Cancelled => return Ending::GaveUp,
+                Outcome::Woken(freed) => {
+                    let mark = freed == FREED_BEFORE_OTHERS;
+                    let take = || self.try_woken(purpose, mark);
+                    if take() || attempt(0, take) {
+                        return Ending::Taken;
+                    }
+                }
+            }
+            place = Place::First;
+        }
     }
 
-    /// Waits to read.
-    #[cold]
-    #[track_caller]
-    fn wait_to_read(
-        &self,
-        awaited: WaitObject,
-        limit: Limit,
-        enter: impl FnOnce() -> Entry,
-    ) -> bool {
-        assert!(!self.word.is_full(), "a read-write lock with 2^29 readers");
-        let contended = Contended::begin();
-        let ending = match self.spin(|| self.word.try_read()) {
-            true => Ending::Taken,
-            false => self.wait(awaited, |queue| &mut queue.readers, limit, enter),
-        };
-        contended.end(ending);
-        ending != Ending::GaveUp
+    /// Takes the lock if it is free for this purpose, without the queue. With `mark`, the caller
+    /// has been woken and may have left others there.
+    fn try_woken(&self, purpose: Purpose, mark: bool) -> bool {
+        match purpose {
+            Purpose::Read | Purpose::Join => self.word.try_read_woken(mark),
+            Purpose::Write => self.word.try_write_woken(mark),
+        }
     }
 
-    /// Waits to write.
-    #[cold]
-    #[track_caller]
-    fn write_contended(&self, awaited: WaitObject, limit: Limit) -> bool {
-        let contended = Contended::begin();
-        let try_it = || self.word.is_free() && self.word.try_write();
-        let enter = || self.word.write_or_queue();
-        let ending = match self.spin(try_it) {
-            true => Ending::Taken,
-            false => self.wait(awaited, |queue| &mut queue.writers, limit, enter),
-        };
-        contended.end(ending);
-        ending != Ending::GaveUp
-    }
-
-    /// Waits in one of the lists, unless `enter` takes the lock.
-    fn wait(
-        &self,
-        awaited: WaitObject,
-        list: impl Fn(&mut Queue) -> &mut WaitList,
-        limit: Limit,
-        enter: impl FnOnce() -> Entry,
-    ) -> Ending {
-        let mut let_in = None;
-        let enter = |_: &mut Queue| enter() == Entry::Queued;
-        let leave = |queue: &mut Queue, _| let_in = self.settle(queue);
+    /// Waits in the queue, unless the lock is free for this purpose.
+    fn wait(&self, purpose: Purpose, spot: Spot, limit: Limit) -> Outcome {
+        let mut woken = Claimed::none();
+        let in_vain = spot.place() == Place::First;
+        let enter = |queue: &mut Queue| self.enter(queue, purpose, in_vain) == Entry::Queued;
+        let leave = |queue: &mut Queue, _| woken = self.settle(queue);
         // SAFETY: the lists are in `self`, which is borrowed, and nobody replaces them.
         let outcome = unsafe {
             wait_or_leave(
-                Spot::new(awaited, Place::Last),
+                spot,
                 &self.queue,
-                list,
+                |queue| queue.list(purpose),
                 limit,
                 enter,
                 || (),
                 leave,
             )
         };
-        let_in.into_iter().for_each(Claimed::resume);
-        match outcome {
-            Outcome::NotParked => Ending::Taken,
-            Outcome::Woken(_) => Ending::HandedOver,
-            Outcome::TimedOut | Outcome::Cancelled => Ending::GaveUp,
+        woken.resume();
+        outcome
+    }
+
+    /// Takes the lock, or marks it for a caller that enters the queue, again if it was woken
+    /// `in_vain`.
+    fn enter(&self, queue: &Queue, purpose: Purpose, in_vain: bool) -> Entry {
+        if queue.is_empty() && self.word.has_queue() {
+            self.word.nobody_waits();
         }
+        let (entry, urgent) = if purpose == Purpose::Write {
+            let entry = self.word.write_or_queue(!queue.is_empty());
+            (entry, &self.urgent_writer)
+        } else {
+            let writers = !queue.writers.is_empty();
+            let joins = in_vain || purpose == Purpose::Join || !writers;
+            let entry = self.word.read_or_queue(joins, writers);
+            (entry, &self.urgent_reader)
+        };
+        if in_vain && entry == Entry::Queued {
+            urgent.store(true, Ordering::Relaxed);
+        }
+        entry
     }
 
     /// After a waiter has given up: makes the word what it would be if that waiter had not come.
-    fn settle(&self, queue: &mut Queue) -> Option<Claimed> {
+    /// Returns those to resume.
+    fn settle(&self, queue: &mut Queue) -> Claimed {
         if !self.word.has_queue() || !queue.writers.is_empty() {
-            return None;
+            return Claimed::none();
         }
         if !self.word.is_written() {
             // The readers waited only behind that writer.
             if planted(faults::rw_lock::GIVING_UP_FORGETS_READERS_BEHIND) {
-                return None;
+                return Claimed::none();
             }
-            let readers = queue.readers.claim_all(0);
-            self.word.let_in(readers.len());
-            return Some(readers);
+            self.word.nobody_waits();
+            return queue.readers.claim_all(FREED);
         }
         if queue.readers.is_empty() {
             self.word.nobody_waits();
         }
-        None
+        Claimed::none()
     }
 
-    /// The last reader's hand-over, when the queue has waiters.
+    /// Gives the lock back after reading or writing when the queue has waiters: wakes those that
+    /// are next.
     #[cold]
-    fn pass_on_read(&self) {
+    fn pass_on(&self, written: bool) {
         loop {
             let mut queue = self.queue.lock();
             if self.word.is_to_be_passed_on() {
-                let heirs = self.to_a_writer(&mut queue);
-                if let Some(heirs) = heirs.or_else(|| self.to_the_readers(&mut queue, 0)) {
-                    drop(queue);
-                    return heirs.resume();
-                }
-                self.word.nobody_waits();
-            }
-            drop(queue);
-            if self.word.end_read() == Return::Done {
-                return;
-            }
-        }
-    }
-
-    /// The writer's hand-over, when the queue has waiters.
-    #[cold]
-    fn pass_on_write(&self) {
-        loop {
-            let mut queue = self.queue.lock();
-            if self.word.is_to_be_passed_on() {
-                let heirs = self.to_the_readers(&mut queue, 0);
-                if let Some(heirs) = heirs.or_else(|| self.to_a_writer(&mut queue)) {
+                let next = self.next(&mut queue, written);
+                if !next.is_empty() {
                     if !planted(faults::rw_lock::UNLOCKS_AFTER_RESUME) {
                         drop(queue);
                     }
-                    return heirs.resume();
+                    return next.resume();
                 }
                 self.word.nobody_waits();
             }
             drop(queue);
-            if self.word.end_write() == Return::Done {
+            let given_back = match written {
+                true => self.word.end_write(),
+                false => self.word.end_read(),
+            };
+            if given_back == Return::Done {
                 return;
             }
         }
     }
 
-    /// The hand-over of a writer that goes on as a reader, when the queue has waiters.
+    /// Frees the lock for those that are next, or hands it to them if somebody is urgent: after
+    /// readers a writer, after a writer all readers, if there are such.
+    fn next(&self, queue: &mut Queue, written: bool) -> Claimed {
+        let urgent =
+            |flag: &AtomicBool, list: &WaitList| flag.load(Ordering::Relaxed) && !list.is_empty();
+        let hands = urgent(&self.urgent_reader, &queue.readers)
+            || urgent(&self.urgent_writer, &queue.writers);
+        let (first, second) = match written {
+            true => (Purpose::Read, Purpose::Write),
+            false => (Purpose::Write, Purpose::Read),
+        };
+        let next = self.claim(queue, first, hands);
+        match next.is_empty() {
+            true => self.claim(queue, second, hands),
+            false => next,
+        }
+    }
+
+    /// Claims the first writer, or all readers, and leaves the lock to them.
+    fn claim(&self, queue: &mut Queue, purpose: Purpose, hands: bool) -> Claimed {
+        let writes = purpose == Purpose::Write;
+        let token = match (hands, writes || !queue.writers.is_empty()) {
+            (true, _) => HANDED,
+            (false, false) => FREED,
+            (false, true) => FREED_BEFORE_OTHERS,
+        };
+        let mut claimed = Claimed::none();
+        if writes {
+            let writers = &mut queue.writers;
+            while !writers.is_empty() && !writers.claim_first_of_many(token, &mut claimed) {}
+        } else {
+            claimed = queue.readers.claim_all(token);
+        }
+        match (claimed.len(), hands) {
+            (0, _) => {}
+            (_, true) if planted(faults::rw_lock::HANDED_OVER_IS_FREE_TOO) => self.word.free(),
+            (_, false) => self.word.free(),
+            (_, true) if writes => {
+                self.urgent_writer.store(false, Ordering::Relaxed);
+                self.word.hand_to_writer(!queue.is_empty());
+            }
+            (readers, true) => {
+                self.urgent_reader.store(false, Ordering::Relaxed);
+                self.word.hand_to_readers(readers, !queue.is_empty());
+            }
+        }
+        claimed
+    }
+
+    /// Lets waiting readers join a writer that goes on as a reader, when the queue has waiters.
     #[cold]
     fn downgrade_contended(&self) {
         let mut queue = self.queue.lock();
-        let heirs = self.to_the_readers(&mut queue, 1);
-        if heirs.is_none() {
-            self.word.hand_to_readers(1, !queue.is_empty());
-        }
+        let readers = queue.readers.claim_all(FREED);
+        self.word.hand_to_readers(1, !queue.is_empty());
         drop(queue);
-        heirs.into_iter().for_each(Heirs::resume);
+        readers.resume();
     }
+}
 
-    /// Hands the lock to the writer that has waited longest.
-    fn to_a_writer(&self, queue: &mut Queue) -> Option<Heirs> {
-        let writer = queue.writers.claim_first(0)?;
-        self.word.hand_to_writer(!queue.is_empty());
-        Some(Heirs::Writer(writer))
-    }
-
-    /// Hands the lock to all waiting readers; `others` more readers keep it.
-    fn to_the_readers(&self, queue: &mut Queue, others: usize) -> Option<Heirs> {
-        let readers = queue.readers.claim_all(0);
-        if readers.is_empty() {
-            return None;
-        }
-        let number = readers.len() + others;
-        self.word.hand_to_readers(number, !queue.is_empty());
-        Some(Heirs::Readers(readers))
-    }
+/// Tries for a moment, and after each of so many yields, to take the lock.
+fn attempt(yields: u32, take: impl Fn() -> bool) -> bool {
+    may_spin_briefly() && try_and_yield(yields, take).is_some()
 }

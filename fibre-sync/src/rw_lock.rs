@@ -15,10 +15,12 @@ use std::time::Duration;
 
 /// A value that many may read at once, or one may change, shared by fibres and threads.
 ///
-/// Neither side starves: a caller that comes while others wait stands behind them, and readers and
-/// writers take turns (see [`RawRwLock`]). So a fibre that reads must not read again before it is
-/// done: a writer that came in between would wait for the first read, and the second read for that
-/// writer. A reader has to unlock before it can write; a writer becomes a reader by
+/// Neither side starves: a caller that comes while readers read and others wait stands behind
+/// these, and readers and writers take turns (see [`RawRwLock`]). So a fibre that reads must not
+/// read again before it is done: a writer that came in between would wait for the first read, and
+/// the second read for that writer. A lock that is given back is free for whoever runs, who may get
+/// it before a waiter that has been woken; a waiter that was woken in vain is handed the lock at
+/// the next turn. A reader has to unlock before it can write; a writer becomes a reader by
 /// [`RwLockWriteGuard::downgrade`].
 ///
 /// Readers on several processors share one counter, and so a cache line. For reads of a few

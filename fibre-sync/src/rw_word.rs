@@ -2,24 +2,26 @@
 //!
 //! ```text
 //!   bit 0    WRITER   a writer has it
-//!   bit 1    QUEUED   somebody waits; whoever comes waits, too
+//!   bit 1    QUEUED   somebody waits; newcomers wait, too; the last holder looks at the queue
 //!   bit 2 …  READER   counts the readers that have it
 //! ```
 //!
 //! Invariants:
 //!
 //! 1. There are never both a writer and readers.
-//! 2. While the word is `QUEUED`, the lock is held. So it is never free for a caller that
-//!    overtakes.
-//! 3. `QUEUED` is set and cleared under the lock of the queue. Without that lock, a `QUEUED` word
-//!    changes only when a reader goes that is not the last one. With it, readers may join others.
+//! 2. While the word is `QUEUED`, the lock is held: a free word is all zeros.
+//! 3. While somebody waits, the word is `QUEUED`, or a waiter has been woken and is on its way.
+//!    That one sets `QUEUED` when it takes the lock, or when it waits again.
+//! 4. `QUEUED` is set under the lock of the queue, or by a woken waiter as it takes the lock. It is
+//!    cleared under the lock of the queue. Without that lock, a `QUEUED` word changes only when a
+//!    reader goes that is not the last one. With it, readers may join others.
 //!
 //! # Memory ordering
 //!
 //! Taking acquires, giving back releases. Readers that go form a release sequence, so a writer that
-//! takes the free word has acquired from all of them. The holder that hands the word over first
-//! reads it with acquire, and releases by the store. The new holder acquires by its claim, which
-//! comes after that read.
+//! takes the free word has acquired from all of them. The holder that frees a `QUEUED` word, or
+//! hands it over, first reads it with acquire, and releases by the store. The new holder acquires
+//! by its claim, which comes after that read.
 
 use crate::faults;
 use fibre_core::sync::{AtomicU32, Ordering, planted};
@@ -31,7 +33,7 @@ const QUEUED: u32 = 2;
 /// The unit of the count of readers.
 const READER: u32 = 4;
 /// At so many readers no other one comes by itself. Half of the count is left for readers that are
-/// let in together.
+/// handed the lock together.
 const FULL: u32 = 1 << 31;
 
 /// What a holder that gives the lock back has to do.
@@ -73,9 +75,9 @@ impl RwWord {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether a writer holds the lock. Acquires what the last holder released.
+    /// Whether a writer holds the lock.
     pub(crate) fn is_written(&self) -> bool {
-        self.0.load(Ordering::Acquire) & WRITER != 0
+        self.0.load(Ordering::Relaxed) & WRITER != 0
     }
 
     /// Whether the queue has waiters.
@@ -96,9 +98,21 @@ impl RwWord {
     /// Adds a reader, unless it has to wait. Returns whether it did.
     #[inline]
     pub(crate) fn try_read(&self) -> bool {
+        self.try_read_as(READER)
+    }
+
+    /// [`try_read`](Self::try_read) by a woken reader; with `mark`, it may have left writers in the
+    /// queue.
+    pub(crate) fn try_read_woken(&self, mark: bool) -> bool {
+        self.try_read_as(READER | mark_if(mark))
+    }
+
+    /// Adds this to the word, if a reader may come.
+    #[inline]
+    fn try_read_as(&self, reader: u32) -> bool {
         let mut now = self.0.load(Ordering::Relaxed);
         while now & (WRITER | QUEUED) == 0 && now < FULL {
-            match self.exchange(now, now + READER, Ordering::Acquire) {
+            match self.exchange(now, now + reader, Ordering::Acquire) {
                 Ok(_) => return true,
                 Err(seen) => now = seen,
             }
@@ -109,8 +123,20 @@ impl RwWord {
     /// Takes a free lock for a writer. Returns whether it did.
     #[inline]
     pub(crate) fn try_write(&self) -> bool {
+        self.try_write_as(WRITER)
+    }
+
+    /// [`try_write`](Self::try_write) by a woken writer; with `mark`, it may have left others in
+    /// the queue.
+    pub(crate) fn try_write_woken(&self, mark: bool) -> bool {
+        self.try_write_as(WRITER | mark_if(mark))
+    }
+
+    /// Takes a free lock by storing this word.
+    #[inline]
+    fn try_write_as(&self, writer: u32) -> bool {
         self.0
-            .compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed)
+            .compare_exchange(0, writer, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 
@@ -151,34 +177,24 @@ impl RwWord {
         }
     }
 
-    /// Adds a reader, or sets `QUEUED`. Under the queue's lock.
-    pub(crate) fn read_or_queue(&self) -> Entry {
+    /// Adds a reader, or sets `QUEUED`. A reader that `joins` others does so before all waiters.
+    /// With `mark`, writers are in the queue, so the word is `QUEUED` in any case. Under the
+    /// queue's lock.
+    pub(crate) fn read_or_queue(&self, joins: bool, mark: bool) -> Entry {
+        let behind = if joins { 0 } else { QUEUED };
         loop {
-            if self.try_read() {
+            if self.try_read_woken(mark) || joins && self.join() {
                 return Entry::Taken;
             }
-            if self.queue_if(|now| now & (WRITER | QUEUED) != 0) {
-                return Entry::Queued;
-            }
-        }
-    }
-
-    /// [`read_or_queue`](Self::read_or_queue) for a reader that joins other readers before all
-    /// waiters.
-    pub(crate) fn join_or_queue(&self) -> Entry {
-        loop {
-            if self.try_read() || self.join() {
-                return Entry::Taken;
-            }
-            if self.queue_if(|now| now & WRITER != 0 || now >= FULL) {
+            if self.queue_if(|now| now & (WRITER | behind) != 0 || now >= FULL) {
                 return Entry::Queued;
             }
         }
     }
 
     /// Adds a reader if others read, also if the queue has waiters. Under the queue's lock: so no
-    /// holder hands the lock over meanwhile, and the last reader, which may be about to, looks
-    /// again.
+    /// holder frees the lock or hands it over meanwhile, and the last reader, which may be about
+    /// to, looks again.
     pub(crate) fn join(&self) -> bool {
         let mut now = self.0.load(Ordering::Relaxed);
         while now & WRITER == 0 && (READER..FULL).contains(&now) {
@@ -190,10 +206,11 @@ impl RwWord {
         false
     }
 
-    /// Takes the lock for a writer, or sets `QUEUED`. Under the queue's lock.
-    pub(crate) fn write_or_queue(&self) -> Entry {
+    /// Takes the lock for a writer, or sets `QUEUED`. With `mark`, others are in the queue, so the
+    /// word is `QUEUED` in any case. Under the queue's lock.
+    pub(crate) fn write_or_queue(&self, mark: bool) -> Entry {
         loop {
-            if self.try_write() {
+            if self.try_write_woken(mark) {
                 return Entry::Taken;
             }
             if self.queue_if(|now| now != 0) {
@@ -218,8 +235,13 @@ impl RwWord {
         now == WRITER | QUEUED || now == READER | QUEUED
     }
 
-    /// Hands the lock from its only holder to a writer. Under the queue's lock, as all methods that
-    /// follow.
+    /// Frees the lock, which has one holder. Under the queue's lock, as all methods that follow:
+    /// those that are in the queue have a woken waiter before them.
+    pub(crate) fn free(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+
+    /// Hands the lock from its only holder to a writer.
     pub(crate) fn hand_to_writer(&self, others_wait: bool) {
         self.hand_over(WRITER, others_wait);
     }
@@ -235,18 +257,6 @@ impl RwWord {
         self.0.store(next | queued, Ordering::Release);
     }
 
-    /// Clears `QUEUED` and adds so many readers, which have waited, to those that hold the lock.
-    pub(crate) fn let_in(&self, readers: usize) {
-        let mut now = self.0.load(Ordering::Relaxed);
-        loop {
-            let next = (now & !QUEUED) + count_of(readers);
-            match self.exchange(now, next, Ordering::AcqRel) {
-                Ok(_) => return,
-                Err(seen) => now = seen,
-            }
-        }
-    }
-
     /// Clears `QUEUED`.
     pub(crate) fn nobody_waits(&self) {
         self.0.fetch_and(!QUEUED, Ordering::Relaxed);
@@ -258,6 +268,15 @@ impl RwWord {
         self.0
             .compare_exchange_weak(from, to, success, Ordering::Relaxed)
     }
+}
+
+/// The mark, if it is to be set.
+#[inline]
+fn mark_if(mark: bool) -> u32 {
+    if planted(faults::rw_lock::WOKEN_FORGETS_THOSE_BEHIND) {
+        return 0;
+    }
+    if mark { QUEUED } else { 0 }
 }
 
 /// So many readers, as the word counts them.
@@ -285,27 +304,46 @@ mod tests {
     fn a_queue_keeps_others_out_until_it_is_passed_on() {
         let word = RwWord::new();
         assert!(word.try_read() && word.try_read());
-        assert_eq!(word.write_or_queue(), Entry::Queued);
+        assert_eq!(word.write_or_queue(false), Entry::Queued);
         assert!(!word.try_read() && word.has_queue());
-        assert_eq!(word.read_or_queue(), Entry::Queued);
-        assert_eq!(word.end_read(), Return::Done);
+        assert_eq!(word.read_or_queue(false, true), Entry::Queued);
+        assert_eq!(word.read_or_queue(true, true), Entry::Taken);
+        assert_eq!([word.end_read(), word.end_read()], [Return::Done; 2]);
         assert_eq!(word.end_read(), Return::PassOn);
         assert!(word.is_to_be_passed_on());
         word.hand_to_writer(true);
         assert_eq!(word.end_write(), Return::PassOn);
         word.hand_to_readers(1, false);
         assert!(word.try_read());
-        assert_eq!(word.write_or_queue(), Entry::Queued);
-        word.let_in(3);
-        assert_eq!(word.readers(), 5);
-        assert!(!word.has_queue());
+        assert_eq!(word.readers(), 2);
+    }
+
+    #[test]
+    fn who_is_woken_marks_the_word_for_those_behind() {
+        let word = RwWord::new();
+        for mark in [true, false] {
+            assert!(word.try_write_woken(mark) && word.has_queue() == mark);
+            assert_eq!(word.read_or_queue(true, false), Entry::Queued);
+            assert!(word.has_queue() && word.is_to_be_passed_on());
+            word.free();
+            assert!(word.is_free() && word.try_read_woken(mark));
+            assert!(word.try_read() != mark && word.has_queue() == mark);
+            word.nobody_waits();
+            while !word.is_free() {
+                assert_eq!(word.end_read(), Return::Done);
+            }
+        }
+        assert_eq!(word.write_or_queue(true), Entry::Taken);
+        assert_eq!(word.end_write(), Return::PassOn);
     }
 
     #[test]
     fn it_is_full_long_before_the_count_overflows() {
         let word = RwWord(AtomicU32::new(FULL));
         assert!(word.is_full() && !word.try_read());
-        word.let_in(1 << 20);
+        assert_eq!(word.read_or_queue(true, false), Entry::Queued);
         assert_eq!(word.end_read(), Return::Done);
+        word.nobody_waits();
+        assert!(word.try_read() && word.is_full());
     }
 }

@@ -435,6 +435,12 @@ impl Spot {
     pub fn new(awaited: WaitObject, place: Place) -> Self {
         Self { place, awaited }
     }
+
+    /// The place.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        self.place
+    }
 }
 
 /// Waits for `awaited` at the end of a list, unless `enter` finds that there is no need to.

@@ -65,6 +65,49 @@ fn planted_missing_mark_is_found() {
     finds_planted(faults::rw_lock::WAITER_LEAVES_NO_MARK, write_write_read);
 }
 
+/// Planted: a reader that was woken before a writer takes the lock, and goes without a look at it.
+#[test]
+fn planted_forgotten_writer_is_found() {
+    finds_planted(
+        faults::rw_lock::WOKEN_FORGETS_THOSE_BEHIND,
+        write_write_read,
+    );
+}
+
+/// One writes again and again, so that the other one, which writes or reads once, is woken in vain.
+fn woken_in_vain(writes: bool) {
+    let (lock, number) = (
+        Shared::new(RawRwLock::new()),
+        Shared::new(Watched::new(0)).get(),
+    );
+    let other = thread::spawn(move || match writes {
+        true => count(&lock, number, Limit::None),
+        false => look(&lock, number, Limit::None).map_or(9, |_| 0),
+    });
+    let mut sum = 0;
+    (0..3).for_each(|_| sum += count(&lock, number, Limit::None));
+    sum += other.join().unwrap();
+    assert_eq!(number.get(), sum);
+    assert!(!lock.is_in_use());
+    lock.free();
+}
+
+/// A waiter that was woken in vain is handed the lock: it is alone, or reads what was written.
+#[test]
+fn who_is_handed_it_has_it() {
+    for writes in [true, false] {
+        check(move || woken_in_vain(writes));
+    }
+}
+
+/// Planted: whoever comes takes what has been handed over.
+#[test]
+fn planted_free_hand_over_is_found() {
+    finds_planted(faults::rw_lock::HANDED_OVER_IS_FREE_TOO, || {
+        woken_in_vain(true);
+    });
+}
+
 /// Two readers and a writer.
 #[test]
 fn readers_see_what_was_written() {

@@ -1,12 +1,13 @@
 //! Channels whose receivers all get what is sent: the latest value, or every one.
 
 use crate::support::{
-    Drops, Random, eventually, for_clusters, for_each_cluster, let_others_block, watched,
+    Drops, Random, eventually, for_clusters, for_each_cluster, let_others_block, until_waiting,
+    watched,
 };
 use fibre::channel::{
     Received, RecvError, RecvTimeoutError, SendError, TryRecvError, broadcast, watch,
 };
-use fibre::{Cluster, Limit};
+use fibre::{Cluster, Limit, WaitKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -101,6 +102,85 @@ fn watchers_wait() {
         assert_eq!(*sender.read(), 3);
         sender.replace(5);
         assert_eq!(sender.subscribe().get(), 5);
+    });
+}
+
+/// Readers that wait for the end of a change keep the next change waiting only while they run.
+#[test]
+fn a_change_waits_for_no_reader_that_does_not_run() {
+    for_clusters(&[1], |_| {
+        let is_first = |_| {
+            let (sender, receiver) = watch(0);
+            let reads = Arc::new(AtomicU64::new(0));
+            let readers: Vec<_> = (0..4)
+                .map(|_| {
+                    let (receiver, reads) = (receiver.clone(), Arc::clone(&reads));
+                    fibre::spawn(move || {
+                        let seen = receiver.get();
+                        reads.fetch_add(1, Ordering::SeqCst);
+                        seen
+                    })
+                })
+                .collect();
+            let ids: Vec<_> = readers.iter().map(fibre::JoinHandle::id).collect();
+            sender.modify(|value| {
+                until_waiting(WaitKind::RwLock, &ids);
+                *value = 1;
+                true
+            });
+            sender.replace(2);
+            let before = reads.load(Ordering::SeqCst);
+            for reader in readers {
+                assert!(reader.join().unwrap() >= 1);
+            }
+            before == 0
+        };
+        // At the end of its time slice, a sender lets others go first.
+        assert!((0..100).any(is_first), "they all had been waited for");
+    });
+}
+
+/// Many follow a value that as many change, while some of them have to wait for each other.
+#[test]
+fn a_crowd_follows_what_a_crowd_changes() {
+    const CROWD: usize = 200;
+    for_each_cluster(|_| {
+        let (sender, receiver) = watch(0);
+        let followers: Vec<_> = (0..CROWD)
+            .map(|_| {
+                let mut receiver = receiver.clone();
+                fibre::spawn(move || {
+                    let mut last = 0;
+                    while receiver.changed().is_ok() {
+                        let value = *receiver.read_and_update();
+                        assert!(value > last, "a change without a new value");
+                        last = value;
+                    }
+                    last
+                })
+            })
+            .collect();
+        let changers: Vec<_> = (0..CROWD)
+            .map(|me| {
+                let sender = sender.clone();
+                fibre::spawn(move || {
+                    sender.modify(|value| {
+                        if me % 50 == 0 {
+                            fibre::sleep(Duration::from_micros(200));
+                        }
+                        *value += 1;
+                        true
+                    })
+                })
+            })
+            .collect();
+        drop(sender);
+        for changer in changers {
+            assert!(changer.join().unwrap());
+        }
+        for follower in followers {
+            assert_eq!(follower.join().unwrap(), CROWD);
+        }
     });
 }
 

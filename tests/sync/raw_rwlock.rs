@@ -1,7 +1,7 @@
 //! The raw read-write lock, beside that of the C library.
 
 use super::{crowd, freed_by_who_waits};
-use crate::support::{for_each_cluster, let_others_block, until_waiting};
+use crate::support::{for_clusters, for_each_cluster, let_others_block, until_waiting};
 use fibre::WaitKind;
 use fibre::sync::raw::{Clock, Error, RwKind, RwLock, Wait};
 use std::mem::zeroed;
@@ -185,6 +185,35 @@ fn raw_rwlocks_exclude() {
                 unsafe { lock.unlock() }.unwrap();
             }
         });
+    });
+}
+
+/// A lock of whatever kind is not kept for a fibre that has been woken and does not run yet.
+#[test]
+fn raw_rwlocks_are_kept_for_nobody() {
+    for_clusters(&[1], |_| {
+        for kind in [RwKind::PreferReader, RwKind::PreferWriterNonrecursive] {
+            for writes in [false, true] {
+                let lock = Arc::new(RwLock::with_kind(kind));
+                lock.write(Wait::FOREVER).unwrap();
+                let other = Arc::clone(&lock);
+                let waits = fibre::spawn(move || {
+                    match writes {
+                        true => other.write(Wait::FOREVER).unwrap(),
+                        false => other.read(Wait::FOREVER).unwrap(),
+                    }
+                    // SAFETY: taken above.
+                    unsafe { other.unlock() }.unwrap();
+                });
+                until_waiting(WaitKind::RwLock, &[waits.id()]);
+                // SAFETY: taken above.
+                unsafe { lock.unlock() }.unwrap();
+                assert_eq!(lock.try_write(), Ok(()));
+                // SAFETY: taken above.
+                unsafe { lock.unlock() }.unwrap();
+                waits.join().unwrap();
+            }
+        }
     });
 }
 

@@ -108,6 +108,71 @@ fn phases_alternate() {
     });
 }
 
+/// A lock is not kept for those that have been woken and do not run yet: whoever runs may have it
+/// first, a batch of readers or a writer having waited.
+#[test]
+fn nobody_keeps_it_who_does_not_run() {
+    for_clusters(&[1], |_| {
+        for (written, writes) in [(true, false), (true, true), (false, true)] {
+            let lock = Arc::new(RwLock::new(0));
+            let (writing, reading) = match written {
+                true => (Some(lock.write()), None),
+                false => (None, Some(lock.read())),
+            };
+            let waiters = [(); 3].map(|()| {
+                let lock = Arc::clone(&lock);
+                fibre::spawn(move || match writes {
+                    true => *lock.write() += 1,
+                    false => _ = *lock.read(),
+                })
+            });
+            until_waiting(WaitKind::RwLock, &waiters.each_ref().map(JoinHandle::id));
+            drop((writing, reading));
+            let again = lock.try_write();
+            *again.expect("it is kept for a fibre that does not run") += 1;
+            waiters.into_iter().for_each(|one| one.join().unwrap());
+            assert_eq!(*lock.read(), if writes { 4 } else { 1 });
+        }
+    });
+}
+
+/// A fibre that goes on and on, with pauses in which it has the lock, wakes others in vain only
+/// once: then the lock is handed over.
+#[test]
+fn who_was_woken_in_vain_is_next() {
+    for_clusters(&[1], |_| {
+        for writes in [false, true] {
+            let shared = Arc::new((RwLock::new(()), AtomicUsize::new(0)));
+            let writing = shared.0.write();
+            let waiters = [(); 3].map(|()| {
+                let shared = Arc::clone(&shared);
+                fibre::spawn(move || {
+                    match writes {
+                        true => drop(shared.0.write()),
+                        false => drop(shared.0.read()),
+                    }
+                    shared.1.fetch_add(1, Ordering::SeqCst);
+                })
+            });
+            let ids = waiters.each_ref().map(JoinHandle::id);
+            until_waiting(WaitKind::RwLock, &ids);
+            drop(writing);
+            // Those that were woken find it taken again, and wait again.
+            let writing = shared.0.try_write().unwrap();
+            let_others_block();
+            until_waiting(WaitKind::RwLock, &ids);
+            drop(writing);
+            assert!(
+                shared.0.try_write().is_none(),
+                "it has not been handed over"
+            );
+            assert_eq!(shared.1.load(Ordering::SeqCst), 0);
+            waiters.into_iter().for_each(|one| one.join().unwrap());
+            assert!(shared.0.try_write().is_some());
+        }
+    });
+}
+
 /// How often one side got the lock between a call of the other side and its success, at most, if
 /// four fibres of the one side are always there and one of the other calls a hundred times.
 fn most_overtakings(flood: fn(&RwLock<()>, &AtomicUsize), call: fn(&RwLock<()>)) -> usize {

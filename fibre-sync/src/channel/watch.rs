@@ -2,7 +2,10 @@
 //!
 //! The value lies in a read-write lock. How often it was changed is the *version*, which a sender
 //! counts up while it has the lock for writing; so what a receiver reads has the version that it
-//! sees meanwhile.
+//! sees meanwhile. The sender has given that lock back before it looks for receivers that wait:
+//! these may be thousands, and others can read meanwhile. It takes the short lock of their list
+//! after it has counted, and a receiver compares versions under that lock, so none sleeps over a
+//! change.
 
 use super::errors::{RecvError, RecvTimeoutError, SendError};
 use super::news::{News, leave, wait_for};
@@ -12,7 +15,7 @@ use crate::selection::{ListArm, Listed, list_arm};
 use crate::wait_list::{Locked, WaitList};
 use fibre_core::Limit;
 use fibre_core::internal::begin_within;
-use fibre_core::sync::{AtomicUsize, Ordering, planted};
+use fibre_core::sync::{AtomicU64, AtomicUsize, Ordering, planted};
 use std::cell::Cell;
 use std::fmt;
 use std::mem;
@@ -22,6 +25,8 @@ use std::time::Duration;
 /// What the ends share.
 struct Watched<T> {
     value: RwLock<T>,
+    /// How often the value was changed. Whoever has the lock for writing counts.
+    version: AtomicU64,
     state: Locked<State>,
     senders: AtomicUsize,
     receivers: AtomicUsize,
@@ -29,11 +34,17 @@ struct Watched<T> {
 
 /// What the short lock protects.
 struct State {
-    /// How often the value was changed.
-    version: u64,
     /// Whether all senders are gone.
     closed: bool,
     waiting: WaitList,
+}
+
+impl<T> Watched<T> {
+    /// How often the value was changed. A holder of the short lock sees at least the changes of
+    /// those that have claimed under it, and a reader of the value just those up to that value.
+    fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
 }
 
 impl News for State {
@@ -67,8 +78,8 @@ impl News for State {
 pub fn watch<T>(value: T) -> (WatchSender<T>, WatchReceiver<T>) {
     let channel = Arc::new(Watched {
         value: RwLock::new(value),
+        version: AtomicU64::new(0),
         state: Locked::new(State {
-            version: 0,
             closed: false,
             waiting: WaitList::new(),
         }),
@@ -127,20 +138,13 @@ impl<T> WatchSender<T> {
         let mut value = channel.value.write();
         let changed = change(&mut value);
         if changed {
+            let early = planted(faults::watch::CLAIMS_BEFORE_IT_COUNTS);
+            let claim = || channel.state.lock().waiting.claim_all(0);
+            let claimed = early.then(claim);
             // While the value is ours: a reader sees it with its version.
-            let mut state = channel.state.lock();
-            if planted(faults::watch::CLAIMS_BEFORE_IT_COUNTS) {
-                let waiting = state.waiting.claim_all(0);
-                drop(state);
-                waiting.resume();
-                channel.state.lock().version += 1;
-                return true;
-            }
-            state.version += 1;
-            let waiting = state.waiting.claim_all(0);
-            drop(state);
+            channel.version.fetch_add(1, Ordering::Release);
             drop(value);
-            waiting.resume();
+            claimed.unwrap_or_else(claim).resume();
         }
         changed
     }
@@ -155,7 +159,7 @@ impl<T> WatchSender<T> {
     /// Another receiver, to which the present value is not new.
     #[must_use]
     pub fn subscribe(&self) -> WatchReceiver<T> {
-        WatchReceiver::new(&self.0, self.0.state.lock().version)
+        WatchReceiver::new(&self.0, self.0.version())
     }
 
     /// How many receivers there are at this moment.
@@ -252,6 +256,7 @@ impl<T> WatchReceiver<T> {
     pub fn changed_arm(&mut self) -> ChangedArm<'_> {
         ChangedArm(ListArm::new(Changes {
             state: &self.channel.state,
+            version: &self.channel.version,
             seen: Cell::from_mut(&mut self.seen),
         }))
     }
@@ -259,8 +264,9 @@ impl<T> WatchReceiver<T> {
     /// The form that all share.
     fn changed_limited(&mut self, limit: Limit) -> Result<(), RecvTimeoutError> {
         let seen = self.seen;
-        let is_new = |state: &mut State| (state.version != seen).then_some(state.version);
-        self.seen = wait_for(&self.channel.state, limit, is_new)?;
+        let channel = &*self.channel;
+        let is_new = |_: &mut State| Some(channel.version()).filter(|&version| version != seen);
+        self.seen = wait_for(&channel.state, limit, is_new)?;
         Ok(())
     }
 
@@ -308,13 +314,13 @@ impl<T> WatchReceiver<T> {
         let channel = &*self.channel;
         loop {
             let value = channel.value.read();
-            self.seen = channel.state.lock().version;
+            self.seen = channel.version();
             if is_wanted(&value) {
                 return Ok(value);
             }
             drop(value);
             let seen = self.seen;
-            let is_new = |state: &mut State| (state.version != seen).then_some(());
+            let is_new = |_: &mut State| (channel.version() != seen).then_some(());
             wait_for(&channel.state, limit, is_new)?;
         }
     }
@@ -330,7 +336,7 @@ impl<T> WatchReceiver<T> {
     #[track_caller]
     pub fn read_and_update(&mut self) -> RwLockReadGuard<'_, T> {
         let value = self.channel.value.read();
-        self.seen = self.channel.state.lock().version;
+        self.seen = self.channel.version();
         value
     }
 
@@ -346,7 +352,7 @@ impl<T> WatchReceiver<T> {
     /// Whether there is a value that it has not seen.
     #[must_use]
     pub fn has_changed(&self) -> bool {
-        self.channel.state.lock().version != self.seen
+        self.channel.version() != self.seen
     }
 
     /// Whether all senders are gone. The last value may not have been seen.
@@ -381,6 +387,8 @@ impl<T: fmt::Debug> fmt::Debug for WatchReceiver<T> {
 struct Changes<'a> {
     /// The state.
     state: &'a Locked<State>,
+    /// The version of the value.
+    version: &'a AtomicU64,
     /// The version that the receiver has seen.
     seen: &'a Cell<u64>,
 }
@@ -398,15 +406,15 @@ impl Listed for Changes<'_> {
     }
 
     fn take(&self, state: &mut State) -> Option<Result<(), RecvError>> {
-        let changed = self.seen.replace(state.version) != state.version;
-        match changed {
+        let version = self.version.load(Ordering::Acquire);
+        match self.seen.replace(version) != version {
             true => Some(Ok(())),
             false => state.closed.then_some(Err(RecvError)),
         }
     }
 
     fn is_there(&self, state: &State) -> bool {
-        state.closed || state.version != self.seen.get()
+        state.closed || self.version.load(Ordering::Acquire) != self.seen.get()
     }
 
     fn handed(&self) -> Option<Result<(), RecvError>> {

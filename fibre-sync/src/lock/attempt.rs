@@ -68,7 +68,7 @@ pub(super) fn attempt(word: &LockWord, limit: Limit, take: impl Fn() -> bool) ->
 
 /// Tries for a moment, and again after each of so many yields. Returns whether the spin was short,
 /// if it succeeded.
-fn try_and_yield(yields: u32, taken: impl Fn() -> bool) -> Option<bool> {
+pub(crate) fn try_and_yield(yields: u32, taken: impl Fn() -> bool) -> Option<bool> {
     for _ in 0..yields {
         let success = spin(&taken);
         if success.is_some() || may_spin() {

@@ -26,7 +26,7 @@
 //! * `variants`: the other ones;
 //! * `spinning`: a lock whose waiters never block.
 
-mod attempt;
+pub(crate) mod attempt;
 mod heat;
 mod queued;
 mod raw_lock;
