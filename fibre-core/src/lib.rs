@@ -76,9 +76,10 @@ pub mod internal {
         choice::Names,
         cluster::{
             Bell, ClusterView, Drivers, FibreView, Frozen, Inspector, Origin, ProcessMetrics,
-            ProcessorState, ProcessorView, Setting, aside, compute_defaults, effective_settings,
-            freeze, inspect, io_config, live_fibres, metrics, observe, observe_running,
-            on_computing, on_first_cluster, sleep_until_busy, start_helper, with_drivers,
+            ProcessorState, ProcessorView, Resident, Setting, aside, compute_defaults,
+            effective_settings, freeze, inspect, io_config, live_fibres, metrics, observe,
+            observe_running, on_computing, on_first_cluster, reside, sleep_until_busy,
+            start_helper, with_drivers,
         },
         config::debug_flag::DebugFlag,
         config::environment::{complain, is_nonsense},
@@ -91,6 +92,7 @@ pub mod internal {
         idle::parker::{Driver, PollCounts},
         idle::wake_batch::wake_after,
         park::cancel::{yield_cancellable, yield_point_cancellable},
+        park::ending::{end_in_turn, end_waiting},
         park::local::{end_locals, forget_locals, has_locals, notice_thread_ends_by},
         park::stack_use::{stack_bounds, stack_bounds_at},
         park::timeout::{Ended, Inherited},
@@ -126,6 +128,7 @@ pub mod internal {
     pub use crate::{
         park::arm::Joint,
         park::{begin_within, given_up, within},
+        sync::unwind_guard::{Quiet, drop_quietly, quietly},
         wait::waiter::Outcome,
     };
     #[cfg(loom)]

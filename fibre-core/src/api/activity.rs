@@ -4,19 +4,20 @@ use crate::api::spawn::Builder;
 use crate::cluster::{Cluster, try_caller_place};
 use crate::fibre::activity_word::Scheduled;
 use crate::fibre::{Body, ControlBlock, FibreRef, Portrait, Reserved, Viewer};
+use crate::park::ending::end_in_turn;
 use crate::processor::Processor;
 use crate::queue::Runnable;
 use crate::ready::record_ready_here;
 use crate::scheduler::activity::{ActivityBlock, Value};
 use crate::spawn::task::{Place, SpawnError, free_task, tell_of_panic};
 use crate::stack::StackError;
-use crate::sys::unwind_guard::quietly;
+use crate::sync::unwind_guard::quietly;
 use crate::sys::{fork, numbers};
 use crate::trace::{self, TraceKind};
 use std::alloc::Layout;
 use std::fmt;
 use std::io;
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -53,7 +54,8 @@ pub trait Work: Send + Sync + Sized + 'static {
 ///
 /// The value is dropped with the last handle or at the end of the last run, whichever comes later:
 /// on the stack of that run, or where the last handle of an idle activity is dropped. Only there
-/// does its destructor block.
+/// does its destructor block. A value that goes with the value of another activity is dropped when
+/// that has been, so that a chain of them needs no deep stack.
 ///
 /// An idle activity is a block of memory: it has no stack, no fibre counts it, and its cluster can
 /// be stopped. Making it ready takes no allocation. A run that does not block needs no stack of its
@@ -312,7 +314,8 @@ impl<W: Work> Activity<W> {
     /// Whether its cluster has been stopped, so that it never runs again.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.whole().head.domain().is_over()
+        let domain = self.whole().head.domain();
+        domain.is_over() || domain.orders.are_to_abandon()
     }
 
     /// The bytes of its allocation.
@@ -340,7 +343,7 @@ impl<W: Work> Activity<W> {
         let last = head.block.is_alone() && !head.word.is_to_run_again();
         if last && head.value() != Value::Gone {
             // SAFETY: this is the only reference, and nobody else can come by another.
-            quietly(|| unsafe { Self::drop_value(this) });
+            Self::end(move || unsafe { Self::drop_value(this) });
         }
         head.block.locals.end();
         head.block.shields.set(0);
@@ -406,10 +409,22 @@ impl<W: Work> Activity<W> {
     unsafe fn free(this: FibreRef) {
         // SAFETY: the last reference has been given up, so nobody else refers to it.
         unsafe {
-            if ActivityBlock::of(this).value() != Value::Gone {
-                quietly(|| Self::drop_value(this));
+            if ActivityBlock::of(this).value() == Value::Gone {
+                return free_task::<Whole<W>>(this);
             }
-            free_task::<Whole<W>>(this);
+            Self::end(move || {
+                quietly(|| Self::drop_value(this));
+                free_task::<Whole<W>>(this);
+            });
+        }
+    }
+
+    /// Calls what ends a value, in its turn: the value may have the last handle of another
+    /// activity.
+    fn end(end: impl FnOnce() + 'static) {
+        match mem::needs_drop::<W>() {
+            true => end_in_turn(end),
+            false => end(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The state that the handles of a cluster share.
 
 use super::crew::Crew;
+use super::residents::Residents;
 use crate::config::settings::Settings;
 use crate::fibre::HookList;
 use crate::park::{Shield, Waiter, park_until};
@@ -24,6 +25,8 @@ pub(super) struct Running {
     pub crew: Arc<Crew>,
     /// Whether the runtime itself relies on the cluster, so that no program may stop it.
     pub permanent: AtomicBool,
+    /// What is told when the cluster is stopped.
+    pub residents: Residents,
 }
 
 impl Running {
@@ -36,6 +39,7 @@ impl Running {
             crew: Arc::new(Crew::new(Arc::clone(&domain), places)),
             domain,
             permanent: AtomicBool::new(false),
+            residents: Residents::default(),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use super::handle::Cluster;
 use super::monitor;
+use super::residents::Resident;
 use super::running::Running;
+use crate::fibre::Attributes;
 use crate::park::sleep;
 use crate::queue::Runnable;
 use crate::scheduler::control::ProcessorPhase;
@@ -12,8 +14,8 @@ use crate::sys::stderr;
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// How long processors have to leave their loops once all limits have passed: much longer than a
@@ -99,9 +101,11 @@ impl Cluster {
     /// cluster, on which others rely.
     pub fn stop(self) {
         self.0.refuse_to_stop();
+        self.tell_residents();
         self.0.close();
         self.0.wait_for(ProcessorPhase::Gone, None);
         self.0.end();
+        self.0.residents.tell_of_end();
     }
 
     /// Stops the cluster in two steps and a third, come what may. It *drains* the cluster for a
@@ -141,6 +145,7 @@ impl Cluster {
     pub fn stop_within(self, drain: Duration, cancel: Duration) -> Result<(), StopError> {
         let running = &self.0;
         running.refuse_to_stop();
+        self.tell_residents();
         running.close();
         let domain = &running.domain;
         if !running.ends_within(drain) {
@@ -154,6 +159,7 @@ impl Cluster {
         running.end();
         let left = running.left();
         domain.abandoned.tell_all();
+        running.residents.tell_of_end();
         match left {
             None => Ok(()),
             Some(error) => {
@@ -164,6 +170,19 @@ impl Cluster {
                 Err(error)
             }
         }
+    }
+}
+
+/// Has a resident told when the cluster is stopped. `false`: that has begun. Blocks nothing.
+pub fn reside(cluster: &Cluster, resident: Weak<dyn Resident>) -> bool {
+    cluster.0.residents.add(resident)
+}
+
+impl Cluster {
+    /// Tells those that live here that the cluster is about to be stopped.
+    fn tell_residents(&self) {
+        let spawn = |tell| self.try_spawn(Attributes::default(), tell).is_ok();
+        self.0.residents.tell_of_stop(spawn);
     }
 }
 

@@ -16,7 +16,7 @@
 //! a method, since destructors come back to it.
 
 use crate::sync::segmented::SegmentedVec;
-use crate::sys::unwind_guard::quietly;
+use crate::sync::unwind_guard::quietly;
 use parking_lot::Mutex;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;

@@ -9,6 +9,7 @@
 //! * `cancel`: cancellation points, tokens, shields;
 //! * `within`: what calls share that wait within a limit;
 //! * `local`: fibre-local values;
+//! * `ending`: ends of objects that are parts of each other;
 //! * `interval`: ticks without drift;
 //! * `arm`: the contract of what a selection waits for;
 //! * `due`, `token_arm`: moments and cancellations as arms of selections;
@@ -24,6 +25,8 @@ mod bounds;
 #[cfg(not(loom))]
 pub(crate) mod cancel;
 pub(crate) mod due;
+#[cfg(not(loom))]
+pub(crate) mod ending;
 #[cfg(not(loom))]
 pub(crate) mod interval;
 #[cfg(not(loom))]

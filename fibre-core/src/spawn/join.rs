@@ -7,7 +7,7 @@
 
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::park::{Waiter, begin_within, park, park_until};
-use crate::sys::unwind_guard::drop_quietly;
+use crate::sync::unwind_guard::drop_quietly;
 use crate::wait::completion::Completion;
 use crate::wait::limit::Limit;
 use std::any::Any;

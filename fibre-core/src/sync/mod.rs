@@ -6,6 +6,7 @@
 //! * `glances`: looking at what a processor changes between two fibres;
 //! * `segmented`: a table that grows and never moves;
 //! * `faults`: names of the faults that models plant;
+//! * `unwind_guard`: destructors that panic where a panic must not go on;
 //! * `twins`: macros for what models have in another form;
 //! * `model`: for models only: planted faults, loom's memory and where it ends, a lock that blocks.
 
@@ -20,5 +21,6 @@ pub mod segmented;
 pub mod short_lock;
 #[cfg_attr(loom, path = "model/twins.rs")]
 mod twins;
+pub mod unwind_guard;
 
 pub use atomic::*;

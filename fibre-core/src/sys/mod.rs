@@ -9,8 +9,7 @@
 //! * `environment`: the variables, unless somebody with fewer rights has set them;
 //! * `fork`: the runtime is dead in a forked child, and says so;
 //! * `stderr`: one line on standard error;
-//! * `syscall`: a system call by instruction;
-//! * `unwind_guard`: destructors that panic while a panic unwinds.
+//! * `syscall`: a system call by instruction.
 
 pub(crate) mod counted;
 pub(crate) mod current;
@@ -22,4 +21,3 @@ mod platform;
 pub(crate) mod signal_mask;
 pub(crate) mod stderr;
 pub(crate) mod syscall;
-pub(crate) mod unwind_guard;
