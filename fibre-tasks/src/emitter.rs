@@ -10,11 +10,11 @@
 //! that a fibre [delivers](Emitter::deliver) are handled on that fibre, without a switch.
 
 use crate::acquire::acquire;
+use crate::callbacks::{Callbacks, Payload, first_of};
 use crate::wants::Wants;
-use fibre_core::internal::ShortLock;
+use fibre_core::internal::{ShortLock, drop_quietly};
 use fibre_core::{Activity, Builder, Cluster, Work};
-use fibre_sync::Event;
-use std::any::Any;
+use fibre_sync::{AutoEvent, Event};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -68,12 +68,20 @@ pub struct Subscription<E: Send + 'static> {
 struct Source<E> {
     stage: ShortLock<Stage<E>>,
     callbacks: Arc<Callbacks<E>>,
+    /// Set when a deliverer has left its turn to the activity that stands by.
+    returned: AutoEvent,
 }
 
 /// The events of an emitter.
 struct Stage<E> {
     /// Whether somebody handles events.
     is_busy: bool,
+    /// Whether that is a deliverer.
+    is_lent: bool,
+    /// Whether the activity stands behind that deliverer.
+    stands_by: bool,
+    /// Whether the activity has been left behind by its cluster, so that nobody ever will.
+    is_over: bool,
     /// The events that wait, the oldest first.
     events: VecDeque<Emitted<E>>,
 }
@@ -81,33 +89,40 @@ struct Stage<E> {
 /// An event that waits.
 struct Emitted<E> {
     event: E,
-    /// Its deliverer, if that waits.
-    delivery: Option<Arc<Delivery>>,
+    /// What its deliverer waits for, if that waits.
+    answer: Option<Answer>,
+}
+
+/// What became of an event that was to wait behind others.
+enum Pushed<E> {
+    /// It waits.
+    Behind,
+    /// Nobody handles events, so there is nothing to wait for.
+    Idle(Emitted<E>),
+    /// The emitter handles no events any more.
+    Refused(Emitted<E>),
 }
 
 /// A fibre that waits until others have handled its event.
 #[derive(Default)]
 struct Delivery {
     handled: Event,
-    /// What a callback has panicked with.
-    panic: ShortLock<Option<Box<dyn Any + Send>>>,
+    outcome: ShortLock<Option<Outcome>>,
 }
 
-/// The callbacks of an emitter.
-struct Callbacks<E>(ShortLock<List<E>>);
+/// How a delivery has ended: with a panic of a callback, perhaps.
+struct Outcome(Option<Payload>);
 
-/// The list that an event goes through. Replaced when it changes.
-struct List<E> {
-    callbacks: Arc<Vec<Callback<E>>>,
-    /// The number of the next one.
-    next: u64,
-}
+/// The handler's end of a delivery. Dropped without a word, it says that nobody has handled the
+/// event.
+struct Answer(Arc<Delivery>);
 
-/// One callback.
-struct Callback<E> {
-    number: u64,
-    call: Arc<dyn Fn(&E) + Send + Sync>,
-}
+/// The right to handle the events of an emitter. Its drop leaves those that have come meanwhile to
+/// the activity.
+struct Turn<'a, E: Send + 'static>(&'a Activity<Source<E>>);
+
+/// The place of an activity behind a deliverer. Its drop says that it will not come to its turn.
+struct StandBy<'a, E: Send + 'static>(&'a Source<E>);
 
 impl<E: Send + 'static> Emitter<E> {
     /// An emitter in the caller's cluster, or in the default one.
@@ -129,12 +144,13 @@ impl<E: Send + 'static> Emitter<E> {
         let source = Source {
             stage: ShortLock::new(Stage {
                 is_busy: false,
+                is_lent: false,
+                stands_by: false,
+                is_over: false,
                 events: VecDeque::new(),
             }),
-            callbacks: Arc::new(Callbacks(ShortLock::new(List {
-                callbacks: Arc::default(),
-                next: 0,
-            }))),
+            returned: AutoEvent::new(),
+            callbacks: Arc::new(Callbacks::new()),
         };
         let activity = Builder::new().name("emitter").activity(cluster, source)?;
         Ok(Self(activity))
@@ -157,27 +173,22 @@ impl<E: Send + 'static> Emitter<E> {
     }
 
     /// Emits an event, which is handled when those before it have been. Blocks nothing, and nothing
-    /// bounds how many events wait. A panic of a callback ends that callback only.
+    /// bounds how many events wait. A panic of a callback, or of the event's destructor, ends that
+    /// callback only.
     ///
     /// # Errors
     ///
     /// The event, if the emitter's cluster has been stopped.
     pub fn emit(&self, event: E) -> Result<(), Unhandled<E>> {
-        {
-            let mut stage = self.0.stage.lock();
-            stage.events.push_back(Emitted {
-                event,
-                delivery: None,
-            });
-            if mem::replace(&mut stage.is_busy, true) {
-                return Ok(());
-            }
+        let emitted = Emitted {
+            event,
+            answer: None,
+        };
+        match self.push(emitted, true) {
+            Pushed::Behind => Ok(()),
+            Pushed::Refused(emitted) => Err(Unhandled(emitted.event)),
+            Pushed::Idle(_) => unreachable!("an event that nobody delivers begins a turn"),
         }
-        if self.0.schedule().is_ok() {
-            return Ok(());
-        }
-        let last = self.0.end_here();
-        last.map_or(Ok(()), |event| Err(Unhandled(event)))
     }
 
     /// Emits an event and waits until it has been handled. If no event is before it, the caller
@@ -187,54 +198,136 @@ impl<E: Send + 'static> Emitter<E> {
     ///
     /// # Panics
     ///
-    /// With the panic of a callback; the others have been called. If the emitter's cluster has been
-    /// stopped, and others had emitted events before this one.
+    /// With the panic of a callback, or else of the event's destructor; all callbacks have been
+    /// called. If the emitter's cluster has been stopped, and others had emitted events before this
+    /// one.
     pub fn deliver(&self, event: E) {
-        let source = &*self.0;
-        let mut stage = source.stage.lock();
-        if stage.is_busy {
-            let delivery = Arc::new(Delivery::default());
-            stage.events.push_back(Emitted {
-                event,
-                delivery: Some(Arc::clone(&delivery)),
-            });
-            drop(stage);
-            delivery.handled.wait();
-            let panic = delivery.panic.lock().take();
-            if let Some(payload) = panic {
-                resume_unwind(payload);
+        let mut event = event;
+        loop {
+            if self.0.take_turn() {
+                return self.deliver_here(event);
             }
-            return;
+            let delivery = Arc::new(Delivery::default());
+            let answer = Some(Answer(Arc::clone(&delivery)));
+            match self.push(Emitted { event, answer }, false) {
+                Pushed::Behind => return delivery.wait(),
+                Pushed::Idle(again) => event = again.event,
+                Pushed::Refused(refused) => {
+                    drop_quietly(refused);
+                    resume_unwind(Box::new(STOPPED));
+                }
+            }
         }
-        stage.is_busy = true;
-        drop(stage);
-        let panic = source.callbacks.call(&event);
-        source.rest_or_schedule(&self.0);
-        if let Some(payload) = panic {
+    }
+
+    /// Calls the callbacks for an event, in the caller's turn.
+    fn deliver_here(&self, event: E) {
+        let turn = Turn(&self.0);
+        let panic = self.0.callbacks.call(&event);
+        drop(turn);
+        if let Some(payload) = first_of(panic, end_of(event)) {
             resume_unwind(payload);
         }
+    }
+
+    /// Has an event wait behind those that are being handled. If there are none, the activity
+    /// `begins` with it, or else it comes back.
+    fn push(&self, emitted: Emitted<E>, begins: bool) -> Pushed<E> {
+        // Whoever has the turn of a stopped emitter may have been left behind with it.
+        let is_stopped = self.0.is_stopped();
+        let mut room = VecDeque::new();
+        loop {
+            let mut stage = self.0.stage.lock();
+            if stage.is_over || (stage.is_busy && is_stopped) {
+                return Pushed::Refused(emitted);
+            }
+            if !stage.is_busy && !begins {
+                return Pushed::Idle(emitted);
+            }
+            if !stage.has_room(&mut room) {
+                let events = stage.events.len();
+                drop(stage);
+                room = VecDeque::with_capacity((2 * events).max(4));
+                continue;
+            }
+            stage.events.push_back(emitted);
+            let begins = !mem::replace(&mut stage.is_busy, true);
+            let is_first_behind = stage.is_lent && !mem::replace(&mut stage.stands_by, true);
+            drop(stage);
+            return match begins || is_first_behind {
+                true => self.begin(),
+                false => Pushed::Behind,
+            };
+        }
+    }
+
+    /// Has the activity handle the first event, or stand behind a deliverer.
+    fn begin(&self) -> Pushed<E> {
+        if self.0.schedule().is_ok() {
+            return Pushed::Behind;
+        }
+        {
+            let mut stage = self.0.stage.lock();
+            stage.stands_by = false;
+            if stage.is_lent {
+                // The deliverer finds out, too, and ends what waits.
+                return Pushed::Behind;
+            }
+        }
+        self.0.end_here().map_or(Pushed::Behind, Pushed::Refused)
     }
 
     /// How many callbacks there are.
     #[must_use]
     pub fn callbacks(&self) -> usize {
-        self.0.callbacks.all().len()
+        self.0.callbacks.len()
+    }
+}
+
+impl<E> Stage<E> {
+    /// Whether one more event can be added without an allocation; takes `room`, if that is more
+    /// than there is.
+    fn has_room(&mut self, room: &mut VecDeque<Emitted<E>>) -> bool {
+        if self.events.len() < self.events.capacity() {
+            return true;
+        }
+        let has_more = room.capacity() > self.events.len();
+        if has_more {
+            room.append(&mut self.events);
+            mem::swap(room, &mut self.events);
+        }
+        has_more
     }
 }
 
 impl<E: Send + 'static> Source<E> {
-    /// Leaves the events that have come meanwhile to the activity.
-    fn rest_or_schedule(&self, activity: &Activity<Self>) {
-        {
+    /// Takes the turn of an emitter that nobody handles events of.
+    fn take_turn(&self) -> bool {
+        let mut stage = self.stage.lock();
+        let is_free = !stage.is_busy && !stage.is_over;
+        stage.is_busy |= is_free;
+        stage.is_lent |= is_free;
+        is_free
+    }
+
+    /// Waits until the deliverer has left its turn, if one has it. Blocks the fibre. So an activity
+    /// that a cluster leaves behind with a deliverer hears of it, and with it those that wait.
+    fn stand_by(&self) {
+        let stands = StandBy(self);
+        while self.stage.lock().is_lent {
+            self.returned.wait();
+        }
+        mem::forget(stands);
+    }
+
+    /// Handles no events any more, and drops those that wait.
+    fn end_for_good(&self) {
+        let left = {
             let mut stage = self.stage.lock();
-            if stage.events.is_empty() {
-                stage.is_busy = false;
-                return;
-            }
-        }
-        if activity.schedule().is_err() {
-            drop(self.end_here());
-        }
+            stage.is_over = true;
+            mem::take(&mut stage.events)
+        };
+        left.into_iter().for_each(drop_quietly);
     }
 
     /// The next event; `None`, and the emitter rests, if there is none.
@@ -245,20 +338,20 @@ impl<E: Send + 'static> Source<E> {
         next
     }
 
-    /// Drops the events of an emitter that cannot be scheduled any more. Returns the oldest, which
-    /// is its emitter's own.
+    /// Drops the events of an emitter that cannot be scheduled any more. Returns the oldest one
+    /// without a deliverer, which is its emitter's own.
     #[cold]
-    fn end_here(&self) -> Option<E> {
+    fn end_here(&self) -> Option<Emitted<E>> {
         let left = {
             let mut stage = self.stage.lock();
             stage.is_busy = false;
             mem::take(&mut stage.events)
         };
         let mut oldest = None;
-        for Emitted { event, delivery } in left {
-            match delivery {
-                Some(delivery) => delivery.end(Some(Box::new(STOPPED))),
-                None => oldest = oldest.or(Some(event)),
+        for emitted in left {
+            match emitted.answer.is_none() && oldest.is_none() {
+                true => oldest = Some(emitted),
+                false => drop_quietly(emitted),
             }
         }
         oldest
@@ -270,78 +363,84 @@ const STOPPED: &str = "the cluster of the emitter has been stopped";
 
 impl<E: Send + 'static> Work for Source<E> {
     fn run(this: &Activity<Self>) {
+        this.stand_by();
+        let turn = Turn(this);
         for _ in 0..BATCH {
-            let Some(Emitted { event, delivery }) = this.next() else {
+            let Some(Emitted { event, answer }) = this.next() else {
+                // The turn has gone with the last event.
+                mem::forget(turn);
                 return;
             };
             let panic = this.callbacks.call(&event);
-            drop(event);
-            if let Some(delivery) = delivery {
-                delivery.end(panic);
+            let panic = first_of(panic, end_of(event));
+            match answer {
+                Some(answer) => answer.give(panic),
+                None => drop_quietly(panic),
             }
         }
-        this.rest_or_schedule(this);
     }
+
+    fn abandoned(&self) {
+        self.end_for_good();
+    }
+}
+
+impl<E: Send + 'static> Drop for StandBy<'_, E> {
+    fn drop(&mut self) {
+        self.0.end_for_good();
+    }
+}
+
+impl<E: Send + 'static> Drop for Turn<'_, E> {
+    fn drop(&mut self) {
+        {
+            let mut stage = self.0.stage.lock();
+            stage.is_lent = false;
+            if mem::replace(&mut stage.stands_by, false) {
+                // The activity has the turn now.
+                drop(stage);
+                return self.0.returned.set();
+            }
+            if stage.events.is_empty() {
+                stage.is_busy = false;
+                return;
+            }
+        }
+        if self.0.schedule().is_err() {
+            drop_quietly(self.0.end_here());
+        }
+    }
+}
+
+/// Drops an event. Returns what its destructor panics with.
+fn end_of<E>(event: E) -> Option<Payload> {
+    catch_unwind(AssertUnwindSafe(|| drop(event))).err()
 }
 
 impl Delivery {
-    /// Lets the deliverer go on.
-    fn end(&self, panic: Option<Box<dyn Any + Send>>) {
-        *self.panic.lock() = panic;
-        self.handled.set();
+    /// Waits until the event has been handled, or never will be. Blocks the fibre, or the thread if
+    /// the caller is not a fibre.
+    fn wait(&self) {
+        self.handled.wait();
+        let outcome = self.outcome.lock().take();
+        match outcome {
+            Some(Outcome(None)) => {}
+            Some(Outcome(Some(payload))) => resume_unwind(payload),
+            None => resume_unwind(Box::new(STOPPED)),
+        }
     }
 }
 
-impl<E> Callbacks<E> {
-    /// The list as it is now.
-    fn all(&self) -> Arc<Vec<Callback<E>>> {
-        Arc::clone(&self.0.lock().callbacks)
-    }
-
-    /// Adds one. Returns its number.
-    fn add(&self, call: Arc<dyn Fn(&E) + Send + Sync>) -> u64 {
-        let mut list = self.0.lock();
-        let number = list.next;
-        list.next += 1;
-        let mut callbacks: Vec<_> = list.callbacks.iter().map(Callback::another).collect();
-        callbacks.push(Callback { number, call });
-        let before = mem::replace(&mut list.callbacks, Arc::new(callbacks));
-        drop(list);
-        drop(before);
-        number
-    }
-
-    /// Takes one out. `false`: it is not there any more.
-    fn remove(&self, number: u64) -> bool {
-        let mut list = self.0.lock();
-        let others = list.callbacks.iter().filter(|other| other.number != number);
-        let callbacks: Vec<_> = others.map(Callback::another).collect();
-        let was_there = callbacks.len() < list.callbacks.len();
-        let before = mem::replace(&mut list.callbacks, Arc::new(callbacks));
-        drop(list);
-        // A callback ends outside of the lock: its destructor may do anything.
-        drop(before);
-        was_there
-    }
-
-    /// Calls all of them, in turn. Returns the first panic.
-    fn call(&self, event: &E) -> Option<Box<dyn Any + Send>> {
-        let mut panic = None;
-        for callback in self.all().iter() {
-            let called = catch_unwind(AssertUnwindSafe(|| (callback.call)(event)));
-            panic = panic.or(called.err());
-        }
-        panic
+impl Answer {
+    /// Lets the deliverer go on, whose event has been handled.
+    fn give(self, panic: Option<Payload>) {
+        *self.0.outcome.lock() = Some(Outcome(panic));
     }
 }
 
-impl<E> Callback<E> {
-    /// A second reference to it.
-    fn another(&self) -> Self {
-        Self {
-            number: self.number,
-            call: Arc::clone(&self.call),
-        }
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.0.handled.set();
     }
 }
 

@@ -72,6 +72,7 @@ pub fn enter<'s>(lines: &mut Lines<'_, 's>, request: &Arc<dyn Waiting<'s> + 's>)
     sort(lines);
     let ticket = request.ticket();
     if planted(faults::entry::ENTERS_LINES_SEPARATELY) {
+        ticket.enumerate();
         ticket.lacks(lines.len() + 1);
         for (line, permission) in lines.iter() {
             if enter_one(&mut line.lock(), *permission, request) {
@@ -82,6 +83,7 @@ pub fn enter<'s>(lines: &mut Lines<'_, 's>, request: &Arc<dyn Waiting<'s> + 's>)
     }
     let mut missing = 0;
     let mut states = lock(lines);
+    ticket.enumerate();
     for (state, (_, permission)) in states.iter_mut().zip(lines.iter()) {
         missing += usize::from(!enter_one(state, *permission, request));
     }

@@ -11,6 +11,7 @@ use crate::lent::{Guards, Lending};
 use crate::request::{Launcher, Made, make};
 use crate::stage::Stage;
 use crate::wants::LentWants;
+use fibre_core::internal::drop_quietly;
 use fibre_core::{Builder, ScopedJoinHandle};
 use std::any::Any;
 use std::fmt;
@@ -74,7 +75,7 @@ where
     match try_finish(guards, body) {
         Ok(guards) => guards,
         Err(Panicked { guards, payload }) => {
-            drop(guards);
+            drop_quietly(guards);
             resume_unwind(payload)
         }
     }

@@ -86,7 +86,7 @@
 //! | `system`, `task` | what tasks share that live together; tasks of their own |
 //! | `finish` | tasks whose parent waits for them |
 //! | `tasks` | tasks that are stopped together |
-//! | `emitter`, `macros` | events; Eve's notation |
+//! | `callbacks`, `emitter`, `macros` | what events call; events; Eve's notation |
 
 #![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
 // Unit tests know the threads of the system, so a build of them for models is empty.
@@ -94,6 +94,8 @@
 
 #[cfg(not(loom))]
 mod acquire;
+#[cfg(not(loom))]
+mod callbacks;
 #[cfg(not(loom))]
 mod emitter;
 mod entry;

@@ -40,17 +40,25 @@ pub(crate) struct State<'s> {
     readers: usize,
     /// Whether somebody has it in full.
     has_writer: bool,
-    /// The requests that wait, the oldest first.
-    waiting: VecDeque<Place<'s>>,
+    /// The places of the requests that wait, the oldest first, so that their numbers grow. The
+    /// first one has not been left.
+    places: VecDeque<Place<'s>>,
+    /// How many of them have not been left.
+    waiting: usize,
 }
 
 /// A place in a line.
 struct Place<'s> {
+    /// The number of the request.
+    number: usize,
     /// What is wanted.
     permission: Permission,
-    /// The request that wants it.
-    request: Arc<dyn Waiting<'s> + 's>,
+    /// The request that wants it; `None` if it has left.
+    request: Option<Arc<dyn Waiting<'s> + 's>>,
 }
+
+/// How many places may have been left, beside as many as have not.
+const LEFT: usize = 16;
 
 impl Line<'_> {
     /// The line of an object that nobody uses.
@@ -70,14 +78,15 @@ impl Line<'_> {
         Self(ShortLock::new(State {
             readers: 0,
             has_writer,
-            waiting: VecDeque::new(),
+            places: VecDeque::new(),
+            waiting: 0,
         }))
     }
 
     /// How many wait. A hint: it may have changed by now.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.0.lock().waiting.len()
+        self.0.lock().waiting
     }
 }
 
@@ -108,7 +117,7 @@ impl<'s> State<'s> {
         if planted(faults::line::READER_PASSES_WRITER) && permission == Permission::Read {
             return self.has_room_for(permission);
         }
-        self.waiting.is_empty() && self.has_room_for(permission)
+        self.waiting == 0 && self.has_room_for(permission)
     }
 
     /// Whether those that use the object leave room for this.
@@ -138,30 +147,58 @@ impl<'s> State<'s> {
 
     /// Puts a request at the end.
     pub(crate) fn push(&mut self, permission: Permission, request: &Arc<dyn Waiting<'s> + 's>) {
-        self.waiting.push_back(Place {
+        self.places.push_back(Place {
+            number: request.ticket().number(),
             permission,
-            request: Arc::clone(request),
+            request: Some(Arc::clone(request)),
         });
+        self.waiting += 1;
     }
 
     /// Takes a request out. `false`: it does not wait here.
     pub(crate) fn remove(&mut self, request: &Arc<dyn Waiting<'s> + 's>) -> bool {
-        let ours = |place: &Place<'s>| Arc::ptr_eq(&place.request, request);
-        let found = self.waiting.iter().position(ours);
-        found.and_then(|place| self.waiting.remove(place)).is_some()
+        let number = request.ticket().number();
+        let found = self
+            .places
+            .binary_search_by_key(&number, |place| place.number);
+        let Some(left) = found.ok().and_then(|at| self.places[at].request.take()) else {
+            return false;
+        };
+        debug_assert!(Arc::ptr_eq(&left, request), "two requests had one number");
+        self.waiting -= 1;
+        self.close_up();
+        true
+    }
+
+    /// Gives places up that have been left: those before the first request, and all of them if they
+    /// have become many.
+    fn close_up(&mut self) {
+        while self
+            .places
+            .front()
+            .is_some_and(|first| first.request.is_none())
+        {
+            self.places.pop_front();
+        }
+        if self.places.len() > 2 * self.waiting + LEFT {
+            self.places.retain(|place| place.request.is_some());
+        }
     }
 
     /// Admits the first, and with a reader its batch.
     pub(crate) fn admit(&mut self, granted: &mut Granted<'s>) {
-        while let Some(first) = self.waiting.front() {
+        while let Some(first) = self.places.front() {
             let permission = first.permission;
             if !self.has_room_for(permission) {
                 return;
             }
             self.take(permission);
-            let Some(Place { request, .. }) = self.waiting.pop_front() else {
+            let first = self.places.pop_front();
+            let Some(request) = first.and_then(|place| place.request) else {
                 return;
             };
+            self.waiting -= 1;
+            self.close_up();
             if request.ticket().count_one() {
                 granted.push(request);
             }
@@ -178,7 +215,7 @@ impl fmt::Debug for Line<'_> {
         f.debug_struct("Line")
             .field("readers", &state.readers)
             .field("has_writer", &state.has_writer)
-            .field("waiting", &state.waiting.len())
+            .field("waiting", &state.waiting)
             .finish()
     }
 }

@@ -18,7 +18,7 @@ use crate::entry::{Lines, enter, follow, withdraw};
 use crate::errors::{GaveUp, TaskError};
 use crate::ticket::{Granted, Ticket, Waiting};
 use crate::wants::{Permitted, Wants};
-use fibre_core::internal::ShortLock;
+use fibre_core::internal::{ShortLock, drop_quietly};
 use fibre_core::sync::{AtomicU8, Ordering};
 use fibre_sync::Event;
 use std::io;
@@ -190,6 +190,8 @@ where
     launcher.launch(move || {
         while !is_granted_at_once(&wants) {
             if fibre_core::is_cancelled() {
+                // Not while it unwinds: a destructor that panics would end the process.
+                drop_quietly((wants, closure));
                 resume_unwind(Box::new(GaveUp));
             }
             fibre_core::yield_now();
@@ -232,7 +234,8 @@ where
                     line.give_back(permission, granted);
                 }
             }
-            drop((wants, closure));
+            // Others wait for what follows, whatever the closure's end does.
+            drop_quietly((wants, closure));
         }
     }
 
@@ -245,7 +248,7 @@ where
     fn leave(self: Arc<Self>, why: TaskError) {
         let waiting: Arc<dyn Waiting<'s> + 's> = self.clone();
         if self.with_lines(|lines| withdraw(lines, &waiting)) {
-            drop(self.take());
+            drop_quietly(self.take());
             self.settle(Err(why));
         }
     }

@@ -4,9 +4,9 @@
 use crate::errors::TaskError;
 use crate::request::Withdraw;
 use fibre_core::Cluster;
-use fibre_core::internal::ShortLock;
+use fibre_core::internal::{Resident, reside};
 use std::io;
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// How a task comes by its permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,19 +28,26 @@ pub(crate) struct System {
     /// Whether the cluster was made for the tasks, and is stopped with them.
     pub(crate) owns_cluster: bool,
     pub(crate) acquisition: Acquisition,
-    /// The tasks that may be waiting; `None` once the system has been stopped.
-    waiting: ShortLock<Option<Vec<Weak<dyn Withdraw>>>>,
+    /// The tasks that may be waiting; `None` once the system has been stopped. The lock is a common
+    /// one: a change may allocate.
+    waiting: Mutex<Option<Vec<Weak<dyn Withdraw>>>>,
 }
 
 impl System {
-    /// The system of tasks in this cluster.
-    pub(crate) fn new(cluster: Cluster, owns_cluster: bool, acquisition: Acquisition) -> Self {
-        Self {
-            cluster: Some(cluster),
+    /// The system of tasks in this cluster. Those that still wait when that has been stopped are
+    /// refused.
+    pub(crate) fn new(cluster: Cluster, owns_cluster: bool, acquisition: Acquisition) -> Arc<Self> {
+        let system = Arc::new(Self {
+            cluster: Some(cluster.clone()),
             owns_cluster,
             acquisition,
-            waiting: ShortLock::new(Some(Vec::new())),
+            waiting: Mutex::new(Some(Vec::new())),
+        });
+        let resident: Weak<Self> = Arc::downgrade(&system);
+        if !reside(&cluster, resident) {
+            system.withdraw_all();
         }
+        system
     }
 
     /// The system of tasks that were spawned without one.
@@ -50,7 +57,7 @@ impl System {
                 cluster: None,
                 owns_cluster: false,
                 acquisition: Acquisition::Lines,
-                waiting: ShortLock::new(Some(Vec::new())),
+                waiting: Mutex::new(Some(Vec::new())),
             })
         });
         &LOOSE
@@ -63,10 +70,12 @@ impl System {
             return;
         }
         {
-            let mut waiting = self.waiting.lock();
+            let mut waiting = self.lock();
             if let Some(waiting) = &mut *waiting {
                 if waiting.len() == waiting.capacity() {
                     waiting.retain(|task| task.strong_count() > 0);
+                    // So that it is not looked through again soon.
+                    waiting.reserve(waiting.len() + 1);
                 }
                 waiting.push(Arc::downgrade(&task));
                 return;
@@ -75,9 +84,14 @@ impl System {
         task.withdraw(refused());
     }
 
+    /// Takes the lock, which no panic leaves in disorder.
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<Weak<dyn Withdraw>>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Ends all tasks that wait, and those to come.
     pub(crate) fn withdraw_all(&self) {
-        let waiting = self.waiting.lock().take();
+        let waiting = self.lock().take();
         for task in waiting
             .into_iter()
             .flatten()
@@ -85,6 +99,14 @@ impl System {
         {
             task.withdraw(refused());
         }
+    }
+}
+
+impl Resident for System {
+    fn cluster_stops(&self) {}
+
+    fn cluster_has_stopped(&self) {
+        self.withdraw_all();
     }
 }
 

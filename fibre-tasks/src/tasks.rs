@@ -89,7 +89,8 @@ impl TasksBuilder {
     }
 
     /// Uses a cluster that others use, too: it is not stopped with the tasks. A number of
-    /// processors and an order have no effect.
+    /// processors and an order have no effect. Tasks that wait when the cluster has been stopped
+    /// are [refused](crate::TaskError::Refused).
     #[must_use]
     pub fn in_cluster(self, cluster: &Cluster) -> Tasks {
         Tasks::of(cluster.clone(), false, self.acquisition)
@@ -104,7 +105,7 @@ impl Tasks {
 
     /// Tasks in this cluster.
     fn of(cluster: Cluster, owns_cluster: bool, acquisition: Acquisition) -> Self {
-        Self(Arc::new(System::new(cluster, owns_cluster, acquisition)))
+        Self(System::new(cluster, owns_cluster, acquisition))
     }
 
     /// Spawns a task, as [`spawn`](crate::spawn) does, in the cluster of these. Blocks nothing.

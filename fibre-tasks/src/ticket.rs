@@ -25,8 +25,15 @@ pub trait Waiting<'s>: Send + Sync {
     fn start(self: Arc<Self>, granted: &mut Granted<'s>);
 }
 
-/// How many permissions a request lacks.
-pub struct Ticket(AtomicUsize);
+/// How many permissions a request lacks, and which one it is.
+pub struct Ticket {
+    missing: AtomicUsize,
+    number: AtomicUsize,
+}
+
+/// The number of the next request that enters lines. Not one of a model's words: it decides nothing
+/// that the locks of the lines do not order.
+static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 /// The count of a request that is in no line, and has not been granted.
 const NOWHERE: usize = usize::MAX;
@@ -35,28 +42,43 @@ impl Ticket {
     /// The ticket of a request that has entered no line.
     #[must_use]
     pub fn new() -> Self {
-        Self(AtomicUsize::new(NOWHERE))
+        Self {
+            missing: AtomicUsize::new(NOWHERE),
+            number: AtomicUsize::new(0),
+        }
+    }
+
+    /// Gives the request a number. Under the locks of all lines that it is about to enter, so that
+    /// in each of them the numbers grow.
+    pub(crate) fn enumerate(&self) {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.number.store(number, Ordering::Relaxed);
+    }
+
+    /// The number of the request. Under the lock of one of its lines.
+    pub(crate) fn number(&self) -> usize {
+        self.number.load(Ordering::Relaxed)
     }
 
     /// Says how many permissions lack. Under the locks of all its lines.
     pub(crate) fn lacks(&self, missing: usize) {
-        self.0.store(missing, Ordering::Relaxed);
+        self.missing.store(missing, Ordering::Relaxed);
     }
 
     /// Notes that one more permission is there. Under the lock of its line. Returns whether it was
     /// the last one that lacked.
     pub(crate) fn count_one(&self) -> bool {
-        self.0.fetch_sub(1, Ordering::AcqRel) == 1
+        self.missing.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     /// Whether it is in a line. Under the locks of all its lines.
     pub(crate) fn waits(&self) -> bool {
-        !matches!(self.0.load(Ordering::Acquire), 0 | NOWHERE)
+        !matches!(self.missing.load(Ordering::Acquire), 0 | NOWHERE)
     }
 
     /// Notes that it has left all its lines. Under their locks.
     pub(crate) fn withdraw(&self) {
-        self.0.store(NOWHERE, Ordering::Relaxed);
+        self.missing.store(NOWHERE, Ordering::Relaxed);
     }
 }
 

@@ -44,6 +44,32 @@ fn a_cancelled_task_leaves_its_place_and_drops_its_closure() {
 }
 
 #[test]
+fn those_that_stay_keep_their_order_when_many_leave() {
+    in_lines(|tasks| {
+        let object = Shared::new(Vec::new());
+        let occupant = occupy(tasks, &object);
+        let spawn = |number: u32| task!(tasks, [+object] { object.push(number) });
+        let mut waiting: Vec<_> = (0..5000).map(|number| (number, spawn(number))).collect();
+        let mut random = crate::support::Random::new(0x5eed);
+        let mut stay = Vec::new();
+        while !waiting.is_empty() {
+            let (number, task) = waiting.swap_remove(random.below(waiting.len()));
+            if number % 7 == 3 {
+                stay.push(task);
+            } else {
+                task.cancel();
+                assert!(matches!(task.join(), Err(TaskError::Cancelled)));
+            }
+        }
+        assert_eq!(object.waiting(), stay.len());
+        occupant.leave();
+        stay.into_iter().for_each(|task| task.join().unwrap());
+        let log = acquire(object.read());
+        assert!(log.iter().copied().eq((3..5000).step_by(7)));
+    });
+}
+
+#[test]
 fn readers_behind_a_cancelled_writer_join_those_before_it() {
     in_lines(|tasks| {
         let object = Shared::new(0);

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod emitters;
 mod ending;
 mod events;
 mod finishing;

@@ -1,8 +1,13 @@
 //! Tasks that panic: what they have comes back, and those that wait for them learn it.
 
-use crate::support::{everywhere, in_lines, occupy};
-use fibre_tasks::{Emitter, Full, Panicked, Shared, TaskError, acquire, finish, task, try_finish};
+use crate::support::{everywhere, in_lines, occupy, watchdog::watched};
+use fibre::sync::Event;
+use fibre_tasks::{
+    Emitter, Full, Panicked, Shared, TaskError, Tasks, acquire, finish, task, try_finish,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Panics without a word on standard error.
 fn fail() {
@@ -114,4 +119,66 @@ fn a_callback_that_panics_ends_only_itself() {
         assert!(waits.is_err());
         assert_eq!(*acquire(sum.read()), 222);
     });
+}
+
+/// Panics as it ends, without a word on standard error.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        resume_unwind(Box::new("the end of a bomb"));
+    }
+}
+
+#[test]
+fn a_cancelled_task_ends_whatever_its_closure_does_at_its_end() {
+    everywhere(|tasks| {
+        let object = Shared::new(0);
+        let occupant = occupy(tasks, &object);
+        let spawn = || {
+            let bomb = Bomb;
+            task!(tasks, [+object] { *object += 1; std::mem::forget(bomb) })
+        };
+        let (first, second) = (spawn(), spawn());
+        first.cancel();
+        assert!(matches!(first.join(), Err(TaskError::Cancelled)));
+        occupant.leave();
+        second.join().unwrap();
+        assert_eq!(*acquire(object.full()), 1);
+    });
+}
+
+#[test]
+fn all_tasks_that_wait_are_refused_whatever_their_closures_do() {
+    watched(|| {
+        let tasks = Tasks::builder().processors(2).build().unwrap();
+        let (object, never) = (Shared::new(()), Arc::new(Event::new()));
+        let begun = Arc::new(Event::new());
+        let holds = task!(tasks, [+object, =begun, =never] {
+            begun.set();
+            fibre::shield(|| never.wait());
+            drop(object);
+        });
+        begun.wait();
+        let waiting: Vec<_> = (0..3)
+            .map(|_| {
+                let bomb = Bomb;
+                task!(tasks, [+object] { drop(object); std::mem::forget(bomb) })
+            })
+            .collect();
+        let limit = Duration::from_millis(20);
+        assert!(tasks.stop_within(limit, limit).is_err());
+        for task in waiting {
+            assert!(matches!(task.join(), Err(TaskError::Refused(_))));
+        }
+        drop(holds);
+    });
+}
+
+#[test]
+fn a_finish_that_panics_does_so_whatever_its_objects_do_at_their_end() {
+    let failed = catch_unwind(AssertUnwindSafe(|| {
+        finish(Full::new(Bomb), |_, _| fail());
+    }));
+    assert_eq!(failed.unwrap_err().downcast_ref(), Some(&"on purpose"));
 }
