@@ -4,9 +4,9 @@ use crate::cell::Cell;
 use crate::errors::{AskError, SendError};
 use crate::exit::{Exit, ExitReason};
 use crate::inbox::Inbox;
-use crate::pile::drop_safely;
 use crate::reply::{Reply, question};
-use fibre_core::internal::{abort_with, begin_within};
+use crate::watchers::WatchKey;
+use fibre_core::internal::{abort_with, begin_within, drop_quietly, end_waiting};
 use fibre_core::{Activity, Limit, WaitError};
 use fibre_sync::Event;
 use std::fmt;
@@ -143,7 +143,8 @@ impl<M: Send + 'static> ActorRef<M> {
     /// messages meanwhile; other actors run on.
     ///
     /// Two actors that ask each other at the same time wait for ever: have one of them send, or use
-    /// [`ask_timeout`](Self::ask_timeout).
+    /// [`ask_timeout`](Self::ask_timeout). So does who asks an actor that its cluster leaves behind
+    /// in the middle of that very question, with the [`Reply`] on its stack.
     ///
     /// # Errors
     ///
@@ -218,14 +219,14 @@ impl<M: Send + 'static> ActorRef<M> {
     pub(crate) fn put_question(&self, message: M, limit: Limit) -> Result<(), AskError> {
         self.send_limited(message, Some(limit)).map_err(|error| {
             let why = AskError::from(&error);
-            drop(error);
+            drop_quietly(error);
             why
         })
     }
 
     /// Ends a new actor that could not be scheduled.
     pub(crate) fn end_here(&self) {
-        drop_safely(Cell::end_here(&self.activity));
+        drop_quietly(Cell::end_here(&self.activity));
     }
 
     /// Sends a message that has no sender to wait or to be told. Blocks nothing.
@@ -324,11 +325,11 @@ impl<M: Send + 'static> ActorRef<M> {
         self.end_with_cluster();
         let observer = observer.clone();
         let (id, name) = (self.id(), self.name().map(str::to_owned));
-        self.inbox().watch(0, move |reason| {
+        let _ = self.inbox().watch(move |reason| {
             let make = || make(Exit { id, name, reason });
             match catch_unwind(AssertUnwindSafe(make)) {
                 Ok(message) => observer.deliver(message),
-                Err(payload) => drop_safely(payload),
+                Err(payload) => drop_quietly(payload),
             }
         });
     }
@@ -336,10 +337,10 @@ impl<M: Send + 'static> ActorRef<M> {
     /// Waits until the actor has ended, and returns the reason. Blocks the fibre, or the thread if
     /// the caller is not a fibre. It does not stop the actor.
     ///
-    /// An actor of an [`Actors`](crate::Actors) is told of the end of these. Another one, in a
-    /// cluster that is stopped while it is idle, ends when somebody sends it a message, watches it
-    /// or begins to wait for it; nobody tells those that wait by then. One that its cluster leaves
-    /// behind, as it was stopped within limits, is seen to end.
+    /// An actor of an [`Actors`](crate::Actors) is told of the end of these, and of its cluster's.
+    /// Another one, in a cluster that is stopped while it is idle, ends when somebody sends it a
+    /// message, watches it or begins to wait for it; nobody tells those that wait by then. One that
+    /// its cluster leaves behind, as it was stopped within limits, is seen to end.
     ///
     /// # Panics
     ///
@@ -379,10 +380,10 @@ impl<M: Send + 'static> ActorRef<M> {
     fn wait_limited(&self, limit: Limit) -> Result<ExitReason, WaitError> {
         assert!(!self.is_caller(), "an actor waits for its own end");
         self.end_with_cluster();
+        end_waiting();
         let ended = Arc::new(Event::new());
         let told = Arc::clone(&ended);
-        let key = ptr::from_ref(&*ended).addr();
-        self.inbox().watch(key, move |_| told.set());
+        let key = self.inbox().watch(move |_| told.set());
         let unwatches = Unwatches(self, key);
         let waited = ended.wait_within(limit);
         if waited.is_ok() {
@@ -451,11 +452,13 @@ impl<M: Send + 'static> fmt::Debug for ActorRef<M> {
 }
 
 /// Lets a watcher of an actor go when a wait ends in vain, or is unwound by a time-out around it.
-struct Unwatches<'a, M: Send + 'static>(&'a ActorRef<M>, usize);
+struct Unwatches<'a, M: Send + 'static>(&'a ActorRef<M>, Option<WatchKey>);
 
 impl<M: Send + 'static> Drop for Unwatches<'_, M> {
     fn drop(&mut self) {
-        self.0.inbox().unwatch(self.1);
+        if let Some(key) = self.1 {
+            self.0.inbox().unwatch(key);
+        }
     }
 }
 

@@ -47,10 +47,12 @@ impl Actors {
     }
 
     /// Actors that live in a cluster that is there already, among its other fibres. Stopping them
-    /// does not stop the cluster.
+    /// does not stop the cluster. Stopping the cluster cancels their timers first; what is in
+    /// mailboxes is handled, and in the end actors that are idle are dropped, without a call of
+    /// their `stopped`.
     #[must_use]
     pub fn within(cluster: &Cluster) -> Self {
-        Self(Arc::new(System::new(cluster.clone(), false, BATCH)))
+        Self(System::new(cluster.clone(), false, BATCH))
     }
 
     /// The actors of this system.
@@ -271,7 +273,7 @@ impl ActorsBuilder {
             None => self.cluster,
         };
         let cluster = cluster.build()?;
-        Ok(Actors(Arc::new(System::new(cluster, true, self.batch))))
+        Ok(Actors(System::new(cluster, true, self.batch)))
     }
 }
 

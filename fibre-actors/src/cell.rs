@@ -19,10 +19,10 @@ use crate::clock::{Alarm, Clock};
 use crate::exit::ExitReason;
 use crate::inbox::{Activation, Inbox};
 use crate::mailbox::Mailbox;
-use crate::pile::{Backlog, drop_safely};
+use crate::pile::Backlog;
 use crate::registry::{Member, Seat};
 use crate::system::System;
-use fibre_core::internal::warn;
+use fibre_core::internal::{drop_quietly, end_in_turn, warn};
 use fibre_core::{Activity, Work};
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -92,6 +92,8 @@ impl Alarms {
         if self.0.len() == self.0.capacity() {
             let is_pending = |alarm: &Weak<Alarm>| alarm.upgrade().is_some_and(|a| !a.is_gone());
             self.0.retain(is_pending);
+            // So that they are not looked through again soon.
+            self.0.reserve(self.0.len() + 1);
         }
         self.0.push(Arc::downgrade(alarm));
     }
@@ -141,7 +143,8 @@ impl<M: Send + 'static> Cell<M> {
     #[inline]
     pub(crate) fn wake(this: &Activity<Self>, activation: Activation) {
         if let Some(message) = Self::follow(this, activation) {
-            drop_safely(message);
+            // It may have the last reference to another actor.
+            end_in_turn(move || drop(message));
         }
     }
 
@@ -162,13 +165,17 @@ impl<M: Send + 'static> Cell<M> {
         let reason = this.inbox.begin_end(ExitReason::ClusterStopped);
         // SAFETY: the caller has made the actor active and could not schedule it: so there is no
         // activation, and nobody else makes it active.
-        unsafe {
-            let mut owned = Self::disown(this)?;
-            this.inbox.empty(&mut owned.backlog);
-            let oldest = owned.backlog.pop();
-            Self::end(this, *owned, reason);
-            oldest
-        }
+        let owned = unsafe { Self::disown(this) }?;
+        let mut left = Backlog::new();
+        this.inbox.empty(&mut left);
+        let oldest = left.pop();
+        let this = this.clone();
+        // The actor, or a notice of its end, may have the last reference to another one.
+        end_in_turn(move || {
+            left.clear();
+            Self::end(&this, *owned, reason);
+        });
+        oldest
     }
 
     /// What belongs to the activation, for good.
@@ -283,7 +290,7 @@ fn report<M: Send + 'static>(activity: &Activity<Cell<M>>, payload: Box<dyn Any 
         )),
         None => warn(format_args!("actor {id} has panicked{before}{words}")),
     }
-    drop_safely(payload);
+    drop_quietly(payload);
 }
 
 /// An actor as a member of its registry.

@@ -9,9 +9,8 @@
 //! without a lock. An alarm that is cancelled while it rings is dropped by the runner, which finds
 //! it gone.
 
-use crate::pile::drop_safely;
 use fibre_core::Limit;
-use fibre_core::internal::{ShortLock, warn};
+use fibre_core::internal::{ShortLock, drop_quietly, warn};
 use fibre_core::{Cluster, is_cancelled, yield_now};
 use fibre_sync::AutoEvent;
 use parking_lot::Mutex;
@@ -61,6 +60,8 @@ struct Table {
     next: u64,
     /// Whether there is a runner.
     runs: bool,
+    /// Whether no alarm rings any more, as the cluster is being stopped.
+    is_closed: bool,
 }
 
 impl Clock {
@@ -71,12 +72,14 @@ impl Clock {
                 alarms: BTreeMap::new(),
                 next: 0,
                 runs: false,
+                is_closed: false,
             }),
             changed: AutoEvent::new(),
         }
     }
 
-    /// Sets an alarm, whose runner is a fibre of `cluster`.
+    /// Sets an alarm, whose runner is a fibre of `cluster`. If that is being stopped, the alarm has
+    /// gone at once.
     pub(crate) fn set(
         self: &Arc<Self>,
         cluster: &Cluster,
@@ -84,6 +87,14 @@ impl Clock {
         action: Box<dyn Action>,
     ) -> Arc<Alarm> {
         let mut table = self.table.lock();
+        if table.is_closed {
+            drop(table);
+            drop_quietly(action);
+            return Arc::new(Alarm {
+                number: 0,
+                state: ShortLock::new(State::Gone),
+            });
+        }
         let number = table.next;
         table.next += 1;
         let alarm = Arc::new(Alarm {
@@ -130,7 +141,7 @@ impl Clock {
                 self.changed.set();
             }
             drop(removed);
-            drop_safely(action);
+            drop_quietly(action);
         }
     }
 
@@ -161,12 +172,19 @@ impl Clock {
         }
     }
 
+    /// Cancels all alarms, and those to come: the cluster is being stopped.
+    pub(crate) fn close(&self) {
+        self.table.lock().is_closed = true;
+        self.cancel_all();
+        self.changed.set();
+    }
+
     /// Cancels all alarms, as the runner has been cancelled with its cluster.
     fn cancel_all(&self) {
         let alarms = mem::take(&mut self.table.lock().alarms);
         for alarm in alarms.into_values() {
             let state = mem::replace(&mut *alarm.state.lock(), State::Gone);
-            drop_safely(state);
+            drop_quietly(state);
         }
     }
 
@@ -179,14 +197,14 @@ impl Clock {
                 warn(format_args!(
                     "a message of a timer cannot be made: that has panicked"
                 ));
-                drop_safely(payload);
+                drop_quietly(payload);
                 None
             });
             match again {
                 Some(period) => self.put_back(&alarm, due, period, action),
                 None => {
                     *alarm.state.lock() = State::Gone;
-                    drop_safely(action);
+                    drop_quietly(action);
                 }
             }
         }
@@ -208,7 +226,7 @@ impl Clock {
         let mut table = self.table.lock();
         let mut state = alarm.state.lock();
         match (&*state, next) {
-            (State::Ringing, Some(next)) => {
+            (State::Ringing, Some(next)) if !table.is_closed => {
                 *state = State::Due(next, action);
                 drop(state);
                 table.alarms.insert((next, alarm.number), Arc::clone(alarm));
@@ -217,7 +235,7 @@ impl Clock {
                 *state = State::Gone;
                 drop(state);
                 drop(table);
-                drop_safely(action);
+                drop_quietly(action);
             }
         }
     }

@@ -43,17 +43,6 @@ impl<M> SendError<M> {
         }
     }
 
-    /// The error alone. The message is dropped.
-    #[cfg(not(loom))]
-    pub(crate) fn without_message(self) -> SendError<()> {
-        match self {
-            Self::Stopped(_) => SendError::Stopped(()),
-            Self::Full(_) => SendError::Full(()),
-            Self::TimedOut(_) => SendError::TimedOut(()),
-            Self::Cancelled(_) => SendError::Cancelled(()),
-        }
-    }
-
     /// The reason in words.
     fn words(&self) -> &'static str {
         match self {

@@ -44,11 +44,11 @@ use crate::errors::SendError;
 use crate::exit::ExitReason;
 use crate::faults;
 use crate::mailbox::Mailbox;
-use crate::pile::{Backlog, Pile, Room, drop_safely};
+use crate::pile::{Backlog, Pile, Room};
 use crate::ring::{Put, Ring, Shown};
-use crate::watchers::{Watcher, Watchers};
+use crate::watchers::{WatchKey, WatchRoom, Watcher, Watchers};
 use fibre_core::Limit;
-use fibre_core::internal::{Outcome, ShortGuard, ShortLock};
+use fibre_core::internal::{Outcome, ShortGuard, ShortLock, drop_quietly};
 use fibre_core::sync::{AtomicU32, Framed, Ordering, planted};
 use fibre_core::{WaitKind, WaitObject};
 use fibre_sync::{Claimed, Place, Spot, WaitList, wait_at};
@@ -188,7 +188,7 @@ impl<M> Inbox<M> {
         match self.offer(message, true) {
             Offered::Accepted(activation) => activation,
             Offered::NoRoom(message) | Offered::Full(message) | Offered::Stopped(message) => {
-                drop_safely(message);
+                drop_quietly(message);
                 Activation::Underway
             }
         }
@@ -231,7 +231,7 @@ impl<M> Inbox<M> {
         let activation = state.activate();
         drop(state);
         if let Some(dropped) = dropped {
-            drop_safely(dropped);
+            drop_quietly(dropped);
         }
         Offered::Accepted(activation)
     }
@@ -528,20 +528,32 @@ impl<M> Inbox<M> {
         mem::take(&mut state.watchers)
     }
 
-    /// Has somebody told about the end; at once, if the actor has ended. By the key, which is not
-    /// zero, the watcher can be [let go](Self::unwatch).
-    pub fn watch(&self, key: usize, notice: impl FnOnce(ExitReason) + Send + 'static) {
-        let watcher = Watcher::new(key, notice);
-        let mut state = self.state.lock();
-        if let Phase::Ended(reason) = state.phase {
+    /// Has somebody told about the end; at once, and there is no key, if the actor has ended. By
+    /// the key the watcher can be [let go](Self::unwatch).
+    pub fn watch(&self, notice: impl FnOnce(ExitReason) + Send + 'static) -> Option<WatchKey> {
+        let mut watcher = Watcher::new(notice);
+        let mut room = WatchRoom::none();
+        loop {
+            let mut state = self.state.lock();
+            if let Phase::Ended(reason) = state.phase {
+                drop(state);
+                watcher.tell(reason);
+                return None;
+            }
+            let added = state.watchers.add(watcher, &mut room);
             drop(state);
-            return watcher.tell(reason);
+            match added {
+                Ok(key) => return Some(key),
+                Err((again, places)) => {
+                    watcher = again;
+                    room.make(places);
+                }
+            }
         }
-        state.watchers.push(watcher);
     }
 
     /// Lets a watcher go, if it has not been told.
-    pub fn unwatch(&self, key: usize) {
+    pub fn unwatch(&self, key: WatchKey) {
         let mut state = self.state.lock();
         let gone = state.watchers.remove(key);
         drop(state);

@@ -78,6 +78,7 @@
 //! | `mailbox`, `exit` | how many messages may wait; how an actor ends |
 //! | `errors` | why a message was not sent, and why there is no answer |
 //! | `pile`, `ring` | the messages of mailboxes without and with a bound |
+//! | `slots` | a table with numbered places |
 //! | `watchers` | those that are told about an end |
 //! | `inbox` | what others share with an actor: its messages, and whether it has an activation |
 //! | `registry`, `clock` | the actors that are stopped together; their timers |
@@ -121,6 +122,7 @@ mod registry;
 #[cfg(not(loom))]
 mod reply;
 mod ring;
+mod slots;
 #[cfg(not(loom))]
 mod spawn;
 #[cfg(not(loom))]
@@ -136,7 +138,7 @@ mod watchers;
 pub mod internal {
     pub use crate::inbox::{Activation, Inbox, Next};
     pub use crate::pile::Backlog;
-    pub use crate::watchers::Watchers;
+    pub use crate::watchers::{WatchKey, Watchers};
 
     /// The bytes of an actor's cell, without the actor, for tests.
     #[cfg(not(loom))]

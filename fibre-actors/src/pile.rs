@@ -11,10 +11,10 @@
 //! The pile is used under a lock that is held for a few instructions. So it neither allocates nor
 //! frees: its user brings room, and drops what comes back.
 
+use fibre_core::internal::drop_quietly;
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The room of the first buffer, in messages.
 const FIRST: usize = 4;
@@ -218,7 +218,7 @@ impl<M> Backlog<M> {
     /// Drops all messages. Those whose destructors panic take no others along.
     pub fn clear(&mut self) {
         while let Some(message) = self.pop() {
-            drop_safely(message);
+            drop_quietly(message);
         }
     }
 }
@@ -248,14 +248,6 @@ impl<M> Drop for Pile<M> {
             let mut rest = Backlog::new();
             rest.fill(self.take(Vec::new()));
         }
-    }
-}
-
-/// Drops a value of a user's type, whose destructor may panic.
-pub(crate) fn drop_safely<T>(value: T) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        // The destructor of the payload is not trusted either.
-        mem::forget(payload);
     }
 }
 

@@ -12,11 +12,11 @@
 //! the count, and an actor that leaves changes the count and then reads `stopping`, all
 //! sequentially consistent. So one of the two sees the other.
 
+use crate::slots::{Room, Slots};
 use fibre_core::Limit;
 use fibre_core::internal::ShortLock;
 use fibre_sync::Event;
 use std::fmt;
-use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -45,24 +45,12 @@ pub(crate) trait Member: Send {
     fn another(&self) -> Box<dyn Member>;
 }
 
-/// A slot of a part.
-enum Slot {
-    /// A free slot, and the next one.
-    Free(u32),
-    /// A member that has not ended.
-    Taken(Box<dyn Member>),
-}
-
 /// One part of the table.
-struct Part {
-    slots: Vec<Slot>,
-    /// The first free slot; as many as there are slots if none is free.
-    free: u32,
-}
+type Part = ShortLock<Slots<Box<dyn Member>>>;
 
 /// The table. See the module text.
 pub(crate) struct Registry {
-    parts: [ShortLock<Part>; PARTS],
+    parts: [Part; PARTS],
     /// How many members there are.
     members: AtomicUsize,
     /// Whether all are being stopped.
@@ -78,14 +66,8 @@ pub(crate) struct Seat(u32);
 impl Registry {
     /// A registry without members.
     pub(crate) fn new() -> Self {
-        let part = || {
-            ShortLock::new(Part {
-                slots: Vec::new(),
-                free: 0,
-            })
-        };
         Self {
-            parts: std::array::from_fn(|_| part()),
+            parts: std::array::from_fn(|_| ShortLock::new(Slots::new())),
             members: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             empty: Event::new(),
@@ -96,13 +78,12 @@ impl Registry {
     pub(crate) fn enter(&self, member: Box<dyn Member>) -> Seat {
         self.members.fetch_add(1, Ordering::SeqCst);
         let index = fibre_core::processor().unwrap_or(0) % PARTS;
-        let mut room = Vec::new();
+        let mut room = Room::none();
         loop {
             let mut part = self.parts[index].lock();
-            if part.is_full() && !part.bring(&mut room) {
-                let slots = part.slots.len();
+            if let Some(places) = part.lacks_room(&mut room) {
                 drop(part);
-                room = Vec::with_capacity((2 * slots).max(16));
+                room.make(places);
                 continue;
             }
             let slot = part.put(member);
@@ -142,7 +123,7 @@ impl Registry {
         let mut members = Vec::with_capacity(STRIDE);
         for part in &self.parts {
             let mut next = 0;
-            while part.lock().copy(&mut next, &mut members) {
+            while copy(&part.lock(), &mut next, &mut members) {
                 members.drain(..).for_each(|member| look(&*member));
             }
         }
@@ -166,61 +147,17 @@ impl Registry {
     }
 }
 
-impl Part {
-    /// Whether there is neither a free slot nor room for one.
-    fn is_full(&self) -> bool {
-        self.free as usize == self.slots.len() && self.slots.len() == self.slots.capacity()
-    }
-
-    /// Adds handles of some members, from slot `next` on. `false`: there are no more slots.
-    fn copy(&self, next: &mut usize, members: &mut Vec<Box<dyn Member>>) -> bool {
-        let slots = self.slots.iter().skip(*next).take(STRIDE);
-        let seen = slots.len();
-        members.extend(slots.filter_map(|slot| match slot {
-            Slot::Taken(member) => Some(member.another()),
-            Slot::Free(_) => None,
-        }));
-        *next += seen;
-        seen > 0
-    }
-
-    /// Takes more room, if that is more than there is; the old room is left in its place.
-    fn bring(&mut self, room: &mut Vec<Slot>) -> bool {
-        let more = room.capacity() > self.slots.len();
-        if more {
-            room.append(&mut self.slots);
-            mem::swap(room, &mut self.slots);
-        }
-        more
-    }
-
-    /// Puts a member into a free slot.
-    fn put(&mut self, member: Box<dyn Member>) -> u32 {
-        let index = self.free;
-        match self.slots.get_mut(index as usize) {
-            Some(slot) => {
-                if let Slot::Free(next) = mem::replace(slot, Slot::Taken(member)) {
-                    self.free = next;
-                }
-            }
-            None => {
-                self.slots.push(Slot::Taken(member));
-                self.free = index + 1;
-            }
-        }
-        index
-    }
-
-    /// Takes a member out of its slot.
-    fn take(&mut self, index: u32) -> Option<Box<dyn Member>> {
-        let free = Slot::Free(self.free);
-        let slot = mem::replace(self.slots.get_mut(index as usize)?, free);
-        self.free = index;
-        match slot {
-            Slot::Taken(member) => Some(member),
-            Slot::Free(_) => None,
-        }
-    }
+/// Adds handles of some members, from slot `next` on. `false`: there are no more slots.
+fn copy(
+    part: &Slots<Box<dyn Member>>,
+    next: &mut usize,
+    members: &mut Vec<Box<dyn Member>>,
+) -> bool {
+    let stretch = part.stretch(*next, STRIDE);
+    let seen = stretch.len();
+    members.extend(stretch.flatten().map(|member| member.another()));
+    *next += seen;
+    seen > 0
 }
 
 impl fmt::Debug for Registry {

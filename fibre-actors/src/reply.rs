@@ -6,7 +6,7 @@
 
 use crate::errors::AskError;
 use fibre_core::Limit;
-use fibre_core::internal::{Outcome, ShortLock};
+use fibre_core::internal::{Outcome, ShortLock, drop_quietly};
 use fibre_core::{WaitKind, WaitObject};
 use fibre_sync::{WaitList, wait};
 use std::fmt;
@@ -130,7 +130,8 @@ impl<R> Slot<R> {
         let mut state = self.state.lock();
         if matches!(state.answer, Answer::Unwanted) {
             drop(state);
-            return;
+            // Whatever its destructor does, it is not the answerer's fault.
+            return drop_quietly(answer);
         }
         state.answer = answer;
         let asker = state.asker.claim_first(0);
@@ -180,7 +181,8 @@ impl<R> Drop for Question<R> {
     fn drop(&mut self) {
         if let Some(slot) = &self.slot {
             let answer = mem::replace(&mut slot.state.lock().answer, Answer::Unwanted);
-            drop(answer);
+            // The asker may be unwinding.
+            drop_quietly(answer);
         }
     }
 }

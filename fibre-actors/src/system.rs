@@ -4,8 +4,9 @@
 use crate::clock::Clock;
 use crate::registry::Registry;
 use fibre_core::Cluster;
+use fibre_core::internal::{Resident, reside};
 use std::io;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Weak};
 
 /// How many messages an activation handles, unless the user says otherwise. Source: the batch
 /// threshold of Gaud et al., "Efficient workstealing for multicore event-driven systems" (2010).
@@ -27,15 +28,21 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// The system of actors in this cluster.
-    pub(crate) fn new(cluster: Cluster, owns_cluster: bool, batch: u32) -> Self {
-        Self {
-            cluster: Some(cluster),
+    /// The system of actors in this cluster. When that is stopped, no timer keeps it from ending,
+    /// and actors that are idle end after it.
+    pub(crate) fn new(cluster: Cluster, owns_cluster: bool, batch: u32) -> Arc<Self> {
+        let system = Arc::new(Self {
+            cluster: Some(cluster.clone()),
             owns_cluster,
             batch: batch.max(1),
             clock: Arc::new(Clock::new()),
             registry: Some(Registry::new()),
+        });
+        let resident: Weak<Self> = Arc::downgrade(&system);
+        if !reside(&cluster, resident) {
+            system.clock.close();
         }
+        system
     }
 
     /// The system of actors that were spawned without one.
@@ -62,6 +69,18 @@ impl System {
         match &self.cluster {
             Some(cluster) => Ok(cluster),
             None => Cluster::default_cluster(),
+        }
+    }
+}
+
+impl Resident for System {
+    fn cluster_stops(&self) {
+        self.clock.close();
+    }
+
+    fn cluster_has_stopped(&self) {
+        if let Some(registry) = &self.registry {
+            registry.for_each(|member| member.close());
         }
     }
 }

@@ -5,10 +5,12 @@
 
 use crate::actor_ref::ActorRef;
 use crate::errors::SendError;
+use fibre_core::internal::{Quiet, drop_quietly, warn};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A topic: each message that is published goes to all actors that have subscribed. Clones are the
@@ -61,21 +63,58 @@ enum Subscriber<M: Send + 'static> {
 /// An actor that takes messages made of a topic's.
 trait Mapped<M>: Send + Sync {
     /// Makes a message and sends it.
-    fn send(&self, message: M) -> Result<(), SendError<()>>;
+    fn send(&self, message: M) -> Sent;
     /// The number of the actor.
     fn id(&self) -> u64;
 }
 
-impl<M, N, F> Mapped<M> for (ActorRef<N>, F)
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    /// The actor has it.
+    Accepted,
+    /// It is gone.
+    Refused,
+    /// So is the actor.
+    Stopped,
+}
+
+impl Sent {
+    /// What became of a message that was sent. One that comes back is dropped.
+    fn of<M>(sent: Result<(), SendError<M>>) -> Self {
+        let Err(error) = sent else {
+            return Self::Accepted;
+        };
+        let is_stopped = matches!(error, SendError::Stopped(_));
+        drop_quietly(error);
+        match is_stopped {
+            true => Self::Stopped,
+            false => Self::Refused,
+        }
+    }
+}
+
+impl<M, N, F> Mapped<M> for (ActorRef<N>, Quiet<F>)
 where
     N: Send + 'static,
     F: Fn(M) -> N + Send + Sync,
 {
-    fn send(&self, message: M) -> Result<(), SendError<()>> {
+    fn send(&self, message: M) -> Sent {
         let (actor, make) = self;
-        actor
-            .send(make(message))
-            .map_err(SendError::without_message)
+        match catch_unwind(AssertUnwindSafe(|| make(message))) {
+            Ok(message) => Sent::of(actor.send(message)),
+            Err(payload) => {
+                let id = actor.id();
+                warn(format_args!(
+                    "a message of a topic for actor {id} cannot be made: that has panicked"
+                ));
+                drop_quietly(payload);
+                match actor.is_alive() {
+                    true => Sent::Refused,
+                    false => Sent::Stopped,
+                }
+            }
+        }
     }
 
     fn id(&self) -> u64 {
@@ -85,9 +124,9 @@ where
 
 impl<M: Send + 'static> Subscriber<M> {
     /// Sends it a message.
-    fn send(&self, message: M) -> Result<(), SendError<()>> {
+    fn send(&self, message: M) -> Sent {
         match self {
-            Self::Plain(actor) => actor.send(message).map_err(SendError::without_message),
+            Self::Plain(actor) => Sent::of(actor.send(message)),
             Self::Mapped(actor) => actor.send(message),
         }
     }
@@ -97,6 +136,22 @@ impl<M: Send + 'static> Subscriber<M> {
         match self {
             Self::Plain(actor) => actor.id(),
             Self::Mapped(actor) => actor.id(),
+        }
+    }
+}
+
+/// Subscribers that a publisher has found stopped. They leave the topic when it is dropped, also
+/// while a panic unwinds.
+struct Leaving<'a, M: Send + 'static> {
+    topic: &'a Topic<M>,
+    ids: Vec<u64>,
+}
+
+impl<M: Send + 'static> Drop for Leaving<'_, M> {
+    fn drop(&mut self) {
+        for id in self.ids.drain(..) {
+            let gone = self.topic.0.lock().remove(id);
+            drop(gone);
         }
     }
 }
@@ -158,7 +213,10 @@ impl<M: Send + 'static> Topic<M> {
         actor: &ActorRef<N>,
         make: impl Fn(M) -> N + Send + Sync + 'static,
     ) -> bool {
-        self.add(Subscriber::Mapped(Arc::new((actor.clone(), make))))
+        self.add(Subscriber::Mapped(Arc::new((
+            actor.clone(),
+            Quiet::new(make),
+        ))))
     }
 
     /// Adds a subscriber, unless it is there. What is superfluous is dropped without the lock.
@@ -185,28 +243,33 @@ impl<M: Clone + Send + 'static> Topic<M> {
     /// Sends the message to all subscribers, and returns how many have accepted it. It blocks the
     /// fibre, or the thread, while the mailbox of one is full and [lets senders
     /// wait](crate::Overflow::Block); else it blocks nothing.
+    ///
+    /// A panic in what makes the message of [one](Self::subscribe_with) is reported on standard
+    /// error. That subscriber does not get the message, and stays; all others get it.
+    ///
+    /// # Panics
+    ///
+    /// With a panic of the message's `clone`: those that come after it do not get the message.
     pub fn publish(&self, message: M) -> usize {
+        let mut leaving = Leaving {
+            topic: self,
+            ids: Vec::new(),
+        };
+        // Dropped before that: taking one out shall not have to copy the list.
         let list = Arc::clone(&self.0.lock().list);
         let Some((last, others)) = list.split_last() else {
             return 0;
         };
         let mut accepted = 0;
-        let mut stopped = Vec::new();
         let mut send = |subscriber: &Subscriber<M>, message: M| match subscriber.send(message) {
-            Ok(()) => accepted += 1,
-            Err(SendError::Stopped(())) => stopped.push(subscriber.id()),
-            Err(_) => {}
+            Sent::Accepted => accepted += 1,
+            Sent::Refused => {}
+            Sent::Stopped => leaving.ids.push(subscriber.id()),
         };
         for subscriber in others {
             send(subscriber, message.clone());
         }
         send(last, message);
-        // Taking one out shall not have to copy the list.
-        drop(list);
-        for id in stopped {
-            let gone = self.0.lock().remove(id);
-            drop(gone);
-        }
         accepted
     }
 }

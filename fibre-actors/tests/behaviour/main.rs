@@ -8,6 +8,7 @@
 )]
 
 mod asking;
+mod befallen;
 mod blocking;
 mod corners;
 mod ending;
