@@ -39,13 +39,12 @@
 
 use crate::colour::{BuildColourHasher, Colour, spread};
 use crate::core_queue::{CoreQueue, Parcel};
-use crate::drop::drop_safely;
 use crate::faults;
 use crate::idlers::Idlers;
 use crate::policy::{Choice, FIRST_COST, Rules};
 use crate::slot::{Cell, Load, Spot};
 use crate::victims::ring_from_fullest;
-use fibre_core::internal::{ShortGuard, ShortLock};
+use fibre_core::internal::{ShortGuard, ShortLock, drop_quietly};
 use fibre_core::sync::{AtomicU64, AtomicUsize, Ordering, planted};
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -425,7 +424,7 @@ impl<E: Load> Board<E> {
         };
         drop(shard);
         // The key is the program's, and its end may post.
-        drop_safely((key, gone, cell));
+        drop_quietly((key, gone, cell));
     }
 
     /// Has a processor without work sleep, as far as the board is concerned: whoever has something
@@ -554,6 +553,20 @@ impl<E: Load> Board<E> {
         for core in &self.cores {
             core.state.lock().is_closed = true;
         }
+    }
+
+    /// Takes out all events that nobody has taken to run.
+    pub fn take_all(&self) -> Vec<E> {
+        let mut all = Vec::new();
+        for core in &self.cores {
+            let mut state = core.state.lock();
+            state.queue.take_all(&self.rules, &mut all);
+            let early = mem::take(&mut state.early);
+            core.len.store(0, Ordering::Relaxed);
+            drop(state);
+            all.extend(early.into_iter().map(|(_, event)| event));
+        }
+        all
     }
 
     /// Whether all events that were accepted have finished. Says so for ever once it does, if the

@@ -7,9 +7,9 @@ use crate::hall::{Counts, Hall, PanicHook};
 use crate::policy::{Choice, Policy, Rules};
 use crate::seat::Seat;
 use crate::worker;
-use fibre_core::sync::{AtomicBool, AtomicU64};
+use fibre_core::sync::{AtomicBool, AtomicU64, AtomicUsize};
 use fibre_core::{Cluster, ClusterBuilder, CpuSet, Pinning, Topology};
-use fibre_sync::{Event, WaitGroup};
+use fibre_sync::Event;
 use std::any::Any;
 use std::fmt;
 use std::io;
@@ -169,6 +169,9 @@ impl EventsBuilder {
 
     /// Has the events run in a cluster that is there already, among its other fibres. Stopping them
     /// does not stop the cluster, and what is chosen for a cluster to come counts for nothing.
+    ///
+    /// Stopping the cluster [stops](Events::stop) the events first; events that were never started
+    /// are dropped then. So the cluster need not wait for them.
     pub fn within(mut self, cluster: &Cluster) -> Self {
         self.given = Some(cluster.clone());
         self
@@ -211,9 +214,11 @@ impl EventsBuilder {
             refused: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             opened: Event::new(),
-            alive: WaitGroup::new(),
+            alive: AtomicUsize::new(0),
+            ended: Event::new(),
         });
         let events = Events::of(Arc::clone(&hall), owns_cluster);
+        events.live_in_cluster()?;
         for (processor, seat) in hall.seats.iter().enumerate() {
             worker::start(&hall, processor, seat.mate())?;
         }

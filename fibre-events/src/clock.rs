@@ -4,10 +4,10 @@
 //! there only while there are timers; so a timer costs an entry in a sorted map, and no stack.
 
 use crate::colour::Colour;
-use crate::drop::drop_safely;
 use crate::hall::{Hall, Life};
 use crate::handler::Event;
-use fibre_core::internal::ShortLock;
+use fibre_core::internal::{Quiet, ShortLock, drop_quietly, quietly};
+use fibre_core::sync::{AtomicBool, Ordering};
 use fibre_core::{Limit, is_cancelled, yield_now};
 use fibre_sync::AutoEvent;
 use std::collections::BTreeMap;
@@ -25,7 +25,44 @@ pub(crate) enum Alarm {
     /// Goes off once.
     Once(Event),
     /// Goes off at equal intervals.
-    Every(Duration, Box<dyn FnMut() -> Event + Send>),
+    Every(Periodic),
+}
+
+/// What makes the events of a timer that goes off at equal intervals.
+pub(crate) struct Periodic {
+    period: Duration,
+    make: Quiet<Box<dyn FnMut() -> Event + Send>>,
+    /// Whether an event of the timer has been posted and has not ended.
+    is_under_way: Arc<AtomicBool>,
+}
+
+/// An event of such a timer. Its drop says that the event has ended.
+struct UnderWay(Arc<AtomicBool>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl Periodic {
+    /// A timer that posts what `make` makes.
+    pub(crate) fn new(period: Duration, make: impl FnMut() -> Event + Send + 'static) -> Self {
+        Self {
+            period,
+            make: Quiet::new(Box::new(make)),
+            is_under_way: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// Makes the next event, unless the last one is under way.
+    fn next_event(&mut self) -> Option<Event> {
+        if self.is_under_way.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let kept = UnderWay(Arc::clone(&self.is_under_way));
+        Some((self.make)().keeping(kept))
+    }
 }
 
 /// What orders timers: the time, and a number that tells those of one time apart.
@@ -76,7 +113,7 @@ impl Clock {
         let mut table = self.table.lock();
         if table.is_closed {
             drop(table);
-            drop_safely(alarm);
+            drop_quietly(alarm);
             return Err(io::Error::other("the events have been stopped"));
         }
         let number = table.next;
@@ -134,7 +171,7 @@ impl Clock {
             self.changed.set();
         }
         let was_there = removed.is_some();
-        drop_safely(removed);
+        drop_quietly(removed);
         was_there
     }
 
@@ -146,7 +183,7 @@ impl Clock {
         let alarms = std::mem::take(&mut table.alarms);
         drop(table);
         self.changed.set();
-        alarms.into_values().for_each(drop_safely);
+        alarms.into_values().for_each(drop_quietly);
     }
 
     /// Lets timers off until there are none. Blocks the fibre.
@@ -169,7 +206,8 @@ impl Clock {
             }
             drop(table);
             for (key, colour, alarm) in due {
-                self.go_off(hall, key, colour, alarm);
+                // A key's destructor is the program's, too.
+                quietly(|| self.go_off(hall, key, colour, alarm));
             }
             // It may be that something is always due.
             yield_now();
@@ -182,26 +220,25 @@ impl Clock {
             Alarm::Once(event) => {
                 survive(|| hall.post(colour, event.detected()));
             }
-            Alarm::Every(period, mut make) => {
+            Alarm::Every(mut periodic) => {
                 if !self.table.lock().moved.contains_key(&number) {
-                    drop_safely(make);
                     return;
                 }
-                survive(|| hall.post(colour.clone(), make().detected()));
+                survive(|| match periodic.next_event() {
+                    Some(event) => hall.post(colour.clone(), event.detected()),
+                    None => false,
+                });
                 let now = Instant::now();
-                let next = due.checked_add(period).filter(|next| *next > now);
+                let next = due.checked_add(periodic.period).filter(|next| *next > now);
                 // Times that have passed meanwhile are left out.
-                let Some(next) = next.or_else(|| now.checked_add(period)) else {
+                let Some(next) = next.or_else(|| now.checked_add(periodic.period)) else {
                     return;
                 };
                 let mut table = self.table.lock();
                 if let Some(at) = table.moved.get_mut(&number) {
                     *at = Some(next);
-                    let alarm = Alarm::Every(period, make);
+                    let alarm = Alarm::Every(periodic);
                     table.alarms.insert((next, number), (colour, alarm));
-                } else {
-                    drop(table);
-                    drop_safely(make);
                 }
             }
         }
@@ -211,7 +248,7 @@ impl Clock {
 /// Calls what runs a program's code, which may panic: a maker of events, or the destructor of one
 /// that came too late. The panic hook has told of it, and the clock goes on for all other timers.
 fn survive(call: impl FnOnce() -> bool) {
-    drop_safely(catch_unwind(AssertUnwindSafe(call)));
+    drop_quietly(catch_unwind(AssertUnwindSafe(call)));
 }
 
 impl Table {

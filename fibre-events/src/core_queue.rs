@@ -4,7 +4,7 @@ use crate::by_colour::ByColour;
 use crate::by_event::ByEvent;
 use crate::policy::{Choice, Rules};
 use crate::slab::{Chain, Slab};
-use crate::slot::{Cell, Load, Phase, Slot};
+use crate::slot::{Cell, Load, Phase, Slot, Spot};
 use fibre_core::sync::planted;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -208,6 +208,33 @@ impl<E: Load> CoreQueue<E> {
         self.total -= events.len();
         self.colours -= 1;
         cell.map(|cell| Parcel { cell, events, left })
+    }
+
+    /// Takes all events out: of colours that are ready, which rest then, and of those that run.
+    pub(crate) fn take_all(&mut self, rules: &Rules, all: &mut Vec<E>) {
+        let mut taken = VecDeque::new();
+        while let Some(cell) = self.take(rules, &mut taken) {
+            all.extend(taken.drain(..));
+            if let Spot::At(number) = cell.spot() {
+                self.finish(number, rules, 0);
+            }
+        }
+        for number in self.slots.numbers() {
+            let pending = self.slots.get(number).pending;
+            if pending == 0 {
+                continue;
+            }
+            let found = match &mut self.form {
+                Form::Colours(_) => std::mem::take(&mut self.slots.get_mut(number).events),
+                Form::Events(queue) => queue.extract(&mut self.slots, number),
+            };
+            all.extend(found);
+            let slot = self.slots.get_mut(number);
+            slot.pending = 0;
+            slot.left = 0;
+            self.total -= pending;
+            self.colours -= 1;
+        }
     }
 
     /// Brings in a colour that was taken from another processor. Returns its slot.

@@ -13,11 +13,10 @@
 //! ([`crate::watchers`]) tells of it.
 
 use crate::colour::Colour;
-use crate::drop::drop_safely;
 use crate::hall::Hall;
 use crate::watch::{Callback, Source, Watch};
 use crate::watchers::{Direction, Thing, Watchers, end, stopped};
-use fibre_core::internal::ShortLock;
+use fibre_core::internal::{ShortLock, drop_quietly};
 use fibre_io::pollable::Pollable;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
@@ -174,7 +173,7 @@ impl Descriptor {
             // What belongs to the program may panic: how keys compare, and the end of a callback
             // that has been taken back meanwhile. Refused is an event only when the events have
             // been stopped, and all registrations taken back.
-            drop_safely(catch_unwind(AssertUnwindSafe(move || {
+            drop_quietly(catch_unwind(AssertUnwindSafe(move || {
                 let _ = watch.tell();
                 drop(watch);
             })));
@@ -238,7 +237,7 @@ impl Descriptors {
         // A file had this number, perhaps. While the table is locked: nobody registers another one.
         let file = watchers.take(Thing::Descriptor(number, direction));
         drop(table);
-        drop_safely(before);
+        drop_quietly(before);
         end(file);
         Ok(())
     }
@@ -324,7 +323,7 @@ impl Descriptors {
         }
         drop(table);
         let was_there = side.is_some();
-        drop_safely(side);
+        drop_quietly(side);
         was_there
     }
 
@@ -336,7 +335,7 @@ impl Descriptors {
         drop(table);
         for descriptor in known.values() {
             for direction in Direction::ALL {
-                drop_safely(descriptor.take(direction));
+                drop_quietly(descriptor.take(direction));
             }
         }
         drop(known);

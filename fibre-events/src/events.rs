@@ -1,6 +1,6 @@
 //! Events that are handled together: what a program holds.
 
-use crate::clock::{Alarm, Clock, Timer};
+use crate::clock::{Alarm, Clock, Periodic, Timer};
 use crate::colour::Colour;
 use crate::descriptors::Descriptors;
 use crate::hall::Hall;
@@ -10,7 +10,7 @@ use crate::watch::Callback;
 use crate::watchers::{Direction, Thing, Watchers};
 use crate::worker;
 use fibre_core::Cluster;
-use fibre_core::internal::ShortLock;
+use fibre_core::internal::{Resident, ShortLock, reside};
 use fibre_core::sync::Ordering;
 use fibre_io::net::{TcpStream, lookup_host};
 use fibre_io::process::{Child, ExitStatus};
@@ -21,7 +21,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// Events that are handled together: those of one [`Colour`] one after the other, those of
@@ -73,6 +73,15 @@ impl Events {
             watchers: Arc::new(Watchers::default()),
             owns_cluster: ShortLock::new(owns_cluster),
         }))
+    }
+
+    /// Has the events stopped with their cluster.
+    pub(crate) fn live_in_cluster(&self) -> io::Result<()> {
+        let house: Weak<House> = Arc::downgrade(&self.0);
+        match reside(self.cluster(), house) {
+            true => Ok(()),
+            false => Err(io::Error::other("the cluster has been stopped")),
+        }
     }
 
     /// Has an event run as soon as its turn comes: events of one colour run in the order in which
@@ -129,7 +138,11 @@ impl Events {
             let value = call();
             *giver.0.value.lock() = Some(value);
         });
-        answer.given.wait();
+        // Its event may lie with a handler that was left behind.
+        fibre_sync::select! {
+            () = answer.given.wait_arm() => (),
+            () = self.0.hall.ended.wait_arm() => (),
+        }
         let value = answer.value.lock().take();
         value.ok_or(NotRun)
     }
@@ -203,8 +216,9 @@ impl Events {
     }
 
     /// Posts what `make` makes each time that `period` has passed, without drift. Times that pass
-    /// while the clock is late are left out. `make` runs beside other events, and is to be short.
-    /// Blocks nothing.
+    /// while the clock is late are left out, and so are those at which the timer's last event has
+    /// not run to its end: a timer has one event under way at most, however long handlers take.
+    /// `make` runs beside other events, and is to be short. Blocks nothing.
     ///
     /// # Errors
     ///
@@ -221,7 +235,7 @@ impl Events {
     ) -> io::Result<Timer> {
         assert!(!period.is_zero(), "a timer that is always due");
         let due = Instant::now().checked_add(period);
-        let alarm = Alarm::Every(period, Box::new(move || make().into()));
+        let alarm = Alarm::Every(Periodic::new(period, move || make().into()));
         let House { hall, clock, .. } = &*self.0;
         clock.set(hall, due.unwrap_or_else(far_away), colour.into(), alarm)
     }
@@ -430,7 +444,9 @@ impl Events {
     /// for the events has been stopped. Blocks the fibre (of another cluster), or the thread if the
     /// caller is not a fibre.
     ///
-    /// Handlers that block are waited for, and so are look-ups of names.
+    /// Handlers that block are waited for, and so are look-ups of names. If the cluster is stopped
+    /// [within limits](Cluster::stop_within) by others, this returns then; handlers that were left
+    /// behind never go on, and what was pending has been dropped, and counted.
     ///
     /// # Panics
     ///
@@ -442,7 +458,7 @@ impl Events {
             "events cannot be waited for by one of their handlers"
         );
         self.start();
-        hall.alive.wait();
+        hall.ended.wait();
         let stops = !hall.cluster.is_callers();
         if stops && std::mem::take(&mut *self.0.owns_cluster.lock()) {
             hall.cluster.clone().stop();
@@ -493,11 +509,32 @@ impl House {
     }
 }
 
-impl Drop for House {
-    fn drop(&mut self) {
+impl House {
+    /// Begins to stop events that nobody will stop or start any more.
+    fn close(&self) {
         let has_begun = self.hall.opened.is_set();
         self.stop(!has_begun);
         self.hall.opened.set();
+    }
+}
+
+impl Resident for House {
+    fn cluster_stops(&self) {
+        self.close();
+    }
+
+    fn cluster_has_stopped(&self) {
+        *self.owns_cluster.lock() = false;
+        if !self.hall.ended.is_set() {
+            self.close();
+            self.hall.end_with_cluster();
+        }
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

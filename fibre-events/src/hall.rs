@@ -5,8 +5,7 @@ use crate::colour::Colour;
 use crate::handler::Event;
 use crate::seat::Seat;
 use fibre_core::Cluster;
-use fibre_core::sync::{AtomicBool, AtomicU64, Ordering};
-use fibre_sync::WaitGroup;
+use fibre_core::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -41,14 +40,16 @@ pub(crate) struct Hall {
     pub(crate) is_stopping: AtomicBool,
     /// What is pending is dropped, and not run.
     pub(crate) drops: AtomicBool,
-    /// Events that came after the stop.
+    /// Events that came after the stop, or that nobody was left to run.
     pub(crate) refused: AtomicU64,
     /// Everything has run.
     pub(crate) is_over: AtomicBool,
     /// Lets the mates begin.
     pub(crate) opened: fibre_sync::Event,
     /// Mates and watchers that have not ended.
-    pub(crate) alive: WaitGroup,
+    pub(crate) alive: AtomicUsize,
+    /// Set when all of them have, or have been left behind by their cluster.
+    pub(crate) ended: fibre_sync::Event,
 }
 
 /// A fibre for which the end of the hall waits until this is dropped.
@@ -57,14 +58,17 @@ pub(crate) struct Life(Arc<Hall>);
 impl Life {
     /// Begins one.
     pub(crate) fn begin(hall: &Arc<Hall>) -> Self {
-        hall.alive.add(1);
+        hall.alive.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(hall))
     }
 }
 
 impl Drop for Life {
     fn drop(&mut self) {
-        self.0.alive.done();
+        let last = self.0.alive.fetch_sub(1, Ordering::AcqRel) == 1;
+        if last {
+            self.0.ended.set();
+        }
     }
 }
 
@@ -122,6 +126,17 @@ impl Hall {
             }
         }
         true
+    }
+
+    /// Ends what a cluster has left behind that has been stopped: what is pending is dropped, and
+    /// counted, and nobody waits any more.
+    pub(crate) fn end_with_cluster(&self) {
+        self.is_over.store(true, Ordering::Release);
+        let pending = self.board.take_all();
+        self.refused
+            .fetch_add(pending.len() as u64, Ordering::Relaxed);
+        drop(pending);
+        self.ended.set();
     }
 
     /// Adds up one of the counts.

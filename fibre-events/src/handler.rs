@@ -1,6 +1,7 @@
 //! Handlers: what is known about the events that one piece of a program handles.
 
 use crate::slot::{Load, SCALE};
+use fibre_core::internal::Quiet;
 use fibre_core::sync::{AtomicU64, Ordering};
 use std::fmt;
 use std::time::Duration;
@@ -80,7 +81,7 @@ impl Handler {
 
     /// An event of this handler, which calls `call` once.
     pub fn with(&'static self, call: impl FnOnce() + Send + 'static) -> Event {
-        Event::new(self, Body::Call(Box::new(call)))
+        Event::new(self, Body::Call(Quiet::new(Box::new(call))))
     }
 
     /// Its name.
@@ -159,7 +160,7 @@ pub struct Event {
 
 /// What an event does.
 pub(crate) enum Body {
-    Call(Box<dyn FnOnce() + Send>),
+    Call(Quiet<Box<dyn FnOnce() + Send>>),
     /// Gives the colour to a handler that has released it.
     Resume(Box<dyn FnOnce(crate::board::Run) + Send>),
 }
@@ -184,6 +185,22 @@ impl Event {
     pub(crate) fn detected(mut self) -> Self {
         self.is_posted = false;
         self
+    }
+
+    /// Has something dropped when the event has run, or been dropped.
+    pub(crate) fn keeping(self, kept: impl Send + 'static) -> Self {
+        let Body::Call(call) = self.body else {
+            return self;
+        };
+        let call = call.into_inner();
+        let keeps = move || {
+            let _kept = kept;
+            call();
+        };
+        Self {
+            body: Body::Call(Quiet::new(Box::new(keeps))),
+            ..self
+        }
     }
 
     /// Gives it its weight, as things are now.

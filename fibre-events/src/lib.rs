@@ -69,7 +69,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `faults`, `drop` | the names of faults that models plant; ends of a program's values |
+//! | `faults` | the names of faults that models plant |
 //! | `colour`, `slab`, `victims`, `idlers` | colours; places in chains; whom thieves rob, and whom posts call |
 //! | `policy` | policies by name, and the rules of queues |
 //! | `slot` | a colour that is alive |
@@ -101,7 +101,6 @@ mod colour;
 mod core_queue;
 #[cfg(not(loom))]
 mod descriptors;
-mod drop;
 #[cfg(not(loom))]
 mod events;
 #[doc(hidden)]

@@ -17,6 +17,7 @@
 //! Only the mates touch the words of a seat, so they are of one thread, and all accesses are
 //! relaxed. Others only ring the bell.
 
+use fibre_core::Limit;
 use fibre_core::internal::ShortLock;
 use fibre_core::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use fibre_sync::AutoEvent;
@@ -183,8 +184,10 @@ impl Seat {
 }
 
 impl Mate {
-    /// Waits until it is called to stand by. Blocks the fibre.
-    pub(crate) fn rest(&self) {
-        self.bell.wait();
+    /// Waits until it is called to stand by. `false`: its cluster cancels what has not ended.
+    /// Blocks the fibre.
+    #[must_use]
+    pub(crate) fn rest(&self) -> bool {
+        self.bell.wait_within(Limit::Cancellation).is_ok()
     }
 }

@@ -72,6 +72,11 @@ impl<T> Slab<T> {
         self.free.push(number);
     }
 
+    /// The numbers of all places, those that are not used included.
+    pub(crate) fn numbers(&self) -> std::ops::Range<u32> {
+        0..self.places.len() as u32
+    }
+
     /// The value at a place.
     pub(crate) fn get(&self, number: u32) -> &T {
         &self.places[number as usize].value

@@ -6,6 +6,7 @@
 use crate::colour::Colour;
 use crate::hall::Hall;
 use crate::handler::Handler;
+use fibre_core::internal::Quiet;
 use fibre_core::sync::{AtomicBool, Ordering};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,7 +58,7 @@ pub(crate) struct Watch<S> {
     /// Whether it has not been taken back.
     is_on: AtomicBool,
     /// Only one event at a time takes this lock, so nobody waits for it.
-    call: Mutex<Box<dyn FnMut() + Send>>,
+    call: Mutex<Quiet<Box<dyn FnMut() + Send>>>,
     handler: &'static Handler,
     pub(crate) source: S,
 }
@@ -74,7 +75,7 @@ impl<S: Source> Watch<S> {
             hall: Arc::clone(hall),
             colour,
             is_on: AtomicBool::new(true),
-            call: Mutex::new(callback.call),
+            call: Mutex::new(Quiet::new(callback.call)),
             handler: callback.handler,
             source,
         })
@@ -107,7 +108,7 @@ impl<S: Source> Told<S> {
     fn call(self) {
         if self.0.is_on() {
             let mut call = self.0.call.lock().unwrap_or_else(PoisonError::into_inner);
-            (*call)();
+            (**call)();
         }
     }
 }

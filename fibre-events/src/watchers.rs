@@ -6,10 +6,9 @@
 //! cancels its watcher.
 
 use crate::colour::Colour;
-use crate::drop::drop_safely;
 use crate::hall::{Hall, Life};
 use crate::watch::{Callback, Source, Watch};
-use fibre_core::internal::ShortLock;
+use fibre_core::internal::{ShortLock, drop_quietly};
 use fibre_core::{JoinHandle, Limit};
 use fibre_io::poll::{PollFd, Readiness, poll};
 use fibre_io::signal::{Signal, Signals};
@@ -177,8 +176,8 @@ impl Watchers {
             .spawn_in(&hall.cluster, move || {
                 let _life = life;
                 let outcome = catch_unwind(AssertUnwindSafe(work));
-                drop_safely(outcome);
-                drop_safely(watchers.take_one(thing, Some(number)));
+                drop_quietly(outcome);
+                drop_quietly(watchers.take_one(thing, Some(number)));
                 drop(watchers);
             });
         match spawned {
@@ -187,7 +186,7 @@ impl Watchers {
                 Ok(())
             }
             Err(error) => {
-                drop_safely(self.take_one(thing, Some(number)));
+                drop_quietly(self.take_one(thing, Some(number)));
                 Err(error)
             }
         }
@@ -253,5 +252,5 @@ pub(crate) fn end(entry: Option<Entry>) {
     if let Some(fibre) = &entry.fibre {
         fibre.cancel();
     }
-    drop_safely(entry);
+    drop_quietly(entry);
 }

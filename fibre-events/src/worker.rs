@@ -2,13 +2,13 @@
 
 use crate::board::Run;
 use crate::colour::Colour;
-use crate::drop::drop_safely;
 use crate::hall::{Counts, Hall, Life};
 use crate::handler::{Body, Event, Handler};
 use crate::seat::{Mate, Order, Phase};
 use crate::slot::SCALE;
+use fibre_core::internal::{Quiet, drop_quietly};
 use fibre_core::sync::{AtomicU64, Ordering};
-use fibre_core::{shield, yield_now};
+use fibre_core::{Limit, shield, yield_now};
 use fibre_sync::AutoEvent;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -133,19 +133,20 @@ struct Return {
 }
 
 impl Worker {
-    /// Holds the seat, stands by, or rests, until the end.
+    /// Holds the seat, stands by, or rests, until the end. In a cluster that is being stopped and
+    /// has cancelled its fibres, one that finds nothing to do has come to its end.
     fn live(&self) {
         let seat = &self.hall.seats[self.processor];
         self.hall.opened.wait();
         while !seat.has_ended() {
             match seat.order(&self.mate) {
                 Order::Yield => yield_now(),
-                Order::Rest => self.mate.rest(),
+                Order::Rest if self.mate.rest() => {}
+                Order::Rest => return,
                 Order::Serve => {
-                    if self.serve() || !seat.leave(&self.mate) {
+                    if self.serve() || !seat.leave(&self.mate) || !self.mate.rest() {
                         return;
                     }
-                    self.mate.rest();
                 }
             }
         }
@@ -232,14 +233,14 @@ impl Worker {
     }
 
     /// Runs a handler, or drops the event if the hall has been told to.
-    fn call(&self, handler: &'static Handler, call: Box<dyn FnOnce() + Send>) {
+    fn call(&self, handler: &'static Handler, call: Quiet<Box<dyn FnOnce() + Send>>) {
         if self.hall.drops.load(Ordering::Relaxed) {
             add(&self.counts().dropped, 1);
-            drop_safely(call);
+            drop(call);
             return;
         }
         let begun = self.is_measured(handler).then(Instant::now);
-        let outcome = catch_unwind(AssertUnwindSafe(call));
+        let outcome = catch_unwind(AssertUnwindSafe(call.into_inner()));
         if let Some(begun) = begun
             && self.holds_seat()
         {
@@ -269,9 +270,9 @@ impl Worker {
         add(&self.counts().panicked, 1);
         if let Some(hook) = &self.hall.on_panic {
             let told = catch_unwind(AssertUnwindSafe(|| hook(&*payload)));
-            drop_safely(told);
+            drop_quietly(told);
         }
-        drop_safely(payload);
+        drop_quietly(payload);
     }
 
     /// Has another mate stand by, on a new fibre if need be.
@@ -307,8 +308,11 @@ impl Worker {
         let seat = &hall.seats[processor];
         if !self.steal() {
             seat.set_phase(Phase::Rests);
-            seat.bell.wait();
+            let waited = seat.bell.wait_within(Limit::Cancellation);
             seat.set_phase(Phase::Works);
+            if waited.is_err() {
+                return false;
+            }
             self.have_standby();
             self.spent.set(0);
         }
@@ -366,6 +370,13 @@ impl Worker {
         // A handler does not run without its colour.
         shield(|| back.given.wait());
         *self.run.borrow_mut() = lock(&back.run).take();
+    }
+}
+
+impl Drop for Worker {
+    /// Leaves what it had to others, if it is unwound.
+    fn drop(&mut self) {
+        self.finish_elsewhere();
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod blocking;
 mod colours;
+mod endings;
 mod outside;
 mod panics;
 mod stopping;

@@ -1,7 +1,10 @@
 //! Timers: once, again and again, and cancelled.
 
 use crate::support::{Drops, Log, eventually, everywhere, finish, watchdog};
+use fibre::sync::Event;
 use fibre_events::Events;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -105,4 +108,41 @@ fn a_timer_that_panics_harms_no_other() {
         finish(&events);
     };
     watchdog::watched(body);
+}
+
+/// A handler that takes longer than the period of its timer keeps one event waiting at most.
+#[test]
+fn a_timer_has_one_event_under_way() {
+    everywhere(|builder| {
+        let events = builder.build().unwrap();
+        let (made, begun) = (Arc::new(AtomicU32::new(0)), Arc::new(Event::new()));
+        let go_on = Arc::new(Event::new());
+        let (makes, begins, goes_on) = (made.clone(), begun.clone(), go_on.clone());
+        let make = move || {
+            makes.fetch_add(1, Relaxed);
+            let (begins, goes_on) = (begins.clone(), goes_on.clone());
+            move || {
+                begins.set();
+                goes_on.wait();
+            }
+        };
+        let timer = events.every(Duration::from_micros(200), 5, make).unwrap();
+        // The clock is seen to go on.
+        let ticks = Arc::new(AtomicU32::new(0));
+        let ticked = ticks.clone();
+        let tick = move || {
+            let ticked = ticked.clone();
+            move || _ = ticked.fetch_add(1, Relaxed)
+        };
+        let other = events.every(Duration::from_micros(200), 6, tick).unwrap();
+        events.start();
+        begun.wait();
+        let before = ticks.load(Relaxed);
+        eventually(|| ticks.load(Relaxed) > before + 20);
+        assert_eq!(made.load(Relaxed), 1);
+        go_on.set();
+        eventually(|| made.load(Relaxed) > 3);
+        assert!(timer.cancel() && other.cancel());
+        finish(&events);
+    });
 }
