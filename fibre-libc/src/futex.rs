@@ -3,7 +3,7 @@
 //! | call of a fibre | what becomes of it |
 //! |---|---|
 //! | `FUTEX_WAIT_BITSET` on any bit, private: std's, and glibc's in shared libraries | the fibre waits |
-//! | the same on the word by which std parks this thread | the system's |
+//! | the same on the word by which std parks this thread, or on one in a `thread_local!` | the system's |
 //! | `FUTEX_WAIT`: parking_lot's | the system's |
 //! | any wait on a word that processes share | the system's |
 //!
@@ -16,7 +16,7 @@
 //! `futex_wake`) are the system's.
 
 use crate::entry::{failed, is_open, may_switch, plain, stand_in};
-use crate::{parker, start};
+use crate::{parker, start, thread_locals};
 use fibre_io::posix::boundary::Returned;
 use fibre_io::posix::memory::{Memory, Trusted};
 use fibre_io::posix::syscall::Syscall;
@@ -95,7 +95,7 @@ impl Futex {
             libc::FUTEX_WAIT_BITSET if is_private && self.bits == ANY => {
                 start::note_wait(self.word);
                 let aligned = self.word.is_multiple_of(align_of::<u32>());
-                if aligned && may_switch() && !parker::is_of_this_thread(self.word) {
+                if aligned && may_switch() && !self.is_of_this_thread() {
                     return stand_in(|| self.wait());
                 }
             }
@@ -114,6 +114,11 @@ impl Futex {
             _ => {}
         }
         plain(self.call)
+    }
+
+    /// Whether the word belongs to the kernel thread, whose fibres would share it.
+    fn is_of_this_thread(self) -> bool {
+        parker::is_of_this_thread(self.word) || thread_locals::have(self.word)
     }
 
     /// Waits in a fibre.

@@ -48,7 +48,7 @@
 //! | `descriptors` | what becomes of numbers; from one descriptor to another |
 //! | `waiting` | `poll` and `select` |
 //! | `library` | waiting for child processes, threads and names of hosts |
-//! | `parker` | the word by which std parks a thread |
+//! | `parker`, `thread_locals` | the word by which std parks a thread; the memory of its thread-locals |
 //! | `start` | `install` |
 //! | `time` | sleeping |
 //! | `futex` | `syscall`, and in it `futex` |
@@ -64,6 +64,7 @@ mod library;
 mod parker;
 mod socket;
 mod start;
+mod thread_locals;
 mod time;
 mod waiting;
 

@@ -1,7 +1,7 @@
 //! [`install`], and what it checks.
 
 use crate::entry::{is_open, open};
-use crate::parker;
+use crate::{parker, thread_locals};
 use rustix::time::Timespec;
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -50,6 +50,7 @@ pub unsafe fn install() {
     if let Err(what) = found {
         panic!("fibre_libc::install: {what}");
     }
+    thread_locals::find();
     open();
 }
 

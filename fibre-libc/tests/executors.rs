@@ -158,3 +158,45 @@ fn what_waits_by_the_parker_of_tokio_is_right_in_plainly() {
         });
     }
 }
+
+/// rayon keeps the latch of a caller that is none of its threads in a thread-local. The wait for it
+/// is the processor's; another fibre would use the same latch meanwhile.
+#[test]
+fn rayon_keeps_the_processor_while_it_computes() {
+    let _alone = alone();
+    on(1, || {
+        let rider = Rider::begin();
+        rider.stays(|| assert_eq!(compute_by_rayon(1), 101));
+    });
+    for processors in [1, 2, 4] {
+        on(processors, || {
+            let compute = |number| {
+                move || {
+                    for _ in 0..10 {
+                        let sum = match number % 3 {
+                            0 => fibre_libc::plainly(|| compute_by_rayon(number)),
+                            1 => fibre::blocking(move || compute_by_rayon(number)),
+                            _ => compute_by_rayon(number),
+                        };
+                        assert_eq!(sum, number + 100);
+                    }
+                }
+            };
+            let fibres: Vec<_> = (0..3 * FIBRES as u64)
+                .map(|number| fibre::spawn(compute(number)))
+                .collect();
+            fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+        });
+    }
+}
+
+/// Has rayon's threads add two numbers, which takes them a moment.
+fn compute_by_rayon(number: u64) -> u64 {
+    let moment = Duration::from_micros(300);
+    let later = |number: u64| {
+        thread::sleep(moment);
+        number
+    };
+    let (one, other) = rayon::join(|| later(number), || later(100));
+    one + other
+}
