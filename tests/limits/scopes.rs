@@ -262,10 +262,10 @@ fn a_guard_that_is_unwound_has_its_lock() {
                 drop(guard);
                 fibre::yield_now();
             };
-            fibre::sleep(4 * SHORT);
+            fibre::sleep(30 * SHORT);
             *guard = 2;
         });
-        let late = timeout(SHORT, || {
+        let late = timeout(20 * SHORT, || {
             let mut guard = shared.0.lock();
             *guard = 1;
             shared.1.wait(&mut guard);

@@ -96,8 +96,9 @@ impl GroupBuilder {
         self
     }
 
-    /// So much time from now on, for the body and for all fibres, as by `fibre::timeout`, also
-    /// where the program is built with `panic = "abort"`. Default: as much as the caller has.
+    /// So much time from now on, for the body and for all fibres, as by `fibre::timeout`: in a
+    /// program that is built with `panic = "abort"`, its end in a call that cannot fail ends the
+    /// process, with words that say why. Default: as much as the caller has.
     #[must_use]
     pub fn timeout(self, duration: Duration) -> Self {
         match Instant::now().checked_add(duration) {
