@@ -3,11 +3,13 @@
 
 use crate::support::drops::OnDrop;
 use crate::support::stripped::pass_when_stripped;
-use crate::support::{any_cluster, eventually, for_each_cluster, processor_counts, watched};
+use crate::support::{
+    Random, any_cluster, eventually, for_each_cluster, processor_counts, watched,
+};
 use fibre::channel::bounded;
 use fibre::sync::{Event, Semaphore};
 use fibre::{Cancelled, Group, cancellable, deadline, shield, timeout};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -390,6 +392,62 @@ fn many_destructors_wait_at_once() {
             assert_eq!(ended.load(Ordering::Relaxed), 200);
             cluster.stop();
         }
+    });
+}
+
+/// Does things at random that wait, unwind, and limit each other; `unwinding`: the caller is in a
+/// destructor of a stack that unwinds. It always knows whether it is.
+fn act(random: &RefCell<Random>, unwinding: bool, depth: usize) {
+    let below = |bound| random.borrow_mut().below(bound);
+    let soon = || Duration::from_micros(below(200) as u64);
+    for _ in 0..1 + below(3) {
+        assert_eq!(panicking(), unwinding);
+        let deeper = || act(random, unwinding, depth + 1);
+        match below(if depth < 4 { 9 } else { 4 }) {
+            0 => fibre::yield_now(),
+            1 => fibre::sleep(soon()),
+            2 => drop(fibre::sleep_within(soon())),
+            3 => drop(Semaphore::new(0).acquire_timeout(soon())),
+            4 => drop(timeout(soon(), deeper)),
+            5 => drop(cancellable(deeper)),
+            6 => shield(deeper),
+            7 => assert!(timeout(soon(), || Semaphore::new(0).acquire()).is_err()),
+            _ => {
+                let ends = Cell::new(false);
+                let body = || {
+                    let _acts = OnDrop(|| act(random, unwinding || !ends.get(), depth + 1));
+                    deeper();
+                    if below(2) == 0 {
+                        resume_unwind(Box::new(()));
+                    }
+                    ends.set(true);
+                };
+                let _ = catch_unwind(AssertUnwindSafe(body));
+            }
+        }
+        assert_eq!(panicking(), unwinding);
+    }
+}
+
+/// Fibres of which some are cancelled do such things beside each other.
+#[test]
+fn nested_at_random() {
+    let seed = Random::seed();
+    for_each_cluster(move |_| {
+        let mut random = Random::new(seed);
+        let fibres = (0..60).map(|_| {
+            let random = RefCell::new(random.split());
+            fibre::spawn(move || (0..10).for_each(|_| act(&random, false, 0)))
+        });
+        let fibres: Vec<_> = fibres.collect();
+        for fibre in fibres.iter().step_by(3) {
+            fibre::sleep(Duration::from_micros(300));
+            fibre.cancel();
+        }
+        for fibre in fibres {
+            fibre.join().unwrap();
+        }
+        assert!(!panicking());
     });
 }
 
