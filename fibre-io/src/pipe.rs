@@ -45,11 +45,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
     let reader = PipeReader {
-        source: Source::from_nonblocking(reader)?,
+        source: Source::made(reader)?,
         is_ours: true,
     };
     let writer = PipeWriter {
-        source: Source::from_nonblocking(writer)?,
+        source: Source::made(writer)?,
     };
     Ok((reader, writer))
 }
@@ -80,6 +80,7 @@ impl PipeReader {
         wanted: usize,
     ) -> io::Result<usize> {
         self.source.io(Direction::Read, Timeout::Endless, |fd| {
+            self.source.keep_nonblocking();
             let count = take(fd)?;
             let rest = if self.is_ours {
                 left(count, wanted)
@@ -111,6 +112,7 @@ impl PipeWriter {
         // A short write fills the pipe, but room for less than a piece is no event: only a
         // refused write says that there will be one.
         self.source.io(Direction::Write, Timeout::Endless, |fd| {
+            self.source.keep_nonblocking();
             Ok((put(fd)?, Left::More))
         })
     }
@@ -176,13 +178,13 @@ macro_rules! end {
 
         impl AsFd for $end {
             fn as_fd(&self) -> BorrowedFd<'_> {
-                self.source.as_fd()
+                self.source.lend().as_fd()
             }
         }
 
         impl AsRawFd for $end {
             fn as_raw_fd(&self) -> RawFd {
-                self.source.as_fd().as_raw_fd()
+                self.as_fd().as_raw_fd()
             }
         }
     };

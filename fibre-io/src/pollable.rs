@@ -123,6 +123,7 @@ impl<T: AsFd> Pollable<T> {
         let inner = self.source.get_ref();
         // Not all kinds of descriptors tell what is left: always try once more.
         self.source.io(direction, Timeout::Endless, |_| {
+            self.source.keep_nonblocking();
             let unwound = PassOn(&self.source, direction);
             let done = operation(inner);
             std::mem::forget(unwound);

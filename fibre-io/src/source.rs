@@ -37,10 +37,7 @@ impl Source {
     ///
     /// Those of `fcntl`; and if the number is beyond four million.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
-        let flags = rustix::fs::fcntl_getfl(&fd)?;
-        if !flags.contains(rustix::fs::OFlags::NONBLOCK) {
-            rustix::fs::fcntl_setfl(&fd, flags | rustix::fs::OFlags::NONBLOCK)?;
-        }
+        make_nonblocking(fd.as_fd())?;
         Self::from_nonblocking(fd)
     }
 
@@ -131,6 +128,23 @@ impl<F: AsFd> Source<F> {
     pub(crate) fn lend(&self) -> &Self {
         self.duplicates.note();
         self
+    }
+
+    /// Whether others may have the descriptor. Then its being non-blocking, which belongs to the
+    /// open file, may be theirs to change.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.duplicates.are_possible()
+    }
+
+    /// Makes the descriptor non-blocking again if others have it and have changed that. For each
+    /// try of a call that has no flag of its own to say that it must not wait; for descriptors that
+    /// others may have it costs a system call.
+    #[inline]
+    pub(crate) fn keep_nonblocking(&self) {
+        if self.is_shared() {
+            // A sandbox that refuses to tell leaves it at that.
+            let _ = make_nonblocking(self.as_fd());
+        }
     }
 
     /// The descriptor's holder.
@@ -359,6 +373,15 @@ pub(crate) fn gate_of(slot: &Slot, direction: Direction) -> &Gate {
 /// A descriptor's number.
 pub(crate) fn number_of(fd: impl AsFd) -> u32 {
     fd.as_fd().as_raw_fd().unsigned_abs()
+}
+
+/// Makes a descriptor non-blocking.
+pub(crate) fn make_nonblocking(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    let flags = rustix::fs::fcntl_getfl(fd)?;
+    if flags.contains(rustix::fs::OFlags::NONBLOCK) {
+        return Ok(());
+    }
+    rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)
 }
 
 /// The slot of a descriptor.

@@ -13,6 +13,7 @@
 //! | `unix_datagram` | Unix datagrams: bounds, names, full receivers             |
 //! | `ends`        | half-close, end of file, resets                             |
 //! | `sharing`     | several fibres on one connection, clones                    |
+//! | `shared`      | descriptors that others have, and make blocking              |
 //! | `hints`       | when what is known about readiness misleads, or would: other kinds |
 //! | `close`       | closing what others wait for; numbers that are used again   |
 //! | `refusing`    | what becomes of clients when a listener is closed            |
@@ -55,6 +56,7 @@ mod pollers;
 mod process;
 mod raw;
 mod refusing;
+mod shared;
 mod sharing;
 mod signals;
 mod stdio;

@@ -246,6 +246,7 @@ fn send_piece<W: CopyTo + ?Sized>(
     }
     let (socket, patience) = to.destination();
     socket.io(Direction::Write, patience, |fd| {
+        socket.keep_nonblocking();
         // `sendfile` moves the offset, also if it fails.
         let mut offset = offset;
         allowed(blocking(|| {
@@ -291,6 +292,7 @@ fn splice_what_is_there<W: CopyTo + ?Sized>(
     };
     loop {
         let filled = source.io(Direction::Read, patience, |fd| {
+            source.keep_nonblocking();
             match splice_some(fd, &writer, PIPE) {
                 // Whether it is the end, or nothing for now, reading finds out.
                 Err(Errno::AGAIN) => Ok((Some(0), Left::More)),
@@ -313,6 +315,7 @@ fn drain<W: CopyTo + ?Sized>(reader: &OwnedFd, mut count: usize, to: &W) -> io::
     let (destination, patience) = to.destination();
     while count > 0 {
         let moved = destination.io(Direction::Write, patience, |fd| {
+            destination.keep_nonblocking();
             allowed(splice_some(reader.as_fd(), fd, count))
         })?;
         let Some(moved) = moved else {

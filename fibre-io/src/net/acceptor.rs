@@ -8,6 +8,7 @@ use crate::source::{Source, closed, number_of};
 use crate::timeout::Timeout;
 use fibre_core::internal::{Waiter, spread_next_spawn};
 use fibre_core::{Arm, Entered, Left as LeftArm, cancellation_point};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketAddrAny, SocketFlags};
 use rustix::net::{acceptfrom_with, shutdown, sockopt};
@@ -69,13 +70,13 @@ impl Acceptor {
         Ok(Self::new(Source::new(fd)?))
     }
 
-    /// An acceptor on a listening socket that is known to be non-blocking.
+    /// An acceptor on a non-blocking listening socket that has just been made.
     ///
     /// # Errors
     ///
-    /// As [`Source::from_nonblocking`].
-    pub(super) fn from_nonblocking(fd: OwnedFd) -> io::Result<Self> {
-        Ok(Self::new(Source::from_nonblocking(fd)?))
+    /// As [`Source::made`].
+    pub(super) fn made(fd: OwnedFd) -> io::Result<Self> {
+        Ok(Self::new(Source::made(fd)?))
     }
 
     /// A duplicate with a descriptor of its own.
@@ -120,6 +121,10 @@ impl Acceptor {
             return Err(Errno::INVAL);
         }
         loop {
+            if self.source.is_shared() && !has_client(fd)? {
+                return Err(Errno::AGAIN);
+            }
+            self.source.keep_nonblocking();
             match acceptfrom_with(fd, ACCEPTED) {
                 // The connection was gone before it was accepted; the next one may be there.
                 Err(Errno::CONNABORTED | Errno::PROTO) => {}
@@ -172,6 +177,7 @@ impl Acceptor {
     /// Closes the connections in the queue of a socket that gets no more of them.
     fn dismiss(&self) {
         loop {
+            self.source.keep_nonblocking();
             match acceptfrom_with(&self.source, ACCEPTED) {
                 Ok(_) | Err(Errno::INTR | Errno::CONNABORTED) => {}
                 // The queue is empty, or there is no descriptor to accept into.
@@ -324,6 +330,17 @@ impl AsFd for Acceptor {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.source.as_fd()
     }
+}
+
+/// Whether a listening socket has a client to accept, or is no longer one. Accepting has no flag
+/// that says not to wait, and another process may take the socket's own away at any moment.
+fn has_client(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut asked = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    Ok(poll(&mut asked, Some(&at_once))? != 0)
 }
 
 /// Whether an error says nothing about the next call: the process or the system is out of some

@@ -121,7 +121,7 @@ impl TcpListenerBuilder {
         rustix::net::bind(&socket, address)?;
         let backlog = i32::try_from(self.backlog).unwrap_or(i32::MAX);
         rustix::net::listen(&socket, backlog)?;
-        let end = Acceptor::from_nonblocking(socket)?;
+        let end = Acceptor::made(socket)?;
         Ok(TcpListener { end })
     }
 }

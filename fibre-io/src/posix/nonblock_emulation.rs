@@ -17,6 +17,7 @@
 //! another may have held it.
 
 use crate::raw::{Known, add_known, find, known, known_as, remove_known};
+use crate::source::make_nonblocking;
 use fibre_core::is_forked_child;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
@@ -95,6 +96,20 @@ pub fn prepare_to_accept(fd: BorrowedFd<'_>) -> Result<AcceptWait, Errno> {
     fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
     add_known(fd, Known::HIDDEN);
     Ok(AcceptWait::AtGate)
+}
+
+/// Makes a listener non-blocking again that hides it, if another process that has it has changed
+/// that. Costs a system call.
+pub fn keep_hidden(fd: BorrowedFd<'_>) {
+    let is_blocking = || fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
+    if !is_noted(fd) || !is_blocking() {
+        return;
+    }
+    let _alone = alone();
+    if is_noted(fd) {
+        // The call that follows says what is wrong.
+        let _ = make_nonblocking(fd);
+    }
 }
 
 /// Lets a duplicate hide what the other number hides.
@@ -194,4 +209,31 @@ fn duplicates(
 /// file.
 fn file_of(fd: BorrowedFd<'_>) -> Option<(u64, u64)> {
     fstat(fd).ok().map(|status| (status.st_dev, status.st_ino))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::raw::made;
+    use std::net::TcpListener;
+    use std::os::fd::AsFd;
+
+    /// A process that shares a listener makes it blocking, which no call of ours sees.
+    #[test]
+    fn a_hidden_flag_that_others_take_away_is_set_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let fd = listener.as_fd();
+        made(fd, Known::SOCKET);
+        assert_eq!(prepare_to_accept(fd), Ok(AcceptWait::AtGate));
+        let of_kernel = || fcntl_getfl(fd).unwrap();
+        fcntl_setfl(fd, of_kernel() - OFlags::NONBLOCK).unwrap();
+        keep_hidden(fd);
+        assert!(of_kernel().contains(OFlags::NONBLOCK));
+        assert!(!flags(fd).unwrap().contains(OFlags::NONBLOCK));
+        // What its program has seen to be blocking, and is, stays so.
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        keep_hidden(other.as_fd());
+        assert!(!fcntl_getfl(&other).unwrap().contains(OFlags::NONBLOCK));
+    }
 }

@@ -6,7 +6,7 @@
 //! connection. Connecting makes the socket non-blocking for the moments of two calls: the one that
 //! begins, and the one that takes the outcome.
 
-use super::nonblock_emulation::{AcceptWait, is_hidden, prepare_to_accept};
+use super::nonblock_emulation::{AcceptWait, is_hidden, keep_hidden, prepare_to_accept};
 use super::poll::wait_on_thread;
 use super::switching::{Switching, borrow};
 use super::syscall::Syscall;
@@ -71,9 +71,12 @@ pub fn accept_in_fibre(
     let way = prepare_to_accept(borrow(fd))?;
     let mut call = switching.call(borrow(fd), Direction::Read, Wish::AsDescriptor)?;
     match way {
-        AcceptWait::AtGate => call.run(|| match as_called.here() {
-            Err(Errno::AGAIN) if comes_to_nothing(fd) => Err(Errno::INVAL),
-            done => Ok((done?, Left::More)),
+        AcceptWait::AtGate => call.run(|| {
+            keep_hidden(borrow(fd));
+            match as_called.here() {
+                Err(Errno::AGAIN) if comes_to_nothing(fd) => Err(Errno::INVAL),
+                done => Ok((done?, Left::More)),
+            }
         }),
         AcceptWait::ForThread => as_called.when_ready(Readiness::READ, &mut call),
         AcceptWait::OnThread => as_called.patiently(),

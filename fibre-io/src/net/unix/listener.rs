@@ -70,7 +70,7 @@ impl UnixListener {
         let socket = unix_socket(SocketType::STREAM)?;
         rustix::net::bind(&socket, address)?;
         rustix::net::listen(&socket, BACKLOG.cast_signed())?;
-        let end = Acceptor::from_nonblocking(socket)?;
+        let end = Acceptor::made(socket)?;
         Ok(Self { end })
     }
 
