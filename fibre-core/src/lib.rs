@@ -72,7 +72,7 @@ pub mod internal {
         api::embed::{EmbeddedFibre, Ending, NamePlace, Program, embedded},
         api::mark::rename,
         api::spawn::{caller_id, processors, sharing_processors},
-        blocking::{blocking_defaults, blocking_metrics},
+        blocking::{blocking_defaults, blocking_lookup, blocking_metrics},
         choice::Names,
         cluster::{
             Bell, ClusterView, Drivers, FibreView, Frozen, Inspector, Origin, ProcessMetrics,

@@ -4,7 +4,7 @@
 //! As with the system's, a call without the `_r` returns memory that the next such call of any
 //! fibre uses again.
 
-use super::library::elsewhere;
+use super::library::looking_up;
 use std::ffi::{c_char, c_int};
 
 unsafe extern "C" {
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn fibre_getservbyname(
     protocol: *const c_char,
 ) -> *mut libc::servent {
     // SAFETY: the caller's names, which stay valid.
-    elsewhere(|| unsafe { libc::getservbyname(name, protocol) })
+    looking_up(|| unsafe { libc::getservbyname(name, protocol) })
 }
 
 /// `getservbyport`. Blocks the fibre.
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn fibre_getservbyport(
     protocol: *const c_char,
 ) -> *mut libc::servent {
     // SAFETY: the caller's name, which stays valid.
-    elsewhere(|| unsafe { libc::getservbyport(port, protocol) })
+    looking_up(|| unsafe { libc::getservbyport(port, protocol) })
 }
 
 /// `getservbyname_r`: into the caller's memory. Blocks the fibre.
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn fibre_getservbyname_r(
     result: *mut *mut libc::servent,
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
-    elsewhere(|| unsafe { getservbyname_r(name, protocol, found, room, length, result) })
+    looking_up(|| unsafe { getservbyname_r(name, protocol, found, room, length, result) })
 }
 
 /// `getservbyport_r`: into the caller's memory. Blocks the fibre.
@@ -71,21 +71,21 @@ pub unsafe extern "C" fn fibre_getservbyport_r(
     result: *mut *mut libc::servent,
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
-    elsewhere(|| unsafe { getservbyport_r(port, protocol, found, room, length, result) })
+    looking_up(|| unsafe { getservbyport_r(port, protocol, found, room, length, result) })
 }
 
 /// `getpwnam`. Blocks the fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_getpwnam(name: *const c_char) -> *mut libc::passwd {
     // SAFETY: the caller's name, which stays valid.
-    elsewhere(|| unsafe { libc::getpwnam(name) })
+    looking_up(|| unsafe { libc::getpwnam(name) })
 }
 
 /// `getpwuid`. Blocks the fibre.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_getpwuid(user: libc::uid_t) -> *mut libc::passwd {
     // SAFETY: a plain number.
-    elsewhere(|| unsafe { libc::getpwuid(user) })
+    looking_up(|| unsafe { libc::getpwuid(user) })
 }
 
 /// `getpwnam_r`: into the caller's memory. Blocks the fibre.
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn fibre_getpwnam_r(
     result: *mut *mut libc::passwd,
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
-    elsewhere(|| unsafe { libc::getpwnam_r(name, found, room, length, result) })
+    looking_up(|| unsafe { libc::getpwnam_r(name, found, room, length, result) })
 }
 
 /// `getpwuid_r`: into the caller's memory. Blocks the fibre.
@@ -111,21 +111,21 @@ pub unsafe extern "C" fn fibre_getpwuid_r(
     result: *mut *mut libc::passwd,
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
-    elsewhere(|| unsafe { libc::getpwuid_r(user, found, room, length, result) })
+    looking_up(|| unsafe { libc::getpwuid_r(user, found, room, length, result) })
 }
 
 /// `getgrnam`. Blocks the fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_getgrnam(name: *const c_char) -> *mut libc::group {
     // SAFETY: the caller's name, which stays valid.
-    elsewhere(|| unsafe { libc::getgrnam(name) })
+    looking_up(|| unsafe { libc::getgrnam(name) })
 }
 
 /// `getgrgid`. Blocks the fibre.
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_getgrgid(group: libc::gid_t) -> *mut libc::group {
     // SAFETY: a plain number.
-    elsewhere(|| unsafe { libc::getgrgid(group) })
+    looking_up(|| unsafe { libc::getgrgid(group) })
 }
 
 /// `getgrnam_r`: into the caller's memory. Blocks the fibre.
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn fibre_getgrnam_r(
     result: *mut *mut libc::group,
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
-    elsewhere(|| unsafe { libc::getgrnam_r(name, found, room, length, result) })
+    looking_up(|| unsafe { libc::getgrnam_r(name, found, room, length, result) })
 }
 
 /// `getgrgid_r`: into the caller's memory. Blocks the fibre.
@@ -151,5 +151,5 @@ pub unsafe extern "C" fn fibre_getgrgid_r(
     result: *mut *mut libc::group,
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
-    elsewhere(|| unsafe { libc::getgrgid_r(group, found, room, length, result) })
+    looking_up(|| unsafe { libc::getgrgid_r(group, found, room, length, result) })
 }

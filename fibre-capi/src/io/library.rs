@@ -10,6 +10,7 @@
 use crate::boundary::{contain, keep_errno};
 use crate::errno;
 use crate::record::of_caller;
+use fibre_core::internal::blocking_lookup;
 use fibre_core::{blocking, in_fibre};
 use fibre_io::posix::boundary::Passed;
 use std::ffi::c_int;
@@ -19,11 +20,18 @@ unsafe extern "C" {
     safe fn __h_errno_location() -> *mut c_int;
 }
 
-/// A call that ends in a foreseeable time, such as one that looks something up. Blocks the fibre;
+/// A call that ends in a foreseeable time, such as one on a file. Blocks the fibre;
 /// on a plain thread, just makes the call.
 pub fn elsewhere<R>(call: impl FnOnce() -> R) -> R {
     let call = Passed(CallEffects::by(call));
     keep_errno(|| blocking(move || Passed((call.take())())).take()).bring()
+}
+
+/// A call that looks something up, which servers elsewhere may have to be asked for. Otherwise as
+/// [`elsewhere`], on threads that are for that alone.
+pub fn looking_up<R>(call: impl FnOnce() -> R) -> R {
+    let call = Passed(CallEffects::by(call));
+    keep_errno(|| blocking_lookup(move || Passed((call.take())())).take()).bring()
 }
 
 /// A call that waits for what others do, for as long as that takes. Otherwise as [`elsewhere`].

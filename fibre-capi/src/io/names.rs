@@ -1,7 +1,7 @@
 //! Names of hosts: the system's look-ups, on a thread of the pool, as they wait for files and
 //! servers.
 
-use super::library::elsewhere;
+use super::library::looking_up;
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" {
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn fibre_getaddrinfo(
     result: *mut *mut libc::addrinfo,
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
-    elsewhere(|| unsafe { libc::getaddrinfo(node, service, hints, result) })
+    looking_up(|| unsafe { libc::getaddrinfo(node, service, hints, result) })
 }
 
 /// `getnameinfo`. Blocks the fibre.
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn fibre_getnameinfo(
     flags: c_int,
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
-    elsewhere(|| unsafe {
+    looking_up(|| unsafe {
         libc::getnameinfo(
             address,
             length,
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn fibre_getnameinfo(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_gethostbyname(name: *const c_char) -> *mut libc::hostent {
     // SAFETY: the caller's name.
-    elsewhere(|| unsafe { gethostbyname(name) })
+    looking_up(|| unsafe { gethostbyname(name) })
 }
 
 /// `gethostbyaddr`: as [`fibre_gethostbyname`].
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn fibre_gethostbyaddr(
     family: c_int,
 ) -> *mut libc::hostent {
     // SAFETY: the caller's address.
-    elsewhere(|| unsafe { gethostbyaddr(address, length, family) })
+    looking_up(|| unsafe { gethostbyaddr(address, length, family) })
 }
 
 /// `gethostbyname_r`: into the caller's memory. Blocks the fibre.
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn fibre_gethostbyname_r(
     error: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
-    elsewhere(|| unsafe { gethostbyname_r(name, found, room, length, result, error) })
+    looking_up(|| unsafe { gethostbyname_r(name, found, room, length, result, error) })
 }
 
 /// `gethostbyname2`: [`fibre_gethostbyname`] for a family of addresses.
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn fibre_gethostbyname2(
     family: c_int,
 ) -> *mut libc::hostent {
     // SAFETY: the caller's name.
-    elsewhere(|| unsafe { gethostbyname2(name, family) })
+    looking_up(|| unsafe { gethostbyname2(name, family) })
 }
 
 /// `gethostbyname2_r`: [`fibre_gethostbyname_r`] for a family of addresses.
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn fibre_gethostbyname2_r(
     error: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
-    elsewhere(|| unsafe { gethostbyname2_r(name, family, found, room, length, result, error) })
+    looking_up(|| unsafe { gethostbyname2_r(name, family, found, room, length, result, error) })
 }
 
 /// `gethostbyaddr_r`: into the caller's memory. Blocks the fibre.
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn fibre_gethostbyaddr_r(
     error: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller's pointers, which stay valid.
-    elsewhere(|| unsafe {
+    looking_up(|| unsafe {
         gethostbyaddr_r(
             address,
             address_length,

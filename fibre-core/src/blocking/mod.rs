@@ -14,7 +14,7 @@ mod visit;
 #[cfg(not(loom))]
 pub use pool::{
     BlockingMetrics, BlockingPool, BlockingPoolBuilder, blocking, blocking_defaults,
-    blocking_metrics,
+    blocking_lookup, blocking_metrics,
 };
 #[cfg(not(loom))]
 pub use visit::blocking_visit;

@@ -114,6 +114,19 @@ where
     if in_fibre() { POOL.run(f) } else { f() }
 }
 
+/// [`blocking`] for calls that ask what may not answer for long, as look-ups of names do. They have
+/// threads of their own, as many at most as others, so that those do not wait for servers of names.
+pub fn blocking_lookup<F, R>(f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    /// The threads of all look-ups.
+    static POOL: LazyLock<BlockingPool> =
+        LazyLock::new(|| BlockingPool::builder().name("fibre-names").build());
+    if in_fibre() { POOL.run(f) } else { f() }
+}
+
 /// Kernel threads for calls that block, as many as are needed, between none and a limit.
 ///
 /// [`blocking`] has one for the whole process. Calls that should not take threads from others, nor

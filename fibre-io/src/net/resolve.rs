@@ -1,11 +1,13 @@
 //! Turning names and text into addresses.
 //!
 //! Looking up a name asks files and servers, and blocks a thread for as long as that takes. So
-//! names are looked up by [`blocking`]. Addresses, also as text, are parsed in place, without
-//! allocating anything. `std::net::ToSocketAddrs` does both in one call and does not say which.
-//! Hence this trait of the same name, shape and implementations.
+//! names are looked up on other threads, which do nothing else: `fibre::fs` and
+//! [`blocking`](fibre_core::blocking) do not wait for servers of names. Addresses, also as text,
+//! are parsed in place, without allocating anything. `std::net::ToSocketAddrs` does both in one
+//! call and does not say which. Hence this trait of the same name, shape and implementations.
 
-use fibre_core::{Builder, JoinHandle, Limit, blocking, cancellation_point};
+use fibre_core::internal::blocking_lookup;
+use fibre_core::{Builder, JoinHandle, Limit, cancellation_point};
 use std::io;
 use std::iter::Cloned;
 use std::net as std_net;
@@ -21,7 +23,7 @@ use std::vec;
 ///
 /// Types of other crates that only have std's trait can be given as
 /// `&addresses.to_socket_addrs()?.collect::<Vec<_>>()[..]`, inside
-/// [`blocking`] if they look up names.
+/// [`blocking`](fibre_core::blocking) if they look up names.
 ///
 /// ```
 /// use fibre::net::ToSocketAddrs;
@@ -65,7 +67,7 @@ impl Resolved {
 
     /// Looks a name up.
     fn named(host: &str, port: u16) -> io::Result<Self> {
-        blocking(|| std_net::ToSocketAddrs::to_socket_addrs(&(host, port)))
+        blocking_lookup(|| std_net::ToSocketAddrs::to_socket_addrs(&(host, port)))
             .map(|found| Self(Found::Named(found)))
     }
 }

@@ -89,7 +89,7 @@ const IN_RELEASE: [&str; 1] = [TOGETHER[2].0];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
 /// number of processes is part of what they test, or they are as large as a program.
-const ALONE: [&str; 19] = [
+const ALONE: [&str; 20] = [
     "allocation",
     "async_stream",
     "compute",
@@ -101,6 +101,7 @@ const ALONE: [&str; 19] = [
     "io",
     "limits",
     "metrics",
+    "names",
     "panic_hook",
     "pool",
     "select",
