@@ -69,7 +69,86 @@ fn overflow_is_reported() {
             text.contains(&format!("id {}, conn=42)", number.unwrap())),
             "{text}"
         );
+        assert_placed(&output, &["recurse at ", "tests/overflow.rs:"]);
     }
+}
+
+/// Checks that the report names this function among the innermost calls, and says that it has
+/// called itself.
+// Under the sanitizer functions have other stacks than their unwind tables say.
+#[track_caller]
+fn assert_placed(output: &Output, words: &[&str]) {
+    if cfg!(feature = "sanitizer") {
+        return;
+    }
+    let text = errors(output);
+    let (_, calls) = text.split_once("the innermost calls:\n").expect(&text);
+    let mut lines = calls.lines();
+    // The instruction that has failed may be one of the compiler's own, for large frames.
+    let says = |line: &str| words.iter().all(|word| line.contains(word));
+    assert!(lines.by_ref().take(2).any(says), "{text}");
+    assert!(lines.any(|line| line.contains(" times more")), "{text}");
+}
+
+/// A program without a table of symbols has addresses, of the file as it was linked.
+#[cfg(not(feature = "sanitizer"))]
+#[test]
+fn overflow_in_a_stripped_program_has_addresses() {
+    use std::os::unix::fs::{FileExt, PermissionsExt};
+    let folder = std::env::temp_dir().join(format!("fibre-overflow-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let stripped = folder.join("program");
+    std::fs::copy(std::env::current_exe().unwrap(), &stripped).unwrap();
+    std::fs::set_permissions(&stripped, PermissionsExt::from_mode(0o700)).unwrap();
+    // No section, as the header has it: so there is no table.
+    let file = std::fs::File::options().write(true).open(&stripped);
+    file.unwrap().write_all_at(&[0; 2], 0x3c).unwrap();
+    let output = std::process::Command::new(&stripped)
+        .args(["--exact", "overflow_is_reported", "--nocapture"])
+        .env("FIBRE_TEST_ROLE", "culprit")
+        .output();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let output = output.unwrap();
+    assert_reported(&output, &["stack overflow", "'greedy'", "131072 bytes"]);
+    assert_placed(&output, &["    0x", " in program+0x"]);
+}
+
+/// The function is named when the process has used up its descriptors, too.
+#[cfg(not(feature = "sanitizer"))]
+#[test]
+fn overflow_is_placed_where_files_cannot_be_opened() {
+    if plays("culprit") {
+        no_core_file();
+        fibre::spawn(|| {
+            while std::fs::File::open("/dev/null")
+                .map(std::mem::forget)
+                .is_ok()
+            {}
+            recurse(0)
+        })
+        .join()
+        .unwrap();
+        return;
+    }
+    let limited = || {
+        use std::os::unix::process::CommandExt;
+        let mut command = support::process::child("culprit", &[]);
+        // SAFETY: async-signal-safe.
+        unsafe {
+            command.pre_exec(|| {
+                let limit = libc::rlimit {
+                    rlim_cur: 64,
+                    rlim_max: 64,
+                };
+                libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+                Ok(())
+            })
+        };
+        command.output().unwrap()
+    };
+    let output = limited();
+    assert_reported(&output, &["stack overflow"]);
+    assert_placed(&output, &["recurse at ", "tests/overflow.rs:"]);
 }
 
 /// The same for a fibre without a name, with large frames, after it has blocked, on one of many
@@ -114,6 +193,7 @@ fn overflow_of_a_big_stack_is_reported() {
     }
     let output = spawn_child(role, &environment);
     assert_reported(&output, &["stack overflow", "'greedy'", "1048576 bytes"]);
+    assert_placed(&output, &["recurse at ", "tests/overflow.rs:"]);
 }
 
 /// And when it was lent to a plain thread, in a process without a cluster.
@@ -129,6 +209,13 @@ fn overflow_of_a_threads_big_stack_is_reported() {
     }
     let output = spawn_child("culprit", &[]);
     assert_reported(&output, &["stack overflow", "a thread", "1048576 bytes"]);
+    // Nobody is there who could name the function.
+    let text = errors(&output);
+    let (_, address) = text.split_once("the innermost call: 0x").expect(&text);
+    assert!(
+        address.contains(" in overflow-") && address.contains("+0x"),
+        "{text}"
+    );
 }
 
 /// A write below the stack of a fibre that does not run names it, and the fibre that did it.

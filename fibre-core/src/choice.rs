@@ -25,6 +25,18 @@ impl fmt::Display for Names {
     }
 }
 
+/// A number with the noun that it counts: "1 fibre", "2 fibres".
+#[derive(Debug, Clone, Copy)]
+pub struct Count<N>(pub N, pub &'static str);
+
+impl<N: fmt::Display + PartialEq + From<u8>> fmt::Display for Count<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(number, noun) = self;
+        let ending = if *number == N::from(1) { "" } else { "s" };
+        write!(f, "{number} {noun}{ending}")
+    }
+}
+
 /// The error of a text that names no value of a choice; it lists the values.
 ///
 /// ```
@@ -142,5 +154,11 @@ mod tests {
             let error = text.parse::<Colour>().unwrap_err();
             assert_eq!(error.to_string(), "a colour is red, light-blue or green");
         }
+    }
+
+    #[test]
+    fn only_one_is_singular() {
+        let all = [0_usize, 1, 2].map(|number| Count(number, "fibre").to_string());
+        assert_eq!(all, ["0 fibres", "1 fibre", "2 fibres"]);
     }
 }

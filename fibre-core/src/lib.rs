@@ -73,7 +73,7 @@ pub mod internal {
         api::mark::rename,
         api::spawn::{caller_id, processors, sharing_processors},
         blocking::{blocking_defaults, blocking_lookup, blocking_metrics},
-        choice::Names,
+        choice::{Count, Names},
         cluster::{
             Bell, ClusterView, Drivers, FibreView, Frozen, Inspector, Origin, ProcessMetrics,
             ProcessorState, ProcessorView, Resident, Setting, aside, compute_defaults,
@@ -108,7 +108,7 @@ pub mod internal {
         processor::{
             ProcessorLocal, Turn, WakeHints, fetch_all, spread_next_spawn, with_processor_local,
         },
-        stack::{GUARD_SIZE, MIN_STACK_SIZE},
+        stack::{GUARD_SIZE, MIN_STACK_SIZE, on_stack_overflow},
         sync::asymmetric::Asymmetric,
         sync::segmented::SegmentedVec,
         sync::short_lock::{ShortGuard, ShortLock},

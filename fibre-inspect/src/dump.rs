@@ -1,5 +1,6 @@
 //! The call.
 
+use crate::descriptors::{take_own_descriptors, with_own_descriptors};
 use crate::form::{json, text};
 use crate::gather::gather;
 use crate::report::Report;
@@ -69,11 +70,14 @@ pub fn content(format: Format) -> io::Result<(String, usize)> {
         return Err(io::ErrorKind::Unsupported.into());
     }
     if !in_fibre() {
-        return Ok(make(format));
+        return Ok(with_own_descriptors(move || make(format)));
     }
     // A fibre cannot let its own processor stand still, so a thread looks while it waits.
     let awaited = WaitObject::placeless(WaitKind::Other);
-    let made = aside("fibre-dump", awaited, move || make(format));
+    let made = aside("fibre-dump", awaited, move || {
+        take_own_descriptors();
+        make(format)
+    });
     made.ok_or(io::ErrorKind::OutOfMemory.into())
 }
 

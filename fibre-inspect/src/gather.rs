@@ -15,6 +15,7 @@ use crate::threads::{self, Activity};
 use fibre_core::internal::{ClusterView, FibreView, Inspector, LabelLine, ProcessorView, inspect};
 use fibre_core::{StuckProcessor, WaitKind, WaitObject};
 use gimli::X86_64;
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -146,7 +147,19 @@ pub(crate) fn gather(modules: &Modules) -> Gathered {
     };
     inspect(&mut gatherer, PATIENCE);
     gatherer.sample();
+    if let Some(error) = modules.unread {
+        let what = format!("where code lies, so there are no stacks: {}", reason(error));
+        gatherer.found.unread.push(what);
+    }
     gatherer.found
+}
+
+/// Why a file could not be read, in words.
+pub(crate) fn reason(error: Errno) -> String {
+    match error {
+        Errno::MFILE | Errno::NFILE => "no descriptor is free".to_owned(),
+        error => error.to_string(),
+    }
 }
 
 impl Inspector for Gatherer<'_> {
@@ -375,7 +388,11 @@ pub(crate) fn stack_of(
 }
 
 /// Walks up a stack that has been copied.
-fn walk_up(walker: &mut Walker<'_>, sample: &Sample, root: Option<usize>) -> (Vec<usize>, End) {
+pub(crate) fn walk_up(
+    walker: &mut Walker<'_>,
+    sample: &Sample,
+    root: Option<usize>,
+) -> (Vec<usize>, End) {
     let read = |address: usize| sample.word(address).or_else(|| memory::word(address));
     let mut frames = Vec::new();
     let end = walker.walk(sample.frame, true, root, &read, |code| {

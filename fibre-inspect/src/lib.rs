@@ -7,6 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `stack` | memory that may not be there, unwind tables, and walking up a stack that does not run |
+//! | `descriptors` | work that opens files, also when the program has no descriptor left |
 //! | `request` | the word by which a thread is asked for its registers |
 //! | `threads` | what a kernel thread does, as the kernel says |
 //! | `sample` | the stack of a thread that runs |
@@ -20,8 +21,7 @@
 //! | `output` | writing to where somebody may read, or nobody |
 //! | `bell` | the word on which a thread sleeps until it is asked for something |
 //! | `page` | the page that `fibre-top` reads, and what it says |
-//! | `signal_call` | a signal that a thread of the process answers |
-//! | `quit` | SIGQUIT, which asks for a dump, and the thread that answers it and the page's readers |
+//! | `signal` | SIGQUIT, which asks for a dump, and the fault of a stack overflow |
 //! | `trace` | the event trace: its file, and SIGUSR2, which asks for it |
 //! | `watch` | the thread that tells of processors that do not switch, and of deadlocks |
 //! | `gdb` | the script for gdb |
@@ -35,6 +35,8 @@ mod begin;
 mod bell;
 #[cfg(not(loom))]
 mod circles;
+#[cfg(not(loom))]
+mod descriptors;
 #[cfg(not(loom))]
 mod dump;
 #[cfg(not(loom))]
@@ -51,8 +53,6 @@ mod output;
 #[doc(hidden)]
 pub mod page;
 #[cfg(not(loom))]
-mod quit;
-#[cfg(not(loom))]
 mod report;
 /// The word by which a thread is asked for its registers; for models, see `tests/loom_request.rs`.
 #[doc(hidden)]
@@ -60,7 +60,7 @@ pub mod request;
 #[cfg(not(loom))]
 mod sample;
 #[cfg(not(loom))]
-mod signal_call;
+mod signal;
 #[cfg(not(loom))]
 mod stack;
 #[cfg(not(loom))]

@@ -11,7 +11,7 @@ use crate::symbols::{Code, Symbols};
 use fibre_core::WaitKind;
 use gimli::X86_64;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Fibres of a cluster that do the same, by equal stacks.
@@ -39,6 +39,8 @@ pub(crate) struct Report<'m> {
     pub symbols: Symbols<'m>,
     /// When the report was made, since 1970.
     pub time: Duration,
+    /// The moment up to which all waits are counted.
+    moment: Instant,
     /// How long the fibres were looked at.
     pub looked: Duration,
 }
@@ -55,9 +57,16 @@ impl<'m> Report<'m> {
             by_id,
             symbols: Symbols::new(modules),
             time: time.unwrap_or_default(),
+            moment: Instant::now(),
             looked: begun.elapsed(),
             found,
         }
+    }
+
+    /// For how long a fibre had waited when the fibres had been looked at.
+    pub(crate) fn waited(&self, fibre: &Fibre) -> Option<Duration> {
+        let since = fibre.since?;
+        Some(self.moment.saturating_duration_since(since))
     }
 
     /// A fibre by its number, if it was found.
@@ -66,7 +75,7 @@ impl<'m> Report<'m> {
     }
 
     /// The frames of a group, the innermost first, and why there are no more, in words.
-    pub(crate) fn stack(&mut self, group: usize) -> (Vec<(usize, Rc<Code>)>, String) {
+    pub(crate) fn stack(&mut self, group: usize) -> (Vec<(usize, Arc<Code>)>, String) {
         let group = &self.groups[group];
         let Some(stack) = self.found.stacks.get(group.stack) else {
             return (Vec::new(), "there was no room for its stack".to_owned());

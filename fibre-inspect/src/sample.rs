@@ -38,7 +38,7 @@ const LONGEST: usize = 256 << 10;
 const SIGNAL: i32 = libc::SIGPROF;
 
 /// The registers that are asked for, and where the kernel's context has them.
-const REGISTERS: [(Register, i32); 9] = [
+pub(crate) const REGISTERS: [(Register, i32); 9] = [
     (X86_64::RA, libc::REG_RIP),
     (X86_64::RSP, libc::REG_RSP),
     (X86_64::RBP, libc::REG_RBP),
@@ -95,7 +95,7 @@ impl Sample {
 
 /// The bytes of the stack above an address, a few of those below included, which functions without
 /// calls use.
-fn copy_of(stack: usize) -> Vec<u8> {
+pub(crate) fn copy_of(stack: usize) -> Vec<u8> {
     let end = stack_bounds_at(stack).map_or(stack + LONGEST, |bounds| bounds.end + 16);
     let mut bytes = vec![0; LONGEST.min(end - stack)];
     let length = memory::read(stack, &mut bytes);

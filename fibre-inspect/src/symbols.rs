@@ -9,7 +9,7 @@ use crate::stack::modules::Modules;
 use addr2line::{Loader, demangle_auto};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A function at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct Code {
 }
 
 /// What is known of code: by its address, and whether it goes on there behind a call.
-pub(crate) type Known = HashMap<(usize, bool), Rc<Code>>;
+pub(crate) type Known = HashMap<(usize, bool), Arc<Code>>;
 
 /// The symbols of all modules.
 pub(crate) struct Symbols<'m> {
@@ -63,12 +63,12 @@ impl<'m> Symbols<'m> {
     }
 
     /// What is known of the code at an address; `called`: it goes on there behind a call.
-    pub(crate) fn look_up(&mut self, address: usize, called: bool) -> Rc<Code> {
+    pub(crate) fn look_up(&mut self, address: usize, called: bool) -> Arc<Code> {
         if let Some(known) = self.known.get(&(address, called)) {
-            return Rc::clone(known);
+            return Arc::clone(known);
         }
-        let code = Rc::new(self.read(address - usize::from(called), address));
-        self.known.insert((address, called), Rc::clone(&code));
+        let code = Arc::new(self.read(address - usize::from(called), address));
+        self.known.insert((address, called), Arc::clone(&code));
         code
     }
 
@@ -89,7 +89,7 @@ impl<'m> Symbols<'m> {
                 module: None,
             };
         };
-        let module = &self.modules.0[number];
+        let module = &self.modules.all[number];
         let loader = self.loaders.entry(number).or_insert_with(|| {
             let path = file_of(&module.path)?;
             Loader::new(&*path).ok()

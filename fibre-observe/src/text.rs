@@ -1,6 +1,7 @@
 //! The value for people.
 
 use crate::metrics::Metrics;
+use fibre_core::internal::Count;
 use fibre_core::{ClusterMetrics, Counters, ProcessorMetrics};
 use std::fmt;
 use std::time::Duration;
@@ -22,14 +23,13 @@ impl fmt::Display for Metrics {
         let (stacks, blocking) = (&self.stacks, &self.blocking);
         writeln!(
             f,
-            "{} fibres cancelled; {} stacks of {}, {} of them free; {} blocking calls on {} threads, \
-             {} pending",
-            self.cancelled,
-            stacks.existing,
+            "{} cancelled; {} of {}, {} of them free; {} on {}, {} pending",
+            Count(self.cancelled, "fibre"),
+            Count(stacks.existing, "stack"),
             Bytes(stacks.reserved),
             stacks.free,
-            blocking.calls,
-            blocking.threads,
+            Count(blocking.calls, "blocking call"),
+            Count(blocking.threads, "thread"),
             blocking.pending,
         )
     }
@@ -39,8 +39,11 @@ impl fmt::Display for Metrics {
 fn write_cluster(f: &mut fmt::Formatter<'_>, cluster: &ClusterMetrics) -> fmt::Result {
     write!(
         f,
-        "cluster {:?} ({}): {} fibres: {} new, ",
-        cluster.name, cluster.number, cluster.live, cluster.unstarted
+        "cluster {:?} ({}): {}: {} new, ",
+        cluster.name,
+        cluster.number,
+        Count(cluster.live, "fibre"),
+        cluster.unstarted
     )?;
     match (cluster.runnable, cluster.blocked) {
         (Some(runnable), Some(blocked)) => writeln!(f, "{runnable} runnable, {blocked} blocked")?,

@@ -5,7 +5,7 @@
 
 use crate::metrics::{Metrics, metrics};
 use crate::output::write_error;
-use fibre_core::internal::{has_addresses, start_helper, warn};
+use fibre_core::internal::{Count, has_addresses, start_helper, warn};
 use fibre_core::{ClusterMetrics, Counters, is_forked_child};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -48,15 +48,15 @@ fn line(now: &Metrics, cluster: &ClusterMetrics, totals: &Counters, before: &Cou
     // A string takes it.
     let _ = writeln!(
         line,
-        "fibre: {} ms: cluster {:?} ({}): {} of {} processors busy, {} fibres, {} runnable, \
+        "fibre: {} ms: cluster {:?} ({}): {} of {} busy, {}, {} runnable, \
          {} blocked; +{} switches, +{} spawned, +{} ended, +{} stolen, +{} sleeps, +{} in vain, \
          +{} polls, +{} events, +{} timers",
         now.uptime.as_millis(),
         cluster.name,
         cluster.number,
         busy,
-        cluster.processors.len(),
-        cluster.live,
+        Count(cluster.processors.len(), "processor"),
+        Count(cluster.live, "fibre"),
         known(cluster.runnable),
         known(cluster.blocked),
         since(|c| c.switches),

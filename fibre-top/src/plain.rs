@@ -50,15 +50,21 @@ pub(crate) fn head(view: &View) -> String {
     let seconds = snapshot.uptime_ms / 1000;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     format!(
-        "{} ({}), up {hours}:{minutes:02}:{:02}; {} stacks, {} free; {} blocking calls on {} threads",
+        "{} ({}), up {hours}:{minutes:02}:{:02}; {}, {} free; {} on {}",
         view.name,
         snapshot.process,
         seconds % 60,
-        snapshot.stacks,
+        counted(snapshot.stacks, "stack"),
         snapshot.stacks_free,
-        snapshot.blocking_pending,
-        snapshot.blocking_threads,
+        counted(snapshot.blocking_pending, "blocking call"),
+        counted(snapshot.blocking_threads, "thread"),
     )
+}
+
+/// A number with the noun that it counts.
+fn counted(number: u64, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{ending}")
 }
 
 /// A number, or a question mark.
@@ -69,12 +75,23 @@ fn known(number: Option<u64>) -> String {
 /// The line of a cluster.
 pub(crate) fn cluster_line(cluster: &Cluster, spawns: f64) -> String {
     format!(
-        "cluster {:?}: {} fibres: {} run or could, {} wait, {} are new; {spawns:.0} spawned/s",
+        "cluster {:?}: {}: {} {} or could, {} {}, {} {} new; {spawns:.0} spawned/s",
         cluster.name,
-        cluster.fibres,
+        counted(cluster.fibres, "fibre"),
         known(cluster.runnable),
+        if cluster.runnable == Some(1) {
+            "runs"
+        } else {
+            "run"
+        },
         known(cluster.blocked),
+        if cluster.blocked == Some(1) {
+            "waits"
+        } else {
+            "wait"
+        },
         cluster.unstarted,
+        if cluster.unstarted == 1 { "is" } else { "are" },
     )
 }
 

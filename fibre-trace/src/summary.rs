@@ -67,7 +67,8 @@ impl<'a> Summary<'a> {
             "trace of process {}: {}",
             self.file.process, self.file.command
         )?;
-        writeln!(f, "{time}, {events} events")?;
+        let events_are = if events == 1 { "event" } else { "events" };
+        writeln!(f, "{time}, {events} {events_are}")?;
         if !self.file.whole {
             writeln!(f, "the file is not whole: what follows is missing")?;
         }

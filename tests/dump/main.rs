@@ -13,6 +13,7 @@
 )]
 
 mod guilty;
+mod shortage;
 #[path = "../support/mod.rs"]
 mod support;
 mod victim;

@@ -67,12 +67,17 @@ pub fn victim_with(environment: &[(&str, &str)], fibres: usize, program: impl Fn
 
 impl Victim {
     /// Starts a victim, and waits until it is as the test wants it.
-    pub fn begin(mut command: std::process::Command) -> Self {
+    pub fn begin(command: std::process::Command) -> Self {
         // Shells have what they run in the background ignore this signal, and so would we.
+        Self::begin_with(command, libc::SIG_DFL)
+    }
+
+    /// [`begin`](Self::begin) for a victim that is started with SIGQUIT ignored, or not.
+    pub fn begin_with(mut command: std::process::Command, quit: libc::sighandler_t) -> Self {
         // SAFETY: async-signal-safe.
         unsafe {
-            command.pre_exec(|| {
-                libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+            command.pre_exec(move || {
+                libc::signal(libc::SIGQUIT, quit);
                 Ok(())
             })
         };

@@ -290,6 +290,40 @@ fn who_ignores_the_signal_gets_no_dump() {
     }
 }
 
+/// As a script's `server &` is.
+#[test]
+fn who_is_started_with_the_signal_ignored_gets_dumps() {
+    if plays("victim") {
+        be(1, sleeper);
+    }
+    for (handled, environment) in [(true, vec![]), (false, vec![("FIBRE_QUIT", "off")])] {
+        let mut command = child("victim", &environment);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut victim = Victim::begin_with(command, libc::SIG_IGN);
+        victim.send(libc::SIGQUIT);
+        if handled {
+            victim.wait_until(|errors| errors.contains(END));
+        }
+        assert!(victim.lives());
+        assert_eq!(victim.errors().contains(END), handled);
+    }
+}
+
+/// Later than the first cluster's start the program's will is what it was.
+#[test]
+fn who_ignores_the_signal_later_gets_no_dump() {
+    let mut victim = victim(1, 1, || {
+        sleeper();
+        eventually(|| !fibre::waits().is_empty());
+        // SAFETY: no handler.
+        unsafe { libc::signal(libc::SIGQUIT, libc::SIG_IGN) };
+    });
+    victim.send(libc::SIGQUIT);
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(victim.lives());
+    assert_eq!(victim.errors(), "");
+}
+
 #[test]
 fn a_forked_child_does_not_wake_the_parent() {
     let mut victim = victim(1, 1, || {

@@ -130,7 +130,7 @@ impl<'scope> Scope<'scope, '_> {
         T: Send + 'scope,
     {
         // SAFETY: the scope is open, so its frame is there.
-        let counted = unsafe { Counted::new(self.children) };
+        let counted = unsafe { Count::new(self.children) };
         // SAFETY: the scope does not end before the child has ended and told it.
         let handle = try_caller_place(|place| unsafe {
             launch(place, attributes, Some(self.children), closure)
@@ -142,9 +142,9 @@ impl<'scope> Scope<'scope, '_> {
 }
 
 /// A fibre that has been counted; counted down again if it cannot be launched.
-struct Counted(ChildrenRef);
+struct Count(ChildrenRef);
 
-impl Counted {
+impl Count {
     /// Counts the fibre.
     ///
     /// # Safety
@@ -157,7 +157,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for Count {
     fn drop(&mut self) {
         // SAFETY: counted in `new`; the launch has failed, or this would be forgotten.
         unsafe { self.0.child_ended() };

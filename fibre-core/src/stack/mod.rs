@@ -60,6 +60,7 @@ pub(crate) use alternate::AlternateStack;
 pub(crate) use cache::StackCache;
 pub(crate) use depot::Depot;
 pub use error::StackError;
+pub use overflow::on_stack_overflow;
 pub(crate) use overflow::{Fibre, OverflowHook, install as install_overflow_report};
 pub(crate) use pool::{put_cold, take_one};
 pub(crate) use size::{DEFAULT_STACK_SIZE, class_of, round_size};

@@ -48,6 +48,20 @@ pub(crate) struct OverflowHook {
 /// The hook; set before the handler is.
 static OVERFLOW_HOOK: OnceLock<OverflowHook> = OnceLock::new();
 
+/// What tells where a stack was used up.
+type Witness = fn(&libc::ucontext_t);
+
+/// The function of a layer above that tells it, if there is one.
+static WITNESS: OnceLock<Witness> = OnceLock::new();
+
+/// Has `tell` called after the report of an overflow, on the thread and in the handler of the
+/// fault, with the registers of that moment; the process aborts when it returns. It is
+/// async-signal-safe.
+/// Only the first function counts. For layers above. May be called before `main`.
+pub fn on_stack_overflow(tell: Witness) {
+    let _ = WITNESS.set(tell);
+}
+
 /// The handler of SIGSEGV before ours.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
@@ -84,6 +98,11 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         // process ends by the fault of this read. Aborting is allowed in a signal handler.
         unsafe {
             report(informant, slab.owner(index), slab.stack_size());
+            if let (Some(tell), Some(context)) =
+                (WITNESS.get(), context.cast::<libc::ucontext_t>().as_ref())
+            {
+                tell(context);
+            }
             libc::abort();
         }
     }

@@ -150,7 +150,7 @@ fn fibre(report: &Report<'_>, fibre: &Fibre, out: &mut String) -> Result {
     number(fibre.owner, out)?;
     out.push_str(",\"waited_ms\":");
     number(
-        fibre.since.map(|since| since.elapsed().as_millis() as u64),
+        report.waited(fibre).map(|waited| waited.as_millis() as u64),
         out,
     )?;
     out.push('}');

@@ -7,9 +7,10 @@ use crate::gather::{Fibre, State};
 use crate::names::cut;
 use crate::report::Report;
 use crate::symbols::{Code, Function};
+use fibre_core::internal::Count;
 use fibre_core::{WaitKind, WaitObject};
 use std::fmt::{Result, Write};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The most fibres of a group that are described one by one.
 const DESCRIBED: usize = 3;
@@ -87,11 +88,13 @@ fn head(report: &Report<'_>, out: &mut String) -> Result {
     if missed > 0 {
         writeln!(
             out,
-            "not read: the fibres of {missed} processors that the kernel does not run"
+            "not read: the fibres of {} that the kernel does not run",
+            Count(missed, "processor")
         )?;
     }
     if omitted > 0 {
-        writeln!(out, "not read: {omitted} fibres that came meanwhile")?;
+        let omitted = Count(omitted, "fibre");
+        writeln!(out, "not read: {omitted} that came meanwhile")?;
     }
     Ok(())
 }
@@ -110,8 +113,12 @@ fn cluster(report: &Report<'_>, number: usize, out: &mut String) -> Result {
     let (name, live, ready) = (&cluster.name, cluster.live, ready + behind);
     writeln!(
         out,
-        "cluster {name:?}: {live} fibres: {waits} wait, {ready} are ready, {runs} run, \
-         {new} have not started"
+        "cluster {name:?}: {}: {waits} {}, {ready} {} ready, {runs} {}, {new} {} not started",
+        Count(live, "fibre"),
+        if waits == 1 { "waits" } else { "wait" },
+        if ready == 1 { "is" } else { "are" },
+        if runs == 1 { "runs" } else { "run" },
+        if new == 1 { "has" } else { "have" },
     )?;
     for processor in &cluster.processors {
         let view = processor.view;
@@ -155,6 +162,7 @@ fn heading(report: &Report<'_>, group: usize, out: &mut String) -> Result {
         match (group.state, group.kind) {
             (State::Waits, Some(kind)) => writeln!(out, " wait for {}:", words(kind))?,
             (State::Behind, _) => writeln!(out, " are ready, and wait for their processor:")?,
+            (State::Runs, _) => writeln!(out, " run, and do not let go of their processors:")?,
             _ => writeln!(out, " are ready:")?,
         }
     }
@@ -167,13 +175,9 @@ fn heading(report: &Report<'_>, group: usize, out: &mut String) -> Result {
         let listed: Vec<_> = rest.iter().take(LISTED).map(u64::to_string).collect();
         let more = if rest.len() > LISTED { ", …" } else { "" };
         writeln!(out, "  and fibres {}{more}", listed.join(", "))?;
-        let longest = fibres().filter_map(|fibre| fibre.since).min();
+        let longest = fibres().filter_map(|fibre| report.waited(fibre)).max();
         if let Some(longest) = longest {
-            writeln!(
-                out,
-                "  the longest wait: {:.3} s",
-                longest.elapsed().as_secs_f64()
-            )?;
+            writeln!(out, "  the longest wait: {:.3} s", longest.as_secs_f64())?;
         }
     }
     Ok(())
@@ -212,8 +216,8 @@ fn describe(
                 };
                 write!(out, ", {has} {}", name(report, owner))?;
             }
-            if let Some(since) = fibre.since {
-                write!(out, ", for {:.3} s", since.elapsed().as_secs_f64())?;
+            if let Some(waited) = report.waited(fibre) {
+                write!(out, ", for {:.3} s", waited.as_secs_f64())?;
             }
             if !processor.is_empty() {
                 write!(out, "; on{processor}")?;
@@ -235,29 +239,34 @@ fn describe(
 fn stack(report: &mut Report<'_>, group: usize, out: &mut String) -> Result {
     let (frames, end) = report.stack(group);
     for (address, code, at) in &shown(&frames, end == "the fibre's entry") {
-        let function = &code.functions[*at];
-        match (&function.name, &code.module) {
-            (Some(name), _) => write!(out, "    {}", cut(name))?,
-            (None, Some((module, offset))) => {
-                write!(out, "    {address:#x} in {module}+{offset:#x}")?
-            }
-            (None, None) => write!(out, "    {address:#x}")?,
-        }
-        if let Some((file, line)) = &function.place {
-            write!(out, " at {}:{line}", short(file))?;
-        }
+        out.push_str("    ");
+        write_function(*address, code, *at, out)?;
         out.push('\n');
     }
     writeln!(out, "    {end}")
 }
 
+/// Writes a function of the code at an address, with its line.
+pub(crate) fn write_function(address: usize, code: &Code, at: usize, out: &mut String) -> Result {
+    let function = &code.functions[at];
+    match (&function.name, &code.module) {
+        (Some(name), _) => out.push_str(&cut(name)),
+        (None, Some((module, offset))) => write!(out, "{address:#x} in {module}+{offset:#x}")?,
+        (None, None) => write!(out, "{address:#x}")?,
+    }
+    match &function.place {
+        Some((file, line)) => write!(out, " at {}:{line}", short(file)),
+        None => Ok(()),
+    }
+}
+
 /// A function of a stack: its frame's address, the code there, and which of its functions it is.
-pub(crate) type Shown = (usize, Rc<Code>, usize);
+pub(crate) type Shown = (usize, Arc<Code>, usize);
 
 /// The functions of a stack without the runtime's own; `whole`: it ends in the fibre's entry.
-pub(crate) fn shown(frames: &[(usize, Rc<Code>)], whole: bool) -> Vec<Shown> {
+pub(crate) fn shown(frames: &[(usize, Arc<Code>)], whole: bool) -> Vec<Shown> {
     let each = frames.iter().flat_map(|(address, code)| {
-        (0..code.functions.len()).map(|at| (*address, Rc::clone(code), at))
+        (0..code.functions.len()).map(|at| (*address, Arc::clone(code), at))
     });
     let mut all: Vec<Shown> = each.collect();
     /// A function of the stack.

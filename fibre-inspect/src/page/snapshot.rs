@@ -81,7 +81,7 @@ impl Snapshots {
         let begun = Instant::now();
         let modules = Modules::read();
         let place = |module: &crate::stack::modules::Module| (module.path.clone(), module.bias);
-        let places: Vec<_> = modules.0.iter().map(place).collect();
+        let places: Vec<_> = modules.all.iter().map(place).collect();
         if self.known.0 != places {
             self.known = (places, Known::default());
         }
@@ -249,8 +249,8 @@ fn write_group(report: &mut Report<'_>, at: usize, out: &mut String) -> Result {
     let processor = oldest.and_then(|fibre| fibre.processor);
     number(processor.map(|processor| processor as u64), out)?;
     out.push_str(",\"oldest_ms\":");
-    let since = oldest.and_then(|fibre| fibre.since);
-    number(since.map(|since| since.elapsed().as_millis() as u64), out)?;
+    let waited = oldest.and_then(|fibre| report.waited(fibre));
+    number(waited.map(|waited| waited.as_millis() as u64), out)?;
     out.push_str(",\"at\":");
     optional(inside.as_deref(), out)?;
     out.push_str(",\"spawned\":");

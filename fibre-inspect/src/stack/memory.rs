@@ -33,6 +33,11 @@ pub(crate) fn prepare() {
     });
 }
 
+/// The descriptor by which memory is read, if it is.
+pub(crate) fn file() -> Option<i32> {
+    Some(FILE.load(Ordering::Relaxed)).filter(|file| *file >= 0)
+}
+
 /// Reads the memory from an address on; returns how many bytes there were, up to the first page
 /// that cannot be read. Async-signal-safe, but for `errno`, which it may change.
 pub(crate) fn read(address: usize, into: &mut [u8]) -> usize {

@@ -11,6 +11,7 @@
 
 use crate::stack::memory;
 use gimli::{BaseAddresses, EhFrameHdr, NativeEndian, Pointer};
+use rustix::io::Errno;
 use std::fs;
 use std::ops::Range;
 
@@ -50,13 +51,24 @@ const PAGE: usize = 0xfff;
 
 /// What code may be executed, by its addresses.
 #[derive(Debug, Default)]
-pub(crate) struct Modules(pub Vec<Module>);
+pub(crate) struct Modules {
+    /// The modules, in the order of their addresses.
+    pub all: Vec<Module>,
+    /// Why they could not be read.
+    pub unread: Option<Errno>,
+}
 
 impl Modules {
     /// The modules that are loaded now. Allocates.
     pub(crate) fn read() -> Self {
         // Names may be any bytes.
-        let maps = fs::read("/proc/self/maps").unwrap_or_default();
+        let (maps, unread) = match fs::read("/proc/self/maps") {
+            Ok(maps) => (maps, None),
+            Err(error) => (
+                Vec::new(),
+                Some(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+            ),
+        };
         let maps = String::from_utf8_lossy(&maps);
         let mut modules: Vec<(Vec<usize>, Module)> = Vec::new();
         for line in maps.lines() {
@@ -95,27 +107,34 @@ impl Modules {
             }
             module
         };
-        Self(modules.into_iter().map(complete).collect())
+        Self {
+            all: modules.into_iter().map(complete).collect(),
+            unread,
+        }
     }
 
     /// The number of the module that an instruction belongs to.
     pub(crate) fn find(&self, address: usize) -> Option<usize> {
         let is_its = |module: &Module| module.code.iter().any(|code| code.contains(&address));
-        self.0.iter().position(is_its)
+        self.all.iter().position(is_its)
     }
 }
 
 /// A line of the maps.
-struct Mapping<'a> {
-    addresses: Range<usize>,
-    offset: usize,
+pub(crate) struct Mapping<'a> {
+    /// Where it is.
+    pub addresses: Range<usize>,
+    /// Where it begins in the file.
+    pub offset: usize,
+    /// Whether it may be executed.
     executable: bool,
-    path: &'a str,
+    /// The file's name.
+    pub path: &'a str,
 }
 
 impl<'a> Mapping<'a> {
-    /// Reads a line; `None` if it names no file.
-    fn parse(line: &'a str) -> Option<Self> {
+    /// Reads a line; `None` if it names no file. Async-signal-safe.
+    pub(crate) fn parse(line: &'a str) -> Option<Self> {
         let mut parts = line.splitn(6, ' ');
         let (start, end) = parts.next()?.split_once('-')?;
         let access = parts.next()?;
@@ -226,12 +245,12 @@ mod tests {
     fn this_program_is_found_with_its_tables() {
         let modules = Modules::read();
         let here = this_program_is_found_with_its_tables as *const () as usize;
-        let module = &modules.0[modules.find(here).unwrap()];
+        let module = &modules.all[modules.find(here).unwrap()];
         let name = std::env::current_exe().unwrap();
         assert_eq!(module.path, name.to_str().unwrap());
         assert!(module.tables.is_some());
         let c = libc::getpid as *const () as usize;
-        assert!(modules.0[modules.find(c).unwrap()].path.contains("libc"));
+        assert!(modules.all[modules.find(c).unwrap()].path.contains("libc"));
         assert_eq!(modules.find(8), None);
     }
 
@@ -240,7 +259,7 @@ mod tests {
     fn a_copy_that_is_read_is_not_the_module() {
         let getpid = libc::getpid as *const () as usize;
         let libc_of = |modules: &Modules| {
-            let module = &modules.0[modules.find(getpid).unwrap()];
+            let module = &modules.all[modules.find(getpid).unwrap()];
             (module.path.clone(), module.bias, module.tables.is_some())
         };
         let expected = libc_of(&Modules::read());

@@ -182,7 +182,7 @@ impl<'m> Walker<'m> {
             })
         };
         let all = modules
-            .0
+            .all
             .iter()
             .map(|module| module.tables.as_ref().and_then(ready));
         Self {

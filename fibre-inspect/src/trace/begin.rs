@@ -2,7 +2,7 @@
 
 use super::file::{say_signal_is_handled, write_file};
 use crate::bell::Bell;
-use crate::signal_call::SignalCall;
+use crate::signal::call::SignalCall;
 use fibre_core::internal::trace_setting;
 use fibre_core::is_forked_child;
 
@@ -30,7 +30,7 @@ pub(crate) fn begin() {
         let _ = unsafe { libc::atexit(at_exit) };
     }
     if ASKED.is_unhandled(true) {
-        ASKED.begin("fibre-trace", &BELL, Some(on_signal), run);
+        let _ = ASKED.begin("fibre-trace", &BELL, Some(on_signal), run);
     } else {
         say_signal_is_handled();
     }

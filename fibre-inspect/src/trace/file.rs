@@ -7,8 +7,9 @@
 //! followed.
 
 use super::format::write;
+use crate::descriptors::with_own_descriptors;
 use crate::output::{Unwritten, can_write, standard_error, write_all};
-use fibre_core::internal::{trace_setting, warn};
+use fibre_core::internal::{Count, trace_setting, warn};
 use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags, open, rename, unlink};
 use std::io::{self, ErrorKind, Write};
@@ -145,7 +146,7 @@ fn takes_no_file(error: &io::Error) -> bool {
 /// Writes the trace to its file, and says so, or why not. Blocks the thread.
 pub(super) fn write_file() {
     match WRITING.try_lock_for(PATIENCE) {
-        Some(_writing) => drop(write_and_say()),
+        Some(_writing) => drop(with_own_descriptors(write_and_say)),
         None => say("a trace is not written: the one before it is still being written"),
     }
 }
@@ -159,8 +160,9 @@ fn write_and_say() -> bool {
     });
     match &written {
         Ok(written) => say(&format!(
-            "a trace of {} events of {} processors is in {path:?}",
-            written.events, written.processors
+            "a trace of {} of {} is in {path:?}",
+            Count(written.events, "event"),
+            Count(written.processors, "processor")
         )),
         Err(error) => say(&format!(
             "a trace could not be written to {path:?}: {}",
@@ -185,7 +187,7 @@ pub(crate) fn write_after_report(seldom: bool) {
         return;
     };
     let is_due = last.is_none_or(|last| now - last >= BETWEEN);
-    if is_due && write_and_say() {
+    if is_due && with_own_descriptors(write_and_say) {
         *last = Some(now);
     }
 }

@@ -180,9 +180,10 @@ impl Hogs {
         };
         let _ = write!(line, " at {}", stack.text);
         if left_out > 0 {
+            let were = if left_out == 1 { "was" } else { "were" };
             let _ = write!(
                 line,
-                " (there were {left_out} more since this was last told)"
+                " (there {were} {left_out} more since this was last told)"
             );
         }
         line.push('\n');

@@ -29,8 +29,9 @@ mod told;
 
 use self::deadlock::Deadlocks;
 use self::hog::{Hogs, LOOKS_IN_A_PERIOD};
+use crate::descriptors::{with_free_descriptor, with_own_descriptors};
 use crate::output::write_error;
-use crate::quit::write_dump;
+use crate::signal::quit::write_dump;
 use crate::trace::write_after_report;
 use fibre_core::internal::{
     DeadlockSetting, MonitorSetting, Reaction, has_addresses, sleep_until_busy, start_helper,
@@ -89,12 +90,13 @@ impl Watch {
         loop {
             let mut busy = false;
             if let Some((hogs, reaction)) = &mut self.hogs {
-                let (lines, runs) = hogs.look();
+                let (lines, runs) = with_free_descriptor(|| hogs.look());
                 busy = runs;
                 tell(&lines, *reaction, true);
             }
             if let Some((deadlocks, reaction)) = &mut self.deadlocks {
-                tell(&deadlocks.look(), *reaction, false);
+                let found = with_free_descriptor(|| deadlocks.look());
+                tell(&found, *reaction, false);
             }
             self.wait(busy);
         }
@@ -134,7 +136,7 @@ fn tell(found: &[String], reaction: Reaction, dump: bool) {
     }
     if !found.is_empty() && reaction == Reaction::Abort {
         if dump {
-            write_dump();
+            with_own_descriptors(write_dump);
         }
         std::process::abort();
     }

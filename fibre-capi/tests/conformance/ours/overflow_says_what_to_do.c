@@ -1,4 +1,4 @@
-/* pthread_setname_np, pthread_attr_setstacksize: a stack overflow ends the process with the thread's name, its stack's size and how to get a larger one. */
+/* pthread_setname_np, pthread_attr_setstacksize: a stack overflow ends the process with the thread's name, its stack's size, how to get a larger one and the functions. */
 /* flags: -O2 */
 /* flags: -O2 -DFIBRE_MAIN */
 #include "../check.h"
@@ -42,7 +42,7 @@ static int play(const char *role)
 /* Lets a program play this, and checks that it is ended with these words. */
 static void expect(const char *role, const char *const *words)
 {
-    char said[1000] = "";
+    char said[8000] = "";
     int ends[2], status;
     OK(pipe(ends));
     pid_t child = fork();
@@ -70,7 +70,7 @@ static void expect(const char *role, const char *const *words)
 static void test(void)
 {
     expect("0", (const char *[]){"stack overflow in thread 'glutton'", " 1048576 bytes ", "default is 1048576",
-                                 "pthread_attr_setstacksize", "FIBRE_STACK_SIZE", NULL});
+                                 "pthread_attr_setstacksize", "FIBRE_STACK_SIZE", "innermost calls:\n    recurse", NULL});
     expect("65536", (const char *[]){"thread 'glutton'", " 65536 bytes ", "default is 1048576", NULL});
     OK(setenv("FIBRE_STACK_SIZE", "131072", 1));
     expect("0", (const char *[]){" 131072 bytes ", "default is 131072", NULL});

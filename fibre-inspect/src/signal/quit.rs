@@ -1,21 +1,29 @@
 //! SIGQUIT, and the thread `fibre-dump`, which answers it, and the readers of the process' page.
 //!
 //! When the process starts its first cluster, the thread is started, and a handler is installed,
-//! unless the program has one or ignores the signal. The thread sleeps on the bell of the page
+//! unless the program has one or has chosen to ignore the signal. A program that is started with
+//! the signal ignored has not chosen that: shells without job control do so to what they start in
+//! the background. What the program was started with is noted before `main`, as later both look the
+//! same; so one that was started so and also ignores the signal itself is taken not to have chosen.
+//! The thread sleeps on the bell of the page
 //! until the handler rings it, or a reader, `fibre-top`, calls. It makes the dump, and waits for a
 //! reader of that for some seconds only. As long as somebody reads the page, it writes there what
 //! goes on, [`OFTEN`].
 
+use crate::descriptors::with_own_descriptors;
 use crate::dump::{Format, make};
 use crate::output::{Unwritten, can_write, standard_error, write_all, write_error};
 use crate::page::snapshot::Snapshots;
 use crate::page::writer::OwnPage;
-use crate::signal_call::SignalCall;
+use crate::signal::call::SignalCall;
+use crate::signal::overflow;
+use crate::stack::memory;
 use fibre_core::internal::{environment_variable, variable, warn};
 use fibre_core::is_forked_child;
 use rustix::fs::{Mode, OFlags, open};
 use std::os::fd::AsFd;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The time between two texts for those that read the page.
@@ -52,6 +60,25 @@ static QUIT: SignalCall = SignalCall::new(
     ["looks at the fibres", "waits for a reader"],
 );
 
+/// Whether the process was started with the signal ignored.
+static STARTED_IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Notes it: the loader calls this before `main`, or when it loads the library.
+#[used]
+// SAFETY: the section holds the addresses of functions without arguments, as this is one.
+#[unsafe(link_section = ".init_array")]
+static NOTE: extern "C" fn() = {
+    extern "C" fn note() {
+        STARTED_IGNORED.store(QUIT.action() == libc::SIG_IGN, Ordering::Relaxed);
+    }
+    note
+};
+
+/// Has programs that call this have the note taken.
+pub(crate) fn keep() {
+    std::hint::black_box(&raw const NOTE);
+}
+
 /// Begins to listen. Without memory for the thread there will be no dump by signal, and no page.
 pub(crate) fn begin() {
     let told = variable::<Action>("FIBRE_QUIT");
@@ -59,13 +86,19 @@ pub(crate) fn begin() {
     if is_forked_child() {
         return;
     }
-    let handles = action != Action::Off && QUIT.is_unhandled(told.is_some());
+    let ignored_too = told.is_some() || STARTED_IGNORED.load(Ordering::Relaxed);
+    let handles = action != Action::Off && QUIT.is_unhandled(ignored_too);
+    // What dumps need is taken while there are descriptors.
+    memory::prepare();
     let page = OwnPage::new();
     if !handles && !page.is_shared() {
         return;
     }
     let handler: Option<extern "C" fn(i32)> = handles.then_some(on_quit);
-    QUIT.begin("fibre-dump", page.bell, handler, move || run(&page, action));
+    let bell = page.bell;
+    if QUIT.begin("fibre-dump", bell, handler, move || run(&page, action)) {
+        overflow::begin_to_answer(bell);
+    }
 }
 
 /// The handler.
@@ -81,12 +114,18 @@ fn run(page: &OwnPage, action: Action) -> ! {
         let rung = page.bell.rung();
         if rung != answered {
             answered = rung;
-            QUIT.answer(|| answer(action));
+            if overflow::answer() {
+                continue;
+            }
+            QUIT.answer(|| with_own_descriptors(|| answer(action)));
             continue;
         }
         let reader = page.is_read().then_some(OFTEN);
         match reader {
-            Some(_) => page.write(&snapshots.get_or_insert_with(Snapshots::new).next()),
+            Some(_) => {
+                let snapshots = snapshots.get_or_insert_with(Snapshots::new);
+                page.write(&with_own_descriptors(|| snapshots.next()));
+            }
             None => snapshots = None,
         }
         page.bell.sleep(answered, reader);

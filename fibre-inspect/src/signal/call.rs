@@ -52,28 +52,34 @@ impl SignalCall {
         }
     }
 
-    /// Whether the program leaves the signal to its default, or ignores it and it is nevertheless
-    /// `wanted`: shells have some ignored by what they start in the background.
-    pub(crate) fn is_unhandled(&self, wanted: bool) -> bool {
+    /// What the signal does now: a handler, or one of the kernel's words. Async-signal-safe.
+    pub(crate) fn action(&self) -> libc::sighandler_t {
         let mut now = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: room for an action, of which all zeros is one.
-        let now = unsafe {
+        unsafe {
             libc::sigaction(self.signal, std::ptr::null(), now.as_mut_ptr());
             now.assume_init().sa_sigaction
-        };
-        now == libc::SIG_DFL || (now == libc::SIG_IGN && wanted)
+        }
+    }
+
+    /// Whether the program leaves the signal to its default, or ignores it and that is to count as
+    /// no choice of its own: shells have some ignored by what they start in the background.
+    pub(crate) fn is_unhandled(&self, ignored_too: bool) -> bool {
+        let now = self.action();
+        now == libc::SIG_DFL || (now == libc::SIG_IGN && ignored_too)
     }
 
     /// Starts a thread of this name, which does `body`: it sleeps on `bell`, and answers by
     /// [`answer`](Self::answer). With a `handler`, which calls [`on_signal`](Self::on_signal), the
-    /// signal rings that bell from now on. Without memory for the thread it stays what it is.
+    /// signal rings that bell from now on. Without memory for the thread it stays what it is;
+    /// returns whether there is a thread.
     pub(crate) fn begin(
         &'static self,
         thread: &str,
         bell: &'static Bell,
         handler: Option<extern "C" fn(i32)>,
         body: impl FnOnce() + Send + 'static,
-    ) {
+    ) -> bool {
         // What a thread takes it takes now: the program may use up its memory as soon as it has its
         // cluster, and a thread that then finds none would end the process.
         let (begins, begun) = mpsc::channel();
@@ -83,10 +89,8 @@ impl SignalCall {
             body();
         };
         let started = has_addresses() && start_helper(thread.to_owned(), body).is_ok();
-        if started
-            && begun.recv().is_ok()
-            && let Some(handler) = handler
-        {
+        let begun = started && begun.recv().is_ok();
+        if begun && let Some(handler) = handler {
             let process = // SAFETY: asks for a number.
                 unsafe { libc::getpid() };
             self.process.store(process, Ordering::Relaxed);
@@ -94,6 +98,7 @@ impl SignalCall {
             self.bell.store(bell, Ordering::Release);
             self.install(handler);
         }
+        begun
     }
 
     /// Does what was asked for, on the thread.

@@ -1,0 +1,9 @@
+//! Signals that ask for something, and the fault that ends the process.
+//!
+//! * `call`: a signal that a thread of the process answers;
+//! * `overflow`: the fault by which a fibre has used up its stack;
+//! * `quit`: SIGQUIT, and the thread that answers it, and the readers of the process' page.
+
+pub(crate) mod call;
+pub(crate) mod overflow;
+pub(crate) mod quit;
