@@ -450,7 +450,8 @@ int fibre_attr_getaffinity(const struct fibre_attr_t *attr, size_t size, void *s
 int fibre_attr_getdetachstate(const struct fibre_attr_t *attr, int *state);
 
 /*
- `pthread_attr_getguardsize`: what has been set, or else what stacks have.
+ `pthread_attr_getguardsize`: what has been set, or else a page, as the system has it. Of a fibre
+ that there is, what its stack has.
  */
 int fibre_attr_getguardsize(const struct fibre_attr_t *attr, size_t *size);
 
@@ -916,7 +917,9 @@ int fibre_execvpe(const char *name, char *const *words, char *const *environment
 /*
  `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its
  keys' destructors. In the main thread, lets all fibres run to their ends, and then ends the
- process with status 0; in a forked child, does so at once.
+ process with status 0; in a forked child, does so at once. In a handler of a signal that the
+ fibre has raised itself, ends the fibre; in one that runs on a thread of the library, or serves
+ `main`, ends the process by SIGABRT.
  */
 void fibre_exit(void *result);
 
@@ -996,9 +999,9 @@ int fibre_getaddrinfo(const char *node,
                       struct addrinfo **result);
 
 /*
- `pthread_getaffinity_np`: the processors that the caller's cluster has, or else the default one,
- as bits of a set of CPUs. `EINVAL` if there is no room for them, `ESRCH` if there is no such
- fibre.
+ `pthread_getaffinity_np`: the processors that the fibre's attributes or its creator's let it run
+ on; or else those that the caller's cluster has, or the default one; as bits of a set of CPUs.
+ `EINVAL` if there is no room for them, `ESRCH` if there is no such fibre.
  */
 int fibre_getaffinity(fibre_t thread, size_t size, void *set);
 
@@ -1021,7 +1024,7 @@ int fibre_getconcurrency(void);
 
 /*
  `pthread_getcpuclockid`: fibres have no clocks of their own: `ENOENT`, as POSIX has it; `ESRCH`
- if there is no such fibre.
+ if there is no such fibre, or it has ended.
  */
 int fibre_getcpuclockid(fibre_t thread, clockid_t *_clock);
 

@@ -7,7 +7,6 @@
 use crate::cluster::fibre_cluster_t;
 use crate::init;
 use crate::record::{NAME, Record};
-use fibre_core::internal::GUARD_SIZE;
 use fibre_core::{Builder, Cluster, Priority};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
@@ -21,6 +20,9 @@ const DETACHED: c_int = 1;
 const EXPLICIT: c_int = 1;
 /// `PTHREAD_SCOPE_PROCESS`.
 const SCOPE_PROCESS: c_int = 1;
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
 
 /// Stacks that are larger are compared with the machine's memory.
 const LARGE: usize = 4 << 20;
@@ -94,6 +96,20 @@ impl fibre_attr_t {
     /// Whether the fibre is created detached: no caller will ask for its end.
     pub fn is_detached(&self) -> bool {
         c_int::from(self.detached) == DETACHED
+    }
+
+    /// The same for a fibre whose creator may run on these processors of the cluster that both live
+    /// in; zero for all.
+    pub fn within(self, processors: u64) -> Self {
+        match self.processors {
+            0 if self.cluster.is_null() => Self { processors, ..self },
+            _ => self,
+        }
+    }
+
+    /// The same that says of the processors what a fibre's record does.
+    pub fn with_processors(self, processors: u64) -> Self {
+        Self { processors, ..self }
     }
 
     /// Whether its stack is larger than all memory, so that there is none for it, whatever
@@ -170,10 +186,11 @@ impl fibre_attr_t {
     /// Puts into a new fibre's record what others may ask for.
     #[inline]
     pub fn describe(&self, record: &Record) {
-        if self.name[0] != 0 || self.policy != 0 {
+        if self.name[0] != 0 || self.policy != 0 || self.processors != 0 {
             record.about(|about| {
                 about.name = self.name;
                 about.scheduling = self.scheduling();
+                about.processors = self.processors;
             });
         }
     }
@@ -365,14 +382,15 @@ pub unsafe extern "C" fn fibre_attr_setguardsize(attr: *mut fibre_attr_t, size: 
     })
 }
 
-/// `pthread_attr_getguardsize`: what has been set, or else what stacks have.
+/// `pthread_attr_getguardsize`: what has been set, or else a page, as the system has it. Of a fibre
+/// that there is, what its stack has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_getguardsize(
     attr: *const fibre_attr_t,
     size: *mut usize,
 ) -> c_int {
     read(attr, size, |attr| match attr.guard {
-        0 => GUARD_SIZE,
+        0 => PAGE,
         more => more as usize - 1,
     })
 }

@@ -48,7 +48,8 @@ pub unsafe extern "C" fn fibre_getattr(thread: fibre_t, attr: *mut fibre_attr_t)
         };
         let (policy, priority) = about.scheduling;
         let attributes = fibre_attr_t::of_running(record.is_detached(), stack)
-            .with_guard(guard)
+            .with_guard(guard.or_else(|| about.guard()))
+            .with_processors(about.processors)
             .with_scheduling(policy, priority)
             .with_name(about.name);
         // SAFETY: the caller's place for them.
@@ -191,9 +192,9 @@ pub extern "C" fn fibre_setschedprio(thread: fibre_t, priority: c_int) -> c_int 
     keep_scheduling(thread, None, priority)
 }
 
-/// `pthread_getaffinity_np`: the processors that the caller's cluster has, or else the default one,
-/// as bits of a set of CPUs. `EINVAL` if there is no room for them, `ESRCH` if there is no such
-/// fibre.
+/// `pthread_getaffinity_np`: the processors that the fibre's attributes or its creator's let it run
+/// on; or else those that the caller's cluster has, or the default one; as bits of a set of CPUs.
+/// `EINVAL` if there is no room for them, `ESRCH` if there is no such fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_getaffinity(
     thread: fibre_t,
@@ -205,14 +206,19 @@ pub unsafe extern "C" fn fibre_getaffinity(
         (None, Ok(cluster)) => cluster.processors(),
         (None, Err(error)) => return number_of(&error),
     };
-    with(thread, |_| {
+    with(thread, |record| {
         if size < count.div_ceil(8) {
             return libc::EINVAL;
         }
+        let chosen = record.about(|about| about.processors).to_le_bytes();
+        let is_chosen = chosen != [0; 8];
         let bytes: *mut u8 = set.cast();
         for index in 0..size {
             let bits = count.saturating_sub(8 * index).min(8);
-            let byte = ((1_u32 << bits) - 1) as u8;
+            let mut byte = ((1_u32 << bits) - 1) as u8;
+            if is_chosen {
+                byte &= chosen.get(index).copied().unwrap_or(0);
+            }
             // SAFETY: the caller's set has `size` bytes.
             unsafe { bytes.add(index).write(byte) };
         }
@@ -270,13 +276,17 @@ pub extern "C" fn fibre_getconcurrency() -> c_int {
 }
 
 /// `pthread_getcpuclockid`: fibres have no clocks of their own: `ENOENT`, as POSIX has it; `ESRCH`
-/// if there is no such fibre.
+/// if there is no such fibre, or it has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_getcpuclockid(
     thread: fibre_t,
     _clock: *mut libc::clockid_t,
 ) -> c_int {
-    with(thread, |_| libc::ENOENT)
+    let clock = |_: &Record, fibre: Option<&EmbeddedFibre>| {
+        let ended = fibre.is_some_and(|fibre| fibre.ending().is_some());
+        if ended { libc::ESRCH } else { libc::ENOENT }
+    };
+    contain(|| Record::with(thread, clock)).unwrap_or_else(Refused::number)
 }
 
 /// `pthread_getattr_default_np`: what fibres are without attributes.

@@ -26,6 +26,7 @@
 //! and looks again afterwards. The kernel orders the rest: a signal that is sent after a call has
 //! returned finds what that call has said.
 
+use crate::exit::LETS_SIGNALS_IN;
 use crate::record;
 use crate::self_signal::let_in;
 use fibre_core::internal::{live_fibres, signals_blocked_by_program, start_helper};
@@ -236,6 +237,7 @@ fn blocked_by(thread: &str) -> Option<u64> {
 
 /// What the thread does.
 fn serve() {
+    LETS_SIGNALS_IN.begin();
     signal_set::block(u64::MAX);
     let mut ears = None;
     loop {

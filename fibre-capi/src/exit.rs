@@ -15,11 +15,12 @@
 
 use crate::init;
 use crate::record::{self, Record, fibre_routine_t, fibre_start_t};
-use fibre_core::internal::{abort_with, end_locals, has_locals, raise_shield};
+use fibre_core::internal::{abort_with, blocks_signals, end_locals, has_locals, raise_shield};
 use fibre_core::is_forked_child;
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Calls `start(argument)`, having noted this frame at `frame`; returns its result, or what
 /// [`escape`] is given.
@@ -172,6 +173,7 @@ fn end_thread(record: &Record, result: *mut c_void) -> ! {
             "fibre_exit in a fibre that this library has not made"
         ));
     }
+    refuse_elsewhere();
     if !record::is_initial() {
         // SAFETY: the caller's wish; no frame of ours has anything to drop.
         unsafe { libc::pthread_exit(result) }
@@ -189,6 +191,52 @@ fn end_thread(record: &Record, result: *mut c_void) -> ! {
     unsafe { libc::exit(0) }
 }
 
+/// The kernel's number of the thread that does nothing but serve the first fibre; zero for none.
+pub static SERVES_MAIN: Service = Service(AtomicI32::new(0));
+
+/// That of the thread by which signals are let in that fibres let in.
+pub static LETS_SIGNALS_IN: Service = Service(AtomicI32::new(0));
+
+/// A thread that runs nothing of the program but signal handlers, and that this library needs.
+#[derive(Debug)]
+pub struct Service(AtomicI32);
+
+impl Service {
+    /// Says that the calling thread is the one.
+    pub fn begin(&self) {
+        // SAFETY: no requirement.
+        self.0.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+    }
+
+    /// Says that no thread is.
+    pub fn end(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the calling thread is the one. In a forked child none is.
+    fn is_here(&self) -> bool {
+        // SAFETY: no requirement.
+        self.0.load(Ordering::Relaxed) == unsafe { libc::gettid() }
+    }
+}
+
+/// Ends the process if the caller is a signal handler on a thread that no fibre is on and this
+/// library needs, or a routine of `fibre_blocking`.
+fn refuse_elsewhere() {
+    let caller = if SERVES_MAIN.is_here() {
+        "a signal handler, on the thread that serves fibre \"main\""
+    } else if LETS_SIGNALS_IN.is_here() {
+        "a signal handler, on the thread \"fibre/signals\", which no fibre is on"
+    } else if blocks_signals() {
+        "a routine of fibre_blocking, whose thread no fibre is on"
+    } else {
+        return;
+    };
+    abort_with(format_args!(
+        "fibre_exit (pthread_exit) was called by {caller}: it has no fibre to end"
+    ));
+}
+
 /// Ends a forked child, whose only thread ends: it has no fibres to wait for, and no joiner to
 /// tell.
 pub fn end_child() -> ! {
@@ -200,7 +248,9 @@ pub fn end_child() -> ! {
 
 /// `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its
 /// keys' destructors. In the main thread, lets all fibres run to their ends, and then ends the
-/// process with status 0; in a forked child, does so at once.
+/// process with status 0; in a forked child, does so at once. In a handler of a signal that the
+/// fibre has raised itself, ends the fibre; in one that runs on a thread of the library, or serves
+/// `main`, ends the process by SIGABRT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_exit(result: *mut c_void) -> ! {
     end(result)

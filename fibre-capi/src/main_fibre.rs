@@ -139,6 +139,7 @@ unsafe extern "C-unwind" fn main_on_a_fibre(
     let attributes = fibre_attr_t::of_main(stack_size());
     let argument = ptr::from_ref(&call).cast_mut().cast();
     main_thread::begin();
+    exit::SERVES_MAIN.begin();
     let mut handle = 0;
     // SAFETY: the call outlives the fibre's use of it, whose end is awaited here.
     let created = unsafe { create(&attributes, Some(run), argument, |fibre| handle = fibre) };
@@ -151,6 +152,7 @@ unsafe extern "C-unwind" fn main_on_a_fibre(
         }
     }
     main_thread::serve(&call.ended);
+    exit::SERVES_MAIN.end();
     match call.code.get() {
         Some(code) => code,
         // SAFETY: it is what the fibre did.

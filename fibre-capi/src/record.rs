@@ -34,7 +34,7 @@
 
 use crate::init;
 use fibre_core::internal::{
-    Asymmetric, EmbeddedFibre, ProcessorLocal, SegmentedVec, ShortLock, embedded,
+    Asymmetric, EmbeddedFibre, GUARD_SIZE, ProcessorLocal, SegmentedVec, ShortLock, embedded,
     signals_blocked_by_program, with_processor_local,
 };
 use fibre_core::{Key, in_fibre, is_forked_child};
@@ -46,7 +46,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// A fibre or a thread: an index, and above it a generation; zero is nobody. `pthread_t` has the
 /// same size.
@@ -117,6 +117,8 @@ pub struct Record {
     rare: AtomicBool,
     /// Its `h_errno`.
     host_error: Cell<c_int>,
+    /// The generation that was the last to end detached; zero for none.
+    last_detached: AtomicU32,
     /// What few fibres have.
     about: ShortLock<About>,
     /// What `fibre_unpark` has left for `fibre_park`.
@@ -132,12 +134,21 @@ pub struct About {
     pub scheduling: (u8, u8),
     /// Its name.
     pub name: [c_char; NAME],
+    /// The processors of its cluster that its attributes let it run on, a bit each; zero for all.
+    pub processors: u64,
     /// Its signals.
     pub signals: Signals,
     /// The memory of the program that is its stack; zeros if that is the runtime's.
     pub stack: (usize, usize),
     /// What the system calls the thread, if it is a plain one.
     pub thread: Option<libc::pthread_t>,
+}
+
+impl About {
+    /// Bytes of the guard of its stack: none if that is memory of the program.
+    pub fn guard(&self) -> Option<usize> {
+        Some(if self.stack == (0, 0) { GUARD_SIZE } else { 0 })
+    }
 }
 
 /// What a fibre has of signals.
@@ -243,6 +254,7 @@ impl Record {
             asynchronous: Cell::new(false),
             rare: AtomicBool::new(false),
             host_error: Cell::new(0),
+            last_detached: AtomicU32::new(0),
             about: ShortLock::new(About::default()),
             wake: AutoEvent::new(),
             ended: Event::new(),
@@ -274,7 +286,11 @@ impl Record {
     ///
     /// Invariant 1.
     pub unsafe fn give_back(&'static self) {
-        let generation = generation_of(self.claim.load(Ordering::Relaxed));
+        let claim = self.claim.load(Ordering::Relaxed);
+        let generation = generation_of(claim);
+        if claim_of(claim) == DETACHED {
+            self.last_detached.store(generation, Ordering::Relaxed);
+        }
         // Zero would make handles that look like none.
         let next = generation.wrapping_add(1).max(1);
         self.visits.retire(&self.claim, word(next, FREE));
@@ -472,10 +488,15 @@ impl Record {
             word(generation, OPEN),
             word(generation, claim),
             Ordering::SeqCst,
-            Ordering::Relaxed,
+            Ordering::Acquire,
         );
+        // A detached one is refused alike before and after its end.
+        let was_detached = || self.last_detached.load(Ordering::Relaxed) == generation;
         match changed {
             Ok(_) => Ok(()),
+            Err(now) if generation_of(now) != generation && was_detached() => {
+                Err(Refused::NotJoinable)
+            }
             Err(now) if generation_of(now) != generation => Err(Refused::Unknown),
             Err(now) if claim_of(now) == FREE => Err(Refused::Unknown),
             Err(_) => Err(Refused::NotJoinable),
@@ -627,6 +648,13 @@ static OF_INITIAL: OnceLock<Record> = OnceLock::new();
 pub fn of_fibre() -> Option<&'static Record> {
     // SAFETY: what is embedded in our fibres is their record, which is never freed.
     unsafe { embedded().cast::<Record>().as_ref() }
+}
+
+/// The processors that the calling fibre may run on, a bit each; zero for all, or for no fibre.
+#[inline]
+pub fn processors_of_fibre() -> u64 {
+    let own = of_fibre().filter(|record| record.rare.load(Ordering::Relaxed));
+    own.map_or(0, |record| record.about.lock().processors)
 }
 
 /// The record of the caller; a plain thread, or a fibre of another language, gets one that ends

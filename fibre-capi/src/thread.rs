@@ -7,7 +7,7 @@ use crate::exit;
 use crate::given_stack;
 use crate::init;
 use crate::main_thread;
-use crate::record::{NAME, Record, Refused, fibre_start_t, fibre_t, of_caller};
+use crate::record::{self, NAME, Record, Refused, fibre_start_t, fibre_t, of_caller};
 use crate::reserve;
 use crate::sigmask;
 use crate::sync::timing::Until;
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn fibre_create(
         return libc::EINVAL;
     }
     // SAFETY: the caller's attributes.
-    let attributes = unsafe { fibre_attr_t::of(attr) };
+    let attributes = unsafe { fibre_attr_t::of(attr) }.within(record::processors_of_fibre());
     if !attributes.is_valid() {
         return libc::EINVAL;
     }
