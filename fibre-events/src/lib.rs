@@ -47,8 +47,9 @@
 //! * No two events of a colour run at the same time, whatever processor they are on.
 //! * Events of one colour run in the order of their posts, but under [`Policy::Libasync`] those of
 //!   descriptors, timers and signals after those that were posted.
-//! * Each event that is accepted runs once, or is dropped by [`Events::stop_now`]; the report
-//!   counts both.
+//! * Each event that is accepted runs once, or is dropped by [`Events::stop_now`] or with a cluster
+//!   that was stopped within limits; the report counts both.
+//! * Events stop with the cluster that they live in.
 //! * Colours are exact: two keys are one colour only if they are equal.
 //! * A processor without work sleeps.
 //!

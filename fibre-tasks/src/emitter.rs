@@ -194,7 +194,8 @@ impl<E: Send + 'static> Emitter<E> {
     /// Emits an event and waits until it has been handled. If no event is before it, the caller
     /// runs the callbacks itself. Blocks the fibre, or the thread if the caller is not a fibre.
     ///
-    /// A callback that delivers to its own object waits for ever.
+    /// A callback that delivers to its own object waits for ever. So does what comes after a
+    /// deliverer of another cluster than the emitter's that is left behind by it.
     ///
     /// # Panics
     ///
