@@ -125,6 +125,8 @@ pub(crate) use named_choice;
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::Count;
+
     super::named_choice! {
         /// A test.
         #[derive(Default)]
