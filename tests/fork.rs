@@ -15,6 +15,7 @@ use fibre::sync::{Mutex, Semaphore};
 use fibre::{Builder, Cluster};
 use std::io::{ErrorKind, Read, Write};
 use std::mem::ManuallyDrop;
+use std::os::unix::process::CommandExt;
 use std::panic::catch_unwind;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use support::process::{end_after, errors, no_core_file, plays, spawn_child};
 use support::sockets::{fresh_pair_with_std, pair_with_std};
-use support::text_of;
+use support::{eventually, text_of};
 
 /// The longest that a process of these tests may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -263,6 +264,34 @@ fn programs_can_be_executed() {
         fibre::spawn(check).join().unwrap();
         let pid = fibre::spawn(|| fork(exec_by_hand)).join().unwrap();
         assert_eq!(wait_for(pid), End::Code(0));
+    });
+}
+
+/// Whether the calling thread blocks SIGTERM.
+fn blocks_termination() -> bool {
+    // SAFETY: room for a set, which the call fills.
+    unsafe {
+        let mut blocked: libc::sigset_t = std::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::null(), &raw mut blocked);
+        libc::sigismember(&raw const blocked, libc::SIGTERM) == 1
+    }
+}
+
+/// A fibre whose program replaces itself. If it cannot, its processor blocks signals as before.
+#[test]
+fn a_program_that_executes_another_one_can_be_terminated() {
+    in_own_process("replaces itself", || {
+        let fibre = fibre::spawn(|| {
+            assert!(blocks_termination());
+            let mut missing = Command::new("/nowhere");
+            let error = fibre::unblock_signals(&mut missing).exec();
+            assert_eq!(error.kind(), ErrorKind::NotFound);
+            eventually(blocks_termination);
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", "exec grep -q 'SigBlk:\t0*$' /proc/self/status"]);
+            fibre::unblock_signals(&mut command).exec()
+        });
+        panic!("{}", fibre.join().unwrap());
     });
 }
 

@@ -89,7 +89,7 @@ use crate::stack::context::Action;
 use crate::stack::{StackCache, StackError, class_of};
 use crate::sync::glances::Glances;
 use crate::sync::{AtomicPtr, Ordering, heavy_barrier};
-use crate::sys::current;
+use crate::sys::{current, fork};
 use crate::trace::{self, TracePhase};
 use crate::wait::timer::{BATCH, Timers};
 use calls::Calls;
@@ -455,6 +455,7 @@ impl Processor {
             return Order::End;
         }
         self.own().pass_gate();
+        fork::hear_no_more();
         let now = Instant::now();
         let switches = self.planned.get() + 1;
         self.add_up(switches);

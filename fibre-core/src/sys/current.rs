@@ -34,6 +34,8 @@ struct Current {
     shields: Cell<u32>,
     /// Whether what a plain thread spawns next goes where the fewest fibres live.
     spreads: Cell<bool>,
+    /// Whether a fibre has had it block what the program blocks, to exec.
+    hears: Cell<bool>,
 }
 
 /// Calls a function when the thread ends.
@@ -57,6 +59,7 @@ thread_local! {
             deferred: Cell::new(ptr::null()),
             shields: Cell::new(0),
             spreads: Cell::new(false),
+            hears: Cell::new(false),
         }
     };
 
@@ -207,6 +210,15 @@ pub(crate) fn change_shields(by: i32) {
         shields.set(counted(shields.get(), by, "shields"));
     });
     opaque();
+}
+
+/// Notes whether this thread of the runtime hears of signals for now, as a fibre is about to exec.
+/// Returns what was noted before.
+#[inline(never)]
+pub(crate) fn set_hears(hears: bool) -> bool {
+    let before = CURRENT.with(|current| current.hears.replace(hears));
+    opaque();
+    before
 }
 
 /// Sets whether what this thread, a plain one, spawns next goes where the fewest fibres live;
