@@ -44,6 +44,9 @@ struct Arguments {
     patience: Duration,
 }
 
+/// How long `--once` waits for the names of functions, once all else is there.
+const NAMES: Duration = Duration::from_secs(3);
+
 /// The time over which `--once` counts, at least.
 const INTERVAL_US: u64 = 500_000;
 
@@ -97,15 +100,28 @@ fn next(source: &mut Source, patience: Duration) -> Result<Snapshot> {
     serde_json::from_slice(&text).context("what it says cannot be read")
 }
 
-/// One view, with a look at the fibres, over some time.
+/// One view, with a look at the fibres, over some time. A process that has not read the names of
+/// its functions by then, as the machine is busy, is shown without them.
 fn once(mut source: Source, name: &str, patience: Duration) -> Result<View> {
     let begun = Instant::now();
     let left = || patience.saturating_sub(begun.elapsed());
     let first = next(&mut source, patience)?;
+    let mut unnamed = None;
     loop {
-        let now = next(&mut source, left())?;
-        if now.look.is_some() && now.at_us >= first.at_us + INTERVAL_US {
-            return Ok(View::new(name, &first, now));
+        let wait = match unnamed {
+            Some(_) => left().min(NAMES),
+            None => left(),
+        };
+        let now = match (next(&mut source, wait), unnamed.take()) {
+            (Ok(now), _) => now,
+            (Err(_), Some(before)) => return Ok(View::new(name, &first, before)),
+            (Err(error), None) => return Err(error),
+        };
+        let is_late = now.at_us >= first.at_us + INTERVAL_US;
+        match &now.look {
+            Some(look) if look.unnamed => unnamed = Some(now),
+            Some(_) if is_late => return Ok(View::new(name, &first, now)),
+            _ => {}
         }
     }
 }

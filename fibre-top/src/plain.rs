@@ -123,6 +123,9 @@ pub(crate) fn look_line(view: &View) -> String {
         return "what fibres do: not looked at yet".to_owned();
     };
     let mut line = format!("what fibres do, {:.1} s ago", age as f64 / 1000.0);
+    if look.unnamed {
+        line.push_str("; the process reads the names of its functions");
+    }
     for circle in look.circles.iter().take(MOST) {
         let ids: Vec<String> = circle
             .iter()

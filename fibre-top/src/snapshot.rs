@@ -85,6 +85,8 @@ pub(crate) struct Processor {
 pub(crate) struct Look {
     /// How long it took.
     pub(crate) took_us: u64,
+    /// Whether functions have no names yet: the process is about to read them.
+    pub(crate) unnamed: bool,
     /// Groups that are not shown.
     pub(crate) omitted: u64,
     /// Fibres that wait for each other.

@@ -324,6 +324,50 @@ fn who_ignores_the_signal_later_gets_no_dump() {
     assert_eq!(victim.errors(), "");
 }
 
+/// Runs a tool of the linker's.
+fn run_tool(tool: &str, arguments: &[&str]) {
+    let status = std::process::Command::new(tool).args(arguments).status();
+    assert!(status.unwrap().success(), "{tool} {arguments:?}");
+}
+
+/// What was stripped from the program lies beside it, as packages have it.
+#[test]
+fn names_come_from_the_file_with_what_was_stripped() {
+    if plays("victim") {
+        be(1, sleeper);
+    }
+    for below in ["", ".debug/"] {
+        let folder = fresh_file("");
+        fs::create_dir_all(folder.join(".debug")).unwrap();
+        let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let program = path("program");
+        let debug = path(&format!("{below}program.debug"));
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        run_tool("objcopy", &["--only-keep-debug", &program, &debug]);
+        run_tool("strip", &["--strip-all", &program]);
+        run_tool(
+            "objcopy",
+            &[&format!("--add-gnu-debuglink={debug}"), &program],
+        );
+        let like = child("victim", &[]);
+        let mut command = std::process::Command::new(&program);
+        command.args(like.get_args());
+        command.envs(
+            like.get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let dump = Victim::begin(command).dump();
+        fs::remove_dir_all(&folder).unwrap();
+        let part = part_of(&dump, "sleeper").unwrap();
+        let has = |words| part.contains(words);
+        assert!(
+            has("write::sleeper") && has("tests/dump/write.rs:"),
+            "{dump}"
+        );
+    }
+}
+
 #[test]
 fn a_forked_child_does_not_wake_the_parent() {
     let mut victim = victim(1, 1, || {

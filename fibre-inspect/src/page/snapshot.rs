@@ -39,6 +39,8 @@ pub(crate) struct Snapshots {
     looked: Option<Instant>,
     /// What they did then.
     look: String,
+    /// Whether functions have their names there: the first look has none, as it would be late.
+    named: bool,
     /// Where modules lay then, and the symbols of code there.
     known: (Vec<(String, usize)>, Known),
 }
@@ -51,6 +53,7 @@ impl Snapshots {
             due: None,
             looked: None,
             look: "null".to_owned(),
+            named: false,
             known: (Vec::new(), Known::default()),
         }
     }
@@ -87,13 +90,20 @@ impl Snapshots {
         }
         let mut report = Report::new(gather(&modules), &modules, begun);
         let looked = report.looked;
-        report.symbols.recall(std::mem::take(&mut self.known.1));
+        self.named = self.looked.is_some();
+        if self.named {
+            report.symbols.recall(std::mem::take(&mut self.known.1));
+        } else {
+            report.symbols.read_nothing();
+        }
         self.look.clear();
-        let _ = write_look(&mut report, &mut self.look);
-        self.known.1 = report.symbols.into_known();
+        let _ = write_look(&mut report, self.named, &mut self.look);
         let end = Instant::now();
         self.looked = Some(end);
-        self.due = Some(end + BETWEEN.max(looked * REST));
+        if self.named {
+            self.known.1 = report.symbols.into_known();
+            self.due = Some(end + BETWEEN.max(looked * REST));
+        }
     }
 }
 
@@ -183,7 +193,7 @@ fn write_processor(processor: &ProcessorMetrics, out: &mut String) -> Result {
 }
 
 /// Writes what fibres do: those that keep processors first, then by their number.
-fn write_look(report: &mut Report<'_>, out: &mut String) -> Result {
+fn write_look(report: &mut Report<'_>, named: bool, out: &mut String) -> Result {
     let mut order: Vec<usize> = (0..report.groups.len()).collect();
     order.sort_by_key(|at| {
         let group = &report.groups[*at];
@@ -193,7 +203,8 @@ fn write_look(report: &mut Report<'_>, out: &mut String) -> Result {
     let took = report.looked.as_micros();
     write!(
         out,
-        "{{\"took_us\":{took},\"omitted\":{omitted},\"circles\":["
+        "{{\"took_us\":{took},\"unnamed\":{},\"omitted\":{omitted},\"circles\":[",
+        !named
     )?;
     for (at, circle) in report.circles.iter().take(GROUPS).enumerate() {
         separate(at, out);
@@ -266,4 +277,30 @@ fn told(function: &Function) -> Option<String> {
         Some((file, line)) => format!("{name} ({}:{line})", short(file)),
         None => name,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a look takes is little; the files of a large program may take seconds.
+    #[test]
+    fn the_first_look_does_not_wait_for_names() {
+        drop(fibre::spawn(|| fibre::sleep(Duration::from_secs(3600))));
+        while fibre::waits().is_empty() {
+            std::thread::yield_now();
+        }
+        let mut snapshots = Snapshots::new();
+        assert!(snapshots.next().contains("\"look\":null"));
+        let bare = snapshots.next();
+        assert!(bare.contains("\"unnamed\":true"), "{bare}");
+        assert!(bare.contains("\"waits_for\":\"time to pass\""), "{bare}");
+        assert!(!bare.contains("the_first_look"), "{bare}");
+        let named = snapshots.next();
+        assert!(named.contains("\"unnamed\":false"), "{named}");
+        assert!(
+            named.contains("the_first_look_does_not_wait_for_names"),
+            "{named}"
+        );
+    }
 }

@@ -120,6 +120,11 @@ impl Hogs {
         }
     }
 
+    /// Reads what lines need, before there is anything to tell.
+    pub(crate) fn prepare(&mut self) {
+        self.stacks.prepare();
+    }
+
     /// Looks at all processors. Returns a line for each that is to be told; and whether any of them
     /// runs a fibre.
     pub(crate) fn look(&mut self) -> (Vec<String>, bool) {

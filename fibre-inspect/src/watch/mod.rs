@@ -87,6 +87,9 @@ pub(crate) fn begin() {
 impl Watch {
     /// The loop of the thread.
     fn run(mut self) -> ! {
+        if let Some((hogs, _)) = &mut self.hogs {
+            with_own_descriptors(|| hogs.prepare());
+        }
         loop {
             let mut busy = false;
             if let Some((hogs, reaction)) = &mut self.hogs {

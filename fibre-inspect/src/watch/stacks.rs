@@ -16,6 +16,17 @@ struct Code {
     symbols: Symbols<'static>,
 }
 
+impl Code {
+    /// Reads it; it serves for as long as the process lives.
+    fn read() -> Self {
+        let modules: &'static Modules = Box::leak(Box::new(Modules::read()));
+        Self {
+            walker: Walker::new(modules),
+            symbols: Symbols::new(modules),
+        }
+    }
+}
+
 /// Walks stacks, and names their functions.
 #[derive(Default)]
 pub(super) struct Stacks {
@@ -26,18 +37,25 @@ pub(super) struct Stacks {
 }
 
 impl Stacks {
+    /// Reads the code of the process, and what names the functions of the program: the first line
+    /// is not to wait for that.
+    pub(super) fn prepare(&mut self) {
+        let code = self.code.get_or_insert_with(|| {
+            self.readings += 1;
+            Code::read()
+        });
+        let _ = code
+            .symbols
+            .look_up(Self::prepare as *const () as usize, false);
+    }
+
     /// The stack of a thread, in a line.
     pub(super) fn of(&mut self, thread: i32, root: Option<usize>) -> line::Line {
         memory::prepare();
         let mut fresh = false;
         loop {
             if self.code.is_none() {
-                // It serves for as long as the process lives.
-                let modules: &'static Modules = Box::leak(Box::new(Modules::read()));
-                self.code = Some(Code {
-                    walker: Walker::new(modules),
-                    symbols: Symbols::new(modules),
-                });
+                self.code = Some(Code::read());
                 self.readings += 1;
                 fresh = true;
             }

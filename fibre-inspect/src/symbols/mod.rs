@@ -1,14 +1,19 @@
 //! Which functions and lines addresses belong to.
 //!
 //! Functions come from the debug information of a module's file, with those that were inlined, or
-//! else from its table of symbols. Files are read when an address of theirs is first asked for,
-//! after the standstill. A file may be another one by now than the one that was loaded: the program
-//! itself is read by `/proc/self/exe`, which stays what it was.
+//! else from its table of symbols. Both may have been stripped, and lie in another file
+//! (`debug_file`). Files are read when an address of theirs is first asked for, after the
+//! standstill. A file may be another one by now than the one that was loaded: the program itself is
+//! read by `/proc/self/exe`, which stays what it was.
 
+mod debug_file;
+
+use self::debug_file::debug_file_of;
 use crate::stack::modules::Modules;
 use addr2line::{Loader, demangle_auto};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A function at an address.
@@ -35,8 +40,11 @@ pub(crate) type Known = HashMap<(usize, bool), Arc<Code>>;
 /// The symbols of all modules.
 pub(crate) struct Symbols<'m> {
     modules: &'m Modules,
-    loaders: HashMap<usize, Option<Loader>>,
+    /// The files that say something of a module: that with what was stripped from it first.
+    loaders: HashMap<usize, Vec<Loader>>,
     known: Known,
+    /// Whether files are read.
+    reads: bool,
     /// The modules that lack names of functions, or lines.
     lacking: BTreeSet<String>,
 }
@@ -48,8 +56,14 @@ impl<'m> Symbols<'m> {
             modules,
             loaders: HashMap::new(),
             known: HashMap::new(),
+            reads: true,
             lacking: BTreeSet::new(),
         }
+    }
+
+    /// Has no file read from now on, which may take seconds: code has addresses only.
+    pub(crate) fn read_nothing(&mut self) {
+        self.reads = false;
     }
 
     /// Takes over what was known before of code in the same places.
@@ -83,28 +97,29 @@ impl<'m> Symbols<'m> {
             name: None,
             place: None,
         };
-        let Some(number) = self.modules.find(probe) else {
+        let number = self.modules.find(probe);
+        let Some(number) = number.filter(|_| self.reads) else {
             return Code {
                 functions: vec![unknown],
                 module: None,
             };
         };
         let module = &self.modules.all[number];
-        let loader = self.loaders.entry(number).or_insert_with(|| {
-            let path = file_of(&module.path)?;
-            Loader::new(&*path).ok()
-        });
-        let mut functions = Vec::new();
-        if let Some(loader) = loader {
-            functions = functions_at(loader, probe.wrapping_sub(module.bias) as u64);
-        }
+        let loaders = self.loaders.entry(number);
+        let loaders = loaders.or_insert_with(|| loaders_of(&module.path));
+        let inside = probe.wrapping_sub(module.bias) as u64;
+        let each = loaders.iter().map(|loader| functions_at(loader, inside));
+        let mut functions = each
+            .into_iter()
+            .find(|functions| functions.iter().any(|function| function.name.is_some()))
+            .unwrap_or_default();
         let short = module.path.rsplit('/').next().unwrap_or(&module.path);
         if functions.iter().all(|function| function.name.is_none()) {
             self.lacking
                 .insert(format!("{short} names no functions: it has been stripped"));
             functions = vec![unknown];
         } else if functions.iter().all(|function| function.place.is_none())
-            && !loader.as_ref().is_some_and(has_lines)
+            && !loaders.iter().any(has_lines)
         {
             self.lacking.insert(format!(
                 "{short} has no lines: it was built without debug = \"line-tables-only\""
@@ -120,6 +135,16 @@ impl<'m> Symbols<'m> {
 /// Whether a file has the lines of any code.
 fn has_lines(loader: &Loader) -> bool {
     loader.get_section_range(b".debug_line").is_some()
+}
+
+/// The files that say something of a module, by the kernel's name for it.
+fn loaders_of(path: &str) -> Vec<Loader> {
+    let Some(file) = file_of(path) else {
+        return Vec::new();
+    };
+    let debug = debug_file_of(Path::new(path), Path::new(&*file));
+    let loaders = [debug.map(Loader::new), Some(Loader::new(&*file))];
+    loaders.into_iter().flatten().flatten().collect()
 }
 
 /// The file to read for a module, by the kernel's name for it.
