@@ -311,6 +311,21 @@ extern __PTRDIFF_TYPE__ pwritev2(int, const struct iovec *, int, long, int);
 #pragma redefine_extname sighold fibre_sighold
 #pragma redefine_extname sigrelse fibre_sigrelse
 #pragma redefine_extname sigset fibre_sigset
+/* The floating-point environment. */
+#pragma redefine_extname feclearexcept fibre_feclearexcept
+#pragma redefine_extname feraiseexcept fibre_feraiseexcept
+#pragma redefine_extname fesetexcept fibre_fesetexcept
+#pragma redefine_extname fesetexceptflag fibre_fesetexceptflag
+#pragma redefine_extname fetestexcept fibre_fetestexcept
+#pragma redefine_extname fesetround fibre_fesetround
+#pragma redefine_extname feholdexcept fibre_feholdexcept
+#pragma redefine_extname fesetenv fibre_fesetenv
+#pragma redefine_extname feupdateenv fibre_feupdateenv
+#pragma redefine_extname fesetmode fibre_fesetmode
+#pragma redefine_extname feenableexcept fibre_feenableexcept
+#pragma redefine_extname fedisableexcept fibre_fedisableexcept
+
+/* Waiting for signals. */
 #pragma redefine_extname sigwait fibre_sigwait
 #pragma redefine_extname sigwaitinfo fibre_sigwaitinfo
 #pragma redefine_extname sigtimedwait fibre_sigtimedwait

@@ -64,9 +64,9 @@ pub fn attempt<R>(f: impl FnOnce() -> R) -> R {
 #[inline(always)]
 pub fn keep_errno<R>(f: impl FnOnce() -> R) -> R {
     init::let_go();
-    let number = errno::get();
+    let number = errno::leave();
     let result = contain(f);
-    errno::set(number);
+    errno::come_back(number);
     result
 }
 

@@ -12,13 +12,27 @@
 
 use std::arch::asm;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicIsize, Ordering};
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicIsize, AtomicPtr, Ordering};
 
 /// Of [`DISTANCE`]: the thread's pointer itself is there.
 const UNKNOWN: isize = 0;
 
-/// How far `errno` is from the thread's pointer.
+/// Of [`DISTANCE`]: it is found each time, as calls are watched. For good.
+const WATCHED: isize = 1;
+
+/// Whether that is the distance: what a program begins with lies below the thread's pointer.
+#[inline(always)]
+const fn is_known(distance: isize) -> bool {
+    distance < 0
+}
+
+/// How far `errno` is from the thread's pointer, or one of those above.
 static DISTANCE: AtomicIsize = AtomicIsize::new(UNKNOWN);
+
+/// See [`watch_calls`]; null for none.
+static WATCH: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 /// The error number of the calling fibre or thread.
 #[inline(always)]
@@ -34,6 +48,42 @@ pub fn get() -> c_int {
         );
     }
     number
+}
+
+/// The error number, for a call that may leave the stack and [comes back](come_back) with it.
+#[inline(always)]
+pub fn leave() -> c_int {
+    if !is_known(DISTANCE.load(Ordering::Relaxed)) {
+        watched(true);
+    }
+    get()
+}
+
+/// Sets the error number at the end of such a call.
+#[inline(always)]
+pub fn come_back(number: c_int) {
+    if !is_known(DISTANCE.load(Ordering::Relaxed)) {
+        watched(false);
+    }
+    set(number);
+}
+
+/// Has a function called where a call that may leave the stack begins (`true`) and ends, from now
+/// on. The distance counts as unknown then, so that the usual way pays for one look.
+pub fn watch_calls(watch: fn(bool)) {
+    WATCH.store(watch as *mut (), Ordering::Release);
+    DISTANCE.store(WATCHED, Ordering::Release);
+}
+
+/// Calls the function of [`watch_calls`], if there is one.
+#[cold]
+#[inline(never)]
+fn watched(leaves: bool) {
+    let watch = WATCH.load(Ordering::Acquire);
+    if !watch.is_null() {
+        // SAFETY: only such functions are kept there.
+        unsafe { mem::transmute::<*mut (), fn(bool)>(watch)(leaves) };
+    }
 }
 
 /// Sets it.
@@ -54,8 +104,8 @@ pub fn set(number: c_int) {
 #[inline(always)]
 fn distance() -> isize {
     match DISTANCE.load(Ordering::Relaxed) {
-        UNKNOWN => find(),
-        known => known,
+        known if is_known(known) => known,
+        _ => find(),
     }
 }
 
@@ -73,7 +123,7 @@ fn find() -> isize {
         );
     }
     let distance = (fibre_errno_location() as isize).wrapping_sub(pointer);
-    DISTANCE.store(distance, Ordering::Relaxed);
+    let _ = DISTANCE.compare_exchange(UNKNOWN, distance, Ordering::Relaxed, Ordering::Relaxed);
     distance
 }
 

@@ -26,6 +26,7 @@
 //! | `metrics` | what the processors have done so far |
 //! | `trace` | what they did, event by event |
 //! | `label` | what a fibre says of itself |
+//! | `float` | floating-point environments of fibres |
 //! | `given_stack` | fibres that run on memory of the program's |
 //! | `thread`, `join`, `attributes_of` | creating fibres, waiting for their ends, knowing of them |
 //! | `io` | input and output on descriptors' numbers |
@@ -65,6 +66,7 @@ pub mod delivery;
 pub mod dump;
 pub mod errno;
 pub mod exit;
+pub mod float;
 pub mod given_stack;
 pub mod init;
 pub mod io;

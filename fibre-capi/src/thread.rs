@@ -4,6 +4,7 @@ use crate::attr::fibre_attr_t;
 use crate::boundary::{call_or_leave, keep_errno, number_of};
 use crate::errno;
 use crate::exit;
+use crate::float;
 use crate::given_stack;
 use crate::init;
 use crate::main_thread;
@@ -42,6 +43,7 @@ unsafe fn run(record: *const ()) {
     errno::set(0);
     // SAFETY: the data of our fibres is their record.
     let record = unsafe { &*record.cast::<Record>() };
+    float::begin(record);
     // SAFETY: the creator has promised that this may be called, on this fibre.
     let result = unsafe { exit::call(record, record.start.get(), record.argument.get()) };
     if is_forked_child() {
@@ -56,6 +58,7 @@ unsafe fn run(record: *const ()) {
             unsafe { exit::end_values(record, exit::call(record, Some(take_signals), result)) };
     }
     record.result.set(result);
+    float::end(record);
     end_of_fibre();
 }
 
@@ -142,19 +145,24 @@ pub unsafe fn create(
     record.argument.set(argument);
     attributes.describe(record);
     sigmask::inherit(record);
-    let handle = record.handle();
+    if !float::inherit(record) {
+        // SAFETY: there is no fibre.
+        unsafe { record.give_back() };
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
     let receive = |fibre: EmbeddedFibre| {
         if detached {
             let _ = fibre.detach();
         }
         // SAFETY: no other caller knows the record before the fibre runs.
         unsafe { record.keep(fibre) };
-        publish(handle);
+        publish(record.handle());
     };
     // SAFETY: the program's functions are for records, and do not unwind into Rust.
     let created =
         unsafe { builder.embed(cluster, &PROGRAM, ptr::from_ref(record).cast(), receive) };
     if created.is_err() {
+        float::forget(record);
         // SAFETY: there is no fibre.
         unsafe { record.give_back() };
     }
