@@ -35,7 +35,15 @@ const ACTORS: &[&str] = &[
 const SERVED: &[&str] = &["counting", "echoing"];
 
 /// What tokio has besides.
-const OF_TOKIO: &[&str] = &["beside", "channel", "pipe", "stream"];
+const OF_TOKIO: &[&str] = &[
+    "beside",
+    "broadcast",
+    "channel",
+    "pipe",
+    "shared",
+    "stream",
+    "watch",
+];
 
 /// Keys that make a workload tiny, and the values it reports beside the times.
 fn tiny(workload: &str) -> (&'static [&'static str], &'static [&'static str]) {
@@ -46,6 +54,12 @@ fn tiny(workload: &str) -> (&'static [&'static str], &'static [&'static str]) {
             &["threads=3", "locks=2", "held=5", "free=10"],
             &["cv", "jain"],
         ),
+        "shared" => (
+            &["threads=3", "locks=2", "held=5", "free=10", "writes=30"],
+            &["cv", "jain"],
+        ),
+        "watch" => (&["followers=5", "senders=3"], &[]),
+        "broadcast" => (&["followers=5"], &[]),
         "wait" => (
             &["crowd=3", "held=5", "yields=2", "pause=1"],
             &[
@@ -252,6 +266,7 @@ fn fibre() -> anyhow::Result<()> {
     let own = [
         "barrier",
         "beside",
+        "broadcast",
         "cache_efficient",
         "channel",
         "chat",
@@ -262,9 +277,11 @@ fn fibre() -> anyhow::Result<()> {
         "penalty",
         "pipe",
         "rwlock",
+        "shared",
         "stream",
         "table2",
         "unbalanced",
+        "watch",
     ];
     check(
         env!("CARGO_BIN_EXE_peer-fibre"),
@@ -280,7 +297,7 @@ fn may() -> anyhow::Result<()> {
 
 #[test]
 fn thread() -> anyhow::Result<()> {
-    let workloads = [COMMON, &["channel", "pipe", "stream"]].concat();
+    let workloads = [COMMON, &["channel", "pipe", "shared", "stream"]].concat();
     check(env!("CARGO_BIN_EXE_peer-thread"), &workloads)
 }
 

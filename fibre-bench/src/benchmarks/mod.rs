@@ -6,6 +6,7 @@ mod families;
 mod ideal;
 mod micro;
 mod pthreads;
+mod sharing;
 mod tasks;
 mod web;
 
@@ -71,6 +72,16 @@ static BENCHMARKS: &[Benchmark] = &[
         name: families::WAIT.name,
         about: "how long one waits for a mutex that fifty take again and again",
         run: |run| micro::run(&families::WAIT, run),
+    },
+    Benchmark {
+        name: sharing::RWLOCKS.name,
+        about: "algorithm 1 with read-write locks of every kind, by the share of turns that write",
+        run: |run| micro::run(&sharing::RWLOCKS, run),
+    },
+    Benchmark {
+        name: sharing::FANOUT.name,
+        about: "watch and broadcast, which 2 to 5000 follow",
+        run: |run| micro::run(&sharing::FANOUT, run),
     },
     Benchmark {
         name: families::BLOCKED.name,

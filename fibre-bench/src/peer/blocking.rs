@@ -76,6 +76,16 @@ pub(crate) trait Lock: Send + Sync + 'static {
     fn locked(&self, section: impl FnOnce());
 }
 
+/// A read-write lock around nothing.
+pub(crate) trait SharedLock: Send + Sync + 'static {
+    /// A lock that is free.
+    fn free() -> Self;
+    /// Runs `section` beside other readers.
+    fn reading(&self, section: impl FnOnce());
+    /// Runs `section` alone.
+    fn writing(&self, section: impl FnOnce());
+}
+
 /// One end of a conversation over two channels, one in each direction.
 pub(crate) trait Line: Send + Sized + 'static {
     /// Both ends.

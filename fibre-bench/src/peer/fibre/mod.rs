@@ -1,6 +1,7 @@
 //! Ours: fibres in a cluster of their own.
 
 mod beside;
+mod fanout;
 
 use std::time::Duration;
 use std::{io, panic};
@@ -9,17 +10,17 @@ use ::fibre::io::{PipeReader, PipeWriter};
 use ::fibre::sync::lock::{
     Barging, Baton, DefaultLock, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning,
 };
-use ::fibre::sync::{Condvar, Mutex, Semaphore};
+use ::fibre::sync::{Condvar, Mutex, RwLock, Semaphore};
 use ::fibre::{Builder, Cluster, JoinHandle};
 
-use crate::peer::blocking::{self, Blocking, Lock, Stacked, Turns};
+use crate::peer::blocking::{self, Blocking, Lock, SharedLock, Stacked, Turns};
 use crate::peer::pipes::{PipeLine, Pipes};
 use crate::peer::protocol::Workload;
 use crate::peer::tasks;
 use crate::peer::wires::{FibreWire, WireLine};
 use crate::peer::workloads::mutexes::{self, Kind};
 use crate::peer::workloads::{
-    blocked, migrate, objects, pingpong, skynet, sleep, spawning, stream, unit, yielding,
+    blocked, migrate, objects, pingpong, shared, skynet, sleep, spawning, stream, unit, yielding,
 };
 use crate::peer::{actors, events};
 
@@ -42,6 +43,10 @@ pub fn workloads() -> Vec<Workload> {
             .variant("moving", objects::barrier::<Moving>),
         Workload::new("rwlock", objects::shared_lock::<Fibre>)
             .variant("moving", objects::shared_lock::<Moving>),
+        Workload::new("shared", shared::blocking::<Fibre, RwLock<()>>)
+            .variant("moving", shared::blocking::<Moving, RwLock<()>>),
+        Workload::new("watch", fanout::watch),
+        Workload::new("broadcast", fanout::broadcast),
         Workload::new("once", objects::once::<Fibre>).variant("moving", objects::once::<Moving>),
         Workload::new("key", objects::key::<Fibre>).variant("moving", objects::key::<Moving>),
         Workload::new("blocked", blocked::blocking::<Fibre>),
@@ -154,6 +159,22 @@ impl<const MOVING: bool> Stacked for Fibres<MOVING> {
 
     fn join_sized(join: JoinHandle<()>) {
         Self::join(join);
+    }
+}
+
+impl SharedLock for RwLock<()> {
+    fn free() -> Self {
+        Self::new(())
+    }
+
+    fn reading(&self, section: impl FnOnce()) {
+        let _held = self.read();
+        section();
+    }
+
+    fn writing(&self, section: impl FnOnce()) {
+        let _held = self.write();
+        section();
     }
 }
 

@@ -6,18 +6,20 @@ mod posix;
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::panic;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::blocking::{Blocking, Lock, Stacked, Turns};
+use super::blocking::{Blocking, Lock, SharedLock, Stacked, Turns};
 use super::pipes::{PipeLine, Pipes};
 use super::protocol::Workload;
 use super::wires::{StdWire, WireLine};
 use super::workloads::mutexes::{self, Kind};
-use super::workloads::{blocked, pingpong, skynet, sleep, spawning, stream, unit, yielding};
+use super::workloads::{
+    blocked, pingpong, shared, skynet, sleep, spawning, stream, unit, yielding,
+};
 use posix::{PosixMutex, PosixSemaphore, PosixThread, PosixTurns};
 
 /// What this peer is measured with.
@@ -33,6 +35,10 @@ pub fn workloads() -> Vec<Workload> {
         Workload::new("blocked", blocked::blocking::<Thread>),
         Workload::new("skynet", skynet::blocking::<Thread>),
         Workload::new("sleep", sleep::blocking::<Thread>),
+        Workload::new("shared", shared::blocking::<Thread, RwLock<()>>).variant(
+            "parking_lot",
+            shared::blocking::<Thread, parking_lot::RwLock<()>>,
+        ),
     ];
     workloads.extend(mutexes::workloads::<Thread, Mutex<()>, StdTurns>(MUTEXES));
     workloads
@@ -186,6 +192,38 @@ impl Lock for parking_lot::Mutex<()> {
 
     fn locked(&self, section: impl FnOnce()) {
         let _held = self.lock();
+        section();
+    }
+}
+
+impl SharedLock for RwLock<()> {
+    fn free() -> Self {
+        Self::new(())
+    }
+
+    fn reading(&self, section: impl FnOnce()) {
+        let _held = self.read().unwrap_or_else(PoisonError::into_inner);
+        section();
+    }
+
+    fn writing(&self, section: impl FnOnce()) {
+        let _held = self.write().unwrap_or_else(PoisonError::into_inner);
+        section();
+    }
+}
+
+impl SharedLock for parking_lot::RwLock<()> {
+    fn free() -> Self {
+        Self::new(())
+    }
+
+    fn reading(&self, section: impl FnOnce()) {
+        let _held = self.read();
+        section();
+    }
+
+    fn writing(&self, section: impl FnOnce()) {
+        let _held = self.write();
         section();
     }
 }

@@ -12,6 +12,7 @@ mod actors;
 mod beside;
 mod blocked;
 mod contend;
+mod fanout;
 mod pingpong;
 mod scheduler;
 mod served;
@@ -54,6 +55,9 @@ pub fn workloads<C: Choice>() -> Vec<Workload> {
         Workload::new("mutex", contend::alone::<C>).variant("try_lock", contend::tries::<C>),
         Workload::new("contend", contend::tasks::<C>),
         Workload::new("wait", wait::tasks::<C>),
+        Workload::new("shared", fanout::shares::<C>),
+        Workload::new("watch", fanout::watched::<C>),
+        Workload::new("broadcast", fanout::broadcasts::<C>),
         Workload::new("work", unit::plain),
         Workload::new("blocked", blocked::tasks::<C>),
         Workload::new("skynet", skynet::tasks::<C>),

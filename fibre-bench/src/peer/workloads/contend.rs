@@ -175,11 +175,22 @@ impl Contender {
 
     /// Chooses a mutex.
     pub(crate) fn choose<'a, L>(&mut self, locks: &'a [L]) -> &'a L {
+        self.step();
+        // The upper half of the bits as a fraction of the number of mutexes.
+        &locks[(((self.random >> 32) * locks.len() as u64) >> 32) as usize]
+    }
+
+    /// Whether it draws one of so many lots of a hundred.
+    pub(crate) fn draws(&mut self, percent: u64) -> bool {
+        self.step();
+        (self.random >> 32) % 100 < percent
+    }
+
+    /// The next random number.
+    fn step(&mut self) {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        // The upper half of the bits as a fraction of the number of mutexes.
-        &locks[(((self.random >> 32) * locks.len() as u64) >> 32) as usize]
     }
 
     /// Counts the iteration.
@@ -197,14 +208,23 @@ impl Drop for Contender {
 
 /// The contest of fibres.
 pub(crate) fn blocking<B: Blocking, L: Lock>(asked: Contention) -> anyhow::Result<Sample> {
+    fibres::<B, L>(asked, L::free, |contender, lock| {
+        lock.locked(|| contender.work_held());
+    })
+}
+
+/// The contest of fibres for locks of any kind, which `take` takes for a turn.
+pub(crate) fn fibres<B: Blocking, L: Send + Sync + 'static>(
+    asked: Contention,
+    free: fn() -> L,
+    take: impl Fn(&mut Contender, &L) + Copy + Send + 'static,
+) -> anyhow::Result<Sample> {
     B::enter(asked.processors, move || {
         let contest = Contest::new(asked);
-        let locks: Arc<[_]> = (0..asked.locks)
-            .map(|_| CachePadded::new(L::free()))
-            .collect();
+        let locks: Arc<[_]> = (0..asked.locks).map(|_| CachePadded::new(free())).collect();
         let start = |index| {
             let (contender, locks) = (contest.contender(index), Arc::clone(&locks));
-            B::spawn(move || contend(contender, &locks))
+            B::spawn(move || contend(contender, &locks, take))
         };
         let joins: Vec<_> = (0..asked.threads).map(start).collect();
         let referee = contest.begin()?;
@@ -214,11 +234,15 @@ pub(crate) fn blocking<B: Blocking, L: Lock>(asked: Contention) -> anyhow::Resul
 }
 
 /// The life of a contender.
-fn contend<L: Lock>(mut contender: Contender, locks: &[CachePadded<L>]) {
+fn contend<L>(
+    mut contender: Contender,
+    locks: &[CachePadded<L>],
+    take: impl Fn(&mut Contender, &L),
+) {
     while contender.goes_on() {
         contender.work_free();
         let lock = contender.choose(locks);
-        lock.locked(|| contender.work_held());
+        take(&mut contender, lock);
         contender.count();
     }
 }
@@ -256,6 +280,15 @@ mod tests {
             chosen.iter().all(|count| (800..1200).contains(count)),
             "{chosen:?}"
         );
+    }
+
+    #[test]
+    fn so_many_of_a_hundred_are_drawn() {
+        let mut contender = contest().contender(0);
+        for percent in [0, 10, 50, 100] {
+            let drawn = (0..10_000).filter(|_| contender.draws(percent)).count();
+            assert!(drawn.abs_diff(percent as usize * 100) < 500, "{drawn}");
+        }
     }
 
     #[test]

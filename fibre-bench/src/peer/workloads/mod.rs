@@ -4,11 +4,13 @@
 pub(crate) mod beside;
 pub(crate) mod blocked;
 pub(crate) mod contend;
+pub(crate) mod fanout;
 pub(crate) mod lock;
 pub(crate) mod migrate;
 pub(crate) mod mutexes;
 pub(crate) mod objects;
 pub(crate) mod pingpong;
+pub(crate) mod shared;
 pub(crate) mod skynet;
 pub(crate) mod sleep;
 pub(crate) mod spawning;
