@@ -89,6 +89,13 @@ impl Connection {
         self.step == Step::Receiving
     }
 
+    /// Whether it may be closed for another: it is not being answered, and nothing that its client
+    /// has sent is unread. So its client loses no answer, neither to come nor on its way.
+    pub(crate) fn is_idle(&self) -> bool {
+        let has_sent = || self.stream.peek(&mut [0]).is_ok_and(|count| count > 0);
+        self.step != Step::Sending && !has_sent()
+    }
+
     /// Goes on as far as it can without waiting; `metrics` makes the text. `false`: it is over.
     pub(crate) fn go_on(&mut self, metrics: impl FnOnce() -> String) -> Stays {
         match self.step {

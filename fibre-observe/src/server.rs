@@ -2,8 +2,10 @@
 //!
 //! A kernel thread of its own serves all connections, so the answer comes also when every processor
 //! hangs. It waits in `poll` for all of them, and for none alone. There are [`MOST`] connections at
-//! once; when one more comes, the one that has been there for longest without a whole request makes
-//! place. Clients that come in quick succession get the same text.
+//! once; when one more comes, an idle one makes place: the one that has been there for longest
+//! without a whole request, or else with its answer. One that is being answered never does; if
+//! there are no others, the new one waits in the kernel until one has ended, which takes no longer
+//! than a client's time. Clients that come in quick succession get the same text.
 //!
 //! The address is the one that the variable says, and nothing else is listened on. Whoever may
 //! connect may read: neither password nor encryption protects the metrics, which say nothing of
@@ -98,22 +100,27 @@ impl Server {
     /// Serves for ever.
     fn run(mut self) -> ! {
         loop {
-            let ready = self.wait();
-            let now = Instant::now();
-            let mut kept = Vec::with_capacity(self.connections.len());
-            let all = std::mem::take(&mut self.connections);
-            for (place, mut connection) in all.into_iter().enumerate() {
-                let is_ready = ready.connections.get(place).copied().unwrap_or(false);
-                let text = &mut self.text;
-                let stays = !is_ready || connection.go_on(|| current(text));
-                if stays && now < connection.deadline {
-                    kept.push(connection);
-                }
+            self.turn();
+        }
+    }
+
+    /// Waits until something can be done, and does it. Blocks the thread.
+    fn turn(&mut self) {
+        let ready = self.wait();
+        let now = Instant::now();
+        let mut kept = Vec::with_capacity(self.connections.len());
+        let all = std::mem::take(&mut self.connections);
+        for (place, mut connection) in all.into_iter().enumerate() {
+            let is_ready = ready.connections.get(place).copied().unwrap_or(false);
+            let text = &mut self.text;
+            let stays = !is_ready || connection.go_on(|| current(text));
+            if stays && now < connection.deadline {
+                kept.push(connection);
             }
-            self.connections = kept;
-            if ready.listener {
-                self.accept(now);
-            }
+        }
+        self.connections = kept;
+        if ready.listener {
+            self.accept(now);
         }
     }
 
@@ -133,7 +140,7 @@ impl Server {
                 tv_nsec: i64::from(left.subsec_nanos()),
             }
         });
-        let listens = if self.pauses_until.is_some() {
+        let listens = if self.pauses_until.is_some() || !self.has_place() {
             PollFlags::empty()
         } else {
             PollFlags::IN
@@ -157,6 +164,9 @@ impl Server {
     /// Accepts all connections that have come.
     fn accept(&mut self, now: Instant) {
         for _ in 0..MOST {
+            if !self.has_place() {
+                return;
+            }
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     if self.connections.len() == MOST {
@@ -176,11 +186,25 @@ impl Server {
         }
     }
 
-    /// Drops the connection that has been there for longest without a whole request, or else the
-    /// oldest.
+    /// Whether one more connection can be had.
+    fn has_place(&self) -> bool {
+        self.connections.len() < MOST || self.idle().is_some()
+    }
+
+    /// The place of the connection that is closed for another one: see the module text.
+    fn idle(&self) -> Option<usize> {
+        let oldest = |is_wanted: fn(&Connection) -> bool| {
+            let fits = |one: &Connection| is_wanted(one) && one.is_idle();
+            self.connections.iter().position(fits)
+        };
+        oldest(Connection::is_receiving).or_else(|| oldest(|one| !one.is_receiving()))
+    }
+
+    /// Closes an idle connection, if there is one.
     fn make_place(&mut self) {
-        let lazy = self.connections.iter().position(Connection::is_receiving);
-        self.connections.remove(lazy.unwrap_or(0));
+        if let Some(idle) = self.idle() {
+            self.connections.remove(idle);
+        }
     }
 }
 
@@ -201,4 +225,123 @@ fn current(text: &mut Option<(Instant, String)>) -> String {
     let new = exposition().unwrap_or_default();
     *text = Some((Instant::now(), new.clone()));
     new
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+mod tests {
+    use super::*;
+    use rustix::net::sockopt;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    const REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\n\r\n";
+
+    /// How long the text is: longer than what the kernel takes for a client that does not read.
+    const LENGTH: usize = 1 << 20;
+
+    /// A server whose text is that long, and its address.
+    fn server() -> (Server, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        // Its connections inherit that.
+        sockopt::set_socket_send_buffer_size(&listener, 64 << 10).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut server = Server::new(listener);
+        let made = Instant::now() + Duration::from_secs(3600);
+        server.text = Some((made, "x".repeat(LENGTH)));
+        (server, address)
+    }
+
+    /// A client whose calls end some time.
+    fn client(address: SocketAddr) -> TcpStream {
+        let stream = TcpStream::connect(address).unwrap();
+        let limit = Some(Duration::from_secs(60));
+        stream.set_read_timeout(limit).unwrap();
+        stream
+    }
+
+    /// Gives each connection all the time of the test.
+    fn be_patient(server: &mut Server) {
+        let end = Instant::now() + Duration::from_secs(300);
+        server
+            .connections
+            .iter_mut()
+            .for_each(|one| one.deadline = end);
+    }
+
+    /// How many bytes this client is answered with.
+    fn answer(mut client: &TcpStream) -> usize {
+        let mut text = Vec::new();
+        client.read_to_end(&mut text).expect("it is cut off");
+        text.len()
+    }
+
+    /// With all places taken by clients that are being answered, and slow to read, one more client
+    /// waits, and all get whole answers.
+    #[test]
+    fn those_who_are_being_answered_stay() {
+        let (mut server, address) = server();
+        let clients: Vec<_> = (0..MOST).map(|_| client(address)).collect();
+        clients
+            .iter()
+            .for_each(|mut one| one.write_all(REQUEST).unwrap());
+        let is_busy = |one: &Connection| !one.is_receiving() && !one.is_idle();
+        while server.connections.iter().filter(|one| is_busy(one)).count() < MOST {
+            server.turn();
+            be_patient(&mut server);
+        }
+        let late = client(address);
+        (&late).write_all(REQUEST).unwrap();
+        let read = |client| std::thread::spawn(move || answer(&client));
+        let readers: Vec<_> = clients.into_iter().chain([late]).map(read).collect();
+        while !server.connections.is_empty() {
+            server.turn();
+            be_patient(&mut server);
+        }
+        for reader in readers {
+            let length = reader.join().unwrap();
+            assert!(length > LENGTH, "{length}");
+        }
+    }
+
+    /// An idle client makes place, and no client that has sent its request does, although nobody
+    /// has read that yet.
+    #[test]
+    fn an_idle_client_makes_place() {
+        let (mut server, address) = server();
+        server.text = Some((server.text.unwrap().0, "x".to_owned()));
+        let clients: Vec<_> = (0..MOST).map(|_| client(address)).collect();
+        while server.connections.len() < MOST {
+            server.turn();
+        }
+        let idle = 7;
+        for (place, mut one) in clients.iter().enumerate() {
+            if place != idle {
+                one.write_all(REQUEST).unwrap();
+            }
+        }
+        let late = client(address);
+        (&late).write_all(REQUEST).unwrap();
+        // Nothing of these requests has been read when it comes.
+        server.accept(Instant::now());
+        assert_eq!(server.connections.len(), MOST);
+        assert_eq!((&clients[idle]).read(&mut [0]).unwrap(), 0, "it is closed");
+        let answered: Vec<_> = clients.into_iter().chain([late]).collect();
+        let reader = std::thread::spawn(move || {
+            let others = answered
+                .iter()
+                .enumerate()
+                .filter(|(place, _)| *place != idle);
+            others.map(|(_, one)| answer(one)).collect::<Vec<_>>()
+        });
+        while !server.connections.is_empty() {
+            server.turn();
+        }
+        assert!(reader.join().unwrap().iter().all(|length| *length > 0));
+    }
 }
