@@ -27,7 +27,7 @@ const COMPLAINT_INTERVAL: Duration = Duration::from_secs(1);
 /// already, and when file descriptors run out, `accept` paces itself.
 pub(crate) fn accept_all(server: &Arc<Server>, listener: &TcpListener) {
     let mut complaints = Complaints::default();
-    while let Ok(permit) = server.permits.permits_owned_within(1, Limit::Cancellation) {
+    while let Ok(permit) = server.permits.permit_owned_within(Limit::Cancellation) {
         let admitted = listener
             .accept()
             .and_then(|(stream, peer)| admit(server, permit, stream, peer));

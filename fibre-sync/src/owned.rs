@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A guard is dropped by the fibre that made it.
 type NotSend = PhantomData<*const ()>;
@@ -115,6 +116,19 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
         Some(OwnedMutexGuard::new(self, self.try_lock()?))
     }
 
+    /// [`lock_timeout`](Self::lock_timeout), for a guard with a share of the mutex.
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    #[track_caller]
+    pub fn lock_owned_timeout(
+        self: &Arc<Self>,
+        timeout: Duration,
+    ) -> Option<OwnedMutexGuard<T, L>> {
+        Some(OwnedMutexGuard::new(self, self.lock_timeout(timeout)?))
+    }
+
     /// [`lock_within`](Self::lock_within), for a guard with a share of the mutex.
     ///
     /// # Errors
@@ -146,6 +160,15 @@ impl<T: ?Sized> RwLock<T> {
         Some(OwnedRwLockReadGuard::new(self, self.try_read()?))
     }
 
+    /// [`read_timeout`](Self::read_timeout), for a guard with a share of the lock.
+    #[track_caller]
+    pub fn read_owned_timeout(
+        self: &Arc<Self>,
+        timeout: Duration,
+    ) -> Option<OwnedRwLockReadGuard<T>> {
+        Some(OwnedRwLockReadGuard::new(self, self.read_timeout(timeout)?))
+    }
+
     /// [`read_within`](Self::read_within), for a guard with a share of the lock.
     ///
     /// # Errors
@@ -173,6 +196,22 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_write_owned(self: &Arc<Self>) -> Option<OwnedRwLockWriteGuard<T>> {
         Some(OwnedRwLockWriteGuard::new(self, self.try_write()?))
+    }
+
+    /// [`write_timeout`](Self::write_timeout), for a guard with a share of the lock.
+    ///
+    /// # Panics
+    ///
+    /// As there.
+    #[track_caller]
+    pub fn write_owned_timeout(
+        self: &Arc<Self>,
+        timeout: Duration,
+    ) -> Option<OwnedRwLockWriteGuard<T>> {
+        Some(OwnedRwLockWriteGuard::new(
+            self,
+            self.write_timeout(timeout)?,
+        ))
     }
 
     /// [`write_within`](Self::write_within), for a guard with a share of the lock.

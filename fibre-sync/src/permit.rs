@@ -118,6 +118,38 @@ impl Semaphore {
         self.permits(1)
     }
 
+    /// [`try_acquire`](Self::try_acquire), for a permit that comes back by itself.
+    pub fn try_permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.try_permits(1)
+    }
+
+    /// [`acquire_timeout`](Self::acquire_timeout), for a permit that comes back by itself.
+    pub fn permit_timeout(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
+        self.permits_timeout(1, timeout)
+    }
+
+    /// [`acquire_within`](Self::acquire_within), for a permit that comes back by itself.
+    ///
+    /// ```
+    /// use fibre::{WaitError, sync::Semaphore};
+    /// use std::time::Duration;
+    ///
+    /// let connections = Semaphore::new(1);
+    /// let first = connections.try_permit().unwrap();
+    /// let soon = Duration::from_millis(1);
+    /// assert_eq!(connections.permit_within(soon).unwrap_err(), WaitError::TimedOut);
+    /// drop(first);
+    /// assert!(connections.permit_within(soon).is_ok());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError`]; then no permit has been taken.
+    #[inline]
+    pub fn permit_within(&self, limit: impl Into<Limit>) -> Result<SemaphorePermit<'_>, WaitError> {
+        self.permits_within(1, limit)
+    }
+
     /// [`acquire_many`](Self::acquire_many), for permits that come back by themselves.
     pub fn permits(&self, count: usize) -> SemaphorePermit<'_> {
         self.acquire_many(count);
@@ -155,6 +187,42 @@ impl Semaphore {
         self.permits_owned(1)
     }
 
+    /// [`try_permit`](Self::try_permit), with a share of the semaphore.
+    pub fn try_permit_owned(self: &Arc<Self>) -> Option<OwnedSemaphorePermit> {
+        self.try_permits_owned(1)
+    }
+
+    /// [`permit_timeout`](Self::permit_timeout), with a share of the semaphore.
+    pub fn permit_owned_timeout(
+        self: &Arc<Self>,
+        timeout: Duration,
+    ) -> Option<OwnedSemaphorePermit> {
+        self.permits_owned_timeout(1, timeout)
+    }
+
+    /// [`permit_within`](Self::permit_within), with a share of the semaphore: what a server's loop
+    /// takes before each connection.
+    ///
+    /// ```
+    /// use fibre::{Limit, WaitError, sync::Semaphore};
+    /// use std::sync::Arc;
+    ///
+    /// let places = Arc::new(Semaphore::new(0));
+    /// let acceptor = fibre::spawn(move || places.permit_owned_within(Limit::Cancellation).err());
+    /// acceptor.cancel();
+    /// assert_eq!(acceptor.join().unwrap(), Some(WaitError::Cancelled));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError`]; then no permit has been taken.
+    pub fn permit_owned_within(
+        self: &Arc<Self>,
+        limit: impl Into<Limit>,
+    ) -> Result<OwnedSemaphorePermit, WaitError> {
+        self.permits_owned_within(1, limit)
+    }
+
     /// [`permits`](Self::permits), with a share of the semaphore.
     pub fn permits_owned(self: &Arc<Self>, count: usize) -> OwnedSemaphorePermit {
         OwnedSemaphorePermit::new(self, self.permits(count))
@@ -163,6 +231,16 @@ impl Semaphore {
     /// [`try_permits`](Self::try_permits), with a share of the semaphore.
     pub fn try_permits_owned(self: &Arc<Self>, count: usize) -> Option<OwnedSemaphorePermit> {
         let permits = self.try_permits(count);
+        permits.map(|permits| OwnedSemaphorePermit::new(self, permits))
+    }
+
+    /// [`permits_timeout`](Self::permits_timeout), with a share of the semaphore.
+    pub fn permits_owned_timeout(
+        self: &Arc<Self>,
+        count: usize,
+        timeout: Duration,
+    ) -> Option<OwnedSemaphorePermit> {
+        let permits = self.permits_timeout(count, timeout);
         permits.map(|permits| OwnedSemaphorePermit::new(self, permits))
     }
 
@@ -206,6 +284,11 @@ impl Semaphore {
             count,
             semaphore,
         }
+    }
+
+    /// [`permit_owned`](Self::permit_owned) as an arm of `select!`.
+    pub fn permit_owned_arm(self: &Arc<Self>) -> impl Arm<Output = OwnedSemaphorePermit> + '_ {
+        self.permits_owned_arm(1)
     }
 
     /// [`permits_owned`](Self::permits_owned) as an arm of `select!`.

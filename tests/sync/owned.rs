@@ -6,7 +6,7 @@ use fibre::sync::{Mutex, OwnedMutexGuard, RwLock, Semaphore};
 use fibre::{Limit, WaitError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_mutex_is_locked_by_its_share() {
@@ -83,7 +83,7 @@ fn permits_go_along() {
         let two = most.try_permits_owned(2).unwrap();
         assert_eq!((one.count(), two.count()), (1, 2));
         assert!(most.try_permits_owned(1).is_none());
-        let refused = most.permits_owned_within(1, Instant::now()).map(|_| ());
+        let refused = most.permit_owned_within(Instant::now()).map(|_| ());
         assert_eq!(refused, Err(WaitError::TimedOut));
         let fibre = fibre::spawn(move || drop(two));
         fibre.join().unwrap();
@@ -91,5 +91,61 @@ fn permits_go_along() {
         most.permits_owned(2).forget();
         drop(one);
         assert_eq!(most.available(), 1);
+    });
+}
+
+/// One permit, and a guard with a share, have the forms that many permits and a plain guard have.
+#[test]
+fn all_have_four_forms() {
+    const SHORT: Duration = Duration::from_millis(2);
+    const LONG: Duration = Duration::from_secs(3600);
+    for_each_cluster(|_| {
+        let permits = Arc::new(Semaphore::new(4));
+        {
+            let _three = (
+                permits.try_permit().unwrap(),
+                permits.permit_timeout(LONG).unwrap(),
+                permits.permit_within(LONG).unwrap(),
+            );
+            assert_eq!(permits.available(), 1);
+        }
+        {
+            let _three = (
+                permits.try_permit_owned().unwrap(),
+                permits.permit_owned_timeout(LONG).unwrap(),
+                permits.permit_owned_within(LONG).unwrap(),
+            );
+            let _last = fibre::select! { permit = permits.permit_owned_arm() => permit };
+            assert_eq!(permits.available(), 0);
+            assert!(permits.try_permit().is_none() && permits.try_permit_owned().is_none());
+            assert!(permits.permit_timeout(SHORT).is_none());
+            assert!(permits.permit_owned_timeout(SHORT).is_none());
+            assert!(permits.permits_owned_timeout(2, SHORT).is_none());
+            let late = permits.permit_within(SHORT).map(drop);
+            assert_eq!(late, Err(WaitError::TimedOut));
+            let late = permits.permit_owned_within(Instant::now()).map(drop);
+            assert_eq!(late, Err(WaitError::TimedOut));
+        }
+        assert_eq!(permits.permits_owned_timeout(4, SHORT).unwrap().count(), 4);
+        assert_eq!(permits.available(), 4);
+
+        let lock = Arc::new(RwLock::new(0));
+        *lock.write_owned_timeout(LONG).unwrap() += 1;
+        let reader = lock.read_owned_timeout(LONG).unwrap();
+        assert_eq!(*reader, 1);
+        let (locked, mutex) = (Arc::clone(&lock), Arc::new(Mutex::new(0)));
+        let guard = mutex.lock_owned_timeout(LONG).unwrap();
+        let others = Arc::clone(&mutex);
+        let refused = fibre::spawn(move || {
+            let no_write = locked.write_owned_timeout(SHORT).is_none();
+            no_write && others.lock_owned_timeout(SHORT).is_none()
+        });
+        assert!(refused.join().unwrap());
+        drop((reader, guard));
+        let writer = lock.write_owned();
+        let locked = Arc::clone(&lock);
+        let refused = fibre::spawn(move || locked.read_owned_timeout(SHORT).is_none());
+        assert!(refused.join().unwrap());
+        drop(writer);
     });
 }

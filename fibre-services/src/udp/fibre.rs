@@ -27,7 +27,7 @@ fn ask(options: &Udp, greeting: &str, question: &str) -> io::Result<Vec<u8>> {
 fn serve(socket: &Arc<UdpSocket>, options: &Arc<Udp>, greeting: &WatchReceiver<String>) {
     let places = Arc::new(Semaphore::new(options.most));
     let mut buffer = [0; 1500];
-    while let Ok(place) = places.permits_owned_within(1, Limit::Cancellation) {
+    while let Ok(place) = places.permit_owned_within(Limit::Cancellation) {
         let (length, client) = match socket.recv_from(&mut buffer) {
             Ok(received) => received,
             Err(error) if fibre::is_cancelled_error(&error) => return,

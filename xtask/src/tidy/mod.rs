@@ -16,6 +16,7 @@
 //!   a choice with the names of all its values.
 //! * [`decisions`]: the index of docs/decisions lists each record once, as that calls itself.
 //! * [`faults`]: the files and tests that docs/FAULTS.md names exist, and each row has a test.
+//! * [`forms`]: what waits for a lock or a permit has its four forms.
 //! * [`links`]: links between pages lead to files and headings that exist; the guide is complete.
 //! * [`prose`]: sentences name their actor, and lines of documentation what they are about.
 //! * [`compiler`]: the oldest compiler that is promised is the one that CI builds with.
@@ -31,6 +32,7 @@ mod cycles;
 mod decisions;
 mod faults;
 mod figures;
+mod forms;
 mod glossary;
 pub(crate) mod links;
 mod maps;
@@ -78,6 +80,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
         violations.extend(configuration::check_row(choice.variable, &names, &document));
     }
     violations.extend(faults::check(&sources, &read(workspace, faults::PATH)));
+    violations.extend(forms::check(&sources));
     violations.extend(pasted::check(&sources));
     violations.extend(links::check(&links::read_all(workspace.root())?));
     violations.extend(prose::openings(&prose::read_all(workspace.root())?));
