@@ -118,7 +118,7 @@ macro_rules! calls {
 /// The calls of core and sync, in all their forms.
 const OBJECTS: &[Call] = calls! {
     "`sleep`" Unwinds |_| { fibre::sleep(LONG); false };
-    "`sleep_until`" Unwinds |_| { fibre::sleep_until(None); false };
+    "`sleep_until`" Unwinds |_| { fibre::sleep_until(std::time::Instant::now() + LONG); false };
     "`sleep_within`" Fails |_| fibre::sleep_within(LONG).is_err();
     "`Interval::tick`" Unwinds |_| { fibre::Interval::new(LONG).tick(); false };
     "`JoinHandle::join`" Unwinds |_| endless().join().is_ok();

@@ -52,7 +52,7 @@ impl Crowd {
         let early = Instant::now() < self.due;
         self.in_time.fetch_add(usize::from(early), Ordering::SeqCst);
         self.begun.fetch_add(1, Ordering::SeqCst);
-        fibre::sleep_until(Some(self.due));
+        fibre::sleep_until(self.due);
         assert!(Instant::now() >= self.due);
         self.awake.fetch_add(1, Ordering::SeqCst);
     }

@@ -47,7 +47,7 @@ fn sleepers_wake_in_order() {
     watched(|| {
         let order = with_all_asleep(200, |due, place| {
             let place = place * 71 % 200;
-            fibre::sleep_until(Some(due + Duration::from_micros(100) * place));
+            fibre::sleep_until(due + Duration::from_micros(100) * place);
             place
         });
         assert!(order.is_sorted() && order.len() == 200, "{order:?}");
@@ -118,10 +118,10 @@ fn zero_and_past() {
         for _ in 0..1000 {
             fibre::sleep(Duration::ZERO);
             fibre::sleep(Duration::from_nanos(1));
-            fibre::sleep_until(Some(past));
+            fibre::sleep_until(past);
         }
         let long_ago = past.checked_sub(Duration::from_secs(3600));
-        fibre::sleep_until(long_ago.or(Some(past)));
+        fibre::sleep_until(long_ago.unwrap_or(past));
         assert!(past.elapsed() < Duration::from_secs(30));
     });
 }
@@ -265,7 +265,7 @@ fn old_timers_are_forgotten() {
             let soon = Instant::now() + Duration::from_micros(50);
             got += usize::from(semaphore.acquire_within(soon).is_ok());
             let later = Instant::now() + Duration::from_micros(30);
-            fibre::sleep_until(Some(later));
+            fibre::sleep_until(later);
             assert!(Instant::now() >= later);
         }
         helper.join().unwrap();

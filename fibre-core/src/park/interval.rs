@@ -1,7 +1,8 @@
 //! Doing something again and again, at equal intervals.
 
 use crate::park::arm::{Arm, Entered, Left};
-use crate::park::{Waiter, doze, sleep_until, within};
+use crate::park::sleep::sleep_to;
+use crate::park::{Waiter, doze, within};
 use crate::wait::limit::{Limit, WaitError};
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,7 @@ impl Interval {
     /// tick beyond the clock's range never comes.
     pub fn tick(&mut self) -> Instant {
         loop {
-            sleep_until(self.next);
+            sleep_to(self.next);
             if let Some(due) = self.next {
                 self.next = due.checked_add(self.period);
                 return due;

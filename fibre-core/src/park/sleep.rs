@@ -25,12 +25,27 @@ pub fn sleep(duration: Duration) {
         return yield_now();
     }
     // A deadline beyond the clock's range is none at all: sleep for ever.
-    sleep_until(Instant::now().checked_add(duration));
+    sleep_to(Instant::now().checked_add(duration));
 }
 
-/// Blocks the fibre (or thread) until `deadline`; for ever if there is none. It sleeps to
-/// the end even if the fibre is cancelled, unless a [`timeout`](crate::timeout()) ends it.
-pub fn sleep_until(deadline: Option<Instant>) {
+/// Blocks the fibre (or the thread, if the caller is not a fibre) until `deadline`; a moment that
+/// is past only yields. It sleeps to the end even if the fibre is cancelled, unless a
+/// [`timeout`](crate::timeout()) ends it; [`sleep_within`](crate::sleep_within) is what
+/// cancellation ends.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// let due = Instant::now() + Duration::from_millis(2);
+/// fibre::sleep_until(due);
+/// assert!(Instant::now() >= due);
+/// ```
+pub fn sleep_until(deadline: Instant) {
+    sleep_to(Some(deadline));
+}
+
+/// [`sleep_until`]; for ever if there is no deadline.
+pub(super) fn sleep_to(deadline: Option<Instant>) {
     if limit_scope::are_used() && sleep_in_scope(deadline) {
         return;
     }
