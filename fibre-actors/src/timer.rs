@@ -104,7 +104,9 @@ impl<A: Actor> Context<'_, A> {
 
     /// Sends the actor a message again and again, first when one period is over. If the clock comes
     /// late by more than a period, it leaves out what it has missed. The message is cloned on the
-    /// clock's fibre, and had better be small. Blocks nothing.
+    /// clock's fibre, and had better be small. Messages that cannot be cloned, as those of an actor
+    /// that is [asked](crate::ActorRef::ask), are made by [`every_with`](Self::every_with). Blocks
+    /// nothing.
     ///
     /// ```
     /// use fibre_actors::{Actor, Context, Timer};
@@ -138,7 +140,38 @@ impl<A: Actor> Context<'_, A> {
     }
 
     /// Like [`every`](Self::every), with messages that `make` makes, on the clock's fibre: it had
-    /// better neither block nor take long.
+    /// better neither block nor take long. An actor that keeps no handle [detaches](Timer::detach)
+    /// it.
+    ///
+    /// ```
+    /// use fibre_actors::{Actor, Context, Reply};
+    /// use std::time::Duration;
+    ///
+    /// struct Ticks(u32);
+    /// enum Message {
+    ///     Tick,
+    ///     Count(Reply<u32>), // cannot be cloned
+    /// }
+    ///
+    /// impl Actor for Ticks {
+    ///     type Message = Message;
+    ///     fn started(&mut self, context: &mut Context<'_, Self>) {
+    ///         context.every_with(Duration::from_millis(1), || Message::Tick).detach();
+    ///     }
+    ///     fn handle(&mut self, message: Message, _: &mut Context<'_, Self>) {
+    ///         match message {
+    ///             Message::Tick => self.0 += 1,
+    ///             Message::Count(reply) => reply.send(self.0),
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let ticks = fibre_actors::spawn(Ticks(0));
+    /// while ticks.ask(Message::Count)? < 3 {
+    ///     fibre::sleep(Duration::from_millis(1));
+    /// }
+    /// # Ok::<(), fibre_actors::AskError>(())
+    /// ```
     ///
     /// # Panics
     ///

@@ -29,6 +29,32 @@
 /// assert_eq!(name, "Grace");
 /// # Ok::<(), fibre_tasks::TaskError>(())
 /// ```
+///
+/// # Panics
+///
+/// In the caller, before there is a task: if two names in the list are the same object, whatever is
+/// wanted of it, as in a transfer from an account to itself. There would be two guards that change
+/// one value. Where the objects come from outside, ask [`is_same`](crate::Shared::is_same) first:
+///
+/// ```
+/// use fibre_tasks::{Shared, TaskError, task};
+///
+/// fn transfer(from: &Shared<i64>, to: &Shared<i64>, amount: i64) -> Result<(), TaskError> {
+///     if from.is_same(to) {
+///         return Ok(()); // nothing moves
+///     }
+///     task!([+from, +to, =amount] {
+///         *from -= amount;
+///         *to += amount;
+///     })
+///     .join()
+/// }
+///
+/// let account = Shared::new(100);
+/// transfer(&account, &account, 10)?;
+/// assert_eq!(*fibre_tasks::acquire(account.read()), 100);
+/// # Ok::<(), TaskError>(())
+/// ```
 #[macro_export]
 macro_rules! task {
     ([$($list:tt)*] $block:block) => {
