@@ -37,11 +37,8 @@ fn main() -> io::Result<()> {
 
 /// Gives every connection a fibre of its own.
 fn accept_all(listener: &TcpListener) {
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => drop(fibre::spawn(move || echo(stream))),
-            Err(error) => eprintln!("echo: cannot accept a connection: {error}"),
-        }
+    for (stream, _) in listener.connections() {
+        fibre::spawn(move || echo(stream));
     }
 }
 

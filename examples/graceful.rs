@@ -56,8 +56,7 @@ fn serve(options: &Options) -> Result<(), GroupError<io::Error>> {
         println!("listening on {}", listener.local_addr()?);
         loop {
             select! {
-                accepted = listener.accept_arm() => {
-                    let (stream, _) = accepted?;
+                Some((stream, _)) = listener.connections().next_arm() => {
                     group.run(move || {
                         // What befalls one connection is no failure of the group.
                         let _ = echo(stream);

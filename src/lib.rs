@@ -7,8 +7,7 @@
 //! let listener = fibre::net::TcpListener::bind("127.0.0.1:0")?;
 //! let address = listener.local_addr()?;
 //! fibre::spawn(move || {
-//!     for connection in listener.incoming() {
-//!         let mut connection = connection?;
+//!     for (mut connection, _) in listener.connections() {
 //!         fibre::spawn(move || {
 //!             let mut buffer = [0; 1024];
 //!             while let Ok(count @ 1..) = connection.read(&mut buffer) {
@@ -17,7 +16,6 @@
 //!             std::io::Result::Ok(())
 //!         });
 //!     }
-//!     std::io::Result::Ok(())
 //! });
 //!
 //! let mut client = fibre::net::TcpStream::connect(address)?;
@@ -36,6 +34,17 @@
 //! The **guide**, `docs/guide` in the repository, teaches what this page lists: a first program,
 //! which lock or channel to take, time-outs, shutdown, how programs of tokio's or of threads become
 //! fibres, and a cookbook.
+//!
+//! # Features of Cargo.toml
+//!
+//! None is on by default, and none changes what the rest does.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `tracing` | `fibre::tracing`: the spans of the crate `tracing` stay with the fibre that has entered them |
+//! | `futures-io` | `AsyncRead` and `AsyncWrite` of the crate `futures-io` for [`net::AsyncStream`] |
+//! | `hwloc` | `Topology::from_hwloc`, which asks the C library hwloc (2.8 or later) for the machine's caches and nodes |
+//! | `sanitizer` | AddressSanitizer is told of every switch between stacks; for test builds with that sanitizer |
 //!
 //! # Three rules
 //!
@@ -347,7 +356,8 @@ pub use fibre_sync::select;
 /// | the jobs of a wait group | `group.wait_arm()` | `()` |
 /// | a group's next result, its end | `group.next_arm()`, `next_in_order_arm()`; `end_arm()` | `Option<T>`; `()` |
 /// | a token's cancellation | `token.cancelled_arm()` | `()` |
-/// | a connection | `listener.accept_arm()`, of TCP and Unix listeners | `io::Result<(stream, address)>` |
+/// | a connection | `listener.connections().next_arm()`, of TCP and Unix listeners; it waits while no descriptor is free | `Option<(stream, address)>`, `None` once it is closed |
+/// | the same, with errors | `listener.accept_arm()` | `io::Result<(stream, address)>` |
 /// | readiness of a descriptor | [`io::ready_arm(&fd, readiness)`](io::ready_arm) | `io::Result<Readiness>` |
 /// | a signal | `signals.wait_arm()` | `io::Result<Signal>` |
 /// | the end of a process | `child.wait_arm()` | `io::Result<ExitStatus>` |
@@ -363,12 +373,12 @@ pub use fibre_sync::select;
 /// use std::time::Duration;
 ///
 /// fn serve(listener: &TcpListener, stop: &Signals) -> std::io::Result<u32> {
+///     let connections = listener.connections();
 ///     let mut second = Interval::new(Duration::from_secs(1));
 ///     let mut served = 0;
 ///     fibre::scope(|scope| loop {
 ///         select! {
-///             connection = listener.accept_arm() => {
-///                 let (mut stream, _) = connection?;
+///             Some((mut stream, _)) = connections.next_arm() => {
 ///                 served += 1;
 ///                 scope.spawn(move || stream.write_all(b"hello"));
 ///             }
@@ -394,8 +404,8 @@ pub use fibre_sync::select;
 /// ```
 pub mod select {
     pub use fibre_core::{CancelledArm, DueArm, FinishedArm, JoinArm, TickArm, after, at};
-    pub use fibre_io::net::AcceptArm;
-    pub use fibre_io::net::unix::UnixAcceptArm;
+    pub use fibre_io::net::unix::{UnixAcceptArm, UnixConnectionArm};
+    pub use fibre_io::net::{AcceptArm, ConnectionArm};
     pub use fibre_io::poll::ReadyArm;
     pub use fibre_io::process::ChildArm;
     pub use fibre_io::signal::SignalArm;

@@ -10,6 +10,7 @@
 mod support;
 
 use fibre::net::{TcpListener, TcpStream};
+use fibre::os::unix::net::UnixListener;
 use fibre::sync::Event;
 use fibre::{Cluster, Interval, select};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -299,6 +300,148 @@ fn a_selection_ticks_while_it_cannot_accept() {
             "{errors} errors"
         );
         drop(client);
+        cluster.stop();
+    }
+}
+
+/// A server's loop, until its listener is closed; it says how many connections it has had.
+type Loop = Box<dyn FnOnce() -> usize + Send>;
+
+/// A listener of some kind: how one connects to it, how it is closed, and its loops.
+struct Kind {
+    connect: Box<dyn Fn() -> Option<std::os::fd::OwnedFd>>,
+    close: Box<dyn FnOnce()>,
+    serves: Loop,
+}
+
+/// Serves the connections of an iterator.
+fn count<T>(connections: impl Iterator<Item = T>) -> usize {
+    connections.map(drop).count()
+}
+
+/// A listener on TCP. Its loop is over the iterator, or over the arm.
+fn by_tcp(is_selected: bool) -> Kind {
+    let listener = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
+    let address = listener.local_addr().unwrap();
+    let (accepting, closing) = (Arc::clone(&listener), listener);
+    Kind {
+        connect: Box::new(move || Some(std_net::TcpStream::connect(address).ok()?.into())),
+        close: Box::new(move || closing.close()),
+        serves: Box::new(move || match is_selected {
+            false => count(accepting.connections()),
+            true => count(std::iter::from_fn(|| {
+                select! { next = accepting.connections().next_arm() => next }
+            })),
+        }),
+    }
+}
+
+/// A listener on a Unix socket; see [`by_tcp`].
+fn by_unix(is_selected: bool) -> Kind {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net as std_unix;
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::SeqCst);
+    let name = format!("fibre-emfile-{}-{number}", std::process::id());
+    let address = std_unix::SocketAddr::from_abstract_name(name).unwrap();
+    let listener = Arc::new(UnixListener::bind_addr(&address).unwrap());
+    let (accepting, closing) = (Arc::clone(&listener), listener);
+    Kind {
+        connect: Box::new(move || Some(std_unix::UnixStream::connect_addr(&address).ok()?.into())),
+        close: Box::new(move || closing.close()),
+        serves: Box::new(move || match is_selected {
+            false => count(accepting.connections()),
+            true => count(std::iter::from_fn(|| {
+                select! { next = accepting.connections().next_arm() => next }
+            })),
+        }),
+    }
+}
+
+/// A loop over the connections of a listener outlasts the want of descriptors, at little cost, and
+/// ends when the listener is closed.
+#[test]
+fn a_loop_over_connections_ends_at_close_only() {
+    let _alone = alone();
+    for kind in [by_tcp, by_unix] {
+        for is_selected in [false, true] {
+            for processors in processor_counts() {
+                watched(|| outlasts(kind(is_selected), processors));
+            }
+        }
+    }
+}
+
+/// See [`a_loop_over_connections_ends_at_close_only`].
+fn outlasts(kind: Kind, processors: usize) {
+    let cluster = Cluster::builder().processors(processors).build().unwrap();
+    // What the processors need for waiting they have by then.
+    let sleeps = || fibre::sleep(Duration::from_millis(1));
+    cluster.spawn(sleeps).join().unwrap();
+    let first = (kind.connect)().unwrap();
+    let spare = std::fs::File::open("/dev/null").unwrap();
+    let limit = Limit::leaving(0);
+    let open = || std::fs::File::open("/dev/null").ok();
+    let fill: Vec<_> = std::iter::from_fn(open).collect();
+    let serves = kind.serves;
+    let server = cluster.spawn(serves);
+    thread::sleep(Duration::from_millis(100));
+    let (before, begun) = (cpu_time(), Instant::now());
+    thread::sleep(Duration::from_millis(400));
+    let (used, took) = (cpu_time() - before, begun.elapsed());
+    assert!(used < took / 10, "{used:?} of CPU in {took:?}");
+    assert!(!server.is_finished(), "it has ended at a shortage");
+    drop((fill, spare, limit));
+    // It accepts what has waited, and what comes.
+    let is_accepted = |client: std::os::fd::OwnedFd| {
+        use std::os::fd::AsFd;
+        let readable = rustix::event::PollFlags::IN;
+        let mut wait = [rustix::event::PollFd::from_borrowed_fd(
+            client.as_fd(),
+            readable,
+        )];
+        rustix::event::poll(&mut wait, None).unwrap() == 1
+    };
+    assert!(is_accepted(first), "it has been dropped by the server");
+    assert!(is_accepted((kind.connect)().unwrap()));
+    (kind.close)();
+    assert_eq!(server.join().unwrap(), 2);
+    cluster.stop();
+}
+
+/// Cancellation and a time-out end such a loop, and no shortage hides them.
+#[test]
+fn a_loop_over_connections_ends_by_cancellation_and_time() {
+    let _alone = alone();
+    for processors in processor_counts() {
+        let cluster = Cluster::builder().processors(processors).build().unwrap();
+        cluster
+            .spawn(|| fibre::sleep(Duration::from_millis(1)))
+            .join()
+            .unwrap();
+        for is_starved in [false, true] {
+            let listener = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
+            let client = std_net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            if !is_starved {
+                drop(listener.accept().unwrap());
+            }
+            let limit = is_starved.then(|| Limit::leaving(0));
+            let open = || std::fs::File::open("/dev/null").ok();
+            let fill: Vec<_> = std::iter::from_fn(open)
+                .take(if is_starved { usize::MAX } else { 0 })
+                .collect();
+            let accepting = Arc::clone(&listener);
+            let timed = cluster.spawn(move || {
+                let soon = Duration::from_millis(30);
+                fibre::timeout(soon, || count(accepting.connections())).is_err()
+            });
+            assert!(watched(|| timed.join().unwrap()));
+            let cancelled = cluster.spawn(move || count(listener.connections()));
+            thread::sleep(Duration::from_millis(20));
+            cancelled.cancel();
+            assert_eq!(watched(|| cancelled.join().unwrap()), 0);
+            drop((fill, limit, client));
+        }
         cluster.stop();
     }
 }

@@ -75,7 +75,7 @@ fn run(options: &Options) -> Result<usize, GroupError<PoolError>> {
     let server = listener.local_addr().map_err(failed)?;
     let accepting = listener.try_clone().map_err(failed)?;
     fibre::spawn(move || {
-        while let Ok((client, _)) = accepting.accept() {
+        for (client, _) in accepting.connections() {
             fibre::spawn(move || serve(client, &SERVED));
         }
     });

@@ -63,13 +63,12 @@ fn serve(stream: TcpStream, count: &Mutex<u32>) -> io::Result<()> {
 fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
-    fibre::spawn(move || -> io::Result<()> {
+    fibre::spawn(move || {
         let count = Arc::new(Mutex::new(0));
-        for stream in listener.incoming() {
-            let (stream, count) = (stream?, Arc::clone(&count));
+        for (stream, _) in listener.connections() {
+            let count = Arc::clone(&count);
             fibre::spawn(move || serve(stream, &count));
         }
-        Ok(())
     });
 
     let actors = Actors::builder().processors(1).build()?;

@@ -73,9 +73,9 @@ int main(int count, char **words) {
     for (;;) {
         int client = accept(listener, NULL, NULL);
         if (client < 0) {
-            if (errno == EINTR || errno == ECONNABORTED)
+            if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO)
                 continue;
-            if (errno != EMFILE && errno != ENFILE)
+            if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
                 die("accept");
             usleep(10000); /* until somebody is done */
             continue;

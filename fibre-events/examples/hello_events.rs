@@ -6,8 +6,8 @@
 //! curl -i http://127.0.0.1:8080/
 //! ```
 
-use fibre_events::libasync::{Selop, amain, cwrap, fdcb, inetsocket};
-use std::io::{self, Read, Write};
+use fibre_events::libasync::{Selop, amain, cwrap, delaycb, fdcb, inetsocket};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -18,28 +18,60 @@ fn main() -> io::Result<()> {
     let port = std::env::args().nth(1).unwrap_or_else(|| "8080".to_owned());
     let listener = Arc::new(inetsocket(format!("127.0.0.1:{port}"))?);
     println!("listening on {}", listener.local_addr()?);
-    let source = Arc::clone(&listener);
-    fdcb(
-        listener,
-        Selop::Read,
-        Some(&cwrap(move |()| accept(&source), 0)),
-    )?;
+    listen(&listener)?;
     amain();
     Ok(())
 }
 
-/// Has all clients that wait answered, each under a colour of its own.
-fn accept(listener: &TcpListener) {
-    while let Ok((client, _)) = listener.accept() {
-        let client = Arc::new(client);
-        let colour = u64::from(client.as_raw_fd().unsigned_abs());
-        let source = Arc::clone(&client);
-        let callback = cwrap(move |()| answer(&source), colour);
-        // One that does not take its answers is not waited for.
-        let is_taken = client.set_nonblocking(true);
-        if let Err(error) = is_taken.and_then(|()| fdcb(client, Selop::Read, Some(&callback))) {
-            eprintln!("a client is turned away: {error}");
+/// Has clients accepted whenever some wait.
+fn listen(listener: &Arc<TcpListener>) -> io::Result<()> {
+    let source = Arc::clone(listener);
+    let callback = cwrap(move |()| accept(&source), 0);
+    fdcb(Arc::clone(listener), Selop::Read, Some(&callback))
+}
+
+/// Has all clients that wait answered.
+fn accept(listener: &Arc<TcpListener>) {
+    loop {
+        match listener.accept() {
+            Ok((client, _)) => serve(client),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => return,
+                ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
+                _ => return rest(listener),
+            },
         }
+    }
+}
+
+/// Has no clients accepted for a while: no descriptor is free, and those that wait would be
+/// reported again and again.
+fn rest(listener: &Arc<TcpListener>) {
+    let _ = fdcb(Arc::clone(listener), Selop::Read, None);
+    let source = Arc::clone(listener);
+    let goes_on = cwrap(
+        move |()| {
+            if listen(&source).is_err() {
+                rest(&source);
+            }
+        },
+        0,
+    );
+    if let Err(error) = delaycb(0, 100_000_000, &goes_on) {
+        eprintln!("no more clients are accepted: {error}");
+    }
+}
+
+/// Has a client answered under a colour of its own.
+fn serve(client: TcpStream) {
+    let client = Arc::new(client);
+    let colour = u64::from(client.as_raw_fd().unsigned_abs());
+    let source = Arc::clone(&client);
+    let callback = cwrap(move |()| answer(&source), colour);
+    // One that does not take its answers is not waited for.
+    let is_taken = client.set_nonblocking(true);
+    if let Err(error) = is_taken.and_then(|()| fdcb(client, Selop::Read, Some(&callback))) {
+        eprintln!("a client is turned away: {error}");
     }
 }
 

@@ -88,8 +88,7 @@ fn serve(connection: TcpStream, stop: &Receiver<()>) {
 
 /// Accepts connections until the listener is closed. Blocks the fibre.
 fn accept(listener: &TcpListener, stop: &Receiver<()>) {
-    // Of what can go wrong only the listener's end is for ever.
-    while let Ok((connection, _)) = listener.accept() {
+    for (connection, _) in listener.connections() {
         let stop = stop.clone();
         drop(fibre::spawn(move || serve(connection, &stop)));
     }

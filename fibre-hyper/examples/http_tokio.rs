@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// How long connections may go on at the end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -71,6 +71,9 @@ fn serve(connection: TcpStream, graceful: &GracefulShutdown) {
     });
 }
 
+/// How long no connection is accepted after an error.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// Accepts connections until the end of the input.
 async fn accept(address: SocketAddr) -> io::Result<()> {
     let listener = TcpListener::bind(address).await?;
@@ -79,8 +82,11 @@ async fn accept(address: SocketAddr) -> io::Result<()> {
     let mut end = tokio::task::spawn_blocking(|| io::stdin().lock().read_to_end(&mut Vec::new()));
     loop {
         tokio::select! {
-            // Of what can go wrong only the listener's end is for ever.
-            Ok((connection, _)) = listener.accept() => serve(connection, &graceful),
+            accepted = listener.accept() => match accepted {
+                Ok((connection, _)) => serve(connection, &graceful),
+                // No descriptor is free, say.
+                Err(_) => sleep(PAUSE).await,
+            },
             _ = &mut end => break,
         }
     }

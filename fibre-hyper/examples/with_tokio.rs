@@ -34,7 +34,11 @@ fn ask_from_fibre(
 /// From tokio to fibres: a server of tokio's has fibres make the answers, which may block.
 async fn serve(listener: TcpListener) -> io::Result<()> {
     loop {
-        let (mut stream, _) = listener.accept().await?;
+        let Ok((mut stream, _)) = listener.accept().await else {
+            // No descriptor is free, say.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
         tokio::spawn(async move {
             let mut question = String::new();
             stream.read_to_string(&mut question).await?;

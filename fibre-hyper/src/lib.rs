@@ -19,7 +19,7 @@
 //! let listener = TcpListener::bind("127.0.0.1:0")?;
 //! let address = listener.local_addr()?;
 //! fibre::spawn(move || {
-//!     for connection in listener.incoming().flatten() {
+//!     for (connection, _) in listener.connections() {
 //!         fibre::spawn(move || {
 //!             let server = http1::Builder::new()
 //!                 .timer(FibreTimer::new())

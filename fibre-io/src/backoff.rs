@@ -8,7 +8,7 @@
 use crate::timeout::{Clock, Timeout, earlier, origin};
 use fibre_core::internal::Waiter;
 use fibre_core::sync::Framed;
-use fibre_core::{Left, Limit, WaitKind, WaitObject, is_cancelled};
+use fibre_core::{Cancelled, Left, Limit, WaitKind, WaitObject, cancellation_point};
 use fibre_sync::{Locked, Node, Place, WaitList, wait};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -42,10 +42,15 @@ pub(crate) struct Backoff {
 impl Backoff {
     /// Waits, if the last accept found no descriptor, but no longer than `patience` allows. Blocks
     /// the fibre (or thread). `number` is the listener that the fibre is shown to wait for.
-    pub(crate) fn pause(&self, number: u32, patience: Timeout<'_>) {
+    ///
+    /// # Errors
+    ///
+    /// When cancellation, or a time-out around the call, has ended the wait. A caller that tried
+    /// then would find no descriptor again, and never hear of its end.
+    pub(crate) fn pause(&self, number: u32, patience: Timeout<'_>) -> Result<(), Cancelled> {
         let failures = self.failures.load(Ordering::Relaxed);
         if failures == 0 {
-            return;
+            return Ok(());
         }
         STARVED_COUNT.fetch_add(1, Ordering::SeqCst);
         let end = earlier(
@@ -57,11 +62,8 @@ impl Backoff {
         // SAFETY: the list is a static that nobody replaces.
         let _ = unsafe { wait(awaited, &STARVED, |list| list, limit, |_| true, || ()) };
         STARVED_COUNT.fetch_sub(1, Ordering::SeqCst);
-        if is_cancelled() {
-            // An acceptor that will not try passes on the descriptor that it may have been woken
-            // for.
-            descriptor_freed();
-        }
+        // An acceptor that will not try passes on the descriptor that it may have been woken for.
+        cancellation_point().inspect_err(|_| descriptor_freed())
     }
 
     /// Records that an accept found no descriptor.
@@ -174,7 +176,9 @@ mod tests {
             failures: AtomicU32::new(DOUBLINGS + 1),
             until: AtomicU64::new(0),
         };
-        fibre_core::spawn(move || backoff.pause(0, Timeout::Endless))
+        fibre_core::spawn(move || {
+            let _ = backoff.pause(0, Timeout::Endless);
+        })
     }
 
     /// An acceptor without a longest pause: it waits for a descriptor until it is woken.

@@ -38,9 +38,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Echoes what each client says until it has said farewell.
-fn serve(listener: &TcpListener, acceptor: &TlsAcceptor) -> io::Result<()> {
-    for stream in listener.incoming() {
-        let (stream, acceptor) = (stream?, acceptor.clone());
+fn serve(listener: &TcpListener, acceptor: &TlsAcceptor) {
+    for (stream, _) in listener.connections() {
+        let acceptor = acceptor.clone();
         fibre::spawn(move || -> io::Result<()> {
             let mut stream = acceptor.accept(stream)?;
             let mut buffer = [0; 4096];
@@ -52,7 +52,6 @@ fn serve(listener: &TcpListener, acceptor: &TlsAcceptor) -> io::Result<()> {
             }
         });
     }
-    Ok(())
 }
 
 /// A server with a certificate that vouches for itself, and a client that trusts it.

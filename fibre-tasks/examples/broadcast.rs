@@ -44,11 +44,11 @@ fn main() -> io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port()))?;
     println!("listening on {}", listener.local_addr()?);
     let clients = Clients::default();
-    loop {
-        let (stream, _) = listener.accept()?;
+    for (stream, _) in listener.connections() {
         let clients = clients.clone();
         fibre::spawn(move || serve(stream, &clients));
     }
+    Ok(())
 }
 
 /// One connection, from its beginning to its end.

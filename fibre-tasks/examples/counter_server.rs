@@ -39,11 +39,11 @@ fn main() -> io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port()))?;
     println!("listening on {}", listener.local_addr()?);
     let counter = Shared::new(0_u64);
-    loop {
-        let (stream, _) = listener.accept()?;
+    for (stream, _) in listener.connections() {
         let counter = counter.clone();
         fibre::spawn(move || serve(stream, &counter));
     }
+    Ok(())
 }
 
 /// One connection, from its beginning to its end.

@@ -13,10 +13,10 @@ use std::io::{self, Read as _, Write as _};
 fn main() -> io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port()))?;
     println!("listening on {}", listener.local_addr()?);
-    loop {
-        let (mut stream, _) = listener.accept()?;
+    for (mut stream, _) in listener.connections() {
         drop(task!([] { serve(&mut stream) }));
     }
+    Ok(())
 }
 
 /// One connection, from its beginning to its end.

@@ -12,8 +12,7 @@
 //! let listener = fibre::net::TcpListener::bind("127.0.0.1:0")?;
 //! let address = listener.local_addr()?;
 //! fibre::spawn(move || {
-//!     for stream in listener.incoming() {
-//!         let mut stream = stream?;
+//!     for (mut stream, _) in listener.connections() {
 //!         fibre::spawn(move || -> std::io::Result<()> {
 //!             while stream.read(&mut [0; 1024])? > 0 {
 //!                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")?;
@@ -21,7 +20,6 @@
 //!             Ok(())
 //!         });
 //!     }
-//!     std::io::Result::Ok(())
 //! });
 //!
 //! let agent = fibre_ureq::agent(ureq::config::Config::default());

@@ -7,7 +7,7 @@ use crate::source::arm::SourceArm;
 use crate::source::{Source, closed, number_of};
 use crate::timeout::Timeout;
 use fibre_core::internal::{Waiter, spread_next_spawn};
-use fibre_core::{Arm, Entered, Left as LeftArm, cancellation_point};
+use fibre_core::{Arm, Entered, Left as LeftArm, cancellation_point, is_cancelled_error};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketAddrAny, SocketFlags};
@@ -100,7 +100,7 @@ impl Acceptor {
         patience: Timeout<'_>,
         make: impl FnOnce(Source, Option<SocketAddrAny>) -> io::Result<T>,
     ) -> io::Result<T> {
-        self.backoff.pause(number_of(&self.source), patience);
+        self.backoff.pause(number_of(&self.source), patience)?;
         let accept = |fd: BorrowedFd<'_>| self.accept_now(fd);
         let progress = Progress::new(Direction::Read, self.is_in_burst());
         if progress.has_rested() {
@@ -108,6 +108,29 @@ impl Acceptor {
         }
         let accepted = self.source.io_from(progress, patience, accept);
         self.note(accepted, make)
+    }
+
+    /// Waits for the next connection, whatever goes wrong meanwhile; `None` when there will be
+    /// none, or the caller is not to wait for it.
+    pub(super) fn next<T>(
+        &self,
+        make: fn(Source, Option<SocketAddrAny>) -> io::Result<T>,
+    ) -> Option<T> {
+        loop {
+            match self.accept(Timeout::Endless, make) {
+                Ok(connection) => return Some(connection),
+                Err(error) if is_final(&error) => return None,
+                Err(error) => self.pass_over(&error),
+            }
+        }
+    }
+
+    /// Has the next accept wait after an error that has taken no connection from the queue, as that
+    /// accept may find the same.
+    fn pass_over(&self, error: &io::Error) {
+        if !is_transient(error) {
+            self.backoff.starved();
+        }
     }
 
     /// Whether the acceptor goes on before others run.
@@ -284,16 +307,76 @@ impl<T> Arm for Accepting<'_, T> {
     }
 }
 
-/// The arm of a kind of listener, over [`Accepting`].
+/// The next connection, as an arm of selections: [`Acceptor::next`], which passes over errors that
+/// say nothing about the listener.
+#[derive(Debug)]
+pub(super) struct Next<'a, T>(Accepting<'a, T>);
+
+impl<'a, T> Next<'a, T> {
+    /// An arm of this listener, whose streams `make` makes.
+    pub(super) fn new(
+        acceptor: &'a Acceptor,
+        make: fn(Source, Option<SocketAddrAny>) -> io::Result<T>,
+    ) -> Self {
+        Self(Accepting::new(acceptor, make))
+    }
+
+    /// What comes of a try: an error that is passed over is none, and tried again after a pause.
+    fn settle(&mut self, mut tried: Option<io::Result<T>>) -> Option<Option<T>> {
+        loop {
+            match tried? {
+                Ok(connection) => return Some(Some(connection)),
+                Err(error) if is_final(&error) => return Some(None),
+                Err(error) => self.0.acceptor.pass_over(&error),
+            }
+            self.0.pause.renew(&self.0.acceptor.backoff);
+            tried = self.0.attempt();
+        }
+    }
+}
+
+impl<T> Arm for Next<'_, T> {
+    type Output = Option<T>;
+
+    fn attempt(&mut self) -> Option<Option<T>> {
+        let tried = self.0.attempt();
+        self.settle(tried)
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.0.due()
+    }
+
+    unsafe fn enter(&self, waiter: &Waiter) -> Entered {
+        // SAFETY: passed on.
+        unsafe { self.0.enter(waiter) }
+    }
+
+    unsafe fn leave(&self, waiter: &Waiter) -> LeftArm {
+        // SAFETY: passed on.
+        unsafe { self.0.leave(waiter) }
+    }
+
+    fn is_from_outside(&self) -> bool {
+        self.0.is_from_outside()
+    }
+
+    fn woken(&mut self, token: u32) -> Option<Option<T>> {
+        let tried = self.0.woken(token);
+        self.settle(tried)
+    }
+}
+
+/// The arm of a kind of listener, over [`Accepting`] or [`Next`].
 macro_rules! accept_arm {
-    ($(#[$about:meta])* $arm:ident => $output:ty) => {
+    ($(#[$about:meta])* $arm:ident($over:ident: $connection:ty) => $output:ty) => {
         $(#[$about])*
         #[derive(Debug)]
         #[must_use = "an arm waits in a selection only"]
-        pub struct $arm<'a>($crate::net::acceptor::Accepting<'a, $output>);
+        pub struct $arm<'a>($crate::net::acceptor::$over<'a, $connection>);
 
         impl fibre_core::Arm for $arm<'_> {
-            type Output = io::Result<$output>;
+            type Output = $output;
 
             fn attempt(&mut self) -> Option<Self::Output> {
                 self.0.attempt()
@@ -359,6 +442,17 @@ pub(super) fn is_transient(error: &io::Error) -> bool {
         )
     );
     of_the_network || is_starvation(error)
+}
+
+/// Whether an error says that no call will get a connection, or that the caller is not to wait for
+/// one: the listener is closed or does not listen, the fibre is cancelled, its time is over.
+fn is_final(error: &io::Error) -> bool {
+    let of_the_socket = matches!(
+        Errno::from_io_error(error),
+        Some(Errno::INVAL | Errno::BADF | Errno::NOTSOCK | Errno::OPNOTSUPP | Errno::AFNOSUPPORT)
+    );
+    let of_the_caller = is_cancelled_error(error) || error.kind() == io::ErrorKind::TimedOut;
+    of_the_socket || of_the_caller || error.kind() == io::ErrorKind::ConnectionAborted
 }
 
 /// Whether an error says that the process or the system is out of some resource.

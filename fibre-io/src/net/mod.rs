@@ -12,6 +12,7 @@
 //! | what this has and std has not | |
 //! |---|---|
 //! | `close` | ends the calls of other fibres that wait |
+//! | `connections` | what a server's loop accepts, until the listener is closed; without descriptors it waits |
 //! | `set_read_deadline`, `set_write_deadline` | one moment for many calls, also for those that wait already |
 //! | `connect_until`, `accept_until`, `accept_timeout` | the same for one call |
 //! | `connect_with`, `TcpListener::builder` | options that must be set before connecting or binding |
@@ -79,7 +80,9 @@ pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf
 pub use std::net::{
     AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6,
 };
-pub use tcp_listener::{AcceptArm, Incoming, TcpListener, TcpListenerBuilder};
+pub use tcp_listener::{
+    AcceptArm, ConnectionArm, Connections, Incoming, TcpListener, TcpListenerBuilder,
+};
 pub use tcp_stream::TcpStream;
 pub use udp::UdpSocket;
 

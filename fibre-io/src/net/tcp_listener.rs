@@ -1,6 +1,6 @@
 //! A TCP socket that accepts connections.
 
-use super::acceptor::{Accepting, Acceptor, BACKLOG, accept_arm};
+use super::acceptor::{Accepting, Acceptor, BACKLOG, Next, accept_arm};
 use super::handles::{close_listener, handle};
 use super::kinds::expect_tcp;
 use super::{SocketAddr, TcpStream, ToSocketAddrs, each_address, internet_socket, to_std};
@@ -202,7 +202,10 @@ impl TcpListener {
     }
 
     /// [`accept`](Self::accept) as an arm of `select!`. If another arm is chosen, no connection has
-    /// been accepted. It is no cancellation point.
+    /// been accepted. It is no cancellation point. Its errors are those of
+    /// [`accept`](Self::accept): when the process is out of descriptors it fails, and the next arm
+    /// waits before it tries. A server's loop had better have an arm of [`Connections`], which is
+    /// not chosen then.
     ///
     /// ```
     /// use fibre::net::{TcpListener, TcpStream};
@@ -220,7 +223,41 @@ impl TcpListener {
         AcceptArm(Accepting::new(&self.end, accepted))
     }
 
-    /// The connections, one after the other, without end.
+    /// Accepts one connection after the other, until the listener is closed: a server's loop.
+    /// Blocks the fibre, or the thread if the caller is not a fibre, while it waits for the next.
+    ///
+    /// It ends after [`close`](Self::close), when the fibre is cancelled, and when a `timeout`
+    /// around it is over. It does not end because the process is out of descriptors or memory: it
+    /// waits, as [`accept`](Self::accept) does after such an error, and tries again. What goes
+    /// wrong with one connection ends that one only. To bound how many are served at a time, take a
+    /// permit of a `Semaphore` before each, as the guide's proxy does.
+    ///
+    /// ```
+    /// use fibre::net::{TcpListener, TcpStream};
+    /// use std::io::{Read, Write};
+    /// use std::sync::Arc;
+    ///
+    /// let listener = Arc::new(TcpListener::bind("127.0.0.1:0")?);
+    /// let accepting = Arc::clone(&listener);
+    /// let server = fibre::spawn(move || {
+    ///     for (mut stream, _) in accepting.connections() {
+    ///         fibre::spawn(move || stream.write_all(b"hello"));
+    ///     }
+    /// });
+    /// let mut text = String::new();
+    /// TcpStream::connect(listener.local_addr()?)?.read_to_string(&mut text)?;
+    /// assert_eq!(text, "hello");
+    /// listener.close();
+    /// server.join().unwrap(); // the loop has ended
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn connections(&self) -> Connections<'_> {
+        Connections(self)
+    }
+
+    /// What [`accept`](Self::accept) returns, one after the other, without end: errors, too, also
+    /// after [`close`](Self::close). A loop that only ends with the listener is
+    /// [`connections`](Self::connections).
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming(self)
     }
@@ -255,7 +292,12 @@ impl TcpListener {
 
 accept_arm! {
     /// An arm of `select!` that accepts a connection; made by [`TcpListener::accept_arm`].
-    AcceptArm => (TcpStream, SocketAddr)
+    AcceptArm(Accepting: (TcpStream, SocketAddr)) => io::Result<(TcpStream, SocketAddr)>
+}
+
+accept_arm! {
+    /// An arm of `select!` that accepts the next connection; made by [`Connections::next_arm`].
+    ConnectionArm(Next: (TcpStream, SocketAddr)) => Option<(TcpStream, SocketAddr)>
 }
 
 /// Makes a stream of an accepted socket, with its peer's address.
@@ -267,7 +309,48 @@ fn accepted(
     Ok((TcpStream::from_source(source), to_std(&address)?))
 }
 
-/// The connections of a listener. See [`TcpListener::incoming`].
+/// The connections of a listener, until it is closed. See [`TcpListener::connections`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing is accepted unless it is asked for"]
+pub struct Connections<'a>(&'a TcpListener);
+
+impl<'a> Connections<'a> {
+    /// The next connection as an arm of `select!`; `None` once the listener is closed. While the
+    /// process is out of descriptors or memory it waits, and others are chosen. If another arm is
+    /// chosen, no connection has been accepted. It is no cancellation point.
+    ///
+    /// ```
+    /// use fibre::net::{TcpListener, TcpStream};
+    /// use fibre::{select, sync::Event};
+    ///
+    /// let (listener, stop) = (TcpListener::bind("127.0.0.1:0")?, Event::new());
+    /// let _client = TcpStream::connect(listener.local_addr()?)?;
+    /// let connections = listener.connections();
+    /// loop {
+    ///     select! {
+    ///         Some((stream, _)) = connections.next_arm() => {
+    ///             fibre::spawn(move || drop(stream)); // serves it
+    ///             stop.set();
+    ///         }
+    ///         () = stop.wait_arm() => break,
+    ///     }
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn next_arm(&self) -> ConnectionArm<'a> {
+        ConnectionArm(Next::new(&self.0.end, accepted))
+    }
+}
+
+impl Iterator for Connections<'_> {
+    type Item = (TcpStream, SocketAddr);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.end.next(accepted)
+    }
+}
+
+/// What a listener accepts, without end. See [`TcpListener::incoming`].
 #[derive(Debug)]
 pub struct Incoming<'a>(&'a TcpListener);
 

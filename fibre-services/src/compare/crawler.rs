@@ -39,7 +39,7 @@ pub(crate) fn measure(options: &Options, path: &str) -> anyhow::Result<Reading> 
     let site = listener.local_addr()?.to_string();
     let accepting = listener.try_clone()?;
     drop(cluster.spawn(move || {
-        while let Ok((stream, _)) = accepting.accept() {
+        for (stream, _) in accepting.connections() {
             fibre::spawn(move || answer(&stream, pages));
         }
     }));

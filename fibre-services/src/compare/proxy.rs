@@ -25,7 +25,7 @@ fn echo(cluster: &Cluster) -> io::Result<TcpListener> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let accepting = listener.try_clone()?;
     let accept = move || {
-        while let Ok((stream, _)) = accepting.accept() {
+        for (stream, _) in accepting.connections() {
             fibre::spawn(move || fibre::io::copy(&stream, &stream));
         }
     };

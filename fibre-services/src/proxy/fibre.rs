@@ -26,20 +26,17 @@ fn forward(client: &TcpStream, backend: SocketAddr, idle: Duration) -> io::Resul
 /// Accepts connections until it is cancelled.
 fn accept(listener: &TcpListener, options: &Proxy) {
     let places = Arc::new(Semaphore::new(options.most));
-    while let Ok(place) = places.permits_owned_within(1, Limit::Cancellation) {
-        match listener.accept() {
-            Ok((client, peer)) => {
-                let (backend, idle) = (options.backend, options.idle);
-                fibre::spawn(move || {
-                    let _place = place;
-                    if let Err(error) = forward(&client, backend, idle) {
-                        eprintln!("{peer}: {error}");
-                    }
-                });
+    while let Ok(place) = places.permit_owned_within(Limit::Cancellation) {
+        let Some((client, peer)) = listener.connections().next() else {
+            return;
+        };
+        let (backend, idle) = (options.backend, options.idle);
+        fibre::spawn(move || {
+            let _place = place;
+            if let Err(error) = forward(&client, backend, idle) {
+                eprintln!("{peer}: {error}");
             }
-            Err(error) if fibre::is_cancelled_error(&error) => return,
-            Err(error) => eprintln!("accept: {error}"),
-        }
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::address::{of_path, of_this_end, to_kernel, to_std, unix_socket};
 use super::{SocketAddr, UnixStream};
-use crate::net::acceptor::{Accepting, Acceptor, BACKLOG, accept_arm};
+use crate::net::acceptor::{Accepting, Acceptor, BACKLOG, Next, accept_arm};
 use crate::net::handles::{close_listener, handle};
 use crate::net::kinds::expect_unix_stream;
 use crate::source::Source;
@@ -107,7 +107,10 @@ impl UnixListener {
     }
 
     /// [`accept`](Self::accept) as an arm of `select!`. If another arm is chosen, no connection has
-    /// been accepted. It is no cancellation point.
+    /// been accepted. It is no cancellation point. Its errors are those of
+    /// [`accept`](Self::accept): when the process is out of descriptors it fails, and the next arm
+    /// waits before it tries. A server's loop had better have an arm of [`Connections`], which is
+    /// not chosen then.
     ///
     /// ```
     /// use fibre::os::unix::net::{UnixListener, UnixStream};
@@ -130,7 +133,45 @@ impl UnixListener {
         UnixAcceptArm(Accepting::new(&self.end, accepted))
     }
 
-    /// The connections, one after the other, without end.
+    /// Accepts one connection after the other, until the listener is closed: a server's loop.
+    /// Blocks the fibre, or the thread if the caller is not a fibre, while it waits for the next.
+    ///
+    /// It ends after [`close`](Self::close), when the fibre is cancelled, and when a `timeout`
+    /// around it is over. It does not end because the process is out of descriptors or memory: it
+    /// waits, as [`accept`](Self::accept) does after such an error, and tries again. What goes
+    /// wrong with one connection ends that one only. To bound how many are served at a time, take a
+    /// permit of a `Semaphore` before each, as the guide's proxy does.
+    ///
+    /// ```
+    /// use fibre::os::unix::net::{UnixListener, UnixStream};
+    /// use std::io::{Read, Write};
+    /// use std::os::linux::net::SocketAddrExt;
+    /// use std::os::unix::net::SocketAddr;
+    /// use std::sync::Arc;
+    ///
+    /// let name = format!("fibre-doc-connections-{}", std::process::id());
+    /// let address = SocketAddr::from_abstract_name(name)?;
+    /// let listener = Arc::new(UnixListener::bind_addr(&address)?);
+    /// let accepting = Arc::clone(&listener);
+    /// let server = fibre::spawn(move || {
+    ///     for (mut stream, _) in accepting.connections() {
+    ///         fibre::spawn(move || stream.write_all(b"hello"));
+    ///     }
+    /// });
+    /// let mut text = String::new();
+    /// UnixStream::connect_addr(&address)?.read_to_string(&mut text)?;
+    /// assert_eq!(text, "hello");
+    /// listener.close();
+    /// server.join().unwrap(); // the loop has ended
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn connections(&self) -> Connections<'_> {
+        Connections(self)
+    }
+
+    /// What [`accept`](Self::accept) returns, one after the other, without end: errors, too, also
+    /// after [`close`](Self::close). A loop that only ends with the listener is
+    /// [`connections`](Self::connections).
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming(self)
     }
@@ -147,7 +188,12 @@ impl UnixListener {
 
 accept_arm! {
     /// An arm of `select!` that accepts a connection; made by [`UnixListener::accept_arm`].
-    UnixAcceptArm => (UnixStream, SocketAddr)
+    UnixAcceptArm(Accepting: (UnixStream, SocketAddr)) => io::Result<(UnixStream, SocketAddr)>
+}
+
+accept_arm! {
+    /// An arm of `select!` that accepts the next connection; made by [`Connections::next_arm`].
+    UnixConnectionArm(Next: (UnixStream, SocketAddr)) => Option<(UnixStream, SocketAddr)>
 }
 
 /// Makes a stream of an accepted socket, with its peer's address.
@@ -158,7 +204,47 @@ fn accepted(
     Ok((UnixStream::from_source(source), to_std(address)?))
 }
 
-/// The connections of a listener. See [`UnixListener::incoming`].
+/// The connections of a listener, until it is closed. See [`UnixListener::connections`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing is accepted unless it is asked for"]
+pub struct Connections<'a>(&'a UnixListener);
+
+impl<'a> Connections<'a> {
+    /// The next connection as an arm of `select!`; `None` once the listener is closed. While the
+    /// process is out of descriptors or memory it waits, and others are chosen. If another arm is
+    /// chosen, no connection has been accepted. It is no cancellation point.
+    ///
+    /// ```
+    /// use fibre::os::unix::net::UnixListener;
+    /// use fibre::{select, sync::Event};
+    /// use std::os::linux::net::SocketAddrExt;
+    /// use std::os::unix::net::SocketAddr;
+    ///
+    /// let name = format!("fibre-doc-next-{}", std::process::id());
+    /// let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+    /// let (connections, stop) = (listener.connections(), Event::new());
+    /// stop.set();
+    /// let is_told_to_stop = select! {
+    ///     connection = connections.next_arm() => connection.is_none(),
+    ///     () = stop.wait_arm() => true,
+    /// };
+    /// assert!(is_told_to_stop);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn next_arm(&self) -> UnixConnectionArm<'a> {
+        UnixConnectionArm(Next::new(&self.0.end, accepted))
+    }
+}
+
+impl Iterator for Connections<'_> {
+    type Item = (UnixStream, SocketAddr);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.end.next(accepted)
+    }
+}
+
+/// What a listener accepts, without end. See [`UnixListener::incoming`].
 #[derive(Debug)]
 pub struct Incoming<'a>(&'a UnixListener);
 

@@ -26,6 +26,6 @@ pub use super::Shutdown;
 pub use credentials::UCred;
 pub use datagram::UnixDatagram;
 pub use descriptors::Received;
-pub use listener::{Incoming, UnixAcceptArm, UnixListener};
+pub use listener::{Connections, Incoming, UnixAcceptArm, UnixConnectionArm, UnixListener};
 pub use std::os::unix::net::SocketAddr;
 pub use stream::UnixStream;
