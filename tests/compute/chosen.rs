@@ -1,10 +1,11 @@
 //! The settings of the cluster for work.
 
 use crate::support::process::{errors, plays, spawn_child};
-use crate::support::{kernel_thread, watched};
+use crate::support::{kernel_thread, text_of, watched};
 use fibre::{Cluster, compute};
 use rustix::process::{Resource, Rlimit, getpriority_process, getrlimit, setrlimit};
 use std::io::ErrorKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Plays a role in processes with this environment, which must end well; returns what they have
 /// said.
@@ -65,6 +66,70 @@ fn the_program_chooses() {
         });
     }
     said("choosing", &[("FIBRE_COMPUTE_PROCESSORS", "3")]);
+}
+
+/// Calls a closure that needs what it is to choose, and is told so; later calls are well.
+fn told(again: impl FnOnce() + Send + 'static, later: impl FnOnce() + Send + 'static) {
+    let told = catch_unwind(AssertUnwindSafe(again)).unwrap_err();
+    let text = text_of(&*told).to_owned();
+    assert!(text.ends_with("needs that cluster"), "{text}");
+    later();
+}
+
+/// A closure that chooses cannot ask for what it is to choose, on a thread or a fibre.
+#[test]
+fn a_choice_does_not_need_what_is_chosen() {
+    let asks = || {
+        let _ = Cluster::compute_cluster_or(|builder| {
+            let _ = Cluster::compute_cluster();
+            builder
+        });
+    };
+    let computes = || {
+        let _ = Cluster::compute_cluster_or(|it| it.processors(fibre::compute(|| 1)));
+    };
+    let later = || assert!(Cluster::compute_cluster().is_ok());
+    let spawns = || {
+        let _ = Cluster::default_cluster_or(|| {
+            fibre::spawn(|| ()).join().unwrap();
+            Cluster::builder()
+        });
+    };
+    if plays("asks") {
+        return watched(|| told(asks, later));
+    }
+    if plays("computes") {
+        let other = Cluster::builder().processors(1).build().unwrap();
+        let fibre = other.spawn(move || told(computes, later));
+        return watched(|| fibre.join().unwrap());
+    }
+    if plays("spawns") {
+        return watched(|| told(spawns, || fibre::spawn(|| ()).join().unwrap()));
+    }
+    for role in ["asks", "computes", "spawns"] {
+        said(role, &[]);
+    }
+}
+
+/// A closure that chooses may wait, also for a fibre that needs the same cluster: that one starts
+/// it.
+#[test]
+fn a_choice_may_wait() {
+    if plays("waiting") {
+        return watched(|| {
+            let other = Cluster::builder().processors(1).build().unwrap();
+            let chooses = other.spawn(|| {
+                let chosen = Cluster::compute_cluster_or(|builder| {
+                    let needs = fibre::spawn(|| fibre::compute(|| 7));
+                    assert_eq!(needs.join().unwrap(), 7);
+                    builder.name("too late")
+                });
+                chosen.unwrap().name().to_owned()
+            });
+            assert_eq!(chooses.join().unwrap(), "fibre-compute");
+        });
+    }
+    said("waiting", &[]);
 }
 
 /// Any cluster may have threads to which the kernel prefers others; more than the kernel knows

@@ -6,8 +6,8 @@
 //!
 //! **Borrows.** The closure lies in the caller's frame, and so does its result. Nothing else ends
 //! the wait, neither cancellation nor a time-out, and the cluster is never stopped. So the frame
-//! stays until the closure has returned. A caller whose own cluster leaves it behind keeps its stack
-//! for ever.
+//! stays until the closure has returned. A caller whose own cluster leaves it behind keeps its
+//! stack for ever.
 
 use crate::cluster::Cluster;
 use crate::fibre::Attributes;

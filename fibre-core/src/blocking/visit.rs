@@ -1,6 +1,6 @@
 //! The disk cluster as the thesis has it: the fibre itself goes there, and comes back.
 
-use crate::cluster::{Cluster, LazyCluster, visit};
+use crate::cluster::{Cluster, ClusterBuilder, LazyCluster, visit};
 use crate::config::policy::{Placement, StealOrder};
 use crate::processor::in_fibre;
 use crate::topology::Pinning;
@@ -53,11 +53,11 @@ pub fn blocking_visit<R>(f: impl FnOnce() -> R) -> io::Result<R> {
 /// The cluster, started when first needed.
 fn disk_cluster() -> io::Result<&'static Cluster> {
     static DISK: LazyCluster = LazyCluster::new();
-    DISK.get(start)
+    DISK.get(chosen)
 }
 
-/// Starts one such cluster.
-fn start() -> io::Result<Cluster> {
+/// What such a cluster is started with.
+fn chosen() -> io::Result<ClusterBuilder> {
     let builder = Cluster::builder()
         .processors(1)
         .blocks()
@@ -71,7 +71,7 @@ fn start() -> io::Result<Cluster> {
         // The cluster grows by itself.
         .max_spare_processors(0);
     // SAFETY: its fibres are those of clusters whose builders have promised it.
-    unsafe { builder.move_started_fibres() }.build()
+    Ok(unsafe { builder.move_started_fibres() })
 }
 
 /// Adds a processor if there are more fibres than processors, and there is room.
@@ -97,7 +97,7 @@ mod tests {
     /// be blocked by a fibre that only the visitor can help.
     #[test]
     fn who_waits_there_goes_on_beside_those_who_block() {
-        let there = start().unwrap();
+        let there = chosen().unwrap().build().unwrap();
         // SAFETY: the fibres below keep nothing that belongs to a kernel thread across a wait.
         let home = unsafe { Cluster::builder().processors(2).move_started_fibres() };
         let home = home.build().unwrap();

@@ -55,8 +55,8 @@ impl Cluster {
     /// The same cluster; if it has not been started so far, it is started as `choose` has changed
     /// the builder, which has the defaults: as many processors as the process may use CPUs, or
     /// `FIBRE_COMPUTE_PROCESSORS`; a [`nice`](ClusterBuilder::nice) of 10, or `FIBRE_COMPUTE_NICE`;
-    /// stacks of 2 MiB, of which memory is committed as it is touched; no limit of fibres. Blocks
-    /// the thread while it is started.
+    /// stacks of 2 MiB, of which memory is committed as it is touched; no limit of fibres. `choose`
+    /// may wait; what others start meanwhile stays. Blocks the thread while it is started.
     ///
     /// ```
     /// use fibre::Cluster;
@@ -71,6 +71,10 @@ impl Cluster {
     /// # Errors
     ///
     /// As [`compute_cluster`](Self::compute_cluster).
+    ///
+    /// # Panics
+    ///
+    /// If `choose` needs this cluster, be it by [`compute`](crate::compute()) in a fibre.
     pub fn compute_cluster_or(
         choose: impl FnOnce(ClusterBuilder) -> ClusterBuilder,
     ) -> io::Result<&'static Self> {
@@ -79,7 +83,7 @@ impl Cluster {
         COMPUTE.get(|| {
             // Before anything is allocated: `build` looks too, but a builder takes memory already.
             room::look(0)?;
-            choose(builder()).computes().build()
+            Ok(choose(builder()).computes())
         })
     }
 }

@@ -1,9 +1,15 @@
 //! Clusters that are started when first needed.
+//!
+//! The program may choose how one is started, by a closure. That is called before anything is
+//! locked: it may wait, and others that need the cluster meanwhile start it, as if they had come
+//! first. Only the closure itself cannot ask for what it is to choose.
 
 use super::builder::ClusterBuilder;
 use super::handle::Cluster;
 use super::room;
-use crate::sys::fork;
+use crate::fibre::ControlBlock;
+use crate::processor::with_running;
+use crate::sys::{current, fork};
 use parking_lot::Mutex;
 use std::io;
 use std::sync::OnceLock;
@@ -14,6 +20,8 @@ pub(crate) struct LazyCluster {
     cluster: OnceLock<Cluster>,
     /// Held by the caller that starts it.
     starting: Mutex<()>,
+    /// The numbers of the fibres and threads that choose how it is started.
+    choosing: Mutex<Vec<u64>>,
 }
 
 impl LazyCluster {
@@ -22,21 +30,59 @@ impl LazyCluster {
         Self {
             cluster: OnceLock::new(),
             starting: Mutex::new(()),
+            choosing: Mutex::new(Vec::new()),
         }
     }
 
-    /// Returns the cluster; the first successful `start` is the last.
-    pub(crate) fn get(&self, start: impl FnOnce() -> io::Result<Cluster>) -> io::Result<&Cluster> {
+    /// Returns the cluster, which the first caller that can starts as `choose` says.
+    ///
+    /// # Panics
+    ///
+    /// In a `choose` of the same cluster.
+    pub(crate) fn get(
+        &self,
+        choose: impl FnOnce() -> io::Result<ClusterBuilder>,
+    ) -> io::Result<&Cluster> {
         if let Some(cluster) = self.cluster.get() {
             return Ok(cluster);
         }
+        let builder = self.choose(choose)?;
         let _one_at_a_time = self.starting.lock();
         if let Some(cluster) = self.cluster.get() {
             return Ok(cluster);
         }
-        let cluster = start()?;
+        let cluster = builder.build()?;
         cluster.0.permanent.store(true, Ordering::Relaxed);
         Ok(self.cluster.get_or_init(|| cluster))
+    }
+
+    /// Calls the closure, in which the caller does not come here again.
+    fn choose(
+        &self,
+        choose: impl FnOnce() -> io::Result<ClusterBuilder>,
+    ) -> io::Result<ClusterBuilder> {
+        let caller = with_running(ControlBlock::id).unwrap_or_else(current::thread_number);
+        let mut choosing = self.choosing.lock();
+        let again = choosing.contains(&caller);
+        if !again {
+            choosing.push(caller);
+        }
+        drop(choosing);
+        assert!(
+            !again,
+            "a closure that chooses how a cluster is started needs that cluster"
+        );
+        let _chooses = Choosing(self, caller);
+        choose()
+    }
+}
+
+/// While it lives, a fibre or thread chooses how a cluster is started.
+struct Choosing<'a>(&'a LazyCluster, u64);
+
+impl Drop for Choosing<'_> {
+    fn drop(&mut self) {
+        self.0.choosing.lock().retain(|caller| *caller != self.1);
     }
 }
 
@@ -52,6 +98,7 @@ impl Cluster {
     }
 
     /// The default cluster; if it has not been started so far, it is started as `choose` says.
+    /// `choose` may wait; what others start meanwhile stays.
     ///
     /// ```
     /// use fibre::Cluster;
@@ -65,6 +112,10 @@ impl Cluster {
     ///
     /// When its threads cannot be started, or the environment says nonsense (see
     /// [`build`](ClusterBuilder::build)); the next call tries again.
+    ///
+    /// # Panics
+    ///
+    /// If `choose` needs the default cluster, be it by [`spawn`](crate::spawn()) on a plain thread.
     pub fn default_cluster_or(
         choose: impl FnOnce() -> ClusterBuilder,
     ) -> io::Result<&'static Self> {
@@ -73,7 +124,7 @@ impl Cluster {
         DEFAULT.get(|| {
             // Before anything is allocated: `build` looks too, but a builder takes memory already.
             room::look(0)?;
-            choose().build()
+            Ok(choose())
         })
     }
 }
