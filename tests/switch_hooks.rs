@@ -396,6 +396,60 @@ fn values_made_by_hooks_are_dropped_with_their_fibres() {
     assert_eq!(drops.count(), 100);
 }
 
+/// What a hook makes while destructors of fibre-local values give way is dropped, too, also if it
+/// gives way itself each time.
+#[test]
+fn values_made_by_hooks_in_destructors_are_dropped() {
+    struct Makes(Drops, Arc<AtomicUsize>);
+
+    struct GivesWay(Option<Counted>);
+
+    impl Drop for GivesWay {
+        fn drop(&mut self) {
+            fibre::sleep(Duration::from_micros(10));
+            drop(self.0.take());
+            fibre::sleep(Duration::from_micros(10));
+        }
+    }
+
+    fibre::fibre_local! {
+        static MADE: RefCell<GivesWay> = RefCell::new(GivesWay(None));
+        static OWN: Cell<Option<GivesWay>> = Cell::new(None);
+    }
+
+    impl Makes {
+        fn see_to(&self, fibre: &SwitchedFibre<'_>) {
+            MADE.with_switched(fibre, |made| {
+                if made.borrow().0.is_none() {
+                    self.1.fetch_add(1, Ordering::Relaxed);
+                    made.borrow_mut().0 = Some(self.0.value());
+                }
+            });
+        }
+    }
+
+    impl SwitchHooks for Makes {
+        fn switch_in(&self, fibre: &SwitchedFibre<'_>) {
+            self.see_to(fibre);
+        }
+
+        fn switch_out(&self, fibre: &SwitchedFibre<'_>, _: SwitchReason) {
+            self.see_to(fibre);
+        }
+    }
+
+    let (drops, made) = (Drops::new(), Arc::new(AtomicUsize::new(0)));
+    let cluster = Cluster::builder().processors(2);
+    let cluster = cluster.switch_hooks(Makes(drops.clone(), Arc::clone(&made)));
+    let cluster = cluster.build().unwrap();
+    let body = || OWN.set(Some(GivesWay(None)));
+    let fibres: Vec<_> = (0..100).map(|_| cluster.spawn(body)).collect();
+    fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+    cluster.stop();
+    assert!(made.load(Ordering::Relaxed) > 100);
+    assert_eq!(drops.count(), made.load(Ordering::Relaxed));
+}
+
 /// Hooks may wake fibres and spawn some.
 #[test]
 fn hooks_may_wake_and_spawn() {

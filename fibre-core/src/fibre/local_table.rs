@@ -281,9 +281,25 @@ impl Key {
 #[derive(Debug, Default)]
 pub(crate) struct Locals(UnsafeCell<Option<Box<Table>>>);
 
-/// Values by the index of their key. Boxed, so that an owner without any pays one pointer.
+/// The values of one owner. Boxed, so that an owner without any pays one pointer.
 #[derive(Debug, Default)]
-struct Table(Vec<Option<Value>>);
+struct Table {
+    /// Values by the index of their key.
+    values: Vec<Option<Value>>,
+    /// Whether switch hooks make no more of them, as those that there are end for good.
+    closed: bool,
+}
+
+/// Which values are taken out to be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Those of keys that do not ask to be the last ones.
+    Ordinary,
+    /// Those of keys that do.
+    Last,
+    /// Those that switch hooks have made.
+    OfHooks,
+}
 
 /// One value that is not null.
 #[derive(Debug, Clone, Copy)]
@@ -292,6 +308,8 @@ struct Value {
     key: Key,
     /// The value, which is never null.
     value: *mut c_void,
+    /// Whether a switch hook has made it.
+    of_hook: bool,
 }
 
 impl Locals {
@@ -308,7 +326,7 @@ impl Locals {
         let table = unsafe { &*self.0.get() };
         let slot = table
             .as_ref()
-            .and_then(|table| table.0.get(key.place.index));
+            .and_then(|table| table.values.get(key.place.index));
         match slot {
             Some(Some(slot)) if slot.key.generation == key.generation => slot.value,
             _ => ptr::null_mut(),
@@ -317,13 +335,36 @@ impl Locals {
 
     /// Replaces the value of a key. The old one is not ended.
     pub(crate) fn set(&self, key: Key, value: *mut c_void) {
+        self.put(key, value, false);
+    }
+
+    /// [`set`](Self::set) for a value that a switch hook has made.
+    pub(crate) fn set_by_hook(&self, key: Key, value: *mut c_void) {
+        self.put(key, value, true);
+    }
+
+    /// The common part of both.
+    fn put(&self, key: Key, value: *mut c_void, of_hook: bool) {
         // SAFETY: as in `get`.
-        let table = &mut unsafe { &mut *self.0.get() }.get_or_insert_default().0;
+        let table = &mut unsafe { &mut *self.0.get() }.get_or_insert_default().values;
         let index = key.place.index;
         if table.len() <= index {
             table.resize(index + 1, None);
         }
-        table[index] = (!value.is_null()).then_some(Value { key, value });
+        let value = Value {
+            key,
+            value,
+            of_hook,
+        };
+        table[index] = (!value.value.is_null()).then_some(value);
+    }
+
+    /// Whether switch hooks make no values any more: nobody would end them.
+    pub(crate) fn is_closed(&self) -> bool {
+        // SAFETY: as in `get`.
+        unsafe { &*self.0.get() }
+            .as_ref()
+            .is_some_and(|table| table.closed)
     }
 
     /// Ends all values. Called by the owner, at its end; blocks for as long as the destructors
@@ -341,7 +382,7 @@ impl Locals {
         for _ in 0..ROUNDS {
             let mut index = 0;
             let mut ended = 0;
-            while let Some(value) = self.take_from(&mut index, false) {
+            while let Some(value) = self.take_from(&mut index, Wanted::Ordinary) {
                 value.end();
                 ended += 1;
             }
@@ -349,11 +390,27 @@ impl Locals {
                 break;
             }
         }
+        self.end_all(Wanted::Last);
+        // Destructors that give way have hooks called, which make values again.
+        self.close();
+        self.end_all(Wanted::OfHooks);
+        self.forget();
+    }
+
+    /// Ends all values of this sort, once.
+    fn end_all(&self, wanted: Wanted) {
         let mut index = 0;
-        while let Some(value) = self.take_from(&mut index, true) {
+        while let Some(value) = self.take_from(&mut index, wanted) {
             value.end();
         }
-        self.forget();
+    }
+
+    /// Has switch hooks make no values any more.
+    fn close(&self) {
+        // SAFETY: as in `get`.
+        if let Some(table) = unsafe { &mut *self.0.get() } {
+            table.closed = true;
+        }
     }
 
     /// Whether there are no values.
@@ -369,15 +426,15 @@ impl Locals {
         drop(unsafe { (*self.0.get()).take() });
     }
 
-    /// Takes out the first value at or behind `index` whose key is alive and of this order, and
+    /// Takes out the first value at or behind `index` whose key is alive and that is wanted, and
     /// steps behind it.
-    fn take_from(&self, index: &mut usize, last: bool) -> Option<Value> {
+    fn take_from(&self, index: &mut usize, wanted: Wanted) -> Option<Value> {
         // SAFETY: as in `get`.
-        let table = &mut unsafe { &mut *self.0.get() }.as_mut()?.0;
+        let table = &mut unsafe { &mut *self.0.get() }.as_mut()?.values;
         while *index < table.len() {
             let place = &mut table[*index];
             *index += 1;
-            if place.is_some_and(|value| value.key.is_alive() && value.key.is(Kind::Last) == last) {
+            if place.is_some_and(|value| value.key.is_alive() && value.is(wanted)) {
                 return place.take();
             }
         }
@@ -386,6 +443,15 @@ impl Locals {
 }
 
 impl Value {
+    /// Whether it is of this sort.
+    fn is(self, wanted: Wanted) -> bool {
+        match wanted {
+            Wanted::Ordinary => !self.key.is(Kind::Last),
+            Wanted::Last => self.key.is(Kind::Last),
+            Wanted::OfHooks => self.of_hook,
+        }
+    }
+
     /// Calls the destructor of the value.
     fn end(self) {
         let destructor = self.key.place.destructor.load(Ordering::Acquire);

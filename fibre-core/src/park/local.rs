@@ -106,7 +106,8 @@ impl<T: 'static> LocalKey<T> {
 
     /// Calls `f` with the value of a fibre that is switched to or from. For switch hooks, on the
     /// thread on which the hook is called. The expression that makes the value runs there, too, so
-    /// it must not block. `None`: the fibre has ended, and so have its values.
+    /// it must not block. `None`: the fibre has ended, and so have its values; or they end for
+    /// good, in destructors that give way, and this one was not there.
     ///
     /// The fibre may be in a call of [`with`](Self::with) for the same value.
     ///
@@ -122,8 +123,16 @@ impl<T: 'static> LocalKey<T> {
         let key = self.key();
         let mut value: *mut T = locals.get(key).cast();
         if value.is_null() {
-            value = Box::into_raw(Box::new((self.first)()));
-            locals.set(key, value.cast());
+            if locals.is_closed() {
+                return None;
+            }
+            let made = Box::new((self.first)());
+            // The expression may have asked for the value itself: then that one stays.
+            value = locals.get(key).cast();
+            if value.is_null() {
+                value = Box::into_raw(made);
+                locals.set_by_hook(key, value.cast());
+            }
         }
         // SAFETY: as in `with`; the fibre does not run during the call.
         Some(f(unsafe { &*value }))
