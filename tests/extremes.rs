@@ -9,7 +9,7 @@
 
 mod support;
 
-use fibre::channel::{TrySendError, bounded};
+use fibre::channel::{TrySendError, bounded, broadcast};
 use fibre::{BlockingPool, BufferPool, Cluster, ClusterBuilder};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -180,6 +180,49 @@ fn a_channel_of_any_capacity_takes_memory_as_it_is_used() {
             }
             assert!(receiver.try_iter().eq((0..5000).map(|i| [i; 8])));
         }
+    });
+}
+
+#[test]
+fn a_broadcast_of_any_capacity_takes_memory_as_it_is_used() {
+    for_each_cluster(|_| {
+        for capacity in [1025, 1 << 20, 1 << 40, usize::MAX / 2, usize::MAX] {
+            let (sender, mut receiver) = broadcast::<usize>(capacity);
+            let mut second = sender.subscribe();
+            let sent = 5000;
+            (0..sent).for_each(|i| assert_eq!(sender.send(i), Ok(2)));
+            let missed = sent.saturating_sub(capacity);
+            for receiver in [&mut receiver, &mut second] {
+                let first = receiver.recv().unwrap();
+                assert_eq!((first.value, first.missed), (missed, missed as u64));
+                for i in missed + 1..sent {
+                    let next = receiver.recv().unwrap();
+                    assert_eq!((next.value, next.missed), (i, 0));
+                }
+            }
+            assert!(sender.is_empty());
+        }
+    });
+}
+
+/// Senders make room at the same time, and no value is lost.
+#[test]
+fn a_broadcast_grows_under_many_senders() {
+    for_each_cluster(|_| {
+        let (sender, mut receiver) = broadcast::<usize>(usize::MAX);
+        fibre::scope(|scope| {
+            for _ in 0..4 {
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    for i in 0..3000 {
+                        sender.send(i).unwrap();
+                        fibre::yield_now();
+                    }
+                });
+            }
+        });
+        let sum: usize = (0..12_000).map(|_| receiver.recv().unwrap().value).sum();
+        assert_eq!(sum, 4 * (0..3000).sum::<usize>());
     });
 }
 

@@ -128,7 +128,7 @@ pub mod internal {
     pub use crate::{
         park::arm::Joint,
         park::{begin_within, given_up, within},
-        sync::unwind_guard::{Quiet, drop_quietly, quietly},
+        sync::unwind_guard::{Quiet, Unwind, drop_quietly, quietly},
         wait::waiter::Outcome,
     };
     #[cfg(loom)]

@@ -10,7 +10,7 @@
 use crate::faults;
 use crate::selection::{ListArm, Listed};
 use crate::wait_list::{Locked, WaitList, wait};
-use fibre_core::internal::{Outcome, yield_point};
+use fibre_core::internal::{Outcome, Unwind, yield_point};
 use fibre_core::sync::planted;
 use fibre_core::{Limit, WaitKind, WaitObject};
 use std::any::Any;
@@ -143,7 +143,8 @@ impl<T, E> Roll<T, E> {
         all.resume();
     }
 
-    /// Notes a failure, unless there has been one.
+    /// Notes a failure, unless there has been one, and drops what nobody takes any more. The first
+    /// panic of a destructor goes on when all are gone.
     pub fn fail(&self, failure: Failure<E>) {
         let mut state = self.state.lock();
         let superfluous = match state.failed && !planted(faults::group::LAST_FAILURE_COUNTS) {
@@ -155,7 +156,19 @@ impl<T, E> Roll<T, E> {
         let all = state.waiting.claim_all(0);
         drop(state);
         all.resume();
-        drop((superfluous, results));
+        let mut panics = Unwind::none();
+        panics.note_drops(superfluous);
+        panics.note_drops(results.into_values());
+        panics.go_on_if_none_does();
+    }
+
+    /// Drops the results that nobody has taken, and will. The first panic goes on when all are
+    /// gone.
+    pub fn drop_results(&self) {
+        let results = std::mem::take(&mut self.state.lock().results);
+        let mut panics = Unwind::none();
+        panics.note_drops(results.into_values());
+        panics.go_on();
     }
 
     /// The next result in the order of ends; `None` if none will come.
@@ -249,6 +262,19 @@ impl<T, E> Roll<T, E> {
                 Outcome::Woken(_) | Outcome::NotParked => {}
             }
         }
+    }
+}
+
+impl<T, E> Drop for Roll<T, E> {
+    /// Drops what is left, each by itself. A panic ends here: the group has ended already.
+    fn drop(&mut self) {
+        let (results, failure) = {
+            let mut state = self.state.lock();
+            (std::mem::take(&mut state.results), state.failure.take())
+        };
+        let mut panics = Unwind::none();
+        panics.note_drops(failure);
+        panics.note_drops(results.into_values());
     }
 }
 

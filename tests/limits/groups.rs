@@ -1,10 +1,11 @@
 //! Groups of fibres.
 
-use crate::support::{Drops, for_each_cluster, watched};
+use crate::support::{Drops, for_each_cluster, text_of, watched};
 use fibre::channel::bounded;
 use fibre::sync::{Event, Semaphore};
 use fibre::{CancelToken, Group, GroupError, Limit, cancellable, group, timeout};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -362,6 +363,103 @@ fn a_destructor_that_panics_does_not_keep_a_group_from_its_end() {
         };
         assert!(catch_unwind(AssertUnwindSafe(ends)).is_err());
         assert!(kept.is_set());
+    });
+}
+
+/// An error, or a panic's payload, whose destructor panics. It counts the destructors.
+struct Bad(Arc<AtomicUsize>);
+
+impl Drop for Bad {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        resume_unwind(Box::new("dropped"));
+    }
+}
+
+/// Destructors that panic are called each by itself, whichever of a group's values they are of:
+/// errors that come too late, results that nobody takes, what the body returns. A second panic
+/// would end the process.
+#[test]
+fn destructors_of_several_values_may_panic() {
+    everywhere(|| {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let bad = || Bad(Arc::clone(&dropped));
+        let counts = |expected: usize| assert_eq!(dropped.swap(0, Ordering::SeqCst), expected);
+        let run = |group: &dyn Fn()| catch_unwind(AssertUnwindSafe(group)).is_err();
+        let forgotten = |error: GroupError<Bad>| std::mem::forget(error);
+        // Errors of many fibres and the body, of which one is the group's.
+        run(&|| {
+            let ended = fibre::group(|group: &Group<'_, '_, Bad, Bad>| {
+                (0..5).for_each(|_| group.spawn(|| Err(bad())));
+                Err::<(), _>(bad())
+            });
+            let _ = ended.map_err(forgotten);
+        });
+        assert!(dropped.swap(0, Ordering::SeqCst) <= 6);
+        // Results that nobody takes, of a group that succeeds, with what its body returns.
+        assert!(run(&|| {
+            let _ = fibre::group(|group| {
+                (0..5).for_each(|_| group.spawn(|| Ok::<_, ()>(bad())));
+                Ok(bad())
+            });
+        }));
+        counts(6);
+        // Results that nobody takes, of a group that fails, with an error that is the group's.
+        assert!(run(&|| {
+            let _ = fibre::group(|group| {
+                (0..5).for_each(|_| group.spawn(|| Ok(bad())));
+                while group.running() > 0 {
+                    fibre::sleep(SHORT);
+                }
+                Err::<(), _>(bad())
+            });
+        }));
+        counts(6);
+        // What the body returns, of a group in which a fibre has failed or panicked.
+        for (panics, drops) in [(false, 2), (true, 1)] {
+            assert!(run(&|| {
+                let _ = fibre::group(|group: &Group<'_, '_, (), Bad>| {
+                    group.run(|| match panics {
+                        true => resume_unwind(Box::new(7)),
+                        false => Err(bad()),
+                    });
+                    while group.running() > 0 {
+                        fibre::sleep(SHORT);
+                    }
+                    Ok(bad())
+                });
+            }));
+            counts(drops);
+        }
+    });
+}
+
+/// A scope whose fibre has panicked drops what its body returns before it panics itself.
+#[test]
+fn a_scope_drops_what_its_body_returns() {
+    everywhere(|| {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            fibre::scope(|scope| {
+                drop(scope.spawn(|| resume_unwind(Box::new("on purpose"))));
+                Bad(Arc::clone(&dropped))
+            })
+        }));
+        let payload = ended.map(std::mem::forget).unwrap_err();
+        assert_eq!(text_of(&*payload), "a fibre of this scope has panicked");
+        assert_eq!(dropped.load(Ordering::SeqCst), 1);
+    });
+}
+
+/// The values that the last receiver has not had are dropped each by itself.
+#[test]
+fn a_broadcast_drops_values_by_themselves() {
+    everywhere(|| {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let (sender, receiver) = fibre::channel::broadcast(10);
+        (0..5).for_each(|_| drop(sender.send(Bad(Arc::clone(&dropped)))));
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(receiver))).is_err());
+        assert_eq!(dropped.load(Ordering::SeqCst), 5);
     });
 }
 

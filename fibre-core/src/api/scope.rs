@@ -11,6 +11,7 @@ use crate::park::park;
 use crate::spawn::join::{JoinHandle, Result};
 use crate::spawn::scope_count::{Children, ChildrenRef};
 use crate::spawn::task::launch;
+use crate::sync::unwind_guard::drop_quietly;
 use crate::wait::limit::Limit;
 use crate::wait::wait_object::{WaitKind, WaitObject};
 use std::fmt;
@@ -198,7 +199,9 @@ where
     let _ = unsafe { park(awaited, |waiter| children.publish(waiter)) };
     match result {
         Err(payload) => resume_unwind(payload),
-        Ok(_) if children.have_panicked() => {
+        Ok(value) if children.have_panicked() => {
+            // Its destructor may panic, and must not do so while this panic unwinds.
+            drop_quietly(value);
             panic!("a fibre of this scope has panicked")
         }
         Ok(value) => value,

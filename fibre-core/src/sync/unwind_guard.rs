@@ -1,16 +1,23 @@
 //! Running users' destructors in places that a panic must not leave.
+//!
+//! A destructor that panics while a panic unwinds ends the process. So values of users' that are
+//! dropped one after the other are dropped each by itself. Their panics end there ([`Quiet`]), or
+//! the first one goes on when all are gone ([`Unwind`]).
 
+use std::any::Any;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread::panicking;
+
+/// A panic of users' code, which the panic hook has printed.
+type Payload = Box<dyn Any + Send>;
 
 /// Calls `f`. Its panic has been printed by the panic hook, and ends here.
 pub fn quietly(f: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
-        // The payload's destructor is not trusted either.
-        std::mem::forget(payload);
-    }
+    let mut panics = Unwind::none();
+    panics.note(f);
 }
 
 /// Drops a user's value, [`quietly`].
@@ -63,11 +70,67 @@ impl<V> fmt::Debug for Quiet<V> {
     }
 }
 
+/// The first of several panics.
+#[derive(Debug, Default)]
+#[must_use = "the panic is to go on"]
+pub struct Unwind(Option<Payload>);
+
+impl Unwind {
+    /// No panic.
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
+    /// Calls `f`, and keeps its panic if it is the first one.
+    pub fn note(&mut self, f: impl FnOnce()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
+            match &self.0 {
+                None => self.0 = Some(payload),
+                // The payload's destructor is not trusted either.
+                Some(_) => std::mem::forget(payload),
+            }
+        }
+    }
+
+    /// Drops values of users', each by itself.
+    pub fn note_drops<V>(&mut self, values: impl IntoIterator<Item = V>) {
+        values
+            .into_iter()
+            .for_each(|value| self.note(|| drop(value)));
+    }
+
+    /// Whether there has been one.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Lets the first one go on, if there has been any. Not for destructors.
+    pub fn go_on(mut self) {
+        if let Some(payload) = self.0.take() {
+            resume_unwind(payload);
+        }
+    }
+
+    /// Lets the first one go on, if there has been any, unless the thread unwinds already.
+    pub fn go_on_if_none_does(self) {
+        if !panicking() {
+            self.go_on();
+        }
+    }
+}
+
+impl Drop for Unwind {
+    fn drop(&mut self) {
+        std::mem::forget(self.0.take());
+    }
+}
+
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use std::cell::Cell;
-    use std::panic::resume_unwind;
 
     /// Counts its end, and panics then.
     struct Bomb<'a>(&'a Cell<u32>);
@@ -91,5 +154,22 @@ mod tests {
         assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"first"));
         assert_eq!(ended.get(), 6);
         assert_eq!(Quiet::new(7).into_inner(), 7);
+    }
+
+    #[test]
+    fn all_are_dropped_and_the_first_panic_goes_on() {
+        let ended = Cell::new(0);
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            let mut panics = Unwind::none();
+            panics.note(|| resume_unwind(Box::new("first")));
+            panics.note_drops([0; 3].map(|_| Bomb(&ended)));
+            assert!(panics.is_any());
+            panics.go_on_if_none_does();
+        }));
+        assert_eq!(dropped.unwrap_err().downcast_ref(), Some(&"first"));
+        assert_eq!(ended.get(), 3);
+        drop_quietly(Bomb(&ended));
+        assert_eq!(ended.get(), 4);
+        Unwind::none().go_on();
     }
 }

@@ -12,14 +12,18 @@ use super::news::{News, leave, wait_for};
 use crate::faults;
 use crate::selection::{ListArm, Listed};
 use crate::wait_list::{Claimed, Locked, WaitList};
-use fibre_core::internal::{Waiter, begin_within};
+use fibre_core::internal::{ShortGuard, Unwind, Waiter, begin_within};
 use fibre_core::sync::{AtomicUsize, Ordering, planted};
 use fibre_core::{Arm, Entered, Left, Limit};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// For how many values memory is allocated at first.
+const FIRST_ROOM: usize = 1024;
 
 /// What the ends share.
 struct Broadcast<T> {
@@ -69,6 +73,28 @@ impl<T> News for State<T> {
     }
 }
 
+impl<T> Broadcast<T> {
+    /// Takes the lock, and sees to it that the ring has memory for another value, unless it is
+    /// full. Memory is allocated, and freed, without the lock.
+    fn lock_with_room(&self) -> ShortGuard<'_, State<T>> {
+        loop {
+            let state = self.state.lock();
+            let length = state.ring.len();
+            if length < state.ring.capacity() || length >= self.capacity {
+                return state;
+            }
+            drop(state);
+            let mut more = VecDeque::with_capacity(length.saturating_mul(2).min(self.capacity));
+            let mut state = self.state.lock();
+            if state.ring.capacity() < more.capacity() {
+                more.append(&mut state.ring);
+                mem::swap(&mut state.ring, &mut more);
+            }
+            drop(state);
+        }
+    }
+}
+
 impl<T> State<T> {
     /// The place of the next value that is sent.
     fn end(&self) -> u64 {
@@ -108,8 +134,8 @@ impl<T> State<T> {
 
 /// A channel whose receivers each get every value that is sent from then on, in the same order.
 /// Sending never waits: a receiver that is `capacity` values behind misses the oldest one, and is
-/// [told](Received::missed). The memory for `capacity` values, 16 bytes each, is allocated here;
-/// each value is allocated, too.
+/// [told](Received::missed). The memory for `capacity` values, 16 bytes each, is allocated here, or
+/// as it is used if there are more than 1024; each value is allocated, too.
 ///
 /// ```
 /// let (sender, mut first) = fibre::channel::broadcast(16);
@@ -127,7 +153,7 @@ pub fn broadcast<T>(capacity: usize) -> (BroadcastSender<T>, BroadcastReceiver<T
     assert!(capacity > 0, "a broadcast channel without room");
     let channel = Arc::new(Broadcast {
         state: Locked::new(State {
-            ring: VecDeque::with_capacity(capacity),
+            ring: VecDeque::with_capacity(capacity.min(FIRST_ROOM)),
             first: 0,
             receivers: 0,
             closed: false,
@@ -153,7 +179,7 @@ impl<T> BroadcastSender<T> {
     /// [`SendError`], with the value, if there is no receiver.
     pub fn send(&self, value: T) -> Result<usize, SendError<T>> {
         let value = Arc::new(value);
-        let mut state = self.0.state.lock();
+        let mut state = self.0.lock_with_room();
         let receivers = state.receivers;
         if receivers == 0 {
             drop(state);
@@ -379,7 +405,9 @@ impl<T> Clone for BroadcastReceiver<T> {
 impl<T> Drop for BroadcastReceiver<T> {
     fn drop(&mut self) {
         let unwanted = self.channel.state.lock().leave(self.next);
-        drop(unwanted);
+        let mut panics = Unwind::none();
+        panics.note_drops(unwanted);
+        panics.go_on_if_none_does();
     }
 }
 

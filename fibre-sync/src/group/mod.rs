@@ -20,7 +20,7 @@ pub use self::arms::{EndArm, NextArm};
 pub use self::errors::GroupError;
 
 use crate::roll::{Failure, Roll, Unfinished};
-use fibre_core::internal::{Ended, Inherited, is_shielded};
+use fibre_core::internal::{Ended, Inherited, Unwind, is_shielded};
 use fibre_core::{Builder, CancelToken, Limit, Scope, is_cancelled, scope};
 use std::fmt;
 use std::io;
@@ -180,17 +180,7 @@ impl GroupBuilder {
             std::mem::forget(cancels);
             returned
         });
-        match (shared.roll.take_failure(), returned) {
-            (Some(Failure::Panicked(payload)), _) => resume_unwind(payload),
-            (Some(Failure::Error(error)), _) => Err(GroupError::Failed(error)),
-            (Some(Failure::TimedOut), _) => {
-                // A time-out around may have ended calls of the fibres only. It is to know.
-                let _ = is_cancelled();
-                Err(GroupError::TimedOut)
-            }
-            (Some(Failure::Cancelled), _) | (None, None) => Err(GroupError::Cancelled),
-            (None, Some(value)) => Ok(value),
-        }
+        shared.outcome(returned)
     }
 }
 
@@ -234,12 +224,46 @@ impl<T, E> Shared<T, E> {
             Failure::Error(_) if self.token.is_cancelled() => Some(Failure::Cancelled),
             _ => None,
         };
+        let mut panics = Unwind::none();
         match instead {
             Some(instead) => {
-                self.roll.fail(instead);
-                drop(failure);
+                panics.note(|| self.roll.fail(instead));
+                panics.note(|| drop(failure));
             }
-            None => self.roll.fail(failure),
+            None => panics.note(|| self.roll.fail(failure)),
+        }
+        panics.go_on_if_none_does();
+    }
+
+    /// What becomes of a group that has ended, and of what its body has returned. What nobody gets
+    /// is dropped, each value by itself, as a second panic of a destructor would end the process.
+    fn outcome<R>(&self, returned: Option<R>) -> Result<R, GroupError<E>> {
+        let mut panics = Unwind::none();
+        panics.note(|| self.roll.drop_results());
+        let mut returned = returned;
+        let mut failure = self.roll.take_failure();
+        if failure.is_some() {
+            panics.note_drops(returned.take());
+        }
+        if let Some(Failure::Panicked(payload)) = failure {
+            resume_unwind(payload);
+        }
+        if panics.is_any() {
+            panics.note_drops(failure.take());
+            panics.note_drops(returned.take());
+            panics.go_on();
+        }
+        match (failure, returned) {
+            (Some(Failure::Error(error)), _) => Err(GroupError::Failed(error)),
+            (Some(Failure::TimedOut), _) => {
+                // A time-out around may have ended calls of the fibres only. It is to know.
+                let _ = is_cancelled();
+                Err(GroupError::TimedOut)
+            }
+            (None, Some(value)) => Ok(value),
+            (Some(Failure::Cancelled | Failure::Panicked(_)) | None, _) => {
+                Err(GroupError::Cancelled)
+            }
         }
     }
 
@@ -401,7 +425,7 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
         }
     }
 
-    /// Panics for a fibre that could not be started.
+    /// Unwind for a fibre that could not be started.
     #[cold]
     fn cannot_start(&self, error: &io::Error) -> ! {
         self.shared.roll.ended();
