@@ -318,7 +318,7 @@ fn who_is_left_is_named() {
         names_exactly(&error, &[fibre.id()]);
         assert_eq!(error.left[0].name.as_deref(), Some("endless"));
         let text = format!(
-            "1 fibres were left behind: {} (\"endless\") that waits for time to pass",
+            "1 fibre was left behind: {} (\"endless\") that waits for time to pass",
             fibre.id()
         );
         assert_eq!(error.to_string(), text);

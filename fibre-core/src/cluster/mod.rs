@@ -23,6 +23,7 @@
 //! * `residents`: what lives in a cluster, and is told when that is stopped;
 //! * `place`: where a fibre goes whose spawner names no cluster;
 //! * `lazy`: clusters that start when first needed;
+//! * `left`: how an error shows the fibres that were left behind;
 //! * `compute`: the cluster for work that computes;
 //! * `nodes`: clusters pinned to CPUs, and one for each NUMA node;
 //! * `halts`: how a layer above replaces the way processors sleep;
@@ -52,6 +53,7 @@ mod halts;
 mod handle;
 mod inspect;
 mod lazy;
+mod left;
 mod look;
 mod metrics;
 mod migrate;

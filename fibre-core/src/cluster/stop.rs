@@ -25,11 +25,11 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The longest wait for fibres that another thread is half-way through queueing.
 const HALFWAY: Duration = Duration::from_millis(50);
 
-/// How many fibres a report names.
-const NAMED: usize = 16;
-
 /// What a cluster that was stopped within limits has left behind. See [`Cluster::stop_within`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// It is shown, in both forms, with fibres that are alike in a group, so that thousands of them
+/// take a line or two; `left` has each of them.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StopError {
     /// Fibres that will never run again.
@@ -54,31 +54,6 @@ pub struct StuckProcessor {
 impl fmt::Display for StuckProcessor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "processor {} (thread {})", self.index, self.thread)
-    }
-}
-
-impl fmt::Display for StopError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.left.len() + self.unseen;
-        write!(f, "{count} fibres were left behind")?;
-        let mut before = ": ";
-        for fibre in self.left.iter().take(NAMED) {
-            write!(f, "{before}{}", fibre.id)?;
-            if let Some(name) = &fibre.name {
-                write!(f, " ({name:?})")?;
-            }
-            if let Some(awaited) = fibre.awaited {
-                write!(f, " that waits for {awaited}")?;
-            }
-            before = ", ";
-        }
-        if count > self.left.len().min(NAMED) && before == ", " {
-            f.write_str(" and others")?;
-        }
-        for processor in &self.stuck {
-            write!(f, "; {processor} does not stop")?;
-        }
-        Ok(())
     }
 }
 
@@ -115,6 +90,9 @@ impl Cluster {
     /// longer than the two at most.
     ///
     /// Cancelled fibres are expected to end by themselves: see [`CancelToken`](crate::CancelToken).
+    /// Those that wait in calls that cannot fail do not notice, unless they do so in
+    /// [`cancellable`](crate::cancellable), which unwinds them at once, so that their destructors
+    /// run.
     /// An abandoned fibre never runs again. It is not dropped and not unwound, keeps its memory,
     /// its descriptors and its locks, and is reported here and on standard error. The kernel thread
     /// of its processor stays, too, and sleeps: the fibre may have lent a thread-local value of it.

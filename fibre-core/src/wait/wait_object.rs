@@ -100,7 +100,7 @@ impl WaitKind {
     ];
 
     /// The kind in words.
-    const fn words(self) -> &'static str {
+    pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Other => "something",
             Self::Mutex => "the mutex",
