@@ -15,6 +15,7 @@
 mod growing;
 mod pausing;
 mod stopping;
+mod unwinding;
 
 #[path = "../support/mod.rs"]
 mod support;
