@@ -965,6 +965,73 @@ int fibre_fdatasync(int fd);
 FILE *fibre_fdopen(int fd, const char *mode);
 
 /*
+ `feclearexcept`: forgets that these exceptions have been raised. -1 if there is no memory to
+ keep the environment.
+ */
+int fibre_feclearexcept(int exceptions);
+
+/*
+ `fedisableexcept`: has these exceptions trap no more; returns those that did. -1 if there is no
+ memory to keep the environment.
+ */
+int fibre_fedisableexcept(int exceptions);
+
+/*
+ `feenableexcept`: has these exceptions trap; returns those that did. -1 if there is no memory to
+ keep the environment.
+ */
+int fibre_feenableexcept(int exceptions);
+
+/*
+ `feholdexcept`: keeps the environment, and goes on with one in which nothing has been raised and
+ nothing traps. -1 if there is no memory to keep the environment.
+ */
+int fibre_feholdexcept(void *environment);
+
+/*
+ `feraiseexcept`: raises these exceptions. -1 if there is no memory to keep the environment.
+ */
+int fibre_feraiseexcept(int exceptions);
+
+/*
+ `fesetenv`: sets the environment. -1 if there is no memory to keep the environment.
+ */
+int fibre_fesetenv(const void *environment);
+
+/*
+ `fesetexcept`: notes that these exceptions have been raised, and traps none. -1 if there is no
+ memory to keep the environment.
+ */
+int fibre_fesetexcept(int exceptions);
+
+/*
+ `fesetexceptflag`: notes whether these exceptions have been raised, as kept in `flags`. -1 if
+ there is no memory to keep the environment.
+ */
+int fibre_fesetexceptflag(const void *flags, int exceptions);
+
+/*
+ `fesetmode`: sets what says how to compute. -1 if there is no memory to keep the environment.
+ */
+int fibre_fesetmode(const void *modes);
+
+/*
+ `fesetround`: sets the rounding mode. -1 if there is no memory to keep the environment.
+ */
+int fibre_fesetround(int rounding);
+
+/*
+ `fetestexcept`: which of these exceptions have been raised.
+ */
+int fibre_fetestexcept(int exceptions);
+
+/*
+ `feupdateenv`: sets the environment, and raises what has been raised until now. -1 if there is
+ no memory to keep the environment.
+ */
+int fibre_feupdateenv(const void *environment);
+
+/*
  `fexecve`: [`fibre_execve`] of the program that is open.
  */
 int fibre_fexecve(int fd, char *const *words, char *const *environment);
