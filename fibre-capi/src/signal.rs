@@ -74,12 +74,19 @@ fn raise_here(signal: c_int) -> c_int {
 /// Sends a signal to this process; returns an error number.
 fn send(signal: c_int, value: Option<libc::sigval>) -> c_int {
     let kept = crate::errno::get();
+    // SAFETY: asks for a number.
+    let process = unsafe { libc::getpid() };
+    if process <= 0 {
+        // A sandbox has refused that, and -1 means all processes.
+        crate::errno::set(kept);
+        return libc::EPERM;
+    }
     // SAFETY: plain numbers, and what the caller has given.
     let failed = unsafe {
         match value {
             _ if signal == 0 => 0,
-            None => libc::kill(libc::getpid(), signal),
-            Some(value) => libc::sigqueue(libc::getpid(), signal, value),
+            None => libc::kill(process, signal),
+            Some(value) => libc::sigqueue(process, signal, value),
         }
     };
     let number = if failed == 0 { 0 } else { crate::errno::get() };
