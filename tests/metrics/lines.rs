@@ -39,7 +39,7 @@ fn totals_are_told_after_exit_in_a_fibre() {
     if let Some(errors) = alone(&[("FIBRE_STATS", "1")], program) {
         assert!(are_told(&errors), "{errors}");
         assert!(
-            errors.contains("cluster \"other\" (2): 1 fibres"),
+            errors.contains("cluster \"other\" (2): 1 fibre:"),
             "{errors}"
         );
     }
@@ -152,7 +152,9 @@ fn a_line_comes_again_and_again() {
         );
         let words: Vec<_> = line.split([' ', ',', ';']).collect();
         let number = |word: &str| {
-            let place = words.iter().position(|other| *other == word).unwrap();
+            // One of a kind is said in the singular.
+            let is_it = |other: &&str| *other == word || Some(*other) == word.strip_suffix('s');
+            let place = words.iter().position(is_it).unwrap();
             words[place - 1].trim_start_matches('+').to_owned()
         };
         spawned += number("spawned").parse::<u64>().unwrap();
