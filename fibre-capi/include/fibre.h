@@ -930,7 +930,7 @@ int fibre_fallocate(int fd, int mode, off_t offset, off_t length);
 
 /*
  `fclose`: as [`fibre_close`](super::numbers) for the descriptor. What has not been written yet
- is written first, which blocks the fibre, or the thread if the stream is one of a file.
+ is written first, which blocks the thread.
  */
 int fibre_fclose(FILE *stream);
 
@@ -957,12 +957,6 @@ int fibre_fd_wait(int fd, int events, const struct timespec *deadline);
  `fdatasync`. A cancellation point before it begins.
  */
 int fibre_fdatasync(int fd);
-
-/*
- `fdopen`: a stream over a descriptor. If that may have to wait, so does its fibre in calls on
- the stream. Blocks nothing.
- */
-FILE *fibre_fdopen(int fd, const char *mode);
 
 /*
  `feclearexcept`: forgets that these exceptions have been raised. -1 if there is no memory to
@@ -1578,7 +1572,7 @@ int fibre_poll(struct pollfd *fds, nfds_t count, int timeout);
 int fibre_poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
 
 /*
- `popen`: starts a command, and is a stream to or from it. Calls on the stream block their fibre.
+ `popen`: starts a command, and is a stream to or from it, which blocks the thread as others do.
  Blocks the fibre.
  */
 FILE *fibre_popen(const char *command, const char *mode);

@@ -105,7 +105,6 @@ extern void __fibre_cleanup_leave(void *frame, int execute) __asm__("fibre_clean
 #pragma redefine_extname setsockopt fibre_setsockopt
 #pragma redefine_extname shutdown fibre_shutdown
 #pragma redefine_extname close fibre_close
-#pragma redefine_extname fdopen fibre_fdopen
 #pragma redefine_extname fclose fibre_fclose
 #pragma redefine_extname pipe fibre_pipe
 #pragma redefine_extname pipe2 fibre_pipe2

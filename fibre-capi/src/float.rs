@@ -115,6 +115,8 @@ fn around_call(leaves: bool) {
 
 /// Keeps an environment with a fibre. `false`: there is no memory.
 fn keep(record: &Record, registers: Registers) -> bool {
+    // Before the caller changes anything, as those of all others are what it has now.
+    base();
     errno::watch_calls(around_call);
     // SAFETY: room for the value, which is written before it is used.
     let place = unsafe { libc::malloc(size_of::<Environment>()) }.cast::<Environment>();

@@ -87,13 +87,9 @@ pub extern "C" fn fibre_flock(fd: c_int, operation: c_int) -> c_int {
 }
 
 /// `fclose`: as [`fibre_close`](super::numbers) for the descriptor. What has not been written yet
-/// is written first, which blocks the fibre, or the thread if the stream is one of a file.
+/// is written first, which blocks the thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_fclose(stream: *mut libc::FILE) -> c_int {
-    if super::stream::is_one(stream) {
-        // SAFETY: the caller's stream, which it uses no more.
-        return unsafe { super::stream::close(stream) };
-    }
     // SAFETY: the caller's stream.
     let fd = unsafe { libc::fileno(stream) };
     if fd < 0 || fibre_core::is_forked_child() {

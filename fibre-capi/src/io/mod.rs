@@ -22,7 +22,6 @@
 //! * `event_set`: `epoll_wait` and its kin;
 //! * `signals`: `sigwait` and its kin;
 //! * `child`: waiting for child processes;
-//! * `stream`: streams of the C library over what may have to wait;
 //! * `program`: starting programs;
 //! * `file`: what opens files, and what blocks for long;
 //! * `storage`: room, the way to the disk, copies inside the kernel, locks of parts;
@@ -49,6 +48,5 @@ pub mod send;
 pub mod signals;
 pub mod socket;
 pub mod storage;
-pub mod stream;
 pub mod terminal;
 pub mod write;

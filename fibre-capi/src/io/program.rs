@@ -9,9 +9,10 @@
 //! its parent.
 
 use super::library::{elsewhere, patiently};
-use super::stream;
 use crate::cancel::fibre_testcancel;
 use crate::sigmask::starting;
+use fibre_core::is_forked_child;
+use fibre_io::raw::close;
 use std::ffi::{c_char, c_int};
 
 /// `posix_spawn`: the program blocks the signals that the caller blocks, unless the attributes say
@@ -54,7 +55,7 @@ pub unsafe extern "C" fn fibre_system(command: *const c_char) -> c_int {
     patiently(starting(|| unsafe { libc::system(command) }))
 }
 
-/// `popen`: starts a command, and is a stream to or from it. Calls on the stream block their fibre.
+/// `popen`: starts a command, and is a stream to or from it, which blocks the thread as others do.
 /// Blocks the fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_popen(
@@ -62,22 +63,21 @@ pub unsafe extern "C" fn fibre_popen(
     mode: *const c_char,
 ) -> *mut libc::FILE {
     // SAFETY: the caller's texts, which stay valid.
-    let started = elsewhere(starting(|| unsafe { libc::popen(command, mode) }));
-    // SAFETY: a new stream in this mode, or null.
-    unsafe { stream::of_command(started, mode) }
+    elsewhere(starting(|| unsafe { libc::popen(command, mode) }))
 }
 
 /// `pclose`: closes the stream and waits for the command's end. Blocks the fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_pclose(stream: *mut libc::FILE) -> c_int {
-    if stream::is_one(stream) {
-        // SAFETY: the caller's stream, which it uses no more.
-        return unsafe { stream::close_command(stream) };
-    }
+    // SAFETY: the caller's stream.
+    let end = || patiently(|| unsafe { libc::pclose(stream) });
     // SAFETY: the caller's stream.
     let fd = unsafe { libc::fileno(stream) };
-    // SAFETY: the same, which it uses no more.
-    unsafe { stream::end_of_command(fd, stream) }
+    if fd < 0 || is_forked_child() {
+        return end();
+    }
+    // SAFETY: the program closes what is its own.
+    unsafe { close(fd, || Ok(end())) }.unwrap_or(-1)
 }
 
 /// `execve`: the program that takes this one's place blocks the signals that the caller blocks.

@@ -80,7 +80,7 @@ fn write(fd: c_int, from: Vector<'_>, as_called: Syscall) -> Result<usize, Failu
 
 /// Writes all bytes.
 #[inline]
-pub fn write_in_fibre(fd: c_int, from: Vector<'_>, as_called: Syscall) -> Result<usize, Failure> {
+fn write_in_fibre(fd: c_int, from: Vector<'_>, as_called: Syscall) -> Result<usize, Failure> {
     let pipe_failed = |failure| signal_if_broken(fd, failure);
     write_by(fd, from, as_called, Freely, pipe_failed)
 }

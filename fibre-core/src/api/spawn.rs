@@ -325,12 +325,15 @@ pub fn processor() -> Option<usize> {
 }
 
 /// How many processors share the started fibres of the caller's cluster, so that others take over
-/// what waits for one that its fibre blocks. `None` if started fibres stay, and on a plain thread.
+/// what waits for one that its fibre blocks. `None` if started fibres stay, or no spare processor
+/// may run when all are blocked, and on a plain thread.
 #[must_use]
 pub fn sharing_processors() -> Option<usize> {
     Processor::here(|here| {
         let domain = here.domain();
-        domain.settings.moves_started.then(|| domain.regular())
+        let settings = &domain.settings;
+        let others_may = settings.moves_started && settings.max_spare.unwrap_or(0) > 0;
+        others_may.then(|| domain.regular())
     })?
 }
 

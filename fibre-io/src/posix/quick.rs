@@ -8,18 +8,19 @@
 //! one, up to a second.
 //!
 //! A call that turns out to wait blocks its processor. So this is for clusters whose started fibres
-//! move: there other processors take over the fibres that the blocked one has, spare ones if there
-//! are no others. Nor are there ever more such calls than the cluster has processors. What hangs
-//! for good blocks as many processors, each of which has a spare one, and all other calls go to
-//! the pool.
+//! move, and that may have spare processors: there others take over the fibres that the blocked one
+//! has. And it is for file systems on disks and in memory, where a wait ends; a server that is
+//! gone, another program's file system, and what the kernel only shows as a file may never answer.
+//! Nor are there ever more such calls than the cluster has processors.
 //!
 //! What is known of a descriptor lies in a table by its number, which others may share: it is a
-//! hint. So all accesses are relaxed.
+//! hint. So all accesses are relaxed. So is what is known of file systems, by their devices.
 
 use crate::posix::syscall::Syscall;
 use fibre_core::internal::sharing_processors;
+use rustix::fs::{fstat, fstatfs};
 use rustix::io::Errno;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -49,20 +50,54 @@ static PAUSES: [Pause; PLACES] = [const { Pause(AtomicU64::new(0)) }; PLACES];
 /// in the lowest four bits how many slow ones there were in a row.
 struct Pause(AtomicU64);
 
-/// A call while it is being made.
-struct UnderWay;
+/// How many file systems are remembered.
+const DEVICES: usize = 64;
 
-impl UnderWay {
+/// The file systems whose calls end, by the numbers that the kernel has for them: ext2 to ext4,
+/// XFS, Btrfs, F2FS, what lies over others (overlayfs), and in memory.
+const LOCAL: [i64; 6] = [
+    0xEF53,
+    0x5846_5342,
+    0x9123_683E,
+    0xF2F5_2010,
+    0x794C_7630,
+    0x0102_1994,
+];
+
+/// Devices that have been asked about: their numbers, one up, and in the lowest bit whether calls
+/// on their files end.
+static ASKED: [AtomicU64; DEVICES] = [const { AtomicU64::new(0) }; DEVICES];
+
+/// Whether calls on a file end in a foreseeable time, by where it lies.
+fn is_local(fd: BorrowedFd<'_>) -> bool {
+    let Ok(device) = fstat(fd).map(|found| found.st_dev) else {
+        return false;
+    };
+    // Devices have fewer bits than that.
+    let place = &ASKED[device as usize % DEVICES];
+    let known = place.load(Ordering::Relaxed);
+    if known >> 1 == device + 1 {
+        return known & 1 == 1;
+    }
+    let is_local = fstatfs(fd).is_ok_and(|system| LOCAL.contains(&system.f_type));
+    place.store(((device + 1) << 1) | u64::from(is_local), Ordering::Relaxed);
+    is_local
+}
+
+/// A call while it is being made, and where it is counted.
+struct UnderWay<'a>(&'a AtomicUsize);
+
+impl<'a> UnderWay<'a> {
     /// Counts a call, unless there are as many as `most`.
-    fn begin(most: usize) -> Option<Self> {
-        let counted = Self;
-        (UNDER_WAY.fetch_add(1, Ordering::Relaxed) < most).then_some(counted)
+    fn begin(count: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let counted = Self(count);
+        (count.fetch_add(1, Ordering::Relaxed) < most).then_some(counted)
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -94,16 +129,16 @@ impl Pause {
 
 /// Makes a call on a file here, if it can be expected to be quick; it moves so many bytes. `None`:
 /// it has to be made elsewhere. May block the processor for as long as the call waits.
-pub fn make_here(fd: RawFd, bytes: usize, call: Syscall) -> Option<Result<usize, Errno>> {
+pub fn make_here(fd: BorrowedFd<'_>, bytes: usize, call: Syscall) -> Option<Result<usize, Errno>> {
     if bytes > MOST {
         return None;
     }
     let most = sharing_processors()?;
-    let (pause, begun) = (Pause::of(fd), Instant::now());
-    if pause.lasts(milliseconds(begun)) {
+    let (pause, begun) = (Pause::of(fd.as_raw_fd()), Instant::now());
+    if pause.lasts(milliseconds(begun)) || !is_local(fd) {
         return None;
     }
-    let counted = UnderWay::begin(most)?;
+    let counted = UnderWay::begin(&UNDER_WAY, most)?;
     let done = call.endure();
     drop(counted);
     let ended = Instant::now();
@@ -123,11 +158,9 @@ mod tests {
     use super::*;
     use crate::posix::switching::Switching;
     use crate::posix::syscall::syscall;
-    use crate::posix::write::write_at;
     use fibre_core::Cluster;
-    use fibre_core::internal::blocking_metrics;
     use std::fs::File;
-    use std::os::fd::AsRawFd;
+    use std::os::fd::AsFd;
 
     #[test]
     fn slow_calls_send_others_away_for_ever_longer() {
@@ -149,10 +182,9 @@ mod tests {
         assert!(pause.lasts(now + 1) && !pause.lasts(now + 2));
     }
 
-    /// How many of a fibre's calls by `write_at` are made where it is, in a cluster that moves
-    /// started fibres, or not.
-    fn made_in_place(moves: bool) -> u64 {
-        const CALLS: i64 = 500;
+    /// How many of a fibre's calls on a file are made on its own thread, in a cluster that moves
+    /// started fibres, or not. The calls ask for the thread's number.
+    fn made_in_place(moves: bool) -> usize {
         let builder = Cluster::builder().processors(1);
         let builder = match moves {
             // SAFETY: the fibre below keeps nothing that belongs to a kernel thread.
@@ -161,19 +193,14 @@ mod tests {
         };
         let cluster = builder.build().unwrap();
         let fibre = cluster.spawn(|| {
-            let path = std::env::temp_dir().join(format!("fibre-quick-{}", std::process::id()));
-            let file = File::create(&path).unwrap();
-            std::fs::remove_file(&path).unwrap();
-            let (fd, bytes) = (file.as_raw_fd(), [7_u8; 4096]);
-            let before = blocking_metrics().calls;
-            for one in 0..CALLS {
-                let (start, offset) = (bytes.as_ptr(), one * 4096);
-                let call = syscall!(SYS_pwrite64, fd, start, bytes.len(), offset);
-                let written = write_at(fd, bytes.len(), offset, call, Switching::Freely);
-                assert_eq!(written, Ok(bytes.len()));
-            }
-            assert_eq!(file.metadata().unwrap().len(), CALLS as u64 * 4096);
-            CALLS as u64 - (blocking_metrics().calls - before)
+            // In memory, wherever the tests run.
+            let place = File::open("/dev/shm").unwrap();
+            let ask = || syscall!(SYS_gettid);
+            let made_here = |_: &i32| {
+                let on = Switching::Freely.make_on_file(place.as_raw_fd(), 4096, ask());
+                on.unwrap() == ask().here().unwrap()
+            };
+            (0..500).filter(made_here).count()
         });
         let made = fibre.join().unwrap();
         cluster.stop();
@@ -181,18 +208,29 @@ mod tests {
     }
 
     #[test]
-    fn writes_are_made_in_place_where_started_fibres_move() {
+    fn calls_are_made_in_place_where_started_fibres_move() {
         assert!(made_in_place(true) > 0);
         assert_eq!(made_in_place(false), 0);
     }
 
     #[test]
+    fn what_may_never_answer_is_not_local() {
+        let there = |path: &str| File::open(path).map(|file| is_local(file.as_fd()));
+        assert!(there("/dev/shm").unwrap());
+        for _ in 0..2 {
+            assert!(!there("/proc/self/status").unwrap());
+            assert!(!there("/sys/kernel/mm").unwrap());
+        }
+    }
+
+    #[test]
     fn no_more_calls_are_made_than_there_may_be() {
-        let first = UnderWay::begin(2);
-        let second = UnderWay::begin(2);
+        let count = AtomicUsize::new(0);
+        let begin = || UnderWay::begin(&count, 2);
+        let (first, second) = (begin(), begin());
         assert!(first.is_some() && second.is_some());
-        assert!(UnderWay::begin(2).is_none());
+        assert!(begin().is_none());
         drop(first);
-        assert!(UnderWay::begin(2).is_some());
+        assert!(begin().is_some());
     }
 }

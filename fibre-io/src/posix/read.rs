@@ -124,7 +124,7 @@ fn read_file(
     yield_point_cancellable()?;
     // With an offset the kernel says by itself whether it would wait.
     if offset.is_none()
-        && let Some(done) = make_here(fd, into.total(), call)
+        && let Some(done) = make_here(borrow(fd), into.total(), call)
     {
         return Ok(done?);
     }

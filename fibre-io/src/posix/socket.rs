@@ -16,8 +16,8 @@ use crate::raw::{
 use crate::readiness::Readiness;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, socket_error, socket_timeout, socket_type};
-use rustix::net::{SocketType, getpeername};
+use rustix::net::sockopt::{Timeout, socket_error, socket_protocol, socket_timeout, socket_type};
+use rustix::net::{SocketType, getpeername, ipproto};
 use std::ffi::c_int;
 use std::time::Instant;
 
@@ -133,11 +133,9 @@ pub fn connect(fd: c_int, call: Syscall) -> Result<usize, Failure> {
         return Ok(call.here()?);
     }
     find(borrow(fd))?;
-    match without_waiting(fd, flags, call) {
+    match without_waiting(fd, call) {
         // The second one if a call before has been given up, by a time-out or by cancellation.
-        Err(begun @ (Errno::INPROGRESS | Errno::ALREADY)) => {
-            connected(fd, flags, call, begun).map(|()| 0)
-        }
+        Err(begun @ (Errno::INPROGRESS | Errno::ALREADY)) => connected(fd, call, begun).map(|()| 0),
         // A Unix socket's queue is full, and nothing tells of room.
         Err(Errno::AGAIN) => call.patiently(),
         done => Ok(done?),
@@ -145,7 +143,12 @@ pub fn connect(fd: c_int, call: Syscall) -> Result<usize, Failure> {
 }
 
 /// Makes the call with the socket non-blocking for its moment.
-fn without_waiting(fd: c_int, flags: OFlags, call: Syscall) -> Result<usize, Errno> {
+fn without_waiting(fd: c_int, call: Syscall) -> Result<usize, Errno> {
+    let flags = fcntl_getfl(borrow(fd))?;
+    if flags.contains(OFlags::NONBLOCK) {
+        // The program's own wish since the call began.
+        return call.here();
+    }
     fcntl_setfl(borrow(fd), flags | OFlags::NONBLOCK)?;
     let done = call.here();
     fcntl_setfl(borrow(fd), flags)?;
@@ -154,38 +157,59 @@ fn without_waiting(fd: c_int, flags: OFlags, call: Syscall) -> Result<usize, Err
 
 /// Waits for the end of a connection's beginning, which the kernel has reported as `begun`, as does
 /// this if the time is over.
-///
-/// The outcome is taken by making the call again. `SO_ERROR` would leave the kernel's socket in the
-/// middle of connecting: after a refusal the program's next `connect` would fail with
-/// `ECONNABORTED`, and after a success it would succeed once more.
-fn connected(fd: c_int, flags: OFlags, call: Syscall, begun: Errno) -> Result<(), Failure> {
+fn connected(fd: c_int, call: Syscall, begun: Errno) -> Result<(), Failure> {
     let deadline = end_of_wait(fd, Timeout::Send)?;
-    let mut was_ready = false;
+    let keeps = keeps_outcome(fd);
     loop {
         if wait(borrow(fd), Readiness::WRITE, deadline)?.is_empty() {
             return Err(begun.into());
         }
-        match without_waiting(fd, flags, call) {
-            // The second one if another call has seen the end, or the protocol notes it by itself.
-            Ok(_) | Err(Errno::ISCONN) => return Ok(()),
-            // Another call has taken the refusal, so this one has begun anew.
-            Err(Errno::INPROGRESS) => was_ready = false,
-            Err(Errno::ALREADY) => {
-                socket_error(borrow(fd))??;
-                if getpeername(borrow(fd)).is_ok() {
-                    return Ok(());
-                }
-                // The event was an earlier one's, or the end came after the call. A protocol that
-                // says twice that it is both ready and busy has no outcome to give.
-                let is_ready = !look(borrow(fd), Readiness::WRITE)?.is_empty();
-                if is_ready && was_ready {
-                    return Err(Errno::NOTCONN.into());
-                }
-                was_ready = is_ready;
-            }
-            Err(error) => return Err(error.into()),
+        let ended = if keeps {
+            repeated(fd, call)?
+        } else {
+            asked(fd)?
+        };
+        if ended {
+            return Ok(());
         }
     }
+}
+
+/// Whether the kernel has a connection's outcome for the next `connect`: TCP, also over several
+/// paths (MPTCP). Other protocols begin anew then.
+fn keeps_outcome(fd: c_int) -> bool {
+    let protocol = socket_protocol(borrow(fd));
+    matches!(protocol, Ok(Some(ipproto::TCP | ipproto::MPTCP)))
+}
+
+/// Takes the outcome by making the call again; whether there is one. `SO_ERROR` would leave the
+/// kernel's socket in the middle of connecting: after a refusal the program's next `connect` would
+/// fail with `ECONNABORTED`, and after a success it would succeed once more.
+fn repeated(fd: c_int, call: Syscall) -> Result<bool, Failure> {
+    match without_waiting(fd, call) {
+        // The second one if another call has seen the end.
+        Ok(_) | Err(Errno::ISCONN) => Ok(true),
+        // The event was an earlier one's; or another call has taken a refusal, and this one has
+        // begun anew. A look uses the event up, unless the end comes just now.
+        Err(Errno::ALREADY | Errno::INPROGRESS) => {
+            look(borrow(fd), Readiness::WRITE)?;
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Takes the outcome by asking for it; whether there is one.
+fn asked(fd: c_int) -> Result<bool, Failure> {
+    socket_error(borrow(fd))??;
+    if getpeername(borrow(fd)).is_ok() {
+        return Ok(true);
+    }
+    if !look(borrow(fd), Readiness::WRITE)?.is_empty() {
+        // Another call has taken the error.
+        return Err(Errno::NOTCONN.into());
+    }
+    Ok(false)
 }
 
 /// Whether an option of `SOL_SOCKET` is a time-out for waits.

@@ -77,7 +77,7 @@ impl Switching {
             return Ok(call.here()?);
         }
         yield_point_cancellable()?;
-        match make_here(fd, bytes, call) {
+        match make_here(borrow(fd), bytes, call) {
             Some(done) => Ok(done?),
             None => call.elsewhere(),
         }
