@@ -26,6 +26,7 @@ impl fmt::Display for Names {
 }
 
 /// A number with the noun that it counts: "1 fibre", "2 fibres".
+#[cfg_attr(loom, allow(dead_code, reason = "models report nothing"))]
 #[derive(Debug, Clone, Copy)]
 pub struct Count<N>(pub N, pub &'static str);
 

@@ -7,15 +7,22 @@
 //! open longer. Such a thread lives for one piece of work only: what the program does with its
 //! standard error from then on it would not see.
 //!
+//! The runtime's own descriptors are not in that table either, and their numbers may be others'
+//! there. So what wakes processors, as a look at all fibres does, is called on the thread that
+//! waits for the work ([`with_shared_descriptors`]).
+//!
 //! Without memory for a thread, and on kernels before 5.9, the work is done with the table that all
 //! share.
 
 use crate::stack::memory;
 use fibre_core::internal::has_addresses;
+use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
-use std::mem::MaybeUninit;
-use std::thread;
+use std::hash::RandomState;
+use std::mem::{self, MaybeUninit};
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, ThreadId};
 
 /// The name of such a thread.
 const NAME: &str = "fibre-dump";
@@ -30,8 +37,10 @@ pub(crate) fn with_own_descriptors<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     let mut result = None;
     if has_addresses() {
         let (work, result) = (&mut work, &mut result);
+        let (calls, asked) = mpsc::channel();
         thread::scope(|scope| {
             let body = move || {
+                let _listed = Listed::new(calls);
                 take_own_descriptors();
                 *result = work.take().map(|work| work());
             };
@@ -40,12 +49,68 @@ pub(crate) fn with_own_descriptors<R: Send>(f: impl FnOnce() -> R + Send) -> R {
             let _ = thread::Builder::new()
                 .name(NAME.to_owned())
                 .spawn_scoped(scope, body);
+            // Until the thread has ended, or was not started.
+            asked.into_iter().for_each(|call: Call| call());
         });
     }
     match (result, work) {
         (Some(result), _) => result,
         (None, Some(work)) => work(),
         (None, None) => unreachable!("a panic on that thread comes out of the scope"),
+    }
+}
+
+/// A call that a thread with a table of its own has made on another one.
+type Call = Box<dyn FnOnce() + Send>;
+
+/// The threads that have tables of their own, and where their calls go.
+static THREADS: Mutex<Vec<(ThreadId, Sender<Call>)>> = Mutex::new(Vec::new());
+
+/// An entry of the calling thread.
+struct Listed(ThreadId);
+
+impl Listed {
+    /// Enters it.
+    fn new(calls: Sender<Call>) -> Self {
+        let own = thread::current().id();
+        THREADS.lock().push((own, calls));
+        Self(own)
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        THREADS.lock().retain(|(thread, _)| *thread != self.0);
+    }
+}
+
+/// Calls `f` where the program's descriptors are: here, or, on a thread with a table of its own, on
+/// the one that waits for that.
+pub(crate) fn with_shared_descriptors<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    let own = thread::current().id();
+    let calls = THREADS
+        .lock()
+        .iter()
+        .find(|(thread, _)| *thread == own)
+        .map(|(_, calls)| calls.clone());
+    let Some(calls) = calls else {
+        return f();
+    };
+    let mut result = None;
+    let (returns, returned) = mpsc::channel::<()>();
+    let slot = &mut result;
+    let call: Box<dyn FnOnce() + Send + '_> = Box::new(move || {
+        *slot = Some(f());
+        drop(returns);
+    });
+    // SAFETY: this frame waits below until the call has returned or been dropped, as its sender is
+    // dropped then. So what it borrows outlives it.
+    let call = unsafe { mem::transmute::<Box<dyn FnOnce() + Send + '_>, Call>(call) };
+    drop(calls.send(call));
+    let _ = returned.recv();
+    match result {
+        Some(result) => result,
+        None => unreachable!("a panic there comes out of the scope"),
     }
 }
 
@@ -58,11 +123,14 @@ pub(crate) fn with_free_descriptor<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Gives the calling thread a table of descriptors of its own, for as long as it lives. For threads
-/// that end when the work is done, and that block all signals.
-pub(crate) fn take_own_descriptors() {
+/// Gives the calling thread a table of descriptors of its own, for as long as it lives.
+fn take_own_descriptors() {
     // The work may read the process' memory by this one, which is every thread's.
     memory::prepare();
+    // Where the kernel gives no random numbers by a call, std keeps a file of them open, for the
+    // hash tables of all threads. This thread takes what its own tables need while it has that
+    // file; nor may it be the one that opens the file.
+    let _ = RandomState::new();
     let kept = memory::file().and_then(|file| u32::try_from(file).ok());
     let after = kept.map_or(FIRST, |kept| FIRST.max(kept + 1));
     if close(after, u32::MAX, libc::CLOSE_RANGE_UNSHARE) && after > FIRST + 1 {
@@ -111,6 +179,17 @@ mod tests {
     use super::*;
     use std::fs::File;
     use std::os::fd::AsRawFd;
+
+    #[test]
+    fn calls_are_made_where_the_descriptors_are() {
+        let file = File::open("/proc/self/exe").unwrap();
+        let number = file.as_raw_fd();
+        // SAFETY: a number.
+        let is_there = move || unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0;
+        let both = || (is_there(), with_shared_descriptors(is_there));
+        assert_eq!(with_own_descriptors(both), (false, true));
+        assert_eq!(both(), (true, true));
+    }
 
     #[test]
     fn the_own_table_has_none_of_the_programs_descriptors() {

@@ -1,6 +1,6 @@
 //! The call.
 
-use crate::descriptors::{take_own_descriptors, with_own_descriptors};
+use crate::descriptors::with_own_descriptors;
 use crate::form::{json, text};
 use crate::gather::gather;
 use crate::report::Report;
@@ -75,8 +75,7 @@ pub fn content(format: Format) -> io::Result<(String, usize)> {
     // A fibre cannot let its own processor stand still, so a thread looks while it waits.
     let awaited = WaitObject::placeless(WaitKind::Other);
     let made = aside("fibre-dump", awaited, move || {
-        take_own_descriptors();
-        make(format)
+        with_own_descriptors(move || make(format))
     });
     made.ok_or(io::ErrorKind::OutOfMemory.into())
 }

@@ -7,6 +7,7 @@
 //!
 //! What threads do that do not stand still is asked when all others go on again.
 
+use crate::descriptors::with_shared_descriptors;
 use crate::sample::{self, Sample};
 use crate::stack::memory;
 use crate::stack::modules::Modules;
@@ -145,7 +146,7 @@ pub(crate) fn gather(modules: &Modules) -> Gathered {
         known: HashMap::new(),
         copy: vec![0; COPIED],
     };
-    inspect(&mut gatherer, PATIENCE);
+    with_shared_descriptors(|| inspect(&mut gatherer, PATIENCE));
     gatherer.sample();
     if let Some(error) = modules.unread {
         let what = format!("where code lies, so there are no stacks: {}", reason(error));

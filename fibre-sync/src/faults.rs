@@ -123,6 +123,8 @@ fibre_core::faults! {
         WAITER_LEAVES_NO_MARK,
         /// A woken waiter forgets those behind it.
         WOKEN_FORGETS_THOSE_BEHIND,
+        /// A woken reader that joins others forgets those behind it.
+        WOKEN_JOINS_AND_FORGETS,
         /// What is handed over is free, too.
         HANDED_OVER_IS_FREE_TOO,
     }

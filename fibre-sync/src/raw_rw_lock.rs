@@ -215,7 +215,7 @@ impl RawRwLock {
     fn join(&self) -> bool {
         let hasty = planted(faults::rw_lock::READER_JOINS_WITHOUT_LOCK);
         let _queue = (!hasty).then(|| self.queue.lock());
-        self.word.join()
+        self.word.join(false)
     }
 
     /// Takes the lock for writing. Returns `false` if the limit came first. Blocks the fibre, or
@@ -300,10 +300,11 @@ impl RawRwLock {
         }
     }
 
-    /// Whether the lock is held or waited for at this moment.
+    /// Whether the lock is held, or waited for in its queue, at this moment. A waiter that has been
+    /// woken and has not come yet is in neither.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        !self.word.is_free()
+        !self.word.is_free() || !self.queue.lock().is_empty()
     }
 
     /// Whether a writer has the lock at this moment.

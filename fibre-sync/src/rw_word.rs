@@ -183,7 +183,7 @@ impl RwWord {
     pub(crate) fn read_or_queue(&self, joins: bool, mark: bool) -> Entry {
         let behind = if joins { 0 } else { QUEUED };
         loop {
-            if self.try_read_woken(mark) || joins && self.join() {
+            if self.try_read_woken(mark) || joins && self.join(mark) {
                 return Entry::Taken;
             }
             if self.queue_if(|now| now & (WRITER | behind) != 0 || now >= FULL) {
@@ -194,11 +194,14 @@ impl RwWord {
 
     /// Adds a reader if others read, also if the queue has waiters. Under the queue's lock: so no
     /// holder frees the lock or hands it over meanwhile, and the last reader, which may be about
-    /// to, looks again.
-    pub(crate) fn join(&self) -> bool {
+    /// to, looks again. With `mark`, others are in the queue, as for
+    /// [`read_or_queue`](Self::read_or_queue).
+    pub(crate) fn join(&self, mark: bool) -> bool {
+        let mark = mark && !planted(faults::rw_lock::WOKEN_JOINS_AND_FORGETS);
+        let mark = if mark { QUEUED } else { 0 };
         let mut now = self.0.load(Ordering::Relaxed);
         while now & WRITER == 0 && (READER..FULL).contains(&now) {
-            match self.exchange(now, now + READER, Ordering::Acquire) {
+            match self.exchange(now, (now + READER) | mark, Ordering::Acquire) {
                 Ok(_) => return true,
                 Err(seen) => now = seen,
             }

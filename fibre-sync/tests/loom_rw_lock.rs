@@ -74,6 +74,37 @@ fn planted_forgotten_writer_is_found() {
     );
 }
 
+/// One writes twice and then reads, beside a reader and a writer. The reader may be woken before
+/// the writer, come while the second write goes on, and join the one that reads then.
+fn woken_and_joining() {
+    let (lock, number) = (
+        Shared::new(RawRwLock::new()),
+        Shared::new(Watched::new(0)).get(),
+    );
+    let reader = thread::spawn(move || look(&lock, number, Limit::None));
+    let writer = thread::spawn(move || count(&lock, number, Limit::None));
+    count(&lock, number, Limit::None);
+    count(&lock, number, Limit::None);
+    assert!(look(&lock, number, Limit::None).unwrap() >= 2);
+    assert!(reader.join().unwrap().unwrap() <= 3);
+    writer.join().unwrap();
+    assert_eq!(number.get(), 3);
+    assert!(!lock.is_in_use());
+    lock.free();
+}
+
+/// A reader that joins others when it was woken forgets no writer behind it.
+#[test]
+fn who_joins_when_woken_forgets_nobody() {
+    check(woken_and_joining);
+}
+
+/// Planted: it does.
+#[test]
+fn planted_joining_that_forgets_is_found() {
+    finds_planted(faults::rw_lock::WOKEN_JOINS_AND_FORGETS, woken_and_joining);
+}
+
 /// One writes again and again, so that the other one, which writes or reads once, is woken in vain.
 fn woken_in_vain(writes: bool) {
     let (lock, number) = (

@@ -54,8 +54,9 @@ pub trait Work: Send + Sync + Sized + 'static {
 ///
 /// The value is dropped with the last handle or at the end of the last run, whichever comes later:
 /// on the stack of that run, or where the last handle of an idle activity is dropped. Only there
-/// does its destructor block. A value that goes with the value of another activity is dropped when
-/// that has been, so that a chain of them needs no deep stack.
+/// does its destructor block. Values that go with the value of another activity are dropped within
+/// its drop; if there are many in a chain, those at its end are dropped when the first has been, so
+/// that the chain needs no deep stack.
 ///
 /// An idle activity is a block of memory: it has no stack, no fibre counts it, and its cluster can
 /// be stopped. Making it ready takes no allocation. A run that does not block needs no stack of its

@@ -1,47 +1,53 @@
-//! Ends of objects that are parts of each other, one after the other.
+//! Ends of objects that are parts of each other, in turn where they are many.
 //!
 //! An object of the runtime has a user's value, which may have the last handle of another such
 //! object, and so on. If the end of each were a part of the end of the one before, a long chain
-//! would need a stack of its length. So an end that begins within another one, on the same fibre or
-//! thread, waits until that has returned.
+//! would need a stack of its length. So an end that begins deep within others, on the same fibre or
+//! thread, waits until the outermost one has returned. A few are run where they begin, as
+//! destructors expect: one may wait for what the end of its field does.
 
 use super::local::LocalKey;
 use crate::sync::unwind_guard::quietly;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 /// An end that waits for its turn.
 type End = Box<dyn FnOnce()>;
 
-/// The ends that wait, while one is being run.
-static WAITING: LocalKey<RefCell<Option<VecDeque<End>>>> = LocalKey::new(|| RefCell::new(None));
+/// How many ends are run each within the one before.
+const DEEPEST: usize = 8;
 
-/// Calls `end`: now, or, within another call of this function, when the closure of that one has
-/// returned. A panic ends there.
-pub fn end_in_turn(end: impl FnOnce() + 'static) {
-    let is_within = WAITING.with(|waiting| waiting.borrow().is_some());
-    if is_within {
-        push(Box::new(end));
-        return;
-    }
-    WAITING.with(|waiting| *waiting.borrow_mut() = Some(VecDeque::new()));
-    quietly(end);
-    end_waiting();
-    WAITING.with(|waiting| *waiting.borrow_mut() = None);
+/// The ends of a fibre or thread.
+#[derive(Default)]
+struct Ends {
+    /// How many are being run, each within the one before.
+    depth: Cell<usize>,
+    /// Those that wait until none is.
+    waiting: RefCell<VecDeque<End>>,
 }
 
-/// Adds an end to those that wait.
-fn push(end: End) {
-    WAITING.with(|waiting| {
-        if let Some(waiting) = &mut *waiting.borrow_mut() {
-            waiting.push_back(end);
-        }
-    });
+/// Those of the caller.
+static ENDS: LocalKey<Ends> = LocalKey::new(Ends::default);
+
+/// Calls `end`: now, or, deep within other calls of this function, when the closure of the
+/// outermost one has returned. A panic ends there.
+pub fn end_in_turn(end: impl FnOnce() + 'static) {
+    let depth = ENDS.with(|ends| ends.depth.get());
+    if depth == DEEPEST {
+        ENDS.with(|ends| ends.waiting.borrow_mut().push_back(Box::new(end)));
+        return;
+    }
+    ENDS.with(|ends| ends.depth.set(depth + 1));
+    quietly(end);
+    if depth == 0 {
+        end_waiting();
+    }
+    ENDS.with(|ends| ends.depth.set(depth));
 }
 
 /// Calls the ends that wait for their turn. For a caller that is about to wait for one of them.
 pub fn end_waiting() {
-    let next = || WAITING.with(|waiting| waiting.borrow_mut().as_mut()?.pop_front());
+    let next = || ENDS.with(|ends| ends.waiting.borrow_mut().pop_front());
     while let Some(end) = next() {
         quietly(end);
     }
@@ -76,20 +82,46 @@ mod tests {
     }
 
     #[test]
-    fn ends_come_in_their_order_and_a_panic_stops_none() {
+    fn a_few_ends_are_parts_of_each_other_and_a_panic_stops_none() {
         let order = Rc::new(RefCell::new(Vec::new()));
         let note = |name: &'static str| {
             let order = Rc::clone(&order);
             move || order.borrow_mut().push(name)
         };
-        let (first, second, third) = (note("first"), note("second"), note("third"));
+        let (first, second) = (note("first"), note("second"));
         end_in_turn(move || {
             end_in_turn(|| std::panic::resume_unwind(Box::new("on purpose")));
             end_in_turn(second);
-            end_waiting();
-            end_in_turn(third);
             first();
         });
-        assert_eq!(*order.borrow(), ["second", "first", "third"]);
+        assert_eq!(*order.borrow(), ["second", "first"]);
+    }
+
+    /// Begins an end that is the one of this depth, and in it the next one, up to one that has to
+    /// wait. Notes the depths in the order in which they end. The deepest one that runs at once
+    /// asks for those that wait, or does not.
+    fn nest(depth: usize, asks: bool, order: Rc<RefCell<Vec<usize>>>) {
+        end_in_turn(move || {
+            if depth <= DEEPEST {
+                nest(depth + 1, asks, Rc::clone(&order));
+            }
+            if depth == DEEPEST && asks {
+                end_waiting();
+            }
+            order.borrow_mut().push(depth);
+        });
+    }
+
+    #[test]
+    fn a_deep_end_comes_last_or_when_it_is_asked_for() {
+        let outwards = (1..=DEEPEST).rev();
+        let order = Rc::new(RefCell::new(Vec::new()));
+        nest(1, false, Rc::clone(&order));
+        let last = outwards.clone().chain([DEEPEST + 1]);
+        assert_eq!(*order.borrow(), last.collect::<Vec<_>>());
+        order.borrow_mut().clear();
+        nest(1, true, Rc::clone(&order));
+        let asked_for = [DEEPEST + 1].into_iter().chain(outwards);
+        assert_eq!(*order.borrow(), asked_for.collect::<Vec<_>>());
     }
 }

@@ -202,7 +202,7 @@ fn in_scope<T>(
     // SAFETY: however `f` ends, the scope is left below, before its frame ends.
     unsafe { set_innermost(scope) };
     let result = catch_unwind(AssertUnwindSafe(f));
-    if let Some(panics) = hook.filter(|_| result.is_err()) {
+    if let Some(panics) = hook {
         panic_count::put_back(panics);
     }
     // SAFETY: the outer scope's frame ends after this one, and so does the scope's place.

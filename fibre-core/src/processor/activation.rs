@@ -131,7 +131,7 @@ impl Processor {
     /// to this cluster.
     fn run_again(&self, fibre: Runnable, migrated: bool) {
         if !migrated {
-            // Count before it is counted as finished: the cluster must not look empty.
+            // Counted before it is counted as finished: the cluster must not look empty.
             let _ = self.tally().count_spawned();
             self.tally().count_finished();
         }

@@ -55,7 +55,7 @@ pub(super) enum Call {
     /// Any thread that has such work: the processor is in the idle set.
     Anybody,
     /// The same, but it is a spare processor, whose calls are counted.
-    Count,
+    Counted,
     /// None before this time: the processor has been called too often.
     NobodyUntil(Instant),
     /// None: the processor stands aside.
@@ -65,14 +65,14 @@ pub(super) enum Call {
 impl Call {
     /// Whether any thread may end the sleep.
     pub(super) fn is_open(self) -> bool {
-        matches!(self, Self::Anybody | Self::Count)
+        matches!(self, Self::Anybody | Self::Counted)
     }
 
     /// When the sleep has to end by itself.
     pub(super) fn deadline(self) -> Option<Instant> {
         match self {
             Self::NobodyUntil(end) => Some(end),
-            Self::Anybody | Self::Count | Self::Nobody => None,
+            Self::Anybody | Self::Counted | Self::Nobody => None,
         }
     }
 }

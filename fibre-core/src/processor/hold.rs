@@ -21,7 +21,7 @@ use crate::wait::wait_object::WaitKind;
 use std::time::{Duration, Instant};
 
 /// How long a fibre is held before others run: longer than another thread takes for what a hook
-/// waits for. Count in moments as they should be, so it is longer where many threads want the
+/// waits for. Counted in moments as they should be, so it is longer where many threads want the
 /// CPUs, and other threads are late, too.
 const LONGEST: Duration = Duration::from_millis(100);
 

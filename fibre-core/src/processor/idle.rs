@@ -140,7 +140,7 @@ impl Processor {
         self.begin_sleep();
         let announced = armed.sleep(deadline);
         self.woken.set(announced.was_woken());
-        if call == Call::Count && !self.domain.commons.idle.contains(self.index) {
+        if call == Call::Counted && !self.domain.commons.idle.contains(self.index) {
             self.calls.add();
         }
         self.end_sleep(announced.was_woken());

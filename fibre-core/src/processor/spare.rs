@@ -26,7 +26,7 @@ impl Processor {
             return Call::Anybody;
         }
         let barred = self.calls.barred_until(Instant::now());
-        barred.map_or(Call::Count, Call::NobodyUntil)
+        barred.map_or(Call::Counted, Call::NobodyUntil)
     }
 
     /// Gives to all the fibres that they may run. Called as long as it stands aside, before it

@@ -58,7 +58,10 @@ impl Abandoned {
     /// program.
     pub(crate) fn tell_late(&self) {
         while self.are_late() {
-            for untold in mem::take(&mut self.0.lock().untold) {
+            // Taken first: the lock would be held for the whole loop, and the program's code may
+            // wait, or end up here.
+            let untold = mem::take(&mut self.0.lock().untold);
+            for untold in untold {
                 // SAFETY: the promise of `note`.
                 unsafe { (untold.tell)(untold.activity) };
             }

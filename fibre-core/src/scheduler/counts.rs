@@ -95,7 +95,7 @@ pub struct Counters {
     pub steals: u64,
     /// How often a processor fell asleep.
     pub parks: u64,
-    /// Sleeps that another thread has ended. Count when the processor falls asleep again.
+    /// Sleeps that another thread has ended. Counted when the processor falls asleep again.
     pub wakes: u64,
     /// Those after which the processor found nothing to run, and slept again.
     pub wakes_in_vain: u64,

@@ -23,6 +23,7 @@
 
 use super::outside::{self, Still};
 use crate::circles::circles;
+use crate::descriptors::with_shared_descriptors;
 use crate::form::text;
 use crate::gather::gather;
 use crate::report::Report;
@@ -221,7 +222,7 @@ impl Deadlocks {
         let before = services();
         let begun = Instant::now();
         let mut look = Look::default();
-        inspect(&mut look, PATIENCE);
+        with_shared_descriptors(|| inspect(&mut look, PATIENCE));
         let took = begun.elapsed();
         let found = self.found(Suspicion::new(&look, outside::still));
         let rests = before.is_some() && before == self.at_rest.1;
