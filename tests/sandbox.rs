@@ -309,7 +309,7 @@ fn sleeper() -> Command {
 /// Whether a process has ended, and has been waited for, in time.
 fn is_gone(process: u32) -> bool {
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(10) {
+    while begun.elapsed() < Duration::from_secs(3) {
         if !std::path::Path::new(&format!("/proc/{process}")).exists() {
             return true;
         }
