@@ -13,10 +13,10 @@ use anyhow::{Result, ensure};
 use crate::workspace::require_program;
 
 /// The program that is right.
-const RIGHT: &str = "fibre-capi/tests/programs/throws.cpp";
+const RIGHT: &str = "fibre-capi/sanitizer/throws.cpp";
 
 /// The program that is wrong.
-const CANARY: &str = "fibre-capi/tests/programs/freed.cpp";
+const CANARY: &str = "fibre-capi/sanitizer/freed.cpp";
 
 /// What programs need: docs/c/debugging.md says why.
 const OPTIONS: &str =
