@@ -429,6 +429,7 @@ fn check(calls: &[c_long], unless: &[&str]) {
 }
 
 /// Nothing is missed.
+#[cfg(not(feature = "sanitizer"))] // It needs such calls itself.
 #[test]
 fn calls_that_are_optional() {
     let calls = [
@@ -477,6 +478,7 @@ fn calls_about_children() {
 }
 
 /// What takes a call that is refused fails, and nothing else.
+#[cfg(not(feature = "sanitizer"))] // It needs such calls itself.
 #[test]
 fn calls_of_one_part() {
     for (calls, parts) in [
@@ -504,6 +506,7 @@ fn calls_of_one_part() {
 }
 
 /// Without a poller all that waits for descriptors fails, and does not hang.
+#[cfg(not(feature = "sanitizer"))] // It needs such calls itself.
 #[test]
 fn calls_of_pollers() {
     let calls = [
@@ -518,6 +521,7 @@ fn calls_of_pollers() {
 }
 
 /// Without threads and stacks there is no cluster, which is an error of the builder.
+#[cfg(not(feature = "sanitizer"))] // It needs such calls itself.
 #[test]
 fn calls_that_clusters_take() {
     if plays("sandboxed") {
