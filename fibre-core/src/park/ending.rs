@@ -22,11 +22,11 @@ const DEEPEST: usize = 8;
 struct Ends {
     /// How many are being run, each within the one before.
     depth: Cell<usize>,
-    /// Those that wait until none is.
+    /// The ends that wait until none is being run.
     waiting: RefCell<VecDeque<End>>,
 }
 
-/// Those of the caller.
+/// The ends of the caller.
 static ENDS: LocalKey<Ends> = LocalKey::new(Ends::default);
 
 /// Calls `end`: now, or, deep within other calls of this function, when the closure of the
