@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use std::io::{self, IoSliceMut, Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Whether a call failed because its fibre was cancelled.
@@ -329,13 +330,29 @@ fn a_request_wins_over_what_comes_later() {
 /// A fibre that lets others run at a cancellation point notices there what they ask of it.
 #[test]
 fn a_request_is_noticed_after_a_yield() {
-    let cluster = fibre::Cluster::builder().processors(1).build().unwrap();
+    // One thread runs both fibres, so what one does between two yields the other sees whole.
+    let builder = fibre::Cluster::builder().processors(1);
+    let cluster = builder.max_spare_processors(0).build().unwrap();
     let test = cluster.spawn(|| {
-        let fibre = fibre::spawn(fibre_core::internal::yield_cancellable);
-        // It has begun, and lets this fibre run.
-        fibre::yield_now();
+        let (begun, cancelled) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
+        let cancelled = Arc::new(cancelled);
+        let others = (Arc::clone(&begun), Arc::clone(&cancelled));
+        let fibre = fibre::spawn(move || {
+            let (begun, cancelled) = others;
+            begun.store(true, Ordering::Relaxed);
+            while fibre_core::internal::yield_cancellable().is_ok() {
+                if cancelled.load(Ordering::Relaxed) {
+                    return false;
+                }
+            }
+            true
+        });
+        while !begun.load(Ordering::Relaxed) {
+            fibre::yield_now();
+        }
         fibre.cancel();
-        fibre.join().unwrap().is_err()
+        cancelled.store(true, Ordering::Relaxed);
+        fibre.join().unwrap()
     });
     assert!(test.join().unwrap());
     cluster.stop();
