@@ -36,11 +36,14 @@ fn use_up_descriptors() {
 #[track_caller]
 fn has_its_stack(dump: &str) {
     let part = part(dump, "sleeper");
-    for words in [
+    // Optimised builds may make the sleeper a part of other functions.
+    let all = [
+        "the fibre's entry",
         "shortage::sleeper",
         "tests/dump/shortage.rs:",
-        "the fibre's entry",
-    ] {
+    ];
+    let certain = if cfg!(debug_assertions) { 3 } else { 1 };
+    for words in &all[..certain] {
         assert!(part.contains(words), "no {words:?} in: {dump}");
     }
 }
@@ -80,6 +83,7 @@ fn a_dump_goes_to_its_file() {
 }
 
 /// By threads and by fibres, which are walked on another thread.
+#[cfg(debug_assertions)] // Others may inline what it looks for.
 #[test]
 fn calls_have_stacks() {
     let mut victim = victim(2, 1, || {
