@@ -17,10 +17,15 @@ use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use support::process::{errors, no_core_file, plays, spawn_child};
+#[cfg(not(feature = "sanitizer"))]
+use support::stripped::run_stripped;
 use support::{eventually, watched};
 
 /// Both ways to guard a stack.
 const GUARDS: [&[(&str, &str)]; 2] = [&[], &[("FIBRE_GUARD", "mprotect")]];
+
+/// Where this file's functions are, in whatever program they are built.
+const PLACE: &str = concat!(file!(), ":");
 
 /// Uses up any stack.
 #[allow(unconditional_recursion, reason = "that is what it is for")]
@@ -69,7 +74,7 @@ fn overflow_is_reported() {
             text.contains(&format!("id {}, conn=42)", number.unwrap())),
             "{text}"
         );
-        assert_placed(&output, &["recurse at ", "tests/overflow.rs:"]);
+        assert_placed(&output, &["recurse at ", PLACE]);
     }
 }
 
@@ -94,21 +99,13 @@ fn assert_placed(output: &Output, words: &[&str]) {
 #[cfg(not(feature = "sanitizer"))]
 #[test]
 fn overflow_in_a_stripped_program_has_addresses() {
-    use std::os::unix::fs::{FileExt, PermissionsExt};
-    let folder = std::env::temp_dir().join(format!("fibre-overflow-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let stripped = folder.join("program");
-    std::fs::copy(std::env::current_exe().unwrap(), &stripped).unwrap();
-    std::fs::set_permissions(&stripped, PermissionsExt::from_mode(0o700)).unwrap();
-    // No section, as the header has it: so there is no table.
-    let file = std::fs::File::options().write(true).open(&stripped);
-    file.unwrap().write_all_at(&[0; 2], 0x3c).unwrap();
-    let output = std::process::Command::new(&stripped)
-        .args(["--exact", "overflow_is_reported", "--nocapture"])
-        .env("FIBRE_TEST_ROLE", "culprit")
-        .output();
-    std::fs::remove_dir_all(&folder).unwrap();
-    let output = output.unwrap();
+    let own = std::thread::current().name().unwrap().to_owned();
+    let (suite, _) = own.split_at(own.rfind("::").map_or(0, |place| place + 2));
+    let test = format!("{suite}overflow_is_reported");
+    let output = run_stripped("overflow", |command| {
+        command.args(["--exact", &test, "--nocapture"]);
+        command.env("FIBRE_TEST_ROLE", "culprit");
+    });
     assert_reported(&output, &["stack overflow", "'greedy'", "131072 bytes"]);
     assert_placed(&output, &["    0x", " in program+0x"]);
 }
@@ -148,7 +145,7 @@ fn overflow_is_placed_where_files_cannot_be_opened() {
     };
     let output = limited();
     assert_reported(&output, &["stack overflow"]);
-    assert_placed(&output, &["recurse at ", "tests/overflow.rs:"]);
+    assert_placed(&output, &["recurse at ", PLACE]);
 }
 
 /// The same for a fibre without a name, with large frames, after it has blocked, on one of many
@@ -193,7 +190,7 @@ fn overflow_of_a_big_stack_is_reported() {
     }
     let output = spawn_child(role, &environment);
     assert_reported(&output, &["stack overflow", "'greedy'", "1048576 bytes"]);
-    assert_placed(&output, &["recurse at ", "tests/overflow.rs:"]);
+    assert_placed(&output, &["recurse at ", PLACE]);
 }
 
 /// And when it was lent to a plain thread, in a process without a cluster.
@@ -212,10 +209,9 @@ fn overflow_of_a_threads_big_stack_is_reported() {
     // Nobody is there who could name the function.
     let text = errors(&output);
     let (_, address) = text.split_once("the innermost call: 0x").expect(&text);
-    assert!(
-        address.contains(" in overflow-") && address.contains("+0x"),
-        "{text}"
-    );
+    let program = std::env::current_exe().unwrap();
+    let program = program.file_name().unwrap().to_str().unwrap();
+    assert!(address.contains(&format!(" in {program}+0x")), "{text}");
 }
 
 /// A write below the stack of a fibre that does not run names it, and the fibre that did it.
