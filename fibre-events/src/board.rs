@@ -21,6 +21,8 @@
 //! A colour without events rests at its home, so what is posted later follows it there (the papers
 //! call the map sticky). Each processor remembers so many such colours; then it *retires* the one
 //! that has rested longest, under the lock of its shard, as nobody else may be about to post then.
+//! That lock is taken without the processor's own, so several may choose the same colour. Whoever
+//! has tried to retire one therefore looks again whether too many are left.
 //!
 //! # Invariants
 //!
@@ -326,9 +328,7 @@ impl<E: Load> Board<E> {
         } else {
             drop(state);
         }
-        if let Some(cell) = retiring {
-            self.retire(cell);
-        }
+        self.retire(queue, retiring);
         (run, calls)
     }
 
@@ -351,9 +351,7 @@ impl<E: Load> Board<E> {
         let retiring = self.finish_here(&mut state, &run);
         drop(run);
         let calls = self.called(home, state);
-        if let Some(cell) = retiring {
-            self.retire(cell);
-        }
+        self.retire(home, retiring);
         calls
     }
 
@@ -363,9 +361,14 @@ impl<E: Load> Board<E> {
             return None;
         };
         state.finished += run.taken as u64;
-        let is_ready = state.queue.finish(number, &self.rules, self.cost());
+        state.queue.finish(number, &self.rules, self.cost());
+        self.to_retire(state)
+    }
+
+    /// The colour to retire, if more rest than are remembered.
+    fn to_retire(&self, state: &State<E>) -> Option<Arc<Cell>> {
         let is_full = state.queue.resting() > self.rules.resting;
-        if is_ready || !is_full || self.rules.colours.is_fixed() {
+        if !is_full || self.rules.colours.is_fixed() {
             return None;
         }
         state.queue.longest_resting()
@@ -390,8 +393,20 @@ impl<E: Load> Board<E> {
         self.finish(run)
     }
 
-    /// Forgets a colour that rests.
-    fn retire(&self, cell: Arc<Cell>) {
+    /// Retires a colour of a processor, and others while more rest there than are remembered.
+    fn retire(&self, processor: usize, mut retiring: Option<Arc<Cell>>) {
+        while let Some(cell) = retiring {
+            self.forget(cell);
+            if planted(faults::board::RETIRES_ONCE) {
+                return;
+            }
+            let state = self.cores[processor].state.lock();
+            retiring = self.to_retire(&state);
+        }
+    }
+
+    /// Forgets a colour, if it rests.
+    fn forget(&self, cell: Arc<Cell>) {
         let careless = planted(faults::board::RETIRES_WITHOUT_THE_SHARD);
         let mut guard = (!careless).then(|| self.shard(&cell.colour).lock());
         let (_, mut state) = self.lock_home(&cell);

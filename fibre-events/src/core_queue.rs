@@ -141,9 +141,8 @@ impl<E: Load> CoreQueue<E> {
         }
     }
 
-    /// Ends a colour's run: it is ready if it has events, else it rests. Returns whether it is
-    /// ready.
-    pub(crate) fn finish(&mut self, number: u32, rules: &Rules, cost: u64) -> bool {
+    /// Ends a colour's run: it is ready if it has events, else it rests.
+    pub(crate) fn finish(&mut self, number: u32, rules: &Rules, cost: u64) {
         let slot = self.slots.get_mut(number);
         if slot.pending > 0 {
             // It is in no chain, as a resting one would be.
@@ -152,11 +151,10 @@ impl<E: Load> CoreQueue<E> {
                 Form::Colours(queue) => queue.enqueue(&mut self.slots, number, rules, cost),
                 Form::Events(_) => slot.phase = Phase::Ready,
             }
-            return true;
+            return;
         }
         slot.phase = Phase::Resting;
         self.resting.push_back(&mut self.slots, number);
-        false
     }
 
     /// The colour that has rested for the longest time.

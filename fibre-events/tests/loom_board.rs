@@ -136,6 +136,7 @@ fn theft(resting: usize) {
     model.run_all(1);
     assert_eq!(model.ran(), [2, 0]);
     assert!(model.board.is_quiet());
+    assert_eq!(model.board.colours(), resting);
 }
 
 /// One of two fibres of a processor retires a colour while events are posted to it.
@@ -154,6 +155,19 @@ fn retirement() {
     mate.join().unwrap();
     model.run_all(0);
     assert_eq!(model.ran(), [3, 0]);
+    assert_eq!(model.board.colours(), 0);
+}
+
+/// Two fibres of a processor run one colour each, and none is remembered.
+fn two_retirements() {
+    let model = Model::new(0);
+    model.post(0, 0);
+    model.post(1, 0);
+    let mate = Shared::clone(&model);
+    let mate = thread::spawn(move || mate.run_all(0));
+    model.run_all(0);
+    mate.join().unwrap();
+    assert_eq!(model.ran(), [1, 1]);
     assert_eq!(model.board.colours(), 0);
 }
 
@@ -193,6 +207,11 @@ fn a_retired_colour_loses_nothing() {
 }
 
 #[test]
+fn no_more_colours_are_remembered_than_may_be() {
+    check(two_retirements);
+}
+
+#[test]
 fn no_processor_sleeps_on_an_event() {
     check(sleep);
 }
@@ -220,6 +239,11 @@ fn the_model_finds_a_thief_that_puts_early_events_first() {
 #[test]
 fn the_model_finds_a_colour_that_is_retired_without_its_shard() {
     finds_planted(faults::RETIRES_WITHOUT_THE_SHARD, retirement);
+}
+
+#[test]
+fn the_model_finds_a_colour_that_two_chose_and_nobody_looked_behind() {
+    finds_planted(faults::RETIRES_ONCE, two_retirements);
 }
 
 #[test]
