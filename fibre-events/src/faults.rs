@@ -15,7 +15,7 @@ fibre_core::faults! {
         EARLY_EVENTS_FIRST,
         /// A colour is retired without the lock that posters of new colours hold.
         RETIRES_WITHOUT_THE_SHARD,
-        /// Who has tried to retire a colour does not look whether too many are left.
+        /// A processor that has tried to retire a colour does not look whether too many are left.
         RETIRES_ONCE,
         /// A colour is taken though one of its events runs.
         TAKES_A_RUNNING_COLOUR,
