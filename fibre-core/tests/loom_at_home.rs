@@ -76,7 +76,7 @@ impl Fibre {
     /// Takes the fibre from the queue and runs it; `false`: the fibre is not there.
     fn run(&self) -> bool {
         // SAFETY: the only consumer.
-        let popped = unsafe { self.home.pop() };
+        let popped = unsafe { self.home.pop_alone() };
         let there = matches!(popped, Popped::Node(_));
         if there {
             self.stack.count();

@@ -8,7 +8,7 @@
 
 use fibre_core::internal::control::{Control, ProcessorPhase};
 use fibre_core::internal::parker::Parker;
-use fibre_core::internal::queue::{Link, Popped, Pushed, QueueKind, Runnable, StealQueue};
+use fibre_core::internal::queue::{BasicQueue, Link, Popped, Pushed, QueueKind, Runnable};
 use fibre_core::internal::waiter::{Outcome, ThreadParker, Waiter, Wakeable};
 use fibre_core::model::{check, finds_bug};
 use fibre_core::sync::EndOfFrame;
@@ -29,7 +29,7 @@ impl Wakeable for Nobody {
 /// One processor of a cluster.
 struct World {
     orders: Control<Nobody>,
-    queue: StealQueue,
+    queue: BasicQueue,
     parker: Parker,
     /// The memory that fibres touch, and the caller that has paused the cluster.
     memory: UnsafeCell<u32>,
@@ -56,7 +56,7 @@ fn world() -> Arc<World> {
     orders.add_processors(1);
     Arc::new(World {
         orders,
-        queue: StealQueue::new(QueueKind::default()),
+        queue: BasicQueue::new(QueueKind::default()),
         parker: Parker::new(),
         memory: UnsafeCell::new(0),
     })

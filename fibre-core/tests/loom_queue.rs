@@ -1,13 +1,11 @@
-//! Models of the basic queues and of their stealable form, for each kind.
+//! Models of the queues with one consumer and with several, for each kind.
 //!
 //! Run by `cargo xtask loom`. Each property has a twin with a planted bug, which the
 //! model must find.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::internal::queue::{
-    BasicQueue, Link, Popped, Pushed, QueueKind, Runnable, StealQueue,
-};
+use fibre_core::internal::queue::{BasicQueue, Link, Popped, Pushed, QueueKind, Runnable};
 use fibre_core::model::{self, finds_bug, finds_planted};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -69,7 +67,7 @@ fn pop_all(queue: &BasicQueue, count: usize) -> Vec<u32> {
     let mut popped = Vec::new();
     while popped.len() < count {
         // SAFETY: the only consumer.
-        match unsafe { queue.pop() } {
+        match unsafe { queue.pop_alone() } {
             Popped::Node(node) => popped.push(payload(&node)),
             Popped::Empty | Popped::InFlight => thread::yield_now(),
         }
@@ -196,7 +194,7 @@ fn one_of_two_producers_wakes() {
 /// A thief takes the last node, a producer brings another one, and the owner goes to
 /// sleep, or believes the emptiness that it saw (planted): what is left has a waker.
 fn sleep_beside_a_thief(kind: QueueKind, planted: bool) {
-    let queue = Arc::new(StealQueue::new(kind));
+    let queue = Arc::new(BasicQueue::new(kind));
     let _ = queue.push(node(1));
     let thief = {
         let queue = Arc::clone(&queue);
@@ -273,10 +271,10 @@ fn two_consumers<Q: Send + Sync + 'static>(
 #[test]
 fn consumers_take_turns() {
     check_all(|kind| {
-        let push = |queue: &StealQueue, node| {
+        let push = |queue: &BasicQueue, node| {
             let _ = queue.push(node);
         };
-        two_consumers(StealQueue::new(kind), push, StealQueue::pop);
+        two_consumers(BasicQueue::new(kind), push, BasicQueue::pop);
     });
 }
 
@@ -288,21 +286,23 @@ fn planted_second_consumer_is_found() {
             let _ = queue.push(node);
         };
         // SAFETY: this breaks the contract of `pop` on purpose.
-        two_consumers(BasicQueue::new(kind), push, |queue| unsafe { queue.pop() });
+        two_consumers(BasicQueue::new(kind), push, |queue| unsafe {
+            queue.pop_alone()
+        });
     });
 }
 
 /// A thief that takes at the tail takes turns with the owner, too.
 #[test]
 fn consumers_at_both_ends_take_turns() {
-    let push = |queue: &StealQueue, node| {
+    let push = |queue: &BasicQueue, node| {
         let _ = queue.push_first(node);
     };
     model::check(move || {
         two_consumers(
-            StealQueue::new(QueueKind::TwoEnded),
+            BasicQueue::new(QueueKind::TwoEnded),
             push,
-            StealQueue::steal,
+            BasicQueue::steal,
         );
     });
 }
@@ -310,13 +310,13 @@ fn consumers_at_both_ends_take_turns() {
 /// Takes the node at the head of a two-ended queue.
 fn pop_first(queue: &BasicQueue) -> Popped {
     // SAFETY: this kind has a lock of its own, so there may be several consumers.
-    unsafe { queue.pop() }
+    unsafe { queue.pop_alone() }
 }
 
 /// Takes the node at the tail of a two-ended queue.
 fn pop_last(queue: &BasicQueue) -> Popped {
     // SAFETY: as above.
-    unsafe { queue.pop_last() }
+    unsafe { queue.pop_last_alone() }
 }
 
 /// Takes what is left, and returns all payloads in order.

@@ -10,10 +10,10 @@
 //! queue empty is seen by every producer that pushes later, as with a basic queue. The thread that
 //! puts the flag up tells a consumer that armed only the queues it knew of.
 
+use super::basic::BasicQueue;
 use super::kind::QueueKind;
 use super::link::Level;
 use super::runnable::Runnable;
-use super::steal::StealQueue;
 use super::{Popped, Pushed};
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use std::sync::OnceLock;
@@ -22,11 +22,11 @@ use std::sync::OnceLock;
 #[derive(Debug)]
 pub struct LogicalQueue {
     /// The nodes of normal priority, or of the background, whose queue has no other level.
-    normal: StealQueue,
+    normal: BasicQueue,
     /// Whether `others` are in use. It never goes down.
     leveled: AtomicBool,
     /// Nodes of high and of low priority.
-    others: OnceLock<Box<[StealQueue; 2]>>,
+    others: OnceLock<Box<[BasicQueue; 2]>>,
     /// Pops while leveled.
     turn: AtomicU32,
     /// The kind of the basic queues.
@@ -38,7 +38,7 @@ impl LogicalQueue {
     #[must_use]
     pub fn new(kind: QueueKind) -> Self {
         Self {
-            normal: StealQueue::new(kind),
+            normal: BasicQueue::new(kind),
             leveled: AtomicBool::new(false),
             others: OnceLock::new(),
             turn: AtomicU32::new(0),
@@ -53,7 +53,7 @@ impl LogicalQueue {
     }
 
     /// The queues of the other levels, if they are in use.
-    fn others(&self) -> &[StealQueue] {
+    fn others(&self) -> &[BasicQueue] {
         match self.others.get() {
             Some(others) if self.is_leveled() => &others[..],
             _ => &[],
@@ -70,7 +70,7 @@ impl LogicalQueue {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.normal.is_empty()
-            && (!self.is_leveled() || self.others().iter().all(StealQueue::is_empty))
+            && (!self.is_leveled() || self.others().iter().all(BasicQueue::is_empty))
     }
 
     /// Appends a fibre to the queue of its level. Any thread.
@@ -78,8 +78,8 @@ impl LogicalQueue {
     pub fn push(&self, runnable: Runnable) -> Pushed {
         match runnable.link().level() {
             Level::Normal | Level::Background => self.normal.push(runnable),
-            Level::High => self.push_other(0, runnable, StealQueue::push),
-            Level::Low => self.push_other(1, runnable, StealQueue::push),
+            Level::High => self.push_other(0, runnable, BasicQueue::push),
+            Level::Low => self.push_other(1, runnable, BasicQueue::push),
         }
     }
 
@@ -88,8 +88,8 @@ impl LogicalQueue {
     pub fn push_first(&self, runnable: Runnable) -> Pushed {
         match runnable.link().level() {
             Level::Normal | Level::Background => self.normal.push_first(runnable),
-            Level::High => self.push_other(0, runnable, StealQueue::push_first),
-            Level::Low => self.push_other(1, runnable, StealQueue::push_first),
+            Level::High => self.push_other(0, runnable, BasicQueue::push_first),
+            Level::Low => self.push_other(1, runnable, BasicQueue::push_first),
         }
     }
 
@@ -99,9 +99,9 @@ impl LogicalQueue {
         &self,
         index: usize,
         runnable: Runnable,
-        push: fn(&StealQueue, Runnable) -> Pushed,
+        push: fn(&BasicQueue, Runnable) -> Pushed,
     ) -> Pushed {
-        let make = || Box::new([StealQueue::new(self.kind), StealQueue::new(self.kind)]);
+        let make = || Box::new([BasicQueue::new(self.kind), BasicQueue::new(self.kind)]);
         let queue = &self.others.get_or_init(make)[index];
         let first = !self.is_leveled() && !self.leveled.swap(true, Ordering::SeqCst);
         match push(queue, runnable) {
@@ -114,7 +114,7 @@ impl LogicalQueue {
     #[inline]
     pub fn pop(&self) -> Popped {
         if self.is_leveled() {
-            self.pop_in_turn(StealQueue::pop)
+            self.pop_in_turn(BasicQueue::pop)
         } else {
             self.normal.pop()
         }
@@ -123,7 +123,7 @@ impl LogicalQueue {
     /// [`pop`](Self::pop) for a thief: where the kind has two ends, it takes at the tail.
     pub fn steal(&self) -> Popped {
         if self.is_leveled() {
-            self.pop_in_turn(StealQueue::steal)
+            self.pop_in_turn(BasicQueue::steal)
         } else {
             self.normal.steal()
         }
@@ -131,7 +131,7 @@ impl LogicalQueue {
 
     /// The part of [`pop`](Self::pop) and [`steal`](Self::steal) for several levels.
     #[inline(never)]
-    fn pop_in_turn(&self, take: fn(&StealQueue) -> Popped) -> Popped {
+    fn pop_in_turn(&self, take: fn(&BasicQueue) -> Popped) -> Popped {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let mut nothing = Popped::Empty;
         for level in Level::in_turn(turn) {
@@ -145,7 +145,7 @@ impl LogicalQueue {
     }
 
     /// The queue of a level, if it is in use.
-    fn of_level(&self, level: Level) -> Option<&StealQueue> {
+    fn of_level(&self, level: Level) -> Option<&BasicQueue> {
         match level {
             Level::Normal | Level::Background => Some(&self.normal),
             Level::High => self.others().first(),
@@ -162,7 +162,7 @@ impl LogicalQueue {
     #[inline]
     pub unsafe fn pop_own(&self, level: Level) -> Popped {
         // SAFETY: one owner, as the caller promises.
-        let pop = |queue: &StealQueue| unsafe { queue.pop_own() };
+        let pop = |queue: &BasicQueue| unsafe { queue.pop_own() };
         self.of_level(level).map_or(Popped::Empty, pop)
     }
 
@@ -183,7 +183,7 @@ impl LogicalQueue {
     }
 
     /// Adds up what is counted in the queues of all levels.
-    fn count_by(&self, count: impl Fn(&StealQueue) -> Option<usize>) -> Option<usize> {
+    fn count_by(&self, count: impl Fn(&BasicQueue) -> Option<usize>) -> Option<usize> {
         let all = std::iter::once(&self.normal).chain(self.others());
         all.map(count).sum()
     }
@@ -198,13 +198,13 @@ impl LogicalQueue {
     /// is not empty. The owner only.
     #[must_use]
     pub fn arm(&self) -> bool {
-        self.normal.arm() && self.others().iter().all(StealQueue::arm)
+        self.normal.arm() && self.others().iter().all(BasicQueue::arm)
     }
 
     /// Ends what [`arm`](Self::arm) began, whatever it returned. The owner only.
     pub fn disarm(&self) {
         self.normal.disarm();
-        self.others().iter().for_each(StealQueue::disarm);
+        self.others().iter().for_each(BasicQueue::disarm);
     }
 }
 

@@ -3,11 +3,10 @@
 //!
 //! * [`Fifo`]: one thread only, no atomics. A processor's own fibres go through it when they yield
 //!   or wake each other.
-//! * [`BasicQueue`]: many producers, one consumer, by one of the mechanisms that [`QueueKind`]
-//!   names. Other threads push into it.
-//! * [`StealQueue`]: a [`BasicQueue`] whose consumers take turns by a lock, so
-//!   that idle processors can take from it.
-//! * [`LogicalQueue`]: a `StealQueue` for each [`Level`] of priority.
+//! * [`BasicQueue`]: many producers, by one of the mechanisms that [`QueueKind`] names. Other
+//!   threads push into it. It has one consumer, or several that take turns by a lock, so that idle
+//!   processors can take from it.
+//! * [`LogicalQueue`]: a `BasicQueue` for each [`Level`] of priority.
 //!
 //! A ready fibre is an owned value, the [`Runnable`]: a push takes it, and a pop gives it to the
 //! consumer.
@@ -18,15 +17,11 @@
 //! * `runnable`: the owned value, and the invariants of the pointers in queues;
 //! * `fifo`: a list for one thread;
 //! * `entry`: the word that says whether a queue is empty and whether its consumer sleeps;
-//! * `nemesis`: the Nemesis queue: many producers, one consumer;
-//! * `stub`: a queue with a stub node: many producers, one consumer;
-//! * `locked`: a list under a lock;
-//! * `two_ended`: a deque under a lock;
+//! * `variants`: the kinds of queue, a file for each: many producers, one consumer;
 //! * `kind`: the choice among these, as a value;
-//! * `mpsc`: one queue over all kinds;
 //! * `consumer`: whose turn it is to consume: the owner's, cheaply, or a thief's;
-//! * `steal`: an `mpsc` queue whose consumers take turns;
-//! * `by_priority`: a `steal` queue for each level of priority.
+//! * `basic`: one queue over all kinds;
+//! * `by_priority`: a `basic` queue for each level of priority.
 //!
 //! # The contract of every kind
 //!
@@ -42,32 +37,27 @@
 //! 5. A pop waits for no thread: what cannot be had after a short spin is
 //!    [`Popped::InFlight`].
 
+mod basic;
 mod by_priority;
 mod consumer;
 mod entry;
 mod fifo;
 mod kind;
 mod link;
-mod locked;
-mod mpsc;
-mod nemesis;
 mod runnable;
-mod steal;
 #[cfg(all(test, not(loom)))]
 mod stress;
-mod stub;
-mod two_ended;
+mod variants;
 
+pub use basic::BasicQueue;
 pub use by_priority::LogicalQueue;
 pub use consumer::ConsumerLock;
 pub use fifo::Fifo;
 pub use kind::QueueKind;
 pub use link::{LEVELS, Level, Link};
-pub use mpsc::BasicQueue;
 pub use runnable::Runnable;
 #[cfg(not(loom))]
 pub use runnable::{SharedSlot, Slot};
-pub use steal::StealQueue;
 
 /// What the caller of a push has to do.
 #[must_use]

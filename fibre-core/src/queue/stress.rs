@@ -10,9 +10,9 @@
 #[path = "../../../tests/support/random.rs"]
 mod random;
 
+use super::basic::BasicQueue;
 use super::link::Link;
 use super::runnable::Runnable;
-use super::steal::StealQueue;
 use super::{Popped, Pushed, QueueKind};
 use random::Random;
 use std::ptr::NonNull;
@@ -39,7 +39,7 @@ struct Node {
 
 /// What the threads share.
 struct Field {
-    queue: StealQueue,
+    queue: BasicQueue,
     /// The nodes of each producer, in its order.
     nodes: Vec<Vec<Node>>,
     /// How many have been popped.
@@ -66,7 +66,7 @@ impl Field {
             (0..NODES).map(node).collect()
         };
         Self {
-            queue: StealQueue::new(kind),
+            queue: BasicQueue::new(kind),
             nodes: (0..PRODUCERS).map(of).collect(),
             taken: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),

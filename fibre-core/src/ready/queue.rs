@@ -552,7 +552,7 @@ impl Owner<'_> {
     fn empty_inbox(self) {
         self.gate.pass();
         // SAFETY: the owner is the only consumer of its inbox, and there is no rescuer.
-        while let Popped::Node(runnable) = unsafe { self.inbox.pop() } {
+        while let Popped::Node(runnable) = unsafe { self.inbox.pop_alone() } {
             if runnable.link().take_hurry() {
                 self.push_next(runnable);
             } else {
@@ -575,7 +575,8 @@ impl Owner<'_> {
     pub(crate) fn count(self, most: usize) -> Option<usize> {
         let local: usize = self.local.iter().map(|local| local.count(most)).sum();
         // SAFETY: this thread is the owner, and there is no rescuer.
-        let (inbox, shared) = unsafe { (self.inbox.count(most)?, self.shared.count_own(most)?) };
+        let (inbox, shared) =
+            unsafe { (self.inbox.count_own(most)?, self.shared.count_own(most)?) };
         let count = local + inbox + shared + usize::from(self.has_next());
         (count < most).then_some(count)
     }

@@ -86,7 +86,7 @@ impl Rescuer<'_> {
             }
         }
         // SAFETY: the owner is out, so this is the only consumer.
-        while let Popped::Node(runnable) = unsafe { self.queue.inbox.pop() } {
+        while let Popped::Node(runnable) = unsafe { self.queue.inbox.pop_alone() } {
             let (goes, level) = (may_go(&runnable), runnable.link().level());
             self.sort(runnable, goes, &rest[level as usize]);
         }

@@ -98,10 +98,26 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     ),
     subject("fibre-core/src/sync/short_lock.rs", &["short_lock"], &[]),
     subject("fibre-core/src/blocking/jobs.rs", &["jobs"], &["spawn"]),
-    subject("fibre-core/src/queue/nemesis.rs", QUEUES, &["scheduling"]),
-    subject("fibre-core/src/queue/stub.rs", QUEUES, &["scheduling"]),
-    subject("fibre-core/src/queue/locked.rs", QUEUES, &["scheduling"]),
-    subject("fibre-core/src/queue/mpsc.rs", QUEUES, &["scheduling"]),
+    subject(
+        "fibre-core/src/queue/variants/nemesis.rs",
+        QUEUES,
+        &["scheduling"],
+    ),
+    subject(
+        "fibre-core/src/queue/variants/stub.rs",
+        QUEUES,
+        &["scheduling"],
+    ),
+    subject(
+        "fibre-core/src/queue/variants/locked.rs",
+        QUEUES,
+        &["scheduling"],
+    ),
+    subject(
+        "fibre-core/src/queue/variants/mod.rs",
+        QUEUES,
+        &["scheduling"],
+    ),
     subject(
         "fibre-core/src/queue/entry.rs",
         &["queue", "consumer"],
@@ -113,7 +129,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         &["scheduling"],
     ),
     subject(
-        "fibre-core/src/queue/steal.rs",
+        "fibre-core/src/queue/basic.rs",
         &["queue", "consumer"],
         &["scheduling"],
     ),

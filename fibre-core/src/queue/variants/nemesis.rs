@@ -1,31 +1,25 @@
-//! The stub queue: intrusive, many producers, one consumer.
+//! The Nemesis queue: intrusive, many producers, one consumer.
 //!
-//! Source: Vyukov, "Intrusive MPSC node-based queue" (1024cores.net), made fully intrusive
-//! as in section 3.5 of the thesis.
+//! Source: Buntinas, Mercier, Gropp, "Design and evaluation of Nemesis"
+//! (2006), as used for ready queues in section 3.5 of the thesis.
 //!
-//! A node that is no fibre, the *stub*, stays in the queue when the last fibre is taken
-//! out. So a producer always finds a node to hang itself behind, and the head belongs to
-//! the consumer alone: where producers of a Nemesis queue write the head of an empty
-//! queue, here they write the stub's link.
-//!
-//! Vyukov's consumer puts the stub back by a push, after which `tail == stub` does not mean
-//! that the queue is empty: a push may be in flight before the stub. Here it compares
-//! and swaps the last node for the stub, and if that fails, a successor is on its way. So
-//! the stub is the youngest node only of an empty queue, for which the entry says null,
-//! and the sleeping consumer's mark keeps its meaning. A queue can be moved, since nothing
-//! holds the stub's address.
+//! A producer swaps itself into the entry, which is the tail, and then hangs itself
+//! behind the node it found there, or sets the head if it found none; between the two
+//! steps the push is *in flight* and the consumer cannot see past it. The consumer spins
+//! a little on such a gap and then says so ([`Popped::InFlight`]), because the producer
+//! may have lost its CPU.
 //!
 //! # Memory ordering
 //!
-//! What a producer wrote to a fibre is visible to the consumer by way of `next`: stored with
-//! release after the swap, loaded with acquire. The consumer resets the stub's link
-//! before it clears the entry, which orders the reset before the store of a producer that
-//! finds the queue empty.
+//! What a producer wrote to a fibre must be visible to the consumer that pops
+//! it. The path is `next` or `head`: stored with release after the swap, loaded
+//! with acquire. The consumer resets `head` before it clears the entry, which orders
+//! the reset before the store of a producer that finds the queue empty.
 
-use super::entry::Entry;
-use super::link::Link;
-use super::runnable::Runnable;
-use super::{Popped, Pushed};
+use crate::queue::entry::Entry;
+use crate::queue::link::Link;
+use crate::queue::runnable::Runnable;
+use crate::queue::{Popped, Pushed};
 use crate::sync::{AtomicPtr, Ordering, SPIN_LIMIT, spin_hint};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
@@ -33,22 +27,19 @@ use std::ptr::{self, NonNull};
 /// The queue. See the module text.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Stub {
+pub(in crate::queue) struct Nemesis {
     /// The youngest node, if any. First, as in every kind.
     entry: CachePadded<Entry>,
-    /// The oldest node; null stands for the stub. The consumer only.
+    /// The oldest node; null when empty or while the first push is in flight.
     head: CachePadded<AtomicPtr<Link>>,
-    /// What the first push into an empty queue hangs itself behind.
-    stub: CachePadded<Link>,
 }
 
-impl Stub {
+impl Nemesis {
     /// An empty queue.
     pub(super) fn new() -> Self {
         Self {
             entry: CachePadded::new(Entry::new()),
             head: CachePadded::new(AtomicPtr::new(ptr::null_mut())),
-            stub: CachePadded::new(Link::new()),
         }
     }
 
@@ -65,10 +56,11 @@ impl Stub {
         runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
         let node = runnable.node();
         let (before, pushed) = self.entry.swap(node);
-        let before = before.unwrap_or(NonNull::from(&*self.stub));
-        // SAFETY: the consumer keeps a node until its successor is linked, and the stub
-        // is part of the queue.
-        unsafe { before.as_ref() }.set_next(node.as_ptr(), Ordering::Release);
+        match before {
+            // SAFETY: the consumer keeps a node until its successor is linked.
+            Some(before) => unsafe { before.as_ref() }.set_next(node.as_ptr(), Ordering::Release),
+            None => self.head.store(node.as_ptr(), Ordering::Release),
+        }
         pushed
     }
 
@@ -79,12 +71,12 @@ impl Stub {
     /// One consumer at a time.
     #[inline]
     pub(super) unsafe fn pop(&self) -> Popped<NonNull<Link>> {
-        let node = match NonNull::new(self.head.load(Ordering::Relaxed)) {
-            Some(node) => node,
-            None => match self.pass_stub() {
-                Ok(node) => node,
-                Err(nothing) => return nothing,
-            },
+        let Some(node) = NonNull::new(self.head.load(Ordering::Acquire)) else {
+            return if self.entry.is_empty() {
+                Popped::Empty
+            } else {
+                Popped::InFlight
+            };
         };
         // SAFETY: a node at the head is valid until this consumer removes it.
         let link = unsafe { node.as_ref() };
@@ -95,24 +87,23 @@ impl Stub {
         self.pop_last(node, link)
     }
 
-    /// Takes the stub out of the way and returns the node behind it, or why there is none.
-    #[inline]
-    fn pass_stub(&self) -> Result<NonNull<Link>, Popped<NonNull<Link>>> {
-        match self.stub.next(Ordering::Acquire) {
-            Some(node) => {
-                // Before the entry is cleared: a producer that finds it so writes here.
-                self.stub.set_next(ptr::null_mut(), Ordering::Relaxed);
-                Ok(node)
-            }
-            None if self.entry.is_empty() => Err(Popped::Empty),
-            None => Err(Popped::InFlight),
-        }
+    /// How many nodes it has, without pushes in flight, or `most` if there are more.
+    ///
+    /// # Safety
+    ///
+    /// As for [`pop`](Self::pop).
+    pub(super) unsafe fn count(&self, most: usize) -> usize {
+        let first = NonNull::new(self.head.load(Ordering::Acquire));
+        // SAFETY: only this consumer takes nodes out, so those that it meets stay valid.
+        let next = |node: &NonNull<Link>| unsafe { node.as_ref() }.next(Ordering::Acquire);
+        std::iter::successors(first, next).take(most).count()
     }
 
     /// Takes out `node`, behind which nothing was linked a moment ago.
     fn pop_last(&self, node: NonNull<Link>, link: &Link) -> Popped<NonNull<Link>> {
+        // Before the entry is cleared: a producer that finds it so writes `head`.
+        self.head.store(ptr::null_mut(), Ordering::Relaxed);
         if self.entry.clear(node) {
-            self.head.store(ptr::null_mut(), Ordering::Relaxed);
             return Popped::Node(node);
         }
         // A producer is between its swap and its link.
@@ -136,7 +127,7 @@ mod tests {
     /// would sleep.
     #[test]
     fn a_push_in_flight_is_told_from_emptiness() {
-        let (queue, [first, second]) = (Stub::new(), [(); 2].map(|()| Link::new()));
+        let (queue, [first, second]) = (Nemesis::new(), [(); 2].map(|()| Link::new()));
         // SAFETY: there is one consumer, and the links stay where they are.
         unsafe {
             assert_eq!(queue.pop(), Popped::Empty);
@@ -144,9 +135,10 @@ mod tests {
             assert_eq!((before, pushed), (None, Pushed::Quiet));
             assert_eq!(queue.pop(), Popped::InFlight);
             queue
-                .stub
-                .set_next((&raw const first).cast_mut(), Ordering::Release);
+                .head
+                .store((&raw const first).cast_mut(), Ordering::Release);
             let _ = queue.push(Runnable::bare(&second));
+            assert_eq!((queue.count(9), queue.count(1)), (2, 1));
             for link in [&first, &second] {
                 assert_eq!(queue.pop(), Popped::Node(NonNull::from(link)));
             }

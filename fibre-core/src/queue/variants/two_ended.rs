@@ -34,10 +34,10 @@
 //! Links are handed on by the lock. For the order with other words see [`Entry`]: a push that does
 //! not change the entry comes after the swap of the node at the head, by the lock.
 
-use super::entry::Entry;
-use super::link::Link;
-use super::runnable::Runnable;
-use super::{Popped, Pushed};
+use crate::queue::entry::Entry;
+use crate::queue::link::Link;
+use crate::queue::runnable::Runnable;
+use crate::queue::{Popped, Pushed};
 use crate::sync::{Mutex, MutexGuard, Ordering, SPIN_LIMIT, planted, spin_hint};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
@@ -48,7 +48,7 @@ const TURNS: u32 = 64;
 /// The queue. See the module text.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct TwoEnded {
+pub(in crate::queue) struct TwoEnded {
     /// The node at the head, if any. First, as in every kind.
     entry: CachePadded<Entry>,
     /// The rest, and the lock for all of it.

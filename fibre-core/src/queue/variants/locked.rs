@@ -12,10 +12,10 @@
 //! Links are handed on by the lock. For the order with other words see [`Entry`]: a push
 //! behind another one comes after the swap of that one, by the lock.
 
-use super::entry::Entry;
-use super::link::Link;
-use super::runnable::Runnable;
-use super::{Popped, Pushed};
+use crate::queue::entry::Entry;
+use crate::queue::link::Link;
+use crate::queue::runnable::Runnable;
+use crate::queue::{Popped, Pushed};
 use crate::sync::{Mutex, MutexGuard, Ordering, SPIN_LIMIT, spin_hint};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
@@ -23,7 +23,7 @@ use std::ptr::{self, NonNull};
 /// The queue. See the module text.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Locked {
+pub(in crate::queue) struct Locked {
     /// The oldest node, if any. First, as in every kind.
     entry: CachePadded<Entry>,
     /// The youngest node.
