@@ -247,7 +247,7 @@ impl<W: Work> Activity<W> {
         let head = &self.whole().head;
         let _ = Processor::here(|here| {
             // The number is lost: the activity has one.
-            let _ = here.tally().count_spawned();
+            let _ = here.stats().count_spawned();
             self.place(wanted, |runnable| here.revive(runnable, head.last()));
         });
     }

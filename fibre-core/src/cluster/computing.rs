@@ -33,8 +33,8 @@ pub(super) fn tell(domain: &Domain, index: usize, running: usize, computed: Dura
     let Some(tell) = TELL.get() else {
         return false;
     };
-    let tally = domain.tally(index);
-    let Some(thread) = tally.thread() else {
+    let stats = domain.stats(index);
+    let Some(thread) = stats.thread() else {
         return false;
     };
     if computed < LONG || domain.settings.computes || !is_waited_for(domain, index) {
@@ -45,7 +45,7 @@ pub(super) fn tell(domain: &Domain, index: usize, running: usize, computed: Dura
         index,
         thread,
         running,
-        services: tally.services(),
+        services: stats.services(),
     };
     tell(state, computed);
     true

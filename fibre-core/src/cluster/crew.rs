@@ -88,7 +88,7 @@ impl Crew {
     /// Has a former spare processor run where its place says. If the kernel refuses, it stays where
     /// all processors may run.
     fn put_in_place(&self, index: usize) {
-        let thread = self.domain.tally(index).thread();
+        let thread = self.domain.stats(index).thread();
         if let (Some(cpus), Some(thread)) = (self.places.of(index), thread) {
             let _ = cpus.confine(thread);
         }
@@ -137,7 +137,7 @@ impl Crew {
 
     /// The kernel's numbers of the regular processors' threads.
     pub(super) fn thread_ids(&self) -> impl Iterator<Item = i32> {
-        let number = |processor| self.domain.tally(processor).thread();
+        let number = |processor| self.domain.stats(processor).thread();
         // They have noted it before the domain counted them.
         (0..self.domain.regular()).filter_map(number)
     }
@@ -196,7 +196,7 @@ impl Crew {
         let threads = std::mem::take(&mut *self.threads.lock()).into_iter();
         let ended = threads
             .enumerate()
-            .filter(|(index, _)| !stuck.contains(index) && !self.domain.tally(*index).stays());
+            .filter(|(index, _)| !stuck.contains(index) && !self.domain.stats(*index).stays());
         let threads: Vec<_> = ended.map(|(_, thread)| thread).collect();
         if !in_fibre() {
             return join(threads);

@@ -207,12 +207,12 @@ impl Running {
             timed: (0..domain.processors()).any(|index| domain.timers(index).next().is_some()),
         });
         for index in 0..domain.processors() {
-            let tally = domain.tally(index);
+            let stats = domain.stats(index);
             inspector.processor(ProcessorView {
                 index,
-                thread: tally.thread().unwrap_or_default(),
+                thread: stats.thread().unwrap_or_default(),
                 spare: index >= regular,
-                busy: tally.works_since().is_some(),
+                busy: stats.works_since().is_some(),
             });
         }
         let seen = self.stand_and_look(Some(limit), |sight| match sight {

@@ -190,7 +190,7 @@ impl Running {
         }
         let can_look = domain.roster.is_some() || Glances::can_look();
         let over = last || !can_look;
-        if over && domain.tally(processor).works_since().is_some() {
+        if over && domain.stats(processor).works_since().is_some() {
             visit(Sight::Unseen(stuck));
         } else if over && domain.roster.is_none() {
             visit(Sight::Missed);
@@ -200,7 +200,7 @@ impl Running {
 
     /// Describes a processor that does not stand still.
     pub(super) fn stuck(&self, index: usize) -> StuckProcessor {
-        let thread = self.domain.tally(index).thread().unwrap_or_default();
+        let thread = self.domain.stats(index).thread().unwrap_or_default();
         StuckProcessor { index, thread }
     }
 

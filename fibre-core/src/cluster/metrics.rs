@@ -129,12 +129,12 @@ fn read(domain: &Domain, asks: bool) -> ClusterMetrics {
     let processors: Vec<_> = (0..processors)
         .map(|index| ProcessorMetrics {
             index,
-            thread: domain.tally(index).thread(),
+            thread: domain.stats(index).thread(),
             spare: index >= domain.regular(),
-            busy: domain.tally(index).works_since().is_some(),
+            busy: domain.stats(index).works_since().is_some(),
             queued: of(index),
             timers: domain.timers(index).counts().armed,
-            cpu: domain.tally(index).thread().and_then(cpu_time),
+            cpu: domain.stats(index).thread().and_then(cpu_time),
             counters: domain.counters(index),
         })
         .collect();
@@ -179,9 +179,9 @@ fn ask(domain: &Domain) -> Vec<Option<u64>> {
     let number = domain.census.begin();
     let deadline = Instant::now() + PATIENCE;
     let answer = |index: usize, moving: &[usize]| {
-        let answered = domain.counts(index).answer.to(number);
+        let answered = domain.stats(index).answer.to(number);
         // A processor that sleeps has nothing there; one that stands still may have.
-        let sleeps = || domain.tally(index).busy_since().is_none();
+        let sleeps = || domain.stats(index).busy_since().is_none();
         let stands = || !moving.contains(&index);
         answered.or_else(|| sleeps().then(|| (!stands()).then_some(0)))
     };

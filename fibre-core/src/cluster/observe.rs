@@ -40,17 +40,17 @@ pub fn observe(limit: Duration, f: &mut dyn FnMut(ProcessorState)) -> Option<u64
             (0..domain.processors()).filter_map(noted).collect()
         });
         for (index, running) in all {
-            let tally = domain.tally(index);
-            sum = sum.wrapping_add(tally.services());
+            let stats = domain.stats(index);
+            sum = sum.wrapping_add(stats.services());
             if let (Some(thread), Some(_), true) =
-                (tally.thread(), tally.works_since(), running != 0)
+                (stats.thread(), stats.works_since(), running != 0)
             {
                 f(ProcessorState {
                     cluster,
                     index,
                     thread,
                     running,
-                    services: tally.services(),
+                    services: stats.services(),
                 });
             }
         }

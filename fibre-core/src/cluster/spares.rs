@@ -278,10 +278,10 @@ impl Spares {
 impl Seen {
     /// Looks at a processor, which runs the fibre in `running`. `true`: the processor is stuck.
     fn look(&mut self, domain: &Domain, index: usize) -> bool {
-        let tally = domain.tally(index);
-        let state = (self.running, tally.services());
-        let thread = tally.thread().filter(|_| self.running != 0);
-        let Some(thread) = thread.filter(|_| tally.works_since().is_some()) else {
+        let stats = domain.stats(index);
+        let state = (self.running, stats.services());
+        let thread = stats.thread().filter(|_| self.running != 0);
+        let Some(thread) = thread.filter(|_| stats.works_since().is_some()) else {
             *self = Self::default();
             return false;
         };
@@ -554,10 +554,10 @@ mod tests {
         let sleep = || drop(owner().announce(false).arm().unwrap().sleep(None));
         // That has notified it.
         sleep();
-        domain.tally(0).set_busy_since(0);
+        domain.stats(0).set_busy_since(0);
         help(&domain, 0, barrier, Instant::now());
         assert_eq!(halt.counts(), [0, 0]);
-        domain.tally(0).set_resting();
+        domain.stats(0).set_resting();
         std::thread::scope(|scope| {
             scope.spawn(sleep);
             while halt.counts() == [0, 0] {

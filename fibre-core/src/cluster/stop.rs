@@ -215,7 +215,7 @@ impl Running {
             drop(told);
             sleep(Duration::from_micros(50));
         };
-        let thread = |index| domain.tally(index).thread().unwrap_or_default();
+        let thread = |index| domain.stats(index).thread().unwrap_or_default();
         let stuck = stuck.into_iter().map(|index| StuckProcessor {
             index,
             thread: thread(index),

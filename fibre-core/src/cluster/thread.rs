@@ -35,14 +35,14 @@ pub(super) fn start(
     os_thread::start(format!("{name}/{index}"), cpus, move || {
         os_thread::be_nice(domain.settings.nice);
         let thread = kernel_thread();
-        domain.tally(index).set_thread(thread);
+        domain.stats(index).set_thread(thread);
         domain.record.set_thread(index, thread);
         let Some(seat) = gate.pass(Seat::new(&domain, index, epoch)) else {
             return;
         };
         let stays = seat.run() == Remains::Started;
         if stays {
-            domain.tally(index).set_stays();
+            domain.stats(index).set_stays();
         }
         domain.orders.leave(index);
         if stays {

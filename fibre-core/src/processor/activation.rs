@@ -123,7 +123,7 @@ impl Processor {
         if migrated {
             self.count_gone();
         } else {
-            self.tally().count_finished();
+            self.stats().count_finished();
         }
     }
 
@@ -132,8 +132,8 @@ impl Processor {
     fn run_again(&self, fibre: Runnable, migrated: bool) {
         if !migrated {
             // Counted before it is counted as finished: the cluster must not look empty.
-            let _ = self.tally().count_spawned();
-            self.tally().count_finished();
+            let _ = self.stats().count_spawned();
+            self.stats().count_finished();
         }
         if let Err(fibre) = self.keep_alone(fibre) {
             self.domain().requeue(fibre, self.index);

@@ -35,9 +35,9 @@ impl Processor {
     /// Stands still, as others see, too, until it may move on.
     fn stand(&self) {
         let orders = &self.domain.orders;
-        let tally = self.tally();
-        let worked = tally.works_since().is_some();
-        tally.set_resting();
+        let stats = self.stats();
+        let worked = stats.works_since().is_some();
+        stats.set_resting();
         while !orders.may_move(self.index) && !orders.are_to_abandon() {
             self.own().stand();
         }
@@ -46,7 +46,7 @@ impl Processor {
         if worked {
             self.become_busy(now);
         } else {
-            tally.set_looking();
+            stats.set_looking();
         }
     }
 

@@ -162,13 +162,13 @@ impl Processor {
         if limited {
             self.count_gone();
         } else {
-            self.tally().count_finished();
+            self.stats().count_finished();
         }
     }
 
     /// Counts a fibre that is not in this cluster any more.
     pub(super) fn count_gone(&self) {
-        self.tally().count_finished();
+        self.stats().count_finished();
         if let Some(limit) = &self.domain().limit {
             limit.leave();
         }
@@ -263,7 +263,7 @@ impl Processor {
     pub(super) fn list(&self, fibre: &Runnable) {
         fibre.block().set_home(Arc::as_ptr(&self.ready));
         self.ready.notice(fibre.link());
-        self.tally().count_started();
+        self.stats().count_started();
         let hook = ControlBlock::hook(fibre.fibre());
         // SAFETY: the fibre has only now got its stack, and is taken out with it.
         self.change_roster(|roster| unsafe { roster.add(hook) });

@@ -136,7 +136,7 @@ impl Processor {
         let ends = [self.timers.next(), decay, look, look_after, call.deadline()];
         let deadline = ends.into_iter().flatten().min();
         self.count_park();
-        self.tally().set_resting();
+        self.stats().set_resting();
         self.begin_sleep();
         let announced = armed.sleep(deadline);
         self.woken.set(announced.was_woken());
@@ -152,16 +152,16 @@ impl Processor {
 
     /// Counts a sleep that is about to begin, and how the last one has ended.
     fn count_park(&self) {
-        let counts = self.domain.counts(self.index);
+        let stats = self.stats();
         self.add_up(self.planned.get() - self.until_service.get());
-        counts.parks.add(1);
+        stats.parks.add(1);
         if self.woken.get() {
-            counts.wakes.add(1);
-            let in_vain = self.tally().works_since().is_none();
-            counts.wakes_in_vain.add(u64::from(in_vain));
+            stats.wakes.add(1);
+            let in_vain = stats.works_since().is_none();
+            stats.wakes_in_vain.add(u64::from(in_vain));
         }
         // A reader that is a fibre of this processor never finds it asleep.
-        counts.answer.give(&self.domain.census, || Some(0));
+        stats.answer.give(&self.domain.census, || Some(0));
     }
 
     /// What to do for others in a sleep; nothing for a processor that stands aside.
@@ -201,7 +201,7 @@ impl Processor {
             self.stacks.decay(now, &self.domain.stacks);
         }
         if self.own().is_empty() {
-            self.tally().set_looking();
+            self.stats().set_looking();
         } else {
             self.become_busy(now);
         }
@@ -209,7 +209,7 @@ impl Processor {
 
     /// Notes that the processor, which may have woken up for nothing, has work after all.
     pub(super) fn note_work(&self) {
-        if self.tally().works_since().is_none() {
+        if self.stats().works_since().is_none() {
             self.become_busy(Instant::now());
         }
     }
@@ -217,7 +217,7 @@ impl Processor {
     /// Says that the processor has work, and sees to it that another one watches it.
     pub(super) fn become_busy(&self, now: Instant) {
         self.note_busy(now);
-        self.tally().count_service();
+        self.stats().count_service();
         self.watcher.call(&self.domain);
         MONITOR.call();
     }
@@ -226,7 +226,7 @@ impl Processor {
     pub(super) fn note_busy(&self, now: Instant) {
         let age = now.duration_since(self.epoch).as_nanos();
         self.domain
-            .tally(self.index)
+            .stats(self.index)
             .set_busy_since(u64::try_from(age).unwrap_or(u64::MAX / 2));
     }
 

@@ -83,7 +83,8 @@ use crate::idle::monitor_call::MONITOR;
 use crate::queue::{Link, Runnable, Slot};
 use crate::ready::{Owner, ReadyQueue};
 use crate::scheduler::census::MOST_QUEUED;
-use crate::scheduler::domain::{Domain, Tally};
+use crate::scheduler::counts::ProcessorStats;
+use crate::scheduler::domain::Domain;
 use crate::scheduler::steal::{Mood, Thief};
 use crate::stack::context::Action;
 use crate::stack::{StackCache, StackError, class_of};
@@ -118,14 +119,14 @@ const SERVICE_PERIOD: Duration = Duration::from_micros(200);
 const STAGED_AT_ONCE: usize = 8;
 
 /// One processor. See the module text. Only its own thread has one; others see its ready queue and
-/// its tally, by way of the domain.
+/// its counts, by way of the domain.
 pub(crate) struct Processor {
     /// The processor's place in the domain.
     index: usize,
     /// The state that it shares with the others of its cluster.
     domain: Arc<Domain>,
-    /// Its tally, which is the domain's.
-    tally: NonNull<Tally>,
+    /// What it counts, which is the domain's.
+    stats: NonNull<ProcessorStats>,
     /// The class of the stacks of fibres that ask for no other one.
     usual_class: usize,
     /// Its ready queue, the one of `domain.queues()`.
@@ -238,7 +239,7 @@ impl Processor {
     pub(crate) unsafe fn new(domain: Arc<Domain>, index: usize, epoch: Instant) -> Self {
         Self {
             index,
-            tally: NonNull::from(domain.tally(index)),
+            stats: NonNull::from(domain.stats(index)),
             usual_class: class_of(domain.settings.stack_size),
             ready: Arc::clone(domain.queue(index)),
             running: AtomicPtr::new(ptr::null_mut()),
@@ -467,9 +468,9 @@ impl Processor {
         }
         self.fire_timers(now, turns);
         self.stacks.decay(now, &self.domain.stacks);
-        self.tally().count_service();
+        self.stats().count_service();
         let queued = || Some(self.own().count(MOST_QUEUED)? + held);
-        let answer = &self.domain.counts(self.index).answer;
+        let answer = &self.stats().answer;
         answer.give(&self.domain.census, queued);
         if self.ready.is_aside() {
             self.stand_aside();
@@ -482,11 +483,11 @@ impl Processor {
     /// Adds so many looks for a fibre to what others may read. Those that found none are no
     /// switches.
     fn add_up(&self, looks: u32) {
-        let counts = self.domain.counts(self.index);
+        let stats = self.stats();
         // The look of a service that comes with a look in vain is counted with the next one.
-        let vain = counts.add_looks(looks, self.vain_looks.get());
+        let vain = stats.add_looks(looks, self.vain_looks.get());
         self.vain_looks.set(vain);
-        counts.stack_misses.set(self.stacks.misses());
+        stats.stack_misses.set(self.stacks.misses());
     }
 
     /// Takes some of the fibres that others have behind those that are here, so that nothing
@@ -632,12 +633,12 @@ impl Processor {
         &self.domain
     }
 
-    /// What it counts for the domain.
+    /// What it counts.
     #[inline]
-    pub(crate) fn tally(&self) -> &Tally {
-        // SAFETY: the domain keeps its tallies as long as it lives, which this processor's share
+    pub(crate) fn stats(&self) -> &ProcessorStats {
+        // SAFETY: the domain keeps its counts as long as it lives, which this processor's share
         // of it sees to.
-        unsafe { self.tally.as_ref() }
+        unsafe { self.stats.as_ref() }
     }
 
     /// The processor's place in the domain.

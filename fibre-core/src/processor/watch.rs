@@ -119,7 +119,7 @@ impl Watcher {
 
     /// Whether the processor, which is about to sleep, will nap.
     fn naps(&self, domain: &Domain) -> bool {
-        let worked = domain.tally(self.index).works_since().is_some();
+        let worked = domain.stats(self.index).works_since().is_some();
         worked && monitor_calls(domain) && !self.slept_for(BRIEF)
     }
 
@@ -175,8 +175,8 @@ impl Watcher {
         seen.resize(domain.processors(), (None, 0));
         let mut anything = false;
         for index in (0..seen.len()).filter(|index| *index != self.index) {
-            let tally = domain.tally(index);
-            let now = (tally.works_since(), tally.services());
+            let stats = domain.stats(index);
+            let now = (stats.works_since(), stats.services());
             let before = std::mem::replace(&mut seen[index], now);
             anything |= now.0.is_some() || now != before;
             let stuck = index < known && now.0.is_some() && now == before;
@@ -244,11 +244,11 @@ mod tests {
             calls(&domain)
         };
         assert!(!called_after_look(), "the first one does nothing");
-        domain.tally(0).set_busy_since(1);
+        domain.stats(0).set_busy_since(1);
         assert!(!called_after_look(), "it has just begun");
         assert!(called_after_look());
         assert!(calls(&domain));
-        domain.tally(0).count_service();
+        domain.stats(0).count_service();
         assert!(!called_after_look(), "it has done something else since");
         assert!(called_after_look());
         // SAFETY: the queue has no owner, so this thread stands in for it.
@@ -272,7 +272,7 @@ mod tests {
         let domain = Domain::new(2, settings);
         for index in 0..2 {
             domain.queues()[index].install_halt(Arc::new(Kept));
-            domain.tally(index).set_busy_since(1);
+            domain.stats(index).set_busy_since(1);
         }
         domain.set_has_monitor(true);
         domain
@@ -297,9 +297,9 @@ mod tests {
         let brief = BRIEF / 2;
         assert!(!sets_timer(&domain, brief));
         assert!(sets_timer(&domain, BRIEF));
-        domain.tally(1).set_looking();
+        domain.stats(1).set_looking();
         assert!(sets_timer(&domain, brief), "it had been woken in vain");
-        domain.tally(1).set_busy_since(1);
+        domain.stats(1).set_busy_since(1);
         domain.set_has_monitor(false);
         assert!(sets_timer(&domain, brief), "nobody would end a long nap");
         domain.set_has_monitor(true);
@@ -345,7 +345,7 @@ mod tests {
         domain.commons.watch.begin();
         assert!(!called(), "somebody watches");
         domain.commons.watch.end();
-        (0..2).for_each(|index| domain.tally(index).set_resting());
+        (0..2).for_each(|index| domain.stats(index).set_resting());
         assert!(!called(), "nobody is busy");
     }
 

@@ -1,16 +1,17 @@
-//! What a processor counts for metrics.
+//! What a processor counts: for the domain, and for metrics.
 //!
 //! Only its own thread writes, so a plain store will do; anybody may read, and sees numbers that
-//! are a moment old. Nothing is counted on the paths that fibres take all the time: switches are
-//! those that the countdown to the next service has counted anyway, and are added up when a service
-//! comes, or a sleep. All else is counted at detours: a steal, a sleep, a panic.
+//! are a moment old. For metrics nothing is counted on the paths that fibres take all the time:
+//! switches are those that the countdown to the next service has counted anyway, and are added up
+//! when a service comes, or a sleep. All else is counted at detours: a steal, a sleep, a panic.
 //!
 //! What lies in a queue is counted only when a reader asks for it, see `census`.
 
 use crate::scheduler::census::Answer;
+use crate::sys::numbers::{self, BLOCK};
 use parking_lot::Mutex;
 use std::ops::{Add, AddAssign};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A counter that one thread writes.
@@ -25,6 +26,14 @@ impl Count {
         self.0.store(before.wrapping_add(more), Ordering::Relaxed);
     }
 
+    /// Adds one. Release: a thread that sees a count by [`acquire`](Self::acquire) sees what was
+    /// done before. The owner only.
+    #[inline]
+    fn bump(&self) {
+        let next = self.0.load(Ordering::Relaxed) + 1;
+        self.0.store(next, Ordering::Release);
+    }
+
     /// Sets the counter. The owner only.
     #[inline]
     pub(crate) fn set(&self, value: u64) {
@@ -36,11 +45,51 @@ impl Count {
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// The counter's value, after what was done before it was reached.
+    #[inline]
+    pub(crate) fn acquire(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// A value of [`BusySince`]: the processor sleeps, or is about to wake up.
+const RESTING: u64 = u64::MAX;
+
+/// A value of [`BusySince`]: the processor has woken up to look after others, and has found nothing
+/// to run so far.
+const LOOKING: u64 = u64::MAX - 1;
+
+/// The time at which a processor last became busy, in nanoseconds of the cluster's life,
+/// [`RESTING`], or [`LOOKING`].
+#[derive(Debug)]
+struct BusySince(AtomicU64);
+
+impl Default for BusySince {
+    fn default() -> Self {
+        Self(AtomicU64::new(RESTING))
+    }
 }
 
 /// The counts of one processor. See the module text.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct ProcessorStats {
+    /// Fibres spawned by fibres of this processor.
+    pub spawned: Count,
+    /// Services that the processor has done.
+    services: Count,
+    /// Fibres that started on this processor.
+    started: Count,
+    /// Fibres that ended on this processor.
+    pub finished: Count,
+    /// Whether it is busy, and since when.
+    busy_since: BusySince,
+    /// The difference between `spawned` and the next fibre's number, unless that begins a block.
+    numbering: AtomicU64,
+    /// The kernel's number of its thread; zero before that has begun.
+    thread: AtomicI32,
+    /// Whether its thread will never end, because fibres were left there.
+    stays: AtomicBool,
     /// How often it has let a fibre run, up to its last service or sleep.
     pub switches: Count,
     /// Its sleeps.
@@ -61,13 +110,130 @@ pub(crate) struct Counts {
     pub answer: Answer,
 }
 
-impl Counts {
+impl ProcessorStats {
+    /// Counts one more spawned fibre; returns its number.
+    #[inline]
+    pub(crate) fn count_spawned(&self) -> u64 {
+        let before = self.spawned.get();
+        if before.is_multiple_of(BLOCK) {
+            let numbering = numbers::take_block().wrapping_sub(before);
+            self.numbering.store(numbering, Ordering::Relaxed);
+        }
+        self.spawned.bump();
+        self.numbering.load(Ordering::Relaxed).wrapping_add(before)
+    }
+
+    /// Counts one more service.
+    pub(crate) fn count_service(&self) {
+        self.services.bump();
+    }
+
+    /// The number of services: a processor whose fibres switch does one every 200 µs or so.
+    pub(crate) fn services(&self) -> u64 {
+        self.services.get()
+    }
+
+    /// Counts one more fibre that has started here.
+    #[inline]
+    pub(crate) fn count_started(&self) {
+        self.started.bump();
+    }
+
+    /// Counts one more fibre that ended.
+    #[inline]
+    pub(crate) fn count_finished(&self) {
+        self.finished.bump();
+    }
+
+    /// Notes the kernel's number of the processor's thread.
+    pub(crate) fn set_thread(&self, thread: i32) {
+        self.thread.store(thread, Ordering::Relaxed);
+    }
+
+    /// The kernel's number of the processor's thread. `None`: the thread has not begun.
+    pub(crate) fn thread(&self) -> Option<i32> {
+        Some(self.thread.load(Ordering::Relaxed)).filter(|thread| *thread != 0)
+    }
+
+    /// Notes that the processor's thread will never end. Called before the orders learn that the
+    /// processor has ended; their lock orders this.
+    pub(crate) fn set_stays(&self) {
+        self.stays.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the processor's thread will never end. Asked of a processor that has ended, as the
+    /// orders have said.
+    pub(crate) fn stays(&self) -> bool {
+        self.stays.load(Ordering::Relaxed)
+    }
+
+    /// Fibres that fibres of this processor have spawned, that have started here, and that have
+    /// ended here.
+    pub(crate) fn fibres(&self) -> [u64; 3] {
+        // Ends first: a fibre that starts and ends in between is none that has only ended.
+        let finished = self.finished.acquire();
+        let started = self.started.acquire();
+        [self.spawned.acquire(), started, finished]
+    }
+
+    /// How many living fibres have started here, as far as they do not move; a hint.
+    pub(crate) fn residents(&self) -> u64 {
+        let finished = self.finished.get();
+        let started = self.started.get();
+        started.saturating_sub(finished)
+    }
+
+    /// Notes the time at which the processor became busy.
+    pub(crate) fn set_busy_since(&self, nanoseconds: u64) {
+        self.busy_since.0.store(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// Notes that the processor goes to sleep.
+    pub(crate) fn set_resting(&self) {
+        self.busy_since.0.store(RESTING, Ordering::Relaxed);
+    }
+
+    /// Notes that the processor has woken up, but not for work.
+    pub(crate) fn set_looking(&self) {
+        self.busy_since.0.store(LOOKING, Ordering::Relaxed);
+    }
+
+    /// The time since which the processor has had work; `None` if it has none.
+    pub(crate) fn works_since(&self) -> Option<u64> {
+        self.busy_since().filter(|since| *since != LOOKING)
+    }
+
+    /// The time at which the processor became busy; `None` if it has not yet. A hint.
+    pub(crate) fn busy_since(&self) -> Option<u64> {
+        let since = self.busy_since.0.load(Ordering::Relaxed);
+        (since != RESTING).then_some(since)
+    }
+
     /// Adds looks for a fibre to the switches, less those in `vain`. Returns those of the latter
     /// that are still to be taken off: the look itself may be counted later.
     pub(crate) fn add_looks(&self, looks: u32, vain: u32) -> u32 {
         let known = vain.min(looks);
         self.switches.add(u64::from(looks - known));
         vain - known
+    }
+
+    /// What it has counted so far, as others read it.
+    pub(crate) fn counters(&self) -> Counters {
+        let [spawned, started, ended] = self.fibres();
+        Counters {
+            switches: self.switches.get(),
+            spawned,
+            started,
+            ended,
+            panicked: self.panics.get(),
+            steals_tried: self.steals_tried.get(),
+            steals: self.steals.get(),
+            parks: self.parks.get(),
+            wakes: self.wakes.get(),
+            wakes_in_vain: self.wakes_in_vain.get(),
+            stack_misses: self.stack_misses.get(),
+            ..Counters::default()
+        }
     }
 }
 
@@ -175,12 +341,12 @@ mod tests {
     /// A count that is less than zero for a moment is a huge one for whoever reads it then.
     #[test]
     fn a_look_in_vain_waits_for_its_look() {
-        let counts = Counts::default();
-        assert_eq!(counts.add_looks(0, 1), 1);
-        assert_eq!(counts.switches.get(), 0);
-        assert_eq!(counts.add_looks(3, 1), 0);
-        assert_eq!(counts.switches.get(), 2);
-        assert_eq!(counts.add_looks(2, 5), 3);
-        assert_eq!(counts.switches.get(), 2);
+        let stats = ProcessorStats::default();
+        assert_eq!(stats.add_looks(0, 1), 1);
+        assert_eq!(stats.switches.get(), 0);
+        assert_eq!(stats.add_looks(3, 1), 0);
+        assert_eq!(stats.switches.get(), 2);
+        assert_eq!(stats.add_looks(2, 5), 3);
+        assert_eq!(stats.switches.get(), 2);
     }
 }

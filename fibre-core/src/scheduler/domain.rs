@@ -17,175 +17,22 @@ use crate::scheduler::abandoned::Abandoned;
 use crate::scheduler::arrivals::Arrivals;
 use crate::scheduler::census::Census;
 use crate::scheduler::control::Control;
-use crate::scheduler::counts::{Counters, Counts, add_gone};
+use crate::scheduler::counts::{Count, Counters, ProcessorStats, add_gone};
 use crate::scheduler::fibre_limit::Limit;
 use crate::scheduler::hierarchy::Hierarchy;
 use crate::scheduler::records::ClusterRecord;
 use crate::stack::Depot;
 use crate::sync::short_lock::ShortLock;
-use crate::sys::numbers::{self, BLOCK};
+use crate::sys::numbers;
 use crate::topology;
 use crate::wait::timer::Timers;
 use crate::wait::wait_object::WaitObject;
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-
-/// Counts of one processor. Only its thread writes them, so a plain store will
-/// do; anybody may read.
-#[derive(Debug)]
-pub(crate) struct Tally {
-    /// Fibres spawned by fibres of this processor.
-    spawned: AtomicU64,
-    /// Services that the processor has done.
-    services: AtomicU64,
-    /// Fibres that started on this processor.
-    started: AtomicU64,
-    /// Fibres that ended on this processor.
-    finished: AtomicU64,
-    /// The time at which it last became busy, in nanoseconds of the cluster's life, or [`RESTING`].
-    busy_since: AtomicU64,
-    /// The difference between `spawned` and the next fibre's number, unless that begins a block.
-    numbering: AtomicU64,
-    /// The kernel's number of its thread; zero before that has begun.
-    thread: AtomicI32,
-    /// Whether its thread will never end, because fibres were left there.
-    stays: AtomicBool,
-}
-
-/// A value of `busy_since`: the processor sleeps, or is about to wake up.
-const RESTING: u64 = u64::MAX;
-
-/// A value of `busy_since`: the processor has woken up to look after others, and has found nothing
-/// to run so far.
-const LOOKING: u64 = u64::MAX - 1;
-
-impl Default for Tally {
-    fn default() -> Self {
-        Self {
-            spawned: AtomicU64::new(0),
-            services: AtomicU64::new(0),
-            started: AtomicU64::new(0),
-            finished: AtomicU64::new(0),
-            busy_since: AtomicU64::new(RESTING),
-            numbering: AtomicU64::new(0),
-            thread: AtomicI32::new(0),
-            stays: AtomicBool::new(false),
-        }
-    }
-}
-
-impl Tally {
-    /// Counts one more spawned fibre; returns its number.
-    #[inline]
-    pub(crate) fn count_spawned(&self) -> u64 {
-        let before = self.spawned.load(Ordering::Relaxed);
-        if before.is_multiple_of(BLOCK) {
-            let numbering = numbers::take_block().wrapping_sub(before);
-            self.numbering.store(numbering, Ordering::Relaxed);
-        }
-        // Release, as in `bump`.
-        self.spawned.store(before + 1, Ordering::Release);
-        self.numbering.load(Ordering::Relaxed).wrapping_add(before)
-    }
-
-    /// Counts one more service.
-    pub(crate) fn count_service(&self) {
-        bump(&self.services);
-    }
-
-    /// The number of services: a processor whose fibres switch does one every 200 µs or so.
-    pub(crate) fn services(&self) -> u64 {
-        self.services.load(Ordering::Relaxed)
-    }
-
-    /// Counts one more fibre that has started here.
-    #[inline]
-    pub(crate) fn count_started(&self) {
-        bump(&self.started);
-    }
-
-    /// Counts one more fibre that ended.
-    #[inline]
-    pub(crate) fn count_finished(&self) {
-        bump(&self.finished);
-    }
-
-    /// Notes the kernel's number of the processor's thread.
-    pub(crate) fn set_thread(&self, thread: i32) {
-        self.thread.store(thread, Ordering::Relaxed);
-    }
-
-    /// The kernel's number of the processor's thread. `None`: the thread has not begun.
-    pub(crate) fn thread(&self) -> Option<i32> {
-        Some(self.thread.load(Ordering::Relaxed)).filter(|thread| *thread != 0)
-    }
-
-    /// Notes that the processor's thread will never end. Called before the orders learn that the
-    /// processor has ended; their lock orders this.
-    pub(crate) fn set_stays(&self) {
-        self.stays.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the processor's thread will never end. Asked of a processor that has ended, as the
-    /// orders have said.
-    pub(crate) fn stays(&self) -> bool {
-        self.stays.load(Ordering::Relaxed)
-    }
-
-    /// Fibres that fibres of this processor have spawned, that have started here, and that have
-    /// ended here.
-    pub(crate) fn fibres(&self) -> [u64; 3] {
-        // Ends first: a fibre that starts and ends in between is none that has only ended.
-        let finished = self.finished.load(Ordering::Acquire);
-        let started = self.started.load(Ordering::Acquire);
-        [self.spawned.load(Ordering::Acquire), started, finished]
-    }
-
-    /// How many living fibres have started here, as far as they do not move; a hint.
-    pub(crate) fn residents(&self) -> u64 {
-        let finished = self.finished.load(Ordering::Relaxed);
-        let started = self.started.load(Ordering::Relaxed);
-        started.saturating_sub(finished)
-    }
-
-    /// Notes the time at which the processor became busy.
-    pub(crate) fn set_busy_since(&self, nanoseconds: u64) {
-        self.busy_since.store(nanoseconds, Ordering::Relaxed);
-    }
-
-    /// Notes that the processor goes to sleep.
-    pub(crate) fn set_resting(&self) {
-        self.busy_since.store(RESTING, Ordering::Relaxed);
-    }
-
-    /// Notes that the processor has woken up, but not for work.
-    pub(crate) fn set_looking(&self) {
-        self.busy_since.store(LOOKING, Ordering::Relaxed);
-    }
-
-    /// The time since which the processor has had work; `None` if it has none.
-    pub(crate) fn works_since(&self) -> Option<u64> {
-        self.busy_since().filter(|since| *since != LOOKING)
-    }
-
-    /// The time at which the processor became busy; `None` if it has not yet. A hint.
-    pub(crate) fn busy_since(&self) -> Option<u64> {
-        let since = self.busy_since.load(Ordering::Relaxed);
-        (since != RESTING).then_some(since)
-    }
-}
-
-/// Adds one to a counter that only this thread writes. Release: a thread that sees a count sees
-/// what was done before.
-#[inline]
-fn bump(counter: &AtomicU64) {
-    let next = counter.load(Ordering::Relaxed) + 1;
-    counter.store(next, Ordering::Release);
-}
 
 /// A fibre that was left where it was when its cluster was stopped. See
 /// [`Cluster::stop_within`](crate::Cluster::stop_within).
@@ -239,10 +86,8 @@ impl<'a> Runs<'a> {
 pub(crate) struct Domain {
     /// The ready queues, one for each processor that may ever be.
     queues: Box<[Arc<ReadyQueue>]>,
-    /// The tallies, one for each processor that may ever be.
-    tallies: Box<[CachePadded<Tally>]>,
-    /// What each of these processors counts for metrics.
-    counts: Box<[CachePadded<Counts>]>,
+    /// What each of these processors counts.
+    stats: Box<[CachePadded<ProcessorStats>]>,
     /// Asks them what is queued.
     pub census: Census,
     /// When it was made.
@@ -325,8 +170,7 @@ impl Domain {
         let domain = Self {
             record: ClusterRecord::new(number, &settings, &queues),
             queues,
-            tallies: (0..capacity).map(|_| CachePadded::default()).collect(),
-            counts: (0..capacity).map(|_| CachePadded::default()).collect(),
+            stats: (0..capacity).map(|_| CachePadded::default()).collect(),
             census: Census::new(),
             birth: Instant::now(),
             number,
@@ -460,45 +304,27 @@ impl Domain {
         self.hierarchy.get_or_init(make)
     }
 
-    /// The counts of one processor.
+    /// What one processor counts.
     #[inline]
-    pub(crate) fn tally(&self, processor: usize) -> &Tally {
-        &self.tallies[processor]
-    }
-
-    /// What one processor counts for metrics.
-    #[inline]
-    pub(crate) fn counts(&self, processor: usize) -> &Counts {
-        &self.counts[processor]
+    pub(crate) fn stats(&self, processor: usize) -> &ProcessorStats {
+        &self.stats[processor]
     }
 
     /// What one processor has counted so far.
     pub(crate) fn counters(&self, processor: usize) -> Counters {
-        let counts = self.counts(processor);
-        let [spawned, started, ended] = self.tally(processor).fibres();
         let timers = self.timers(processor).counts();
         // A halt that all have in common is shown as the first processor's.
         let shows = processor == 0 || !self.commons.has_one_halt();
         let halt = self.queues[processor].halt().filter(|_| shows);
         let traffic = halt.map(|halt| halt.traffic()).unwrap_or_default();
         Counters {
-            switches: counts.switches.get(),
-            spawned,
-            started,
-            ended,
-            panicked: counts.panics.get(),
-            steals_tried: counts.steals_tried.get(),
-            steals: counts.steals.get(),
-            parks: counts.parks.get(),
-            wakes: counts.wakes.get(),
-            wakes_in_vain: counts.wakes_in_vain.get(),
             polls: traffic.polls,
             empty_polls: traffic.empty,
             events: traffic.events,
             timers_fired: timers.fired,
             timer_lateness: Duration::from_nanos(timers.lateness),
             latest_timer: Duration::from_nanos(timers.latest),
-            stack_misses: counts.stack_misses.get(),
+            ..self.stats(processor).counters()
         }
     }
 
@@ -519,7 +345,7 @@ impl Domain {
         let halt = self.queues()[processor].halt();
         if let Some(halt) = halt.filter(|halt| wanted(&***halt)) {
             halt.poll();
-            if self.tally(processor).busy_since().is_none() {
+            if self.stats(processor).busy_since().is_none() {
                 // The processor has gone to sleep, wherever its poller lets it, or is about to, and
                 // the poll above may have taken what should wake it: an interrupt, or an event. If
                 // another waker has sent that interrupt, the processor counts as notified, and
@@ -584,15 +410,12 @@ impl Domain {
     pub(crate) fn live(&self) -> u64 {
         // Ends first: a fibre that ends in between is then counted as live, so zero is only
         // returned when it was true.
-        let sum = |count: fn(&Tally) -> &AtomicU64| -> u64 {
-            let tallies = &self.tallies[..self.processors()];
-            tallies
-                .iter()
-                .map(|tally| count(tally).load(Ordering::Acquire))
-                .sum()
+        let sum = |count: fn(&ProcessorStats) -> &Count| -> u64 {
+            let all = &self.stats[..self.processors()];
+            all.iter().map(|stats| count(stats).acquire()).sum()
         };
-        let finished = sum(|tally| &tally.finished);
-        let spawned = sum(|tally| &tally.spawned);
+        let finished = sum(|stats| &stats.finished);
+        let spawned = sum(|stats| &stats.spawned);
         let foreign = self.foreign.load(Ordering::Acquire) & !CLOSED;
         spawned + foreign - finished
     }
@@ -682,6 +505,7 @@ impl Drop for Domain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::numbers::BLOCK;
     use std::collections::HashSet;
 
     fn domain(processors: usize) -> Domain {
@@ -692,17 +516,15 @@ mod tests {
     #[test]
     fn numbers_are_unique() {
         let [first, second] = [domain(2), domain(1)];
-        first.tallies[0]
-            .spawned
-            .store((1 << 40) - 2, Ordering::Relaxed);
+        first.stats(0).spawned.set((1 << 40) - 2);
         first.foreign.store((1 << 40) - 2, Ordering::Relaxed);
         let mut numbers = HashSet::new();
         for _ in 0..3 * BLOCK {
             let drawn = [
-                first.tally(0).count_spawned(),
-                first.tally(1).count_spawned(),
+                first.stats(0).count_spawned(),
+                first.stats(1).count_spawned(),
                 first.register_foreign().unwrap(),
-                second.tally(0).count_spawned(),
+                second.stats(0).count_spawned(),
                 second.register_foreign().unwrap(),
                 numbers::take_one(),
             ];
@@ -716,9 +538,9 @@ mod tests {
     #[test]
     fn numbers_follow_each_other() {
         let domain = domain(1);
-        let first = domain.tally(0).count_spawned();
+        let first = domain.stats(0).count_spawned();
         for next in 1..BLOCK {
-            assert_eq!(domain.tally(0).count_spawned(), first + next);
+            assert_eq!(domain.stats(0).count_spawned(), first + next);
         }
     }
 

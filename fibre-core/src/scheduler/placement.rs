@@ -164,8 +164,8 @@ impl Domain {
     /// one's spawning.
     #[cold]
     fn is_overfull(&self, idle: usize, spawner: usize) -> bool {
-        let bound = self.tally(spawner).residents() + OVERFULL;
-        self.tally(idle).residents() > bound
+        let bound = self.stats(spawner).residents() + OVERFULL;
+        self.stats(idle).residents() > bound
     }
 
     /// Whether a new fibre had better stay with its spawner: there are idle processors, and
@@ -188,7 +188,7 @@ mod tests {
     fn place(residents: u64, backlog: bool) -> Option<usize> {
         let settings = Settings::from_environment();
         let domain = Domain::new(2, settings);
-        (0..residents).for_each(|_| domain.tally(1).count_started());
+        (0..residents).for_each(|_| domain.stats(1).count_started());
         let [first, second] = [Link::new(), Link::new()];
         // SAFETY: the links are queued once, and taken out before they go.
         let of = |link| unsafe { Runnable::new(NonNull::from(link)) };

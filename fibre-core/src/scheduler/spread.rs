@@ -79,19 +79,19 @@ impl Domain {
         let ring = (first..all).chain(0..first.min(all)).take(COMPARED);
         ring.filter(|&processor| suits(processor))
             .min_by_key(|&processor| {
-                self.tally(processor).residents() + self.on_their_way(processor)
+                self.stats(processor).residents() + self.on_their_way(processor)
             })
     }
 
     /// Whether one fibre keeps a processor from all others, as far as that is known.
     fn is_kept(&self, processor: usize) -> bool {
         // The monitor does not look while no processor is busy.
-        self.arrivals[processor].is_kept() && self.tally(processor).works_since().is_some()
+        self.arrivals[processor].is_kept() && self.stats(processor).works_since().is_some()
     }
 
     /// How many fibres have started on a processor.
     fn started(&self, processor: usize) -> u64 {
-        let [_, started, _] = self.tally(processor).fibres();
+        let [_, started, _] = self.stats(processor).fibres();
         started
     }
 
@@ -118,7 +118,7 @@ mod tests {
     fn domain(residents: &[u64]) -> Domain {
         let domain = Domain::new(residents.len(), Settings::from_environment());
         for (processor, &count) in residents.iter().enumerate() {
-            (0..count).for_each(|_| domain.tally(processor).count_started());
+            (0..count).for_each(|_| domain.stats(processor).count_started());
         }
         domain
     }
@@ -201,7 +201,7 @@ mod tests {
         domain.arrivals[1].set_kept(true);
         let spread = |fibre, turn| domain.spread(fibre, Some(0), turn);
         assert_eq!(burst(&domain, 1, spread), [0, 1], "it rests since");
-        domain.tally(1).set_busy_since(0);
+        domain.stats(1).set_busy_since(0);
         assert_eq!(burst(&domain, 2, spread), [2, 0]);
     }
 }

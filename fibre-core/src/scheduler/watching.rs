@@ -24,13 +24,13 @@ impl Domain {
 
     /// Whether a processor runs something.
     pub(crate) fn is_any_busy(&self) -> bool {
-        (0..self.processors()).any(|index| self.tally(index).works_since().is_some())
+        (0..self.processors()).any(|index| self.stats(index).works_since().is_some())
     }
 
     /// Whether a processor other than this one runs something.
     pub(crate) fn is_any_busy_but(&self, index: usize) -> bool {
         let mut others = (0..self.processors()).filter(|other| *other != index);
-        others.any(|other| self.tally(other).works_since().is_some())
+        others.any(|other| self.stats(other).works_since().is_some())
     }
 
     /// Notes whether the monitor looks after the cluster: [`call_for_watch`](Self::call_for_watch).

@@ -198,7 +198,7 @@ pub(crate) fn tell_of_panic(
     name: Option<&str>,
     payload: &(dyn Any + Send),
 ) {
-    Processor::here(|here| here.domain().counts(here.index()).panics.add(1));
+    Processor::here(|here| here.stats().panics.add(1));
     let words = payload.downcast_ref::<String>().map(String::as_str);
     let Some(words) = words.or_else(|| payload.downcast_ref::<&str>().copied()) else {
         return;
@@ -379,7 +379,7 @@ impl Place<'_> {
     #[inline]
     fn register(&self) -> Option<u64> {
         match self {
-            Self::Here(processor) | Self::Now(processor) => Some(processor.tally().count_spawned()),
+            Self::Here(processor) | Self::Now(processor) => Some(processor.stats().count_spawned()),
             Self::There(domain) => domain.register_foreign(),
         }
     }

@@ -124,10 +124,10 @@ impl Thief {
     fn take_from(&self, domain: &Domain, victim: usize) -> Option<Runnable> {
         let queue = &domain.queues()[victim];
         let length = queue.length();
-        let counts = domain.counts(self.index);
-        counts.steals_tried.add(1);
+        let stats = domain.stats(self.index);
+        stats.steals_tried.add(1);
         let fibre = queue.steal().node()?;
-        counts.steals.add(1);
+        stats.steals.add(1);
         self.record(domain, &fibre, victim);
         if let Stealing::Sticky { threshold } = domain.settings.stealing
             && domain.settings.moves_started
@@ -166,14 +166,15 @@ impl Thief {
         looks.resize(domain.processors(), None);
         let others = (0..domain.processors()).filter(|index| *index != self.index);
         for victim in others.filter(|&index| domain.queues()[index].has_next()) {
-            let (now, services) = (Instant::now(), domain.tally(victim).services());
+            let (now, services) = (Instant::now(), domain.stats(victim).services());
             match looks[victim] {
                 Some((then, before)) if before == services => {
                     if now - then >= STUCK
                         && let Some(fibre) = domain.queues()[victim].take_next()
                     {
-                        domain.counts(self.index).steals_tried.add(1);
-                        domain.counts(self.index).steals.add(1);
+                        let stats = domain.stats(self.index);
+                        stats.steals_tried.add(1);
+                        stats.steals.add(1);
                         self.record(domain, &fibre, victim);
                         return Some(fibre);
                     }
@@ -210,7 +211,7 @@ impl Thief {
 /// thief, and none at all for a patient one.
 fn busy_since(domain: &Domain, processor: usize, mood: Mood) -> Option<u64> {
     let waking = (mood == Mood::Impatient).then_some(u64::MAX);
-    domain.tally(processor).busy_since().or(waking)
+    domain.stats(processor).busy_since().or(waking)
 }
 
 #[cfg(test)]
@@ -228,7 +229,7 @@ mod tests {
         settings.neighbours = Some([Box::from([2, 1])].into());
         let domain = Domain::new(links.len() + 1, settings);
         for (index, link) in links.iter().enumerate() {
-            domain.tally(index + 1).set_busy_since(100 - index as u64);
+            domain.stats(index + 1).set_busy_since(100 - index as u64);
             // SAFETY: the link is queued once, and taken out before it goes.
             let runnable = unsafe { Runnable::new(NonNull::from(link)) };
             domain.queues()[index + 1].push_shared(runnable);
@@ -296,7 +297,7 @@ mod tests {
         for order in orders.filter(|order| *order != StealOrder::Never) {
             let links = links();
             let domain = domain(order, &links);
-            domain.tally(3).set_resting();
+            domain.stats(3).set_resting();
             let patient = victims(&domain, &links, Mood::Patient);
             assert!(patient.len() == 3 && !patient.contains(&3), "{order}");
             assert_eq!(victims(&domain, &links, Mood::Impatient), [3], "{order}");

@@ -406,7 +406,7 @@ mod tests {
         let tree = two_nodes().tree(&places);
         assert!(domain.hierarchy.set(Hierarchy::new(tree)).is_ok());
         for (index, link) in links.iter().enumerate() {
-            domain.tally(index + 1).set_busy_since(1);
+            domain.stats(index + 1).set_busy_since(1);
             // SAFETY: the link is queued once, and taken out before it goes.
             let runnable = unsafe { Runnable::new(NonNull::from(link)) };
             domain.queues()[index + 1].push_shared(runnable);
